@@ -16,7 +16,9 @@
 #include "numerics/hardware/function_units/lg2.hpp"
 #include "numerics/hardware/function_units/rcp.hpp"
 #include "numerics/hardware/function_units/rsqrt.hpp"
+#include "numerics/hardware/function_units/sin_unit.hpp"
 #include "numerics/hardware/function_units/sqrt.hpp"
+#include "numerics/hardware/function_units/tanh_unit.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits::function_units {
@@ -31,6 +33,8 @@ std::uint32_t result_of(instruction what, std::uint32_t x) {
     case instruction::lg2_ftz: return hopper::lg2_approx_ftz(x);
     case instruction::rcp_ftz: return hopper::rcp_approx_ftz(x);
     case instruction::rsqrt_ftz: return hopper::rsqrt_approx_ftz(x);
+    case instruction::sin_ftz: return hopper::sin_approx_ftz(x);
+    case instruction::tanh: return hopper::tanh_approx(x);
     default: return hopper::sqrt_approx_ftz(x);
   }
 }
@@ -53,7 +57,7 @@ TEST(FunctionUnitTables, EveryTableIsFoundAnew) {
     const fitted_table fitted = fit_table(table, results_of_model);
     EXPECT_TRUE(fitted.holds()) << table.name << ": " << fitted.holding;
     ASSERT_TRUE(fitted.complete()) << table.name;
-    ASSERT_EQ(fitted.rows.size(), std::size_t{1} << table.row_bits);
+    ASSERT_EQ(fitted.rows.size(), table.rows);
     for (std::uint32_t i = 0; i < fitted.rows.size(); ++i) {
       ASSERT_EQ(fitted.rows[i]->a_min, table.row(i).a) << table.name << ", row " << i;
     }
@@ -77,7 +81,7 @@ recorder with_row_5(const Significand& significand) {
 std::string header_of(std::string_view name) {
   const unit_table& table = table_of(name);
   fitted_table fitted{&table, {}, 0};
-  fitted.rows.assign(std::size_t{1} << table.row_bits, row_fit{});
+  fitted.rows.assign(table.rows, row_fit{});
   return header_text(std::span(&fitted, 1), "a test");
 }
 
@@ -92,6 +96,10 @@ TEST(FunctionUnitTables, HeadersNameTheUnitOfTheirRows) {
     EXPECT_TRUE(has(name, "2^-17 ulp; an ulp is 2^-24, the last place of results in [1/2, 1).\n"));
   }
   EXPECT_TRUE(has("lg2", "// Unit of the rows: 2^-41.\n"));
+  EXPECT_TRUE(has("sin", "// Unit of the rows: 2^-39.\n"));
+  EXPECT_TRUE(has("tanh", "SAMEBITS_TABLE unit_row tanh_rows[51] = {\n"));
+  EXPECT_TRUE(has("tanh", "the instruction's results at 131072 operands;\n"));
+  EXPECT_TRUE(has("rcp", "the instruction's results at 65536 operands;\n"));
 }
 
 TEST(FunctionUnitTables, AChangedRowIsFound) {

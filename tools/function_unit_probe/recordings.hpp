@@ -1,5 +1,4 @@
-// Recordings: results of the instructions whose tables function_unit_tables does not fit, for fits
-// by hand and for tests.
+// Recordings: results of sin, cos, tanh and the 16-bit instructions, for fits by hand and for tests.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
-// Tables: the seven tables of the function units, fitted anew from a unit's results and compared
+// Tables: the nine tables of the function units, fitted anew from a unit's results and compared
 // with the tables of numerics/hardware/function_units/.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -21,11 +22,12 @@ struct unit_table {
   std::string_view name;    ///< "rsqrt_even"
   std::string_view unit;    ///< "rsqrt": <unit>_table.hpp has the table
   std::string_view domain;  ///< of the comment above the rows
-  instruction what;         ///< an instruction with .ftz
-  std::uint32_t first;      ///< binary32 bits of the first of 2^23 consecutive operands
+  instruction what;         ///< an instruction with .ftz, or tanh
+  std::uint32_t first;      ///< binary32 bits of the first of 2^23 consecutive operands; 0: others
   std::uint32_t base;       ///< result bits that stand for S = 0
-  int ulp_bits;             ///< units of the table in an ulp of results: 2^ulp_bits
-  int row_bits;             ///< 6: 64 rows; 7: 128
+  int ulp_bits;             ///< units of the table in an ulp of results: 2^ulp_bits; or 0
+  int fixed_bits;           ///< the table's unit is 2^-fixed_bits; 0: an ulp's 2^ulp_bits-th part
+  std::uint32_t rows;       ///< 51, 64 or 128
   bool first_is_exact;      ///< the unit returns the first operand's result without the table
   numerics::hopper::unit_row (*row)(std::uint32_t);  ///< of this library
 };
@@ -48,7 +50,12 @@ struct fitted_table {
   [[nodiscard]] bool complete() const;
 };
 
-/// Records 2^23 results (lg2: 2^24) and fits every row.
+/// Operands of each row that fit_table() records: one of every X.
+constexpr std::size_t row_operands(const unit_table& t) {
+  return t.rows == 128 ? 1 << 16 : 1 << 17;
+}
+
+/// Records results of every row (lg2: also at half the operands) and fits every row.
 fitted_table fit_table(const unit_table& table, const recorder& record);
 
 /// Text of a file <unit>_table.hpp with these tables, which must be complete and of one unit. Of
