@@ -64,6 +64,8 @@ TESTS = [
     Test("binary64_steps exact_function exact_functions exponential logarithm normal_tail "
           "sigmoid_gradients sigmoids", ["tests/unit/exact_functions_test.cpp"]),
     Test("fast_values", ["tests/unit/fast_values_test.cpp"]),
+    Test("fixed_point fixed_point_constants rotary",
+         ["tests/unit/rotary_test.cpp", "backends/api/rotary.cpp"]),
     Test("activation_gradients activations evaluate function_gradients power tensor_format",
          ["tests/unit/torch_operators_test.cpp"]),
     Test("row_layer_norm row_order row_softmax", ["tests/unit/row_functions_test.cpp"]),

@@ -30,6 +30,7 @@
 #include "samebits/quantize_list.hpp"
 #include "samebits/recipe.hpp"
 #include "samebits/reductions.hpp"
+#include "samebits/rotary.hpp"
 #include "samebits/row_functions.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/scale_layout.hpp"
