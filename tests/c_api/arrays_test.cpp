@@ -105,6 +105,42 @@ TEST(CArrays, EvaluateIsCorrectlyRoundedByDefault) {
   EXPECT_EQ(got.bytes, expected.bytes);
 }
 
+TEST(CArrays, RotaryTables) {
+  const std::int64_t positions[] = {0, 1, -7, 100'000, INT64_MIN};
+  const double frequencies[] = {1, 0.25, -3e10, 1e-5};
+  for (const format_id format : {format_id::fp32, format_id::fp16, format_id::bf16}) {
+    matrix cos(format, 5, 4), sin = cos, c_cos = cos, c_sin = cos;
+    const samebits_view c = c_cos.c(), s = c_sin.c();
+    const auto expect_same = [&] {
+      EXPECT_EQ(c_cos.bytes, cos.bytes);
+      EXPECT_EQ(c_sin.bytes, sin.bytes);
+    };
+    rotary_table(positions, cos.cpp(), sin.cpp());
+    ASSERT_OK(samebits_rotary_table(positions, 5, &c, &s, nullptr, nullptr));
+    expect_same();
+    samebits_rotary_options o = SAMEBITS_ROTARY_OPTIONS_INIT;
+    o.base = 500000;
+    o.angle = SAMEBITS_ROTARY_ANGLE_BINARY32;
+    rotary_table(positions, cos.cpp(), sin.cpp(), {.base = 5e5, .angle = rotary_angle::binary32});
+    ASSERT_OK(samebits_rotary_table(positions, 5, &c, &s, &o, nullptr));
+    expect_same();
+    o.angle = SAMEBITS_ROTARY_ANGLE_EXACT;
+    o.frequencies = frequencies;
+    o.frequency_count = 4;
+    rotary_table(positions, cos.cpp(), sin.cpp(), {.frequencies = frequencies});
+    ASSERT_OK(samebits_rotary_table(positions, 5, &c, &s, &o, nullptr));
+    expect_same();
+    o.frequency_count = 3;
+    EXPECT_REFUSED(samebits_rotary_table(positions, 5, &c, &s, &o, nullptr),
+                   SAMEBITS_INVALID_ARGUMENT, "options.frequencies: must be as many as columns");
+    o.frequencies = nullptr;
+    EXPECT_REFUSED(samebits_rotary_table(positions, 5, &c, &s, &o, nullptr),
+                   SAMEBITS_INVALID_ARGUMENT, "options.frequencies: must not be null");
+    EXPECT_REFUSED(samebits_rotary_table(nullptr, 5, &c, &s, nullptr, nullptr),
+                   SAMEBITS_INVALID_ARGUMENT, "positions: must not be null");
+  }
+}
+
 TEST(CArrays, SoftmaxAndItsGradients) {
   matrix in = number_matrix(format_id::fp32, 3, 9301);
   matrix grad = number_matrix(format_id::fp32, 3, 9301);

@@ -135,6 +135,7 @@ TEST(CBoundary, InitWritesTheDefaultsOfTheMacros) {
               samebits_softmax_options SAMEBITS_SOFTMAX_OPTIONS_INIT);
   expect_init(samebits_layer_norm_options_init,
               samebits_layer_norm_options SAMEBITS_LAYER_NORM_OPTIONS_INIT);
+  expect_init(samebits_rotary_options_init, samebits_rotary_options SAMEBITS_ROTARY_OPTIONS_INIT);
   expect_init(samebits_dot_options_init, samebits_dot_options SAMEBITS_DOT_OPTIONS_INIT);
   expect_init(samebits_quantize_options_init,
               samebits_quantize_options SAMEBITS_QUANTIZE_OPTIONS_INIT);

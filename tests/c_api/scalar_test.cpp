@@ -153,7 +153,7 @@ TEST(CScalar, ComputeCodes) {
 }
 
 TEST(CScalar, NamesOfEnumerators) {
-  constexpr int last = SAMEBITS_ENUM_STREAM_PURPOSE;
+  constexpr int last = SAMEBITS_ENUM_ROTARY_ANGLE;
   for (int e = 0; e <= last; ++e) {
     int count = 0;
     for (; samebits_enum_name(e, count) != nullptr; ++count) {

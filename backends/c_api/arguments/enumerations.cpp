@@ -83,7 +83,7 @@ constexpr enumeration named(const char* type, int count) {
   return {type, count, [](int value) { return name(static_cast<Enum>(value)); }};
 }
 
-constexpr int enumeration_count = SAMEBITS_ENUM_STREAM_PURPOSE + 1;
+constexpr int enumeration_count = SAMEBITS_ENUM_ROTARY_ANGLE + 1;
 
 constexpr std::array<enumeration, enumeration_count> make_enumerations() {
   std::array<enumeration, enumeration_count> all;
@@ -135,6 +135,8 @@ constexpr std::array<enumeration, enumeration_count> make_enumerations() {
   all[SAMEBITS_ENUM_STORED_FORMAT] = listed<stored_format_names>("samebits_stored_format");
   all[SAMEBITS_ENUM_LOW_PART] = listed<low_part_names>("samebits_low_part");
   all[SAMEBITS_ENUM_STREAM_PURPOSE] = listed<stream_purpose_names>("samebits_stream_purpose");
+  all[SAMEBITS_ENUM_ROTARY_ANGLE] =
+      named<rotary_angle>("samebits_rotary_angle", rotary_angle_count);
   return all;
 }
 

@@ -88,6 +88,8 @@ template <>
 inline constexpr samebits_enumeration enumeration_of<low_part> = SAMEBITS_ENUM_LOW_PART;
 template <>
 inline constexpr samebits_enumeration enumeration_of<stream_purpose> = SAMEBITS_ENUM_STREAM_PURPOSE;
+template <>
+inline constexpr samebits_enumeration enumeration_of<rotary_angle> = SAMEBITS_ENUM_ROTARY_ANGLE;
 
 /// Returns a number as an enumerator of a C++ enumeration.
 ///

@@ -76,6 +76,9 @@ samebits_status samebits_compute_options_init(samebits_compute_options* options)
 samebits_status samebits_evaluate_options_init(samebits_evaluate_options* options) {
   return init(options, "options");
 }
+samebits_status samebits_rotary_options_init(samebits_rotary_options* options) {
+  return init(options, "options");
+}
 samebits_status samebits_softmax_options_init(samebits_softmax_options* options) {
   return init(options, "options");
 }

@@ -34,6 +34,10 @@ inline samebits_evaluate_options defaults() {
   return SAMEBITS_EVALUATE_OPTIONS_INIT;
 }
 template <>
+inline samebits_rotary_options defaults() {
+  return SAMEBITS_ROTARY_OPTIONS_INIT;
+}
+template <>
 inline samebits_softmax_options defaults() {
   return SAMEBITS_SOFTMAX_OPTIONS_INIT;
 }

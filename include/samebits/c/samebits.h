@@ -37,6 +37,7 @@
 #include "samebits/c/recipe.h"
 #include "samebits/c/reductions.h"
 #include "samebits/c/resident_scaler.h"
+#include "samebits/c/rotary.h"
 #include "samebits/c/row_functions.h"
 #include "samebits/c/scalar.h"
 #include "samebits/c/scale_layout.h"
