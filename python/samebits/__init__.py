@@ -67,6 +67,7 @@ from samebits.quantize import (
 )
 from samebits.recipes import Recipe, recipes
 from samebits.reductions import ElementCounts, amax, counts, dot, sum, sum_of_squares
+from samebits.rotary import rotary_table
 from samebits.tensors import (
     ClipReport,
     InspectReport,
@@ -153,6 +154,7 @@ __all__ = [
     "recipes",
     "remainder",
     "rint",
+    "rotary_table",
     "scale",
     "self_test",
     "set_num_threads",

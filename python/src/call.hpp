@@ -94,6 +94,7 @@ void bind_tensor_list(nb::module_& m);
 void bind_loss_scaler(nb::module_& m);
 void bind_ranks(nb::module_& m);
 void bind_resident_scaler(nb::module_& m);
+void bind_rotary(nb::module_& m);
 void bind_row_functions(nb::module_& m);
 void bind_matmul(nb::module_& m);
 void bind_optimizer(nb::module_& m);

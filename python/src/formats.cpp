@@ -42,6 +42,7 @@ constexpr enumeration enumerations[] = {
     {"stored_format", SAMEBITS_ENUM_STORED_FORMAT},
     {"low_part", SAMEBITS_ENUM_LOW_PART},
     {"stream_purpose", SAMEBITS_ENUM_STREAM_PURPOSE},
+    {"rotary_angle", SAMEBITS_ENUM_ROTARY_ANGLE},
 };
 
 nb::list names(const char* wanted) {

@@ -18,6 +18,7 @@ NB_MODULE(_core, m) {
   python::bind_loss_scaler(m);
   python::bind_ranks(m);
   python::bind_resident_scaler(m);
+  python::bind_rotary(m);
   python::bind_row_functions(m);
   python::bind_matmul(m);
   python::bind_optimizer(m);

@@ -1,0 +1,47 @@
+// Tables of rotary position embeddings.
+#include <cstring>
+#include <vector>
+
+#include "call.hpp"
+
+namespace samebits::python {
+namespace {
+
+// The numbers in a bytes object of Python.
+template <class T>
+std::vector<T> numbers_of(const nb::bytes& bytes) {
+  std::vector<T> numbers(bytes.size() / sizeof(T));
+  if (!numbers.empty()) std::memcpy(numbers.data(), bytes.c_str(), numbers.size() * sizeof(T));
+  return numbers;
+}
+
+// `positions` are int64, `frequencies` fp64, none: by `base`; cos and sin are written.
+void rotary_table(const nb::bytes& positions, const nb::bytes& frequencies, double base, int angle,
+                  nb::handle cos, nb::handle sin, int format, nb::handle threads) {
+  const auto rows = numbers_of<std::int64_t>(positions);
+  const auto columns = numbers_of<double>(frequencies);
+  const array c = array_of(cos, {.name = "cos", .needs = access::write, .format = format});
+  const array s = array_of(sin, {.name = "sin", .needs = access::write, .format = format});
+  samebits_rotary_options options = SAMEBITS_ROTARY_OPTIONS_INIT;
+  options.angle = angle;
+  options.base = base;
+  options.frequencies = columns.empty() ? nullptr : columns.data();
+  options.frequency_count = columns.size();
+  const samebits_view cos_view = view_of({&c, "cos"});
+  const samebits_view sin_view = view_of({&s, "sin"});
+  // An entry takes as long as hundreds of conversions, whose number chooses the threads.
+  const samebits_executor where = executor_of(threads, nb::none(), nb::none(), c, 100 * c.size());
+  run(100 * c.size(), [&] {
+    return samebits_rotary_table(rows.data(), rows.size(), &cos_view, &sin_view, &options, &where);
+  });
+}
+
+}  // namespace
+
+void bind_rotary(nb::module_& m) {
+  m.def("rotary_table", &rotary_table, nb::arg("positions"), nb::arg("frequencies"),
+        nb::arg("base"), nb::arg("angle"), nb::arg("cos"), nb::arg("sin"), nb::arg("format"),
+        nb::arg("threads").none(), "Writes cos and sin of rotary position embeddings.");
+}
+
+}  // namespace samebits::python
