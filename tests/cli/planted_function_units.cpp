@@ -1,9 +1,11 @@
-// Function units for a copy of fpinspect: a GPU whose rcp.approx.f32 has three wrong results.
+// Function units for a copy of fpinspect: a GPU whose rcp.approx.f32 has three wrong results, and
+// whose log of rule exact has another sum.
 //
 // Defining this function puts them in the place of the CUDA ones.
 #include <string>
 
 #include "function_unit_probe/device.hpp"
+#include "function_unit_probe/exact_sums.hpp"
 
 namespace samebits::function_units {
 namespace {
@@ -14,9 +16,17 @@ comparison compare_planted(instruction what) {
   return {all, 3, 0x3F800001, 0x3F7FFFFD, 0x3F7FFFFE};
 }
 
+std::uint64_t planted_sum(numerics::real::exact_function f) {
+  const std::uint64_t sum = exact_sums[static_cast<std::size_t>(f)].sum;
+  return f == numerics::real::exact_function::log ? sum + 2 : sum;
+}
+
 constexpr device planted = {[] { return std::string(); },
-                            [] { return std::string("a planted GPU"); }, [] { return 80; },
-                            compare_planted, nullptr};
+                            [] { return std::string("a planted GPU"); },
+                            [] { return 80; },
+                            compare_planted,
+                            nullptr,
+                            planted_sum};
 
 }  // namespace
 }  // namespace samebits::function_units

@@ -181,6 +181,17 @@ class FunctionUnits(cli_support.CliTest):
                    says="function units cannot be asked: ")
 
 
+class ExactFunctions(cli_support.CliTest):
+    def test_refused(self):
+        for option in ["--backend=avx2", "--exhaustive", "--threads=2", "--tensor-cores",
+                       "--function-units"]:
+            self.fails(2, "verify", "--exact-functions", option, says=option.split("=")[0])
+
+    def test_no_gpu(self):
+        self.fails(4, "verify", "--exact-functions", env={"CUDA_VISIBLE_DEVICES": ""},
+                   says="function units cannot be asked: ")
+
+
 @unittest.skipUnless(PLANTED, "needs FPINSPECT_PLANTED")
 class Planted(cli_support.CliTest):
     def setUp(self):
@@ -255,6 +266,27 @@ class Planted(cli_support.CliTest):
         self.assertEqual(document["instructions"][5], {
             "instruction": "rcp.approx.f32", "compared": 2**32, "differed": 3,
             "first_difference": "3F800001: GPU 3F7FFFFD, model 3F7FFFFE"})
+
+    def test_exact_functions(self):
+        result = cli_support.run("verify", "--exact-functions", "--color", "never")
+        self.assertEqual((result.code, result.err), (1, "fpinspect: verify: 1 sum differs\n"))
+        lines = result.out.splitlines()
+        self.assertEqual(lines[0], "a planted GPU")
+        self.assertEqual(lines[1].split(), ["operands", "sum", "function"])
+        self.assertEqual(lines[2].split(), ["4294967296", "73AB759CD0ED008F", "exp"])
+        self.assertEqual(lines[5].split(), ["4294967296", "2EA226BE772E2A54", "log"])
+        self.assertEqual(lines[6].strip(), "2EA226BE772E2A52 was expected")
+        self.assertEqual(lines[-1],
+                         "exact functions: 77309411328 results in 18 sums, 1 sum differs")
+        self.assertEqual(len(lines), 2 + 18 + 1 + 2)
+        result = cli_support.run("verify", "--exact-functions", "--json")
+        self.assertEqual(result.code, 1)
+        document = result.json()
+        self.assertEqual((document["schema"], document["gpu"]), (1, "a planted GPU"))
+        self.assertEqual(len(document["functions"]), 18)
+        self.assertEqual(document["functions"][3], {
+            "function": "log", "operands": 2**32, "sum": "2EA226BE772E2A54",
+            "expected": "2EA226BE772E2A52"})
 
     def test_unsupported(self):
         self.fails(4, "verify", "--backend", "absent", says="there is no such machine")

@@ -1,7 +1,7 @@
 // Functions of rule `exact` on device memory against the CPU, bit for bit: every function,
 // gradient, operand format, destination and rounding on both CUDA backends.
 //
-// fp16 and bf16: all 65,536 codes. fp32: every 4096th of the 2^32 codes, all of them into fp32 if
+// fp16 and bf16: all 65,536 codes, once and in large arrays. fp32: every 4096th of the 2^32 codes, all of them into fp32 if
 // the environment has SAMEBITS_FUNCTION_OPERANDS=all.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -130,6 +130,45 @@ TEST(ExactFunctions, AllOperandsHaveTheBitsOfTheCpu) {
       }
       compare(c, in, grad, format_id::fp32, "cuda-native");
       if (HasFatalFailure()) return;
+    }
+  }
+}
+
+/// Large arrays of 16-bit operands take their results from a table. Every operand is in every part
+/// of the array, and the last elements fill no vector.
+TEST(ExactFunctions, TablesHaveTheBitsOfTheCpu) {
+  constexpr std::int64_t elements = (std::int64_t{1} << 24) + 5;
+  constexpr std::uint32_t multiplier = 40503;  // odd: 65,536 elements in a row have all operands
+  const auto operand_at = [](std::int64_t i) {
+    return static_cast<std::uint32_t>(i) * multiplier & 0xFFFFu;
+  };
+  for (const format_id from : {format_id::fp16, format_id::bf16}) {
+    codes one_each = operands_of(from, 0, 1);
+    codes in(from, elements);
+    for (std::int64_t i = 0; i < elements; ++i) in.set(i, operand_at(i));
+    const guarded_copy x(in.view());
+    for (exact_case c : cases()) {
+      if (c.gradient) continue;
+      for (const format_id to :
+           {format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
+        for (const overflow policy : {overflow::ieee, overflow::saturate}) {
+          c.options = {.on_overflow = policy};
+          codes table(to, 65536), got(to, elements);
+          run(c, one_each.view(), {}, table.view(), {"", 16});
+          const guarded_copy y(got.view());
+          run(c, x.placed(in.view()), {}, y.placed(got.view()), {"cuda-native"});
+          check_cuda(cudaDeviceSynchronize(), "synchronize");
+          y.copy_back();
+          const auto size = static_cast<std::size_t>(spec_of(to).storage_bits / 8);
+          for (std::int64_t i = 0; i < elements; ++i) {
+            ASSERT_EQ(std::memcmp(&got.bytes[static_cast<std::size_t>(i) * size],
+                                  &table.bytes[operand_at(i) * size], size),
+                      0)
+                << name(c.of) << " " << name(from) << " to " << name(to) << " " << name(policy)
+                << ", element " << i;
+          }
+        }
+      }
     }
   }
 }

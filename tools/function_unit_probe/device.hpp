@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "numerics/functions/exact_functions.hpp"
+
 namespace samebits::function_units {
 
 /// Instructions whose results numerics/hardware/function_units/ models. Those of 16 bits compute
@@ -63,7 +65,7 @@ struct comparison {
   std::uint32_t expected;
 };
 
-/// The functions of a GPU. All but why_unsupported() throw cuda_error if the GPU fails.
+/// The functions of a GPU. All but why_unsupported() throw if the GPU fails.
 struct device {
   std::string (*why_unsupported)();  ///< empty if there is a GPU that this build has kernels for
   std::string (*description)();      ///< name, compute capability, CUDA version
@@ -73,6 +75,8 @@ struct device {
   comparison (*compare)(instruction what);
   /// The results at these operands.
   std::vector<std::uint32_t> (*record)(instruction what, std::span<const std::uint32_t> operands);
+  /// The sum over all 2^32 operands of the results of cuda-native by the rule `exact`.
+  std::uint64_t (*exact_sum)(numerics::real::exact_function f);
 };
 
 /// The instructions that the GPU and the loaded kernels have.

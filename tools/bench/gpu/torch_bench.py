@@ -1,9 +1,10 @@
 """torch_bench: PyTorch's casts on a GPU beside a plain device copy, timed as gpu_bench does.
 
-usage: torch_bench.py [--log2-elements N] [--lists | --arith | --host-time LIBRARY]
+usage: torch_bench.py [--log2-elements N] [--lists | --arith | --functions | --host-time LIBRARY]
 Prints the same table, to be read next to gpu_bench's of the same machine and hour; with --lists
 PyTorch's work over lists of gradients, next to gpu_list_bench's; with --arith its arithmetic and
-reductions over arrays of 2^N bytes, next to gpu_arithmetic_bench's; with --host-time the time that the
+reductions over arrays of 2^N bytes, next to gpu_arithmetic_bench's; with --functions
+its functions, next to gpu_function_bench's (28 elements); with --host-time the time that the
 host spends in one small convert() of LIBRARY, libgpu_host_time.so, and in one copy_.
 """
 
@@ -102,6 +103,32 @@ def arithmetic(size):
     return work
 
 
+def functions(count):
+    """The same of functions of `count` normally distributed elements."""
+    source = torch.randn(count, device="cuda")
+    other = torch.empty_like(source)
+    work = [("copy", 8 * count, lambda: other.copy_(source))]
+    f = torch.nn.functional
+    plain = {"exp": torch.exp, "exp2": torch.exp2, "expm1": torch.expm1, "tanh": torch.tanh,
+             "erf": torch.erf, "sigmoid": torch.sigmoid, "silu": f.silu, "gelu": f.gelu,
+             "gelu_tanh": lambda x: f.gelu(x, approximate="tanh"), "softplus": f.softplus}
+    of_magnitudes = {"log": torch.log, "log2": torch.log2, "log1p": torch.log1p,
+                     "rsqrt": torch.rsqrt, "reciprocal": torch.reciprocal}
+    for label, kind in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
+        x = source.to(kind)
+        size = x.abs()
+        moved = 2 * x.element_size() * count
+        for group, operand in ((plain, x), (of_magnitudes, size)):
+            for name, of in group.items():
+                work.append((f"{name} {label}, torch", moved, lambda o=of, x=operand: o(x)))
+        for name, backward in (
+                ("silu", torch.ops.aten.silu_backward), ("gelu", torch.ops.aten.gelu_backward),
+                ("gelu_tanh", lambda g, x: torch.ops.aten.gelu_backward(g, x, approximate="tanh"))):
+            work.append((f"{name} gradient {label}, torch", moved * 3 / 2,
+                         lambda b=backward, g=size, x=x: b(g, x)))
+    return work
+
+
 def host_time(library, count=1024, calls=200, rounds=31):
     """Microseconds of the host for one call that only enqueues; both from Python, in turn."""
     ours = ctypes.CDLL(library)
@@ -144,6 +171,7 @@ def main():
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--lists", action="store_true")
     kind.add_argument("--arith", action="store_true")
+    kind.add_argument("--functions", action="store_true")
     kind.add_argument("--host-time", metavar="LIBRARY")
     arguments = parser.parse_args()
     if arguments.host_time:
@@ -153,6 +181,8 @@ def main():
         work = lists()
     elif arguments.arith:
         work = arithmetic(1 << arguments.log2_elements)
+    elif arguments.functions:
+        work = functions(1 << arguments.log2_elements)
     else:
         work = conversions(1 << arguments.log2_elements)
 

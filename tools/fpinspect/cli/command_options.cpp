@@ -277,6 +277,8 @@ void command_line::add_verify() {
                     "The GPU's tensor cores with their model instead");
   command->add_flag("--function-units", verify_.function_units,
                     "The GPU's function units with their model instead");
+  command->add_flag("--exact-functions", verify_.exact_functions,
+                    "Sums of all results of rule exact on the GPU instead");
   const auto option = [&](const char* name, std::string& text, const char* description) {
     command->add_option(name, text, description)->capture_default_str()->group("Tensor cores");
   };
@@ -289,6 +291,8 @@ void command_line::add_verify() {
   exclude(command, "--tensor-cores", {"--backend", "--exhaustive", "--threads"});
   exclude(command, "--function-units",
           {"--backend", "--exhaustive", "--threads", "--tensor-cores"});
+  exclude(command, "--exact-functions",
+          {"--backend", "--exhaustive", "--threads", "--tensor-cores", "--function-units"});
   need(
       command, {"--unit", "--instruction", "--cases", "--seed", "--record", "--results"},
       [this] { return verify_.tensor_cores; }, "--tensor-cores");

@@ -24,6 +24,8 @@ void run_matmul(const matmul_arguments& arguments, output& out);
 void run_units(const units_arguments& arguments, output& out);
 void run_backends(const backends_arguments& arguments, output& out);
 void run_verify(const verify_arguments& arguments, output& out);
+/// Runs `verify --exact-functions`.
+void run_verify_exact_functions(const verify_arguments& arguments, output& out);
 /// Runs `verify --function-units`.
 void run_verify_function_units(const verify_arguments& arguments, output& out);
 /// Runs `verify --tensor-cores`.

@@ -140,6 +140,7 @@ struct verify_arguments {
   std::string backend;
   std::string threads = "0";
   bool exhaustive = false;
+  bool exact_functions = false;
   bool function_units = false;
   bool tensor_cores = false;
   // The following members are used only with tensor_cores.

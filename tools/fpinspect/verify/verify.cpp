@@ -86,6 +86,7 @@ void write_totals(const std::vector<total>& totals, const terminal& term, output
 
 void run_verify(const verify_arguments& arguments, output& out) {
   if (arguments.tensor_cores) return run_verify_tensor_cores(arguments, out);
+  if (arguments.exact_functions) return run_verify_exact_functions(arguments, out);
   if (arguments.function_units) return run_verify_function_units(arguments, out);
   const terminal term(arguments.view);
   samebits::verify_options options;

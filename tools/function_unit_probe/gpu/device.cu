@@ -11,6 +11,7 @@
 
 #include "backends/cuda/common/error.hpp"
 #include "function_unit_probe/device.hpp"
+#include "function_unit_probe/gpu/exact_sums.hpp"
 #include "function_unit_probe/gpu/instructions.cuh"
 #include "function_unit_probe/model.hpp"
 
@@ -179,8 +180,8 @@ std::vector<std::uint32_t> record(instruction what, std::span<const std::uint32_
   (std::make_integer_sequence<int, function_units::instruction_count>{});
 }
 
-constexpr function_units::device this_device = {why_unsupported, description, capability, compare,
-                                                record};
+constexpr function_units::device this_device = {why_unsupported, description, capability,
+                                                compare,         record,      exact_sum};
 
 }  // namespace
 }  // namespace samebits::cuda
