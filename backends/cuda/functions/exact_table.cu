@@ -6,10 +6,10 @@
 #include <cstdint>
 
 #include "backends/cuda/common/launch_kernel.hpp"
-#include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/functions/exact_definition_value.cuh"
 #include "backends/cuda/functions/exact/exact_kernel.cuh"
 #include "backends/cuda/functions/functions.hpp"
+#include "backends/cuda/functions/table_memory.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -112,7 +112,7 @@ template <class Code>
 void launch_table(const backends::exact_call& call, const exact_task& t, cudaStream_t stream) {
   constexpr const char* what = "cuda-native: evaluate";
   constexpr std::size_t bytes = operand_count * sizeof(Code);
-  const workspace memory(nullptr, bytes, stream, what);
+  const table_memory memory(bytes, stream, what);
   auto* const entries = reinterpret_cast<Code*>(memory.data());
   real::with_function(call.f, [&]<real::exact_function F>() {
     launch_kernel(what, table_entries_kernel<F, Code>, operand_count / block_threads, block_threads,
