@@ -13,7 +13,8 @@
 # the build (-DSAMEBITS_PYTHON=ON with that python3); otherwise one line says what is missing.
 #
 # In order: device tests (conformance, properties, self-test, 2^30 quantized elements), the scales of all
-# amaxes (of every 509th with --quick), examples, fpinspect verify, also of tensor cores, the Python tests on CUDA tensors, every device
+# amaxes (of every 509th with --quick), examples, fpinspect verify, also of tensor cores and
+# of all results of rule exact, the Python tests on CUDA tensors, every device
 # test once more under compute-sanitizer (memcheck, racecheck, initcheck), benchmarks beside a device
 # copy and, if python3 has PyTorch, beside its casts. The last line of the summary, printed too, is the run's
 # line for the table of docs/results/README.md; docs/testing.md says how to commit it.
@@ -118,6 +119,7 @@ for backend in cuda-native cuda-emulated; do
 done
 
 part verify_tensor_cores "$fpinspect" verify --tensor-cores --cases 2048
+part verify_exact_functions "$fpinspect" verify --exact-functions
 
 # Python: samebits on CUDA tensors of torch. A skipped test is a failure, unless it needs two GPUs.
 package=$(realpath "$build/python/package")
@@ -153,10 +155,12 @@ unset SAMEBITS_TEST_EFFORT
 part copy_and_conversions "$build/tools/bench/gpu/gpu_bench"
 part copy_and_lists "$build/tools/bench/gpu/gpu_list_bench"
 part copy_and_arithmetic "$build/tools/bench/gpu/gpu_arithmetic_bench"
+part copy_and_functions "$build/tools/bench/gpu/gpu_function_bench"
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   part torch python3 tools/bench/gpu/torch_bench.py
   part torch_lists python3 tools/bench/gpu/torch_bench.py --lists
   part torch_arithmetic python3 tools/bench/gpu/torch_bench.py --arith
+  part torch_functions python3 tools/bench/gpu/torch_bench.py --functions --log2-elements 28
   part grad_scaler env PYTHONPATH="$package" python3 tools/bench/gpu/grad_scaler_bench.py
   part torch_calls env PYTHONPATH="$package" python3 tools/bench/torch_calls.py
   part host_time python3 tools/bench/gpu/torch_bench.py --host-time "$build/tools/bench/gpu/libgpu_host_time.so"
@@ -212,7 +216,7 @@ result_line() {
   echo "## Speed"
   echo
   for speed in copy_and_conversions torch copy_and_lists torch_lists copy_and_arithmetic \
-      torch_arithmetic grad_scaler torch_calls host_time; do
+      torch_arithmetic copy_and_functions torch_functions grad_scaler torch_calls host_time; do
     [[ -f "$logs/$speed" ]] || continue
     grep -h '^|' "$logs/$speed" || true
     echo

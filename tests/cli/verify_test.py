@@ -277,7 +277,7 @@ class Planted(cli_support.CliTest):
         self.assertEqual(lines[5].split(), ["4294967296", "2EA226BE772E2A54", "log"])
         self.assertEqual(lines[6].strip(), "2EA226BE772E2A52 was expected")
         self.assertEqual(lines[-1],
-                         "exact functions: 77309411328 results in 18 sums, 1 sum differs")
+                         "exact functions: 77309411328 results compared, 1 sum differs")
         self.assertEqual(len(lines), 2 + 18 + 1 + 2)
         result = cli_support.run("verify", "--exact-functions", "--json")
         self.assertEqual(result.code, 1)

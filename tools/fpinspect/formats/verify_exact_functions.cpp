@@ -87,7 +87,7 @@ void run_verify_exact_functions(const verify_arguments& arguments, output& out) 
     const std::uint64_t compared = findings.size() * units::exact_operands;
     out.write(term.painted(
         differed == 0 ? paint::good : paint::bad,
-        cat("\nexact functions: ", compared, " results in ", findings.size(), " sums, ", differed,
+        cat("\nexact functions: ", compared, " results compared, ", differed,
             differed == 1 ? " sum differs\n" : " sums differ\n")));
   }
   out.flush();
