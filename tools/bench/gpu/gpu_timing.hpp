@@ -28,6 +28,8 @@ struct work {
   std::string name;
   double bytes;
   std::function<void(cudaStream_t)> run;
+  std::function<void(cudaStream_t)> prepare =
+      {};                      ///< not timed; runs before each run, if not empty
   std::vector<float> ms = {};  ///< one time per round
 };
 
@@ -60,6 +62,7 @@ inline void time_all(std::vector<work>& list, int rounds, cudaStream_t stream) {
   check(cudaEventCreate(&end), "event");
   for (int round = -1; round < rounds; ++round) {
     for (work& w : list) {
+      if (w.prepare) w.prepare(stream);
       check(cudaEventRecord(begin, stream), w.name.c_str());
       w.run(stream);
       check(cudaEventRecord(end, stream), w.name.c_str());
