@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "numerics/bits/random.hpp"
 #include "numerics/update/constants.hpp"
 #include "numerics/update/update.hpp"
 #include "numerics/update/update_tables.hpp"
@@ -83,7 +84,7 @@ struct lamb_squares {
 /// A step as a kernel argument.
 struct update_launch {
   numerics::update_tables list;
-  std::uint64_t seed;
+  numerics::philox_keys keys;   ///< of the seed of stochastic formats
   const group_step* in_memory;  ///< [groups] in device memory; null: `given` is used
   lamb_squares* chunk_squares;  ///< rule lamb: [chunks]
   std::uint32_t* lamb_factors;  ///< rule lamb: [tensors]
@@ -91,10 +92,11 @@ struct update_launch {
 };
 static_assert(sizeof(update_launch) <= 4096, "the limit of kernel arguments");
 
-/// The group's part of a step.
-__device__ __forceinline__ const group_step& group_of(const update_launch& call,
-                                                      std::uint32_t group) {
-  return (call.in_memory == nullptr ? call.given : call.in_memory)[group];
+/// The group's part of a step. It is a copy: through a reference, threads would load the constants
+/// again after each store.
+__device__ __forceinline__ group_step group_of(const update_launch& call, std::uint32_t group) {
+  if (call.in_memory != nullptr) return call.in_memory[group];
+  return call.given[group];
 }
 
 /// Whether a block has work: the step is applied, and the group has the formula.

@@ -26,29 +26,31 @@ struct random_halves {
   }
 };
 
-/// Random bits of elements that do not begin at a Philox block.
-template <int V>
-__device__ __noinline__ random_halves<V> random_of_some(std::uint64_t seed, std::uint64_t stream,
-                                                        std::uint64_t index) {
-  random_halves<V> bits = {};
+/// The seed of keys: they are its two words in the first round.
+__device__ __forceinline__ std::uint64_t seed_of(const numerics::philox_keys& keys) {
+  return std::uint64_t{keys.key1[0]} << 32 | keys.key0[0];
+}
+
+/// Random bits of elements index .. index + 7, a whole Philox block: index is a multiple of 8.
+__device__ __forceinline__ random_halves<8> random_of_block(const numerics::philox_keys& keys,
+                                                            std::uint64_t stream,
+                                                            std::uint64_t index) {
+  const numerics::philox_block block = numerics::philox4x32_10(keys, stream, index / 8);
+  return {{block.word[0], block.word[1], block.word[2], block.word[3]}};
+}
+
+/// Random bits of elements index .. index + 7, for any index.
+__device__ __noinline__ inline random_halves<8> random_of_any(std::uint64_t seed,
+                                                              std::uint64_t stream,
+                                                              std::uint64_t index) {
+  if (index % 8 == 0) return random_of_block(numerics::philox_keys_of(seed), stream, index);
+  random_halves<8> bits = {};
 #pragma unroll 1
-  for (int k = 0; k < V; ++k) {
+  for (int k = 0; k < 8; ++k) {
     const std::uint32_t r =
         numerics::random_word(seed, stream, index + k, numerics::update_random_bits);
     bits.w[k / 2] |= r << (k % 2 * 16);
   }
-  return bits;
-}
-
-/// Random bits of elements index .. index + V - 1.
-template <int V>
-__device__ __forceinline__ random_halves<V> random_of(std::uint64_t seed, std::uint64_t stream,
-                                                      std::uint64_t index) {
-  if (V != 8 || index % 8 != 0) return random_of_some<V>(seed, stream, index);
-  const numerics::philox_block block = numerics::philox4x32_10(seed, stream, index / 8);
-  random_halves<V> bits;
-#pragma unroll
-  for (int k = 0; k < V / 2; ++k) bits.w[k] = block.word[k % 4];
   return bits;
 }
 
@@ -97,11 +99,12 @@ struct stored_by_definition {
     return numerics::block_scale(f, amax);
   }
 
-  /// Random bits of elements index .. index + V - 1.
+  /// Random bits of elements index .. index + 7.
   template <int V>
-  __device__ static random_halves<V> random(std::uint64_t seed, std::uint64_t stream,
+  __device__ static random_halves<V> random(const numerics::philox_keys& keys, std::uint64_t stream,
                                             std::uint64_t index) {
-    return random_of_some<V>(seed, stream, index);
+    static_assert(V == 8);
+    return random_of_any(seed_of(keys), stream, index);
   }
 
   /// Values of weights in two halves of 16 bits.
@@ -176,11 +179,14 @@ struct stored_by_instructions {
     return numerics::block_scale<update_hardware>(f, amax);
   }
 
+  /// Random bits of elements index .. index + 7: index is a multiple of 8. Vectors of 4 elements never
+  /// have stochastic formats.
   template <int V>
-  __device__ __forceinline__ static random_halves<V> random(std::uint64_t seed,
+  __device__ __forceinline__ static random_halves<V> random(const numerics::philox_keys& keys,
                                                             std::uint64_t stream,
                                                             std::uint64_t index) {
-    return random_of<V>(seed, stream, index);
+    if constexpr (V == 8) return random_of_block(keys, stream, index);
+    return {};
   }
 
   template <int V>
@@ -282,13 +288,15 @@ struct stored_by_instructions {
   }
 
   /// Adds the random bits below the last bit of bf16 and truncates. Inf stays Inf. The canonical NaN
-  /// is truncated only, because the addition could carry into its sign.
+  /// loses its low half first, because the addition could carry into its sign; other numbers are
+  /// below 7FFF0000.
   template <int V>
   __device__ __forceinline__ static code_words<V> dithered_bf16(const code_words<V>& x,
                                                                 const random_halves<V>& random) {
     code_words<V> y;
     const auto moved = [&](int k) {
-      return x.w[k] == numerics::binary32::nan ? x.w[k] : x.w[k] + random.of(k);
+      const int below = min(static_cast<int>(x.w[k]), 0x7FFF0000);
+      return static_cast<std::uint32_t>(below) + random.of(k);
     };
 #pragma unroll
     for (int k = 0; k < V; k += 2) y.w[k / 2] = __byte_perm(moved(k), moved(k + 1), 0x7632);
@@ -331,9 +339,10 @@ struct stored_of_any_format {
     return steps::scale(f, amax);
   }
   template <int V>
-  __device__ __noinline__ static random_halves<V> random(std::uint64_t seed, std::uint64_t stream,
-                                                         std::uint64_t index) {
-    return steps::random<V>(seed, stream, index);
+  __device__ __forceinline__ static random_halves<V> random(const numerics::philox_keys& keys,
+                                                            std::uint64_t stream,
+                                                            std::uint64_t index) {
+    return random_of_any(seed_of(keys), stream, index);
   }
   template <int V>
   __device__ __noinline__ static code_words<V> joined(low_part kind, code_words<V> high,

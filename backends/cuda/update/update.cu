@@ -13,6 +13,7 @@
 #include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/update/group_steps.cuh"
 #include "backends/cuda/update/update_arithmetic.cuh"
+#include "numerics/bits/random.hpp"
 #include "samebits/core/step_report.hpp"
 
 namespace samebits::cuda {
@@ -138,7 +139,7 @@ void enqueue_step(const backends::optimizer_call& call, arithmetic by, void* str
   const bool has_lamb = std::any_of(numbers.begin(), numbers.end(), formulas::of_lamb::has);
   update_launch launch = {};
   launch.list = call.list.tables();
-  launch.seed = call.input.seed;
+  launch.keys = numerics::philox_keys_of(call.input.seed);
   const std::size_t groups = in_memory ? call.groups.size() : 0;
   const std::size_t chunks = has_lamb ? launch.list.chunks : 0;
   const std::size_t tensors = has_lamb ? launch.list.tensors : 0;

@@ -89,7 +89,7 @@ __device__ __forceinline__ bool is_aligned(const numerics::update_row& row) {
 struct chunk_task {
   const numerics::update_row& row;
   const group_step& group;
-  std::uint64_t seed;
+  const numerics::philox_keys& keys;
   numerics::list_chunk chunk;
   bool aligned;
 };
@@ -110,7 +110,7 @@ __device__ __forceinline__ void for_each_vector(const chunk_task& task, const ro
     // was not found, neither in the source nor in the PTX.
     const bool vectors = Whole || (task.aligned && __all_sync(all_lanes, elements == V));
     update_vector<Steps, V, Whole> v(
-        task.row, formats, {task.chunk.first + at, elements, vectors, task.seed, task.group.step});
+        task.row, formats, {task.chunk.first + at, elements, vectors, task.keys, task.group.step});
     v.load(states);
     v.decode(states);
     f(v);
@@ -142,7 +142,7 @@ struct either_format {
 };
 
 /// Formats that have code of their own, for aligned arrays of whole vectors without low parts and
-/// scales of gradients.
+/// scales of gradients. Vectors of 8 elements begin at multiples of 8 in the unsharded parameter.
 struct common_formats {
   either_format weights, gradient, master, states;
   int elements;  ///< of a thread's vector
@@ -152,9 +152,9 @@ struct common_formats {
   [[nodiscard]] __device__ __forceinline__ bool has(const chunk_task& task) const {
     const numerics::update_row& row = task.row;
     return task.aligned && task.chunk.count % elements == 0 && weights.has(row.weights_format) &&
-           gradient.has(row.gradient_format) && master.has(row.master_format) &&
-           row.low_kind == low_part::none && row.gradient_scale == nullptr &&
-           (States < 1 || states.has(row.state_formats[0])) &&
+           (elements == 4 || row.first_index % 8 == 0) && gradient.has(row.gradient_format) &&
+           master.has(row.master_format) && row.low_kind == low_part::none &&
+           row.gradient_scale == nullptr && (States < 1 || states.has(row.state_formats[0])) &&
            (States < 2 || states.has(row.state_formats[1]));
   }
   /// The formats of a tensor that has them.
@@ -163,7 +163,8 @@ struct common_formats {
             gradient.known(row.gradient_format),
             master.known(row.master_format),
             {states.known(row.state_formats[0]), states.known(row.state_formats[1])},
-            low_part::none};
+            low_part::none,
+            false};
   }
 };
 
@@ -197,9 +198,9 @@ __global__ void __launch_bounds__(update_threads, update_residents)
     native_update_kernel(const __grid_constant__ update_launch call) {
   const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
   const numerics::update_row& row = call.list.rows[chunk.tensor];
-  const group_step& group = group_of(call, row.group);
+  const group_step group = group_of(call, row.group);
   if (!has_work<Formula>(group)) return;
-  const chunk_task task = {row, group, call.seed, chunk, is_aligned(row)};
+  const chunk_task task = {row, group, call.keys, chunk, is_aligned(row)};
   if (steps_common_formats<Formula>(task)) return;
   step_chunk<Formula, stored_of_any_format, 8, false>(task, formats_of(row));
 }

@@ -25,14 +25,13 @@ struct row_formats {
   stored_format master;
   stored_format states[2];
   low_part low;
+  bool gradient_scaled;
 };
 
 __device__ __forceinline__ row_formats formats_of(const numerics::update_row& row) {
-  return {row.weights_format,
-          row.gradient_format,
-          row.master_format,
-          {row.state_formats[0], row.state_formats[1]},
-          row.low_kind};
+  return {row.weights_format, row.gradient_format,
+          row.master_format,  {row.state_formats[0], row.state_formats[1]},
+          row.low_kind,       row.gradient_scale != nullptr};
 }
 
 /// A vector's position in a tensor, and the random numbers of its stochastic formats.
@@ -40,11 +39,12 @@ struct vector_place {
   std::int64_t first;  ///< the vector's first element
   int count;           ///< elements of the vector that exist: 0 .. V, 0 or V if Whole
   bool vectors;        ///< loads and stores are of whole vectors
-  std::uint64_t seed;
+  const numerics::philox_keys& keys;
   std::uint64_t step;
 };
 
-/// Steps converts codes (stored_values.cuh). Whole: vectors are aligned, and either exist or do not.
+/// Steps converts codes (stored_values.cuh). Whole: vectors are aligned, and either exist or do not;
+/// vectors of 8 elements begin at multiples of 8 in the unsharded parameter.
 template <class Steps, int V, bool Whole>
 struct update_vector {
   using words = code_words<V>;
@@ -78,7 +78,8 @@ struct update_vector {
   /// Replaces codes by values.
   __device__ __forceinline__ void decode(int count_of_states) {
     decode_weights();
-    gradient = steps::values(formats.gradient, gradient, scale_at(row.gradient_scale));
+    gradient = steps::values(formats.gradient, gradient,
+                             scale_at(formats.gradient_scaled ? row.gradient_scale : nullptr));
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       if (i >= count_of_states) continue;
@@ -182,13 +183,13 @@ struct update_vector {
       const numerics::tile_scale s = steps::scale(f, block_amax(values));
       w.scale = {true, s.dequantization_scale};
       factor = s.factor;
-      if (place.count > 0 && place.first % row.block == 0) {
+      if (place.count > 0 && (place.first & (row.block - 1)) == 0) {
         *scale_pointer(array) = s.dequantization_scale;
       }
     }
     random_halves<V> random = {};
     if (is_stochastic(f)) {
-      random = steps::template random<V>(place.seed,
+      random = steps::template random<V>(place.keys,
                                          random_stream_number(purpose, row.stream, place.step),
                                          row.first_index + static_cast<std::uint64_t>(place.first));
     }
@@ -203,8 +204,10 @@ struct update_vector {
     std::uint32_t amax = 0;
 #pragma unroll
     for (int k = 0; k < V; ++k) {
-      if (k < place.count) amax = max(amax, numerics::binary32::amax_bits(values.w[k]));
+      const std::uint32_t x = numerics::binary32::magnitude(arithmetic::canonical(values.w[k]));
+      if (Whole || k < place.count) amax = max(amax, x);
     }
+    if (Whole && place.count == 0) amax = 0;
     if constexpr (V == 8) {  // other vectors never have scales
 #pragma unroll
       for (int lanes = 1; lanes < 16; lanes *= 2) {
