@@ -83,14 +83,8 @@ SAMEBITS_INLINE constexpr std::uint32_t stored_value(stored_format f, std::uint3
 template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t stored_code(stored_format f, std::uint32_t value,
                                                     std::uint32_t factor, std::uint32_t random) {
-  if (is_dynamic(f)) {
-    const dynamic_table& table = dynamic_table_of(f);
-    const auto border = [&](std::uint32_t i) { return table.borders[i]; };
-    return dynamic_code(border, Arithmetic::product(value, factor));
-  }
-  const auto dither = align_random<std::uint32_t>(random, update_random_bits);
   if (is_dynamic(f)) return dynamic_code(dynamic_table_of(f), Arithmetic::product(value, factor));
-  const std::uint32_t dither = align_random<std::uint32_t>(random, update_random_bits);
+  const auto dither = align_random<std::uint32_t>(random, update_random_bits);
   return encode<std::uint32_t>(spec_of(codes_format(f)), stored_rule(f),
                                Arithmetic::product(value, factor), dither)
       .code;

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "samebits/arithmetic.hpp"
-#include "softfloat_peer.hpp"
+#include "peers/softfloat_peer.hpp"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "pages.hpp"
 #include "ratio_reporter.hpp"
 #include "samebits/samebits.hpp"
-#include "vendor.hpp"
+#include "peers/vendor.hpp"
 
 namespace {
 

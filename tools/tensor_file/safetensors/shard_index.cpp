@@ -46,12 +46,12 @@ class index_handler {
       seen_ = inside_ = true;
       return enter();
     }
-    if (depth_ != 0) other();
+    if (depth_ != 0) static_cast<void>(other());
     return enter();
   }
   bool end_object() { return leave(); }
   bool start_array(std::size_t) {
-    other();
+    static_cast<void>(other());
     return enter();
   }
   bool end_array() { return leave(); }
