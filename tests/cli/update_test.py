@@ -246,6 +246,24 @@ class Update(cli_support.CliTest):
                         "--modes", "fp32").out.splitlines()
         self.assertIn("1     1.2e+39   inf", lines)
 
+    def test_numbers_that_name_files_too(self):
+        write_npy(self.path("1"), "<f4", (1,), floats(7))
+        shown = self.ok_json("update", "--gradient", "1", "--rule", "sgd", "--lr", "0.5", "--steps", "1",
+                             "--modes", "fp32", cwd=self.folder)
+        self.assertEqual(shown["exact"], 0.5)
+
+    def test_gradients_and_weights_at_the_limits(self):
+        path = write_npy(self.path("g.npy"), "<f4", (3,), floats(1, math.nan, 1))
+        shown = self.ok_json("update", "--gradient", path, "--steps", "9")
+        for mode in shown["modes"]:
+            self.assertEqual((mode["read"], mode["kept_distance"], mode["last_change"]), (None, None, 2), mode)
+        shown = self.ok_json("update", "--start", "3e38", "--steps", "1")
+        self.assertEqual(shown["block_amax"], of_bits(0x7F7FFFFF))
+        for mode in shown["modes"]:
+            self.assertEqual(mode["kept"] is None, mode["name"] == "direct_fp16", mode)
+        for mode in self.ok_json("update", "--start", "0", "--gradient", "0")["modes"]:
+            self.assertEqual((mode["read"], mode["kept"], mode["last_change"]), (0, 0, 0))
+
     def test_text_fits_80_columns(self):
         lines = self.ok("update", "--lr", "0.0001234", "--start", "-0.123456", "--steps", "100000",
                         "--every", "30000").out.splitlines()

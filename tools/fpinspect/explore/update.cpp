@@ -1,7 +1,9 @@
 // `fpinspect update`: a weight under an optimizer, kept in several ways side by side.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
@@ -13,6 +15,7 @@
 #include "fpinspect/output/terminal.hpp"
 #include "fpinspect/tensors/source/decoder.hpp"
 #include "fpinspect/tensors/source/source.hpp"
+#include "samebits/text.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {
@@ -63,7 +66,8 @@ std::vector<float> gradients_of_file(const std::string& input, std::uint64_t ste
 }
 
 std::vector<float> gradients_of(const std::string& argument, std::uint64_t steps) {
-  if (names_a_file(argument)) return gradients_of_file(argument, steps);
+  const bool is_number = samebits::parse(samebits::format_id::fp64, argument).ok;
+  if (!is_number && names_a_file(argument)) return gradients_of_file(argument, steps);
   return {fp32_argument("--gradient", argument)};
 }
 
@@ -90,8 +94,9 @@ update_plan plan_of(const update_arguments& arguments) {
   plan.modes = weight_modes_argument("--modes", arguments.modes);
   plan.start = fp32_argument("--start", arguments.start);
   constexpr float usual_ratio = 3;  // of the largest of 128 weights to a weight
+  constexpr float largest = std::numeric_limits<float>::max();
   plan.block_amax = arguments.block_amax.empty()
-                        ? usual_ratio * std::abs(plan.start)
+                        ? std::min(usual_ratio * std::abs(plan.start), largest)
                         : fp32_argument("--block-amax", arguments.block_amax);
   const std::uint64_t steps = unsigned_argument("--steps", arguments.steps, 1, most_steps);
   const std::uint64_t every =

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -38,7 +39,8 @@ class stored_block {
     const auto bytes = static_cast<std::size_t>(samebits::code_bytes(format_));
     std::memcpy(&code, data() + i * bytes, bytes);
     const auto decoded = static_cast<float>(samebits::decode_double(codes_of(format_), code));
-    return samebits::has_block_scales(format_) ? decoded * scale_ : decoded;
+    const float value = samebits::has_block_scales(format_) ? decoded * scale_ : decoded;
+    return std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value;  // without sign
   }
   void set(std::size_t i, float value) {
     const std::uint64_t code = rounded(codes_of(format_), value / scale_).code;
@@ -152,7 +154,8 @@ std::vector<weight_life> lives_of(const update_plan& plan) try {
     optimizer_step(list, {&plan.settings, 1}, {.applied_steps = t, .seed = plan.seed});
     for (std::size_t i = 0; i < kept.size(); ++i) {
       const double read = kept[i].weights.value(0);
-      if (read != last[i]) lives[i].last_change = t;
+      const bool stays = read == last[i] || (std::isnan(read) && std::isnan(last[i]));
+      if (!stays) lives[i].last_change = t;
       last[i] = read;
       if (t == plan.shown[lives[i].read.size()]) lives[i].read.push_back(read);
     }
