@@ -123,7 +123,7 @@ class Optimizer(torch.optim.Optimizer):
         sizes = [len(group["params"]) for group in self.param_groups]
         if (self._batches is not None and _same(known, self._known) and sizes == self._sizes
                 and _same(self._states_now(), self._known_states)):
-            refuse_changes(self._rule, self.param_groups, self._known_options,
+            refuse_changes(self.param_groups, self._known_options,
                            chain.from_iterable(batch.slots for batch in self._batches))
             return self._batches
         self._forget()
@@ -143,7 +143,7 @@ class Optimizer(torch.optim.Optimizer):
             count.steps.fill_(steps)
             self._add(slots, count)
         self._known, self._sizes = known, sizes
-        self._known_options = [kept_options(self._rule, group) for group in self.param_groups]
+        self._known_options = [kept_options(group) for group in self.param_groups]
         return self._batches
 
     def _states_now(self) -> list[Any]:

@@ -104,28 +104,22 @@ class KeptOptions(NamedTuple):
     weights: str
     states: object
     block: int
-    keys: frozenset[str]  # SGD without momentum has none
-
-    def serve(self, now: KeptOptions) -> bool:
-        """Whether the arrays serve a step with the options `now`, which may use fewer states."""
-        return self[:3] == now[:3] and now.keys <= self.keys
+    momentum: bool  # SGD without momentum has no states
 
 
-def kept_options(rule: str, group: Mapping[str, Any]) -> KeptOptions:
-    """Return the options of a group that must stay after the first step."""
+def kept_options(group: Mapping[str, Any]) -> KeptOptions:
+    """Return the options of a group that must stay after the first step, but momentum may end."""
     states = group["states"]
     return KeptOptions(group["weights"], states if isinstance(states, str) else tuple(states),
-                       group["block"], frozenset(state_keys(rule, group)))
+                       group["block"], group.get("momentum", 0) != 0)
 
 
-def refuse_changes(rule: str, groups: Sequence[Mapping[str, Any]], known: Sequence[KeptOptions],
+def refuse_changes(groups: Sequence[Mapping[str, Any]], known: Sequence[KeptOptions],
                    slots: Iterable[Slot]) -> None:
     """Refuse groups whose options changed after the first step.
 
     Parameters
     ----------
-    rule : str
-        The rule of the optimizer.
     groups : sequence of mapping
         The groups now.
     known : sequence of KeptOptions
@@ -133,11 +127,12 @@ def refuse_changes(rule: str, groups: Sequence[Mapping[str, Any]], known: Sequen
     slots : iterable of Slot
         The parameters with arrays.
     """
+    # A step asks this, so most groups are done at the first comparison.
     changed = [at for at, (group, kept) in enumerate(zip(groups, known, strict=True))
-               if not kept.serve(kept_options(rule, group))]
+               if (now := kept_options(group)) != kept
+               and (now[:3] != kept[:3] or now.momentum > kept.momentum)]
     used = {slot.group for slot in slots} if changed else set()
     if used.intersection(changed):
         raise InvalidArgument(
             f"group {min(used.intersection(changed))}: weights, states and block must stay as in "
-            "the first step, and momentum cannot begin later; load the state into a new optimizer "
-            "instead")
+            "the first step, and momentum cannot begin later; make a new optimizer")
