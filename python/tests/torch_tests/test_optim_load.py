@@ -269,3 +269,28 @@ def test_states_of_torch_in_every_format_both_ways(name: str, dtype: torch.dtype
     assert torch.equal(p, r)
     for key in keys:
         assert torch.equal(theirs.state[p][key], again.state[r][key])
+
+
+@pytest.mark.parametrize("weights", ["master32", "split16", "master16_scaled"])
+@pytest.mark.parametrize("states", ["fp32", "e4m3"])
+@pytest.mark.parametrize("to_cuda", [False, True])
+def test_a_state_of_another_device(cuda: str, weights: str, states: str, to_cuda: bool) -> None:
+    p, saved = made(weights=weights, states=states)
+    if not to_cuda:
+        p = torch.nn.Parameter(p.detach().to(cuda))
+        saved = optim.AdamW([p], lr=0.01, weights=weights, states=states)
+    for seed in (1, 2):
+        p.grad = numbers((300,), seed).bfloat16().to(p.device)
+        saved.step()
+    q = torch.nn.Parameter(p.detach().to(cuda if to_cuda else "cpu", copy=True))
+    loaded = optim.AdamW([q], lr=0.01, weights=weights, states=states)
+    loaded.load_state_dict(saved.state_dict())
+    for parameter, optimizer in ((p, saved), (q, loaded)):
+        parameter.grad = numbers((300,), 3).bfloat16().to(parameter.device)
+        optimizer.step()
+    assert q.device != p.device and torch.equal(q.cpu(), p.cpu())
+    for key, value in saved.state[p].items():
+        found = loaded.state[q][key]
+        assert found.device.type == q.device.type
+        assert torch.equal(found.cpu().reshape(-1).view(torch.uint8),
+                           value.cpu().reshape(-1).view(torch.uint8)), key
