@@ -250,6 +250,8 @@ class Functions(cli_support.CliTest):
             "exact": "0.8411919906082767", "error_ulp": "-0.345"})
         found = self.ok_json("arith", "pow", "-8", "3", "--rule", "cuda_13_0")
         self.assertEqual((found["value"], found["error_ulp"]), ("-512", "0.000"))
+        for line in self.ok("arith", "log", "-1", "--rule", "cuda_13_0").out.splitlines():
+            self.assertEqual(line, line.rstrip())
         found = self.ok_json("arith", "log", "-1", "--rule", "cuda_13_0")
         self.assertEqual((found["result"], found["error_ulp"]), ("0x7fffffff", ""))
 
@@ -290,6 +292,8 @@ class Functions(cli_support.CliTest):
         self.fails(2, "arith", "exp", "1", "--rule", "cuda_13_0", "--dest", "fp16", says="--dest")
         self.fails(2, "arith", "add", "1", "2", "--format", "fp16", "--rule", "cuda_13_0",
                    says="--rule")
+        self.fails(2, "arith", "add", "1", "2", "--rule", "cuda_13_0", says="--rule: only for")
+        self.fails(2, "arith", "expo", "1", "--rule", "exact", says=["OP: ", '"expo"', "gelu_tanh"])
         self.fails(2, "arith", "add", "1", "2", says="--format is required")
         self.fails(4, "arith", "gelu", "1", "--rule", "cuda_13_0", says="has no gelu")
 

@@ -369,10 +369,8 @@ void run_arith(const arith_arguments& arguments, output& out) {
   if (const auto function = samebits::find_function(arguments.op)) {
     return run_arith_function(*function, arguments, out);
   }
+  if (!arguments.rule_of_function.empty()) refuse_rule_of(arguments.op);
   if (arguments.format.empty()) throw usage_error("--format is required");
-  if (!arguments.rule_of_function.empty()) {
-    throw usage_error(cat("--rule: only for functions, not for ", arguments.op));
-  }
   const terminal term(arguments.view);
   const arith_targets targets(arguments);
   arith_task task = task_of(arguments);

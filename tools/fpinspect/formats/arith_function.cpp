@@ -17,6 +17,7 @@
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/json_writer.hpp"
+#include "samebits/core/operation.hpp"
 #include "samebits/evaluate.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
@@ -216,18 +217,31 @@ void run_arith_function(function of, const arith_arguments& arguments, output& o
     out.write(json.document());
     return;
   }
-  const auto line = [&](std::string_view label, std::uint64_t code, const std::string& note) {
-    std::string text =
-        cat(left(label, 11), left(name(task.format), 6), left(code_text(task.format, code), 12),
-            left(value_text(task.format, code), 26), note);
+  const auto write_line = [&](std::string text) {
     text.erase(text.find_last_not_of(' ') + 1);
     out.write(text + "\n");
+  };
+  const auto line = [&](std::string_view label, std::uint64_t code, const std::string& note) {
+    write_line(cat(left(label, 11), left(name(task.format), 6),
+                   left(code_text(task.format, code), 12), left(value_text(task.format, code), 26),
+                   note));
   };
   line("A", task.code,
        task.inexact ? "rounded from " + samebits::tensor_file::escape(task.text, 60) : "");
   line(name(of), result, cat("rule ", name(task.rule)));
-  out.write(cat(left("exact", 29), left(exact_text(exact), 26),
-                distance.empty() ? "" : cat("error ", distance, " ulp"), "\n"));
+  write_line(cat(left("exact", 29), left(exact_text(exact), 26),
+                 distance.empty() ? "" : cat("error ", distance, " ulp")));
+}
+
+void refuse_rule_of(std::string_view op) {
+  if (samebits::find_operation(op)) {
+    throw usage_error(cat("--rule: only for functions, not for ", op));
+  }
+  std::string names;
+  for (int i = 0; i < samebits::function_count; ++i) {
+    names += cat(i == 0 ? "" : ", ", name(samebits::function_at(i)));
+  }
+  throw usage_error(cat("OP: ", samebits::tensor_file::quote(op), " is not one of ", names));
 }
 
 }  // namespace fpinspect
