@@ -276,8 +276,8 @@ class Update(cli_support.CliTest):
         for arguments, says in [
                 (["--rule", "x"], ['--rule: "x" is not one of adamw, adam, sgd, lion, lamb']),
                 (["--modes", "fp32,x"], ['--modes: "x" is not one of fp32, direct']),
-                (["--lr", "-1"], "learning_rate"), (["--lr", "x"], '"x" is not a finite number'),
-                (["--beta1", "1"], "beta1"), (["--start", "1e39"], "beyond the numbers of fp32"),
+                (["--lr", "-1"], "--lr: must be"), (["--weight-decay", "-1"], "--weight-decay: must be"), (["--lr", "x"], '"x" is not a finite number'),
+                (["--beta1", "1"], "--beta1: must be"), (["--start", "1e39"], "beyond the numbers of fp32"),
                 (["--steps", "0"], "--steps"), (["--every", "0"], "--every"),
                 (["--momentum", "0.9"], "--momentum does nothing without --rule sgd"),
                 (["--rule", "sgd", "--beta1", "0.9"], "--beta1 does nothing without"),

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <string>
+#include <string_view>
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
@@ -15,6 +17,7 @@
 #include "fpinspect/output/terminal.hpp"
 #include "fpinspect/tensors/source/decoder.hpp"
 #include "fpinspect/tensors/source/source.hpp"
+#include "samebits/error.hpp"
 #include "samebits/text.hpp"
 #include "tensor_file/escape.hpp"
 
@@ -107,14 +110,27 @@ update_plan plan_of(const update_arguments& arguments) {
   return plan;
 }
 
+/// A refusal by optimizer_step(), "groups[0].learning_rate: ...", with the option's name.
+std::string option_message(std::string message) {
+  constexpr std::string_view prefix = "groups[0].";
+  constexpr std::string_view rate = "learning_rate";
+  if (!message.starts_with(prefix)) return message;
+  message.erase(0, prefix.size());
+  if (message.starts_with(rate)) message.replace(0, rate.size(), "lr");
+  std::replace(message.begin(), std::find(message.begin(), message.end(), ':'), '_', '-');
+  return "--" + message;
+}
+
 }  // namespace
 
-void run_update(const update_arguments& arguments, output& out) {
+void run_update(const update_arguments& arguments, output& out) try {
   const terminal term(arguments.view);
   const update_plan plan = plan_of(arguments);
   const update_result result{plan, rule_names[static_cast<std::size_t>(plan.settings.rule)],
                              arguments.gradient, lives_of(plan), exact_life(plan)};
   out.write(arguments.view.json ? update_json(result) : update_text(result, term));
+} catch (const samebits::invalid_argument& error) {
+  throw usage_error(option_message(error.what()));
 }
 
 }  // namespace fpinspect

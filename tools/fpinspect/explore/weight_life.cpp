@@ -9,9 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/explore/demos/step.hpp"
-#include "samebits/error.hpp"
 #include "samebits/optimizer.hpp"
 #include "samebits/scalar.hpp"
 
@@ -132,7 +130,7 @@ void write_copies(const samebits::optimizer_list& list) {
 
 }  // namespace
 
-std::vector<weight_life> lives_of(const update_plan& plan) try {
+std::vector<weight_life> lives_of(const update_plan& plan) {
   std::vector<kept_tensor> kept;
   kept.reserve(plan.modes.size());  // the list points to the arrays
   std::vector<float> gradient(count);
@@ -167,8 +165,6 @@ std::vector<weight_life> lives_of(const update_plan& plan) try {
     }
   }
   return lives;
-} catch (const samebits::invalid_argument& error) {
-  throw usage_error(error.what());
 }
 
 }  // namespace fpinspect

@@ -39,7 +39,7 @@ struct weight_life {
 };
 
 /// The lives of the first weight, in the order of the modes, by optimizer_step().
-/// @throws usage_error  if optimizer_step() refuses the settings
+/// @throws samebits::invalid_argument  if optimizer_step() refuses the settings
 std::vector<weight_life> lives_of(const update_plan& plan);
 
 /// The weight after the shown steps by the same formulas in binary64, which are rounded to no other
