@@ -170,8 +170,9 @@ class Update(cli_support.CliTest):
             told = shown["modes"][place]
             self.assertEqual((told["read"], told["kept"], told["last_change"]),
                              (weights[0].read, weights[0].kept, last_change), mode)
-            self.assertEqual(told["read_distance"], abs(told["read"] - shown["exact"]) / abs(shown["exact"]))
-            self.assertEqual(told["kept_distance"], abs(told["kept"] - shown["exact"]) / abs(shown["exact"]))
+            for what in "read", "kept":
+                self.assertEqual(told[what + "_distance"],
+                                 abs(told[what] - shown["exact"]) / abs(shown["exact"]))
             self.assertEqual(told["mean"], sum(w.read for w in weights) / equal, mode)
             rms = math.sqrt(sum((w.read - shown["exact"])**2 for w in weights) / equal)
             self.assertAlmostEqual(told["rms_distance"], rms / abs(shown["exact"]), places=14)
@@ -276,7 +277,8 @@ class Update(cli_support.CliTest):
         for arguments, says in [
                 (["--rule", "x"], ['--rule: "x" is not one of adamw, adam, sgd, lion, lamb']),
                 (["--modes", "fp32,x"], ['--modes: "x" is not one of fp32, direct']),
-                (["--lr", "-1"], "--lr: must be"), (["--weight-decay", "-1"], "--weight-decay: must be"), (["--lr", "x"], '"x" is not a finite number'),
+                (["--lr", "-1"], "--lr: must be"),
+                (["--weight-decay", "-1"], "--weight-decay: must be"), (["--lr", "x"], '"x" is not a finite number'),
                 (["--beta1", "1"], "--beta1: must be"), (["--start", "1e39"], "beyond the numbers of fp32"),
                 (["--steps", "0"], "--steps"), (["--every", "0"], "--every"),
                 (["--momentum", "0.9"], "--momentum does nothing without --rule sgd"),
