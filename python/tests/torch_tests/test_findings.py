@@ -56,6 +56,12 @@ def test_the_page_shows_what_the_program_prints(name: str) -> None:
     assert printed(name) == shown(name)
 
 
+@pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"),
+                    reason="needs a processor with AVX2")
+def test_linspace_by_processor() -> None:
+    assert printed("linspace_by_processor") == shown("linspace_by_processor")
+
+
 def test_compiled_casts_saturate(device: str) -> None:
     for _, number, eager, compiled in program("compiled_fp8_casts")["casts"](device):
         assert not math.isfinite(eager)
