@@ -47,14 +47,10 @@ constexpr std::uint32_t border(std::uint32_t i, std::uint32_t below, std::uint32
   return order_key(middle) - i % 2;
 }
 
-/// The lowest key of a bin.
+/// A key that is above the borders below a bin, and not above those in it.
 constexpr std::uint32_t lowest_key(bool negative, std::uint32_t bin) {
-  const std::uint32_t end = (dynamic_first_bin + bin + 1) << 16;
-  if (negative) {
-    const std::uint32_t largest = bin == dynamic_bins - 1 ? binary32::inf : end - 1;
-    return order_key(binary32::sign_bit | largest);
-  }
-  return order_key(bin == 0 ? 0 : end - 0x10000u);
+  const std::uint32_t begin = (dynamic_first_bin + bin) << 16;
+  return order_key(negative ? binary32::sign_bit | (begin + 0x10000u) : begin);
 }
 
 constexpr dynamic_table table_of(const std::uint32_t (&values)[256]) {
