@@ -1,140 +1,118 @@
 // Functions of the rule `exact` from a table of all 65,536 operands of 16 bits, for large arrays.
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <tuple>
 
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/functions/exact_definition_value.cuh"
 #include "backends/cuda/functions/exact/exact_kernel.cuh"
 #include "backends/cuda/functions/functions.hpp"
-#include "backends/cuda/functions/table_memory.hpp"
+#include "backends/cuda/functions/table_kernel.cuh"
+#include "backends/cuda/self_test/self_test_stream.hpp"
 
 namespace samebits::cuda {
 namespace {
 
 namespace real = numerics::real;
 
-constexpr int operand_count = 65536;
-constexpr int table_threads = 1024;
-constexpr int pack_elements = 8;  ///< of 16 bits: one load of 16 bytes
-constexpr int packs = 2;          ///< vectors that a thread has in flight
+constexpr const char* what = "cuda-native: evaluate";
 
-/// Elements from which the table pays for itself.
-constexpr std::uint64_t min_elements = std::uint64_t{1} << 24;
+/// Elements from which loading the table into shared memory pays.
+constexpr std::uint64_t min_elements = std::uint64_t{1} << 23;
 
-/// Writes the results of all 65,536 operands, one per thread.
+/// Writes the results of all 65,536 operands by the definition, one per thread.
 template <real::exact_function F, class Code>
-__global__ void __launch_bounds__(block_threads)
-    table_entries_kernel(const exact_task t, Code* entries) {
+__global__ void __launch_bounds__(block_threads) results_kernel(const exact_task t, Code* results) {
   const std::uint32_t operand = blockIdx.x * block_threads + threadIdx.x;
   const float x = __uint_as_float(binary32_of(t.in.format, operand));
-  entries[operand] = static_cast<Code>(exact_code(t, definition_value<F>(x), 0));
+  results[operand] = static_cast<Code>(exact_code(t, definition_value<F>(x), 0));
 }
 
-/// The results of a vector of operands.
-template <class Code>
-__device__ __forceinline__ packed<8 * sizeof(Code), pack_elements> looked_up(
-    const packed<16, pack_elements>& x, const Code* table) {
-  packed<8 * sizeof(Code), pack_elements> y{};
-#pragma unroll
-  for (int i = 0; i < pack_elements; ++i) y.set(i, table[x.code(i)]);
-  return y;
-}
-
-/// Computes out[i] = entries[in[i]] for `count` elements of 16 bits. Persistent blocks, one per
-/// multiprocessor. Shared memory: the table, 65,536 codes. Inputs: aligned to 16 bytes; outputs: to
-/// 8 codes.
-template <class Code>
-__global__ void __launch_bounds__(table_threads, 1)
-    table_kernel(const std::byte* in, std::byte* out, std::uint64_t count, const Code* entries) {
-  extern __shared__ uint4 shared[];
-  using operands = packed<16, pack_elements>;
-  const std::uint64_t whole = count / pack_elements;
-  const std::uint64_t step = std::uint64_t{gridDim.x} * table_threads;
-  const std::uint64_t first = std::uint64_t{blockIdx.x} * table_threads + threadIdx.x;
-  operands x[packs] = {};
-  const auto load = [&](std::uint64_t at) {
-#pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      if (at + p * step < whole) x[p] = operands::load(in + (at + p * step) * sizeof(operands));
-    }
-  };
-  load(first);
-  constexpr int vectors = operand_count * sizeof(Code) / sizeof(uint4);
-#pragma unroll
-  for (int i = 0; i < vectors / table_threads; ++i) {
-    const int at = i * table_threads + threadIdx.x;
-    shared[at] = reinterpret_cast<const uint4*>(entries)[at];
-  }
-  __syncthreads();
-  const auto* const table = reinterpret_cast<const Code*>(shared);
-  for (std::uint64_t at = first; at < whole; at += packs * step) {
-    operands now[packs];
-#pragma unroll
-    for (int p = 0; p < packs; ++p) now[p] = x[p];
-    load(at + packs * step);
-#pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      if (at + p * step < whole) {
-        looked_up(now[p], table).store(out + (at + p * step) * pack_elements * sizeof(Code));
-      }
-    }
-  }
-  const std::uint64_t rest = whole * pack_elements + first;
-  if (rest < count) {
-    const std::uint64_t operand = load_code(in + 2 * rest, 2);
-    store_code(out + sizeof(Code) * rest, sizeof(Code), table[operand]);
-  }
-}
-
-/// Attributes of the current device.
-int device_attribute(cudaDeviceAttr what) {
-  int device = 0, value = 0;
-  check(cudaGetDevice(&device), "the current device");
-  check(cudaDeviceGetAttribute(&value, what, device), "the current device");
+int device_attribute(cudaDeviceAttr attribute, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, attribute, device), what);
   return value;
 }
 
-/// Whether a call is one row of 16-bit operands, long enough, with results of 16 or 8 bits.
-bool is_tabulated(const backends::exact_call& call, const exact_task& t) {
+/// What a table's results depend on beside the rounding, which is to nearest even: device,
+/// function, formats of operands and results, overflow policy.
+using table_key = std::tuple<int, real::exact_function, format_id, format_id, overflow>;
+
+/// Computes a table of the current device on a stream of its own, and waits for it. Null if the
+/// device has too little memory.
+template <class Code>
+void* new_table(const backends::exact_call& call, const exact_task& t) {
+  constexpr std::size_t bytes = table_operands * sizeof(Code);
+  const capture_apart apart;
+  void* memory = nullptr;
+  if (cudaMalloc(&memory, bytes) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return nullptr;
+  }
+  const own_stream stream;
+  real::with_function(call.f, [&]<real::exact_function F>() {
+    launch_kernel(what, results_kernel<F, Code>, table_operands / block_threads, block_threads, 0,
+                  stream.get(), t, static_cast<Code*>(memory));
+  });
+  check(cudaStreamSynchronize(stream.get()), what);
+  allow_shared_memory(what, table_kernel<Code>, bytes);
+  return memory;
+}
+
+/// The table of a call on a device; null if there is none. The first call of its kind computes the
+/// table, which then stays until the process ends: kernels and captured graphs may use it at any
+/// time.
+void* table_of(const backends::exact_call& call, const exact_task& t, int device) {
+  static std::mutex using_tables;
+  static std::map<table_key, void*> tables;
+  const std::lock_guard lock(using_tables);
+  void*& table = tables[{device, call.f, call.in.format, call.out.format, call.rule.on_overflow}];
+  if (table == nullptr) {
+    table = t.out.bytes == 2 ? new_table<std::uint16_t>(call, t) : new_table<std::uint8_t>(call, t);
+  }
+  return table;
+}
+
+template <class Code>
+void launch_table(const exact_task& t, const void* table, int device, cudaStream_t stream) {
+  launch_kernel(what, table_kernel<Code>,
+                static_cast<unsigned>(device_attribute(cudaDevAttrMultiProcessorCount, device)),
+                table_threads, table_operands * sizeof(Code), stream, t.in.data, t.out.data, t.cols,
+                static_cast<const Code*>(table));
+}
+
+/// Whether a call is one row of 16-bit operands, long enough, with results of 16 or 8 bits, on a
+/// device whose shared memory holds a table.
+bool is_tabulated(const backends::exact_call& call, const exact_task& t, int device) {
   constexpr std::uintptr_t alignment = 16;
   const auto is_aligned = [](const exact_operand& v) {
     return v.vectors && reinterpret_cast<std::uintptr_t>(v.data) % alignment == 0;
   };
   return call.grad.data == nullptr && call.rule.round == rounding::nearest_even &&
          t.in.bytes == 2 && t.out.bytes <= 2 && t.rows == 1 && t.cols >= min_elements &&
-         is_aligned(t.in) && is_aligned(t.out);
-}
-
-template <class Code>
-void launch_table(const backends::exact_call& call, const exact_task& t, cudaStream_t stream) {
-  constexpr const char* what = "cuda-native: evaluate";
-  constexpr std::size_t bytes = operand_count * sizeof(Code);
-  const table_memory memory(bytes, stream, what);
-  auto* const entries = reinterpret_cast<Code*>(memory.data());
-  real::with_function(call.f, [&]<real::exact_function F>() {
-    launch_kernel(what, table_entries_kernel<F, Code>, operand_count / block_threads, block_threads,
-                  0, stream, t, entries);
-  });
-  allow_shared_memory(what, table_kernel<Code>, bytes);
-  launch_kernel(what, table_kernel<Code>,
-                static_cast<unsigned>(device_attribute(cudaDevAttrMultiProcessorCount)),
-                table_threads, bytes, stream, t.in.data, t.out.data, t.cols, entries);
+         is_aligned(t.in) && is_aligned(t.out) &&
+         device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device) >=
+             table_operands * t.out.bytes;
 }
 
 }  // namespace
 
 bool launch_exact_table(const backends::exact_call& call, void* stream) {
+  int device = 0;
+  check(cudaGetDevice(&device), what);
   const exact_task t = exact_task_of(call);
-  if (!is_tabulated(call, t)) return false;
-  const int bytes = operand_count * t.out.bytes;
-  if (device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) < bytes) return false;
+  if (!is_tabulated(call, t, device)) return false;
+  const void* const table = table_of(call, t, device);
+  if (table == nullptr) return false;
+  const auto on = static_cast<cudaStream_t>(stream);
   if (t.out.bytes == 2) {
-    launch_table<std::uint16_t>(call, t, static_cast<cudaStream_t>(stream));
+    launch_table<std::uint16_t>(t, table, device, on);
   } else {
-    launch_table<std::uint8_t>(call, t, static_cast<cudaStream_t>(stream));
+    launch_table<std::uint8_t>(t, table, device, on);
   }
   return true;
 }
