@@ -3,8 +3,8 @@
     python examples/python/findings/cuda_function_errors.py
 
 Computes the bits that a Hopper GPU returns, on the CPU, at every 1021st of the 2^32 fp32 numbers,
-and compares them with fp64. Operands and results are normal numbers. An ulp is the spacing of fp32
-at the exact value.
+and compares them with fp64; pow at pseudo-random operands from 2^-4 to 2^4 and exponents from -20 to
+20. Operands and results are normal numbers. An ulp is the spacing of fp32 at the exact value.
 """
 
 import math
@@ -35,13 +35,26 @@ def errors(name, x):
     return (functions.evaluate(name, x, rule="cuda_13_0") - exact) / ulp, x
 
 
+def errors_of_pow():
+    """Return the errors of pow in ulp, and the operands."""
+    random = np.random.default_rng(1)
+    found, operands = [], []
+    for exponent in random.uniform(-20, 20, 1024).astype(np.float32):
+        x = np.exp2(random.uniform(-4, 4, 4096)).astype(np.float32)
+        exact = x.astype(np.float64) ** np.float64(exponent)
+        ulp = 2.0 ** (np.floor(np.log2(exact)) - 23)
+        found.append((functions.pow(x, float(exponent), rule="cuda_13_0") - exact) / ulp)
+        operands.append(x)
+    return np.concatenate(found), np.concatenate(operands)
+
+
 def main():
     with np.errstate(all="ignore"):
         x = np.arange(0, 2**32, STRIDE, np.int64).astype(np.uint32).view(np.float32)
         x = x[np.isfinite(x)]
     print("function   largest error    at             rounded right")
-    for name in EXACT:
-        found, at = errors(name, x)
+    for name in [*EXACT, "pow"]:
+        found, at = errors_of_pow() if name == "pow" else errors(name, x)
         worst = np.argmax(np.abs(found))
         right = np.mean(np.abs(found) <= 0.5)
         print(f"{name:10} {abs(found[worst]):9.2f} ulp   {at[worst]:13.8g}  {right:12.1%}")
