@@ -61,7 +61,7 @@ class Memory(cli_support.CliTest):
                  "kahan": ["f2", "f2"], "split16": ["f2", "f2"], "master32": ["f2", "f4"],
                  "fp8_copy": ["f1*", "f4"], "master16_scaled": ["f1*", "f2*"]}
         states = {"fp32": "f4", "bf16": "f2", "bf16_stochastic": "f2", "fp16": "f2",
-                  "fp16_stochastic": "f2", "fp16_scaled": "f2*", "e4m3": "f1*", "e5m2": "f1*",
+                  "fp16_stochastic": "f2", "fp16_scaled": "f2*", "e4m3": "f1*", "e5m2": "f1*", "dynamic8": "f1*",
                   "none": "f0"}
         gradients = {"fp32": "f4", "bf16": "f2", "fp16": "f2", "e4m3": "f1+", "e5m2": "f1+"}
         for n, block, rule, number in [(1000, 128, "adamw", 2), (1025, 256, "lion", 1),

@@ -32,7 +32,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/simd/functions/reals_avx2.hpp"
+#include "backends/simd/functions/exact/reals_avx2.hpp"
 #include "numerics/functions/exact_function.hpp"
 #include "support/exact_function_value.hpp"
 

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "backends/simd/functions/reals_avx2.hpp"
+#include "backends/simd/functions/exact/reals_avx2.hpp"
 #include "numerics/functions/exact_function.hpp"
 #include "numerics/functions/fast_values.hpp"
 #include "samebits/evaluate.hpp"

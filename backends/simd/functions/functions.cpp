@@ -9,7 +9,7 @@
 #include "backends/dispatch/row_functions.hpp"
 #include "backends/reference/cells.hpp"
 #include "backends/reference/reference.hpp"
-#include "backends/simd/functions/result_table.hpp"
+#include "backends/simd/functions/exact/result_table.hpp"
 #include "backends/simd/lanes/control_register.hpp"
 #include "backends/simd/simd.hpp"
 #include "backends/threads/parts.hpp"

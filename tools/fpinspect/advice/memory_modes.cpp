@@ -12,7 +12,7 @@
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/explore/weight_modes.hpp"
+#include "fpinspect/explore/update/weight_modes.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "samebits/core/format.hpp"
 #include "tensor_file/escape.hpp"
@@ -37,6 +37,7 @@ constexpr named_format state_formats[] = {
     {"fp16_scaled", stored_format::fp16_scaled},
     {"e4m3", stored_format::e4m3_scaled},
     {"e5m2", stored_format::e5m2_scaled},
+    {"dynamic8", stored_format::dynamic8_signed},  // the second state in dynamic8_unsigned: as large
     {"none", stored_format::none},
 };
 constexpr named_format gradient_formats[] = {

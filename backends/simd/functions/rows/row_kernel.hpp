@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "backends/dispatch/row_functions.hpp"
-#include "backends/simd/functions/row_sums.hpp"
+#include "backends/simd/functions/rows/row_sums.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/hardware/cuda_functions/exp.hpp"
 #include "numerics/hardware/cuda_functions/log.hpp"

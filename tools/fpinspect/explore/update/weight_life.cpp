@@ -1,5 +1,5 @@
 // What an optimizer makes of a weight that is kept in different ways: by optimizer_step().
-#include "fpinspect/explore/weight_life.hpp"
+#include "fpinspect/explore/update/weight_life.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Functions of the rule `exact` compiled for AVX2 and FMA. This file must define nothing else.
-#include "backends/simd/functions/exact_kernel.hpp"
+#include "backends/simd/functions/exact/exact_kernel.hpp"
 #include "backends/simd/functions/functions.hpp"
-#include "backends/simd/functions/reals_avx2.hpp"
+#include "backends/simd/functions/exact/reals_avx2.hpp"
 #include "backends/simd/lanes/lanes_avx2.hpp"
 
 namespace samebits::backends {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "fpinspect/explore/weight_life.hpp"
+#include "fpinspect/explore/update/weight_life.hpp"
 
 namespace fpinspect {
 namespace {

@@ -1,5 +1,5 @@
 // What `update` shows, as text and as JSON: implementation.
-#include "fpinspect/explore/update_result.hpp"
+#include "fpinspect/explore/update/update_result.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // How an optimizer keeps weights: the table, and bytes.
-#include "fpinspect/explore/weight_modes.hpp"
+#include "fpinspect/explore/update/weight_modes.hpp"
 
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text/text.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "fpinspect/explore/weight_modes.hpp"
+#include "fpinspect/explore/update/weight_modes.hpp"
 #include "samebits/core/optimizer.hpp"
 
 namespace fpinspect {

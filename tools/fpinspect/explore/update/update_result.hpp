@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/explore/weight_life.hpp"
+#include "fpinspect/explore/update/weight_life.hpp"
 #include "fpinspect/output/output.hpp"
 #include "fpinspect/output/terminal.hpp"
 

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "backends/cuda/functions/seeds.cuh"
+#include "backends/cuda/functions/exact/seeds.cuh"
 #include "numerics/functions/exact_functions.hpp"
 
 namespace samebits::cuda {

@@ -8,10 +8,10 @@
 #include <tuple>
 
 #include "backends/cuda/common/launch_kernel.hpp"
-#include "backends/cuda/functions/exact_definition_value.cuh"
+#include "backends/cuda/functions/exact/exact_definition_value.cuh"
 #include "backends/cuda/functions/exact/exact_kernel.cuh"
 #include "backends/cuda/functions/functions.hpp"
-#include "backends/cuda/functions/table_kernel.cuh"
+#include "backends/cuda/functions/exact/table_kernel.cuh"
 #include "backends/cuda/self_test/self_test_stream.hpp"
 
 namespace samebits::cuda {

@@ -1,7 +1,7 @@
 // Functions of the rule `exact` by approximations with a rounding test: launches.
 #include <cstdint>
 
-#include "backends/cuda/functions/approximation_kernel.cuh"
+#include "backends/cuda/functions/exact/approximation_kernel.cuh"
 #include "backends/cuda/functions/functions.hpp"
 
 namespace samebits::cuda {

@@ -5,10 +5,10 @@
 #include <cstdint>
 
 #include "backends/cuda/common/launch.cuh"
-#include "backends/cuda/functions/approximations.cuh"
-#include "backends/cuda/functions/exact_definition_value.cuh"
+#include "backends/cuda/functions/exact/approximations.cuh"
+#include "backends/cuda/functions/exact/exact_definition_value.cuh"
 #include "backends/cuda/functions/exact/exact_kernel.cuh"
-#include "backends/cuda/functions/rounded_results.cuh"
+#include "backends/cuda/functions/exact/rounded_results.cuh"
 #include "numerics/functions/exact_function.hpp"
 
 namespace samebits::cuda {
