@@ -230,6 +230,16 @@ void summarize(std::vector<group_summary>& groups, const optimizer_tensor& t,
   if (found->shard < 0 && t.first_index != 0) found->shard = at;
 }
 
+/// Whether a tensor has what optimizer_data::only_fp32 asks for.
+bool is_fp32(const optimizer_tensor& t) {
+  const auto state_is_fp32 = [](const stored_array& a) {
+    return a.format == stored_format::fp32 || a.format == none;
+  };
+  return (t.master.format != none ? t.master.format : t.weights.format) == stored_format::fp32 &&
+         t.gradient.format == t.weights.format && t.low_kind == low_part::none &&
+         state_is_fp32(t.states[0]) && state_is_fp32(t.states[1]);
+}
+
 /// Finds the device of the tensors and copies the tables there, in one allocation.
 void copy_to_device(optimizer_data& list) {
   device_finder finder(list.space);
@@ -281,6 +291,7 @@ std::shared_ptr<optimizer_data> describe_without_tables(std::vector<optimizer_te
     summarize(list->groups, t, i);
     list->rows.push_back(row_of(t, chunks));
     list->elements += static_cast<std::uint64_t>(t.count);
+    list->only_fp32 = list->only_fp32 && is_fp32(t);
     const std::uint64_t of_tensor = numerics::chunks_of(t.count);
     list->row_of_chunk.insert(list->row_of_chunk.end(), of_tensor, static_cast<std::uint32_t>(i));
     chunks += of_tensor;

@@ -1,5 +1,5 @@
-// Kernels of optimizer steps. One block per chunk of up to 4096 elements; one thread per vector of
-// neighbouring elements at a time.
+// Kernels of optimizer steps. One block per chunk of up to 4096 elements, or per part of a chunk; one
+// thread per vector of neighbouring elements at a time.
 //
 // The formats of a tensor are read at run time. With update_hardware, common combinations of formats
 // have code of their own.
@@ -20,9 +20,7 @@
 
 namespace samebits::cuda {
 
-/// Threads of a block.
-inline constexpr int update_threads = 256;
-/// Minimum resident blocks per multiprocessor.
+/// Minimum resident blocks of update_threads threads per multiprocessor.
 inline constexpr int update_residents = 4;
 
 /// Rounds to bf16 if `on`: the rounding of torch_foreach.
@@ -101,7 +99,7 @@ __device__ __forceinline__ void for_each_vector(const chunk_task& task, const ro
                                                 int states, const Function& f) {
   const int count = static_cast<int>(task.chunk.count);
 #pragma unroll 1
-  for (int turn = 0; turn < count; turn += update_threads * V) {
+  for (int turn = 0; turn < count; turn += static_cast<int>(blockDim.x) * V) {
     const int at = turn + static_cast<int>(threadIdx.x) * V;
     const int elements = min(max(count - at, 0), V);
     // A warp with an incomplete vector loads and stores single elements in all lanes. With vector
@@ -191,12 +189,25 @@ __device__ __forceinline__ bool steps_common_formats(const chunk_task& task) {
          steps_if_common<common_formats{is_bf16, is_nearest, is_none, is_e4m3, 8}, Formula>(task);
 }
 
-/// Updates the tensors whose groups have this formula, by the GPU's instructions. One block per
-/// chunk.
+/// Part number `part` of the 2^part_bits equal parts of a chunk. In an incomplete chunk, parts may be
+/// smaller; the count of an empty part is 0 or negative.
+__device__ __forceinline__ numerics::list_chunk part_of(const numerics::list_chunk& chunk,
+                                                        std::uint32_t part_bits,
+                                                        std::uint32_t part) {
+  const std::int64_t size = numerics::chunk_elements >> part_bits;
+  const std::int64_t begin = size * part;
+  return {chunk.tensor, chunk.first + begin, min(chunk.count - begin, size)};
+}
+
+/// Updates the tensors whose groups have this formula, by the GPU's instructions. 2^part_bits blocks
+/// per chunk.
 template <class Formula>
 __global__ void __launch_bounds__(update_threads, update_residents)
     native_update_kernel(const __grid_constant__ update_launch call) {
-  const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
+  const numerics::list_chunk chunk =
+      part_of(chunk_at(call.list, blockIdx.x >> call.part_bits), call.part_bits,
+              blockIdx.x & ((1u << call.part_bits) - 1));
+  if (chunk.count <= 0) return;
   const numerics::update_row& row = call.list.rows[chunk.tensor];
   const group_step group = group_of(call, row.group);
   if (!has_work<Formula>(group)) return;
