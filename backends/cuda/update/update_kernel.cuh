@@ -102,10 +102,12 @@ __device__ __forceinline__ void for_each_vector(const chunk_task& task, const ro
   for (int turn = 0; turn < count; turn += static_cast<int>(blockDim.x) * V) {
     const int at = turn + static_cast<int>(threadIdx.x) * V;
     const int elements = min(max(count - at, 0), V);
-    // A warp with an incomplete vector loads and stores single elements in all lanes. With vector
-    // loads and stores in its other lanes, one element of a tail kept its old weight on an H200
-    // (SGD, Nesterov, fp32, cuda-native, nvcc 13.0). The element was in a whole vector. The cause
-    // was not found, neither in the source nor in the PTX.
+    // A warp with an incomplete vector loads and stores single elements in all lanes: all lanes of a
+    // warp take the same branch. With vector loads and stores in its other lanes, an element of a
+    // whole vector kept its old weight on an H200 (SGD, Nesterov, fp32, cuda-native, nvcc 13.0).
+    // Probable cause, read from the machine code of SGD with momentum, profile fma: a uniform
+    // register, which a warp has once, kept the bytes of a code across the branch. The lanes of
+    // the incomplete vector called store_some_codes(), which overwrites that register.
     const bool vectors = Whole || (task.aligned && __all_sync(all_lanes, elements == V));
     update_vector<Steps, V, Whole> v(
         task.row, formats, {task.chunk.first + at, elements, vectors, task.keys, task.group.step});
