@@ -1,8 +1,8 @@
 // Functions of rule `exact` on device memory against the CPU, bit for bit: every function,
 // gradient, operand format, destination and rounding on both CUDA backends.
 //
-// fp16 and bf16: all 65,536 codes, once and in large arrays. fp32: every 4096th of the 2^32 codes, all of them into fp32 if
-// the environment has SAMEBITS_FUNCTION_OPERANDS=all.
+// fp16 and bf16: all 65,536 codes, once and in large arrays. fp32: every 4096th of the 2^32 codes,
+// all of them into fp32, bf16 and fp16 if the environment has SAMEBITS_FUNCTION_OPERANDS=all.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -129,8 +129,10 @@ TEST(ExactFunctions, AllOperandsHaveTheBitsOfTheCpu) {
       if (c.gradient) {
         for (std::int64_t i = 0; i < count; ++i) grad.set(i, 0x3F800000);
       }
-      compare(c, in, grad, format_id::fp32, "cuda-native");
-      if (HasFatalFailure()) return;
+      for (const format_id to : {format_id::fp32, format_id::bf16, format_id::fp16}) {
+        compare(c, in, grad, to, "cuda-native");
+        if (HasFatalFailure()) return;
+      }
     }
   }
 }

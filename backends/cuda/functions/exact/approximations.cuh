@@ -2,7 +2,10 @@
 //
 // approximation<F>(x, known) is within 2^-39 of the exact value, relative, where it leaves `known`
 // true. Results that are 0 or Inf in every destination may be any number beyond the destinations,
-// of the right sign. rounded_results.cuh decides which results this suffices for. Coefficients:
+// of the right sign. rounded_results.cuh decides which results this suffices for.
+//
+// numerics/functions/fast_values.hpp has such functions for lanes of CPUs too: those consist of
+// steps that all Words have, these use a GPU's seeds instead of quotients. Coefficients:
 // approximations.sollya. docs/decisions/0047-approximations-with-a-rounding-test.md bounds the
 // errors.
 #pragma once
