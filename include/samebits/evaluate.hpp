@@ -65,7 +65,9 @@ struct evaluate_options {
 /// @note Thread-safe. Allocates nothing per element. The result does not depend on the executor.
 /// @note Device memory: the call is enqueued on `where.stream` and can be captured into a graph.
 ///   `cuda-emulated` computes in integers. `cuda-native` uses the GPU's binary64 instructions for
-///   rule `exact`. For the other rules it uses the GPU's function units if the GPU has compute
+///   rule `exact`, and tables for 2^23 or more elements of 16 bits: the first such call of a
+///   function with these formats and policy computes the table and waits. Tables stay on the
+///   device. For the other rules it uses the GPU's function units if the GPU has compute
 ///   capability 9.0 and the units return the model's results, else integers. The first such call
 ///   on a device compares the units and waits.
 ///

@@ -17,6 +17,7 @@
 #include "device/device_copy.hpp"
 #include "numerics/functions/exact_functions.hpp"
 #include "samebits/evaluate.hpp"
+#include "samebits/self_test.hpp"
 #include "support/effort.hpp"
 
 namespace samebits {
@@ -192,6 +193,36 @@ TEST(ExactFunctions, TablesHaveTheBitsOfTheCpu) {
       }
     }
   }
+}
+
+/// The first call that needs a table may be captured: the table is computed beside the capture.
+TEST(ExactFunctions, FirstCallsWithATableAreCapturedAndReplayed) {
+  initialize("cuda-native");
+  const exact_case c{function::exp2, false, {.on_overflow = overflow::saturate_finite}};
+  codes one_each = operands_of(format_id::bf16, 0, 1);
+  codes in(format_id::bf16, table_elements), table(format_id::bf16, 65536);
+  codes got(format_id::bf16, table_elements);
+  for (std::int64_t i = 0; i < in.elements; ++i) in.set(i, table_operand(i));
+  run(c, one_each.view(), {}, table.view(), {"", 16});
+  const guarded_copy x(in.view()), y(got.view());
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  check_cuda(cudaStreamCreate(&stream), "stream");
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
+  run(c, x.placed(in.view()), {}, y.placed(got.view()), on_stream(stream, "cuda-native"));
+  check_cuda(cudaStreamEndCapture(stream, &graph), "end capture");
+  check_cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+  for (int replay = 0; replay < 2; ++replay) {
+    check_cuda(cudaMemset(y.data(), 0, got.bytes.size()), "cudaMemset");
+    check_cuda(cudaGraphLaunch(exec, stream), "replay");
+    check_cuda(cudaStreamSynchronize(stream), "synchronize");
+    y.copy_back();
+    compare_table(c, got, table, in.format);
+  }
+  check_cuda(cudaGraphExecDestroy(exec), "destroy");
+  check_cuda(cudaGraphDestroy(graph), "destroy");
+  check_cuda(cudaStreamDestroy(stream), "destroy");
 }
 
 /// Rows, columns and strides of a view, and the elements before its first one.
