@@ -191,21 +191,6 @@ TEST(Rotary, EveryPrecisionGivesTheRecordedResults) {
   EXPECT_EQ(decided, 22 + 33 + 37);
 }
 
-/// A sum that changes with every word.
-template <std::size_t N>
-std::uint64_t sum_of(const std::uint32_t (&words)[N]) {
-  std::uint64_t sum = 0;
-  for (const std::uint32_t word : words) sum = sum * 0x9E3779B97F4A7C15u + word;
-  return sum;
-}
-
-TEST(Rotary, ConstantsAreThoseThatMpfrJudged) {  // by exhaustive.rotary
-  EXPECT_EQ(sum_of(numerics::inverse_two_pi_table), 0x2749915CBBF8EB39u);
-  EXPECT_EQ(sum_of(numerics::quarter_pi_table), 0x771E0C6502D9B2D5u);
-  EXPECT_EQ(sum_of(numerics::ln_2_table), 0x8A0FA49FCE56E3B2u);
-  EXPECT_EQ(sum_of(numerics::log2_e_table), 0xC371BCDFF2303C8Cu);
-}
-
 TEST(Rotary, ATableHasTheEntriesOfItsFrequencies) {
   table all(300, 10);
   all.compute({.base = 1024});  // base^(-i / 10) = 2^-i

@@ -83,6 +83,12 @@ std::vector<operation_case> elementwise_cases() {
        [](arrays& a, const executor& by) {
          convert(fp32_view(a.x), view_of_e4m3(a.codes), {.round = rounding::stochastic}, by);
        }},
+      {"rotary_table",
+       [](arrays& a, const executor& by) {
+         const std::int64_t positions[] = {3, -70000, 5, 1'000'000};
+         rotary_table(positions, view_of_codes(format_id::fp32, a.x.data(), 4, 500),
+                      view_of_codes(format_id::fp32, a.out.data(), 4, 500), {}, by);
+       }},
       {"convert in place",
        [](arrays& a, const executor& by) {
          convert(view_of_codes(format_id::fp16, a.halves.data(), rows, cols),
