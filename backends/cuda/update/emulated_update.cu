@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(update_threads)
   using vector = update_vector<stored_by_definition, 8, false>;
   const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
   const numerics::update_row& row = call.list.rows[chunk.tensor];
-  const group_step group = group_of(call, row.group);
+  const group_step& group = group_of(call, row.group);
   if (!group.applied || !formulas::of_elements::has(group.formula)) return;
   int states = 0;
   formulas::of_elements::visit_in_kernel(group.formula,

@@ -97,11 +97,10 @@ struct update_launch {
 };
 static_assert(sizeof(update_launch) <= 4096, "the limit of kernel arguments");
 
-/// The group's part of a step. It is a copy: through a reference, threads would load the constants
-/// again after each store.
-__device__ __forceinline__ group_step group_of(const update_launch& call, std::uint32_t group) {
-  if (call.in_memory != nullptr) return call.in_memory[group];
-  return call.given[group];
+/// The group's part of a step.
+__device__ __forceinline__ const group_step& group_of(const update_launch& call,
+                                                      std::uint32_t group) {
+  return (call.in_memory == nullptr ? call.given : call.in_memory)[group];
 }
 
 /// Whether a block has work: the step is applied, and the group has the formula.

@@ -48,12 +48,13 @@ __device__ __forceinline__ typename Arithmetic::partial_sum squares_of_vector(in
   return s[0];
 }
 
-/// The sums of squares of a chunk. Each turn of the block adds 8 elements of each thread.
+/// The sums of squares of a chunk. Each turn of the block adds 2048 elements: 8 of each thread.
 template <class Arithmetic>
 struct chunk_squares {
   using partial_sum = typename Arithmetic::partial_sum;
   static constexpr int warps = update_threads / 32;
-  static constexpr int turns = static_cast<int>(numerics::chunk_elements) / (8 * update_threads);
+  static constexpr int turns = 2;
+  static_assert(warps * 32 * 8 * turns == numerics::chunk_elements);
 
   partial_sum of_warp[2][turns * warps];  ///< weights, directions
 
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(update_threads)
   __shared__ chunk_squares<Arithmetic> sums;
   const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
   const numerics::update_row& row = call.list.rows[chunk.tensor];
-  const group_step group = group_of(call, row.group);
+  const group_step& group = group_of(call, row.group);
   if (!has_work<Formula>(group)) return;
   sums.clear();
   int turn = 0;
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(update_threads)
   using tree = block_tree<Arithmetic, update_threads>;
   __shared__ typename tree::scratch scratch;
   const numerics::update_row& row = call.list.rows[blockIdx.x];
-  const group_step group = group_of(call, row.group);
+  const group_step& group = group_of(call, row.group);
   if (!has_work<Formula>(group)) return;
   const lamb_squares* const chunks = call.chunk_squares + row.first_chunk;
   const std::uint64_t count = numerics::chunks_of(row.count);
@@ -142,7 +143,7 @@ __global__ void __launch_bounds__(update_threads)
   constexpr int unrolled = unrolled_elements<any_stored<Arithmetic>>;
   const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
   const numerics::update_row& row = call.list.rows[chunk.tensor];
-  const group_step group = group_of(call, row.group);
+  const group_step& group = group_of(call, row.group);
   if (!has_work<Formula>(group)) return;
   const std::uint32_t factor = call.lamb_factors[chunk.tensor];
   for_each_vector<any_stored<Arithmetic>, 8, false>(

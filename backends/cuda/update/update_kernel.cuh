@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(update_threads, update_residents)
               blockIdx.x & ((1u << call.part_bits) - 1));
   if (chunk.count <= 0) return;
   const numerics::update_row& row = call.list.rows[chunk.tensor];
-  const group_step group = group_of(call, row.group);
+  const group_step& group = group_of(call, row.group);
   if (!has_work<Formula>(group)) return;
   const chunk_task task = {row, group, call.keys, chunk, is_aligned(row)};
   if (steps_common_formats<Formula>(task)) return;
