@@ -12,7 +12,9 @@ namespace samebits::cuda {
 inline constexpr int table_operands = 65536;
 inline constexpr int table_threads = 1024;  ///< of a block
 inline constexpr int table_pack = 8;        ///< elements of a vector: operands of 16 bytes
-inline constexpr int table_packs = 4;       ///< vectors that a thread has in flight
+/// Vectors that a thread has in flight. 2^28 elements on an H200, share of copy: 1: 0.91, 2: 0.95,
+/// 4: 0.92.
+inline constexpr int table_packs = 2;
 
 /// The results of a vector of operands.
 template <class Code>
