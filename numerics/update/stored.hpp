@@ -74,7 +74,7 @@ SAMEBITS_INLINE constexpr tile_scale block_scale(stored_format f, std::uint32_t 
 template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t stored_value(stored_format f, std::uint32_t code,
                                                      std::uint32_t scale) {
-  if (is_dynamic(f)) return Arithmetic::product(dynamic_table_of(f).values[code & 0xFFu], scale);
+  if (is_dynamic(f)) return Arithmetic::product(dynamic_table_of(f).values[code], scale);
   return rescaled<Arithmetic>(spec_of(codes_format(f)), code, scale);
 }
 
