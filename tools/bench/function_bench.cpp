@@ -3,9 +3,11 @@
 //   function_bench [BACKEND]
 //
 // Prints, for each function: nanoseconds an element of fp32 into fp32 and into bf16, of 2^20 elements
-// of bf16 into bf16, and of the C library's scalar function; and how many of 2^20 results of the C
-// library and of the rules cuda_13_0 and torch_2_11 are not correctly rounded. Operands are spread
-// evenly over the binades from 2^-12 to 2^4, of both signs where the function has them.
+// of bf16 into bf16, of the C library's scalar function, of SLEEF's and of libmvec's AVX-512 functions;
+// and how many of 2^20 results are not correctly rounded: the C library's, its binary64 function's
+// rounded, SLEEF's, and those of the rules cuda_13_0 and torch_2_11. Operands are spread evenly over the
+// binades from 2^-12 to 2^4, of both signs where the function has them. SLEEF's and libmvec's columns
+// need a build with SLEEF (libsleef-dev).
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -19,6 +21,9 @@
 #include "samebits/error.hpp"
 #include "samebits/evaluate.hpp"
 #include "samebits/types.hpp"
+#ifdef SAMEBITS_BENCH_SLEEF
+#include "sleef_peer.hpp"
+#endif
 
 namespace {
 
@@ -30,17 +35,25 @@ using samebits::view_of;
 struct row {
   function f;
   float (*library)(float);  ///< null: the C library has no such function
-  bool positive;            ///< operands above 0 alone
+  double (*binary64)(double);
+  bool positive;  ///< operands above 0 alone
 };
 const row rows[] = {
-    {function::exp, std::exp, false},     {function::exp2, std::exp2, false},
-    {function::expm1, std::expm1, false}, {function::log, std::log, true},
-    {function::log2, std::log2, true},    {function::log1p, std::log1p, true},
-    {function::tanh, std::tanh, false},   {function::erf, std::erf, false},
-    {function::rsqrt, nullptr, true},     {function::reciprocal, nullptr, false},
-    {function::sigmoid, nullptr, false},  {function::silu, nullptr, false},
-    {function::gelu, nullptr, false},     {function::gelu_tanh, nullptr, false},
-    {function::softplus, nullptr, false},
+    {function::exp, std::exp, std::exp, false},
+    {function::exp2, std::exp2, std::exp2, false},
+    {function::expm1, std::expm1, std::expm1, false},
+    {function::log, std::log, std::log, true},
+    {function::log2, std::log2, std::log2, true},
+    {function::log1p, std::log1p, std::log1p, true},
+    {function::tanh, std::tanh, std::tanh, false},
+    {function::erf, std::erf, std::erf, false},
+    {function::rsqrt, nullptr, nullptr, true},
+    {function::reciprocal, nullptr, nullptr, false},
+    {function::sigmoid, nullptr, nullptr, false},
+    {function::silu, nullptr, nullptr, false},
+    {function::gelu, nullptr, nullptr, false},
+    {function::gelu_tanh, nullptr, nullptr, false},
+    {function::softplus, nullptr, nullptr, false},
 };
 
 std::vector<float> operands(std::size_t count, bool positive) {
@@ -77,6 +90,25 @@ std::string differing(const std::vector<float>& x, const std::vector<float>& exp
   return std::to_string(count);
 }
 
+/// The time and the number of wrong results of a loop of another library; "-" without it.
+struct peer_figures {
+  std::string time = "-";
+  std::string wrong = "-";
+};
+
+#ifdef SAMEBITS_BENCH_SLEEF
+peer_figures figures_of(samebits::bench::function_loop loop, const std::vector<float>& few,
+                        const std::vector<float>& many, const std::vector<float>& exact) {
+  if (loop == nullptr) return {};
+  std::vector<float> y(many.size());
+  char time[16];
+  std::snprintf(time, sizeof time, "%.2f",
+                time_of([&] { loop(few.data(), y.data(), few.size()); }));
+  loop(many.data(), y.data(), many.size());
+  return {time, differing(y, exact)};
+}
+#endif
+
 void print(const row& r, const samebits::executor& where) {
   const std::vector<float> few = operands(2048, r.positive);
   std::vector<float> y(2048);
@@ -98,6 +130,17 @@ void print(const row& r, const samebits::executor& where) {
     std::transform(many.begin(), many.end(), other.begin(), r.library);
     library = differing(other, exact);
   }
+  std::string rounded = "-";
+  if (r.binary64 != nullptr) {
+    std::transform(many.begin(), many.end(), other.begin(),
+                   [&](float x) { return static_cast<float>(r.binary64(double{x})); });
+    rounded = differing(other, exact);
+  }
+  peer_figures sleef, mvec;
+#ifdef SAMEBITS_BENCH_SLEEF
+  sleef = figures_of(samebits::bench::sleef_loop(r.f), few, many, exact);
+  mvec = figures_of(samebits::bench::libmvec_loop(r.f), few, many, exact);
+#endif
   std::string of_rule[2] = {"-", "-"};
   constexpr function_rule rules[] = {function_rule::cuda_13_0, function_rule::torch_2_11};
   for (int i = 0; i < 2; ++i) {
@@ -107,17 +150,20 @@ void print(const row& r, const samebits::executor& where) {
     } catch (const samebits::unsupported&) {  // the rule lacks the function
     }
   }
-  std::printf("%-11s %8.2f %8.2f %8.2f %8.2f %10s %10s %10s\n", std::string(name(r.f)).c_str(),
-              wide_time, narrow_time, long_time, library_time, library.c_str(), of_rule[0].c_str(),
-              of_rule[1].c_str());
+  std::printf("%-11s %8.2f %8.2f %8.2f %8.2f %8s %8s %10s %10s %10s %10s %10s %10s\n",
+              std::string(name(r.f)).c_str(), wide_time, narrow_time, long_time, library_time,
+              sleef.time.c_str(), mvec.time.c_str(), library.c_str(), rounded.c_str(),
+              sleef.wrong.c_str(), mvec.wrong.c_str(), of_rule[0].c_str(), of_rule[1].c_str());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const samebits::executor where{argc > 1 ? argv[1] : "", 1};
-  std::printf("            nanoseconds an element               not correctly rounded, of 2^20\n");
-  std::printf("               fp32  to bf16     bf16  library    library  cuda_13_0 torch_2_11\n");
+  std::printf("%-65s %s\n", "            nanoseconds an element", "not correctly rounded, of 2^20");
+  std::printf("%-11s %8s %8s %8s %8s %8s %8s %10s %10s %10s %10s %10s %10s\n", "", "fp32",
+              "to bf16", "bf16", "library", "SLEEF", "libmvec", "library", "binary64", "SLEEF",
+              "libmvec", "cuda_13_0", "torch_2_11");
   for (const row& r : rows) print(r, where);
   return 0;
 }
