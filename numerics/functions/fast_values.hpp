@@ -172,16 +172,18 @@ SAMEBITS_INLINE constexpr mask_of<Word> is_between(Word x, std::uint64_t low, st
 /// Whether fast_value() serves an operand.
 template <exact_function F, class Word>
 SAMEBITS_INLINE constexpr mask_of<Word> is_fast_operand(Word x) {
-  const Word size = magnitude(x);
-  switch (F) {
-    case exact_function::log:
-    case exact_function::log2: return is_between(x, 1, inf);
-    case exact_function::log1p:
-      return is_between(size, bits_of(0x1p-29), bits_of(0x1p29)) & lt(Word(one | sign_bit), x);
-    case exact_function::gelu:
-    case exact_function::gelu_tanh:
-      return lt(Word(bits_of(-13.0)), x) & (size < Word(bits_of(200.0)));
-    default: return size < Word(bits_of(200.0));
+  using mask = mask_of<Word>;
+  if constexpr (F == exact_function::log || F == exact_function::log2) {
+    return is_between(x, 1, inf);
+  } else if constexpr (F == exact_function::log1p) {
+    const mask size_fits = is_between(magnitude(x), bits_of(0x1p-29), bits_of(0x1p29));
+    const mask above = lt(Word(one | sign_bit), x);
+    return size_fits & above;
+  } else {
+    const mask size_fits = magnitude(x) < Word(bits_of(200.0));
+    if constexpr (F != exact_function::gelu && F != exact_function::gelu_tanh) return size_fits;
+    const mask above = lt(Word(bits_of(-13.0)), x);
+    return size_fits & above;
   }
 }
 
