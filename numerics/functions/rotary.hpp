@@ -202,10 +202,18 @@ struct rotary_codes {
   std::uint32_t cos, sin;
 };
 
+/// Whether truncated turns are so close below a quarter turn that the angle may lie behind it, where
+/// cos or sin has the other sign.
+template <int W>
+constexpr bool may_pass_a_quarter(const fraction<W + guard_words>& turns) {
+  return is_zero(complement(first_words<W>(moved_up(turns, 2))));
+}
+
 /// Codes at an angle in turns whose sign is apart; nothing if W words do not decide.
 template <int W>
 constexpr std::optional<rotary_codes> decided_codes(const fraction<W + guard_words>& turns,
                                                     bool negative, format_id to) {
+  if (may_pass_a_quarter<W>(turns)) return std::nullopt;
   const cosine_and_sine<W> v = cosine_and_sine_of<W>(turns);
   const auto cos = decided_code(v.cos, 0, series_error, v.cos_negative, to);
   const auto sin = decided_code(v.sin, 0, series_error, v.sin_negative != negative, to);
