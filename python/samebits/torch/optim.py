@@ -164,7 +164,7 @@ class Optimizer(torch.optim.Optimizer):
 
     def _begin_new(self) -> None:
         """Make states and batches of parameters that have a gradient for the first time."""
-        begun: dict[torch.device, list[Slot]] = {}
+        begun: list[tuple[Slot, dict[str, Any]]] = []
         left = []
         for number, at, parameter in self._new:
             if parameter.grad is None:
@@ -172,12 +172,15 @@ class Optimizer(torch.optim.Optimizer):
                 continue
             group = self.param_groups[at]
             layout = parameter_layout(parameter, group, state_keys(self._rule, group))
-            state = self.state[parameter]
-            slot = self._slot(number, at, parameter, state)
-            state.update(begin_state(parameter, layout, group["block"]))
-            begun.setdefault(slot.memory.device, []).append(slot)
+            slot = self._slot(number, at, parameter, self.state[parameter])
+            begun.append((slot, begin_state(parameter, layout, group["block"])))
+        # Only now, so that a refused parameter leaves no states of others without a count of steps.
         self._new = left
-        for device, slots in begun.items():
+        on_device: dict[torch.device, list[Slot]] = {}
+        for slot, state in begun:
+            slot.state.update(state)
+            on_device.setdefault(slot.memory.device, []).append(slot)
+        for device, slots in on_device.items():
             self._add(slots, StepCount(device))
 
     def _split(self) -> list[tuple[ParameterBatch, list[torch.Tensor | None]]]:

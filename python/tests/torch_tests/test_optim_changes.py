@@ -117,6 +117,21 @@ def test_a_split_batch_of_a_graph_is_kept() -> None:
     assert optimizer._in_graphs == [batch]
 
 
+def test_a_first_step_that_was_refused_leaves_nothing() -> None:
+    good, gaps = (torch.nn.Parameter(torch.ones(4, 4)) for _ in range(2))
+    gaps.data = gaps.data[:, ::2]
+    optimizer = optim.AdamW([good, gaps], lr=0.5)
+    for p in (good, gaps):
+        p.grad = torch.ones_like(p)
+    for _ in range(2):
+        with pytest.raises(sb.InvalidArgument, match="a parameter without gaps"):
+            optimizer.step()
+    assert not any(optimizer.state.values()) and bool((good == 1).all())
+    gaps.data = gaps.data.contiguous()
+    optimizer.step()
+    assert [int(state["step"]) for state in optimizer.state.values()] == [1, 1]
+
+
 def test_groups_with_different_seeds_are_refused() -> None:
     p, q = (torch.nn.Parameter(torch.ones(4)) for _ in range(2))
     with pytest.raises(sb.InvalidArgument, match="seed: must be the same for all"):
