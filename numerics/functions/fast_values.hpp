@@ -1,14 +1,16 @@
 // Fast values: the functions of rule `exact` with a relative error below 2^-36, in fewer binary64
 // steps than exact_function.hpp takes.
 //
-// is_decided() says whether this error can matter. If it cannot, rounding the fast value to nearest,
-// into any destination, rounds the exact value. Otherwise the definition, value_at(), must be
-// computed. docs/decisions/0046-correct-rounding.md has the proof; fast_values_sweep compares all
-// operands with the definition.
+// is_decided() says whether this error can change the rounding. A decided fast value rounds to nearest
+// like the exact value, into any destination. For all other operands the definition, value_at(), must
+// be computed. docs/decisions/0046-correct-rounding.md has the proof; fast_values_sweep compares all
+// operands with the definition. Coefficients: coefficients.sollya.
 //
-// Operands for which a result is a number or a tie, such as 0, need no extra steps: their fast values
-// are not decided. Where a result approaches 1 or x, it is held at a distance of about 2^-29, which
-// is_decided() accepts.
+// Exact results that are destination numbers or ties, such as e^0, need no steps of their own: their
+// fast values are not decided. Where a result approaches 1 or x, the operand is limited, so that the
+// fast value stays about 2^-29 away from the limit. is_decided() accepts this distance.
+//
+// GPUs take other sequences: backends/cuda/functions/exact/approximations.cuh says why.
 #pragma once
 
 #include <cstdint>
@@ -92,13 +94,13 @@ SAMEBITS_INLINE constexpr Word fast_tail_factor(Word a) {
                 bits_of(-0x1.5cf97b0b1c477p-3), bits_of(0x1.82b4bb8c95b62p-4));
 }
 
-/// x, at most a number.
+/// The smaller one of x and `most`; `most` for a NaN.
 template <class Word>
 SAMEBITS_INLINE constexpr Word at_most(Word x, std::uint64_t most) {
   return select(lt(x, Word(most)), x, Word(most));
 }
 
-/// x / (1 + e^-v), held at v = 20.
+/// x / (1 + e^-v); a v above 20 is taken as 20.
 template <class Word>
 SAMEBITS_INLINE constexpr Word fast_gate(Word x, Word v) {
   const Word power = value_of(fast_power(neg(at_most(v, bits_of(20.0)))));
@@ -112,7 +114,7 @@ SAMEBITS_INLINE constexpr Word fast_exp2(Word x) {
       fast_power_of(mul(sub(x, k.value), Word(bits_of(0x1.62e42fefa39efp-1))), k.shifted));
 }
 
-/// log(1 + e^x): x, if above 0, plus log1p(e^-|x|), which is held at x = 17.
+/// log(1 + e^x): x, if above 0, plus log1p(e^-|x|), where an x above 17 is taken as 17.
 template <class Word>
 SAMEBITS_INLINE constexpr Word fast_softplus(Word x) {
   const Word zero = std::uint64_t{0};
@@ -123,7 +125,7 @@ SAMEBITS_INLINE constexpr Word fast_softplus(Word x) {
   return add(add(log2, fast_log1p(f)), select(lt(x, zero), zero, x));
 }
 
-/// erf(x), held at 4.3.
+/// erf(x); magnitudes above 4.3 are taken as 4.3.
 template <class Word>
 SAMEBITS_INLINE constexpr Word fast_erf(Word x) {
   const Word a = at_most(magnitude(x), bits_of(4.3));
@@ -139,7 +141,7 @@ SAMEBITS_INLINE constexpr Word fast_erf(Word x) {
   return with_sign(select(a < Word(one), mul(a, q), far), x);
 }
 
-/// x Phi(x); Phi is held at 6.
+/// x Phi(x); Phi of an x above 6 is taken as Phi(6).
 template <class Word>
 SAMEBITS_INLINE constexpr Word fast_gelu(Word x) {
   const Word a = magnitude(at_most(x, bits_of(6.0)));
@@ -155,7 +157,7 @@ SAMEBITS_INLINE constexpr Word fast_gelu_tanh(Word x) {
   return fast_gate(x, mul(x, fma(cubic, mul(x, x), slope)));
 }
 
-/// tanh(x) = m / (m + 2), m = e^2x - 1; held at 10.
+/// tanh(x) = m / (m + 2), m = e^2x - 1; magnitudes above 10 are taken as 10.
 template <class Word>
 SAMEBITS_INLINE constexpr Word fast_tanh(Word x) {
   const Word a = at_most(magnitude(x), bits_of(10.0));
@@ -163,13 +165,13 @@ SAMEBITS_INLINE constexpr Word fast_tanh(Word x) {
   return with_sign(div(m, add(m, Word(bits_of(2.0)))), x);
 }
 
-/// Whether low <= x < high, for numbers above 0.
+/// Whether low <= x < high, for the bits of numbers above 0; false for all other x.
 template <class Word>
 SAMEBITS_INLINE constexpr mask_of<Word> is_between(Word x, std::uint64_t low, std::uint64_t high) {
   return x - Word(low) < Word(high - low);
 }
 
-/// Whether fast_value() serves an operand.
+/// Whether fast_value() may be called with an operand.
 template <exact_function F, class Word>
 SAMEBITS_INLINE constexpr mask_of<Word> is_fast_operand(Word x) {
   using mask = mask_of<Word>;

@@ -7,7 +7,7 @@
 // numerics/functions/fast_values.hpp has such functions for lanes of CPUs too: those consist of
 // steps that all Words have, these use a GPU's seeds instead of quotients. Coefficients:
 // approximations.sollya. docs/decisions/0047-approximations-with-a-rounding-test.md bounds the
-// errors.
+// errors, and says why these are not the CPU's sequences (numerics/functions/fast_values.hpp).
 #pragma once
 
 #include <cstdint>
