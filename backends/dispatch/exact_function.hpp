@@ -32,7 +32,7 @@ struct exact_chunk {
   alignas(64) std::uint32_t x[size] = {};       ///< codes of `in`; kernels may change them
   alignas(64) std::uint32_t grad[size] = {};    ///< codes of `grad`; kernels may change them
   alignas(64) std::uint64_t dither[size] = {};  ///< random bits at the top of the word
-  alignas(64) std::uint64_t y[size] = {};       ///< results before their rounding: the kernel's
+  alignas(64) std::uint64_t y[size] = {};       ///< scratch memory of kernels: results before rounding
   alignas(64) std::uint32_t codes[size] = {};   ///< codes of `out`
 };
 

@@ -1,14 +1,14 @@
 // Fast values: the functions of rule `exact` with a relative error below 2^-36, in fewer binary64
 // steps than exact_function.hpp takes.
 //
-// is_decided() says whether this error can change the rounding. A decided fast value rounds to nearest
-// like the exact value, into any destination. For all other operands the definition, value_at(), must
-// be computed. docs/decisions/0046-correct-rounding.md has the proof; fast_values_sweep compares all
-// operands with the definition. Coefficients: coefficients.sollya.
+// is_decided() says whether this error can change the rounding. A decided fast value rounds to
+// nearest like the exact value, into any destination. For all other operands the definition,
+// value_at(), must be computed. docs/decisions/0046-correct-rounding.md has the proof;
+// fast_values_sweep compares all operands with the definition. Coefficients: coefficients.sollya.
 //
-// Exact results that are destination numbers or ties, such as e^0, need no steps of their own: their
-// fast values are not decided. Where a result approaches 1 or x, the operand is limited, so that the
-// fast value stays about 2^-29 away from the limit. is_decided() accepts this distance.
+// Exact results that are destination numbers or ties, such as e^0, need no steps of their own:
+// their fast values are not decided. Where a result approaches 1 or x, the operand is limited, so
+// that the fast value stays about 2^-29 away from 1 or x. is_decided() accepts this distance.
 //
 // GPUs take other sequences: backends/cuda/functions/exact/approximations.cuh says why.
 #pragma once

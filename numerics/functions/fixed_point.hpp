@@ -64,9 +64,10 @@ constexpr fraction<W> multiple(const fraction<W>& a, std::uint64_t n, std::uint6
   const auto low = static_cast<std::uint32_t>(n);
   const auto high = static_cast<std::uint32_t>(n >> 32);
   fraction<W> y;
-  std::uint64_t carry = 0;       // from `low` times the words behind
-  std::uint64_t high_carry = 0;  // from `high` times the words behind
-  std::uint32_t behind = 0;      // the lower half of `high` times the word behind
+  // Words are done from the least significant one upward.
+  std::uint64_t carry = 0;       // from `low` times the words done
+  std::uint64_t high_carry = 0;  // from `high` times the words done
+  std::uint32_t behind = 0;      // the lower half of `high` times the last word done
   for (int i = W - 1; i >= 0; --i) {
     carry += std::uint64_t{a.word[i]} * low + behind;
     y.word[i] = static_cast<std::uint32_t>(carry);

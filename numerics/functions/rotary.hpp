@@ -6,7 +6,8 @@
 // same steps are done with more words.
 //
 // More words always decide: cos and sin of an algebraic number other than 0 are transcendental
-// (Lindemann and Weierstrass), so they are never halfway between two codes. The angle 0 is apart.
+// (Lindemann and Weierstrass), so they are never halfway between two codes. codes_at_zero() has the
+// results of the angle 0.
 #pragma once
 
 #include <cstdint>
@@ -179,8 +180,8 @@ constexpr std::uint64_t binary64_to_odd(const fraction<W>& x, int exponent) {
   return static_cast<std::uint64_t>(field) << 52 | significand | (rest ? 1 : 0);
 }
 
-/// The code to which all numbers within `error` ulps of x * 2^-exponent round; nothing if there are
-/// two.
+/// The code to which all numbers within `error` ulps of x * 2^-exponent round; nothing if these
+/// numbers round to different codes.
 template <int W>
 constexpr std::optional<std::uint32_t> decided_code(const fraction<W>& x, int exponent,
                                                     std::uint32_t error, bool negative,
@@ -210,6 +211,8 @@ constexpr bool may_pass_a_quarter(const fraction<W + guard_words>& turns) {
 }
 
 /// Codes at an angle in turns whose sign is apart; nothing if W words do not decide.
+/// Codes of an angle with the magnitude `turns`, in turns, and the sign `negative`; nothing if W words
+/// do not decide.
 template <int W>
 constexpr std::optional<rotary_codes> decided_codes(const fraction<W + guard_words>& turns,
                                                     bool negative, format_id to) {
@@ -221,7 +224,7 @@ constexpr std::optional<rotary_codes> decided_codes(const fraction<W + guard_wor
   return rotary_codes{*cos, *sin};
 }
 
-/// Codes at the angle 0 of a sign.
+/// Codes of the angle +0 or -0.
 constexpr rotary_codes codes_at_zero(bool negative, format_id to) {
   const auto code = [&](std::uint64_t bits) {
     const std::uint64_t c = encode<std::uint64_t>(spec_of(to), cast_rule{}, bits, 0).code;
@@ -235,8 +238,9 @@ inline constexpr int few_words = 2;  ///< decide nearly all entries
 inline constexpr int more_words = 8;
 inline constexpr int most_words = 32;
 
-/// Codes at position * frequency, both as magnitudes; `first` are turns_of<few_words + guard_words>
-/// of the frequency. Neither is 0. Nothing if 1024 bits do not decide; no such angle is known.
+/// Codes of the angle position * frequency. `position` and the frequency are magnitudes above 0, and
+/// `negative` is the sign of the angle. `first` is turns_of<few_words + guard_words>(f). Returns
+/// nothing if 1024 bits do not decide; no such angle is known.
 constexpr std::optional<rotary_codes> codes_of_product(
     const frequency& f, const fraction<few_words + guard_words>& first, std::uint64_t position,
     bool negative, format_id to) {
@@ -249,7 +253,7 @@ constexpr std::optional<rotary_codes> codes_of_product(
                                    negative, to);
 }
 
-/// Codes at a finite angle, binary64 bits, in radians. Nothing as in codes_of_product().
+/// Codes of a finite angle in radians, binary64 bits. Nothing if 1024 bits do not decide.
 constexpr std::optional<rotary_codes> codes_of_angle(std::uint64_t angle, format_id to) {
   const bool negative = angle >> 63 != 0;
   if (angle << 1 == 0) return codes_at_zero(negative, to);
@@ -257,7 +261,7 @@ constexpr std::optional<rotary_codes> codes_of_angle(std::uint64_t angle, format
   return codes_of_product(f, turns_of<few_words + guard_words>(f), 1, negative, to);
 }
 
-/// RN32(base^(-i / n)) as binary32 bits. Nothing as in codes_of_product(). The number is never
+/// RN32(base^(-i / n)) as binary32 bits. Nothing if 1024 bits do not decide. The exact number is never
 /// halfway between two codes: it is a power of two, or it has no finite binary expansion.
 constexpr std::optional<std::uint32_t> rounded_power(const frequency& f) {
   constexpr std::uint32_t error = 1u << 12;  // of power()

@@ -23,7 +23,8 @@ inline constexpr std::uint32_t dynamic_bins = dynamic_last_bin - dynamic_first_b
 struct dynamic_table {
   std::uint32_t values[256];   ///< binary32 bits
   std::uint32_t borders[256];  ///< order_key() of the largest number whose code is at most i
-  /// The smallest code of each bin, positive numbers first. SIMD lanes read words of 4 bytes.
+  /// The smallest code of each bin, positive numbers first. SIMD lanes read words of 4 bytes, so
+  /// three bytes follow the last entry.
   std::uint8_t starts[2 * dynamic_bins + 3];
 };
 
@@ -70,9 +71,9 @@ constexpr dynamic_table table_of(const std::uint32_t (&values)[256]) {
 
 }  // namespace dynamic_detail
 
-/// For first states.
+/// Of stored_format::dynamic8_signed.
 SAMEBITS_TABLE dynamic_table dynamic_signed_table = dynamic_detail::table_of(dynamic_signed_values);
-/// For second states, which are not negative.
+/// Of stored_format::dynamic8_unsigned.
 SAMEBITS_TABLE dynamic_table dynamic_unsigned_table =
     dynamic_detail::table_of(dynamic_unsigned_values);
 

@@ -23,7 +23,7 @@ namespace samebits::numerics {
 /// Random bits of stochastic formats.
 inline constexpr int update_random_bits = 16;
 
-/// The format of the codes, which are no indices of a table.
+/// The format of the codes. Requires !is_dynamic(f): dynamic codes are indices of a table.
 SAMEBITS_INLINE constexpr format_id codes_format(stored_format f) {
   switch (f) {
     case stored_format::bf16_nearest:

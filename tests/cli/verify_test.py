@@ -178,7 +178,7 @@ class FunctionUnits(cli_support.CliTest):
 
     def test_no_gpu(self):
         self.fails(4, "verify", "--function-units", env={"CUDA_VISIBLE_DEVICES": ""},
-                   says="function units cannot be asked: ")
+                   says="the GPU cannot be asked: ")
 
 
 class ExactFunctions(cli_support.CliTest):
@@ -189,7 +189,7 @@ class ExactFunctions(cli_support.CliTest):
 
     def test_no_gpu(self):
         self.fails(4, "verify", "--exact-functions", env={"CUDA_VISIBLE_DEVICES": ""},
-                   says="function units cannot be asked: ")
+                   says="the GPU cannot be asked: ")
 
 
 @unittest.skipUnless(PLANTED, "needs FPINSPECT_PLANTED")

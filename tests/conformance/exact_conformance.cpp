@@ -159,7 +159,7 @@ TEST_P(ExactSuite, WritesInPlace) {
   }
 }
 
-/// Long rows of 16-bit operands, of which SIMD backends look results up in a table: every operand, in
+/// Long rows of 16-bit operands, whose results SIMD backends take from a table: every operand, in
 /// rows with gaps, by two threads.
 TEST_P(ExactSuite, LongRowsHaveTheDefinitionsBits) {
   if (GetParam() == "reference") GTEST_SKIP() << "the definition itself";

@@ -15,8 +15,8 @@ namespace {
 
 using support::matrix, support::random_matrix;
 
-/// Seven rows: usual numbers, large ones, equal ones, zeros of both signs, one Inf, one NaN, and -Inf
-/// with one number.
+/// Seven rows: usual numbers, large ones, equal ones, zeros of both signs, one Inf, one NaN, and
+/// -Inf with one number.
 matrix special_rows(format_id format, std::int64_t cols, std::uint64_t seed) {
   constexpr std::uint32_t inf = 0x7F800000, minus = 0x80000000, two = 0x40000000;
   matrix x = random_matrix(format, cols, 1, seed);

@@ -1,5 +1,5 @@
-// Fast values of the rule `exact`: a decided one rounds like the definition's result. The operands are
-// the hardest ones of exact_functions_golden.inc and pseudo-random ones.
+// Fast values of the rule `exact`: a decided one rounds like the definition's result. The operands
+// are the hardest ones of exact_functions_golden.inc and pseudo-random ones.
 #include "numerics/functions/fast_values.hpp"
 
 #include <gtest/gtest.h>

@@ -2,12 +2,13 @@
 //
 //   function_bench [BACKEND]
 //
-// Prints, for each function: nanoseconds an element of fp32 into fp32 and into bf16, of 2^20 elements
-// of bf16 into bf16, of the C library's scalar function, of SLEEF's and of libmvec's AVX-512 functions;
-// and how many of 2^20 results are not correctly rounded: the C library's, its binary64 function's
-// rounded, SLEEF's, and those of the rules cuda_13_0 and torch_2_11. Operands are spread evenly over the
-// binades from 2^-12 to 2^4, of both signs where the function has them. SLEEF's and libmvec's columns
-// need a build with SLEEF (libsleef-dev).
+// Prints, for each function:
+// - nanoseconds an element: 2048 elements of fp32 into fp32 and into bf16, 2^20 elements of bf16 into
+//   bf16, the C library's scalar function, and the AVX-512 functions of SLEEF and libmvec;
+// - how many of 2^20 results are not correctly rounded: the C library's, those of its binary64 function
+//   rounded to fp32, SLEEF's, and those of the rules cuda_13_0 and torch_2_11.
+// Operands are spread evenly over the binades from 2^-12 to 2^4, of both signs where the function has
+// them. SLEEF's and libmvec's columns need a build with SLEEF (libsleef-dev).
 #include <algorithm>
 #include <bit>
 #include <chrono>

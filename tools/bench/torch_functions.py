@@ -3,9 +3,9 @@
 usage: torch_functions.py [ELEMENTS]
 Computes exp, tanh and gelu_tanh of fp32 numbers (default: 2^24, from memory to memory) with each
 backend of the processor, with the C library's scalar function (a loop that the script compiles with
-cc) and with PyTorch. All take turns in one process. Prints million elements a second of CPU time: the
-best of nine rounds. Then softmax, log_softmax and layer_norm of rows, and the share of PyTorch's CPU results
-with other bits than the rule's.
+cc) and with PyTorch. All take turns in one process. Prints million elements a second of CPU time, the
+best of nine rounds, and the share of PyTorch's CPU results with other bits than the rule's. Then the
+same times of softmax, log_softmax and layer_norm of rows.
 """
 
 from __future__ import annotations

@@ -34,13 +34,13 @@ std::vector<instruction> instructions_of(const device& gpu) {
 const device& current_device() {
   if (samebits_function_unit_device == nullptr) {
     throw unsupported(
-        "function units cannot be asked: this program is linked without "
+        "the GPU cannot be asked: this program is linked without "
         "samebits_function_unit_gpu, which needs a build with CUDA, and with SAMEBITS_DEEP_TESTS "
         "if the build has tests");
   }
   const device& found = *samebits_function_unit_device();
   if (const std::string reason = found.why_unsupported(); !reason.empty()) {
-    throw unsupported("function units cannot be asked: " + reason);
+    throw unsupported("the GPU cannot be asked: " + reason);
   }
   return found;
 }

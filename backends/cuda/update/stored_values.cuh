@@ -179,8 +179,8 @@ struct stored_by_instructions {
     return numerics::block_scale<update_hardware>(f, amax);
   }
 
-  /// Random bits of elements index .. index + 7: index is a multiple of 8. Vectors of 4 elements never
-  /// have stochastic formats.
+  /// Random bits of elements index .. index + 7; index is a multiple of 8. Stochastic formats never
+  /// come in vectors of 4 elements.
   template <int V>
   __device__ __forceinline__ static random_halves<V> random(const numerics::philox_keys& keys,
                                                             std::uint64_t stream,
@@ -288,8 +288,8 @@ struct stored_by_instructions {
   }
 
   /// Adds the random bits below the last bit of bf16 and truncates. Inf stays Inf. The canonical NaN
-  /// loses its low half first, because the addition could carry into its sign; other numbers are
-  /// below 7FFF0000.
+  /// loses its low half first, because the addition could carry into its sign. As signed words, all
+  /// other codes are below 7FFF0000.
   template <int V>
   __device__ __forceinline__ static code_words<V> dithered_bf16(const code_words<V>& x,
                                                                 const random_halves<V>& random) {

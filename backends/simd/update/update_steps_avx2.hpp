@@ -28,7 +28,7 @@ struct update_hardware {
   SAMEBITS_INLINE static lanes entries(const std::uint32_t* table, lanes index) {
     return _mm256_i32gather_epi32(reinterpret_cast<const int*>(table), index.v, 4);
   }
-  /// The same of a table of bytes that has three bytes more than entries.
+  /// The entries of a table of bytes. Lanes read words, so three bytes must follow the last entry.
   SAMEBITS_INLINE static lanes entries(const std::uint8_t* table, lanes index) {
     return lanes(_mm256_i32gather_epi32(reinterpret_cast<const int*>(table), index.v, 1)) &
            lanes(0xFFu);

@@ -28,7 +28,7 @@ struct update_hardware {
   SAMEBITS_INLINE static lanes entries(const std::uint32_t* table, lanes index) {
     return _mm512_i32gather_epi32(index.v, table, 4);
   }
-  /// The same of a table of bytes that has three bytes more than entries.
+  /// The entries of a table of bytes. Lanes read words, so three bytes must follow the last entry.
   SAMEBITS_INLINE static lanes entries(const std::uint8_t* table, lanes index) {
     return lanes(_mm512_i32gather_epi32(index.v, table, 1)) & lanes(0xFFu);
   }

@@ -82,7 +82,8 @@ SAMEBITS_C_API samebits_status samebits_evaluate_options_init(samebits_evaluate_
  * @param where  null: one thread, default backend
  * @returns the errors of samebits_convert(); SAMEBITS_UNSUPPORTED also if the rule lacks the
  *   function in this format
- * @note Thread-safe. */
+ * @note Thread-safe. Device memory: the call is enqueued on where->stream. The first call that needs
+ *   a table of results, for large arrays of fp16 and bf16 by rule exact, computes it and waits. */
 SAMEBITS_C_API samebits_status samebits_evaluate(int32_t f, const samebits_view* in,
                                                  const samebits_view* out,
                                                  const samebits_evaluate_options* options,

@@ -52,7 +52,7 @@ SAMEBITS_HD constexpr moments<Word> with_element(const moments<Word>& m, operand
   return {mean, fma(delta, sub(x, mean), m.squares), count};
 }
 
-/// The moments of both, by the kernel that reads vectors. None if neither has elements.
+/// The moments of both, by the kernel that reads vectors. All are 0 if neither has elements.
 template <class Word>
 SAMEBITS_HD constexpr moments<Word> together(const moments<Word>& b, const moments<Word>& a) {
   const Word zero = 0u;
@@ -187,8 +187,8 @@ struct gradient_sums {
   Word mean;
   Word rstd;
   Word count;
-  Word sum;      ///< of the gradients times the weights
-  Word product;  ///< of the same times the normal numbers
+  Word sum;      ///< sum of the gradients times the weights
+  Word product;  ///< sum of the gradients times the weights times (x - mean) * rstd
   Word factor;   ///< gradient_factor()
 };
 template <class Word>

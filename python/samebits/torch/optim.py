@@ -281,7 +281,7 @@ class Optimizer(torch.optim.Optimizer):
         loaded: dict[torch.Tensor, dict[str, Any]] = {}
 
         def prepare(_: Any, saved: dict[str, Any]) -> dict[str, Any] | None:
-            """Make the states. torch would cast them and gets only those of no parameter."""
+            """Make the states of parameters, which torch would cast; leave it the other entries."""
             counts = [[len(group["params"]) for group in groups]
                       for groups in (saved["param_groups"], self.param_groups)]
             if counts[0] != counts[1]:
@@ -299,7 +299,8 @@ class Optimizer(torch.optim.Optimizer):
             self.state.update(loaded)
             self._forget()
 
-        # The last hook before, and the first one after: the caller's hooks see all of it.
+        # prepare is the last pre-hook, and replace the first post-hook: the caller's pre-hooks can
+        # change what is loaded, and the caller's post-hooks see it.
         hooks = [self.register_load_state_dict_pre_hook(prepare),
                  self.register_load_state_dict_post_hook(replace, prepend=True)]
         try:

@@ -28,7 +28,7 @@ __all__ = ["OPTIONS", "KeptOptions", "check_group", "kept_options", "refuse_chan
 #: The options that the optimizers of ``torch.optim`` lack, and maximize.
 OPTIONS: Final = ("weights", "states", "profile", "block", "seed", "maximize")
 
-# Options of ``torch.optim`` and what to write instead. They are accepted if they ask for nothing.
+# Options of ``torch.optim`` and what to write instead. False and None are accepted.
 _REFUSED: Final[dict[str, str]] = {
     "amsgrad": "is not supported",
     "differentiable": "is not supported",
@@ -127,7 +127,7 @@ def refuse_changes(groups: Sequence[Mapping[str, Any]], known: Sequence[KeptOpti
     slots : iterable of Slot
         The parameters with arrays.
     """
-    # A step asks this, so most groups are done at the first comparison.
+    # Every step runs this, so unchanged groups need one comparison alone.
     changed = [at for at, (group, kept) in enumerate(zip(groups, known, strict=True))
                if (now := kept_options(group)) != kept
                and (now[:3] != kept[:3] or now.momentum > kept.momentum)]

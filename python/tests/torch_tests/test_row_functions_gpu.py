@@ -3,10 +3,10 @@ torch_2_11, bit for bit.
 
 Widths: about 350 up to 51,000 by default; with SAMEBITS_EXHAUSTIVE=1 every width from 1 to 4096 and
 200 wider ones. SAMEBITS_SHARD=3/16 compares every 16th of these widths, beginning with the fourth, so
-that 16 processes can share the work. The rows of a tensor hold usual numbers, equal numbers, one large number, Inf, NaN and
-others (`rows_of`). Tensors begin at a 16-byte boundary, or `offset` elements behind one. All NaN count
-as equal. Every test prints one line per operation and class of widths. The rule is that of PyTorch 2.11 on Hopper;
-other versions and other GPUs are skipped.
+that 16 processes can share the work. The rows of a tensor hold usual numbers, equal numbers, one large
+number, Inf, NaN and others (`rows_of`). Tensors begin at a 16-byte boundary, or `offset` elements behind
+one. All NaN count as equal. Every test prints one line per operation and class of widths. The rule is
+that of PyTorch 2.11 on Hopper; other versions and other GPUs are skipped.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ struct memory {
     take(low, half);
     for (float** p : {&scales[0], &scales[1]}) take(*p, scales_bytes);
   }
-  /// Fills all arrays. Codes that work with other formats left behind would be numbers far from those
-  /// of training, whose quotients and roots take the GPU's slow paths.
+  /// Fills all arrays. Otherwise a step would read the codes of an earlier step with other formats:
+  /// numbers far from those of training, whose quotients and roots take the GPU's slow paths.
   void fill_all(cudaStream_t stream) const {
     const auto fill_words = [&](std::byte* p, std::size_t bytes) {
       fill<<<1024, 256, 0, stream>>>(reinterpret_cast<std::uint32_t*>(p),

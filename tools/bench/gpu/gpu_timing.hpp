@@ -28,8 +28,8 @@ struct work {
   std::string name;
   double bytes;
   std::function<void(cudaStream_t)> run;
-  std::function<void(cudaStream_t)> prepare =
-      {};                      ///< not timed; runs before each run, if not empty
+  /// Called before each run, not timed; may be empty.
+  std::function<void(cudaStream_t)> prepare = {};
   std::vector<float> ms = {};  ///< one time per round
 };
 

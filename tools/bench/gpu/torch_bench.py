@@ -3,9 +3,9 @@
 usage: torch_bench.py [--log2-elements N] [--lists | --arith | --functions | --host-time LIBRARY]
 Prints the same table, to be read next to gpu_bench's of the same machine and hour; with --lists
 PyTorch's work over lists of gradients, next to gpu_list_bench's; with --arith its arithmetic and
-reductions over arrays of 2^N bytes, next to gpu_arithmetic_bench's; with --functions its functions of 2^N
-elements, next to gpu_function_bench's, whose N is 28; with --host-time the time that the host spends in
-one small convert() of LIBRARY, libgpu_host_time.so, and in one copy_.
+reductions over arrays of 2^N bytes, next to gpu_arithmetic_bench's; with --functions its functions of
+2^N elements, next to gpu_function_bench's, whose N is 28; with --host-time the time that the host
+spends in one small convert() of LIBRARY, libgpu_host_time.so, and in one copy_.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def arithmetic(size):
 
 
 def functions(count):
-    """The same of functions of `count` normally distributed elements."""
+    """PyTorch's functions of `count` normally distributed elements, beside a copy."""
     source = torch.randn(count, device="cuda")
     other = torch.empty_like(source)
     work = [("copy", 8 * count, lambda: other.copy_(source))]

@@ -72,7 +72,7 @@ void command_line::add_update() {
          "Gradient of every step, or a file with one gradient for each step");
   option("--start", update_.start, "Weight before the first step");
   command->add_option("--block-amax", update_.block_amax,
-                      "Largest weight beside it in its block (default: 3 times the start)");
+                      "Largest weight of its block (default: 3 times the start)");
   option("--steps", update_.steps, "Number of steps");
   command->add_option("--every", update_.every, "Show every N-th step (default: 1, 2, 5, 10, ...)");
   option("--seed", update_.seed, "Seed of stochastic rounding");

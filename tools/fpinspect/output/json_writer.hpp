@@ -86,7 +86,8 @@ class json_writer {
   void separate();
   void break_line();
 
-  // An option of the whole program. NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+  // An option of the whole program.
+  // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
   static inline bool with_bits_ = false;
 
   std::string text_;

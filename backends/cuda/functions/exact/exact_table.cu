@@ -38,8 +38,8 @@ int device_attribute(cudaDeviceAttr attribute, int device) {
   return value;
 }
 
-/// What a table's results depend on beside the rounding, which is to nearest even: device,
-/// function, formats of operands and results, overflow policy.
+/// The device, the function, the formats of operands and results, and the overflow policy of a
+/// table. The rounding is always to nearest even.
 using table_key = std::tuple<int, real::exact_function, format_id, format_id, overflow>;
 
 /// Computes a table of the current device on a stream of its own, and waits for it. Null if the

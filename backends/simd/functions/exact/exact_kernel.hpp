@@ -78,8 +78,8 @@ SAMEBITS_INLINE void round_to_binary32(const std::uint64_t* y, std::uint32_t* co
   }
 }
 
-/// Stores codes of fp32, rounded to odd. Rounding them to nearest into a format of at most 22 bits
-/// rounds y. A NaN may have any NaN code.
+/// Stores codes of fp32, rounded to odd. Rounding these codes to nearest into a format of at most 22
+/// significant bits gives y rounded once. A NaN may have any NaN code.
 template <class Reals>
 SAMEBITS_INLINE void round_to_odd(const std::uint64_t* y, std::uint32_t* codes, int count) {
   const Reals bit = std::uint64_t{1};

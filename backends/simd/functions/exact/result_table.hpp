@@ -1,8 +1,8 @@
 // Table of results: functions of fp16 and bf16 numbers by one look-up an element.
 //
-// There are 65,536 operands, so a call on more elements than that computes each result once. Every
-// call of exact_by_table() fills a table of its own: threads share nothing and no table outlives the
-// call.
+// There are 65,536 operands. A call on many more elements computes the result of each operand once.
+// Every call of exact_by_table() fills a table of its own, so threads share nothing. GPUs keep their
+// tables: backends/cuda/functions/exact/exact_table.cu.
 #pragma once
 
 #include <algorithm>
@@ -57,8 +57,8 @@ void look_up(const element_row& in, const element_row& out, std::int64_t count, 
   });
 }
 
-/// Applies the call to a range of elements by a table. Returns false, with nothing written, if there
-/// is no memory for the table.
+/// Applies the call to a range of elements by a table. Returns false and writes nothing if there is
+/// no memory for the table.
 template <class Code>
 bool exact_by_table(const exact_call& call, element_range range, exact_codes codes) {
   const std::unique_ptr<Code[]> table(new (std::nothrow) Code[table_size]);

@@ -44,7 +44,7 @@ SAMEBITS_INLINE void combine_rows(const std::uint32_t* x, std::uint32_t* y, std:
 }
 
 /// As torch::row_max(), in all lanes. If the largest numbers are zeros of both signs, the result may
-/// be any of them: then exp(x - max) is the same, and the logarithm of the sum is not 0.
+/// be either zero: exp(x - max) is the same for both, and the logarithm of the sum is not 0.
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word row_max(std::uint32_t* x, std::int64_t n) {
   using lanes = typename Isa::word;
@@ -153,6 +153,7 @@ SAMEBITS_INLINE void layer_norm_row(const row_task& task) {
   const thread_moments<Isa> of_threads = row_moments<Isa>(task.x, task.n, task.vectors);
   const torch::moments<lanes> m{of_threads.mean[0], of_threads.squares[0], of_threads.count[0]};
   const lanes rstd = torch::rstd_of<lanes>(m, lanes(task.epsilon));
+  // i and the lanes' count are multiples of 4
   const auto first_of_vector = (load<Isa>(first_numbers) & lanes(3u)) == lanes(0u);
   for (std::int64_t i = 0; i < task.n; i += lanes::count) {
     const torch::element_affine<lanes> own{task.weight != nullptr, task.bias != nullptr,

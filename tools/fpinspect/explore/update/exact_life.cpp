@@ -1,4 +1,4 @@
-// The formulas of optimizer steps in binary64: the path that the modes of storing are compared with.
+// The formulas of optimizer steps in binary64, with which `update` compares the ways to keep weights.
 #include <cmath>
 #include <cstddef>
 

@@ -20,7 +20,7 @@ struct update_plan {
   samebits::optimizer_settings settings;
   std::vector<weight_mode> modes;
   float start = 1;
-  float block_amax = 3;  ///< the one more: with it, scales of the block are as in a real tensor
+  float block_amax = 3;  ///< the last weight: gives the block a scale as in a real tensor
   std::vector<float> gradients;      ///< of steps 1, 2, ...; after the last the first again
   std::vector<std::uint64_t> shown;  ///< 0 (before the first step), then ascending to the last step
   std::uint64_t seed = 0;            ///< of stochastic rounding

@@ -65,7 +65,7 @@ void range_meter<Value>::add(std::uint64_t first, std::span<const Value> element
   }
   largest_ = std::max(largest_, largest);
   constexpr word top = std::numeric_limits<word>::max();
-  word below_top = 0;  // the distance of the smallest magnitude above 0
+  word below_top = 0;  // distance of the smallest magnitude above 0 from top
   for (const Value x : elements) {
     const word magnitude = magnitude_word(x);
     below_top = std::max(below_top, magnitude != 0 ? top - magnitude : 0);
