@@ -4,10 +4,11 @@
 // true. Results that are 0 or Inf in every destination may be any number beyond the destinations,
 // of the right sign. rounded_results.cuh decides which results this suffices for.
 //
-// numerics/functions/fast_values.hpp has such functions for lanes of CPUs too: those consist of
-// steps that all Words have, these use a GPU's seeds instead of quotients. Coefficients:
-// approximations.sollya. docs/decisions/0047-approximations-with-a-rounding-test.md bounds the
-// errors, and says why these are not the CPU's sequences (numerics/functions/fast_values.hpp).
+// The lanes of CPUs have other sequences, numerics/functions/fast_values.hpp: they divide, where a
+// GPU has seeds, and leave far operands to the definition, which would delay a GPU's whole warp.
+//
+// Coefficients: approximations.sollya. docs/decisions/0047-approximations-with-a-rounding-test.md
+// bounds the errors.
 #pragma once
 
 #include <cstdint>
