@@ -210,7 +210,6 @@ constexpr bool may_pass_a_quarter(const fraction<W + guard_words>& turns) {
   return is_zero(complement(first_words<W>(moved_up(turns, 2))));
 }
 
-/// Codes at an angle in turns whose sign is apart; nothing if W words do not decide.
 /// Codes of an angle with the magnitude `turns`, in turns, and the sign `negative`; nothing if W words
 /// do not decide.
 template <int W>
