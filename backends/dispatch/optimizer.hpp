@@ -31,9 +31,7 @@ struct optimizer_data {
   std::vector<std::uint32_t> row_of_chunk;
   std::vector<group_summary> groups;  ///< in order of first appearance
   std::uint64_t elements = 0;
-  /// Whether all tensors have fp32 weights or masters, fp32 states if any, gradients in the format of
-  /// the weights, and no low parts.
-  bool only_fp32 = true;
+  bool only_fp32 = true;  ///< all tensors have fp32 weights or masters, and fp32 states if any
   memory_space space = memory_space::host;
   int device = -1;  ///< device of the tensors and tables in device memory
   /// For tensors in device memory: a device copy of `rows`, followed by a copy of row_of_chunk.

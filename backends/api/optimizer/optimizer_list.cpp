@@ -230,14 +230,13 @@ void summarize(std::vector<group_summary>& groups, const optimizer_tensor& t,
   if (found->shard < 0 && t.first_index != 0) found->shard = at;
 }
 
-/// Whether a tensor has what optimizer_data::only_fp32 asks for.
+/// Whether a tensor has fp32 weights or masters, and fp32 states if any.
 bool is_fp32(const optimizer_tensor& t) {
-  const auto state_is_fp32 = [](const stored_array& a) {
+  const auto is_fp32_or_none = [](const stored_array& a) {
     return a.format == stored_format::fp32 || a.format == none;
   };
-  return (t.master.format != none ? t.master.format : t.weights.format) == stored_format::fp32 &&
-         t.gradient.format == t.weights.format && t.low_kind == low_part::none &&
-         state_is_fp32(t.states[0]) && state_is_fp32(t.states[1]);
+  return (t.weights.format == stored_format::fp32 || t.master.format == stored_format::fp32) &&
+         is_fp32_or_none(t.states[0]) && is_fp32_or_none(t.states[1]);
 }
 
 /// Finds the device of the tensors and copies the tables there, in one allocation.

@@ -81,7 +81,7 @@ struct lamb_squares {
   std::uint64_t direction;
 };
 
-/// Threads of a block; native_update_kernel may have fewer.
+/// Maximum number of threads of a block.
 inline constexpr int update_threads = 256;
 
 /// A step as a kernel argument.
@@ -89,7 +89,6 @@ struct update_launch {
   numerics::update_tables list;
   numerics::philox_keys keys;   ///< of the seed of stochastic formats
   std::uint32_t threads;        ///< of a block of native_update_kernel
-  std::uint32_t part_bits;      ///< native_update_kernel has 2^part_bits blocks for each chunk
   const group_step* in_memory;  ///< [groups] in device memory; null: `given` is used
   lamb_squares* chunk_squares;  ///< rule lamb: [chunks]
   std::uint32_t* lamb_factors;  ///< rule lamb: [tensors]

@@ -13,7 +13,7 @@ namespace samebits::cuda {
 template <class Formula>
 void launch_native_update(const update_launch& call, void* stream) {
   launch_kernel("update kernel", native_update_kernel<Formula>,
-                static_cast<unsigned>(call.list.chunks << call.part_bits), call.threads, 0,
+                static_cast<unsigned>(call.list.chunks), call.threads, 0,
                 static_cast<cudaStream_t>(stream), call);
 }
 

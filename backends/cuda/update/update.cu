@@ -92,18 +92,6 @@ void set_groups(const backends::optimizer_call& call, update_launch& launch) {
   }
 }
 
-/// Sets the blocks of native_update_kernel. Results do not depend on them.
-void set_blocks(const backends::optimizer_data& list, update_launch& launch) {
-  // Steps in fp32 wait for memory. Memory is fastest if resident blocks read neighbouring addresses,
-  // so a thread has one vector. Smaller formats take more instructions for each byte: threads have
-  // several vectors, so that a block reads its tensor's formats and pointers less often, and blocks
-  // are small, because a block keeps its registers until its last warp ends.
-  constexpr std::uint64_t half_chunk = numerics::chunk_elements / 2;
-  const bool filled = list.elements >= launch.list.chunks * half_chunk;
-  launch.threads = list.only_fp32 ? update_threads : update_threads / 2;
-  launch.part_bits = list.only_fp32 && filled ? 2 : 0;
-}
-
 /// The numbers of the formulas that the list's tensors need.
 std::vector<std::uint8_t> formulas_of(const backends::optimizer_call& call) {
   std::vector<std::uint8_t> numbers;
@@ -152,7 +140,9 @@ void enqueue_step(const backends::optimizer_call& call, arithmetic by, void* str
   update_launch launch = {};
   launch.list = call.list.tables();
   launch.keys = numerics::philox_keys_of(call.input.seed);
-  set_blocks(call.list, launch);
+  // Measured on an H200, AdamW, as shares of copy with 256 and 128 threads: fp32 0.95 and 0.94; bf16
+  // with stochastic weights 0.88 and 0.93, and stochastic states 0.78 and 0.84; e4m3 0.54 and 0.63.
+  launch.threads = call.list.only_fp32 ? update_threads : update_threads / 2;
   const std::size_t groups = in_memory ? call.groups.size() : 0;
   const std::size_t chunks = has_lamb ? launch.list.chunks : 0;
   const std::size_t tensors = has_lamb ? launch.list.tensors : 0;

@@ -1,5 +1,5 @@
-// Kernels of optimizer steps. One block per chunk of up to 4096 elements, or per part of a chunk; one
-// thread per vector of neighbouring elements at a time.
+// Kernels of optimizer steps. One block per chunk of up to 4096 elements; one thread per vector of
+// neighbouring elements at a time.
 //
 // The formats of a tensor are read at run time. With update_hardware, common combinations of formats
 // have code of their own.
@@ -191,31 +191,27 @@ __device__ __forceinline__ bool steps_common_formats(const chunk_task& task) {
          steps_if_common<common_formats{is_bf16, is_nearest, is_none, is_e4m3, 8}, Formula>(task);
 }
 
-/// Part number `part` of the 2^part_bits equal parts of a chunk. In an incomplete chunk, parts may be
-/// smaller; the count of an empty part is 0 or negative.
-__device__ __forceinline__ numerics::list_chunk part_of(const numerics::list_chunk& chunk,
-                                                        std::uint32_t part_bits,
-                                                        std::uint32_t part) {
-  const std::int64_t size = numerics::chunk_elements >> part_bits;
-  const std::int64_t begin = size * part;
-  return {chunk.tensor, chunk.first + begin, min(chunk.count - begin, size)};
+/// Updates a chunk of a tensor of any formats. All threads of a block must call. Inlined, this code
+/// would take registers from the code of the common formats, whose values would spill to memory.
+template <class Formula>
+__device__ __noinline__ void step_any_formats(const update_launch& call) {
+  const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
+  const numerics::update_row& row = call.list.rows[chunk.tensor];
+  step_chunk<Formula, stored_of_any_format, 8, false>(
+      {row, group_of(call, row.group), call.keys, chunk, is_aligned(row)}, formats_of(row));
 }
 
-/// Updates the tensors whose groups have this formula, by the GPU's instructions. 2^part_bits blocks
-/// per chunk.
+/// Updates the tensors whose groups have this formula, by the GPU's instructions. One block per
+/// chunk.
 template <class Formula>
 __global__ void __launch_bounds__(update_threads, update_residents)
     native_update_kernel(const __grid_constant__ update_launch call) {
-  const numerics::list_chunk chunk =
-      part_of(chunk_at(call.list, blockIdx.x >> call.part_bits), call.part_bits,
-              blockIdx.x & ((1u << call.part_bits) - 1));
-  if (chunk.count <= 0) return;
+  const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
   const numerics::update_row& row = call.list.rows[chunk.tensor];
-  const group_step& group = group_of(call, row.group);
+  const group_step group = group_of(call, row.group);  // a copy: read once, not after each store
   if (!has_work<Formula>(group)) return;
   const chunk_task task = {row, group, call.keys, chunk, is_aligned(row)};
-  if (steps_common_formats<Formula>(task)) return;
-  step_chunk<Formula, stored_of_any_format, 8, false>(task, formats_of(row));
+  if (!steps_common_formats<Formula>(task)) step_any_formats<Formula>(call);
 }
 
 }  // namespace samebits::cuda
