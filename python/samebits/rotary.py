@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.formats import choose, dtype_of, format_index
+from samebits.formats import NAMES, choose, dtype_of, format_index
 from samebits.rules import number
 
 __all__ = ["rotary_table"]
@@ -76,6 +76,8 @@ def rotary_table(
     if frequencies is not None and columns.shape != (dim // 2,):
         raise InvalidArgument(f"frequencies: shape {(dim // 2,)} is expected; got {columns.shape}")
     format = format_index(to, "to")
+    if NAMES[format] not in ("fp32", "fp16", "bf16"):
+        raise InvalidArgument(f"to: fp32, fp16 or bf16 is expected; got {NAMES[format]}")
     cos, sin = (np.empty((rows.size, dim // 2), dtype_of(to)) for _ in range(2))
     _core.rotary_table(rows.tobytes(), columns.tobytes(), number(base, "base"),
                        choose("angle", angle, _ANGLES), cos, sin, format, threads)

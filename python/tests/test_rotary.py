@@ -86,7 +86,7 @@ def test_torch() -> None:
     ((3, 4), {"frequencies": [1.0, np.inf]}, "frequencies"),
     ((3, 4), {"base": 0.5}, "base: must be at least 1"),
     ((3, 4), {"base": float("nan")}, "base"),
-    ((3, 4), {"to": "e4m3"}, "format must be fp32, fp16 or bf16"),
+    ((3, 4), {"to": "e4m3"}, "to: fp32, fp16 or bf16 is expected; got e4m3"),
     ((3, 4), {"angle": "fp32"}, "angle"),
 ])
 def test_refusals(arguments: Any, options: Any, message: str) -> None:

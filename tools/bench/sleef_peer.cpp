@@ -1,4 +1,4 @@
-// Compiled for AVX-512.
+// Loops over vector functions of SLEEF and libmvec: implementation. Compiled for AVX-512.
 #include "sleef_peer.hpp"
 
 #include <immintrin.h>
