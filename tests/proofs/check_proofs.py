@@ -3,11 +3,12 @@
 usage: check_proofs.py ROOT GAPPA [SOLLYA]
 
 For each *.gappa file beside this program:
-- The polynomial's coefficients are those of the header, in the code's order, for the code's values (q) and for the
-  exact ones (Q).
+- The polynomial's coefficients are those of the header, in the code's order, for the code's values (q)
+  and for the exact ones (Q).
 - Gappa proves the bounds.
 - Gappa does not prove the last bound 2^12 times smaller: a proof of anything would.
-With Sollya, polynomials.sollya certifies the errors of the polynomials, which the other files take as given.
+With Sollya, polynomials.sollya certifies the errors of the polynomials, which the other files take as
+given.
 """
 
 import pathlib
@@ -32,7 +33,8 @@ def header_coefficients(root, header, function):
     """The coefficients of the first horner() in a function, highest degree first."""
     text = (root / "numerics" / "functions" / header).read_text()
     body = text[text.index(f" {function}("):]
-    return [float.fromhex(c) for c in re.findall(rf"bits_of\(({NUMBER})\)", re.search(r"horner\((.*?)\);", body, re.S)[1])]
+    horner = re.search(r"horner\((.*?)\);", body, re.S)[1]
+    return [float.fromhex(c) for c in re.findall(rf"bits_of\(({NUMBER})\)", horner)]
 
 
 def proof_coefficients(text, letter):
@@ -42,7 +44,8 @@ def proof_coefficients(text, letter):
 
 
 def is_proved(gappa, text):
-    return subprocess.run([gappa], input=text, capture_output=True, text=True, check=False).returncode == 0
+    run = subprocess.run([gappa], input=text, capture_output=True, text=True, check=False)
+    return run.returncode == 0
 
 
 def with_smaller_bound(text):
@@ -55,10 +58,11 @@ def failures(root, gappa, sollya):
     for file in sorted(HERE.glob("*.gappa")):
         text = file.read_text()
         if file.stem in POLYNOMIALS:
+            header = POLYNOMIALS[file.stem][0]
             expected = header_coefficients(root, *POLYNOMIALS[file.stem])
             for letter in "qQ":
                 if proof_coefficients(text, letter) != expected:
-                    yield f"{file.name}: the coefficients of {letter} are not those of {POLYNOMIALS[file.stem][0]}"
+                    yield f"{file.name}: the coefficients of {letter} are not those of {header}"
         if not is_proved(gappa, text):
             yield f"{file.name}: not proved"
         if is_proved(gappa, with_smaller_bound(text)):
@@ -69,13 +73,15 @@ def failures(root, gappa, sollya):
         if not numbers.issuperset(header_coefficients(root, header, function)):
             yield f"polynomials.sollya: lacks coefficients of {function}"
     if sollya:
-        run = subprocess.run([sollya, HERE / "polynomials.sollya"], capture_output=True, text=True, check=False)
+        run = subprocess.run([sollya, HERE / "polynomials.sollya"], capture_output=True, text=True,
+                             check=False)
         if not run.stdout.rstrip().endswith("\nPROVED"):
             yield f"polynomials.sollya: {run.stdout}"
 
 
 def main():
-    found = list(failures(pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None))
+    sollya = sys.argv[3] if len(sys.argv) > 3 else None
+    found = list(failures(pathlib.Path(sys.argv[1]), sys.argv[2], sollya))
     print("\n".join(found))
     print(f"{len(list(HERE.glob('*.gappa')))} proofs, {len(found)} failures")
     return 1 if found else 0

@@ -23,7 +23,7 @@ struct unit_table {
   std::string_view unit;    ///< "rsqrt": <unit>_table.hpp has the table
   std::string_view domain;  ///< of the comment above the rows
   instruction what;         ///< an instruction with .ftz, or tanh
-  std::uint32_t first;      ///< binary32 bits of the first of 2^23 consecutive operands; 0 for sin, tanh
+  std::uint32_t first;      ///< bits of the first of 2^23 consecutive operands; 0 for sin, tanh
   std::uint32_t base;       ///< result bits that stand for S = 0
   int ulp_bits;             ///< units of the table in an ulp of results: 2^ulp_bits; or 0
   int fixed_bits;           ///< the table's unit is 2^-fixed_bits; 0: an ulp's 2^ulp_bits-th part
