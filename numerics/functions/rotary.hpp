@@ -203,8 +203,8 @@ struct rotary_codes {
   std::uint32_t cos, sin;
 };
 
-/// Whether truncated turns are so close below a quarter turn that the angle may lie behind it, where
-/// cos or sin has the other sign.
+/// Whether truncated turns are so close below a multiple of a quarter turn that the angle may lie
+/// above it, where cos or sin has the other sign.
 template <int W>
 constexpr bool may_pass_a_quarter(const fraction<W + guard_words>& turns) {
   return is_zero(complement(first_words<W>(moved_up(turns, 2))));
