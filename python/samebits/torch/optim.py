@@ -164,24 +164,20 @@ class Optimizer(torch.optim.Optimizer):
 
     def _begin_new(self) -> None:
         """Make states and batches of parameters that have a gradient for the first time."""
-        begun: list[tuple[Slot, dict[str, Any]]] = []
+        begun: dict[torch.device, list[tuple[Slot, dict[str, Any]]]] = {}
         left = []
         for number, at, parameter in self._new:
             if parameter.grad is None:
                 left.append((number, at, parameter))
                 continue
-            group = self.param_groups[at]
-            layout = parameter_layout(parameter, group, state_keys(self._rule, group))
             slot = self._slot(number, at, parameter, self.state[parameter])
-            begun.append((slot, begin_state(parameter, layout, group["block"])))
-        # Only now, so that a refused parameter leaves no states of others without a count of steps.
+            state = begin_state(parameter, slot.layout, slot.block)
+            begun.setdefault(slot.memory.device, []).append((slot, state))
         self._new = left
-        on_device: dict[torch.device, list[Slot]] = {}
-        for slot, state in begun:
-            slot.state.update(state)
-            on_device.setdefault(slot.memory.device, []).append(slot)
-        for device, slots in on_device.items():
-            self._add(slots, StepCount(device))
+        for device, pairs in begun.items():  # only now: a refused parameter leaves no states
+            for slot, state in pairs:
+                slot.state.update(state)
+            self._add([slot for slot, _ in pairs], StepCount(device))
 
     def _split(self) -> list[tuple[ParameterBatch, list[torch.Tensor | None]]]:
         """Return the batches that have gradients, split so that all of their parameters have one."""
@@ -214,7 +210,7 @@ class Optimizer(torch.optim.Optimizer):
         """Update all parameters that have a gradient.
 
         A GradScaler sets the attributes `grad_scale`, by which gradients are divided, and
-        `found_inf`: the step is skipped if it is not 0.
+        `found_inf`: the step is skipped if it is not 0. A step that is refused updates nothing.
 
         Parameters
         ----------
@@ -226,12 +222,13 @@ class Optimizer(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         sign, seed = -1.0 if self._common("maximize") else 1.0, self._common("seed")
-        work = self._split()
-        for batch, gradients in work:
+        # Gradients stay in the list, because some are copies that nothing else holds.
+        work = [(batch, g, batch.prepared(g)) for batch, g in self._split()]
+        for batch, _, prepared in work:
             settings, rates = self._settings(batch.device)
             batch.count.decide(sign, getattr(self, "found_inf", None),
                                getattr(self, "grad_scale", None), getattr(self, "grad_mul", None))
-            batch.step(gradients, settings, rates, seed)
+            batch.step(prepared, settings, rates, seed)
             torch.autograd.graph.increment_version(batch.parameters)
         return loss
 

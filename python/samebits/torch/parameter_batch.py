@@ -85,6 +85,10 @@ class StepCount:
             self.steps.add_(1)
         self._written_applied = found_inf is None and not self._in_graph
 
+    def take_back(self) -> None:
+        """Take back the count of a decided step that was refused."""
+        self.steps.add_(self._applied, alpha=-1)
+
 
 class Slot:
     """One parameter: its memory, formats, states and settings.
@@ -279,17 +283,23 @@ class ParameterBatch:
             self._lists = KeptLists()
         return self._tensors
 
-    def step(self, gradients: Sequence[torch.Tensor | None], settings: list[tuple[Any, ...]],
-             learning_rates: torch.Tensor | None, seed: int) -> None:
-        """Update all parameters that have a gradient."""
+    def prepared(self, gradients: Sequence[torch.Tensor | None]) -> _List:
+        """Return what a step with these gradients needs; refuse memory that does not fit."""
         tensors = self._described(gradients)
         addresses = [0 if g is None else g.data_ptr() for g in gradients]
-        stream = stream_of(self.device)
-        found = self._lists.find((stream, *addresses), self.device,
-                                 lambda capturing: self._make(tensors, addresses, capturing))
-        found.core.step(settings, 1, 1.0, self.count.report.data_ptr(),
-                        0 if learning_rates is None else learning_rates.data_ptr(), seed,
-                        self._threads, None, stream)
+        return self._lists.find((stream_of(self.device), *addresses), self.device,
+                                lambda capturing: self._make(tensors, addresses, capturing))
+
+    def step(self, prepared: _List, settings: list[tuple[Any, ...]],
+             learning_rates: torch.Tensor | None, seed: int) -> None:
+        """Update all parameters that have a gradient, as the count has decided."""
+        try:
+            prepared.core.step(settings, 1, 1.0, self.count.report.data_ptr(),
+                               0 if learning_rates is None else learning_rates.data_ptr(), seed,
+                               self._threads, None, stream_of(self.device))
+        except Exception:
+            self.count.take_back()
+            raise
 
     def _make(self, tensors: _core.OptimizerTensors, addresses: list[int],
               capturing: bool) -> _List:

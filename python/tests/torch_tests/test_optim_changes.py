@@ -132,6 +132,35 @@ def test_a_first_step_that_was_refused_leaves_nothing() -> None:
     assert [int(state["step"]) for state in optimizer.state.values()] == [1, 1]
 
 
+@pytest.mark.parametrize("fault", ["state", "rate", "scaled rate"])
+def test_a_refused_step_updates_nothing(fault: str) -> None:
+    a, b = (torch.nn.Parameter(torch.ones(8)) for _ in range(2))
+    optimizer = optim.AdamW([a, b], lr=0.5)
+    a.grad = torch.ones(8)
+    optimizer.step()  # so that a and b have different counts of steps
+    b.grad = torch.ones(8)
+    optimizer.step()
+    expected = [a.detach().clone(), b.detach().clone()]
+    moments = [optimizer.state[p]["exp_avg"].clone() for p in (a, b)]
+    exp_avg = optimizer.state[b]["exp_avg"]
+    if fault == "state":
+        optimizer.state[b]["exp_avg"] = torch.zeros(3)
+    else:
+        optimizer.param_groups[0]["lr"] = -1.0
+    if fault == "scaled rate":
+        optimizer.found_inf = torch.zeros(())
+        optimizer.grad_scale = torch.ones(())
+    with pytest.raises(sb.InvalidArgument):
+        optimizer.step()
+    optimizer.state[b]["exp_avg"] = exp_avg
+    optimizer.param_groups[0]["lr"] = 0.5
+    for p, before, moment, steps in zip((a, b), expected, moments, (2, 1), strict=True):
+        assert torch.equal(p, before) and int(optimizer.state[p]["step"]) == steps
+        assert torch.equal(optimizer.state[p]["exp_avg"], moment)
+    optimizer.step()
+    assert [int(optimizer.state[p]["step"]) for p in (a, b)] == [3, 2]
+
+
 def test_groups_with_different_seeds_are_refused() -> None:
     p, q = (torch.nn.Parameter(torch.ones(4)) for _ in range(2))
     with pytest.raises(sb.InvalidArgument, match="seed: must be the same for all"):
