@@ -11,6 +11,8 @@ from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import NAMES, choose, dtype_of, format_index
 from samebits.rules import number
+from samebits.formats import choose, dtype_of, format_index
+from samebits.rules import integer, number
 
 __all__ = ["rotary_table"]
 
@@ -58,7 +60,7 @@ def rotary_table(
            [0.84147096, 0.09983341],
            [0.9092974 , 0.19866933]], dtype=float32)
     """
-    if isinstance(positions, int):
+    if isinstance(positions, (int, np.integer)):
         if positions < 0:
             raise InvalidArgument(f"positions: a number >= 0 is expected; got {positions}")
         rows = np.arange(positions, dtype=np.int64)
@@ -70,7 +72,8 @@ def rotary_table(
         rows = given.astype(np.int64)
         if given.dtype == np.uint64 and (rows < 0).any():
             raise InvalidArgument("positions: must be below 2^63")
-    if not isinstance(dim, int) or dim < 0 or dim % 2 != 0:
+    dim = integer(dim, "dim")
+    if dim < 0 or dim % 2 != 0:
         raise InvalidArgument(f"dim: an even number >= 0 is expected; got {dim}")
     columns = np.empty(0) if frequencies is None else np.asarray(frequencies, np.float64)
     if frequencies is not None and columns.shape != (dim // 2,):

@@ -76,6 +76,15 @@ def test_torch() -> None:
     sb.rotary_table(8, 4, frequencies=inv_freq, angle="binary32")
 
 
+def test_integers_of_numpy() -> None:
+    expected = sb.rotary_table(3, 4)
+    for positions, dim in ((np.int64(3), 4), (3, np.int32(4)), (np.uint8([0, 1, 2]), np.uint16(4))):
+        for table, other in zip(sb.rotary_table(positions, dim), expected, strict=True):
+            assert np.array_equal(table, other)
+    with pytest.raises(TypeError, match="dim: an integer is expected"):
+        sb.rotary_table(3, 4.0)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("arguments", "options", "message"), [
     ((3, 5), {}, "dim: an even number"),
     ((-1, 4), {}, "positions: a number >= 0"),
