@@ -49,7 +49,7 @@ void look_up(const element_row& in, const element_row& out, std::int64_t count, 
   copy_elements<std::uint16_t>(in, [&](auto in_step) {
     copy_elements<Code>(out, [&](auto out_step) {
       for (std::int64_t i = 0; i < count; ++i) {
-        std::uint16_t operand;
+        std::uint16_t operand = 0;
         std::memcpy(&operand, in.data + i * in_step, sizeof operand);
         std::memcpy(out.data + i * out_step, &table[operand], sizeof(Code));
       }

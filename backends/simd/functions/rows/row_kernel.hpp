@@ -90,7 +90,7 @@ SAMEBITS_INLINE void log_softmax_row(const row_task& task) {
   transform<Isa>(task.x, task.grad, task.n,
                  [](lanes x) { return numerics::cuda_13_0::exp<lanes>(x); });
   const lanes sum = row_sum<Isa>(task.order, task.n, task.grad);
-  const lanes logarithm = numerics::cuda_13_0::log<lanes>(sum);
+  const auto logarithm = numerics::cuda_13_0::log<lanes>(sum);
   transform<Isa>(task.x, task.x, task.n, [&](lanes x) { return ptx::sub(x, logarithm); });
 }
 
@@ -152,7 +152,7 @@ SAMEBITS_INLINE void layer_norm_row(const row_task& task) {
   using lanes = typename Isa::word;
   const thread_moments<Isa> of_threads = row_moments<Isa>(task.x, task.n, task.vectors);
   const torch::moments<lanes> m{of_threads.mean[0], of_threads.squares[0], of_threads.count[0]};
-  const lanes rstd = torch::rstd_of<lanes>(m, lanes(task.epsilon));
+  const auto rstd = torch::rstd_of<lanes>(m, lanes(task.epsilon));
   // i and the lanes' count are multiples of 4
   const auto first_of_vector = (load<Isa>(first_numbers) & lanes(3u)) == lanes(0u);
   for (std::int64_t i = 0; i < task.n; i += lanes::count) {

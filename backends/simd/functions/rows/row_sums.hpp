@@ -77,7 +77,7 @@ struct thread_words {
   using value = typename Isa::word;
   std::uint32_t words[torch::max_threads + lane_padding] = {};
 
-  SAMEBITS_INLINE value load(int t) const { return simd::load<Isa>(words + t); }
+  [[nodiscard]] SAMEBITS_INLINE value load(int t) const { return simd::load<Isa>(words + t); }
   SAMEBITS_INLINE void store(int t, value x) { simd::store<Isa>(words + t, x); }
   SAMEBITS_INLINE void copy(int to, const thread_words& from, int t) { words[to] = from.words[t]; }
   SAMEBITS_INLINE static value chosen(numerics::mask_of<value> m, value a, value b) {
@@ -93,7 +93,7 @@ struct thread_moments {
   std::uint32_t squares[torch::scalar_layer_norm_threads + lane_padding] = {};
   std::uint32_t count[torch::scalar_layer_norm_threads + lane_padding] = {};
 
-  SAMEBITS_INLINE value load(int t) const {
+  [[nodiscard]] SAMEBITS_INLINE value load(int t) const {
     return {simd::load<Isa>(mean + t), simd::load<Isa>(squares + t), simd::load<Isa>(count + t)};
   }
   SAMEBITS_INLINE void store(int t, const value& m) {
