@@ -52,6 +52,46 @@ TEST(FixedPoint, OperationsOfTwoWords) {
   EXPECT_EQ(bits_of(n::sum(fraction_of(~std::uint64_t{0}), fraction_of(1))), ~std::uint64_t{0});
 }
 
+/// |a - b| in ulps of W words, at most 2^32 - 1.
+template <int W, int V>
+std::uint32_t distance(const numerics::fraction<W>& a, const numerics::fraction<V>& more) {
+  const numerics::fraction<W> b = numerics::first_words<W>(more);
+  const auto apart = numerics::sum(numerics::difference(a, b), numerics::difference(b, a));
+  for (int i = 0; i + 1 < W; ++i) {
+    if (apart.word[i] != 0) return ~std::uint32_t{0};
+  }
+  return apart.word[W - 1];
+}
+
+/// Compares series in W words with those in 32 words, whose error is far below an ulp of W words.
+template <int W>
+void expect_stated_errors(const numerics::fraction<35>& x) {
+  const auto turns = numerics::first_words<W + numerics::rotary::guard_words>(x);
+  const auto few = numerics::rotary::cosine_and_sine_of<W>(turns);
+  const auto many = numerics::rotary::cosine_and_sine_of<32>(x);
+  EXPECT_LT(distance<W>(few.cos, many.cos), numerics::rotary::series_error) << W;
+  EXPECT_LT(distance<W>(few.sin, many.sin), numerics::rotary::series_error) << W;
+  const auto y = numerics::first_words<32>(x);
+  // 4 ulps of the series, one of the operand that was cut off, one of the comparison
+  EXPECT_LT(distance<W>(numerics::rotary::exp2_of_minus(numerics::first_words<W>(y)),
+                        numerics::rotary::exp2_of_minus(y)),
+            7u)
+      << W;
+}
+
+TEST(FixedPoint, SeriesHaveTheStatedErrors) {
+  std::uint64_t state = 0x9E3779B97F4A7C15;
+  for (int i = 0; i < 40; ++i) {
+    numerics::fraction<35> x;
+    for (std::uint32_t& word : x.word) {
+      state = state * 0xBF58476D1CE4E5B9 + 1;
+      word = static_cast<std::uint32_t>(state >> 32);
+    }
+    expect_stated_errors<2>(x);
+    expect_stated_errors<8>(x);
+  }
+}
+
 TEST(FixedPoint, TurnsPerRadian) {
   // 1 / (2 pi) = 28BE60DB 9391054A 7F09D5F4 ... of 2^32
   EXPECT_EQ(bits_of(numerics::inverse_two_pi<2>(0)), 0x28BE60DB9391054Au);

@@ -186,8 +186,8 @@ std::string header_text(std::span<const fitted_table> tables, std::string_view o
     const std::string table_name(t.name);
     text += "\n/// Row i of " + std::string(t.domain) + ".\nSAMEBITS_TABLE unit_row " + table_name +
             "_rows[" + std::to_string(fitted.rows.size()) + "] = {\n";
-    for (std::uint32_t i = 0; i < fitted.rows.size(); ++i) {
-      const row_fit& fit = *fitted.rows[i];
+    for (const auto& row : fitted.rows) {
+      const row_fit& fit = *row;
       text += "    {" + std::to_string(fit.a_min) + ", " + std::to_string(fit.b) + ", " +
               std::to_string(fit.d) + "},\n";
     }

@@ -12,7 +12,7 @@ namespace fpinspect {
 
 double number_argument(std::string_view option, std::string_view text) {
   const samebits::parse_result parsed = samebits::parse(samebits::format_id::fp64, text);
-  const double value = __builtin_bit_cast(double, parsed.code);
+  const auto value = __builtin_bit_cast(double, parsed.code);
   if (!parsed.ok || !std::isfinite(value)) {
     throw usage_error(std::string(option) + ": " + samebits::tensor_file::quote(text) +
                       " is not a finite number");

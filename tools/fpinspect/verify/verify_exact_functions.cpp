@@ -37,7 +37,7 @@ std::string sum_row(std::string_view operands, std::string_view sum, std::string
 }
 
 std::string finding_text(const sum_finding& f, const terminal& term) {
-  const std::string text =
+  std::string text =
       sum_row(std::to_string(units::exact_operands), sum_text(f.sum), f.expected.name);
   if (!f.differs()) return text;
   return term.painted(paint::bad,
