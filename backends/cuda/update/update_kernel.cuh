@@ -11,8 +11,8 @@
 #include <type_traits>
 
 #include "backends/cuda/update/group_steps.cuh"
+#include "backends/cuda/update/storage/update_vector.cuh"
 #include "backends/cuda/update/update_arithmetic.cuh"
-#include "backends/cuda/update/update_vector.cuh"
 #include "numerics/tensor_list/list.hpp"
 #include "numerics/update/update.hpp"
 #include "numerics/update/update_tables.hpp"

@@ -6,8 +6,8 @@
 
 #include "backends/cuda/instructions/fp8.cuh"
 #include "backends/cuda/instructions/halves.cuh"
-#include "backends/cuda/update/code_words.cuh"
-#include "backends/cuda/update/dynamic_codes.cuh"
+#include "backends/cuda/update/storage/code_words.cuh"
+#include "backends/cuda/update/storage/dynamic_codes.cuh"
 #include "backends/cuda/update/update_arithmetic.cuh"
 #include "numerics/bits/random.hpp"
 #include "numerics/update/stored.hpp"

@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "backends/cuda/instructions/warp.cuh"
-#include "backends/cuda/update/code_words.cuh"
-#include "backends/cuda/update/stored_values.cuh"
+#include "backends/cuda/update/storage/code_words.cuh"
+#include "backends/cuda/update/storage/stored_values.cuh"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/update/stored.hpp"
 #include "numerics/update/update_tables.hpp"

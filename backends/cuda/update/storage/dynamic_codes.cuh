@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "backends/cuda/update/code_words.cuh"
+#include "backends/cuda/update/storage/code_words.cuh"
 #include "backends/cuda/update/update_arithmetic.cuh"
 #include "numerics/update/dynamic_codes.hpp"
 #include "samebits/core/optimizer.hpp"
