@@ -1,5 +1,5 @@
 // compute() on arrays: checks arguments and chooses a backend.
-#include "backends/dispatch/array_arithmetic.hpp"
+#include "backends/dispatch/calls/array_arithmetic.hpp"
 
 #include <cstdint>
 #include <string>

@@ -10,8 +10,8 @@
 #include "backends/api/lists/list_checks.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/access.hpp"
+#include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "backends/dispatch/list.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits {

@@ -1,7 +1,7 @@
 // Calls of evaluate() and evaluate_gradient() by the rule `exact`: the checks of this rule alone.
 #pragma once
 
-#include "backends/dispatch/exact_function.hpp"
+#include "backends/dispatch/calls/exact_function.hpp"
 
 namespace samebits::backends {
 

@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "backends/dispatch/backend.hpp"
-#include "backends/dispatch/evaluate.hpp"
-#include "backends/dispatch/exact_function.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/exact_function.hpp"
 
 namespace samebits::backends {
 

@@ -1,5 +1,5 @@
 // matmul(): checks arguments and chooses a backend.
-#include "backends/dispatch/matmul.hpp"
+#include "backends/dispatch/calls/matmul.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // quantize() and dequantize(): check arguments and choose a backend.
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 
 #include <algorithm>
 #include <array>

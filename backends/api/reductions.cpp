@@ -1,5 +1,5 @@
 // Reductions: check arguments and choose a backend.
-#include "backends/dispatch/reductions.hpp"
+#include "backends/dispatch/calls/reductions.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 // softmax(), log_softmax(), layer_norm() and their gradients: check arguments and choose a backend.
-#include "backends/dispatch/row_functions.hpp"
+#include "backends/dispatch/calls/row_functions.hpp"
 
 #include <bit>
 #include <cstdint>

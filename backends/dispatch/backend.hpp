@@ -17,23 +17,23 @@ struct self_test_entry;          // backends/self_test/self_test.hpp
 struct device_rank_functions;    // backends/ranks/rank_functions.hpp
 struct device_scaler_functions;  // backends/loss_scaler/resident.hpp
 struct device_runtime;           // backends/dispatch/device_scope.hpp
-struct compute_call;             // backends/dispatch/array_arithmetic.hpp
-struct evaluate_call;            // backends/dispatch/evaluate.hpp
-struct row_call;                 // backends/dispatch/row_functions.hpp
-struct exact_call;               // backends/dispatch/exact_function.hpp
-struct reduction_call;           // backends/dispatch/reductions.hpp
-struct matmul_call;              // backends/dispatch/matmul.hpp
-// backends/dispatch/quantize.hpp
+struct compute_call;             // backends/dispatch/calls/array_arithmetic.hpp
+struct evaluate_call;            // backends/dispatch/calls/evaluate.hpp
+struct row_call;                 // backends/dispatch/calls/row_functions.hpp
+struct exact_call;               // backends/dispatch/calls/exact_function.hpp
+struct reduction_call;           // backends/dispatch/calls/reductions.hpp
+struct matmul_call;              // backends/dispatch/calls/matmul.hpp
+// backends/dispatch/calls/quantize.hpp
 struct quantize_call;
 struct dequantize_call;
 struct quantize_list_data;
-// backends/dispatch/list.hpp
+// backends/dispatch/calls/list.hpp
 struct inspect_call;
 struct scale_call;
 struct axpby_call;
 struct accumulate_call;
 struct cast_call;
-struct optimizer_call;  // backends/dispatch/optimizer.hpp
+struct optimizer_call;  // backends/dispatch/calls/optimizer.hpp
 
 /// The elements [begin, end) of a view, counted in row-major order.
 struct element_range {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backends/dispatch/matmul.hpp"
+#include "backends/dispatch/calls/matmul.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/dispatch/list.hpp"
+#include "backends/dispatch/calls/list.hpp"
 #include "numerics/loss_scale/gradient_report.hpp"
 #include "numerics/loss_scale/report_ring.hpp"
 #include "samebits/loss_scaler.hpp"

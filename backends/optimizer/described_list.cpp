@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "backends/dispatch/access.hpp"
-#include "backends/dispatch/optimizer.hpp"
+#include "backends/dispatch/calls/optimizer.hpp"
 
 namespace samebits::backends {
 

@@ -13,8 +13,8 @@
 
 #include "backends/api/lists/list_checks.hpp"
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "backends/dispatch/list.hpp"
 #include "backends/ranks/element_list.hpp"
 #include "backends/ranks/rank_functions.hpp"
 #include "backends/ranks/ranks.hpp"

@@ -10,7 +10,7 @@
 
 namespace samebits::backends {
 
-struct list_data;  // backends/dispatch/list.hpp
+struct list_data;  // backends/dispatch/calls/list.hpp
 
 /// All functions enqueue on ranks.stream().
 struct device_rank_functions {

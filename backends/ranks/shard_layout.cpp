@@ -6,7 +6,7 @@
 #include <string>
 
 #include "backends/dispatch/access.hpp"
-#include "backends/dispatch/list.hpp"
+#include "backends/dispatch/calls/list.hpp"
 #include "backends/ranks/ranks.hpp"
 #include "backends/ranks/shard_cover.hpp"
 #include "numerics/tensor_list/list.hpp"

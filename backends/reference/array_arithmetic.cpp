@@ -1,5 +1,5 @@
 // Reference arithmetic on arrays: applies the definition to one element after another.
-#include "backends/dispatch/array_arithmetic.hpp"
+#include "backends/dispatch/calls/array_arithmetic.hpp"
 
 #include <cstdint>
 

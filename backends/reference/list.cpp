@@ -1,5 +1,5 @@
 // Reference tensor list operations: one element after another, in integers.
-#include "backends/dispatch/list.hpp"
+#include "backends/dispatch/calls/list.hpp"
 
 #include <cstring>
 

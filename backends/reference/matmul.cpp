@@ -1,5 +1,5 @@
 // Reference matrix products: applies the definition to one element after another.
-#include "backends/dispatch/matmul.hpp"
+#include "backends/dispatch/calls/matmul.hpp"
 
 #include <algorithm>
 #include <cstddef>

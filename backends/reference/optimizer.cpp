@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/dispatch/optimizer.hpp"
+#include "backends/dispatch/calls/optimizer.hpp"
 #include "numerics/bits/random.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/update/stored.hpp"

@@ -1,6 +1,6 @@
 // Reference quantization: applies the definition to one tile after another, then to one element
 // after another.
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 
 #include <algorithm>
 #include <array>

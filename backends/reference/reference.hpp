@@ -1,12 +1,12 @@
 // The reference backend: plain loops over the definition in numerics/.
 #pragma once
 
-#include "backends/dispatch/array_arithmetic.hpp"
 #include "backends/dispatch/backend.hpp"
-#include "backends/dispatch/evaluate.hpp"
-#include "backends/dispatch/exact_function.hpp"
-#include "backends/dispatch/list.hpp"
-#include "backends/dispatch/row_functions.hpp"
+#include "backends/dispatch/calls/array_arithmetic.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/exact_function.hpp"
+#include "backends/dispatch/calls/list.hpp"
+#include "backends/dispatch/calls/row_functions.hpp"
 
 namespace samebits::backends {
 

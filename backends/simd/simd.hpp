@@ -1,13 +1,13 @@
 // The SIMD backends: AVX2 and AVX-512, chosen at run time.
 #pragma once
 
-#include "backends/dispatch/array_arithmetic.hpp"
 #include "backends/dispatch/backend.hpp"
-#include "backends/dispatch/evaluate.hpp"
-#include "backends/dispatch/exact_function.hpp"
-#include "backends/dispatch/list.hpp"
-#include "backends/dispatch/matmul.hpp"
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/array_arithmetic.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/exact_function.hpp"
+#include "backends/dispatch/calls/list.hpp"
+#include "backends/dispatch/calls/matmul.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 #include "backends/reference/quantize_statistics.hpp"
 #include "backends/self_test/probe_report.hpp"
 

@@ -5,10 +5,10 @@
 #include <atomic>
 #include <cstdint>
 
-#include "backends/dispatch/array_arithmetic.hpp"
 #include "backends/dispatch/backend.hpp"
-#include "backends/dispatch/evaluate.hpp"
-#include "backends/dispatch/exact_function.hpp"
+#include "backends/dispatch/calls/array_arithmetic.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/exact_function.hpp"
 #include "backends/threads/parts.hpp"
 
 namespace samebits::backends {

@@ -2,7 +2,7 @@
 // functions that update a segment of elements.
 #pragma once
 
-#include "backends/dispatch/optimizer.hpp"
+#include "backends/dispatch/calls/optimizer.hpp"
 
 namespace samebits::backends {
 

@@ -2,7 +2,7 @@
 // (operation_entry::run) from its quantization of one matrix.
 #pragma once
 
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 
 namespace samebits::backends {
 

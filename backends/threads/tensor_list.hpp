@@ -3,7 +3,7 @@
 // statistics.
 #pragma once
 
-#include "backends/dispatch/list.hpp"
+#include "backends/dispatch/calls/list.hpp"
 
 namespace samebits::backends {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/dispatch/backend.hpp"
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 #include "samebits/verify.hpp"
 
 namespace samebits::backends::verification {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "backends/dispatch/backend.hpp"
-#include "backends/dispatch/list.hpp"
+#include "backends/dispatch/calls/list.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "samebits/samebits.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/dispatch/access.hpp"
-#include "backends/dispatch/list.hpp"
+#include "backends/dispatch/calls/list.hpp"
 #include "samebits/error.hpp"
 #include "samebits/types.hpp"
 

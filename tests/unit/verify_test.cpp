@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/threads/on_threads.hpp"
 #include "backends/verify/inputs.hpp"

@@ -8,7 +8,7 @@
 
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/access.hpp"
-#include "backends/dispatch/list.hpp"
+#include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/overlap.hpp"
 #include "samebits/error.hpp"
 

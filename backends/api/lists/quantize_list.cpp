@@ -9,9 +9,9 @@
 
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/access.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/dispatch/overlap.hpp"
-#include "backends/dispatch/quantize.hpp"
 #include "backends/threads/parts.hpp"
 #include "samebits/error.hpp"
 #include "samebits/recipe.hpp"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "backends/dispatch/list.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits {

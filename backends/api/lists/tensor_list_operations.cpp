@@ -7,7 +7,7 @@
 #include "backends/api/lists/list_checks.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/access.hpp"
-#include "backends/dispatch/list.hpp"
+#include "backends/dispatch/calls/list.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "samebits/error.hpp"
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "backends/dispatch/access.hpp"
+#include "backends/dispatch/calls/optimizer.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "backends/dispatch/optimizer.hpp"
 #include "samebits/error.hpp"
 #include "samebits/optimizer.hpp"
 

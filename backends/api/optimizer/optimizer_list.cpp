@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/dispatch/calls/optimizer.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "backends/dispatch/optimizer.hpp"
 #include "backends/dispatch/overlap.hpp"
 #include "samebits/error.hpp"
 #include "samebits/optimizer.hpp"

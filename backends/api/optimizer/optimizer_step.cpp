@@ -8,8 +8,8 @@
 
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/access.hpp"
+#include "backends/dispatch/calls/optimizer.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "backends/dispatch/optimizer.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/arithmetic/binary64.hpp"
 #include "samebits/error.hpp"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "backends/dispatch/array_arithmetic.hpp"
+#include "backends/dispatch/calls/array_arithmetic.hpp"
 
 namespace samebits::cuda {
 

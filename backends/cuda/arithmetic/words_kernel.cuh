@@ -9,7 +9,7 @@
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
-#include "backends/dispatch/array_arithmetic.hpp"
+#include "backends/dispatch/calls/array_arithmetic.hpp"
 
 namespace samebits::cuda {
 

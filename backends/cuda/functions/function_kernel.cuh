@@ -10,7 +10,7 @@
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
-#include "backends/dispatch/evaluate.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
 #include "samebits/core/format.hpp"
 
 namespace samebits::cuda {

@@ -1,8 +1,8 @@
 // Functions of arrays on the CUDA backends: entry points, and the kernels that a rule chooses from.
 #pragma once
 
-#include "backends/dispatch/evaluate.hpp"
-#include "backends/dispatch/exact_function.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/exact_function.hpp"
 
 namespace samebits::cuda {
 

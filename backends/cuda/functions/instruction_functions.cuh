@@ -8,7 +8,7 @@
 #include "backends/cuda/functions/function_kernel.cuh"
 #include "backends/cuda/functions/instruction_steps.cuh"
 #include "backends/cuda/functions/step_word.cuh"
-#include "backends/dispatch/evaluate.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
 #include "numerics/hardware/evaluate.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/function.hpp"

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 #include "numerics/quantize/scale.hpp"
 #include "numerics/quantize/tile.hpp"
 

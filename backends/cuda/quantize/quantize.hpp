@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 
 namespace samebits::cuda {
 

@@ -9,7 +9,7 @@
 
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/convert/convert_ops.cuh"
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/quantize/scale.hpp"
 #include "numerics/quantize/tile.hpp"

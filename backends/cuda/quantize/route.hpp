@@ -9,7 +9,7 @@
 #include "backends/cuda/quantize/general.hpp"
 #include "backends/cuda/quantize/statistics.cuh"
 #include "backends/cuda/quantize/tiles/tile_task.cuh"
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 
 namespace samebits::cuda {
 

@@ -1,7 +1,7 @@
 // Reductions of the CUDA backends: amax, counts, sum, sum of squares and dot product of matrices.
 #pragma once
 
-#include "backends/dispatch/reductions.hpp"
+#include "backends/dispatch/calls/reductions.hpp"
 
 namespace samebits::cuda {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "backends/cuda/instructions/arithmetic.hpp"
-#include "backends/dispatch/list.hpp"
+#include "backends/dispatch/calls/list.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/tensor_list/list.hpp"
 #include "samebits/tensor_list.hpp"

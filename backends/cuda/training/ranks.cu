@@ -12,7 +12,7 @@
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/training/gradient_reduction.hpp"
-#include "backends/dispatch/list.hpp"
+#include "backends/dispatch/calls/list.hpp"
 
 namespace samebits::cuda {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/cuda/instructions/arithmetic.hpp"
-#include "backends/dispatch/optimizer.hpp"
+#include "backends/dispatch/calls/optimizer.hpp"
 
 namespace samebits::cuda {
 

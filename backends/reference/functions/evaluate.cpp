@@ -1,5 +1,5 @@
 // Reference functions of arrays: applies the definition to one element after another.
-#include "backends/dispatch/evaluate.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
 
 #include <cstdint>
 

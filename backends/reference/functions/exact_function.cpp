@@ -1,5 +1,5 @@
 // Reference functions of the rule `exact`: applies the definition to one element after another.
-#include "backends/dispatch/exact_function.hpp"
+#include "backends/dispatch/calls/exact_function.hpp"
 
 #include <cstdint>
 

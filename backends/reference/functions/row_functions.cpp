@@ -1,6 +1,6 @@
 // Functions of rows on host backends: loads the codes of each row and calls a kernel. The reference
 // kernel decodes the codes, applies the definition, and rounds the results.
-#include "backends/dispatch/row_functions.hpp"
+#include "backends/dispatch/calls/row_functions.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Reductions on the host: any thread reduces whole chunks of 4096 elements; the tree combines them.
-#include "backends/dispatch/reductions.hpp"
+#include "backends/dispatch/calls/reductions.hpp"
 
 #include <algorithm>
 #include <bit>

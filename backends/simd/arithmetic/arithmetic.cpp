@@ -1,6 +1,6 @@
 // Array arithmetic on the SIMD backends: kernels compute the calls they support, the reference
 // backend all others. Compiled without instruction set flags.
-#include "backends/dispatch/array_arithmetic.hpp"
+#include "backends/dispatch/calls/array_arithmetic.hpp"
 
 #include "backends/reference/reference.hpp"
 #include "backends/simd/arithmetic/arithmetic_rule.hpp"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/dispatch/array_arithmetic.hpp"
+#include "backends/dispatch/calls/array_arithmetic.hpp"
 #include "backends/simd/arithmetic/arithmetic_rule.hpp"
 #include "backends/simd/lanes/access.hpp"
 #include "samebits/core/config.hpp"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "backends/dispatch/array_arithmetic.hpp"
+#include "backends/dispatch/calls/array_arithmetic.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/operation.hpp"
 #include "samebits/core/rounding.hpp"

@@ -52,7 +52,7 @@ SAMEBITS_INLINE Lanes lg2_of(Lanes x) {
   return loaded<Isa>(words);
 }
 
-/// evaluate_codes of backends/dispatch/evaluate.hpp.
+/// evaluate_codes of backends/dispatch/calls/evaluate.hpp.
 template <class Isa>
 SAMEBITS_INLINE void evaluate_codes_of(const numerics::function_plan& plan,
                                        const std::uint32_t* grad, std::uint32_t* codes, int count) {

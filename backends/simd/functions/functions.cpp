@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "backends/dispatch/evaluate.hpp"
-#include "backends/dispatch/exact_function.hpp"
-#include "backends/dispatch/row_functions.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/exact_function.hpp"
+#include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/reference/cells.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/simd/functions/exact/result_table.hpp"

@@ -3,26 +3,27 @@
 
 #include <cstdint>
 
-#include "backends/dispatch/exact_function.hpp"
-#include "backends/dispatch/row_functions.hpp"
+#include "backends/dispatch/calls/exact_function.hpp"
+#include "backends/dispatch/calls/row_functions.hpp"
 #include "numerics/hardware/evaluate.hpp"
 
 namespace samebits::backends {
 
-/// Kernels: evaluate_codes of backends/dispatch/evaluate.hpp. The AVX2 kernel needs a processor with
-/// fused multiply-adds. The control register must have its IEEE 754 state.
+/// Kernels: evaluate_codes of backends/dispatch/calls/evaluate.hpp. The AVX2 kernel needs a processor
+/// with fused multiply-adds. The control register must have its IEEE 754 state.
 void avx2_evaluate_codes(const numerics::function_plan& plan, const std::uint32_t* grad,
                          std::uint32_t* codes, int count);
 void avx512_evaluate_codes(const numerics::function_plan& plan, const std::uint32_t* grad,
                            std::uint32_t* codes, int count);
 
-/// Kernels of the rule `exact`: exact_codes of backends/dispatch/exact_function.hpp. The control
-/// register must have its IEEE 754 state.
+/// Kernels of the rule `exact`: exact_codes of backends/dispatch/calls/exact_function.hpp. The
+/// control register must have its IEEE 754 state.
 void avx2_exact_codes(const exact_call& call, exact_chunk& chunk, int count);
 void avx512_exact_codes(const exact_call& call, exact_chunk& chunk, int count);
 
-/// Kernels of functions of rows: row_kernel of backends/dispatch/row_functions.hpp. The AVX2 kernel
-/// needs a processor with fused multiply-adds. The control register must have its IEEE 754 state.
+/// Kernels of functions of rows: row_kernel of backends/dispatch/calls/row_functions.hpp. The AVX2
+/// kernel needs a processor with fused multiply-adds. The control register must have its IEEE 754
+/// state.
 void avx2_row(const row_task& task);
 void avx512_row(const row_task& task);
 

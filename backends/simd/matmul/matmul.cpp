@@ -1,6 +1,6 @@
 // Matrix products on the SIMD backends: kernels compute the calls they support on several threads,
 // the reference backend all others. Compiled without instruction set flags.
-#include "backends/dispatch/matmul.hpp"
+#include "backends/dispatch/calls/matmul.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -2,7 +2,7 @@
 // limbs.
 #pragma once
 
-#include "backends/dispatch/matmul.hpp"
+#include "backends/dispatch/calls/matmul.hpp"
 
 namespace samebits::backends {
 

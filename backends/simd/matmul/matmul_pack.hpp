@@ -7,7 +7,7 @@
 #include <new>
 #include <vector>
 
-#include "backends/dispatch/matmul.hpp"
+#include "backends/dispatch/calls/matmul.hpp"
 #include "backends/simd/matmul/matmul_kernel.hpp"
 #include "numerics/hardware/accumulate.hpp"
 

@@ -1,6 +1,6 @@
 // Quantization on the SIMD backends: kernels compute the calls they support on several threads, the
 // reference backend all others. Compiled without instruction set flags.
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 
 #include <algorithm>
 #include <bit>

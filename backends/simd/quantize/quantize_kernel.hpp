@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 #include "backends/self_test/build_flags.hpp"
 #include "backends/simd/lanes/amax.hpp"
 #include "backends/simd/lanes/hardware.hpp"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 #include "backends/simd/lanes/access.hpp"
 #include "backends/simd/lanes/amax.hpp"
 #include "backends/simd/lanes/nearest_add.hpp"

@@ -1,6 +1,6 @@
 // Tensor list operations on the SIMD backends: copies chunks into dense form for the kernels and
 // counts their results. Compiled without instruction set flags.
-#include "backends/dispatch/list.hpp"
+#include "backends/dispatch/calls/list.hpp"
 
 #include <algorithm>
 #include <cstring>

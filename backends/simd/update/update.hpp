@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "backends/dispatch/optimizer.hpp"
+#include "backends/dispatch/calls/optimizer.hpp"
 
 namespace samebits::backends {
 

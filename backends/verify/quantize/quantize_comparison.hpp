@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 #include "backends/verify/comparison.hpp"
 #include "backends/verify/inputs.hpp"
 #include "backends/verify/subject.hpp"

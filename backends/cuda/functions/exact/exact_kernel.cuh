@@ -9,7 +9,7 @@
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
-#include "backends/dispatch/exact_function.hpp"
+#include "backends/dispatch/calls/exact_function.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/random.hpp"
 #include "numerics/functions/exact_function.hpp"

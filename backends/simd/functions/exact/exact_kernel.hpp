@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/dispatch/exact_function.hpp"
+#include "backends/dispatch/calls/exact_function.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
 #include "numerics/functions/exact_function.hpp"
@@ -140,7 +140,7 @@ SAMEBITS_INLINE void compute(const backends::exact_call& call, exact_chunk& chun
   });
 }
 
-/// exact_codes of backends/dispatch/exact_function.hpp.
+/// exact_codes of backends/dispatch/calls/exact_function.hpp.
 template <class Isa, class Reals>
 SAMEBITS_INLINE void exact_codes_of(const backends::exact_call& call, exact_chunk& chunk,
                                     int count) {

@@ -12,8 +12,8 @@
 #include <memory>
 #include <new>
 
-#include "backends/dispatch/evaluate.hpp"
-#include "backends/dispatch/exact_function.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/exact_function.hpp"
 
 namespace samebits::backends {
 

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "backends/dispatch/row_functions.hpp"
+#include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/simd/functions/rows/row_sums.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/hardware/cuda_functions/exp.hpp"
@@ -200,7 +200,7 @@ SAMEBITS_INLINE void layer_norm_gradient_row(const row_task& task) {
   }
 }
 
-/// row_kernel of backends/dispatch/row_functions.hpp.
+/// row_kernel of backends/dispatch/calls/row_functions.hpp.
 template <class Isa>
 SAMEBITS_INLINE void row_of(const row_task& task) {
   using lanes = typename Isa::word;

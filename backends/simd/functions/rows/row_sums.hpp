@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/dispatch/row_functions.hpp"
+#include "backends/dispatch/calls/row_functions.hpp"
 #include "numerics/bits/word.hpp"
 #include "samebits/core/config.hpp"
 

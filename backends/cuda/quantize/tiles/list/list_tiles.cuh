@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backends/cuda/quantize/tiles/tile_codes.cuh"
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 
 namespace samebits::cuda {
 

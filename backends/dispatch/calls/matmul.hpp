@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "backends/dispatch/backend.hpp"
-#include "backends/dispatch/quantize.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 #include "numerics/hardware/accumulate.hpp"
 #include "samebits/matmul.hpp"
 

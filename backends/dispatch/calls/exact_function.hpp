@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "backends/dispatch/backend.hpp"
-#include "backends/dispatch/evaluate.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
 #include "numerics/functions/exact_functions.hpp"
 
 namespace samebits::backends {
