@@ -66,7 +66,7 @@ TESTS = [
     Test("fast_values", ["tests/unit/fast_values_test.cpp"]),
     Test("fixed_point fixed_point_constants rotary",
          ["tests/unit/fixed_point_test.cpp", "tests/unit/rotary_test.cpp",
-          "backends/api/rotary.cpp"]),
+          "backends/api/functions/rotary.cpp"]),
     Test("activation_gradients activations evaluate function_gradients power tensor_format",
          ["tests/unit/torch_operators_test.cpp"]),
     Test("row_layer_norm row_order row_softmax", ["tests/unit/row_functions_test.cpp"]),

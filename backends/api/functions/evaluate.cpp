@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/api/function_call.hpp"
+#include "backends/api/functions/function_call.hpp"
 #include "backends/api/lists/list_checks.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/access.hpp"

@@ -1,5 +1,5 @@
 // Calls of evaluate() and evaluate_gradient() by the rule `exact`: implementation.
-#include "backends/api/exact_function.hpp"
+#include "backends/api/functions/exact_function.hpp"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // Calls of evaluate() and evaluate_gradient(): implementation of their common checks.
-#include "backends/api/function_call.hpp"
+#include "backends/api/functions/function_call.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "backends/api/exact_function.hpp"
+#include "backends/api/functions/exact_function.hpp"
 #include "backends/api/view_checks.hpp"
 #include "samebits/error.hpp"
 
