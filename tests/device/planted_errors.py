@@ -38,7 +38,7 @@ DEVICE_ERRORS = [
     ("cuda/reductions/reduction_parts.cuh", "return -Number{0};", "return Number{0};"),
     ("cuda/reductions/native.cu", "word >> 8 & keep * 0x10001u", "word >> 16 & keep * 0x10001u"),
     # Quantize: counts of half of the threads; random words for K = 9 to 16; zeros as underflowed.
-    ("cuda/quantize/general.cu", "half > 0; half /= 2", "half > 1; half /= 2"),
+    ("cuda/quantize/general/general.cu", "half > 0; half /= 2", "half > 1; half /= 2"),
     ("cuda/quantize/tiles/block/block_tiles_kernel.cuh", "case 16: return launch_cast<From, To, stochastic_cast<To, 16>>",
      "case 16: return launch_cast<From, To, stochastic_cast<To, 32>>"),
     ("cuda/quantize/tiles/statistics_tiles.cu", "add(underflowed, c.zero_codes - c.zeros);",

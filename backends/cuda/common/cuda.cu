@@ -6,7 +6,7 @@
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/runtime.hpp"
 #include "backends/cuda/functions/functions.hpp"
-#include "backends/cuda/quantize/general.hpp"
+#include "backends/cuda/quantize/general/general.hpp"
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/reductions/reductions.hpp"
 #include "backends/cuda/tensor_list/list.hpp"

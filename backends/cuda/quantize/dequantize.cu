@@ -5,8 +5,8 @@
 
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
+#include "backends/cuda/quantize/general/quantize_task.cuh"
 #include "backends/cuda/quantize/quantize.hpp"
-#include "backends/cuda/quantize/quantize_task.cuh"
 #include "numerics/bits/encode.hpp"
 
 namespace samebits::cuda {

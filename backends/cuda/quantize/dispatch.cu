@@ -5,7 +5,7 @@
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
-#include "backends/cuda/quantize/general.hpp"
+#include "backends/cuda/quantize/general/general.hpp"
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/quantize/route.hpp"
 #include "backends/cuda/quantize/tensor_amax.cuh"

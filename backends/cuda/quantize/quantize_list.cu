@@ -14,8 +14,8 @@
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
+#include "backends/cuda/quantize/general/quantize_steps.cuh"
 #include "backends/cuda/quantize/quantize.hpp"
-#include "backends/cuda/quantize/quantize_steps.cuh"
 #include "backends/cuda/quantize/tiles/list/list_tiles.cuh"
 #include "backends/self_test/self_test.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "backends/cuda/quantize/general.hpp"
+#include "backends/cuda/quantize/general/general.hpp"
 #include "backends/cuda/quantize/statistics.cuh"
 #include "backends/cuda/quantize/tiles/tile_task.cuh"
 #include "backends/dispatch/calls/quantize.hpp"

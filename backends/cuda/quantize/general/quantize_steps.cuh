@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "backends/cuda/instructions/warp.cuh"
-#include "backends/cuda/quantize/quantize_task.cuh"
+#include "backends/cuda/quantize/general/quantize_task.cuh"
 #include "backends/cuda/quantize/statistics.cuh"
 #include "backends/cuda/quantize/tuning.hpp"
 #include "numerics/bits/encode.hpp"

@@ -5,15 +5,15 @@
 //   amaxes_kernel   one warp per span of 4096 elements of a tile: atomic maximum into amaxes[tile]
 //   scales_kernel   one thread per tile: scale from amax or from the caller's inverse scale
 //   chunks_kernel   one block per chunk of 4096 elements of the matrix: round, then sum and count
-#include "backends/cuda/quantize/general.hpp"
+#include "backends/cuda/quantize/general/general.hpp"
 
 #include <cstdint>
 
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
-#include "backends/cuda/quantize/quantize_steps.cuh"
-#include "backends/cuda/quantize/quantize_task.cuh"
+#include "backends/cuda/quantize/general/quantize_steps.cuh"
+#include "backends/cuda/quantize/general/quantize_task.cuh"
 #include "backends/cuda/quantize/statistics.cuh"
 
 namespace samebits::cuda {
