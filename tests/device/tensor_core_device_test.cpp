@@ -13,7 +13,7 @@
 #include "tensor_core_probe/check.hpp"
 #include "tensor_core_probe/device.hpp"
 #include "tensor_core_probe/instructions.hpp"
-#include "tensor_core_probe/setting.hpp"
+#include "tensor_core_probe/settings/setting.hpp"
 #include "tensor_core_probe/tiles.hpp"
 
 extern "C" const samebits::backends::tensor_cores::device* samebits_tensor_core_device();

@@ -5,7 +5,7 @@
 
 #include "numerics/hardware/accumulate.hpp"
 #include "tensor_core_probe/device.hpp"
-#include "tensor_core_probe/setting.hpp"
+#include "tensor_core_probe/settings/setting.hpp"
 
 namespace samebits::support {
 

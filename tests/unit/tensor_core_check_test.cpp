@@ -10,7 +10,7 @@
 #include "samebits/error.hpp"
 #include "tensor_core_probe/device.hpp"
 #include "tensor_core_probe/instructions.hpp"
-#include "tensor_core_probe/setting.hpp"
+#include "tensor_core_probe/settings/setting.hpp"
 #include "tensor_cores/simulated_tensor_cores.hpp"
 
 namespace samebits {

@@ -1,5 +1,5 @@
 // The fit of tensor core parameters on results that the model made with other parameters.
-#include "tensor_core_probe/fit.hpp"
+#include "tensor_core_probe/settings/fit.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "support/effort.hpp"
-#include "tensor_core_probe/setting.hpp"
-#include "tensor_core_probe/setting_grid.hpp"
+#include "tensor_core_probe/settings/setting.hpp"
+#include "tensor_core_probe/settings/setting_grid.hpp"
 #include "tensor_cores/tensor_cases.hpp"
 
 namespace samebits::backends::tensor_cores {

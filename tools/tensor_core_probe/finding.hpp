@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "tensor_core_probe/check.hpp"
-#include "tensor_core_probe/fit.hpp"
-#include "tensor_core_probe/setting.hpp"
+#include "tensor_core_probe/settings/fit.hpp"
+#include "tensor_core_probe/settings/setting.hpp"
 
 namespace samebits::backends::tensor_cores {
 

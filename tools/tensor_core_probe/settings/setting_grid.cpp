@@ -1,11 +1,11 @@
 // The axes of the grid of settings, and settings by number.
-#include "tensor_core_probe/setting_grid.hpp"
+#include "tensor_core_probe/settings/setting_grid.hpp"
 
 #include <cstdlib>
 
 #include "numerics/bits/layout.hpp"
 #include "samebits/core/rounding.hpp"
-#include "tensor_core_probe/setting.hpp"
+#include "tensor_core_probe/settings/setting.hpp"
 
 namespace samebits::backends::tensor_cores {
 

@@ -1,5 +1,5 @@
 // Converts settings to rules, rules to settings, and settings to text.
-#include "tensor_core_probe/setting.hpp"
+#include "tensor_core_probe/settings/setting.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // Searches settings: tests each setting of the grid until an observation refutes it. If none is
 // left, climbs from every row to a local maximum.
-#include "tensor_core_probe/fit.hpp"
+#include "tensor_core_probe/settings/fit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "backends/threads/tasks.hpp"
-#include "tensor_core_probe/setting.hpp"
-#include "tensor_core_probe/setting_grid.hpp"
+#include "tensor_core_probe/settings/setting.hpp"
+#include "tensor_core_probe/settings/setting_grid.hpp"
 
 namespace samebits::backends::tensor_cores {
 namespace {
