@@ -23,7 +23,7 @@
 #include "samebits/evaluate.hpp"
 #include "samebits/types.hpp"
 #ifdef SAMEBITS_BENCH_SLEEF
-#include "sleef_peer.hpp"
+#include "peers/sleef_peer.hpp"
 #endif
 
 namespace {
