@@ -98,6 +98,7 @@ void bind_rotary(nb::module_& m);
 void bind_row_functions(nb::module_& m);
 void bind_matmul(nb::module_& m);
 void bind_optimizer(nb::module_& m);
+void bind_tensor_places(nb::module_& m);
 void bind_backends(nb::module_& m);
 void bind_autocast(nb::module_& m);
 

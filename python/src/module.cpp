@@ -22,6 +22,7 @@ NB_MODULE(_core, m) {
   python::bind_row_functions(m);
   python::bind_matmul(m);
   python::bind_optimizer(m);
+  python::bind_tensor_places(m);
   python::bind_backends(m);
   python::bind_autocast(m);
 }

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, compress
 from typing import Any
 
 import torch
@@ -45,7 +45,7 @@ from samebits.torch.optimizer_groups import (
     refuse_torch_options,
 )
 from samebits.torch.optimizer_state import begin_state, loaded_states, parameter_layout, whole_steps
-from samebits.torch.parameter_batch import ParameterBatch, Slot, StepCount
+from samebits.torch.parameter_batch import ParameterBatch, Places, Slot, StepCount
 
 __all__ = ["LAMB", "SGD", "Adam", "AdamW", "Lion", "Optimizer"]
 
@@ -179,27 +179,27 @@ class Optimizer(torch.optim.Optimizer):
                 slot.state.update(state)
             self._add([slot for slot, _ in pairs], StepCount(device))
 
-    def _split(self) -> list[tuple[ParameterBatch, list[torch.Tensor | None]]]:
+    def _split(self) -> list[tuple[ParameterBatch, list[torch.Tensor], Places]]:
         """Return the batches that have gradients, split so that all of their parameters have one."""
         batches = self._find_batches()
         if self._new:
             self._begin_new()
         work = []
         for batch in list(batches):
-            gradients = batch.gradients()
-            missing = sum(g is None for g in gradients)
-            if missing == len(gradients):
+            gradients, places = batch.gradients()
+            missing = [g is None for g in gradients]
+            if all(missing):
                 continue
-            if missing:
+            if any(missing):
                 if batch.captured:
                     self._in_graphs.append(batch)
                 batches.remove(batch)
-                present = [s for s, g in zip(batch.slots, gradients, strict=True) if g is not None]
-                absent = [s for s, g in zip(batch.slots, gradients, strict=True) if g is None]
-                self._add(absent, batch.count)
+                self._add(list(compress(batch.slots, missing)), batch.count)
+                present = [s for s, none in zip(batch.slots, missing, strict=True) if not none]
                 self._add(present, batch.count.split())
-                batch, gradients = batches[-1], [g for g in gradients if g is not None]
-            work.append((batch, gradients))
+                batch = batches[-1]
+                gradients, places = batch.gradients()
+            work.append((batch, gradients, places))
         if not self._known_states:
             self._known_states = self._states_now()
         return work
@@ -223,7 +223,7 @@ class Optimizer(torch.optim.Optimizer):
                 loss = closure()
         sign, seed = -1.0 if self._common("maximize") else 1.0, self._common("seed")
         # Gradients stay in the list, because some are copies that nothing else holds.
-        work = [(batch, g, batch.prepared(g)) for batch, g in self._split()]
+        work = [(batch, g, batch.prepared(g, places)) for batch, g, places in self._split()]
         for batch, _, prepared in work:
             settings, rates = self._settings(batch.device)
             batch.count.decide(sign, getattr(self, "found_inf", None),

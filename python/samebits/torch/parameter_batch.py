@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeGuard
 
 import torch
@@ -11,11 +12,11 @@ from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import INDEX
 from samebits.optimizer_layout import GRADIENTS, STORING, Layout, StateArray, storing_row
-from samebits.torch.gradient_list import is_plain, local, moved, stream_of
+from samebits.torch.gradient_list import local, moved, stream_of
 from samebits.torch.kept_lists import KeptLists
 from samebits.torch.tensors import torch_dtype
 
-__all__ = ["ParameterBatch", "Slot", "StepCount", "codes_dtype", "memory_order", "store_values"]
+__all__ = ["ParameterBatch", "Places", "Slot", "StepCount", "codes_dtype", "memory_order", "store_values"]
 
 FORMATS: Final[dict[torch.dtype, str]] = {
     torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16",
@@ -108,7 +109,6 @@ class Slot:
                  block: int, state: dict[str, Any]) -> None:
         self.parameter = parameter
         self.memory = local(parameter.detach())
-        self.contiguous = self.memory.is_contiguous()
         self.first_index = _first_index(parameter)
         self.number = number
         self.group = group
@@ -199,6 +199,9 @@ def _first_index(parameter: torch.Tensor) -> int:
     return int(offset[0]) * row if offset else 0
 
 
+Places = tuple[bytes, bytes]  # addresses and kinds: _core.tensor_places()
+
+
 class _List(NamedTuple):
     core: _core.OptimizerList
     memory: tuple[torch.Tensor, ...]  # tables on the device and on the host
@@ -213,11 +216,14 @@ class ParameterBatch:
         self.device = count.report.device
         self.parameters = [slot.parameter for slot in slots]
         self._sharded = any(hasattr(p, "to_local") for p in self.parameters)
-        self._kinds = self._kinds_of(slot.memory for slot in slots)
         self._states = [(slot.state, key) for slot in slots for key in slot.keys]
         self._held: list[torch.Tensor] = []  # keeps the addresses of replaced states from others
-        self._places: Any = None
+        # Of parameters and of states, for which the lists hold.
+        self._places: tuple[Places | None, Places | None] = (None, None)
+        self._plain: bytes | None = None  # kinds of gradients that need no copy
+        # The description of weights and states, for gradients of these dtypes.
         self._tensors: _core.OptimizerTensors | None = None
+        self._dtypes: list[torch.dtype] = []
         self._lists: KeptLists[_List] = KeptLists()
         self._old_lists: list[KeptLists[_List]] = []  # graphs use them
         self._threads = 1
@@ -229,66 +235,62 @@ class ParameterBatch:
         """Whether a CUDA graph uses memory of this object."""
         return self._lists.captured or bool(self._old_lists)
 
-    @staticmethod
-    def _kinds_of(tensors: Iterable[torch.Tensor]) -> Any:
-        """Return dtypes, shapes and memory orders, to compare."""
-        found = list(tensors)
-        contiguous = [t.is_contiguous() for t in found]
-        strides = [] if all(contiguous) else [t.stride() for t in found]
-        return [t.dtype for t in found], [t.shape for t in found], contiguous, strides
-
     def _memory(self) -> list[torch.Tensor]:
         """Return the parameters, of DTensors the local shards."""
         return [local(p.detach()) for p in self.parameters] if self._sharded else self.parameters
 
-    def gradients(self) -> list[torch.Tensor | None]:
+    def gradients(self) -> tuple[list[torch.Tensor | None], Places]:
         """Return the gradients of all parameters, in the memory order of the parameters."""
-        now = self._memory()
-        if self._kinds_of(now) != self._kinds:
-            for slot, memory in zip(self.slots, now, strict=True):
-                slot.refuse_change(memory)
-        found: list[torch.Tensor | None] = []
-        for slot, parameter in zip(self.slots, self.parameters, strict=True):
-            grad = parameter.grad
-            # Most gradients are of this kind; this loop is the host's time of a step.
-            if grad is None or (type(grad) is torch.Tensor and is_plain(grad) and slot.contiguous):
-                found.append(grad)
-            else:
-                found.append(slot.in_order(grad))
-        return found
+        found = [p.grad for p in self.parameters]
+        places = _core.tensor_places(found, True)
+        if places is not None and places[1] == self._plain:
+            return found, places
+        self._refuse_changes()
+        ordered = [None if grad is None else slot.in_order(grad)
+                   for slot, grad in zip(self.slots, found, strict=True)]
+        places = _core.tensor_places(ordered, True)
+        if places is None:
+            raise InvalidArgument("gradients: tensors with memory of their own are expected")
+        self._plain = None if any(map(operator.is_not, ordered, found)) else places[1]
+        return ordered, places
 
-    def _described(self, gradients: Sequence[torch.Tensor | None]) -> _core.OptimizerTensors:
-        """Return the description of weights and states, made again when they moved."""
+    def _refuse_changes(self) -> None:
+        """Refuse parameters with other bytes than those that the states were made for."""
         now = self._memory()
-        try:
-            states = [state[key].data_ptr() for state, key in self._states]
-        except (KeyError, AttributeError):  # a state is missing or is no tensor
-            states = []
-        places = ([p.data_ptr() for p in now], states,
-                  [None if g is None else g.dtype for g in gradients])
-        if self._tensors is None or places != self._places:
+        known, places = self._places[0], _core.tensor_places(now)
+        if known is None or places is None or known[1] != places[1]:
             for slot, memory in zip(self.slots, now, strict=True):
                 slot.refuse_change(memory)
-                slot.memory = memory.detach()
-                slot.contiguous = slot.memory.is_contiguous()
-                slot.check_states()
-            self._held = [state[key].detach() for state, key in self._states]
-            rows = [slot.row(torch.float32 if g is None else g.dtype)
-                    for slot, g in zip(self.slots, gradients, strict=True)]
-            names = [f"parameter {slot.number}" for slot in self.slots]
-            self._tensors = _core.OptimizerTensors(rows, names, self.device.type == "cuda")
-            self._places = places
-            if self._lists.captured:
-                self._old_lists.append(self._lists)
-            self._lists = KeptLists()
+
+    def _described(self, dtypes: list[torch.dtype]) -> _core.OptimizerTensors:
+        """Return the description of weights and states; refuse those that do not fit."""
+        if self._tensors is not None and self._dtypes == dtypes:
+            return self._tensors
+        for slot, memory in zip(self.slots, self._memory(), strict=True):
+            slot.refuse_change(memory)
+            slot.memory = memory.detach()
+            slot.check_states()
+        self._held = [state[key].detach() for state, key in self._states]
+        rows = [slot.row(dtype) for slot, dtype in zip(self.slots, dtypes, strict=True)]
+        names = [f"parameter {slot.number}" for slot in self.slots]
+        self._tensors = _core.OptimizerTensors(rows, names, self.device.type == "cuda")
+        self._dtypes = dtypes
         return self._tensors
 
-    def prepared(self, gradients: Sequence[torch.Tensor | None]) -> _List:
+    def prepared(self, gradients: Sequence[torch.Tensor], places: Places) -> _List:
         """Return what a step with these gradients needs; refuse memory that does not fit."""
-        tensors = self._described(gradients)
-        addresses = [0 if g is None else g.data_ptr() for g in gradients]
-        return self._lists.find((stream_of(self.device), *addresses), self.device,
-                                lambda capturing: self._make(tensors, addresses, capturing))
+        try:
+            states = [state[key] for state, key in self._states]
+        except KeyError:  # check_states() names it
+            states = [None]
+        now = _core.tensor_places(self._memory()), _core.tensor_places(states)
+        if None in now or now != self._places:
+            if self._lists.captured:
+                self._old_lists.append(self._lists)
+            self._lists, self._tensors = KeptLists(), None
+            self._places = now
+        return self._lists.find((stream_of(self.device), *places), self.device,
+                                lambda capturing: self._make(gradients, places[0], capturing))
 
     def step(self, prepared: _List, settings: list[tuple[Any, ...]],
              learning_rates: torch.Tensor | None, seed: int) -> None:
@@ -301,9 +303,10 @@ class ParameterBatch:
             self.count.take_back()
             raise
 
-    def _make(self, tensors: _core.OptimizerTensors, addresses: list[int],
+    def _make(self, gradients: Sequence[torch.Tensor], addresses: bytes,
               capturing: bool) -> _List:
-        core = tensors.with_gradients(addresses)
+        tensors = self._described([g.dtype for g in gradients])
+        core = tensors.with_gradients(list(memoryview(addresses).cast("q")))
         size = core.tables_size()
         if size == 0:
             return _List(core, ())

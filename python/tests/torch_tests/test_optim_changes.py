@@ -57,6 +57,52 @@ def test_a_parameter_may_move(device: str) -> None:
     assert bool((old == 0.5).all()) and bool((p == 0).all())
 
 
+@pytest.mark.parametrize("change", [lambda t: t.bfloat16(), lambda t: t[:1], lambda t: t.t()],
+                         ids=["dtype", "shorter", "transposed"])
+def test_a_state_whose_memory_does_not_fit_is_refused(
+        change: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    p, optimizer = stepped((4, 8))
+    state = optimizer.state[p]["exp_avg_sq"]  # the tensor object stays
+    state.data = change(state.data)
+    with pytest.raises(sb.InvalidArgument, match="parameter 0: state exp_avg_sq"):
+        optimizer.step()
+
+
+def test_a_state_whose_memory_moved_is_updated_there(device: str) -> None:
+    p, optimizer = stepped((4, 8), device=device)
+    state = optimizer.state[p]["exp_avg"]
+    old, state.data = state.data, state.data.clone()
+    kept = old.clone()
+    optimizer.step()
+    assert torch.equal(old, kept) and not torch.equal(state, kept)
+
+
+def with_gaps(gradient: torch.Tensor) -> torch.Tensor:
+    """Return a gradient [rows, columns] with other numbers between its elements."""
+    wide = torch.full((gradient.shape[0], 2 * gradient.shape[1]), 7.0, device=gradient.device)
+    wide[:, ::2] = gradient
+    return wide[:, ::2]
+
+
+# Views and copies of a gradient [4, 6]. A step must notice that the next one differs.
+VIEWS: list[Callable[[torch.Tensor], torch.Tensor]] = [
+    lambda g: g, torch._neg_view, lambda g: g, torch.clone, with_gaps, lambda g: g[:1].expand(4, 6),
+    lambda g: g.t().contiguous().t(), torch.Tensor.reciprocal]
+
+
+def test_gradients_that_change_from_step_to_step(device: str) -> None:
+    p = torch.nn.Parameter(torch.ones(4, 6, device=device))
+    q = torch.nn.Parameter(torch.ones(4, 6, device=device))
+    changing, plain = optim.AdamW([p], lr=0.5), optim.AdamW([q], lr=0.5)
+    gradient = torch.arange(1.0, 25.0, device=device).reshape(4, 6)
+    for view in [*VIEWS, *reversed(VIEWS), *VIEWS[::2]]:
+        p.grad = view(gradient)
+        q.grad = p.grad.clone(memory_format=torch.contiguous_format).resolve_neg()
+        changing.step()
+        plain.step()
+        assert torch.equal(p, q)
+
+
 @pytest.mark.parametrize("key", ["exp_avg", "exp_avg_scale"])
 def test_a_replaced_state_is_the_one_that_is_updated(device: str, key: str) -> None:
     p, optimizer = stepped((300,), device=device, states="e4m3")
