@@ -69,7 +69,7 @@ void check_shared_memory(const list_data& list, const char* which) {
   for_each_touching_pair(list.by_begin, [&](const extent& a, const extent& b) {
     if (a.begin == b.begin) {
       refuse_pair(list, which, a.position, b.position,
-                  "begin at the same element, which would be worked on twice");
+                  "begin at the same element, which would be worked on twice; pass one of them");
     }
     const sharing found =
         sharing_of(list.tensors[a.position].view, list.tensors[b.position].view, steps);
