@@ -1,13 +1,17 @@
-// Function units and CUDA's functions on all 2^32 operands:
+// Functions on all 2^32 operands of binary32, each function's results as one sum:
 //
-//   function_sums units|cuda_13_0|arrays [THREADS]
+//   function_sums units|cuda_13_0|arrays|exact [THREADS [BACKEND]]
 //
-// `units` and `cuda_13_0` compute one value at a time by the definition; `arrays` computes CUDA's
-// functions by evaluate(), on the widest backend of this machine.
+// units      function units of GPUs, one value at a time by the definition in numerics/
+// cuda_13_0  CUDA's functions, one value at a time by the definition in numerics/
+// arrays     CUDA's functions by evaluate()
+// exact      correctly rounded functions and gradients by evaluate() and evaluate_gradient()
 //
-// Compares the sum of each function's results with the sum of a program that was compared with
-// GPUs. Prints one line per function; the exit status is 1 if a sum differs and 2 for a bad command
-// line.
+// BACKEND is for `arrays` and `exact`; default: the widest of this machine. The expected sums are
+// those of programs that were compared with GPUs; for `exact`, those of results proved by MPFR.
+//
+// Prints one line per function. The exit status is 1 if a sum differs, 2 for a bad command line and
+// 77 if this machine does not support the backend.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -17,14 +21,17 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "samebits/error.hpp"
 #include "samebits/evaluate.hpp"
 #include "samebits/types.hpp"
 #include "support/cuda_functions.hpp"
 #include "support/function_sum.hpp"
 #include "support/function_units.hpp"
+#include "tools/function_unit_probe/exact_sums.hpp"
 
 namespace samebits {
 namespace {
@@ -51,16 +58,16 @@ constexpr function array_functions[] = {
     function::erfc,  function::sin,  function::cos,   function::fast_exp, function::fast_log};
 static_assert(std::size(array_functions) == std::size(support::cuda_functions));
 
-/// The sum of a function's results, computed in arrays of 2^20 operands.
-std::uint64_t sum_of_arrays(function f, unsigned threads) {
+/// The sum of all results y of call(x, y), which computes 2^20 of them.
+template <class Call>
+std::uint64_t sum_of_arrays(const Call& call) {
   std::vector<float> x(1 << 20), y(x.size());
   std::uint64_t sum = 0;
   for (std::uint64_t first = 0; first < std::uint64_t{1} << 32; first += x.size()) {
     for (std::size_t i = 0; i < x.size(); ++i) {
       x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(first + i));
     }
-    evaluate(f, view_of(x), view_of(y), {.rule = function_rule::cuda_13_0},
-             {.threads = static_cast<int>(threads)});
+    call(x, y);
     for (std::size_t i = 0; i < x.size(); ++i) {
       sum += std::uint64_t{std::bit_cast<std::uint32_t>(y[i])} * (2 * (first + i) + 1);
     }
@@ -68,36 +75,94 @@ std::uint64_t sum_of_arrays(function f, unsigned threads) {
   return sum;
 }
 
+/// The sum of a function of exact_sums: "exp", or "silu gradient" with a result's gradient of 1.
+std::uint64_t exact_sum_of(std::string_view name, const executor& where) {
+  const bool gradient = name.ends_with(" gradient");
+  const auto f = find_function(name.substr(0, name.find(' '))).value();
+  const std::vector<float> ones(1 << 20, 1.0f);
+  return sum_of_arrays([&](const std::vector<float>& x, std::vector<float>& y) {
+    if (!gradient) return evaluate(f, view_of(x), view_of(y), {}, where);
+    evaluate_gradient(f, view_of(ones), view_of(x), view_of(y), {}, where);
+  });
+}
+
+/// Prints a sum; returns whether the sum is as expected.
+bool is_expected(std::string_view name, std::uint64_t sum, std::uint64_t expected) {
+  std::printf("%-22s sum %016llX, expected %016llX\n", std::string(name).c_str(),
+              static_cast<unsigned long long>(sum), static_cast<unsigned long long>(expected));
+  std::fflush(stdout);
+  return sum == expected;
+}
+
+bool exact_sums_are_equal(const executor& where) {
+  bool equal = true;
+  for (const function_units::exact_sum& s : function_units::exact_sums) {
+    equal = is_expected(s.name, exact_sum_of(s.name, where), s.sum) && equal;
+  }
+  return equal;
+}
+
+bool array_sums_are_equal(const executor& where) {
+  bool equal = true;
+  for (std::size_t i = 0; i < std::size(array_functions); ++i) {
+    const std::uint64_t sum =
+        sum_of_arrays([&](const std::vector<float>& x, std::vector<float>& y) {
+          evaluate(array_functions[i], view_of(x), view_of(y), {.rule = function_rule::cuda_13_0},
+                   where);
+        });
+    equal =
+        is_expected(support::cuda_functions[i].name, sum, support::cuda_functions[i].sum) && equal;
+  }
+  return equal;
+}
+
+bool scalar_sums_are_equal(std::span<const support::summed_function> functions, unsigned threads) {
+  bool equal = true;
+  for (const support::summed_function& f : functions) {
+    equal = is_expected(f.name, sum_on_threads(f, threads), f.sum) && equal;
+  }
+  return equal;
+}
+
 std::optional<int> main_of(int argc, char** argv) {
-  if (argc != 2 && argc != 3) return std::nullopt;
-  const std::string which = argv[1];
+  if (argc < 2 || argc > 4) return std::nullopt;
+  const std::string_view which = argv[1];
   const unsigned long threads = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1;
-  const bool arrays = which == "arrays";
-  if ((which != "units" && which != "cuda_13_0" && !arrays) || threads == 0 || threads > 1024) {
+  if (threads == 0 || threads > 1024) return std::nullopt;
+  const executor where = {.backend = argc > 3 ? argv[3] : "", .threads = static_cast<int>(threads)};
+  bool equal = false;
+  if (which == "units" || which == "cuda_13_0") {
+    if (argc > 3) return std::nullopt;
+    std::span<const support::summed_function> functions = support::unit_functions;
+    if (which == "cuda_13_0") functions = support::cuda_functions;
+    equal = scalar_sums_are_equal(functions, static_cast<unsigned>(threads));
+  } else if (which == "arrays") {
+    equal = array_sums_are_equal(where);
+  } else if (which == "exact") {
+    equal = exact_sums_are_equal(where);
+  } else {
     return std::nullopt;
   }
-  std::span<const support::summed_function> functions = support::unit_functions;
-  if (which != "units") functions = support::cuda_functions;
-  bool all_equal = true;
-  for (std::size_t i = 0; i < functions.size(); ++i) {
-    const support::summed_function& f = functions[i];
-    const auto workers = static_cast<unsigned>(threads);
-    const std::uint64_t sum =
-        arrays ? sum_of_arrays(array_functions[i], workers) : sum_on_threads(f, workers);
-    all_equal = all_equal && sum == f.sum;
-    std::printf("%-22s sum %016llX, expected %016llX\n", f.name,
-                static_cast<unsigned long long>(sum), static_cast<unsigned long long>(f.sum));
-    std::fflush(stdout);
-  }
-  std::printf("%s\n", all_equal ? "PASSED" : "FAILED");
-  return all_equal ? 0 : 1;
+  std::printf("%s\n", equal ? "PASSED" : "FAILED");
+  return equal ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace samebits
 
 int main(int argc, char** argv) {
-  const auto status = samebits::main_of(argc, argv);
-  if (!status) std::fprintf(stderr, "usage: function_sums units|cuda_13_0|arrays [THREADS]\n");
-  return status.value_or(2);
+  try {
+    const auto status = samebits::main_of(argc, argv);
+    if (!status) {
+      std::fprintf(stderr,
+                   "usage: function_sums units|cuda_13_0|arrays|exact [THREADS [BACKEND]]\n");
+    }
+    return status.value_or(2);
+  } catch (const samebits::unsupported& e) {
+    std::printf("%s\n", e.what());
+    return 77;  // skipped
+  } catch (const samebits::invalid_argument& e) {
+    std::fprintf(stderr, "%s\n", e.what());  // an unknown backend
+    return 2;
+  }
 }
