@@ -8,6 +8,7 @@
 #include "fpinspect/advice/memory_schemes.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/cli/text/text_file.hpp"
 #include "fpinspect/explore/number_argument.hpp"
@@ -35,17 +36,6 @@ const gpu_names& gpu_argument(const std::string& text) {
                         ", nor a compute capability such as 9.0"));
 }
 
-template <class Enum>
-Enum word_argument(std::string_view option, const std::string& text, int count) {
-  std::string names;
-  for (int i = 0; i < count; ++i) {
-    const auto candidate = static_cast<Enum>(i);
-    if (name(candidate) == text) return candidate;
-    names += cat(i == 0 ? "" : ", ", name(candidate));
-  }
-  throw usage_error(cat(option, ": ", quote(text), " is not one of ", names));
-}
-
 struct advise_task {
   advice_question question;
   const gpu_names* gpu;
@@ -58,8 +48,8 @@ advise_task task_of(const advise_arguments& arguments) {
   advise_task task{};
   task.gpu = &gpu_argument(arguments.gpu);
   task.question.gpu = task.gpu->generation;
-  task.question.task = word_argument<advice_task>("--task", arguments.task, 2);
-  task.question.aim = word_argument<advice_aim>("--aim", arguments.aim, 3);
+  task.question.task = enumerator_argument<advice_task>("--task", arguments.task, 2);
+  task.question.aim = enumerator_argument<advice_aim>("--aim", arguments.aim, 3);
   if (!arguments.parameters.empty()) {
     task.question.parameters = number_argument("--parameters", arguments.parameters);
     if (!(task.question.parameters > 0)) {

@@ -10,6 +10,7 @@
 #include "fpinspect/advice/memory_schemes.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/explore/number_argument.hpp"
 #include "fpinspect/output/json_writer.hpp"
@@ -31,18 +32,11 @@ double positive_argument(std::string_view option, std::string_view text) {
   throw usage_error(cat(option, ": ", samebits::tensor_file::quote(text), " is not above 0"));
 }
 
-memory_scheme scheme_argument(const std::string& text) {
-  std::string names;
-  for (const memory_scheme& scheme : memory_schemes()) {
-    if (scheme.name == text) return scheme;
-    names += cat(names.empty() ? "" : ", ", scheme.name);
-  }
-  throw usage_error(cat("SCHEME: ", samebits::tensor_file::quote(text), " is not one of ", names));
-}
-
 memory_task task_of(const memory_arguments& arguments) {
   memory_task task;
-  for (const std::string& text : arguments.schemes) task.schemes.push_back(scheme_argument(text));
+  for (const std::string& text : arguments.schemes) {
+    task.schemes.push_back(row_argument("SCHEME", text, memory_schemes()));
+  }
   if (task.schemes.empty()) {
     task.schemes.assign(memory_schemes().begin(), memory_schemes().end());
   }

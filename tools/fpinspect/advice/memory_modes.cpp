@@ -11,11 +11,11 @@
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/explore/update/weight_modes.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "samebits/core/format.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
@@ -37,7 +37,8 @@ constexpr named_format state_formats[] = {
     {"fp16_scaled", stored_format::fp16_scaled},
     {"e4m3", stored_format::e4m3_scaled},
     {"e5m2", stored_format::e5m2_scaled},
-    {"dynamic8", stored_format::dynamic8_signed},  // the second state in dynamic8_unsigned: as large
+    {"dynamic8",
+     stored_format::dynamic8_signed},  // the second state in dynamic8_unsigned: as large
     {"none", stored_format::none},
 };
 constexpr named_format gradient_formats[] = {
@@ -52,18 +53,6 @@ struct named_rule {
 };
 constexpr named_rule update_rules[] = {
     {"adamw", 2}, {"adam", 2}, {"lamb", 2}, {"lion", 1}, {"sgd", 1}};
-
-/// The row of a table with this name.
-template <class Row>
-const Row& row_named(std::string_view option, const std::string& text, std::span<const Row> table) {
-  std::string names;
-  for (const Row& row : table) {
-    if (row.name == text) return row;
-    names += cat(names.empty() ? "" : ", ", row.name);
-  }
-  throw usage_error(
-      cat(option, ": ", samebits::tensor_file::quote(text), " is not one of ", names));
-}
 
 /// An optimizer's arrays.
 struct memory_mode {
@@ -105,15 +94,16 @@ std::vector<memory_mode> modes_of(const memory_arguments& arguments) {
   const bool all = arguments.weights == std::vector<std::string>{"all"};
   const auto weights = all ? weight_modes_argument("--weights", {})
                            : weight_modes_argument("--weights", arguments.weights);
-  const auto& rule = row_named<named_rule>("--rule", arguments.rule, update_rules);
+  const auto& rule = row_argument<named_rule>("--rule", arguments.rule, update_rules);
   const auto block = static_cast<int>(unsigned_argument("--block", arguments.block, 128, 256));
   if (block != 128 && block != 256) throw usage_error("--block: 128 or 256 is expected");
   std::vector<memory_mode> modes;
   for (const weight_mode& mode : weights) {
     for (const std::string& states : arguments.states) {
-      const auto& state = row_named<named_format>("--states", states, state_formats);
+      const auto& state = row_argument<named_format>("--states", states, state_formats);
       for (const std::string& gradients : arguments.gradients) {
-        const auto& gradient = row_named<named_format>("--gradients", gradients, gradient_formats);
+        const auto& gradient =
+            row_argument<named_format>("--gradients", gradients, gradient_formats);
         modes.push_back({mode, gradient, state, rule.states, block});
       }
     }

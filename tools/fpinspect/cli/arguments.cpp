@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 #include "samebits/core/rounding.hpp"
 #include "samebits/error.hpp"
 #include "tensor_file/escape.hpp"
@@ -17,19 +18,6 @@ using samebits::tensor_file::quote;
 
 [[noreturn]] void refuse(std::string_view option, std::string_view text, const std::string& why) {
   throw usage_error(std::string(option) + ": " + quote(text) + " " + why);
-}
-
-/// The enumerator with this name among Enum's first `count`.
-template <class Enum>
-Enum named(std::string_view option, std::string_view text, int count) {
-  std::string names;
-  for (int i = 0; i < count; ++i) {
-    const auto candidate = static_cast<Enum>(i);
-    if (name(candidate) == text) return candidate;
-    if (i != 0) names += ", ";
-    names += name(candidate);
-  }
-  refuse(option, text, "is not one of " + names);
 }
 
 bool has_hex_prefix(std::string_view text) {
@@ -90,10 +78,12 @@ std::uint64_t unsigned_argument(std::string_view option, std::string_view text,
 
 samebits::convert_options rule_argument(const rule_options& options) {
   samebits::convert_options rule;
-  rule.round = named<samebits::rounding>("--round", options.round, samebits::rounding_count);
-  rule.on_overflow =
-      named<samebits::overflow>("--overflow", options.overflow, samebits::overflow_count);
-  rule.on_nan = named<samebits::nan_policy>("--nan", options.nan, samebits::nan_policy_count);
+  rule.round =
+      enumerator_argument<samebits::rounding>("--round", options.round, samebits::rounding_count);
+  rule.on_overflow = enumerator_argument<samebits::overflow>("--overflow", options.overflow,
+                                                             samebits::overflow_count);
+  rule.on_nan =
+      enumerator_argument<samebits::nan_policy>("--nan", options.nan, samebits::nan_policy_count);
   rule.random.seed = unsigned_argument("--seed", options.seed);
   rule.random.stream = unsigned_argument("--stream", options.stream);
   rule.random.offset = unsigned_argument("--offset", options.offset);
@@ -131,14 +121,7 @@ samebits::executor backend_argument(std::string_view name) {
 }
 
 samebits::tensor_unit unit_argument(std::string_view option, std::string_view text) {
-  if (const auto unit = samebits::find_tensor_unit(text)) return *unit;
-  std::string message = std::string(option) + ": " + samebits::tensor_file::quote(text);
-  message += " is not one of ";
-  for (int i = 0; i < samebits::tensor_unit_count; ++i) {
-    message += (i == 0 ? "" : ", ");
-    message += samebits::name(static_cast<samebits::tensor_unit>(i));
-  }
-  throw usage_error(message);
+  return enumerator_argument<samebits::tensor_unit>(option, text, samebits::tensor_unit_count);
 }
 
 samebits::executor host_backend_argument(std::string_view name) {

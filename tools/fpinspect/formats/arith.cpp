@@ -17,6 +17,7 @@
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
@@ -63,12 +64,7 @@ struct arith_task {
 };
 
 operation operation_argument(std::string_view text) {
-  if (const auto op = samebits::find_operation(text)) return *op;
-  std::string names;
-  for (int i = 0; i < samebits::operation_count; ++i) {
-    names += (i == 0 ? "" : ", ") + std::string(name(samebits::operation_at(i)));
-  }
-  throw usage_error(cat("OP: ", samebits::tensor_file::quote(text), " is not one of ", names));
+  return enumerator_argument<operation>("OP", text, samebits::operation_count);
 }
 
 format_id arithmetic_format_argument(std::string_view option, std::string_view text) {

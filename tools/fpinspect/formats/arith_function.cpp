@@ -13,6 +13,7 @@
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
@@ -42,13 +43,8 @@ struct function_task {
   samebits::evaluate_options options;
 };
 
-function_rule rule_named(std::string_view text) {
-  if (const auto rule = samebits::find_function_rule(text)) return *rule;
-  std::string names;
-  for (int i = 0; i < samebits::function_rule_count; ++i) {
-    names += cat(i == 0 ? "" : ", ", name(samebits::function_rule_at(i)));
-  }
-  throw usage_error(cat("--rule: ", samebits::tensor_file::quote(text), " is not one of ", names));
+function_rule rule_argument(std::string_view text) {
+  return enumerator_argument<function_rule>("--rule", text, samebits::function_rule_count);
 }
 
 /// A number of the command line in binary64.
@@ -89,7 +85,8 @@ function_task task_of(function of, const arith_arguments& arguments) {
     throw usage_error(cat("--rule: needed for ", name(of), ", for example --rule cuda_13_0"));
   }
   refuse_unused(arguments);
-  function_task task{of, rule_named(arguments.rule_of_function), format_id::fp32, {}, 0, false, {}};
+  function_task task{of, rule_argument(arguments.rule_of_function), format_id::fp32, {}, 0, false,
+                     {}};
   if (!arguments.format.empty()) task.format = format_argument("--format", arguments.format);
   task.options.rule = task.rule;
   check_operand_count(of, arguments.operands.size());

@@ -8,6 +8,7 @@
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "samebits/error.hpp"
 #include "samebits/text.hpp"
@@ -21,18 +22,6 @@ using samebits::format_id;
 
 [[noreturn]] void refuse(std::string_view option, std::string_view text, const std::string& why) {
   throw usage_error(std::string(option) + ": " + samebits::tensor_file::quote(text) + " " + why);
-}
-
-/// The value with this name in `among`.
-template <class Value>
-Value named(std::string_view option, std::string_view text, std::span<const Value> among) {
-  std::string names;
-  for (const Value candidate : among) {
-    if (name(candidate) == text) return candidate;
-    if (!names.empty()) names += ", ";
-    names += name(candidate);
-  }
-  refuse(option, text, "is not one of " + names);
 }
 
 struct named_tile {
@@ -57,13 +46,13 @@ samebits::scale_rule scale_rule_argument(std::string_view option, std::string_vi
   using enum samebits::scale_rule;
   constexpr samebits::scale_rule among[] = {te,     div,     rcp,      pow2,    dg_cuda, dg_tile,
                                             sgl_v2, te_pow2, mx_floor, mx_ceil, mx_even, mx_rceil};
-  return named<samebits::scale_rule>(option, text, among);
+  return value_argument<samebits::scale_rule>(option, text, among);
 }
 
 samebits::nonfinite nonfinite_argument(std::string_view option, std::string_view text) {
   using enum samebits::nonfinite;
   constexpr samebits::nonfinite among[] = {te, skip_nonfinite, propagate, skip_nan};
-  return named<samebits::nonfinite>(option, text, among);
+  return value_argument<samebits::nonfinite>(option, text, among);
 }
 
 samebits::tile_shape tile_argument(std::string_view option, std::string_view text) {

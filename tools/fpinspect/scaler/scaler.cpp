@@ -16,6 +16,7 @@
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/cli/text/text_file.hpp"
 #include "fpinspect/output/json_writer.hpp"
@@ -33,13 +34,8 @@ namespace fpinspect {
 namespace {
 
 samebits::scaling_policy policy_argument(std::string_view text) {
-  std::string names;
-  for (int i = 0; i < samebits::scaling_policy_count; ++i) {
-    const auto policy = static_cast<samebits::scaling_policy>(i);
-    if (name(policy) == text) return policy;
-    names += (names.empty() ? "" : ", ") + std::string(name(policy));
-  }
-  throw usage_error("--policy: " + samebits::tensor_file::quote(text) + " is not one of " + names);
+  return enumerator_argument<samebits::scaling_policy>("--policy", text,
+                                                       samebits::scaling_policy_count);
 }
 
 samebits::scaling_settings settings_argument(const scaler_arguments& arguments) {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/cli/text/text_file.hpp"
 #include "fpinspect/scaler/csv.hpp"
@@ -18,7 +18,6 @@
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 #include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
@@ -193,21 +192,15 @@ scaler_trace read_trace(const std::string& path) {
 
 scaler_trace generate_trace(std::string_view scenario_name, std::uint64_t steps,
                             std::uint64_t seed) {
-  std::string names;
-  for (const scenario& s : scenarios) {
-    names += (names.empty() ? "" : ", ") + std::string(s.name);
-    if (s.name != scenario_name) continue;
-    scaler_trace trace;
-    trace.kind = trace_kind::closed;
-    trace.steps.resize(steps);
-    for (std::size_t i = 0; i < trace.steps.size(); ++i) {
-      trace.steps[i].step = static_cast<std::int64_t>(i);
-    }
-    s.fill(trace, seed);
-    return trace;
+  const auto& chosen = row_argument<scenario>("--generate", scenario_name, scenarios);
+  scaler_trace trace;
+  trace.kind = trace_kind::closed;
+  trace.steps.resize(steps);
+  for (std::size_t i = 0; i < trace.steps.size(); ++i) {
+    trace.steps[i].step = static_cast<std::int64_t>(i);
   }
-  throw usage_error("--generate: " + samebits::tensor_file::quote(scenario_name) +
-                    " is not one of " + names);
+  chosen.fill(trace, seed);
+  return trace;
 }
 
 bool is_random_scenario(std::string_view name) {

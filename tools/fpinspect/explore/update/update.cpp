@@ -10,6 +10,7 @@
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/explore/number_argument.hpp"
 #include "fpinspect/explore/update/update_result.hpp"
@@ -29,15 +30,6 @@ using samebits::tensor_file::quote;
 constexpr std::array<std::string_view, samebits::update_rule_count> rule_names = {
     "adamw", "adam", "sgd", "lion", "lamb"};
 
-samebits::update_rule rule_named(const std::string& text) {
-  std::string names;
-  for (std::size_t i = 0; i < rule_names.size(); ++i) {
-    if (rule_names[i] == text) return static_cast<samebits::update_rule>(i);
-    names += cat(i == 0 ? "" : ", ", rule_names[i]);
-  }
-  throw usage_error(cat("--rule: ", quote(text), " is not one of ", names));
-}
-
 float fp32_argument(std::string_view option, std::string_view text) {
   const auto number = static_cast<float>(number_argument(option, text));
   if (std::isfinite(number)) return number;
@@ -46,7 +38,8 @@ float fp32_argument(std::string_view option, std::string_view text) {
 
 samebits::optimizer_settings settings_of(const update_arguments& arguments) {
   samebits::optimizer_settings settings;
-  settings.rule = rule_named(arguments.rule);
+  settings.rule =
+      static_cast<samebits::update_rule>(name_index("--rule", arguments.rule, rule_names));
   settings.learning_rate = number_argument("--lr", arguments.learning_rate);
   settings.weight_decay = number_argument("--weight-decay", arguments.weight_decay);
   settings.beta1 = number_argument("--beta1", arguments.beta1);

@@ -1,9 +1,7 @@
 // How an optimizer keeps weights: the table, and bytes.
 #include "fpinspect/explore/update/weight_modes.hpp"
 
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
-#include "tensor_file/escape.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 
 namespace fpinspect {
 namespace {
@@ -24,16 +22,6 @@ constexpr weight_mode modes[] = {
     {"master16_scaled", stored_format::e4m3_scaled, stored_format::fp16_scaled},
 };
 
-weight_mode mode_named(std::string_view option, const std::string& text) {
-  std::string names;
-  for (const weight_mode& mode : modes) {
-    if (mode.name == text) return mode;
-    names += cat(names.empty() ? "" : ", ", mode.name);
-  }
-  throw usage_error(
-      cat(option, ": ", samebits::tensor_file::quote(text), " is not one of ", names));
-}
-
 }  // namespace
 
 std::span<const weight_mode> weight_modes() { return modes; }
@@ -42,7 +30,9 @@ std::vector<weight_mode> weight_modes_argument(std::string_view option,
                                                const std::vector<std::string>& names) {
   if (names.empty()) return {std::begin(modes), std::end(modes)};
   std::vector<weight_mode> found;
-  for (const std::string& name : names) found.push_back(mode_named(option, name));
+  for (const std::string& name : names) {
+    found.push_back(row_argument(option, name, weight_modes()));
+  }
   return found;
 }
 

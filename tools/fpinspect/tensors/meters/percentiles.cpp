@@ -20,7 +20,7 @@ std::uint64_t key_of(double number) {
   return (bits & sign) != 0 ? ~bits : bits ^ sign;
 }
 
-double number_of(std::uint64_t key) {
+double number_at(std::uint64_t key) {
   return std::bit_cast<double>((key & sign) != 0 ? key ^ sign : ~key);
 }
 
@@ -133,7 +133,7 @@ std::vector<double> percentile_finder::values() const {
     // The unknown bits are 0 in binary64, so they are 1 in the keys of negative numbers.
     std::uint64_t key = unknown == 0 ? t.prefix : t.prefix << unknown;
     if ((key & sign) == 0 && unknown != 0) key |= (std::uint64_t{1} << unknown) - 1;
-    values.push_back(number_of(key));
+    values.push_back(number_at(key));
   }
   return values;
 }
