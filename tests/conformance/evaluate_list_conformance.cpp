@@ -18,17 +18,13 @@ namespace {
 
 using support::function_case;
 using support::list_content;
-using support::test_list;
+using support::placed_list;
 
-/// A list and the memory of its tensors.
-struct placed_list {
-  placed_list(const std::vector<format_id>& formats, list_content content, std::uint64_t seed)
-      : shape({7, 1500, formats, content, seed}), memory(shape.bytes()) {}
-  [[nodiscard]] tensor_list listed() { return shape.listed(memory.data()); }
-
-  test_list shape;
-  std::vector<std::byte> memory;
-};
+/// 7 tensors of up to 1500 elements.
+placed_list list_of(const std::vector<format_id>& formats, list_content content,
+                    std::uint64_t seed) {
+  return placed_list({7, 1500, formats, content, seed});
+}
 
 /// The call on each tensor alone, on the simplest backend.
 void run_each(const function_case& c, const tensor_list& grad, const tensor_list& in,
@@ -50,9 +46,9 @@ TEST_P(EvaluateListSuite, HasTheBitsOfTheCallsOnItsTensors) {
   std::uint64_t seed = 0;
   for (const function_case& c : support::function_cases()) {
     ++seed;
-    placed_list in(c.formats, list_content::any_bits, seed);
-    placed_list grad(c.formats, list_content::ordinary, seed);
-    placed_list expected(c.results, list_content::small, seed);
+    placed_list in = list_of(c.formats, list_content::any_bits, seed);
+    placed_list grad = list_of(c.formats, list_content::ordinary, seed);
+    placed_list expected = list_of(c.results, list_content::small, seed);
     placed_list got = expected;
     run_each(c, grad.listed(), in.listed(), expected.listed());
     support::run_function(c, grad.listed(), in.listed(), got.listed(), where());
@@ -65,8 +61,8 @@ TEST_P(EvaluateListSuite, WritesInPlace) {
   for (const function_case& c : support::function_cases()) {
     if (c.options.round != rounding::nearest_even) continue;
     ++seed;
-    placed_list in(c.formats, list_content::ordinary, seed);
-    placed_list grad(c.formats, list_content::any_bits, seed);
+    placed_list in = list_of(c.formats, list_content::ordinary, seed);
+    placed_list grad = list_of(c.formats, list_content::any_bits, seed);
     placed_list over_in = in;
     placed_list over_grad = grad;
     placed_list expected = in;

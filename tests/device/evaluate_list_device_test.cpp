@@ -19,15 +19,11 @@
 namespace samebits::support {
 namespace {
 
-/// A list and the memory of its tensors on the host.
-struct placed_list {
-  placed_list(const std::vector<format_id>& formats, list_content content, std::uint64_t seed)
-      : shape({9, 6000, formats, content, seed}), memory(shape.bytes()) {}
-  [[nodiscard]] tensor_list listed() { return shape.listed(memory.data()); }
-
-  test_list shape;
-  std::vector<std::byte> memory;
-};
+/// 9 tensors of up to 6000 elements.
+placed_list list_of(const std::vector<format_id>& formats, list_content content,
+                    std::uint64_t seed) {
+  return placed_list({9, 6000, formats, content, seed});
+}
 
 /// A copy of a list in device memory.
 struct device_list {
@@ -50,9 +46,9 @@ TEST_P(EvaluateListDevice, HasTheBitsOfTheReference) {
   std::uint64_t seed = 0;
   for (const function_case& c : function_cases()) {
     ++seed;
-    placed_list in(c.formats, list_content::any_bits, seed);
-    placed_list grad(c.formats, list_content::ordinary, seed);
-    placed_list expected(c.results, list_content::small, seed);
+    placed_list in = list_of(c.formats, list_content::any_bits, seed);
+    placed_list grad = list_of(c.formats, list_content::ordinary, seed);
+    placed_list expected = list_of(c.results, list_content::small, seed);
     placed_list got = expected;
     run_function(c, grad.listed(), in.listed(), expected.listed(), reference);
     const device_list x(in), g(grad), y(got);
@@ -70,8 +66,8 @@ TEST_P(EvaluateListDevice, WritesInPlace) {
     ++seed;
     for (const bool over_grad : {false, true}) {
       if (over_grad && !c.gradient) continue;
-      placed_list in(c.formats, list_content::any_bits, seed);
-      placed_list grad(c.formats, list_content::ordinary, seed);
+      placed_list in = list_of(c.formats, list_content::any_bits, seed);
+      placed_list grad = list_of(c.formats, list_content::ordinary, seed);
       const device_list x(in), g(grad);
       run_function(c, g.list, x.list, over_grad ? g.list : x.list, here());
       check_cuda(cudaDeviceSynchronize(), "the functions");
@@ -85,7 +81,7 @@ TEST_P(EvaluateListDevice, WritesInPlace) {
 
 TEST_P(EvaluateListDevice, CanBeCaptured) {
   const function_case c{function::silu, false, {}, {format_id::fp32, format_id::bf16}, {}};
-  placed_list in(c.formats, list_content::ordinary, 3);
+  placed_list in = list_of(c.formats, list_content::ordinary, 3);
   placed_list expected = in;
   run_function(c, expected.listed(), in.listed(), expected.listed(), reference);
   const device_list x(in);

@@ -55,4 +55,13 @@ class test_list {
   std::vector<std::byte> bytes_;
 };
 
+/// A list and the host memory of its tensors.
+struct placed_list {
+  explicit placed_list(const list_shape& like) : shape(like), memory(shape.bytes()) {}
+  [[nodiscard]] tensor_list listed() { return shape.listed(memory.data()); }
+
+  test_list shape;
+  std::vector<std::byte> memory;
+};
+
 }  // namespace samebits::support
