@@ -6,6 +6,7 @@
 #include "backends/dispatch/backend.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
 #include "numerics/hardware/torch_operators/row_order.hpp"
+#include "samebits/core/config.hpp"
 #include "samebits/row_functions.hpp"
 
 namespace samebits::backends {
@@ -18,6 +19,14 @@ enum class row_function : std::uint8_t {
   layer_norm,
   layer_norm_gradient,
 };
+
+/// Whether the result is a gradient, computed in place of row_task::grad. Inlined by force, because
+/// files compiled for AVX2 and AVX-512 call it: a copy that the linker takes from one of them would
+/// not run on every processor.
+SAMEBITS_INLINE constexpr bool is_gradient(row_function f) {
+  return f == row_function::softmax_gradient || f == row_function::log_softmax_gradient ||
+         f == row_function::layer_norm_gradient;
+}
 
 /// A checked call. Views that the function lacks have no data.
 struct row_call {

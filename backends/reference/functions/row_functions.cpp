@@ -80,11 +80,6 @@ class vector_of_words {
   std::vector<std::uint32_t> words_;
 };
 
-bool is_gradient(row_function f) {
-  return f == row_function::softmax_gradient || f == row_function::log_softmax_gradient ||
-         f == row_function::layer_norm_gradient;
-}
-
 torch::row_order order_of(const row_call& call, std::int64_t row) {
   const format_id format = call.out.format;
   const std::int64_t n = call.out.cols;

@@ -206,11 +206,8 @@ SAMEBITS_INLINE void row_of(const row_task& task) {
   using lanes = typename Isa::word;
   const auto decode = [&](lanes code) { return torch::value_of<lanes>(task.format, code); };
   const auto encode = [&](lanes value) { return torch::code_of<lanes>(task.format, value); };
-  const bool is_gradient = task.of == row_function::softmax_gradient ||
-                           task.of == row_function::log_softmax_gradient ||
-                           task.of == row_function::layer_norm_gradient;
   transform<Isa>(task.x, task.x, task.n, decode);
-  if (is_gradient) transform<Isa>(task.grad, task.grad, task.n, decode);
+  if (is_gradient(task.of)) transform<Isa>(task.grad, task.grad, task.n, decode);
   switch (task.of) {
     case row_function::softmax:
       if (task.rule == function_rule::triton_3_6) {
@@ -225,7 +222,7 @@ SAMEBITS_INLINE void row_of(const row_task& task) {
     case row_function::layer_norm: layer_norm_row<Isa>(task); break;
     case row_function::layer_norm_gradient: layer_norm_gradient_row<Isa>(task); break;
   }
-  std::uint32_t* const y = is_gradient ? task.grad : task.x;
+  std::uint32_t* const y = is_gradient(task.of) ? task.grad : task.x;
   transform<Isa>(y, y, task.n, encode);
 }
 
