@@ -28,12 +28,15 @@ std::optional<samebits::scale_order> order_of(int32_t order) {
   return api::enumerator<samebits::scale_order>(order, "options.order");
 }
 
+samebits::operand_scales scales_of(const samebits_view* values, const samebits_tile& tile,
+                                   const char* which) {
+  return {.values = api::optional_view(values, which), .tile = api::tile(tile)};
+}
+
 samebits::matmul_options options_of(const samebits_matmul_options* options) {
   const samebits_matmul_options o = api::read(options, "options");
-  return {.a_scales = {.values = api::optional_view(o.a_scales, "options.a_scales"),
-                       .tile = api::tile(o.a_tile)},
-          .b_scales = {.values = api::optional_view(o.b_scales, "options.b_scales"),
-                       .tile = api::tile(o.b_tile)},
+  return {.a_scales = scales_of(o.a_scales, o.a_tile, "options.a_scales"),
+          .b_scales = scales_of(o.b_scales, o.b_tile, "options.b_scales"),
           .order = order_of(o.order),
           .c = api::optional_view(o.c, "options.c"),
           .c_enters = api::enumerator<samebits::addend>(o.c_enters, "options.c_enters")};

@@ -76,9 +76,22 @@ void check_size(std::size_t given, std::size_t expected) {
                                    std::to_string(given));
 }
 
-/// Only the address: the words may lie in device memory.
+/// The C++ struct at the address of a C struct, which may lie in device memory.
+numerics::scaler_words* words_at(samebits_scaler_words* words) {
+  return reinterpret_cast<numerics::scaler_words*>(&api::required(words, "words"));
+}
 const numerics::scaler_words* words_at(const samebits_scaler_words* words) {
   return reinterpret_cast<const numerics::scaler_words*>(&api::required(words, "words"));
+}
+
+/// A policy's state in the caller's memory. Throws invalid_argument for null.
+std::byte* state_at(void* state) {
+  api::check_array(state, 1, "state");
+  return static_cast<std::byte*>(state);
+}
+const std::byte* state_at(const void* state) {
+  api::check_array(state, 1, "state");
+  return static_cast<const std::byte*>(state);
 }
 
 numerics::unscale_rule rule_of(const samebits_unscale_options* options) {
@@ -157,11 +170,9 @@ samebits_status samebits_resident_store(const samebits_loss_scaler* scaler, void
                                         size_t size, samebits_scaler_words* words) {
   return api::guarded([&] {
     const samebits::loss_scaler& from = scaler_of(scaler, "scaler");
-    auto* const to = static_cast<std::byte*>(state);
-    api::check_array(to, 1, "state");
+    std::byte* const to = state_at(state);
     check_size(size, samebits::backends::resident_bytes(from.settings()));
-    samebits::backends::store_resident(
-        from, to, reinterpret_cast<numerics::scaler_words*>(&api::required(words, "words")));
+    samebits::backends::store_resident(from, to, words_at(words));
   });
 }
 
@@ -169,8 +180,7 @@ samebits_status samebits_resident_load(samebits_loss_scaler* scaler, const void*
                                        size_t size) {
   return api::guarded([&] {
     samebits::loss_scaler& into = api::required(scaler, "scaler").scaler;
-    const auto* const from = static_cast<const std::byte*>(state);
-    api::check_array(from, 1, "state");
+    const std::byte* const from = state_at(state);
     check_size(size, samebits::backends::resident_bytes(into.settings()));
     into = samebits::backends::load_resident(into.settings(), from);
   });
@@ -186,7 +196,7 @@ samebits_status samebits_resident_update(const samebits_loss_scaler* settings, i
     api::check_array(reports, count, "reports");
     const samebits::backends::update_memory at = {
         static_cast<std::byte*>(state),
-        reinterpret_cast<numerics::scaler_words*>(&api::required(words, "words")),
+        words_at(words),
         reinterpret_cast<const numerics::gradient_report*>(reports),
         count,
         static_cast<numerics::report_slot*>(ring),
