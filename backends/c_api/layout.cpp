@@ -1,5 +1,7 @@
 // Layout of the C structs where pointers have 64 bits: sizes and offsets never change. A field that
 // a later version appends to an option struct adds lines and changes the size of this struct alone.
+//
+// The file is long because the list stands in one place: it has no logic, and one look finds a struct.
 #include <cstddef>
 
 #include "samebits/array_arithmetic.hpp"
