@@ -64,8 +64,10 @@ class Memory(cli_support.CliTest):
                   "fp16_stochastic": "f2", "fp16_scaled": "f2*", "e4m3": "f1*", "e5m2": "f1*", "dynamic8": "f1*",
                   "none": "f0"}
         gradients = {"fp32": "f4", "bf16": "f2", "fp16": "f2", "e4m3": "f1+", "e5m2": "f1+"}
+        all_states = states
         for n, block, rule, number in [(1000, 128, "adamw", 2), (1025, 256, "lion", 1),
                                        (7, 128, "sgd", 1), (512, 256, "lamb", 2)]:
+            states = {s: a for s, a in all_states.items() if s != "none" or rule == "sgd"}
             shown = self.ok_json("memory", "--weights", "all", "--states", ",".join(states),
                                  "--gradients", ",".join(gradients), "--parameters", str(n),
                                  "--rule", rule, "--block", str(block))["modes"]
@@ -92,6 +94,14 @@ class Memory(cli_support.CliTest):
         self.assertEqual(lines[-5].split(), ["master16_scaled", "e4m3*", "fp16*", "-", "bf16", "e4m3*",
                                              "7.125", "4780.88"])
 
+    def test_arrays_of_states(self):
+        for arguments, says in [(["--rule", "adamw"], "states: 2 arrays"),
+                                (["--rule", "sgd"], "states: 1 array"),
+                                (["--rule", "sgd", "--states", "none,bf16"], "states: 1 array"),
+                                (["--rule", "sgd", "--states", "none"], "states: none")]:
+            lines = self.ok("memory", "--weights", "fp32", *arguments).out.splitlines()
+            self.assertTrue(lines[-2].endswith(says), lines[-2])
+
     def test_errors(self):
         for arguments, says in [
                 (["x"], ['SCHEME: "x" is not one of bf16-fp32']), (["--parameters", "0"], "above 0"),
@@ -107,6 +117,8 @@ class Memory(cli_support.CliTest):
                 (["--weights", "all,fp32"], '--weights: "all" is not one of'),
                 (["--weights", "all", "--states", "x"], '--states: "x" is not one of fp32'),
                 (["--weights", "all", "--gradients", "none"], '--gradients: "none" is not'),
+                (["--weights", "all", "--states", "none"],
+                 "--states: none is only for --rule sgd; adamw keeps 2 states"),
                 (["--weights", "all", "--rule", "x"], '--rule: "x" is not one of adamw'),
                 (["--weights", "all", "--block", "192"], "--block")]:
             self.fails(2, "memory", *arguments, says=says)

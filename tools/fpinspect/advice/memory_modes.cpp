@@ -1,6 +1,7 @@
 // Memory of optimizer_step()'s arrays: implementation.
 #include "fpinspect/advice/memory_modes.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -101,10 +102,15 @@ std::vector<memory_mode> modes_of(const memory_arguments& arguments) {
   for (const weight_mode& mode : weights) {
     for (const std::string& states : arguments.states) {
       const auto& state = row_argument<named_format>("--states", states, state_formats);
+      if (state.stored == stored_format::none && rule.name != "sgd") {
+        throw usage_error(cat("--states: none is only for --rule sgd; ", rule.name, " keeps ",
+                              number_of(static_cast<std::uint64_t>(rule.states), "state")));
+      }
       for (const std::string& gradients : arguments.gradients) {
         const auto& gradient =
             row_argument<named_format>("--gradients", gradients, gradient_formats);
-        modes.push_back({mode, gradient, state, rule.states, block});
+        const int count = state.stored == stored_format::none ? 0 : rule.states;
+        modes.push_back({mode, gradient, state, count, block});
       }
     }
   }
@@ -172,9 +178,12 @@ void write_text(const std::vector<memory_mode>& modes, const std::optional<doubl
                        parameters ? general(mode.total(*parameters) / 1e9, 6) : ""));
   }
   const memory_mode& first = modes.front();
-  out.write(cat("\nbytes: of a parameter, its part of the scales included   states: ",
-                number_of(static_cast<std::uint64_t>(first.state_count), "array"),
-                "\n*: with an fp32 scale for ", first.block, " elements\n"));
+  int most_states = 0;  // 0 of SGD without momentum; else the same in all rows
+  for (const memory_mode& mode : modes) most_states = std::max(most_states, mode.state_count);
+  out.write(
+      cat("\nbytes: of a parameter, its part of the scales included   states: ",
+          most_states == 0 ? "none" : number_of(static_cast<std::uint64_t>(most_states), "array"),
+          "\n*: with an fp32 scale for ", first.block, " elements\n"));
   if (parameters) {
     out.write(cat("GB: 10^9 bytes for ", shortest(*parameters), " parameters in one tensor\n"));
   }
