@@ -99,6 +99,10 @@ def _saved_array(saved: Mapping[str, Any], key: str, shape: torch.Size) -> _Save
 def _own_names(saved: Mapping[str, Any], layout: Layout) -> Mapping[str, Any]:
     """Return a state with this library's names of TransformerEngine's and bitsandbytes' arrays."""
     saved = {**saved, **saved.get("__bnb_optimizer_quant_state__", {})}
+    if "max1" in saved and "absmax1" not in saved:
+        raise InvalidArgument("state_dict: max1: states of bitsandbytes with block_wise=False, which "
+                              "have one scale for a tensor, are not supported; absmax1, one scale "
+                              "for each block, is expected")
     for array, theirs, scales in zip(layout.states, ("state1", "state2"), ("absmax1", "absmax2"),
                                      strict=False):
         if theirs in saved:
@@ -128,7 +132,7 @@ def load_state(parameter: torch.Tensor, layout: Layout, block: int,
         if found is not None and _same_format(found, codes, array):
             codes.copy_(found.codes)
             if array.scale_key is not None:
-                _copy_scales(found.scales, state[array.scale_key], array.key)
+                _copy_scales(found, state[array.scale_key], array.key, block)
         elif array.key in ("master", "low"):
             weights = saved_weights(saved, memory)
             if weights is None:
@@ -205,10 +209,16 @@ def _low_part(weights: torch.Tensor, memory: torch.Tensor, dtype: torch.dtype,
     return torch.where(memory.isfinite(), error, torch.zeros_like(error))
 
 
-def _copy_scales(saved: Any, scales: torch.Tensor, key: str) -> None:
+def _copy_scales(found: _Saved, scales: torch.Tensor, key: str, block: int) -> None:
+    """Copy the scales of a saved array with the codes of an array of the optimizer."""
+    saved: Any = found.scales
     if saved.numel() != scales.numel():
+        other = 256 if block == 128 else 128
+        if saved.numel() == -(-found.codes.numel() // other):
+            raise InvalidArgument(f"state_dict: {key}: block must be {block}, that of the optimizer; "
+                                  f"got one scale for each block of {other}")
         raise InvalidArgument(f"state_dict: {key}: {scales.numel()} scales are expected, one for "
-                              f"each block; got {saved.numel()}")
+                              f"each block of {block}; got {saved.numel()}")
     scales.copy_(saved.reshape(scales.shape))
 
 

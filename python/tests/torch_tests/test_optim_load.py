@@ -294,3 +294,27 @@ def test_a_state_of_another_device(cuda: str, weights: str, states: str, to_cuda
         assert found.device.type == q.device.type
         assert torch.equal(found.cpu().reshape(-1).view(torch.uint8),
                            value.cpu().reshape(-1).view(torch.uint8)), key
+
+
+def test_states_of_another_block_are_refused_with_both_numbers() -> None:
+    def stepped(block: int) -> optim.AdamW:
+        parameter = torch.nn.Parameter(torch.ones(1000))
+        optimizer = optim.AdamW([parameter], states="e4m3", block=block)
+        parameter.grad = torch.ones(1000)
+        optimizer.step()
+        return optimizer
+
+    saved = stepped(256).state_dict()["state"]
+    target = stepped(128)
+    with pytest.raises(sb.InvalidArgument, match="block must be 128, .*each block of 256"):
+        target.load_state_dict({**target.state_dict(), "state": saved})
+
+
+def test_states_of_bitsandbytes_without_blocks_are_refused() -> None:
+    parameter = torch.nn.Parameter(torch.ones(1000))
+    optimizer = optim.AdamW([parameter], states="dynamic8", block=256)
+    codes = torch.zeros(1000, dtype=torch.uint8)
+    state = {"step": 1, "state1": codes, "state2": codes, "max1": torch.ones(1),
+             "max2": torch.ones(1)}
+    with pytest.raises(sb.InvalidArgument, match="max1: .*block_wise=False"):
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": {0: state}})
