@@ -33,8 +33,11 @@ struct executor {
 /// Returns an executor on a CUDA stream of the device that holds the call's memory.
 ///
 /// A call without a result is enqueued and returns. It neither synchronises nor allocates, and can
-/// be captured into a CUDA graph. A call that returns a result waits for the stream, and its
-/// description says so. It throws invalid_argument while the stream is being captured.
+/// be captured into a CUDA graph. Exceptions are the first calls of some functions, which wait and may
+/// allocate device memory; evaluate() says which.
+///
+/// A call that returns a result waits for the stream, and its description says so. It throws
+/// invalid_argument while the stream is being captured.
 ///
 /// @param stream  a cudaStream_t
 /// @param backend  one of compiled_backends(); empty: the default for the views

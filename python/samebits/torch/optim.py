@@ -5,8 +5,9 @@ Each takes the place of the optimizer of ``torch.optim`` with its name, and take
 weights, states, profile, block, seed, maximize
     As in `samebits.optim`. All but `maximize` and `seed` may differ between parameter groups.
 
-Of the other arguments of ``torch.optim``, `capturable` has no effect, and `amsgrad`, `differentiable`,
-`foreach` and `fused` must be false.
+The optimizers also accept some arguments of ``torch.optim`` that they do not need. `capturable` has no
+effect: every step can be captured into a CUDA graph. `amsgrad`, `differentiable`, `foreach` and `fused`
+must be false; they are not supported.
 
 After the first step, a parameter keeps its device, dtype, shape and memory order, and a group its
 `weights`, `states` and `block`. A parameter's memory, its dict in `state` and the tensors in the dict
