@@ -101,6 +101,14 @@ def _linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, recipe:
     return y.reshape(*x.shape[:-1], w.shape[0])
 
 
+def _is_called(layer: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
+    """Change nothing: a pre-hook that makes `torch.nn.TransformerEncoderLayer` call the layer.
+
+    In eval mode without gradients, TransformerEncoderLayer reads the weights of its layers and
+    multiplies them itself, unless a layer has a hook.
+    """
+
+
 class Float8Linear(torch.nn.Linear):
     """A `torch.nn.Linear` whose three products multiply FP8 codes.
 
@@ -118,6 +126,8 @@ class Float8Linear(torch.nn.Linear):
     - Tokens are padded with rows of zeros to a multiple of 16.
     - For the backward pass, codes and scales of x and w are kept; x and w themselves are not.
     - `torch.compile` runs the layer outside its graphs; ``fullgraph=True`` is refused by torch.
+    - Each layer has an empty forward pre-hook, so that `torch.nn.TransformerEncoderLayer` calls it
+      in eval mode too, instead of reading its weight.
 
     Parameters
     ----------
@@ -157,6 +167,7 @@ class Float8Linear(torch.nn.Linear):
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
         self.recipe = rules
         self.use_fast_accum = use_fast_accum
+        self.register_forward_pre_hook(_is_called)
 
     @classmethod
     def from_linear(cls, linear: torch.nn.Linear, recipe: LinearRecipe | Recipe | str, *,
@@ -181,6 +192,8 @@ class Float8Linear(torch.nn.Linear):
             layer.__dict__[own] = linear.__dict__[own].copy()
         layer.recipe = rules
         layer.use_fast_accum = use_fast_accum
+        if _is_called not in layer._forward_pre_hooks.values():  # both layers share the hooks
+            layer.register_forward_pre_hook(_is_called)
         return layer
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
@@ -231,6 +244,16 @@ def _check_recipe(layer: str, recipe: LinearRecipe | Recipe | str,
     return rules
 
 
+def _refuse_without_linears(model: torch.nn.Module) -> None:
+    """Refuse a model without a layer to convert; say if its layers were converted before."""
+    converted = [name for name, m in model.named_modules() if isinstance(m, Float8Linear)]
+    if converted:
+        raise InvalidArgument(f"model: no torch.nn.Linear is left; {len(converted)} of its layers "
+                              f"are Float8Linear already, such as {converted[0]!r}; for another "
+                              "recipe convert a model of torch.nn.Linear layers")
+    raise InvalidArgument("model: no torch.nn.Linear; subclasses of it are not converted")
+
+
 def convert_linears(model: torch.nn.Module,
                     recipe: LinearRecipe | Recipe | PrecisionMap | str = "TE_CURRENT",
                     filter: Callable[[str, torch.nn.Module], bool] | None = None, *,
@@ -252,17 +275,22 @@ def convert_linears(model: torch.nn.Module,
     Returns
     -------
     torch.nn.Module
-        `model`; or a new layer, if `model` itself is a `torch.nn.Linear`.
+        `model`, changed in place. If `model` itself is a `torch.nn.Linear`, a new layer with its
+        Parameters: the layer that was passed is not changed.
 
     Raises
     ------
     InvalidArgument
-        A layer cannot be converted; the message names it. No layer was replaced.
+        A layer cannot be converted; the message names it. Or the model has no `torch.nn.Linear`,
+        for example because all of them were converted before. No layer was replaced.
 
     Notes
     -----
     Subclasses of `torch.nn.Linear` are left alone: `torch.nn.MultiheadAttention`, for example,
     reads the weights of such a layer without calling it.
+
+    `torch.nn.TransformerEncoder` gets ``use_nested_tensor = False``, because nested tensors cannot
+    be quantized.
 
     Examples
     --------
@@ -275,8 +303,11 @@ def convert_linears(model: torch.nn.Module,
       (1): Linear(in_features=64, out_features=10, bias=True)
     )
     """
-    found = [(name, module) for name, module in model.named_modules(remove_duplicate=False)
-             if type(module) is torch.nn.Linear and (filter is None or filter(name, module))]
+    linears = [(name, module) for name, module in model.named_modules(remove_duplicate=False)
+               if type(module) is torch.nn.Linear]
+    if not linears:
+        _refuse_without_linears(model)
+    found = [(name, module) for name, module in linears if filter is None or filter(name, module)]
     if isinstance(recipe, PrecisionMap):
         recipe.check_names([name for name, _ in found])
     else:
@@ -293,4 +324,8 @@ def convert_linears(model: torch.nn.Module,
         if module in layers and name:
             parent, _, child = name.rpartition(".")
             setattr(model.get_submodule(parent), child, layers[module])
+    for module in model.modules():
+        # In eval mode it would pack padded inputs into a nested tensor, which no Float8Linear takes.
+        if isinstance(module, torch.nn.TransformerEncoder):
+            module.use_nested_tensor = False
     return layers.get(model, model)

@@ -110,7 +110,18 @@ def test_a_model_that_is_a_layer() -> None:
     linear = torch.nn.Linear(32, 32)
     layer = sbt.convert_linears(linear)
     assert isinstance(layer, sbt.Float8Linear) and layer.weight is linear.weight
+    assert type(linear) is torch.nn.Linear
     assert sbt.convert_linears(linear, filter=lambda name, module: False) is linear
+
+
+def test_models_without_a_layer_to_convert_are_refused() -> None:
+    with pytest.raises(sb.InvalidArgument, match="^model: no torch.nn.Linear; subclasses"):
+        sbt.convert_linears(torch.nn.Sequential(torch.nn.GELU()))
+    model = sbt.convert_linears(Model(), "TE_CURRENT")
+    with pytest.raises(sb.InvalidArgument, match=r"no torch.nn.Linear is left; 5 of its layers are "
+                                                 r"Float8Linear already, such as 'h.0.mlp.0'"):
+        sbt.convert_linears(model, "TORCHAO_ROW")
+    assert converted(model) == dict.fromkeys(ALL, "TE_CURRENT")
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -1,0 +1,99 @@
+"""Float8Linear in torch.nn.TransformerEncoderLayer and TransformerEncoder, with and without gradients.
+
+In eval mode without gradients, these modules read the weights of their layers and multiply in
+fp32, unless a layer has a hook.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+
+import pytest
+import torch
+
+import samebits.torch as sbt
+
+
+def encoder_layer(norm_first: bool = False) -> torch.nn.TransformerEncoderLayer:
+    torch.manual_seed(1)
+    layer = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, dropout=0.0,
+                                             norm_first=norm_first)
+    return sbt.convert_linears(layer.eval(), "TE_BLOCK_1D")  # type: ignore[return-value]
+
+
+def by_hand(layer: torch.nn.TransformerEncoderLayer, x: torch.Tensor,
+            padding: torch.Tensor | None = None) -> torch.Tensor:
+    """What the layer computes, one module after another.
+
+    Attention is torch's own, whose last bits differ with and without gradients.
+    """
+    def attention(x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = layer.self_attn(x, x, x, key_padding_mask=padding, need_weights=False)[0]
+        return y
+
+    def feed_forward(x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = layer.linear2(torch.relu(layer.linear1(x)))
+        return y
+
+    if layer.norm_first:
+        x = x + attention(layer.norm1(x))
+        return x + feed_forward(layer.norm2(x))
+    x = layer.norm1(x + attention(x))
+    y: torch.Tensor = layer.norm2(x + feed_forward(x))
+    return y
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_an_encoder_layer_calls_its_layers(norm_first: bool, grad: bool) -> None:
+    layer, x = encoder_layer(norm_first), torch.randn(2, 5, 64)
+    pickled = io.BytesIO()
+    torch.save(layer, pickled)
+    pickled.seek(0)
+    copies = (layer, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)),
+              torch.load(pickled, weights_only=False))
+    with torch.set_grad_enabled(grad):
+        expected = by_hand(layer, x)
+        for same in copies:
+            assert torch.equal(same(x), expected)
+
+
+def test_bits_are_equal_with_and_without_gradients() -> None:
+    layer, x = encoder_layer(), torch.randn(2, 5, 64)
+    torch.nn.init.zeros_(layer.self_attn.out_proj.weight)  # attention adds nothing
+    with torch.no_grad():
+        expected = layer(x)
+    assert torch.equal(layer(x), expected)
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_an_encoder_with_padded_inputs(grad: bool) -> None:
+    torch.manual_seed(1)
+    encoder = torch.nn.TransformerEncoder(
+        torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, dropout=0.0), 2).eval()
+    sbt.convert_linears(encoder, "TE_CURRENT")
+    x, padding = torch.randn(2, 5, 64), torch.zeros(2, 5, dtype=torch.bool)
+    padding[0, 3:] = True
+    with torch.set_grad_enabled(grad):
+        expected = x
+        # The encoder turns the mask into numbers, for which attention has the same bits always.
+        mask = torch.zeros(2, 5).masked_fill(padding, float("-inf"))
+        for layer in encoder.layers:
+            expected = by_hand(layer, expected, mask)
+        got = encoder(x, src_key_padding_mask=padding)
+    assert torch.equal(got[~padding], expected[~padding])
+
+
+def test_a_layer_has_the_hook_once() -> None:
+    linear = torch.nn.Linear(32, 32)
+    for layer in (sbt.Float8Linear(32, 32), sbt.Float8Linear.from_linear(linear, "TE_CURRENT"),
+                  sbt.Float8Linear.from_linear(linear, "TE_CURRENT")):
+        assert len(layer._forward_pre_hooks) == 1
+
+
+def test_compiled() -> None:
+    layer, x = encoder_layer(), torch.randn(2, 5, 64)
+    with torch.no_grad():
+        assert torch.equal(torch.compile(layer, backend="eager")(x), by_hand(layer, x))
