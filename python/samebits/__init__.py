@@ -11,6 +11,9 @@ array([  1.,   1., 448.], dtype=float32)
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 import samebits.arrays  # registers NumPy's types and functions with samebits._core
 from samebits import functions, optim
 from samebits._core import version as __version__
@@ -165,3 +168,10 @@ __all__ = [
     "unscale",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `samebits.testing` at its first use: most programs never need it."""
+    if name == "testing":
+        return importlib.import_module("samebits.testing")
+    raise AttributeError(f"module 'samebits' has no attribute {name!r}")

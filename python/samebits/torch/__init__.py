@@ -11,6 +11,7 @@ tensor([  1.,   1., 448.], dtype=torch.float8_e4m3fn)
 
 from __future__ import annotations
 
+from samebits.torch import optim
 from samebits.torch.convert import convert
 from samebits.torch.evaluate import evaluate
 from samebits.torch.float8_linear import Float8Linear, convert_linears

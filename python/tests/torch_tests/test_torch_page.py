@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import samebits.torch as sbt
@@ -12,13 +14,20 @@ import samebits.torch as sbt
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
-def test_the_first_lines_run() -> None:
-    program = (DOCS / "torch.md").read_text().split("```python\n")[1].split("```")[0]
+def test_the_programs_run_one_after_another() -> None:
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(program, "torch.md", "exec"), {})
+    names: dict[str, object] = {}
+    for part in (DOCS / "torch.md").read_text().split("```python\n")[1:]:
+        with contextlib.redirect_stdout(printed):
+            exec(compile(part.split("```")[0], "torch.md", "exec"), names)
     assert re.findall(r"^\d True none None", printed.getvalue(), re.M) == [
         f"{step} True none None" for step in range(3)]
+
+
+def test_modules_need_no_import_of_their_own() -> None:
+    for module, name in (("samebits.torch", "optim.AdamW"), ("samebits", "testing.check_function"),
+                         ("samebits", "optim.AdamW")):
+        subprocess.run([sys.executable, "-c", f"import {module}; {module}.{name}"], check=True)
 
 
 def test_names_on_the_page_exist() -> None:
