@@ -355,8 +355,12 @@ class Adam(AdamW):
 
     def __init__(self, params: Iterable[Any], lr: float | torch.Tensor = 1e-3,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 0, **options: Any) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, **options)
+                 weight_decay: float = 0, *, weights: str = "master32",
+                 states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
+                 seed: int = 0, maximize: bool = False, **torch_options: Any) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, weights=weights, states=states,
+                         profile=profile, block=block, seed=seed, maximize=maximize,
+                         **torch_options)
 
 
 class LAMB(AdamW):
@@ -366,8 +370,12 @@ class LAMB(AdamW):
 
     def __init__(self, params: Iterable[Any], lr: float | torch.Tensor = 1e-3,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-6,
-                 weight_decay: float = 1e-2, **options: Any) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, **options)
+                 weight_decay: float = 1e-2, *, weights: str = "master32",
+                 states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
+                 seed: int = 0, maximize: bool = False, **torch_options: Any) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, weights=weights, states=states,
+                         profile=profile, block=block, seed=seed, maximize=maximize,
+                         **torch_options)
 
 
 class Lion(Optimizer):

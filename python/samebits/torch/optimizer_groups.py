@@ -63,6 +63,42 @@ def _refuse_other_rules(rule: str, group: Mapping[str, Any], what: str) -> None:
                               f"{'AdamW' if decoupled else 'Adam'}")
 
 
+def _check_numbers(group: Mapping[str, Any], what: str) -> None:
+    """Refuse settings of other types than numbers, such as strings from a configuration file."""
+    numbers = {key: group[key] for key in ("lr", "eps", "weight_decay", "momentum", "dampening")
+               if key in group}
+    if "betas" in group:
+        betas = group["betas"]
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+            raise TypeError(f"{what}: betas: two numbers are expected; got {betas!r}")
+        numbers.update({"betas[0]": betas[0], "betas[1]": betas[1]})
+    for key, value in numbers.items():
+        if not hasattr(value, "__float__"):
+            raise TypeError(f"{what}: {key}: a number is expected; got {value!r}")
+
+
+# Arguments of the library, and what they are called in a group.
+_NAMES: Final = {"learning_rate:": "lr:", "epsilon:": "eps:", "beta1:": "betas[0]:",
+                 "beta2:": "betas[1]:"}
+
+
+def _in_names_of_torch(message: str) -> str:
+    """Return a message of the library without places in its lists, and with the names of a group."""
+    message = re.sub(r"^(groups|tensors)\[\d+\][.:]? ?", "", message)
+    first = message.partition(" ")[0]
+    return message.replace(first, _NAMES.get(first, first), 1)
+
+
+def _refuse_repeated(parameters: Sequence[torch.Tensor]) -> None:
+    """Refuse a group that lists a parameter twice: a step would update it twice at once."""
+    seen: dict[int, int] = {}
+    for at, parameter in enumerate(parameters):
+        first = seen.setdefault(id(parameter), at)
+        if first != at:
+            raise InvalidArgument(f"params: parameters {first} and {at} of the group are the same "
+                                  "tensor; pass each parameter once")
+
+
 def check_group(rule: str, group: Mapping[str, Any], what: str = "params") -> None:
     """Refuse a group that no step could update.
 
@@ -76,6 +112,8 @@ def check_group(rule: str, group: Mapping[str, Any], what: str = "params") -> No
         The argument that the group comes from.
     """
     _refuse_other_rules(rule, group, what)
+    _check_numbers(group, what)
+    _refuse_repeated(group["params"])
     choose("profile", group["profile"], PROFILES)
     check_block(group["block"])
     rate = group["lr"]
@@ -88,8 +126,7 @@ def check_group(rule: str, group: Mapping[str, Any], what: str = "params") -> No
         _core.OptimizerTensors(rows, [""] * len(rows), False).with_gradients([0] * len(rows)).step(
             [settings], 1, 1.0, 0, 0, 0, 1, None, 0)
     except InvalidArgument as error:
-        place = re.compile(r"^(groups|tensors)\[\d+\][.:]? ?")
-        raise InvalidArgument(f"{what}: " + place.sub("", str(error))) from None
+        raise InvalidArgument(f"{what}: {_in_names_of_torch(str(error))}") from None
 
 
 def _empty_row(layout: Layout, dtype: torch.dtype, block: int) -> tuple[int, ...]:

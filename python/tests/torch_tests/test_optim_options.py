@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import io
 import math
 from typing import Any
@@ -44,14 +45,15 @@ def test_unknown_arguments_are_named(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind,settings,text", [
-    (optim.AdamW, {"lr": -1.0}, "learning_rate: must be a finite number >= 0"),
-    (optim.AdamW, {"lr": math.nan}, "learning_rate"),
-    (optim.AdamW, {"lr": torch.tensor(-1.0)}, "learning_rate"),
-    (optim.Adam, {"betas": (1.5, 0.9)}, "beta1: must be in"),
-    (optim.LAMB, {"betas": (0.9, 1.0)}, "beta2: must be in"),
+    (optim.AdamW, {"lr": -1.0}, "params: lr: must be a finite number >= 0"),
+    (optim.AdamW, {"lr": math.nan}, "lr: must be"),
+    (optim.AdamW, {"lr": torch.tensor(-1.0)}, "lr: must be"),
+    (optim.Adam, {"betas": (1.5, 0.9)}, r"betas\[0\]: must be in"),
+    (optim.LAMB, {"betas": (0.9, 1.0)}, r"betas\[1\]: must be in"),
+    (optim.AdamW, {"eps": -1.0}, "params: eps: must be above 0 and finite"),
     (optim.SGD, {"momentum": -1.0}, "momentum: must be 0 or in"),
     (optim.SGD, {"nesterov": True}, "nesterov: needs momentum > 0"),
-    (optim.AdamW, {"betas": (0.3, 0.9), "profile": "torch_foreach"}, "beta1: must be above 0.5"),
+    (optim.AdamW, {"betas": (0.3, 0.9), "profile": "torch_foreach"}, r"betas\[0\]: must be above 0.5"),
     (optim.Lion, {"profile": "torch_fused"}, "profile: the rule has no such profile"),
     (optim.AdamW, {"profile": "torch"}, "profile: 'torch' is not one of"),
     (optim.AdamW, {"block": 64}, "block: 128 or 256 is expected"),
@@ -70,6 +72,38 @@ def test_a_group_that_no_step_could_update_is_refused_at_once(kind: Any, setting
     assert len(optimizer.param_groups) == 1
     first.grad = torch.ones(3)
     optimizer.step()  # the refused group has left nothing
+
+
+@pytest.mark.parametrize("kind,settings,text", [
+    (optim.AdamW, {"lr": "1e-3"}, "params: lr: a number is expected; got '1e-3'"),
+    (optim.Adam, {"eps": None}, "params: eps: a number is expected; got None"),
+    (optim.Lion, {"weight_decay": "0"}, "params: weight_decay: a number is expected; got '0'"),
+    (optim.SGD, {"momentum": "0.9"}, "params: momentum: a number is expected"),
+    (optim.SGD, {"dampening": [0]}, r"params: dampening: a number is expected; got \[0\]"),
+    (optim.LAMB, {"betas": ("0.9", 0.9)}, r"params: betas\[0\]: a number is expected; got '0.9'"),
+    (optim.AdamW, {"betas": 0.9}, "params: betas: two numbers are expected; got 0.9"),
+])
+def test_settings_that_are_no_numbers(kind: Any, settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(TypeError, match="^" + text):
+        kind([ones(3)], **settings)
+
+
+@pytest.mark.filterwarnings("ignore:optimizer contains a parameter group with duplicate")
+def test_a_parameter_that_a_group_lists_twice_is_refused_at_once() -> None:
+    p, q = ones(3), ones(3)
+    text = "^params: parameters 0 and 2 of the group are the same tensor; pass each parameter once"
+    with pytest.raises(sb.InvalidArgument, match=text):
+        optim.AdamW([p, q, p])
+    optimizer = optim.AdamW([ones(3)])
+    with pytest.raises(sb.InvalidArgument, match=text):
+        optimizer.add_param_group({"params": [p, q, p]})
+    assert len(optimizer.param_groups) == 1
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_signatures_name_every_argument(kind: Any) -> None:
+    names = set(inspect.signature(kind).parameters)
+    assert {"weights", "states", "profile", "block", "seed", "maximize"} < names
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.float8_e4m3fn])
