@@ -18,13 +18,14 @@ class GradStep:
     step : int
         Number of iterations before this one.
     applied : bool
-        Whether all optimizers stepped.
+        Whether all optimizers stepped. If False, at least one was skipped; others may have stepped.
     cause : str
         none, or the cause of the skipped step: nonfinite, overflow, nan, loss or unscaled.
     change : str
         Effect on the scale: kept, grown, backed_off or at_minimum.
     norm : float
-        Norm of the unscaled gradients before clipping; NaN where it was not computed.
+        Norm of the unscaled gradients of all optimizers together, before clipping; NaN where it was
+        not computed. Each optimizer is clipped by the norm of its own gradients.
     scale : float
         Scale of the iteration.
     first_bad : str or None

@@ -13,6 +13,9 @@ After the first step, a parameter keeps its device, dtype, shape and memory orde
 `weights`, `states` and `block`. A parameter's memory, its dict in `state` and the tensors in the dict
 may be replaced. A parameter whose dict is empty begins anew.
 
+With ``weights="master32"`` or ``"master16_scaled"``, a step overwrites 16-bit parameters by its master
+weights: load the model before the first step. Later write ``state[p]["master"]`` (master32), too.
+
 Examples
 --------
 >>> import torch

@@ -20,6 +20,7 @@ def test_the_programs_run_one_after_another() -> None:
     for part in (DOCS / "torch.md").read_text().split("```python\n")[1:]:
         with contextlib.redirect_stdout(printed):
             exec(compile(part.split("```")[0], "torch.md", "exec"), names)
+    assert "\n7.75\n" in printed.getvalue()
     assert re.findall(r"^\d True none None", printed.getvalue(), re.M) == [
         f"{step} True none None" for step in range(3)]
 
