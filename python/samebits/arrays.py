@@ -28,6 +28,8 @@ def _describe(value: Any) -> str:
 def _as_fp32(value: Any, name: str) -> str:
     """Return what to type for an array in fp32."""
     is_torch = type(value).__module__.partition(".")[0] == "torch"
+    if "complex" in str(getattr(value, "dtype", "")):  # a cast would drop the imaginary part
+        return f"torch.view_as_real({name})" if is_torch else f"{name}.real and {name}.imag"
     return f"{name}.to(torch.float32)" if is_torch else f"{name}.astype(np.float32)"
 
 

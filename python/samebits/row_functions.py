@@ -45,10 +45,14 @@ def _rest(
     return optional_format(format), out, threads, backend
 
 
-def _split(options: Any) -> tuple[int, tuple[int, Any, int | None, str | None]]:
+def _split(function: str, options: Any) -> tuple[int, tuple[int, Any, int | None, str | None]]:
     """The rule's number, and format, out, threads and backend."""
     if "rule" not in options:
-        raise TypeError("missing 1 required keyword-only argument: 'rule'")
+        raise TypeError(f"{function}() missing 1 required keyword-only argument: 'rule'")
+    for name in options:
+        if name not in ("rule", "out", "format", "threads", "backend"):
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}; it computes "
+                            "over the last axis")
     others = {name: value for name, value in options.items() if name != "rule"}
     return choose("rule", options["rule"], _RULES), _rest(**others)
 
@@ -88,7 +92,7 @@ def softmax(
     >>> samebits.functions.softmax(np.float32([[1, 2, 3]]), rule="torch_2_11")
     array([[0.09003057, 0.24472848, 0.6652409 ]], dtype=float32)
     """
-    rule, rest = _split(options)
+    rule, rest = _split("softmax", options)
     return _core.softmax(False, rule, x, operator.index(offset), operator.index(num_warps),
                          operator.index(elements_per_thread), *rest)
 
@@ -98,7 +102,7 @@ def log_softmax(x: Any, *, offset: int = 0, **options: Unpack[Options]) -> Any:
 
     Parameters as in `softmax`. The only rule is ``torch_2_11``.
     """
-    rule, rest = _split(options)
+    rule, rest = _split("log_softmax", options)
     return _core.softmax(True, rule, x, operator.index(offset), 4, 0, *rest)
 
 
@@ -115,7 +119,7 @@ def softmax_gradient(grad: Any, result: Any, **options: Unpack[Options]) -> Any:
         `rule` (required): ``torch_2_11``. `out`, `format`, `threads` and `backend` as in
         `samebits.convert`. All arrays lie in host memory.
     """
-    rule, rest = _split(options)
+    rule, rest = _split("softmax_gradient", options)
     return _core.softmax_gradient(False, rule, grad, result, 0, *rest)
 
 
@@ -127,7 +131,7 @@ def log_softmax_gradient(
     Parameters as in `softmax_gradient`, but `offset` is the storage offset of `grad`. It changes
     the order of sums of rows of more than 1024 elements.
     """
-    rule, rest = _split(options)
+    rule, rest = _split("log_softmax_gradient", options)
     return _core.softmax_gradient(True, rule, grad, result, operator.index(offset), *rest)
 
 
@@ -162,7 +166,7 @@ def layer_norm(
     LayerNorm
         The result, and mean and rstd of every row.
     """
-    rule, rest = _split(options)
+    rule, rest = _split("layer_norm", options)
     return LayerNorm(*_core.layer_norm(
         rule, x, weight, bias, number(epsilon, "epsilon"), operator.index(offset), *rest))
 
@@ -186,5 +190,5 @@ def layer_norm_gradient(
         `rule` (required): ``torch_2_11``. `out`, `format`, `threads` and `backend` as in
         `samebits.convert`. All arrays lie in host memory.
     """
-    rule, rest = _split(options)
+    rule, rest = _split("layer_norm_gradient", options)
     return _core.layer_norm_gradient(rule, grad, x, mean, rstd, weight, *rest)

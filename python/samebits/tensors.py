@@ -119,7 +119,8 @@ class InspectReport:
 
     def __str__(self) -> str:
         t = self.total
-        return (f"{t.elements} elements in {len(self.tensors)} tensors: {t.nan} NaN, {t.inf} Inf, "
+        count = len(self.tensors)
+        return (f"{t.elements} elements in {count} tensor{'s' * (count != 1)}: {t.nan} NaN, {t.inf} Inf, "
                 f"{t.zeros} zeros, {t.subnormals} subnormal, amax {t.amax:.6g}, "
                 f"norm {t.norm:.6g}")
 

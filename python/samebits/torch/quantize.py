@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from samebits.formats import INDEX, NAMES, format_index
 from samebits.quantize import rules_of, tile_of
 from samebits.recipes import Recipe
 from samebits.torch.convert import convert
-from samebits.torch.tensors import needs_gradient, needs_operator, torch_dtype
+from samebits.torch.tensors import needs_gradient, needs_operator, to_numpy, torch_dtype
 
 __all__ = ["QuantizedTensor", "dequantize", "fake_quantize", "quantize"]
 
@@ -143,6 +144,17 @@ class QuantizedTensor(samebits.QuantizedTensor):
         if self.source is None or out is not None:
             return values
         return _Restored.apply(self.source, values)  # type: ignore[no-untyped-call]
+
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write codes, scales and rules into a .safetensors file; waits for the GPU.
+
+        `samebits.load_quantized` reads the file, as NumPy arrays.
+        """
+        arrays = [None if t is None else to_numpy(t.detach().cpu()) for t in (
+            self.codes, self.scales, self.codes_transposed, self.scales_transposed)]
+        samebits.QuantizedTensor(arrays[0], arrays[1], self.recipe, self.format, arrays[2],
+                                 arrays[3]).save(path)
 
 
 class _Source(torch.autograd.Function):

@@ -24,6 +24,9 @@ def needs_operator(x: Any) -> bool:
     torch.compile, dispatch modes such as FakeTensorMode, and wrappers of tensors see operators
     only. All other calls go to the library directly, which is faster.
     """
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x: a torch.Tensor is expected; got a {type(x).__name__}; pass "
+                        "torch.as_tensor(x)")
     return torch.compiler.is_compiling() or type(x) not in _PLAIN or _MODES() > 0
 
 
