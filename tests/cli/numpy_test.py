@@ -103,6 +103,13 @@ class AgainstNumPy(cli_support.CliTest):
             amax = float(magnitudes.max())
             scale = max(k for k in range(-200, 200) if math.ldexp(amax, k) < 65520)
             self.assertTrue(np.isfinite(exact).all())
+            for name, found in tensor.pop("loss_scales").items():
+                if found["log2"] > 100 or name not in TARGETS:
+                    continue  # the products are beyond binary32, or NumPy lacks the format
+                best, next_scale = (effect(name, np.ldexp(exact, found["log2"] + more))
+                                    for more in (0, 1))
+                self.assertEqual((best["underflow"], best["overflow"]), (found["underflow"], 0))
+                self.assertGreater(next_scale["overflow"], 0)
             self.assertEqual(tensor, {
                 "name": tensor["name"], "dtype": dtype, "from": FORMAT_OF[dtype], "shape": shape, "count": exact.size,
                 "zeros": int((exact == 0).sum()), "nan": 0, "inf": 0, "amax": amax,

@@ -5,6 +5,7 @@ import struct
 import subprocess
 
 import cli_support
+import reference
 from cli_support import SAMPLE, floats, write_npy, write_safetensors
 
 NEED = ["", "Cheapest choice that keeps 30 dB and loses fewer than 1 % of the non-zero",
@@ -264,13 +265,48 @@ class Options(cli_support.CliTest):
         self.fails(3, "tensor", SAMPLE, "--tensor", "x*", says='"x*"')
 
     def test_details_are_for_chosen_tensors(self):
-        charts = lambda *arguments: self.ok("tensor", SAMPLE, *arguments).out.count(" fp16 loss scale ")
+        charts = lambda *arguments: self.ok("tensor", SAMPLE, *arguments).out.count("smallest non-zero")
         self.assertEqual(charts(), 0)
         self.assertEqual(charts("--details", "weight.fc1"), 1)
         self.assertEqual(charts("--details", "grad.*", "--details", "weight.fc1"), 5)
         self.assertEqual(charts("--tensor", "weight.fc1"), 1)
         self.assertEqual(charts("--to", "e4m3"), 10)  # figures for formats are asked for
         self.assertEqual(charts("--to", "e4m3", "--details", "weight.fc1"), 1)
+
+    def test_loss_scales_of_formats_by_search(self):
+        """For each format the scale without overflow that loses least, by the reference."""
+        values = [v * 2.0**e for e in range(-30, 4, 3) for v in
+                  (1.0, 464 / 512, 464.5 / 512, 61440 / 65536, 61439 / 65536, 65520 / 65536)]
+        path = write_safetensors(self.path("s.safetensors"), [
+            ("grad", "F32", (len(values),), floats(*values)),
+            ("weight", "F32", (len(values),), floats(*values))])
+
+        def losses(name, k):
+            converted = [reference.convert(name, x * 2.0**k) for x in values]
+            zero = sum(reference.format_named(name).value(code) == 0 for code, _ in converted)
+            return zero, sum(overflowed for _, overflowed in converted)
+
+        formats = "fp16", "e5m2", "e4m3", "e2m1"
+        gradient = self.ok_json("tensor", path, "--to", ",".join(formats))["tensors"][0]
+        self.assertEqual(list(gradient["loss_scales"]), list(formats))
+        for name in formats:
+            best = max(k for k in range(-60, 61) if losses(name, k)[1] == 0)
+            self.assertEqual(gradient["loss_scales"][name],
+                             {"log2": best, "underflow": losses(name, best)[0]})
+            scaled = self.ok_json("tensor", path, "--to", name, "--scale", f"2^{best + 1}")
+            self.assertEqual(scaled["scale_log2"], best + 1)
+            effect = scaled["tensors"][0]["formats"][name]
+            self.assertEqual((effect["underflow"], effect["overflow"]), losses(name, best + 1))
+
+    def test_loss_scales_are_for_gradients(self):
+        text = self.ok("tensor", SAMPLE, "--tensor", "weight.fc1").out
+        self.assertNotIn("loss scale", text)
+        text = self.ok("tensor", SAMPLE, "--tensor", "grad.preactivation.fc1").out
+        self.assertIn("  e4m3            2^24      0.76 %        100 %\n", text)
+        self.assertIn("  bf16      not needed         0 %          0 %\n", text)
+        for wrong in "24", "2^", "2^128", "2^1x", "2^-128":
+            self.fails(2, "tensor", SAMPLE, "--scale", wrong, says=["--scale", "2^16"])
+        self.fails(2, "tensor", SAMPLE, "--scale", "2^4", "--stats", says=["--scale", "--stats"])
 
     def test_loss_scale_by_search(self):
         """Every scale, with Python's own conversion to binary16."""

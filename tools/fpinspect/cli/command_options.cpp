@@ -143,6 +143,8 @@ void command_line::add_tensor() {
   add_list(command, "--to", tensor_.to,
            "Formats, separated by commas (default: fp16,bf16,e4m3,e5m2; all with --json)");
   command->add_flag("--all-formats", tensor_.all_formats, "All formats");
+  command->add_option("--scale", tensor_.scale,
+                      "Loss scale 2^N of the elements before formats, in the detailed view");
   command->add_flag("--stats", tensor_.stats,
                     "Mean, percentiles, channels and scales instead of the verdict");
   command->add_flag("--quick", tensor_.quick,
@@ -153,7 +155,8 @@ void command_line::add_tensor() {
   command->add_option("--from", tensor_.from,
                       "Integers are codes of this format (default: values)");
   exclude(command, "--recipes",
-          {"--to", "--all-formats", "--ascii", "--need", "--role", "--details"});
+          {"--to", "--all-formats", "--ascii", "--need", "--role", "--details", "--scale"});
+  exclude(command, "--scale", {"--stats", "--quick", "--list", "--fail-if"});
   exclude(command, "--stats",
           {"--recipes", "--list", "--to", "--all-formats", "--ascii", "--need", "--role",
            "--details", "--fail-if"});

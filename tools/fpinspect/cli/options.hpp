@@ -162,6 +162,7 @@ struct tensor_arguments {
   std::vector<std::string> to;
   std::vector<std::string> fail_if;
   std::string from;
+  std::string scale;
   bool all_formats = false;
   bool list = false;
   bool plain = false;

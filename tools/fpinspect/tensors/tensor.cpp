@@ -1,6 +1,9 @@
 // `fpinspect tensor`: which format or recipe for the tensors of files, which loss scale, and what
 // is lost.
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -57,6 +60,32 @@ std::vector<format_id> target_formats(const tensor_arguments& arguments) {
   return formats;
 }
 
+/// The exponent of --scale 2^N, if it is given.
+std::optional<int> scale_argument(const tensor_arguments& arguments) {
+  const std::string_view text = arguments.scale;
+  if (text.empty()) return std::nullopt;
+  constexpr int largest = 127;  // loss scales are binary32
+  int log2 = largest + 1;
+  if (text.starts_with("2^")) {
+    const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), log2);
+    if (error != std::errc{} || end != text.data() + text.size()) log2 = largest + 1;
+  }
+  if (std::abs(log2) <= largest) return log2;
+  throw usage_error(cat("--scale: ", samebits::tensor_file::quote(arguments.scale),
+                        " is no power of two 2^N with N from -127 to 127, such as 2^16"));
+}
+
+/// Replaces the effects of formats by those on the elements times 2^log2.
+void scale_effects(const std::vector<shown_tensor>& tensors, std::span<const format_id> formats,
+                   int log2, const samebits::executor& where, collected& all) {
+  tensor_analyser analyser(formats, where);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const shown_tensor& one = tensors[i];
+    if (!one.how) continue;
+    all.stats[i].formats = analyser.scaled_effects(*one.file, one.info, *one.how, log2);
+  }
+}
+
 /// Refuses patterns of --details and --role that match no tensor.
 void check_patterns(const tensor_arguments& arguments, const std::vector<role_rule>& rules,
                     const std::vector<shown_tensor>& tensors) {
@@ -78,11 +107,12 @@ void require_tensors(const tensor_arguments& arguments, const std::vector<shown_
 }
 
 /// Whether the detailed view of a tensor is shown: it is the only one, --details matches it, or
-/// --to or --all-formats asks for figures without --details.
+/// --to, --all-formats or --scale asks for figures without --details.
 bool shows_details(const tensor_arguments& arguments, const shown_tensor& tensor,
                    std::size_t tensors) {
   if (arguments.details.empty()) {
-    return tensors == 1 || !arguments.to.empty() || arguments.all_formats;
+    return tensors == 1 || !arguments.to.empty() || arguments.all_formats ||
+           !arguments.scale.empty();
   }
   return std::any_of(
       arguments.details.begin(), arguments.details.end(),
@@ -90,11 +120,12 @@ bool shows_details(const tensor_arguments& arguments, const shown_tensor& tensor
 }
 
 void write_json(const std::vector<shown_tensor>& tensors, const collected& all,
-                std::span<const format_id> formats, const verdict& v, const gate& conditions,
-                output& out) {
+                std::span<const format_id> formats, std::optional<int> scale, const verdict& v,
+                const gate& conditions, output& out) {
   json_writer json;
   json.begin_object();
   json.member("schema", 1);
+  json.member("scale_log2", scale);
   json.key("verdict");
   write_verdict_json(json, v, all.evidence);
   json.key("tensors");
@@ -115,11 +146,11 @@ void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
   out.write(heading_text(all.evidence, heading_of(tensors)));
   if (arguments.list) return out.write(tensor_table(v, all.evidence, term));
   out.write(verdict_text(v, all.evidence, term) + "\n");
-  details_writer details(formats, term, out);
+  details_writer details(formats, scale_argument(arguments), term, out);
   bool any = false;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!shows_details(arguments, tensors[i], tensors.size())) continue;
-    details.write(tensors[i], all.stats[i]);
+    details.write(tensors[i], all.stats[i], all.evidence[i].what);
     any = true;
   }
   if (any) return details.write_legend();
@@ -170,6 +201,7 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
   if (arguments.quick) return run_quick(arguments, term, out);
   if (arguments.recipes) return run_recipes(arguments, term, out);
   const std::vector<format_id> formats = target_formats(arguments);
+  const std::optional<int> scale = scale_argument(arguments);
   const need wanted = need_argument(arguments.need);
   const std::vector<role_rule> rules = role_rules(arguments.roles);
   const tensor_gate conditions(arguments.fail_if, format_list_argument("--to", arguments.to));
@@ -193,14 +225,15 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
        }));
   std::vector<format_id> measured = conditions.formats();
   if (details) measured.insert(measured.end(), formats.begin(), formats.end());
-  const collected all = collect(tensors, names, rules, measured, wanted, executor);
+  collected all = collect(tensors, names, rules, measured, wanted, executor);
+  if (scale && details) scale_effects(tensors, formats, *scale, executor, all);
   const verdict v = verdict_on(all.evidence, wanted);
   gate checked = conditions.checked(all, v);
   for (std::size_t i = 0; i < tensors.size(); ++i) {  // conditions hold for measured tensors only
     if (!tensors[i].how) checked.add_failure(names[i], tensors[i].note);
   }
   if (arguments.view.json) {
-    write_json(tensors, all, formats, v, checked, out);
+    write_json(tensors, all, formats, scale, v, checked, out);
   } else {
     write_text(tensors, all, formats, v, arguments, term, out);
   }

@@ -101,29 +101,48 @@ void write_heading(const shown_tensor& tensor, const terminal& term, output& out
                 "\n"));
 }
 
+/// For each format the loss scale at which a gradient loses least, with what it loses there.
+void write_loss_scales(const tensor_stats& stats, std::span<const format_id> formats,
+                       output& out) {
+  if (!stats.amax || *stats.amax == 0) return;
+  out.write("  to        loss scale   underflow   without it\n");
+  for (const format_id format : formats) {
+    const int scale = *best_scale_log2(*stats.amax, format);
+    const auto lost = [&](int log2, std::size_t width) {
+      return right(percent(underflow_at(stats.magnitudes, log2, format), stats.nonzero()), width);
+    };
+    const bool needed = scale < 0 || underflow_at(stats.magnitudes, 0, format) != 0;
+    out.write(cat("  ", left(samebits::name(format), 8),
+                  right(needed ? power_text(scale) : "not needed", 12), lost(needed ? scale : 0, 12),
+                  lost(0, 13), "\n"));
+  }
+}
+
 void write_statistics(const tensor_stats& stats, std::span<const format_id> formats,
                       const terminal& term, output& out) {
-  const auto scale = fp16_loss_scale_log2(stats);
   const auto count = [&](const char* what, std::uint64_t number, paint color) {
     const std::string text = cat(what, " ", number);
     return number == 0 ? text : term.painted(color, text);
   };
   out.write(cat("  amax ", magnitude_text(stats.amax), "   smallest non-zero ",
-                magnitude_text(stats.min_nonzero), "   fp16 loss scale ",
-                scale ? power_text(*scale) : "-", "\n"));
+                magnitude_text(stats.min_nonzero), "\n"));
   out.write(cat("  zeros ", stats.zeros, " (", percent(stats.zeros, stats.count), ")   ",
                 count("NaN", stats.nan, paint::bad), "   ", count("Inf", stats.inf, paint::bad),
                 "\n"));
   write_effects(stats, effects_of(stats, formats), term, out);
-  out.write(histogram(stats.exponents, formats, term));
 }
 
 }  // namespace
 
-void details_writer::write(const shown_tensor& tensor, const tensor_stats& stats) {
+void details_writer::write(const shown_tensor& tensor, const tensor_stats& stats, role what) {
   write_heading(tensor, term_, out_);
   if (tensor.how) {
     write_statistics(stats, formats_, term_, out_);
+    if (what == role::gradients && !scale_log2_) {
+      write_loss_scales(stats, formats_, out_);
+      any_loss_scale_ = true;
+    }
+    out_.write(histogram(stats.exponents, formats_, term_));
     for (const format_effect& e : effects_of(stats, formats_)) {
       any_lost_ = any_lost_ || e.destroyed() != 0;
       any_exact_ = any_exact_ || sqnr_of(e, stats).exact;
@@ -136,6 +155,15 @@ void details_writer::write(const shown_tensor& tensor, const tensor_stats& stats
 
 void details_writer::write_legend() {
   out_.write("shares: of the finite non-zero elements, rounded to nearest even\n");
+  if (scale_log2_) {
+    out_.write(cat("to: what formats do to the elements times ", power_text(*scale_log2_),
+                   " (--scale)\namax and chart: of the elements as stored\n"));
+  }
+  if (any_loss_scale_) {
+    out_.write(
+        "loss scale: the largest power of two up to 2^127 without overflow, which loses\n"
+        "least; --scale 2^N shows another one\n");
+  }
   if (any_exact_) out_.write("exact: no element changed; NaN that stays NaN is unchanged\n");
   if (any_lost_) {
     out_.write(

@@ -1,6 +1,7 @@
 // The detailed view of `tensor`: what formats do to one tensor, and its exponents as a chart.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "fpinspect/output/json_writer.hpp"
@@ -8,6 +9,7 @@
 #include "fpinspect/output/terminal.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/tensors/tensor_analyser.hpp"
+#include "fpinspect/verdict/roles.hpp"
 #include "samebits/core/format.hpp"
 
 namespace fpinspect {
@@ -16,18 +18,23 @@ namespace fpinspect {
 class details_writer {
  public:
   /// @param formats  the rows of the table; stats.formats must contain them
-  details_writer(std::span<const samebits::format_id> formats, const terminal& term, output& out)
-      : formats_(formats), term_(term), out_(out) {}
+  /// @param scale_log2  the effects in the statistics are those on the elements times 2^this
+  details_writer(std::span<const samebits::format_id> formats, std::optional<int> scale_log2,
+                 const terminal& term, output& out)
+      : formats_(formats), scale_log2_(scale_log2), term_(term), out_(out) {}
 
-  void write(const shown_tensor& tensor, const tensor_stats& stats);
+  /// @param what  gradients have loss scales
+  void write(const shown_tensor& tensor, const tensor_stats& stats, role what);
   void write_legend();
 
  private:
   std::span<const samebits::format_id> formats_;
+  std::optional<int> scale_log2_;
   const terminal& term_;
   output& out_;
   bool any_lost_ = false;
   bool any_exact_ = false;
+  bool any_loss_scale_ = false;
 };
 
 }  // namespace fpinspect

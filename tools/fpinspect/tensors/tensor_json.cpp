@@ -72,6 +72,18 @@ void write_format_statistics(json_writer& json, const element_reading& how,
   }
   json.end_object();
   json.member("fp16_loss_scale_log2", fp16_loss_scale_log2(stats));
+  json.key("loss_scales");
+  json.begin_object();
+  for (const format_id format : formats) {
+    const auto scale = best_scale_log2(stats.amax.value_or(0), format);
+    if (!scale) continue;
+    json.key(samebits::name(format));
+    json.begin_object(json_writer::layout::one_line);
+    json.member("log2", *scale);
+    json.member("underflow", underflow_at(stats.magnitudes, *scale, format));
+    json.end_object();
+  }
+  json.end_object();
   json.key("exponents");
   json.begin_object(json_writer::layout::one_line);
   for (const auto& [exponent, count] : stats.exponents) {

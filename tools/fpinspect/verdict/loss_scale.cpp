@@ -1,11 +1,22 @@
-// Losses of fp16 at each loss scale: implementation.
+// Losses of formats at each loss scale: implementation.
 #include "fpinspect/verdict/loss_scale.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "samebits/scalar.hpp"
 
 namespace fpinspect {
 namespace {
 
-constexpr int zero_tie = -25;   // 2^-25 is half of the smallest subnormal: ties to even, to 0
 constexpr int top_binade = 15;  // 65520 = 2^15 * (2 - 2^-11) is the smallest that overflows
+
+/// Half of the smallest subnormal is 2^this: a tie, which goes to 0. For fp16 -25.
+int zero_tie_of(samebits::format_id format) {
+  const samebits::format_spec f = samebits::spec_of(format);
+  return -f.bias - f.mantissa_bits;
+}
 
 }  // namespace
 
@@ -14,11 +25,10 @@ void add(binades& sum, const binades& more) {
 }
 
 scale_loss loss_at(const binades& elements, int log2) {
-  scale_loss loss = {.log2 = log2};
+  scale_loss loss = {.log2 = log2,
+                     .underflow = underflow_at(elements, log2, samebits::format_id::fp16)};
   for (const auto& [exponent, counts] : elements) {
     const int scaled = exponent + log2;
-    if (scaled < zero_tie) loss.underflow += counts.all;
-    if (scaled == zero_tie) loss.underflow += counts.powers;
     if (scaled == top_binade) loss.overflow += counts.top;
     if (scaled > top_binade) loss.overflow += counts.all;
   }
@@ -29,6 +39,30 @@ std::optional<int> best_scale_log2(const binades& elements) {
   if (elements.empty()) return std::nullopt;
   const auto& [exponent, counts] = *elements.rbegin();
   return top_binade - exponent - (counts.top != 0 ? 1 : 0);
+}
+
+std::uint64_t underflow_at(const binades& elements, int log2, samebits::format_id to) {
+  const int tie = zero_tie_of(to);
+  std::uint64_t underflow = 0;
+  for (const auto& [exponent, counts] : elements) {
+    if (exponent + log2 < tie) underflow += counts.all;
+    if (exponent + log2 == tie) underflow += counts.powers;
+  }
+  return underflow;
+}
+
+std::optional<int> best_scale_log2(double amax, samebits::format_id to) {
+  if (amax == 0) return std::nullopt;
+  constexpr int largest = 127;
+  int exponent = 0;
+  const double fraction = std::frexp(amax, &exponent);  // amax = fraction * 2^exponent
+  const auto overflows = [&](int binade) {
+    const auto code = std::bit_cast<std::uint64_t>(std::ldexp(fraction, binade));
+    return samebits::convert_code(samebits::format_id::fp64, to, code).overflow;
+  };
+  int binade = 1 << samebits::spec_of(to).exponent_bits;  // every fraction overflows far above
+  while (overflows(binade)) --binade;
+  return std::min(binade - exponent, largest);
 }
 
 }  // namespace fpinspect

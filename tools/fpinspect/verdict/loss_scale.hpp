@@ -1,9 +1,11 @@
-// What fp16 loses of gradients at each power of two as loss scale, exactly, from counts by binade.
+// What formats lose of gradients at each power of two as loss scale, exactly, from counts by binade.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+
+#include "samebits/core/format.hpp"
 
 namespace fpinspect {
 
@@ -38,5 +40,12 @@ scale_loss loss_at(const binades& elements, int log2);
 /// The largest power of two without overflow, which loses the fewest elements of all scales without
 /// overflow. Nothing if there are no elements.
 std::optional<int> best_scale_log2(const binades& elements);
+
+/// The number of elements that times 2^log2 become 0 in the format, rounded to nearest even.
+std::uint64_t underflow_at(const binades& elements, int log2, samebits::format_id to);
+
+/// The largest power of two, at most 2^127 (loss scales are binary32), at which the magnitude amax
+/// does not overflow in the format, rounded to nearest even. Nothing if amax is 0.
+std::optional<int> best_scale_log2(double amax, samebits::format_id to);
 
 }  // namespace fpinspect

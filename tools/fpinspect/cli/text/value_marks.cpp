@@ -151,6 +151,7 @@ void unmark(tensor_arguments& arguments) {
   unmark(arguments.to);
   unmark(arguments.fail_if);
   unmark(arguments.from);
+  unmark(arguments.scale);
 }
 
 void unmark(range_arguments& arguments) { unmark(arguments.formats); }
