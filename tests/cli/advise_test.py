@@ -53,6 +53,12 @@ class Advise(cli_support.CliTest):
                           ("V100", "volta"), ("T4", "turing"), ("cpu", "other")]:
             self.assertEqual(self.advice("--gpu", text)["gpu"], gpu, text)
 
+    def test_brands_before_the_model(self):
+        for name in "rtx4090", "RTX 4090", "GeForce RTX 4090", "nvidia-geforce-rtx-4090":
+            self.assertEqual(self.ok_json("advise", "--gpu", name)["gpu"],
+                             self.ok_json("advise", "--gpu", "4090")["gpu"])
+        self.fails(2, "advise", "--gpu", "rtx", says="--gpu")
+
     def test_conditions(self):
         self.assertIn("loss scale", self.topics("--gpu", "volta"))
         self.assertNotIn("loss scale", self.topics("--gpu", "volta", "--task", "inference"))

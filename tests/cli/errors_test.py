@@ -59,6 +59,12 @@ class CommandLine(cli_support.CliTest):
                 (["convert"], "IN"), (["cast"], "VALUE")]:
             self.fails(2, *arguments, says=says)
 
+    def test_names_that_are_no_subcommand(self):
+        for wrong, says in [("tensro", "did you mean tensor?"), ("arit", "did you mean arith?"),
+                            ("exp", "`fpinspect arith exp X --rule RULE` computes it"),
+                            ("nonsense", "there are: formats, show")]:
+            self.fails(2, wrong, "1", says=[wrong, says])
+
     def test_json_before_and_after_the_subcommand(self):
         self.assertEqual(self.ok("--json", "formats").out, self.ok("formats", "--json").out)
 

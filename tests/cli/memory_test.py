@@ -102,10 +102,18 @@ class Memory(cli_support.CliTest):
             lines = self.ok("memory", "--weights", "fp32", *arguments).out.splitlines()
             self.assertTrue(lines[-2].endswith(says), lines[-2])
 
+    def test_letters_behind_the_number_of_parameters(self):
+        of = lambda text: self.ok_json("memory", "--parameters", text)["parameters"]
+        self.assertEqual([of(text) for text in ("7B", "7b", "350M", "2k", "1.5T", "7e9")],
+                         [7e9, 7e9, 350e6, 2e3, 1.5e12, 7e9])
+        for wrong in "B", "7BB", "-1B", "0M":
+            self.fails(2, "memory", "--parameters", wrong, says="--parameters")
+        self.fails(2, "memory", "7e9", says=["SCHEME", "--parameters"])
+
     def test_errors(self):
         for arguments, says in [
                 (["x"], ['SCHEME: "x" is not one of bf16-fp32']), (["--parameters", "0"], "above 0"),
-                (["--parameters", "7B"], '"7B" is not a finite number'),
+                (["--parameters", "7G"], '"7B" is not a finite number'),
                 (["--activations", "1,2,3"], "five numbers"),
                 (["--activations", "1,2,3,4,-5"], '"-5" is not above 0')]:
             self.fails(2, "memory", *arguments, says=says)

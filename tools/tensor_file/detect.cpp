@@ -44,7 +44,7 @@ constexpr known contents[] = {
 };
 
 constexpr known names[] = {
-    {".pt", torch_hint},  {".pth", torch_hint},  {".ckpt", torch_hint},    {".bin", torch_hint},
+    {".pt", torch_hint},  {".pth", torch_hint},  {".ckpt", torch_hint},
     {".zip", zip_hint},   {".pkl", pickle_hint}, {".pickle", pickle_hint}, {".h5", hdf5_hint},
     {".hdf5", hdf5_hint}, {".gz", gzip_hint},    {".json", index_hint},
 };
@@ -115,6 +115,7 @@ file_format detect_format(std::span<const std::byte> file, std::string_view file
   for (const known& entry : names) {
     if (lower_name.ends_with(entry.mark)) unsupported(entry.hint);
   }
+  if (content.empty()) unsupported("the file is empty");
   unsupported("no .npy, .npz, .safetensors or GGUF file, by its first bytes and by its name");
 }
 

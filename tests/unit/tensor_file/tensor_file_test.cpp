@@ -153,7 +153,7 @@ TEST(TensorFile, TheNameDecidesWhoReportsTheDamage) {
          error_kind::malformed);
   refuse(folder.write("blob", "not it"), "blob: no .npy, .npz, .safetensors or GGUF file",
          error_kind::unsupported);
-  refuse(folder.write("empty", ""), "empty: no .npy, .npz, .safetensors or GGUF file",
+  refuse(folder.write("empty", ""), "empty: the file is empty",
          error_kind::unsupported);
 }
 
@@ -165,7 +165,10 @@ TEST(TensorFile, OtherFormatsAreRefusedWithAHint) {
   refuse(folder.write("model.pt", zip_of("archive/x")), torch, kind);
   refuse(folder.write("model.pt", "anything"), torch, kind);
   refuse(folder.write("model.PTH", "anything"), torch, kind);
-  refuse(folder.write("model.bin", "anything"), torch, kind);
+  refuse(folder.write("model.bin", zip_of("archive/data.pkl")), torch, kind);
+  refuse(folder.write("model.bin", "\x80\x02\x8a\nl\xfc\x9c"), "a pickle", kind);
+  refuse(folder.write("model.bin", "anything"), "no .npy, .npz, .safetensors or GGUF file", kind);
+  refuse(folder.write("model.bin", ""), "the file is empty", kind);
   refuse(folder.write("model.safetensors", zip_of("archive/data.pkl")), torch, kind);
   refuse(folder.write("things", "PK\x05\x06"), "a zip archive", kind);
   refuse(folder.write("things", "PK\x03\x04"), "a zip archive", kind);

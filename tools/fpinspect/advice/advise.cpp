@@ -27,6 +27,14 @@ const gpu_names& gpu_argument(const std::string& text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   if (const gpu_names* const gpu = find_gpu(lower)) return *gpu;
+  std::string_view model = lower;  // "4090" of "RTX 4090" and "geforce rtx4090"
+  for (const std::string_view brand : {"nvidia", "geforce", "rtx"}) {
+    if (model.starts_with(brand)) model.remove_prefix(brand.size());
+    while (model.starts_with(' ') || model.starts_with('-') || model.starts_with('_')) {
+      model.remove_prefix(1);
+    }
+  }
+  if (const gpu_names* const gpu = find_gpu(model)) return *gpu;
   std::string names;
   for (const gpu_names& gpu : known_gpus()) {
     names += cat(names.empty() ? "" : ", ", gpu.name);
@@ -51,7 +59,7 @@ advise_task task_of(const advise_arguments& arguments) {
   task.question.task = enumerator_argument<advice_task>("--task", arguments.task, 2);
   task.question.aim = enumerator_argument<advice_aim>("--aim", arguments.aim, 3);
   if (!arguments.parameters.empty()) {
-    task.question.parameters = number_argument("--parameters", arguments.parameters);
+    task.question.parameters = count_argument("--parameters", arguments.parameters);
     if (!(task.question.parameters > 0)) {
       throw usage_error(cat("--parameters: ", quote(arguments.parameters), " is not above 0"));
     }

@@ -32,16 +32,26 @@ double positive_argument(std::string_view option, std::string_view text) {
   throw usage_error(cat(option, ": ", samebits::tensor_file::quote(text), " is not above 0"));
 }
 
+memory_scheme scheme_argument(const std::string& text) {
+  if (!text.empty() && text.front() >= '0' && text.front() <= '9') {
+    throw usage_error(cat("SCHEME: ", samebits::tensor_file::quote(text),
+                          " is a number; a number of parameters stands behind --parameters"));
+  }
+  return row_argument("SCHEME", text, memory_schemes());
+}
+
 memory_task task_of(const memory_arguments& arguments) {
   memory_task task;
-  for (const std::string& text : arguments.schemes) {
-    task.schemes.push_back(row_argument("SCHEME", text, memory_schemes()));
-  }
+  for (const std::string& text : arguments.schemes) task.schemes.push_back(scheme_argument(text));
   if (task.schemes.empty()) {
     task.schemes.assign(memory_schemes().begin(), memory_schemes().end());
   }
   if (!arguments.parameters.empty()) {
-    task.parameters = positive_argument("--parameters", arguments.parameters);
+    task.parameters = count_argument("--parameters", arguments.parameters);
+    if (!(*task.parameters > 0)) {
+      throw usage_error(cat("--parameters: ", samebits::tensor_file::quote(arguments.parameters),
+                            " is not above 0"));
+    }
   }
   if (!arguments.activations.empty()) {
     constexpr std::size_t dimensions = 5;

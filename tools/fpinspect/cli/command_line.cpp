@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/help/shell_files.hpp"
@@ -11,8 +12,28 @@
 #include "fpinspect/cli/text/text.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
+#include "samebits/core/function.hpp"
 
 namespace fpinspect {
+
+namespace {
+
+/// The number of letters to insert, remove or replace that lead from one text to the other.
+std::size_t edits_between(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
 
 command_line::command_line() {
   app_.name("fpinspect");
@@ -208,8 +229,16 @@ void command_line::check_subcommand(const std::vector<std::string>& arguments) c
   for (const CLI::App* command : app_.get_subcommands({})) {
     if (arguments.front() == command->get_name()) return;
   }
-  throw usage_error(unmarked_message(arguments.front()) +
-                    " is not a subcommand; there are: " + subcommand_names());
+  const std::string& text = arguments.front();
+  const std::string message = unmarked_message(text) + " is not a subcommand; ";
+  if (samebits::find_function(text)) {
+    throw usage_error(cat(message, "`fpinspect arith ", text, " X --rule RULE` computes it"));
+  }
+  for (const CLI::App* command : app_.get_subcommands({})) {
+    if (edits_between(text, command->get_name()) > 2 || text.size() < 4) continue;
+    throw usage_error(cat(message, "did you mean ", command->get_name(), "?"));
+  }
+  throw usage_error(message + "there are: " + subcommand_names());
 }
 
 void command_line::check_rules() const {

@@ -214,7 +214,8 @@ void command_line::add_arith() {
       ->required();
   command
       ->add_option("A", arith_.operands,
-                   "Operands: numbers, FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -")
+                   "Operands: numbers; not for functions: FILE.npy, .npz, .safetensors or .gguf, "
+                   "FILE#TENSOR, or -")
       ->required();
   command->add_option("--format", arith_.format,
                       "Format of the operands; required, but fp32 for functions");

@@ -20,4 +20,13 @@ double number_argument(std::string_view option, std::string_view text) {
   return value;
 }
 
+double count_argument(std::string_view option, std::string_view text) {
+  constexpr std::string_view letters = "KMBTkmbt";
+  const std::size_t letter = text.empty() ? letters.npos : letters.find(text.back());
+  if (letter == letters.npos) return number_argument(option, text);
+  const double factors[] = {1e3, 1e6, 1e9, 1e12};
+  const double number = number_argument(option, text.substr(0, text.size() - 1));
+  return number * factors[letter % 4];
+}
+
 }  // namespace fpinspect

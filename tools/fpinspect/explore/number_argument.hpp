@@ -10,4 +10,8 @@ namespace fpinspect {
 ///   cannot hold
 double number_argument(std::string_view option, std::string_view text);
 
+/// A number with a factor behind it if the last letter is one of K, M, B and T (10^3, 10^6, 10^9,
+/// 10^12), in upper or lower case: "350M", "7b".
+double count_argument(std::string_view option, std::string_view text);
+
 }  // namespace fpinspect

@@ -19,6 +19,7 @@
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "samebits/core/operation.hpp"
+#include "samebits/error.hpp"
 #include "samebits/evaluate.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
@@ -96,11 +97,35 @@ function_task task_of(function of, const arith_arguments& arguments) {
   task.text = arguments.operands[0];
   const samebits::parse_result parsed = samebits::parse(task.format, task.text);
   if (!parsed.ok) {
-    throw usage_error(cat("A: ", samebits::tensor_file::quote(task.text), " is not a number"));
+    throw usage_error(cat("A: ", samebits::tensor_file::quote(task.text),
+                          " is not a number; functions take one number, and files only in Python: "
+                          "samebits.evaluate()"));
   }
   task.code = parsed.code;
   task.inexact = parsed.inexact;
   return task;
+}
+
+/// The rules that have the function for the format, as evaluate() says.
+std::string rules_with(function of, format_id format) {
+  std::string names;
+  for (int i = 0; i < samebits::function_rule_count; ++i) {
+    const function_rule rule = samebits::function_rule_at(i);
+    samebits::evaluate_options options;
+    options.rule = rule;
+    if (of == function::pow) options.parameter = 1;
+    const std::array<std::byte, 8> in{};
+    std::array<std::byte, 8> out{};
+    try {
+      samebits::evaluate(of, samebits::view_of_codes(format, static_cast<const void*>(in.data()), 1, 1),
+                         samebits::view_of_codes(format, static_cast<void*>(out.data()), 1, 1),
+                         options, {.backend = "reference"});
+    } catch (const samebits::unsupported&) {
+      continue;
+    }
+    names += cat(names.empty() ? "" : ", ", name(rule));
+  }
+  return names.empty() ? "no rule has it" : "rules that have it: " + names;
 }
 
 std::uint64_t result_of(const function_task& task) {
@@ -114,6 +139,15 @@ std::uint64_t result_of(const function_task& task) {
   std::uint64_t code = 0;
   for (std::size_t i = bytes; i-- > 0;) code = code << 8 | std::to_integer<std::uint64_t>(out[i]);
   return code;
+}
+
+/// @throws usage_error  if the rule lacks the function for the format
+std::uint64_t result_or_refusal(const function_task& task) {
+  try {
+    return result_of(task);
+  } catch (const samebits::unsupported& error) {
+    throw usage_error(cat("--rule: ", error.what(), "; ", rules_with(task.of, task.format)));
+  }
 }
 
 double value_of(format_id format, std::uint64_t code) {
@@ -194,7 +228,7 @@ std::string distance_text(format_id format, double result, wide exact) {
 
 void run_arith_function(function of, const arith_arguments& arguments, output& out) {
   const function_task task = task_of(of, arguments);
-  const std::uint64_t result = result_of(task);
+  const std::uint64_t result = result_or_refusal(task);
   const wide exact = exact_value(task, value_of(task.format, task.code));
   const std::string distance = distance_text(task.format, value_of(task.format, result), exact);
   if (arguments.view.json) {

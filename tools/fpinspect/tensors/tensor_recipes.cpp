@@ -9,6 +9,7 @@
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/progress.hpp"
+#include "fpinspect/quantize/quantize_arguments.hpp"
 #include "fpinspect/quantize/quantize_gate.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/quantize/sqnr.hpp"
@@ -93,9 +94,11 @@ void add_figures(gate& conditions, std::span<const recipe_source> tensors,
   }
 }
 
-std::string recipe_effect(std::string_view name, std::string_view sqnr, std::string_view under,
+std::string recipe_effect(std::string_view name, std::string_view tile, std::string_view rule,
+                          std::string_view sqnr, std::string_view under,
                           std::string_view saturated) {
-  return cat("  ", left(name, 20), right(sqnr, 10), right(under, 14), right(saturated, 12), "\n");
+  return cat("  ", left(name, 20), left(tile, 9), left(rule, 9), right(sqnr, 10), right(under, 13),
+             right(saturated, 11), "\n");
 }
 
 }  // namespace
@@ -111,10 +114,11 @@ void write_tensor_recipes(std::span<const recipe_source> tensors, gate& conditio
     out.write(cat(term.painted(paint::heading, source.title), "  ",
                   read ? samebits::tensor_file::name(info.type) : "not read", " [",
                   comma_separated(info.shape), "]\n"));
-    out.write(recipe_effect("recipe", "SQNR", "underflowed", "saturated"));
+    out.write(recipe_effect("recipe", "tile", "scale", "SQNR", "underflowed", "saturated"));
     for (const recipe_result& r : results[i]) {
-      out.write(recipe_effect(r.preset->name, r.ratio.text(), cat(r.statistics.underflowed),
-                              cat(r.statistics.saturated)));
+      out.write(recipe_effect(r.preset->name, block_text(r.preset->rules.tile),
+                              samebits::name(r.preset->rules.rule), r.ratio.text(),
+                              cat(r.statistics.underflowed), cat(r.statistics.saturated)));
     }
     if (results[i].empty()) {
       out.write(cat("  ", not_quantized, "\n"));
