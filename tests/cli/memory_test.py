@@ -113,7 +113,7 @@ class Memory(cli_support.CliTest):
     def test_errors(self):
         for arguments, says in [
                 (["x"], ['SCHEME: "x" is not one of bf16-fp32']), (["--parameters", "0"], "above 0"),
-                (["--parameters", "7G"], '"7B" is not a finite number'),
+                (["--parameters", "7G"], '"7G" is not a finite number'),
                 (["--activations", "1,2,3"], "five numbers"),
                 (["--activations", "1,2,3,4,-5"], '"-5" is not above 0')]:
             self.fails(2, "memory", *arguments, says=says)
