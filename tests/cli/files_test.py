@@ -166,7 +166,7 @@ class Files(cli_support.CliTest):
         self.assertEqual(read_npy(target)[2], floats(2, -1, 4, 5))
 
     def test_standard_input_that_is_refused(self):
-        self.fails(3, "tensor", "-", input=b"", says="standard input: no .npy, .npz, .safetensors")
+        self.fails(3, "tensor", "-", input=b"", says="standard input: the file is empty")
         self.fails(3, "tensor", "-", input=b"\x93NUMPY", says="standard input: byte 6")
         self.fails(3, "tensor", "-#none", input=self.sample(),
                    says='standard input: no tensor "none"; it has 10')
