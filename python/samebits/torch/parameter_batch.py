@@ -16,7 +16,8 @@ from samebits.torch.gradient_list import local, moved, stream_of
 from samebits.torch.kept_lists import KeptLists
 from samebits.torch.tensors import torch_dtype
 
-__all__ = ["ParameterBatch", "Places", "Slot", "StepCount", "codes_dtype", "memory_order", "store_values"]
+__all__ = ["ParameterBatch", "Places", "Slot", "StepCount", "codes_dtype", "memory_order",
+           "store_values"]
 
 FORMATS: Final[dict[torch.dtype, str]] = {
     torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16",
