@@ -272,6 +272,16 @@ class Update(cli_support.CliTest):
         self.assertEqual([line.split()[0] for line in lines if line.startswith(("30000", "100000"))],
                          ["30000", "100000"] * 2)
 
+    def test_why_fp8_does_not_show_the_start(self):
+        line = "fp8_copy, master16_scaled: e4m3 codes; --block-amax 5 sets their scale"
+        both = self.ok("update", "--modes", "fp8_copy,master16_scaled", "--steps", "2", "--block-amax", "5")
+        self.assertIn(line, both.out)
+        self.assertNotIn("e4m3", self.ok("update", "--modes", "fp32,direct", "--steps", "2").out)
+
+    def test_all_modes(self):
+        arguments = ["update", "--steps", "2", "--json"]
+        self.assertEqual(self.ok(*arguments, "--modes", "all").out, self.ok(*arguments).out)
+
     def test_errors(self):
         empty = write_npy(self.path("e.npy"), "<f4", (0,), b"")
         for arguments, says in [

@@ -92,9 +92,7 @@ struct memory_mode {
 
 /// Every combination of the arguments: weights vary slowest, gradients fastest.
 std::vector<memory_mode> modes_of(const memory_arguments& arguments) {
-  const bool all = arguments.weights == std::vector<std::string>{"all"};
-  const auto weights = all ? weight_modes_argument("--weights", {})
-                           : weight_modes_argument("--weights", arguments.weights);
+  const auto weights = weight_modes_argument("--weights", arguments.weights);
   const auto& rule = row_argument<named_rule>("--rule", arguments.rule, update_rules);
   const auto block = static_cast<int>(unsigned_argument("--block", arguments.block, 128, 256));
   if (block != 128 && block != 256) throw usage_error("--block: 128 or 256 is expected");

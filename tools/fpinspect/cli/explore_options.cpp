@@ -76,7 +76,7 @@ void command_line::add_update() {
   option("--steps", update_.steps, "Number of steps");
   command->add_option("--every", update_.every, "Show every N-th step (default: 1, 2, 5, 10, ...)");
   option("--seed", update_.seed, "Seed of stochastic rounding");
-  add_list(command, "--modes", update_.modes, "Ways to keep weights (default: all)");
+  add_list(command, "--modes", update_.modes, "Ways to keep weights, or all (the default)");
   const auto is_sgd = [this] { return update_.rule == "sgd"; };
   need(command, {"--momentum"}, is_sgd, "--rule sgd");
   const auto has_betas = [this] { return update_.rule != "sgd"; };

@@ -168,6 +168,18 @@ std::string means_text(const update_result& result) {
   return text;
 }
 
+/// Why the FP8 modes do not show the start itself; empty without such modes.
+std::string fp8_text(const update_plan& plan) {
+  std::string names;
+  for (const weight_mode& mode : plan.modes) {
+    if (!samebits::has_block_scales(mode.weights)) continue;
+    names += cat(names.empty() ? "" : ", ", mode.name);
+  }
+  if (names.empty()) return "";
+  return cat(names, ": e4m3 codes; --block-amax ", general(double{plan.block_amax}, 6),
+             " sets their scale\n");
+}
+
 }  // namespace
 
 std::string update_json(const update_result& result) {
@@ -204,7 +216,8 @@ std::string update_text(const update_result& result, const terminal& term) {
   text += cat("\n\n", steps_text(result, term));
   text += cat("\n", ends_text(result, term), "\n", means_text(result),
               "bytes: of a weight with its fp32 states, without the gradient\n"
-              "read: what the model reads   kept: what the optimizer goes on from\n"
+              "read: what the model reads   kept: what the optimizer goes on from\n",
+              fp8_text(plan),
               "distance: |value / exact - 1|   exact: the same formula in binary64\n");
   return text;
 }

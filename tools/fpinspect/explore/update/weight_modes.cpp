@@ -28,7 +28,9 @@ std::span<const weight_mode> weight_modes() { return modes; }
 
 std::vector<weight_mode> weight_modes_argument(std::string_view option,
                                                const std::vector<std::string>& names) {
-  if (names.empty()) return {std::begin(modes), std::end(modes)};
+  if (names.empty() || names == std::vector<std::string>{"all"}) {
+    return {std::begin(modes), std::end(modes)};
+  }
   std::vector<weight_mode> found;
   for (const std::string& name : names) {
     found.push_back(row_argument(option, name, weight_modes()));

@@ -21,7 +21,7 @@ struct weight_mode {
 /// All modes. The names are those of samebits.torch.optim, where it has the mode.
 std::span<const weight_mode> weight_modes();
 
-/// The modes with these names, or all modes if there are no names.
+/// The modes with these names; all modes if there are no names, or "all".
 /// @throws usage_error  for another name; the message begins with `option`
 std::vector<weight_mode> weight_modes_argument(std::string_view option,
                                                const std::vector<std::string>& names);
