@@ -43,7 +43,10 @@ struct quantized_file {
       if (key == "samebits.rule") stochastic = text.find("stochastic") != std::string::npos;
       if (key.starts_with("samebits.") && key != "samebits.recipe") rules += text + "; ";
     }
-    if (!tile) refuse_file(path, "has no samebits.block among its metadata");
+    if (!tile) {
+      refuse_file(path,
+                  "has no samebits.block among its metadata; `fpinspect compare` takes any arrays");
+    }
   }
 
   static const std::string& whole_file(std::string_view which, const std::string& name) {
