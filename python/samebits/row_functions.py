@@ -51,8 +51,8 @@ def _split(function: str, options: Any) -> tuple[int, tuple[int, Any, int | None
         raise TypeError(f"{function}() missing 1 required keyword-only argument: 'rule'")
     for name in options:
         if name not in ("rule", "out", "format", "threads", "backend"):
-            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}; it computes "
-                            "over the last axis")
+            axis = "; it computes over the last axis" if name in ("dim", "axis") else ""
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{axis}")
     others = {name: value for name, value in options.items() if name != "rule"}
     return choose("rule", options["rule"], _RULES), _rest(**others)
 

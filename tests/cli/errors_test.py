@@ -11,6 +11,10 @@ from cli_support import CLEAN, FPINSPECT, floats, run, write_npy, write_safetens
 
 
 class CommandLine(cli_support.CliTest):
+    def test_the_nearest_subcommand(self):
+        self.fails(2, "tensro", says="did you mean tensor?")
+        self.assertNotIn("did you mean", self.fails(2, "list"))
+
     def test_help_and_version(self):
         for arguments in [["--help"], ["-h"], ["show", "--help"], ["tensor", "-h"],
                           ["convert", "--help"], ["cast", "--help"], ["formats", "--help"],

@@ -106,8 +106,10 @@ class Memory(cli_support.CliTest):
         of = lambda text: self.ok_json("memory", "--parameters", text)["parameters"]
         self.assertEqual([of(text) for text in ("7B", "7b", "350M", "2k", "1.5T", "7e9")],
                          [7e9, 7e9, 350e6, 2e3, 1.5e12, 7e9])
-        for wrong in "B", "7BB", "-1B", "0M":
+        self.assertEqual(of("0x7b"), 123)
+        for wrong in "B", "7BB", "-1B", "0M", "1e300T":
             self.fails(2, "memory", "--parameters", wrong, says="--parameters")
+        self.fails(2, "memory", "--parameters", "7BB", says='"7BB"')
         self.fails(2, "memory", "7e9", says=["SCHEME", "--parameters"])
 
     def test_errors(self):

@@ -333,6 +333,15 @@ class Options(cli_support.CliTest):
         for loss in [found["without"], *found["scales"]]:
             self.assertEqual((loss["underflow"], loss["overflow"]), by_scale[loss["log2"]])
 
+    def test_scaled_products_outside_binary64(self):
+        path = self.path("wide.npy")
+        values = [1e308, 1.0, 1e-320]
+        write_npy(path, "<f8", [3], struct.pack("<3d", *values))
+        for scale, overflow, underflow in ("2^127", 2, 1), ("2^-127", 1, 2):
+            found = self.ok_json("tensor", path, "--to", "fp16", "--scale", scale)["tensors"][0]
+            fp16 = found["formats"]["fp16"]
+            self.assertEqual((fp16["overflow"], fp16["underflow"]), (overflow, underflow))
+
     def test_fp64_beyond_fp32(self):
         tiny = write_npy(self.path("grad64.npy"), "<f8", (2, 2), struct.pack("<4d", *[1e-300] * 4))
         self.assertEqual(self.roles(tiny), {"gradients": (1, "fp16, loss scale")})

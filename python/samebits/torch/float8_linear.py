@@ -167,7 +167,7 @@ class Float8Linear(torch.nn.Linear):
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
         self.recipe = rules
         self.use_fast_accum = use_fast_accum
-        self.register_forward_pre_hook(_is_called)
+        self._add_hook()
 
     @classmethod
     def from_linear(cls, linear: torch.nn.Linear, recipe: LinearRecipe | Recipe | str, *,
@@ -188,13 +188,22 @@ class Float8Linear(torch.nn.Linear):
         rules = _check_recipe("", recipe, use_fast_accum)
         layer = cls.__new__(cls)
         layer.__dict__.update(linear.__dict__)
-        for own in ("_parameters", "_buffers", "_modules"):
+        for own in ("_parameters", "_buffers", "_modules", "_forward_pre_hooks"):
             layer.__dict__[own] = linear.__dict__[own].copy()
         layer.recipe = rules
         layer.use_fast_accum = use_fast_accum
-        if _is_called not in layer._forward_pre_hooks.values():  # both layers share the hooks
-            layer.register_forward_pre_hook(_is_called)
+        layer._add_hook()
         return layer
+
+    def _add_hook(self) -> None:
+        """Register `_is_called`, once."""
+        if _is_called not in self._forward_pre_hooks.values():
+            self.register_forward_pre_hook(_is_called)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Read a pickle; those of earlier versions lack the hook."""
+        super().__setstate__(state)
+        self._add_hook()
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Return input w^T + bias.
@@ -289,7 +298,7 @@ def convert_linears(model: torch.nn.Module,
     Subclasses of `torch.nn.Linear` are left alone: `torch.nn.MultiheadAttention`, for example,
     reads the weights of such a layer without calling it.
 
-    `torch.nn.TransformerEncoder` gets ``use_nested_tensor = False``, because nested tensors cannot
+    A `torch.nn.TransformerEncoder` with such layers gets ``use_nested_tensor = False``, because nested tensors cannot
     be quantized.
 
     Examples
@@ -326,6 +335,7 @@ def convert_linears(model: torch.nn.Module,
             setattr(model.get_submodule(parent), child, layers[module])
     for module in model.modules():
         # In eval mode it would pack padded inputs into a nested tensor, which no Float8Linear takes.
-        if isinstance(module, torch.nn.TransformerEncoder):
+        if (isinstance(module, torch.nn.TransformerEncoder)
+                and any(isinstance(m, Float8Linear) for m in module.modules())):
             module.use_nested_tensor = False
     return layers.get(model, model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -65,15 +66,21 @@ def _refuse_other_rules(rule: str, group: Mapping[str, Any], what: str) -> None:
 
 def _check_numbers(group: Mapping[str, Any], what: str) -> None:
     """Refuse settings of other types than numbers, such as strings from a configuration file."""
-    numbers = {key: group[key] for key in ("lr", "eps", "weight_decay", "momentum", "dampening")
-               if key in group}
+    given = {key: group[key] for key in ("lr", "eps", "weight_decay", "momentum", "dampening")
+             if key in group}
     if "betas" in group:
         betas = group["betas"]
-        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        if isinstance(betas, str) or not hasattr(betas, "__len__") or len(betas) != 2:
             raise TypeError(f"{what}: betas: two numbers are expected; got {betas!r}")
-        numbers.update({"betas[0]": betas[0], "betas[1]": betas[1]})
-    for key, value in numbers.items():
-        if not hasattr(value, "__float__"):
+        given.update({"betas[0]": betas[0], "betas[1]": betas[1]})
+    for key, value in given.items():
+        if isinstance(value, torch.Tensor):
+            is_number = value.numel() == 1 and not value.is_complex()
+        else:
+            is_complex = isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real)
+            is_number = (hasattr(value, "__float__") and not isinstance(value, str)
+                         and not is_complex and getattr(value, "size", 1) == 1)  # of NumPy's arrays
+        if not is_number:
             raise TypeError(f"{what}: {key}: a number is expected; got {value!r}")
 
 

@@ -122,7 +122,8 @@ class Slot:
     def refuse_change(self, now: torch.Tensor) -> None:
         """Refuse a parameter with other bytes than those that the states were made for."""
         if (now.device != self.memory.device or now.dtype != self.memory.dtype
-                or now.shape != self.memory.shape or memory_order(now) != memory_order(self.memory)):
+                or now.shape != self.memory.shape or memory_order(now) != memory_order(self.memory)
+                or now.is_neg()):
             raise InvalidArgument(
                 f"parameter {self.number}: device, dtype, shape or memory order changed since the "
                 "optimizer's last step; make a new optimizer or load its state again")
@@ -148,7 +149,16 @@ class Slot:
         """Return a gradient of any kind in the memory order of the parameter."""
         if grad.layout is not torch.strided:
             raise InvalidArgument("gradients: sparse gradients are not supported")
+        placements = getattr(self.parameter, "placements", None)
+        if getattr(grad, "placements", None) != placements:
+            raise InvalidArgument(f"gradients: parameter {self.number} has the placements "
+                                  f"{placements} of a DTensor, its gradient others")
         grad = local(grad)
+        if grad.shape != self.memory.shape:
+            raise InvalidArgument(f"gradients: parameter {self.number} has the shape "
+                                  f"{tuple(self.memory.shape)}, its gradient {tuple(grad.shape)}")
+        if grad.numel() != 0 and grad.data_ptr() == 0:
+            raise InvalidArgument(f"gradients: the memory of gradient {self.number} was freed")
         if grad.dtype not in FORMATS:
             raise InvalidArgument(f"gradients: float32, bfloat16 or float16 is expected; got "
                                   f"{grad.dtype}")

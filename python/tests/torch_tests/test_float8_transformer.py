@@ -97,3 +97,22 @@ def test_compiled() -> None:
     layer, x = encoder_layer(), torch.randn(2, 5, 64)
     with torch.no_grad():
         assert torch.equal(torch.compile(layer, backend="eager")(x), by_hand(layer, x))
+
+
+def test_layers_that_were_not_converted_stay_as_they_are() -> None:
+    linear = torch.nn.Linear(64, 64)
+    layer = sbt.Float8Linear.from_linear(linear, "TE_CURRENT")
+    assert not linear._forward_pre_hooks and len(layer._forward_pre_hooks) == 1
+    encoder = torch.nn.TransformerEncoder(
+        torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), 1)
+    model = torch.nn.ModuleDict({"encoder": encoder, "head": torch.nn.Linear(64, 64)})
+    sbt.convert_linears(model, "TE_CURRENT", lambda name, module: name == "head")
+    assert encoder.use_nested_tensor
+    sbt.convert_linears(model, "TE_CURRENT")
+    assert not encoder.use_nested_tensor
+
+
+def test_a_pickle_without_the_hook_gets_it() -> None:
+    layer = sbt.Float8Linear(64, 64)
+    layer._forward_pre_hooks.clear()  # as earlier versions wrote it
+    assert len(pickle.loads(pickle.dumps(layer))._forward_pre_hooks) == 1

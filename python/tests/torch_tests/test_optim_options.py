@@ -6,8 +6,10 @@ import copy
 import inspect
 import io
 import math
+from collections import UserList
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -312,3 +314,42 @@ def test_named_parameters() -> None:
     other = optim.AdamW(model.named_parameters())
     other.load_state_dict(saved)
     assert torch.equal(other.state[model.bias]["exp_avg"], optimizer.state[model.bias]["exp_avg"])
+
+
+def test_a_gradient_whose_memory_was_freed_is_refused() -> None:
+    p, q = ones(3), ones(3)
+    optimizer = optim.SGD([p, q], lr=1.0)
+    p.grad, q.grad = torch.ones(3), torch.ones(3)
+    q.grad.untyped_storage().resize_(0)
+    with pytest.raises(sb.InvalidArgument, match="memory of gradient 1 was freed"):
+        optimizer.step()
+    assert bool((p == 1).all())
+
+
+def test_a_parameter_with_a_negative_bit_is_refused() -> None:
+    p = ones(3)
+    optimizer = optim.SGD([p], lr=1.0)
+    p.grad = torch.ones(3)
+    optimizer.step()
+    p.data = torch._neg_view(-p.data)
+    with pytest.raises(sb.InvalidArgument, match="changed since"):
+        optimizer.step()
+
+
+@pytest.mark.parametrize("betas", [[0.5, 0.75], torch.tensor([0.5, 0.75]), UserList([0.5, 0.75])])
+def test_betas_in_any_sequence(betas: Any) -> None:
+    results = []
+    for given in (betas, (0.5, 0.75)):
+        p = ones(3)
+        optimizer = optim.AdamW([p], lr=0.5, betas=given)
+        p.grad = torch.ones(3)
+        optimizer.step()
+        results.append(p)
+    assert torch.equal(*results)
+
+
+@pytest.mark.parametrize("rate", ["0.1", 1j, np.complex64(1), np.array([0.1, 0.2]),
+                                  torch.tensor([0.1, 0.2])])
+def test_rates_that_are_no_number_are_refused(rate: Any) -> None:
+    with pytest.raises(TypeError, match="params: lr: a number is expected"):
+        optim.AdamW([ones(3)], lr=rate)

@@ -234,10 +234,15 @@ void command_line::check_subcommand(const std::vector<std::string>& arguments) c
   if (samebits::find_function(text)) {
     throw usage_error(cat(message, "`fpinspect arith ", text, " X --rule RULE` computes it"));
   }
+  std::string nearest;
+  std::size_t fewest = text.size() < 4 ? 0 : text.size() < 6 ? 1 : 2;
   for (const CLI::App* command : app_.get_subcommands({})) {
-    if (edits_between(text, command->get_name()) > 2 || text.size() < 4) continue;
-    throw usage_error(cat(message, "did you mean ", command->get_name(), "?"));
+    const auto edits = static_cast<std::size_t>(edits_between(text, command->get_name()));
+    if (edits > fewest || (edits == fewest && !nearest.empty())) continue;
+    fewest = edits;
+    nearest = command->get_name();
   }
+  if (!nearest.empty()) throw usage_error(cat(message, "did you mean ", nearest, "?"));
   throw usage_error(message + "there are: " + subcommand_names());
 }
 

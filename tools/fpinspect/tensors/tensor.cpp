@@ -70,7 +70,7 @@ std::optional<int> scale_argument(const tensor_arguments& arguments) {
     const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), log2);
     if (error != std::errc{} || end != text.data() + text.size()) log2 = largest + 1;
   }
-  if (std::abs(log2) <= largest) return log2;
+  if (log2 >= -largest && log2 <= largest) return log2;
   throw usage_error(cat("--scale: ", samebits::tensor_file::quote(arguments.scale),
                         " is no power of two 2^N with N from -127 to 127, such as 2^16"));
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -153,8 +154,14 @@ struct tensor_analyser::worker {
 
   template <class Value>
   std::span<const double> scaled(std::span<const Value> in, int log2) {
+    // Products outside binary64 stay numbers that overflow, or underflow, in every format shown.
+    using limits = std::numeric_limits<double>;
     for (std::size_t i = 0; i < in.size(); ++i) {
-      doubles_[i] = std::ldexp(static_cast<double>(in[i]), log2);
+      const auto x = static_cast<double>(in[i]);
+      double product = std::ldexp(x, log2);
+      if (std::isfinite(x) && std::isinf(product)) product = std::copysign(limits::max(), x);
+      if (x != 0 && product == 0) product = std::copysign(limits::denorm_min(), x);
+      doubles_[i] = product;
     }
     return std::span<const double>(doubles_).first(in.size());
   }

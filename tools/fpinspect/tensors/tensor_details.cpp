@@ -111,6 +111,11 @@ void write_loss_scales(const tensor_stats& stats, std::span<const format_id> for
     const auto lost = [&](int log2, std::size_t width) {
       return right(percent(underflow_at(stats.magnitudes, log2, format), stats.nonzero()), width);
     };
+    if (scale < -127) {  // loss scales are binary32
+      out.write(cat("  ", left(samebits::name(format), 8), right("none", 12), right("-", 12),
+                    lost(0, 13), "\n"));
+      continue;
+    }
     const bool needed = scale < 0 || underflow_at(stats.magnitudes, 0, format) != 0;
     out.write(cat("  ", left(samebits::name(format), 8),
                   right(needed ? power_text(scale) : "not needed", 12), lost(needed ? scale : 0, 12),
