@@ -26,7 +26,7 @@ tensor_file tensor_file::open(const std::filesystem::path& path) {
 tensor_file tensor_file::open(int descriptor, std::string_view shown) {
   const std::string name(shown);
   try {
-    tensor_file opened(mapped_file(descriptor), name);
+    tensor_file opened(mapped_file(descriptor, name), name);
     opened.read_header({});
     return opened;
   } catch (const file_error& error) {

@@ -1,8 +1,10 @@
 // fpinspect: maps every error to its exit code.
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
@@ -13,6 +15,8 @@
 #include "fpinspect/output/output.hpp"
 #include "samebits/error.hpp"
 #include "tensor_file/error.hpp"
+#include "tensor_file/files/mapped_file.hpp"
+#include "tensor_file/files/staged_file.hpp"
 
 namespace fpinspect {
 namespace {
@@ -22,8 +26,43 @@ int fail(exit_code code, const std::string& message) {
   return static_cast<int>(code);
 }
 
+/// Ends the program as the signal does by default, but leaves no unfinished output behind.
+void end_by(int signal) {
+  samebits::tensor_file::remove_unfinished_file();
+  static_cast<void>(std::signal(signal, SIG_DFL));
+  static_cast<void>(std::raise(signal));
+}
+
+/// SIGBUS: a page of a mapped file cannot be read.
+void end_by_bad_page(int signal, siginfo_t* info, void*) {
+  const char* const name = samebits::tensor_file::mapped_name(info->si_addr);
+  if (name == nullptr) return end_by(signal);
+  static std::atomic_flag told;
+  while (told.test_and_set()) ::pause();  // another thread ends the program
+  for (const char* part : {"fpinspect: ", name,
+                           ": cannot be read to its end: the file was shortened meanwhile, or its "
+                           "disk failed\n"}) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, part, std::strlen(part));
+  }
+  samebits::tensor_file::remove_unfinished_file();
+  ::_exit(static_cast<int>(exit_code::file));
+}
+
+void handle_signals() {
+  // Failed writes then return EPIPE and EFBIG.
+  for (const int ignored : {SIGPIPE, SIGXFSZ}) static_cast<void>(std::signal(ignored, SIG_IGN));
+  for (const int ending : {SIGHUP, SIGINT, SIGTERM, SIGXCPU}) {
+    // A shell's background job, or a job under nohup, ignores some of these signals.
+    if (std::signal(ending, end_by) == SIG_IGN) static_cast<void>(std::signal(ending, SIG_IGN));
+  }
+  struct sigaction on_bad_page {};
+  on_bad_page.sa_flags = SA_SIGINFO;
+  on_bad_page.sa_sigaction = end_by_bad_page;
+  ::sigaction(SIGBUS, &on_bad_page, nullptr);
+}
+
 int run(int argc, char** argv) {
-  static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
+  handle_signals();
   output out(STDOUT_FILENO);
   try {
     run_command_line(argc, argv, out);

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace samebits::tensor_file {
 
 /// Maps a file. If another file is renamed to the path, the bytes stay those of the opened file. If
-/// another process shortens the file, an access ends the program (SIGBUS), as with any mapping.
+/// another process shortens the file, an access raises SIGBUS, as with any mapping; a handler can
+/// name the file by mapped_name().
 class mapped_file {
  public:
   /// @throws file_error  `missing` if there is no file, else `unreadable`; the message omits the
@@ -17,8 +19,9 @@ class mapped_file {
   explicit mapped_file(const std::filesystem::path& path);
   /// An open file, which stays open. A regular file is mapped, anything else is read to its end into
   /// memory.
+  /// @param shown  its name for mapped_name()
   /// @throws file_error  `unreadable`
-  explicit mapped_file(int descriptor);
+  mapped_file(int descriptor, std::string shown);
   ~mapped_file();
   mapped_file(mapped_file&& other) noexcept;
   mapped_file& operator=(mapped_file&& other) noexcept;
@@ -32,11 +35,15 @@ class mapped_file {
   }
 
  private:
-  void map(int descriptor, std::size_t size);
+  void map(int descriptor, std::size_t size, std::string shown);
 
   std::vector<std::byte> copy_;
   void* start_ = nullptr;
   std::size_t size_ = 0;
 };
+
+/// The name of the mapped_file to which the address belongs, escaped for messages; null if there is
+/// none. A signal handler may call this function.
+const char* mapped_name(const void* address) noexcept;
 
 }  // namespace samebits::tensor_file

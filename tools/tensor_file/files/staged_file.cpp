@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "tensor_file/error.hpp"
@@ -19,6 +21,23 @@ namespace {
 
 [[noreturn]] void cannot(const char* what, int code) {
   throw file_error(error_kind::unwritable, std::string(what) + ": " + errno_text(code));
+}
+
+// The name of the file that is being written, for a signal handler; null if there is none.
+std::atomic<const char*> unfinished = nullptr;
+static_assert(std::atomic<const char*>::is_always_lock_free);
+
+// Returns the file behind a chain of symbolic links, which may not exist yet. Renaming to the link
+// would replace the link.
+std::filesystem::path behind_links(std::filesystem::path target) {
+  constexpr int most = 40;  // as on Linux
+  for (int links = 0; links < most; ++links) {
+    std::error_code not_a_link;
+    const std::filesystem::path next = std::filesystem::read_symlink(target, not_a_link);
+    if (not_a_link) return target;
+    target = target.parent_path() / next;
+  }
+  cannot("cannot be followed", ELOOP);
 }
 
 // Returns the permissions of the existing file, or nothing if there is none. Refuses a device or a
@@ -45,6 +64,7 @@ int create_beside(const std::filesystem::path& target, std::filesystem::path& st
   constexpr int attempts = 100;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     staged = target.parent_path() / candidate_name(attempt);
+    unfinished = staged.c_str();
     const int number =
         ::open(staged.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode ? 0600 : 0666);
     if (number >= 0) {
@@ -52,8 +72,10 @@ int create_beside(const std::filesystem::path& target, std::filesystem::path& st
       const int code = errno;
       ::close(number);
       ::unlink(staged.c_str());
+      unfinished = nullptr;
       cannot("cannot get the permissions of the file it replaces", code);
     }
+    unfinished = nullptr;
     if (errno != EEXIST) break;
   }
   cannot("cannot create a file in its folder", errno);
@@ -68,10 +90,16 @@ bool synchronize(int number) {
 }  // namespace
 
 staged_file::staged_file(std::filesystem::path target)
-    : target_(std::move(target)), file_(create_beside(target_, staged_)) {}
+    : target_(behind_links(std::move(target))), file_(create_beside(target_, staged_)) {}
 
 staged_file::~staged_file() {
-  if (!staged_.empty()) ::unlink(staged_.c_str());
+  if (staged_.empty()) return;
+  ::unlink(staged_.c_str());
+  unfinished = nullptr;
+}
+
+void remove_unfinished_file() noexcept {
+  if (const char* name = unfinished) ::unlink(name);
 }
 
 void staged_file::write(std::span<const std::byte> bytes) {
@@ -89,6 +117,7 @@ void staged_file::commit() {
   if (!synchronize(file_.number())) cannot("cannot be written", errno);
   if (!file_.close()) cannot("cannot be written", errno);
   if (::rename(staged_.c_str(), target_.c_str()) != 0) cannot("cannot be replaced", errno);
+  unfinished = nullptr;
   staged_.clear();
   const std::filesystem::path parent = target_.parent_path();
   const descriptor folder(

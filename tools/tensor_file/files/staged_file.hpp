@@ -14,8 +14,8 @@ namespace samebits::tensor_file {
 class staged_file {
  public:
   /// Creates an empty file with a new name in the target's folder. An existing target must be a
-  /// regular file. The new file gets its permissions, but not its owner, ACL or attributes.
-  /// commit() replaces a symbolic link instead of following it.
+  /// regular file. The new file gets its permissions, but not its owner, ACL or attributes. If the
+  /// target is a symbolic link, the file behind the link is the target.
   explicit staged_file(std::filesystem::path target);
   ~staged_file();
   staged_file(const staged_file&) = delete;
@@ -33,5 +33,9 @@ class staged_file {
   std::filesystem::path staged_;
   descriptor file_;
 };
+
+/// Removes the file of the staged_file that was begun last, unless that file is committed. A signal
+/// handler that ends the process may call this function.
+void remove_unfinished_file() noexcept;
 
 }  // namespace samebits::tensor_file
