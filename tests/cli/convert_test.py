@@ -284,12 +284,6 @@ class Convert(cli_support.CliTest):
         self.ok("convert", source, target, "--to", "e4m3", "--json")
         self.assertEqual(os.stat(target).st_mode & 0o7777, 0o600)
 
-    def test_input_may_be_the_output(self):
-        path = self.source(floats(1, 2))
-        self.ok("convert", path, path, "--to", "e4m3", "--json")
-        self.assertEqual(read_npy(path), ("|u1", (2,), b"\x38\x40"))
-        self.assertEqual(os.listdir(self.folder), ["in.npy"])
-
     def test_refused(self):
         source, out = self.source(), self.path("out.npy")
         codes = write_npy(self.path("codes.npy"), "|u1", (1,), b"\x38")

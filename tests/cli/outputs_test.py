@@ -1,5 +1,7 @@
-# Files that fpinspect writes: what is left behind when a run ends early.
+# Files that fpinspect writes: what they may be called, which files they never replace, and what is left behind
+# when a run ends early.
 import glob
+import json
 import os
 import resource
 import signal
@@ -7,7 +9,7 @@ import subprocess
 import time
 
 import cli_support
-from cli_support import FPINSPECT, floats, read_npy, write_npy
+from cli_support import FPINSPECT, floats, read_npy, write_npy, write_safetensors
 
 
 def content_of(path):
@@ -20,6 +22,121 @@ class Outputs(cli_support.CliTest):
         super().setUp()
         self.square = floats(*range(1, 1025))
         self.x = write_npy(self.path("x.npy"), "<f4", (32, 32), self.square)
+        self.y = write_npy(self.path("y.npy"), "<f4", (32, 32), self.square)
+
+    def text(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def refused(self, *arguments, says, victims, **more):
+        """Exit code 2, and the folder is as it was."""
+        before = {path: content_of(path) for path in victims}
+        names = sorted(os.listdir(self.folder))
+        line = self.fails(2, *arguments, says=says, **more)
+        self.assertEqual({path: content_of(path) for path in victims}, before)
+        self.assertEqual(sorted(os.listdir(self.folder)), names)
+        return line
+
+    def test_extensions(self):
+        """A name that does not say what is written is refused, whether the file exists or not."""
+        model = write_safetensors(self.path("m.safetensors"), [("a", "F32", (32, 32), self.square)])
+        torch = ["scaler", "--policy", "torch", "--generate", "drop", "--steps", "4", "--out"]
+        for arguments, extension in [
+                (["report", self.x, "-o"], ".html"),
+                (["report", self.x, "--svg", "exponents", "-o"], ".svg"),
+                (["report", self.x, "--svg", "exponents", "--out"], ".svg"),
+                (torch, ".csv"), (["scaler", "--generate", "drop", "--out"], ".csv"),
+                (["advise", "--gpu", "h100", "--map"], ".json")]:
+            option = "--map" if "--map" in arguments else "--out"
+            for path in model, self.path("new"), self.path("new.txt"), self.path("html"):
+                self.refused(*arguments, path, victims=[model], says=[
+                    f'{option}: "{path}" must end in {extension}', "or be - for standard output"])
+        self.refused("report", self.x, "--svg", "exponents", "-o", self.path("new.html"), victims=[],
+                     says="must end in .svg")
+        self.refused("report", self.x, "-o", self.path("new.svg"), victims=[], says="must end in .html")
+        self.refused("verify", "--tensor-cores", "--record", model, victims=[model],
+                     says=f'--record: "{model}" must end in .txt')
+        self.ok("report", self.x, "-o", self.path("A.HTML"))
+        self.ok(*torch, self.path("A.Csv"))
+
+    def names_of(self, path):
+        """The path, and other names of the same file with the same extension."""
+        extension = os.path.splitext(path)[1]
+        hard, soft = self.path("hard" + extension), self.path("soft" + extension)
+        for name in hard, soft:
+            if os.path.lexists(name):
+                os.remove(name)
+        os.link(path, hard)
+        os.symlink(path, soft)
+        return [path, os.path.join(self.folder, ".", os.path.basename(path)), hard, soft]
+
+    def test_inputs_are_not_replaced(self):
+        """Every subcommand that writes a file, by every argument that reads one."""
+        x, y = self.x, self.y
+        q = self.path("q.safetensors")
+        self.ok("quantize", x, q, "--to", "e4m3")
+        ones = write_npy(self.path("ones.npy"), "<f4", (1, 1), floats(1))
+        page = self.path("model.html")  # the content decides what is read
+        write_safetensors(page, [("w", "F32", (32, 32), self.square)])
+        picture = self.path("model.svg")
+        os.link(page, picture)
+        steps = self.text("t.csv", "step,nonfinite\n0,0\n1,1\n")
+        trace = self.text("trace.html", "step,scale,applied\n0,2,1\n1,2,1\n")
+        shard = write_safetensors(self.path("shard.html"), [("a", "F32", (1,), floats(1))])
+        index = self.text("m.index.json", json.dumps({"weight_map": {"a": "shard.html"}}))
+        named = self.path("index.html")
+        os.link(index, named)
+        matmul = ["--format-a", "fp16", "--format-b", "fp16", "--unit", "hopper-wgmma", "--promote", "0"]
+        to = ["--to", "fp16"]
+        for victim, option, arguments in [
+                (x, "OUT", lambda out: ["convert", x, out, *to]),
+                (q, "OUT", lambda out: ["convert", q + "#codes", out, *to]),
+                (q, "OUT", lambda out: ["quantize", q + "#codes", out, "--to", "e4m3"]),
+                (q, "OUT", lambda out: ["dequantize", q, out]),
+                (x, "--out", lambda out: ["matmul", x, y, *matmul, "--out", out]),
+                (y, "--out", lambda out: ["matmul", x, y, *matmul, "--out", out]),
+                (ones, "--out", lambda out: ["matmul", x, y, *matmul, "--scale-a", ones, "--out", out]),
+                (ones, "--out", lambda out: ["matmul", x, y, *matmul, "--scale-b", ones, "--out", out]),
+                (x, "--out", lambda out: ["arith", "add", x, y, "--format", "fp32", "--out", out]),
+                (y, "--out", lambda out: ["arith", "add", x, y, "--format", "fp32", "--out", out]),
+                (y, "--flags", lambda out: ["arith", "add", x, y, "--format", "fp32", "--out",
+                                            self.path("z.npy"), "--flags", out]),
+                (page, "--out", lambda out: ["report", page, "-o", out]),
+                (page, "--out", lambda out: ["report", page + "#w", "-o", out]),
+                (page, "--out", lambda out: ["report", x, page, "-o", out]),
+                (picture, "--out", lambda out: ["report", picture, "--svg", "exponents", "-o", out]),
+                (trace, "--out", lambda out: ["report", x, "--loss-scale-trace", trace, "-o", out]),
+                (shard, "--out", lambda out: ["report", index, "-o", out]),
+                (named, "--out", lambda out: ["report", index, "-o", out]),
+                (steps, "--out", lambda out: ["scaler", "--policy", "torch", "--trace", steps, "--out",
+                                              out])]:
+            for out in self.names_of(victim):
+                with self.subTest(arguments=arguments(out)):
+                    self.refused(*arguments(out), victims=[victim], says=[
+                        f'{option}: "{out}" is read by this command', "name another file"])
+
+    def test_standard_input_is_an_input(self):
+        with open(self.x, "rb") as file:
+            self.refused("convert", "-", self.x, "--to", "fp16", stdin=file, victims=[self.x],
+                         says=f'OUT: "{self.x}" is read by this command')
+        steps = self.text("t.csv", "step,nonfinite\n0,0\n")
+        with open(steps, "rb") as file:
+            self.refused("scaler", "--policy", "torch", "--trace", "-", "--out", steps, stdin=file,
+                         victims=[steps], says=f'--out: "{steps}" is read by this command')
+
+    def test_one_file_for_two_outputs(self):
+        out, other = self.path("z.npy"), os.path.join(self.folder, ".", "z.npy")
+        arguments = ["arith", "add", self.x, self.y, "--format", "fp32", "--out", out, "--flags"]
+        self.refused(*arguments, other, victims=[], says=f'--flags: "{other}" is the file of --out too')
+        write_npy(out, "<f4", (1,), floats(1))
+        os.link(out, self.path("hard.npy"))
+        self.refused(*arguments, self.path("hard.npy"), victims=[out], says="is the file of --out too")
+
+    def test_other_files_are_replaced(self):
+        """A copy of the input is another file."""
+        self.ok("convert", self.x, self.y, "--to", "e4m3", "--json")
+        self.assertEqual(read_npy(self.y)[:2], ("|u1", (32, 32)))
 
     def test_links_are_followed(self):
         os.mkdir(self.path("folder"))

@@ -275,7 +275,8 @@ class Pictures(ReportTest):
                                  (["--svg", "amax", "--tensor", "grad.bias.fc1"], "matrix"),
                                  (["--json"], "tensor --json"), (["--need", "3"], "--need"),
                                  (["--role", "nothing=weights"], '"nothing"')]:
-            self.fails(2, "report", SAMPLE, "-o", self.path("x"), *arguments, says=says)
+            out = self.path("x.svg" if "--svg" in arguments else "x.html")
+            self.fails(2, "report", SAMPLE, "-o", out, *arguments, says=says)
         self.fails(2, "report", SAMPLE, says="--out")
         self.fails(3, "report", SAMPLE, "-o", self.path("no/x.html"), says="no/x.html")
         self.assertEqual(os.listdir(self.folder), [])

@@ -96,14 +96,14 @@ class Trace(ReportTest):
                             ("step,scale,applied\n1,nan,1\n", "finite"),
                             ("step,scale,applied\n1,inf,1\n", "finite"),
                             ("step,scale,applied\n1,2,z\n", "applied", '"z"')]:
-            self.fails(3, "report", SAMPLE, "-o", self.path("x"), "--loss-scale-trace", self.trace(text),
+            self.fails(3, "report", SAMPLE, "-o", self.path("x.html"), "--loss-scale-trace", self.trace(text),
                        says=["trace.csv", *says])
-        self.fails(3, "report", SAMPLE, "-o", self.path("x"), "--loss-scale-trace", self.path("none.csv"),
+        self.fails(3, "report", SAMPLE, "-o", self.path("x.html"), "--loss-scale-trace", self.path("none.csv"),
                    says="none.csv")
         trace = self.trace("step,scale,applied\n1,2,1\n")
-        self.fails(2, "report", SAMPLE, "-o", self.path("x"), "--svg", "loss-scale-trace",
+        self.fails(2, "report", SAMPLE, "-o", self.path("x.svg"), "--svg", "loss-scale-trace",
                    says="--loss-scale-trace")
-        self.fails(2, "report", SAMPLE, "-o", self.path("x"), "--svg", "resolution",
+        self.fails(2, "report", SAMPLE, "-o", self.path("x.svg"), "--svg", "resolution",
                    "--loss-scale-trace", trace, says="--loss-scale-trace does nothing")
 
 

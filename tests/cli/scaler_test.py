@@ -255,14 +255,15 @@ class Scaler(cli_support.CliTest):
                      "noisy", "alternating"]:
             arguments = ["--generate", name, "--steps", "600",
                          *(["--seed", "7"] if name in ("random", "noisy") else [])]
-            self.ok("scaler", *arguments, "--out", self.path(name))
-            with open(self.path(name), encoding="utf-8") as file:
+            path = self.path(name + ".csv")
+            self.ok("scaler", *arguments, "--out", path)
+            with open(path, encoding="utf-8") as file:
                 text = file.read()
             self.assertEqual(self.ok("scaler", *arguments).out, text)
             self.assertEqual(text.count("\n"), 601)
             for policy in POLICIES:
                 direct = run("scaler", "--policy", policy, *arguments)
-                read = run("scaler", "--policy", policy, "--trace", self.path(name))
+                read = run("scaler", "--policy", policy, "--trace", path)
                 piped = run("scaler", "--policy", policy, "--trace", "-", input=text.encode())
                 self.assertEqual((direct.out, direct.err), (read.out, read.err))
                 self.assertEqual(piped.out, read.out)

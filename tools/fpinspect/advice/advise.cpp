@@ -8,9 +8,9 @@
 #include "fpinspect/advice/memory_schemes.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/cli/text/text_file.hpp"
 #include "fpinspect/explore/number_argument.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/terminal.hpp"
@@ -171,8 +171,8 @@ void run_advise(const advise_arguments& arguments, output& out) {
   const advise_task task = task_of(arguments);
   const std::string comment = cat("fpinspect advise: ", question_text(task));
   const std::string map = precision_map_text(task.map, comment);
-  if (arguments.map == "-") return out.write(map);
-  if (!arguments.map.empty()) write_text_file(arguments.map, map);
+  if (!arguments.map.empty()) output_file("--map", arguments.map, {".json"}).write({map}, out);
+  if (arguments.map == "-") return;
   if (arguments.view.json) {
     write_advise_json(task, out);
   } else {

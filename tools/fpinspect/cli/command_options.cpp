@@ -186,7 +186,7 @@ void command_line::add_scaler() {
       ->delimiter(',')
       ->take_all();
   command->add_flag("--plot", scaler_.plot, "Draw instead of writing CSV");
-  command->add_option("--out", scaler_.out, "The CSV file to write (default: standard output)");
+  command->add_option("--out", scaler_.out, "FILE.csv to write (default: standard output)");
   exclude(command, "--trace", {"--generate"});
   exclude(command, "--plot", {"--json"});
   need(
@@ -290,7 +290,7 @@ void command_line::add_verify() {
   option("--instruction", verify_.instruction, "Only this one, such as wgmma_e4m3");
   option("--cases", verify_.cases, "Of each of 20 families; a case makes 128 results");
   option("--seed", verify_.seed, "Of the operands");
-  option("--record", verify_.record, "Write some of the results to this file");
+  option("--record", verify_.record, "FILE.txt to write some of the results to");
   option("--results", verify_.results, "Check a file that --record wrote, without a GPU");
   exclude(command, "--tensor-cores", {"--backend", "--exhaustive", "--threads"});
   exclude(command, "--function-units",

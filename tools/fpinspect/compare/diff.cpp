@@ -37,7 +37,7 @@ using samebits::tensor_file::tensor_info;
 /// A file written by `quantize`.
 struct quantized_file {
   quantized_file(std::string_view which, const std::string& name)
-      : path(name), file(samebits::tensor_file::tensor_file::open(whole_file(which, name))) {
+      : path(name), file(open_file(whole_file(which, name))) {
     for (const auto& [key, text] : file.metadata()) {
       if (key == "samebits.block") tile = stored_tile(path, text);
       if (key == "samebits.rule") stochastic = text.find("stochastic") != std::string::npos;

@@ -4,8 +4,8 @@
 
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/cli/text/text_file.hpp"
 #include "fpinspect/report/svg.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/rounding.hpp"
@@ -79,8 +79,7 @@ void run_explorer(const explorer_arguments& arguments, output& out) {
   if (explorer_module.empty()) {
     throw backend_error("explorer: not in this build, which had no clang for wasm32-wasi");
   }
-  if (arguments.out == "-") return out.write(explorer_page());
-  write_text_file(arguments.out, explorer_page());
+  output_file("--out", arguments.out, {".html"}).write({explorer_page()}, out);
 }
 
 }  // namespace fpinspect

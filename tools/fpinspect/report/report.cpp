@@ -11,8 +11,8 @@
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/cli/text/text_file.hpp"
 #include "fpinspect/report/page.hpp"
 #include "fpinspect/report/pictures.hpp"
 #include "fpinspect/scaler/scale_trace.hpp"
@@ -136,13 +136,13 @@ void run_report(const report_arguments& arguments, output& out) {
   where.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<scaler_row> trace;
   if (!arguments.loss_scale_trace.empty()) trace = read_scale_trace(arguments.loss_scale_trace);
+  const output_file target("--out", arguments.out, {arguments.svg.empty() ? ".html" : ".svg"});
   report_source source = source_of(arguments, wanted, where);
   source.scale_trace = std::move(trace);
   const std::string document = arguments.svg.empty()
                                    ? page_of(source, where)
                                    : picture_of(source, arguments.svg, wanted, where).document();
-  if (arguments.out == "-") return out.write(document);
-  write_text_file(arguments.out, document);
+  target.write({document}, out);
 }
 
 }  // namespace fpinspect

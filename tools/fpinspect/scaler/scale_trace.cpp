@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/cli/text/text_file.hpp"
 #include "fpinspect/scaler/csv.hpp"
 
 namespace fpinspect {

@@ -16,9 +16,9 @@
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/cli/text/text_file.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/terminal.hpp"
 #include "fpinspect/scaler/scaler_plot.hpp"
@@ -166,7 +166,8 @@ void run_scaler(const scaler_arguments& arguments, output& out) {
   if (arguments.generate.empty() && arguments.trace.empty()) {
     throw usage_error("either --trace FILE or --generate SCENARIO is needed");
   }
-  const bool to_file = !arguments.out.empty() && arguments.out != "-";
+  const output_file target("--out", arguments.out.empty() ? "-" : arguments.out, {".csv"});
+  const bool to_file = !target.is_standard_output();
   constexpr std::uint64_t maximum = 100'000'000;
   const scaler_trace trace =
       arguments.generate.empty()
@@ -174,15 +175,11 @@ void run_scaler(const scaler_arguments& arguments, output& out) {
           : generate_trace(arguments.generate,
                            unsigned_argument("--steps", arguments.steps, 0, maximum),
                            unsigned_argument("--seed", arguments.seed));
-  if (arguments.policy.empty()) {
-    const std::string text = trace_csv(trace);
-    if (!to_file) return out.write(text);
-    return write_text_file(arguments.out, text);
-  }
+  if (arguments.policy.empty()) return target.write({trace_csv(trace)}, out);
   const samebits::scaling_settings settings = settings_argument(arguments);
   const terminal term(arguments.view);
   const replay_result result = replay(trace, settings);
-  if (to_file) write_text_file(arguments.out, replay_csv(result));
+  if (to_file) target.write({replay_csv(result)}, out);
   if (arguments.view.json) {
     write_json(arguments, result, out);
   } else if (arguments.plot) {

@@ -10,9 +10,9 @@
 #include <optional>
 #include <span>
 
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/cli/text/text_file.hpp"
 #include "fpinspect/scaler/csv.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/scalar.hpp"

@@ -6,7 +6,6 @@
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "tensor_file/codes.hpp"
-#include "tensor_file/escape.hpp"
 #include "tensor_file/npy/npy.hpp"
 #include "tensor_file/tensor_size.hpp"
 
@@ -16,25 +15,6 @@ namespace {
 using samebits::format_id;
 using samebits::tensor_file::dtype;
 using samebits::tensor_file::named_tensor;
-
-container container_of(std::string_view option, const std::string& path, container preferred) {
-  if (path == "-") {
-    if (::isatty(STDOUT_FILENO) == 1) {
-      throw usage_error(
-          cat(option, ": standard output is a terminal; name a file, or redirect it: > FILE"));
-    }
-    return preferred;
-  }
-  std::string lower = path;
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  if (lower.ends_with(".npy")) return container::npy;
-  if (lower.ends_with(".safetensors")) return container::safetensors;
-  throw usage_error(cat(option, ": ", samebits::tensor_file::quote(path),
-                        " must end in .npy or .safetensors, which says what is written, or be - "
-                        "for standard output"));
-}
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -53,10 +33,13 @@ dtype own_type(format_id format) {
 }  // namespace
 
 tensor_target::tensor_target(std::string_view option, std::string path, container preferred)
-    : option_(option), path_(std::move(path)), kind_(container_of(option, path_, preferred)) {}
-
-std::string tensor_target::shown() const {
-  return is_standard_output() ? "standard output" : samebits::tensor_file::escape_path(path_);
+    : option_(option),
+      file_(option, std::move(path), {".npy", ".safetensors"}),
+      kind_(file_.is_standard_output() ? preferred : static_cast<container>(file_.extension())) {
+  if (file_.is_standard_output() && ::isatty(STDOUT_FILENO) == 1) {
+    throw usage_error(
+        cat(option, ": standard output is a terminal; name a file, or redirect it: > FILE"));
+  }
 }
 
 dtype tensor_target::element_type(format_id format) const {
@@ -96,19 +79,16 @@ void tensor_target::write(const std::string& name, dtype type, std::span<const s
     const named_tensor tensor = {name, type, {shape.begin(), shape.end()}, data};
     return write(std::span(&tensor, 1), {}, out);
   }
-  if (!is_standard_output()) return samebits::tensor_file::write_npy(path_, type, shape, data);
-  out.write(samebits::tensor_file::npy_start(type, shape, data));
-  out.write(text_of(data));
+  file_.write({samebits::tensor_file::npy_start(type, shape, data), text_of(data)}, out);
 }
 
 void tensor_target::write(std::span<const named_tensor> tensors,
                           std::span<const std::pair<std::string, std::string>> metadata,
                           output& out) const {
-  if (!is_standard_output()) {
-    return samebits::tensor_file::write_safetensors(path_, tensors, metadata);
-  }
-  out.write(samebits::tensor_file::safetensors_start(tensors, metadata));
-  for (const named_tensor& tensor : tensors) out.write(text_of(tensor.data));
+  const std::string start = samebits::tensor_file::safetensors_start(tensors, metadata);
+  std::vector<std::string_view> parts = {start};
+  for (const named_tensor& tensor : tensors) parts.push_back(text_of(tensor.data));
+  file_.write(parts, out);
 }
 
 }  // namespace fpinspect

@@ -10,12 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/output/output.hpp"
 #include "samebits/core/format.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
 
 namespace fpinspect {
 
+/// In the order of the extensions of tensor_target.
 enum class container : std::uint8_t { npy, safetensors };
 
 /// The destination of tensors.
@@ -24,13 +26,13 @@ class tensor_target {
   /// @param option  the argument's name in errors: "OUT"
   /// @param path  FILE.npy, FILE.safetensors, or - for standard output
   /// @param preferred  the file format on standard output
-  /// @throws usage_error  for any other extension, or if standard output is a terminal
+  /// @throws usage_error  as output_file does, and if standard output is a terminal
   tensor_target(std::string_view option, std::string path, container preferred = container::npy);
 
-  [[nodiscard]] bool is_standard_output() const { return path_ == "-"; }
+  [[nodiscard]] bool is_standard_output() const { return file_.is_standard_output(); }
   [[nodiscard]] container kind() const { return kind_; }
   /// The path, as messages show it.
-  [[nodiscard]] std::string shown() const;
+  [[nodiscard]] std::string shown() const { return file_.shown(); }
 
   /// The element type for codes of the format: the format's own type if the file format has it,
   /// else unsigned integers.
@@ -57,7 +59,7 @@ class tensor_target {
 
  private:
   std::string option_;
-  std::string path_;
+  output_file file_;
   container kind_;
 };
 

@@ -11,8 +11,8 @@
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/cli/text/text_file.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/terminal.hpp"
 #include "samebits/core/config.hpp"
@@ -204,6 +204,8 @@ void run_verify_tensor_cores(const verify_arguments& arguments, output& out) {
   const terminal term(arguments.view);
   samebits::tensor_core_check_options options = options_of(arguments);
   const bool from_file = !arguments.results.empty();
+  std::optional<output_file> record;
+  if (!arguments.record.empty()) record = output_file("--record", arguments.record, {".txt"});
   const std::vector<tensor_core_result> recorded =
       from_file ? results_in(arguments.results) : std::vector<tensor_core_result>();
   std::optional<samebits::tensor_core_gpu> gpu;
@@ -228,8 +230,7 @@ void run_verify_tensor_cores(const verify_arguments& arguments, output& out) {
     compared += f.compared;
     differed += f.differed;
   }
-  if (!arguments.record.empty())
-    write_text_file(arguments.record, recording(*gpu, options, findings));
+  if (record) record->write({recording(*gpu, options, findings)}, out);
   if (arguments.view.json) {
     write_findings(gpu, findings, out);
   } else {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
 #include "tensor_file/error.hpp"
@@ -73,9 +74,10 @@ std::vector<opened_file> open_files(const std::filesystem::path& path) {
   if (!samebits::tensor_file::is_shard_index(path)) {
     return {{std::make_shared<const reader>(open_file(path)), path}};
   }
+  note_input(path);
   std::vector<opened_file> shards;
   for (const std::filesystem::path& shard : samebits::tensor_file::read_shard_index(path)) {
-    shards.push_back({std::make_shared<const reader>(reader::open(shard)), path});
+    shards.push_back({std::make_shared<const reader>(open_file(shard)), path});
   }
   return shards;
 }

@@ -10,6 +10,7 @@
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
@@ -85,6 +86,7 @@ void for_each_integer_chunk(const reader& file, const tensor_info& info, std::ui
 }  // namespace
 
 samebits::tensor_file::tensor_file open_file(const std::filesystem::path& path) {
+  note_input(path);
   if (path != "-") return reader::open(path);
   static bool was_read = false;
   if (was_read) throw usage_error("-: standard input can be read only once");

@@ -21,9 +21,10 @@ struct tensor_location {
   std::optional<std::string> tensor;
 };
 
-/// Opens a file; - is standard input.
+/// Opens a file; - is standard input. All tensors of fpinspect are read through this function.
 ///
-/// @throws usage_error  if standard input is a terminal, or was read already
+/// @throws usage_error  if standard input is a terminal, or was read already, or if the file is an
+///   output
 samebits::tensor_file::tensor_file open_file(const std::filesystem::path& path);
 
 /// The path, as messages show it.

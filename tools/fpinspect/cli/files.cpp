@@ -1,0 +1,130 @@
+// Files that subcommands read and write: implementation.
+#include "fpinspect/cli/files.hpp"
+
+#include <array>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text/text.hpp"
+#include "tensor_file/error.hpp"
+#include "tensor_file/escape.hpp"
+#include "tensor_file/files/staged_file.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::tensor_file::error_kind;
+using samebits::tensor_file::escape_path;
+using samebits::tensor_file::file_error;
+using samebits::tensor_file::quote;
+
+struct noted_output {
+  std::string option;
+  std::filesystem::path path;
+};
+
+// The files of this process, which runs one subcommand.
+std::vector<std::filesystem::path> inputs;
+std::vector<noted_output> outputs;
+
+/// Whether both are one regular file, or will be: outputs need not exist yet.
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code ignored;
+  if (std::filesystem::exists(a, ignored)) {
+    return std::filesystem::is_regular_file(a, ignored) &&
+           std::filesystem::equivalent(a, b, ignored);
+  }
+  const auto whole = [&](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
+  };
+  return whole(a) == whole(b);
+}
+
+[[noreturn]] void refuse_input_as(const noted_output& output) {
+  throw usage_error(cat(output.option, ": ", quote(output.path.string()),
+                        " is read by this command, and would be replaced; name another file"));
+}
+
+/// The index of the extension in which the path ends.
+std::size_t extension_of(std::string_view option, const std::string& path,
+                         std::span<const std::string_view> extensions) {
+  std::string lower = path;
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  std::string all;
+  for (std::size_t i = 0; i < extensions.size(); ++i) {
+    if (lower.ends_with(extensions[i])) return i;
+    all += cat(i == 0 ? "" : " or ", extensions[i]);
+  }
+  throw usage_error(cat(option, ": ", quote(path), " must end in ", all,
+                        ", which says what is written, or be - for standard output"));
+}
+
+}  // namespace
+
+void note_input(const std::filesystem::path& path) {
+  const std::filesystem::path input = path == "-" ? "/dev/stdin" : path;
+  for (const noted_output& output : outputs) {
+    if (same_file(input, output.path)) refuse_input_as(output);
+  }
+  inputs.push_back(input);
+}
+
+std::string read_text_file(const std::string& path) {
+  note_input(path);
+  std::string text;
+  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw file_error(error_kind::missing, escape_path(path) + ": cannot be opened");
+  std::array<char, 1 << 16> block{};
+  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
+    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  if (!file.eof()) {
+    throw file_error(error_kind::unreadable, escape_path(path) + ": cannot be read");
+  }
+  return text;
+}
+
+output_file::output_file(std::string_view option, std::string path,
+                         std::initializer_list<std::string_view> extensions)
+    : path_(std::move(path)) {
+  if (is_standard_output()) return;
+  extension_ = extension_of(option, path_, std::span(extensions.begin(), extensions.size()));
+  const noted_output noted = {std::string(option), path_};
+  for (const std::filesystem::path& input : inputs) {
+    if (same_file(input, noted.path)) refuse_input_as(noted);
+  }
+  for (const noted_output& other : outputs) {
+    if (!same_file(other.path, noted.path)) continue;
+    throw usage_error(cat(option, ": ", quote(path_), " is the file of ", other.option,
+                          " too; name another file"));
+  }
+  outputs.push_back(noted);
+}
+
+std::string output_file::shown() const {
+  return is_standard_output() ? "standard output" : escape_path(path_);
+}
+
+void output_file::write(std::span<const std::string_view> parts, output& out) const {
+  if (is_standard_output()) {
+    for (const std::string_view part : parts) out.write(part);
+    return;
+  }
+  try {
+    samebits::tensor_file::staged_file file(path_);
+    for (const std::string_view part : parts) file.write(std::as_bytes(std::span(part)));
+    file.commit();
+  } catch (const file_error& error) {
+    throw file_error(error.kind(), shown() + ": " + error.what());
+  }
+}
+
+}  // namespace fpinspect

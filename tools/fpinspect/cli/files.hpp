@@ -1,0 +1,52 @@
+// Files that subcommands read and write. No output may be a file that the subcommand reads.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "fpinspect/output/output.hpp"
+
+namespace fpinspect {
+
+/// Must be called with every file that a subcommand reads, before it is read; "-" is standard input.
+/// open_file() and read_text_file() do so.
+/// @throws usage_error  if the file is an output, by device and inode
+void note_input(const std::filesystem::path& path);
+
+/// The bytes of a file; "-" is standard input. Throws file_error.
+std::string read_text_file(const std::string& path);
+
+/// A file that a subcommand writes, as an argument names it; "-" is standard output. All files of
+/// fpinspect are written by this class.
+class output_file {
+ public:
+  /// @param option  the argument's name in errors: "OUT"
+  /// @param extensions  what the name may end in, in upper or lower case: {".npy"}
+  /// @throws usage_error  for any other extension, and for a file that is an input or another
+  ///   output, by device and inode
+  output_file(std::string_view option, std::string path,
+              std::initializer_list<std::string_view> extensions);
+
+  [[nodiscard]] bool is_standard_output() const { return path_ == "-"; }
+  /// The index of the extension; 0 for standard output.
+  [[nodiscard]] std::size_t extension() const { return extension_; }
+  /// The path, as messages show it.
+  [[nodiscard]] std::string shown() const;
+
+  /// Writes the complete content, to standard output through `out`. A file appears completely or
+  /// not at all. Throws file_error and output_error.
+  void write(std::initializer_list<std::string_view> parts, output& out) const {
+    write(std::span(parts.begin(), parts.size()), out);
+  }
+  void write(std::span<const std::string_view> parts, output& out) const;
+
+ private:
+  std::string path_;
+  std::size_t extension_ = 0;
+};
+
+}  // namespace fpinspect
