@@ -214,6 +214,36 @@ class Shards(cli_support.CliTest):
             file.write('{"weight_map": {"a": "../1.safetensors"}}')
         self.fails(3, "tensor", index, says=[index, '"../1.safetensors"'])
 
+    def test_index_that_is_wrong(self):
+        """A tensor that is not where the index says, and keys that occur twice; no condition passes then."""
+        for name, tensors in ("1.safetensors", "ab"), ("2.safetensors", "c"):
+            write_safetensors(self.path(name), [(t, "F32", (2, 2), floats(1, 2, 3, 4)) for t in tensors])
+        index = self.path("m.safetensors.index.json")
+
+        def written(text):
+            with open(index, "w", encoding="utf-8") as file:
+                file.write('{"weight_map": {' + text + "}}")
+            return index
+        right = '"a": "1.safetensors", "b": "1.safetensors", "c": "2.safetensors"'
+        self.assertEqual(len(self.ok_json("tensor", written(right))["tensors"]), 3)
+        fewer = '"b": "1.safetensors", "c": "2.safetensors"'  # a is read all the same
+        self.assertEqual(len(self.ok_json("tensor", written(fewer))["tensors"]), 3)
+        for text, *says in [
+                (right + ', "zz": "1.safetensors"', 'tensor "zz" is not in "1.safetensors", which weight_map says'),
+                (right + ', "d": "2.safetensors"', 'tensor "d" is not in "2.safetensors"'),
+                ('"a": "2.safetensors", "b": "1.safetensors"',
+                 'tensor "a" is in "1.safetensors", but weight_map says "2.safetensors"'),
+                ('"b": "1.safetensors", "c": "1.safetensors", "d": "2.safetensors"',
+                 'tensor "c" is in "2.safetensors", but weight_map says "1.safetensors"'),
+                (right + ', "a": "1.safetensors"', '"a" occurs twice'),
+                ('"a": "2.safetensors", ' + right, '"a" occurs twice')]:
+            with self.subTest(text):
+                self.fails(3, "tensor", written(text), "--fail-if", "nan>0", says=[index + ": index: ", *says])
+                self.fails(3, "compare", index, index, "--fail-if", "max-ulp>1", says=says)
+                self.fails(3, "report", index, "-o", self.path("o.html"), says=says)
+        write_safetensors(self.path("2.safetensors"), [(t, "F32", (1,), floats(1)) for t in "ac"])
+        self.fails(3, "tensor", written(right), says='"a" is in "2.safetensors", but weight_map says "1.safet')
+
 
 class Options(cli_support.CliTest):
     def roles(self, *arguments):

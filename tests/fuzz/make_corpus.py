@@ -322,7 +322,7 @@ def shard_index_seeds():
     }
     for name, value in texts.items():
         yield name, compact(value).encode("utf-8")
-    yield "key_twice", b'{"weight_map":{"a":"f","a":"g"}}'
+    yield "refused_key_twice", b'{"weight_map":{"a":"f","a":"g"}}'
     yield "refused_twice", b'{"weight_map":{},"weight_map":{}}'
     yield "refused_array", b"[]"
     yield "refused_open", b'{"weight_map":{"a":"f"}'

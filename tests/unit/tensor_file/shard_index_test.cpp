@@ -13,12 +13,15 @@ namespace {
 
 using names = std::vector<std::string>;
 
-TEST(ShardIndex, EachFileOnceInOrder) {
+TEST(ShardIndex, TheFileOfEachTensor) {
   EXPECT_EQ(parse_shard_index(R"({"metadata": {"total_size": 8, "x": [1, {"weight_map": "no"}]},
                                   "weight_map": {"b": "2.safetensors", "a": "1.safetensors",
                                                  "c": "2.safetensors"}, "more": null})"),
-            (names{"1.safetensors", "2.safetensors"}));
-  EXPECT_EQ(parse_shard_index(R"({"weight_map": {}})"), names{});
+            (shard_map{{"a", "1.safetensors"}, {"b", "2.safetensors"}, {"c", "2.safetensors"}}));
+  EXPECT_EQ(parse_shard_index(R"({"weight_map": {}})"), shard_map{});
+  // A key may occur in several objects.
+  EXPECT_EQ(parse_shard_index(R"({"a": [{"a": 1}, {"a": {"a": 1}}], "weight_map": {"a": "a"}})"),
+            (shard_map{{"a", "a"}}));
   EXPECT_TRUE(is_shard_index("a/model.safetensors.index.json"));
   EXPECT_FALSE(is_shard_index("a.index.json/model.safetensors"));
 }
@@ -43,6 +46,10 @@ TEST(ShardIndex, Refused) {
                                        R"({"weight_map": {"a": ".."}})",
                                        R"({"weight_map": {"a": "x\u0000y"}})",
                                        R"({"weight_map": {}, "weight_map": {}})",
+                                       R"({"weight_map": {"a": "x", "a": "x"}})",
+                                       R"({"weight_map": {"a": "x", "\u0061": "y"}})",
+                                       R"({"x": 1, "weight_map": {}, "x": 1})",
+                                       R"({"x": [{"y": 1, "y": 1}], "weight_map": {}})",
                                        R"({"weight_map": {}} x)",
                                        R"({"x": {"weight_map": {"a": "b"}}})",
                                        R"({"x": )" + deep}) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <vector>
 
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
@@ -31,16 +32,17 @@ class index_handler {
     const bool plain = !text.empty() && text != "." && text != ".." &&
                        text.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
     if (!plain) malformed_index("weight_map: " + quote(text) + " is not the name of a file");
-    files_.insert(text);
+    files_[key_] = text;
     return true;
   }
   bool key(const std::string& text) {
-    if (depth_ != 1) return true;
-    map_is_next_ = text == "weight_map";
-    if (map_is_next_ && seen_) malformed_index("weight_map occurs twice");
+    if (!keys_.back().insert(text).second) malformed_index(quote(text) + " occurs twice");
+    if (depth_ == 1) map_is_next_ = text == "weight_map";
+    key_ = text;
     return true;
   }
   bool start_object(std::size_t) {
+    keys_.emplace_back();
     if (depth_ == 1 && map_is_next_) {
       map_is_next_ = false;
       seen_ = inside_ = true;
@@ -49,7 +51,10 @@ class index_handler {
     if (depth_ != 0) static_cast<void>(other());
     return enter();
   }
-  bool end_object() { return leave(); }
+  bool end_object() {
+    keys_.pop_back();
+    return leave();
+  }
   bool start_array(std::size_t) {
     static_cast<void>(other());
     return enter();
@@ -60,9 +65,9 @@ class index_handler {
     malformed_index("not JSON at byte " + std::to_string(position));
   }
 
-  [[nodiscard]] std::vector<std::string> files() const {
+  [[nodiscard]] const shard_map& files() const {
     if (!seen_) malformed_index("there is no weight_map");
-    return {files_.begin(), files_.end()};
+    return files_;
   }
 
  private:
@@ -85,7 +90,9 @@ class index_handler {
     return true;
   }
 
-  std::set<std::string> files_;
+  shard_map files_;
+  std::vector<std::set<std::string>> keys_;  ///< of the objects around this position
+  std::string key_;                          ///< the last one
   std::size_t depth_ = 0;
   bool map_is_next_ = false;  ///< the last key of the outermost object was weight_map
   bool inside_ = false;       ///< in weight_map
@@ -98,22 +105,18 @@ bool is_shard_index(const std::filesystem::path& path) {
   return path.filename().string().ends_with(".index.json");
 }
 
-std::vector<std::string> parse_shard_index(std::string_view json) {
+shard_map parse_shard_index(std::string_view json) {
   index_handler handler;
   nlohmann::json::sax_parse(json.begin(), json.end(), &handler);
   return handler.files();
 }
 
-std::vector<std::filesystem::path> read_shard_index(const std::filesystem::path& path) {
+shard_map read_shard_index(const std::filesystem::path& path) {
   try {
     const mapped_file file(path);
     const auto bytes = file.bytes();
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    std::vector<std::filesystem::path> paths;
-    for (const std::string& name : parse_shard_index(text)) {
-      paths.push_back(path.parent_path() / name);
-    }
-    return paths;
+    return parse_shard_index(text);
   } catch (const file_error& error) {
     throw file_error(error.kind(), escape_path(path) + ": " + error.what());
   }

@@ -4,22 +4,25 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace samebits::tensor_file {
 
 /// Whether the name of a file ends with .index.json.
 bool is_shard_index(const std::filesystem::path& path);
 
-/// The names of the files in weight_map, sorted, each once.
-/// @throws file_error  (malformed) unless the text is a JSON object with one weight_map, whose
-///   values are plain file names: not empty, without a slash, not "." or ".."
-std::vector<std::string> parse_shard_index(std::string_view json);
+/// The file of each tensor in weight_map, by the tensor's name.
+using shard_map = std::map<std::string, std::string>;
 
-/// Reads an index; the paths of its files, in the index's folder.
+/// @throws file_error  (malformed) unless the text is a JSON object with one weight_map, whose
+///   values are plain file names: not empty, without a slash, not "." or ".."; and if an object
+///   repeats a key
+shard_map parse_shard_index(std::string_view json);
+
+/// Reads an index, whose files are in its folder.
 /// @throws file_error  also if the index cannot be read; the message begins with the path
-std::vector<std::filesystem::path> read_shard_index(const std::filesystem::path& path);
+shard_map read_shard_index(const std::filesystem::path& path);
 
 }  // namespace samebits::tensor_file

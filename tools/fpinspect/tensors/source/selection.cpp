@@ -2,6 +2,7 @@
 #include "fpinspect/tensors/source/selection.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "fpinspect/cli/error.hpp"
@@ -69,17 +70,49 @@ void add_exact(const std::vector<opened_file>& files, const tensor_location& whe
   if (any != nullptr) static_cast<void>(any->file->find(*where.tensor));  // throws
 }
 
-/// The files of one FILE. The files of an index count as one file, the index.
-std::vector<opened_file> open_files(const std::filesystem::path& path) {
-  if (!samebits::tensor_file::is_shard_index(path)) {
-    return {{std::make_shared<const reader>(open_file(path)), path}};
-  }
+[[noreturn]] void refuse_index(const std::filesystem::path& path, const std::string& why) {
+  throw samebits::tensor_file::file_error(samebits::tensor_file::error_kind::malformed,
+                                          cat(shown_path(path), ": index: ", why));
+}
+
+/// The files of an index. Each tensor of the index must be in the file that the index names, and in
+/// no other one; files may hold more tensors.
+std::vector<opened_file> open_shards(const std::filesystem::path& path) {
+  using samebits::tensor_file::quote;
   note_input(path);
+  const samebits::tensor_file::shard_map index = samebits::tensor_file::read_shard_index(path);
+  std::set<std::string> files;
+  std::set<std::string> missing;
+  for (const auto& [name, file] : index) {
+    files.insert(file);
+    missing.insert(name);
+  }
   std::vector<opened_file> shards;
-  for (const std::filesystem::path& shard : samebits::tensor_file::read_shard_index(path)) {
-    shards.push_back({std::make_shared<const reader>(open_file(shard)), path});
+  for (const std::string& file : files) {
+    auto shard = std::make_shared<const reader>(open_file(path.parent_path() / file));
+    for (const tensor_info& info : shard->tensors()) {
+      const auto listed = index.find(info.name);
+      if (listed == index.end()) continue;
+      if (listed->second != file) {
+        refuse_index(path, cat("tensor ", quote(info.name), " is in ", quote(file),
+                               ", but weight_map says ", quote(listed->second)));
+      }
+      missing.erase(info.name);
+    }
+    shards.push_back({std::move(shard), path});
+  }
+  if (!missing.empty()) {
+    const std::string& name = *missing.begin();
+    refuse_index(path, cat("tensor ", quote(name), " is not in ", quote(index.at(name)),
+                           ", which weight_map says"));
   }
   return shards;
+}
+
+/// The files of one FILE. The files of an index count as one file, the index.
+std::vector<opened_file> open_files(const std::filesystem::path& path) {
+  if (samebits::tensor_file::is_shard_index(path)) return open_shards(path);
+  return {{std::make_shared<const reader>(open_file(path)), path}};
 }
 
 std::vector<chosen_tensor> choose(const tensor_arguments& arguments) {
