@@ -110,6 +110,23 @@ class Files(cli_support.CliTest):
         os.truncate(path, os.path.getsize(path) - 1)
         self.fails(3, "tensor", path, says=[path, "does not end with the directory"])
 
+    def test_stored_npz_with_a_wrong_byte(self):
+        """Both tensors have numbers for elements, so that only the CRC-32 tells."""
+        good, bad = (self.npy("<f4", (256, 16), floats(*range(4096))) for _ in range(2))
+        path = write_npz(self.path("a.npz"), [("good.npy", good), ("bad.npy", bad)], zipfile.ZIP_STORED)
+        self.ok("tensor", path, "--fail-if", "nan>0")
+        with open(path, "r+b") as file:
+            at = file.read().rindex(floats(1000))
+            file.seek(at)
+            file.write(floats(1001))
+        says = [path, 'member "bad.npy": data does not have the CRC-32 of its directory']
+        for more in [], ["--quick"], ["--stats"], ["--recipes"], ["--list"], ["--fail-if", "nan>0"]:
+            self.fails(3, "tensor", path, *more, says=says)
+        self.fails(3, "convert", path + "#bad", self.path("o.npy"), "--to", "fp32", says=says)
+        self.fails(3, "compare", path, path, says=says)
+        self.assertEqual(self.convert(path + "#good", "--to", "fp32"),
+                         ("<f4", (256, 16), floats(*range(4096))))
+
     def test_gguf(self):
         raw = floats(*[i / 7 - 3 for i in range(64)])
         half = struct.pack("<4e", 1, 2, 3, 0.1)

@@ -42,7 +42,7 @@ void tensor_file::read_header(std::string_view file_name) {
     case file_format::npz: {
       npz_contents contents = parse_npz(content);
       tensors_ = std::move(contents.tensors);
-      deflated_ = std::make_unique<deflated_members>(std::move(contents.deflated));
+      members_ = std::make_unique<npz_members>(std::move(contents.members));
       break;
     }
     case file_format::safetensors: {
@@ -77,7 +77,7 @@ std::span<const std::byte> tensor_file::part_of(const tensor_info& info) const {
   }
   if (info.part == 0) return file_.bytes();
   try {
-    return deflated_->bytes(file_.bytes(), info.part - 1);
+    return members_->bytes(file_.bytes(), info.part - 1);
   } catch (const file_error& error) {
     throw file_error(error.kind(), path_ + ": " + error.what());
   }

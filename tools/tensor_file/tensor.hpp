@@ -52,7 +52,7 @@ class tensor_file {
   /// @throws file_error  (no_such_tensor) with a list of the file's tensors
   [[nodiscard]] const tensor_info& find(std::string_view name) const;
 
-  // The functions below decompress a deflated member of a .npz file when they first read it.
+  // The functions below check a member of a .npz file, and decompress it, when they first read it.
   // They throw file_error, whose message begins with the path, if that fails, or if the elements
   // of the tensor are not read (info.unread).
 
@@ -73,7 +73,7 @@ class tensor_file {
   tensor_file(mapped_file file, std::string path);
 
   void read_header(std::string_view file_name);
-  /// What info.offset counts in: the file, or a decompressed member.
+  /// What info.offset counts in: the file, or the data of a member.
   [[nodiscard]] std::span<const std::byte> part_of(const tensor_info& info) const;
 
   mapped_file file_;
@@ -81,7 +81,7 @@ class tensor_file {
   file_format format_ = file_format::npy;
   std::vector<tensor_info> tensors_;
   std::vector<std::pair<std::string, std::string>> metadata_;
-  std::unique_ptr<deflated_members> deflated_;  // of .npz files
+  std::unique_ptr<npz_members> members_;  // of .npz files
 };
 
 }  // namespace samebits::tensor_file

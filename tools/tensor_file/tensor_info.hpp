@@ -22,10 +22,10 @@ struct tensor_info {
   std::vector<std::uint64_t> shape = {};  ///< empty for a scalar
   element_order order = element_order::c;
   byte_order bytes_order = byte_order::little;
-  std::uint64_t offset = 0;  ///< position of the first data byte, from the start of the file
+  std::uint64_t offset = 0;  ///< position of the first data byte in the file, or in its part
   std::uint64_t bytes = 0;   ///< size of the data
   std::uint64_t count = 0;   ///< number of elements: the product of the shape
-  /// Where offset counts: 0 is the file, k is its k-th deflated member (.npz).
+  /// Where offset counts: 0 is the file, k is its k-th member that is read (.npz).
   std::uint64_t part = 0;
   /// Why the elements are not read; empty if they are. If not empty, only the name is meaningful,
   /// and shape and count if they are known.

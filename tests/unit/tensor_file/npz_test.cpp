@@ -46,7 +46,7 @@ TEST(Npz, ReadsEveryKindOfMember) {
       SCOPED_TRACE(sample.label);
       const tensor_info& info = file.tensors()[next];
       EXPECT_EQ(info.name + ".npy", parts[next].name);
-      EXPECT_EQ(info.part == 0, copy == 0);
+      EXPECT_EQ(info.part, next + 1);
       EXPECT_EQ(info.unread, "");
       EXPECT_EQ(codes_of(file, info), sample.codes);
       const auto view = file.view_codes(info);
@@ -101,6 +101,24 @@ TEST(Npz, WithoutZlibDeflatedMembersAreNotRead) {
   const npz_contents contents = parse(zip_of({deflated_part("a.npy", npy)}));
   EXPECT_EQ(contents.tensors.at(0).unread,
             "deflated, and this build has no zlib; save with numpy.savez");
+}
+
+// Whether the CRC-32 of the directory is wrong, or a byte of the elements.
+TEST(Npz, StoredDataIsCheckedWhenItIsRead) {
+  const scratch_folder folder;
+  zip_part wrong_sum = stored_part("a.npy", npy);
+  wrong_sum.crc ^= 1;
+  zip_part wrong_byte = stored_part("a.npy", npy);
+  wrong_byte.data.back() ^= 1;
+  for (const zip_part& part : {wrong_sum, wrong_byte}) {
+    const tensor_file file =
+        tensor_file::open(folder.write("a.npz", zip_of({part, stored_part("b.npy", npy)})));
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      expect_refused([&] { static_cast<void>(file.bytes(file.find("a"))); }, error_kind::malformed,
+                     "a.npz: member \"a.npy\": data does not have the CRC-32 of its directory");
+    }
+    EXPECT_EQ(codes_of(file, file.find("b")), "abcdef");
+  }
 }
 
 class Deflated : public ::testing::Test {
@@ -160,7 +178,7 @@ TEST_F(Deflated, BrokenDataIsRefusedWhenItIsRead) {
 TEST_F(Deflated, DecompressedMembersStayWithinALimit) {
   const std::string file = zip_of({deflated_part("a.npy", npy), deflated_part("b.npy", npy)});
   npz_contents contents = parse(file);
-  deflated_members members(std::move(contents.deflated), 2 * npy.size() - 1);
+  npz_members members(std::move(contents.members), 2 * npy.size() - 1);
   EXPECT_EQ(members.bytes(bytes_of(file), 0).size(), npy.size());
   EXPECT_EQ(members.bytes(bytes_of(file), 0).size(), npy.size());  // counts once
   expect_refused([&] { members.bytes(bytes_of(file), 1); }, error_kind::unsupported,

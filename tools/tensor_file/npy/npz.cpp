@@ -45,8 +45,7 @@ tensor_info parse_member(std::span<const std::byte> file, const zip_member& memb
   if (!info.unread.empty()) return info;
   try {
     if (member.method == zip_deflated) return parse_deflated(file, member);
-    info = parse_npy(packed_data(file, member));
-    info.offset += member.offset;
+    return parse_npy(packed_data(file, member));
   } catch (const file_error& error) {
     if (error.kind() != error_kind::unsupported) {
       throw file_error(error.kind(), "member " + quote(member.name) + ": " + error.what());
@@ -64,42 +63,53 @@ npz_contents parse_npz(std::span<const std::byte> file) {
     tensor_info info = parse_member(file, member);
     info.name = member.name;
     if (info.name.ends_with(extension)) info.name.resize(info.name.size() - extension.size());
-    const bool deflated = info.unread.empty() && member.method == zip_deflated;
-    if (deflated) {
-      contents.deflated.push_back(std::move(member));
-      info.part = contents.deflated.size();
+    if (info.unread.empty()) {
+      contents.members.push_back(std::move(member));
+      info.part = contents.members.size();
     }
     contents.tensors.push_back(std::move(info));
   }
   return contents;
 }
 
-deflated_members::deflated_members(std::vector<zip_member> members, std::uint64_t most)
+npz_members::npz_members(std::vector<zip_member> members, std::uint64_t most)
     : members_(std::move(members)), data_(members_.size()), most_(most) {}
 
-std::span<const std::byte> deflated_members::bytes(std::span<const std::byte> file,
-                                                   std::size_t index) {
+std::span<const std::byte> npz_members::bytes(std::span<const std::byte> file, std::size_t index) {
   const std::lock_guard lock(mutex_);
   const zip_member& member = members_[index];
-  std::unique_ptr<std::byte[]>& data = data_[index];
-  if (data == nullptr) {
-    const std::string where = "member " + quote(member.name) + ": ";
-    if (member.bytes > most_ - kept_) {
-      throw file_error(error_kind::unsupported,
-                       where + "decompressed members would take " +
-                           std::to_string(kept_ + member.bytes) + " bytes of memory, more than " +
-                           std::to_string(most_) + "; save with numpy.savez");
-    }
-    auto inflated = std::make_unique_for_overwrite<std::byte[]>(member.bytes);
-    try {
-      inflate_all(packed_data(file, member), {inflated.get(), member.bytes}, member.crc32);
-    } catch (const file_error& error) {
-      throw file_error(error.kind(), where + error.what());
-    }
-    data = std::move(inflated);
-    kept_ += member.bytes;
+  member_data& data = data_[index];
+  if (data.is_checked) return data.checked;
+  try {
+    check(file, member, data);
+  } catch (const file_error& error) {
+    throw file_error(error.kind(), "member " + quote(member.name) + ": " + error.what());
   }
-  return {data.get(), member.bytes};
+  data.is_checked = true;
+  return data.checked;
+}
+
+void npz_members::check(std::span<const std::byte> file, const zip_member& member,
+                        member_data& data) {
+  const std::span<const std::byte> packed = packed_data(file, member);
+  if (member.method == zip_stored) {
+    if (crc32_of(packed) != member.crc32) {
+      throw file_error(error_kind::malformed, "data does not have the CRC-32 of its directory");
+    }
+    data.checked = packed;
+    return;
+  }
+  if (member.bytes > most_ - kept_) {
+    throw file_error(error_kind::unsupported,
+                     "decompressed members would take " + std::to_string(kept_ + member.bytes) +
+                         " bytes of memory, more than " + std::to_string(most_) +
+                         "; save with numpy.savez");
+  }
+  auto inflated = std::make_unique_for_overwrite<std::byte[]>(member.bytes);
+  inflate_all(packed, {inflated.get(), member.bytes}, member.crc32);
+  data.inflated = std::move(inflated);
+  data.checked = {data.inflated.get(), member.bytes};
+  kept_ += member.bytes;
 }
 
 }  // namespace samebits::tensor_file

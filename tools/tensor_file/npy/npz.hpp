@@ -2,7 +2,7 @@
 //
 // numpy.savez stores the members; their elements are read from the mapped file.
 // numpy.savez_compressed deflates them; a deflated member is decompressed into memory when its
-// elements are first read.
+// elements are first read. The CRC-32 of a member is compared at that moment, too.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ namespace samebits::tensor_file {
 
 /// The contents of a checked archive.
 struct npz_contents {
-  /// In the order of the directory. The name is the member's without ".npy". `part` of a tensor in
-  /// a deflated member is 1 + its index in `deflated`; offset then counts in the decompressed data.
+  /// In the order of the directory. The name is the member's without ".npy". `part` of a tensor that
+  /// is read is 1 + the index of its member in `members`; offset counts in the data of the member.
   std::vector<tensor_info> tensors;
-  std::vector<zip_member> deflated;
+  std::vector<zip_member> members;
 };
 
 /// Reads the directory and the .npy header of each member. Members that are not read have `unread`
@@ -33,24 +33,32 @@ struct npz_contents {
 /// @throws file_error  (unsupported) if the archive has several parts
 npz_contents parse_npz(std::span<const std::byte> file);
 
-/// The deflated members of an archive, decompressed on demand. Several threads may call bytes() at
-/// once.
-class deflated_members {
+/// The members of an archive, checked and decompressed on demand. Several threads may call bytes()
+/// at once.
+class npz_members {
  public:
   /// @param most  bytes of decompressed members kept in memory; they are kept until destruction
-  explicit deflated_members(std::vector<zip_member> members,
-                            std::uint64_t most = std::uint64_t{1} << 32);
+  explicit npz_members(std::vector<zip_member> members,
+                       std::uint64_t most = std::uint64_t{1} << 32);
 
-  /// The decompressed data of a member.
+  /// The data of a member: in the file if it is stored, else decompressed.
   /// @param file  the archive
   /// @throws file_error  (malformed) if the data does not have the size and CRC-32 of the directory
   /// @throws file_error  (unsupported) if all members so far would exceed `most`
   std::span<const std::byte> bytes(std::span<const std::byte> file, std::size_t index);
 
  private:
+  struct member_data {
+    std::unique_ptr<std::byte[]> inflated;  ///< null for a stored member
+    std::span<const std::byte> checked;
+    bool is_checked = false;
+  };
+
+  void check(std::span<const std::byte> file, const zip_member& member, member_data& data);
+
   std::mutex mutex_;
   std::vector<zip_member> members_;
-  std::vector<std::unique_ptr<std::byte[]>> data_;
+  std::vector<member_data> data_;
   std::uint64_t most_;
   std::uint64_t kept_ = 0;
 };

@@ -70,6 +70,8 @@ class raw_stream {
   bool ended_ = false;
 };
 
+}  // namespace
+
 std::uint32_t crc32_of(std::span<const std::byte> bytes) {
   constexpr std::size_t part = std::size_t{1} << 30;
   uLong sum = ::crc32(0, nullptr, 0);
@@ -80,8 +82,6 @@ std::uint32_t crc32_of(std::span<const std::byte> bytes) {
   }
   return static_cast<std::uint32_t>(sum);
 }
-
-}  // namespace
 
 bool can_inflate() noexcept { return true; }
 
@@ -107,6 +107,20 @@ void inflate_all(std::span<const std::byte> packed, std::span<std::byte> out, st
 #include <stdexcept>
 
 namespace samebits::tensor_file {
+
+// The polynomial of zip, bit by bit from the lowest one [APPNOTE §4.4.7].
+std::uint32_t crc32_of(std::span<const std::byte> bytes) {
+  std::uint32_t table[256];
+  for (std::uint32_t i = 0; i < 256; ++i) {
+    table[i] = i;
+    for (int bit = 0; bit < 8; ++bit) table[i] = table[i] >> 1 ^ (table[i] & 1) * 0xedb88320u;
+  }
+  std::uint32_t sum = 0xffffffff;
+  for (const std::byte byte : bytes) {
+    sum = sum >> 8 ^ table[(sum ^ std::to_integer<std::uint32_t>(byte)) & 0xff];
+  }
+  return ~sum;
+}
 
 bool can_inflate() noexcept { return false; }
 

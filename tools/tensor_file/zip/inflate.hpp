@@ -1,4 +1,4 @@
-// Decompresses deflate streams (RFC 1951) with zlib, if this build has zlib.
+// Decompresses deflate streams (RFC 1951) with zlib, if this build has zlib, and computes CRC-32.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,9 @@
 #include <span>
 
 namespace samebits::tensor_file {
+
+/// The CRC-32 of zip archives; slower without zlib.
+std::uint32_t crc32_of(std::span<const std::byte> bytes);
 
 /// Whether this build has zlib. Without zlib the functions below throw std::logic_error.
 bool can_inflate() noexcept;
