@@ -27,6 +27,10 @@ BACKENDS = {
     "c_api": {"loss_scaler", "optimizer", "ranks"},
     "cuda": {"dispatch", "threads", "self_test", "api", "ranks", "loss_scaler"},
 }
+# fpinspect opens files in these places only, which know inputs and outputs.
+OPENS_FILES = re.compile(r"\b(?:[io]?fstream|fopen|write_npy|write_safetensors)\b|\bstaged_file \w|"
+                         r"\b(?:tensor_file|reader)::open\(")
+OPENERS = ("tools/fpinspect/cli/files.cpp", "tools/fpinspect/tensors/source/source.cpp")
 STANDARD = {"cstdint", "cstddef", "string_view", "optional"}
 
 
@@ -121,6 +125,9 @@ def violations(root):
                     yield f"{relative}:{number}: {source} may not include {match[1]}"
                 if source == "numerics" and NO_FLOAT.search(line):
                     yield f"{relative}:{number}: floating-point type in numerics/: {line.strip()}"
+                if relative.parts[:2] == ("tools", "fpinspect") and OPENS_FILES.search(line) and \
+                        str(relative) not in OPENERS:
+                    yield f"{relative}:{number}: files are opened by {' and '.join(OPENERS)}: {line.strip()}"
                 if "__CUDACC__" in line and path.name != "config.hpp" and folder not in USER_CODE:
                     yield f"{relative}:{number}: only samebits/core/config.hpp looks at __CUDACC__"
 

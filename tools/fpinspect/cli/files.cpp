@@ -42,7 +42,8 @@ bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
   const auto whole = [&](const std::filesystem::path& path) {
     return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
   };
-  return whole(a) == whole(b);
+  const std::filesystem::path name = whole(a);
+  return !name.empty() && name == whole(b);
 }
 
 [[noreturn]] void refuse_input_as(const noted_output& output) {
