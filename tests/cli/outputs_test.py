@@ -212,7 +212,7 @@ class Outputs(cli_support.CliTest):
 class ShortenedFile(cli_support.CliTest):
     """An input that another process shortens while it is read."""
 
-    def run_and_shorten(self, path, *arguments):
+    def run_and_shorten(self, path, size, *arguments):
         """The subcommand maps the file, then waits for standard input."""
         process = subprocess.Popen([FPINSPECT, *arguments], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -220,7 +220,7 @@ class ShortenedFile(cli_support.CliTest):
         while os.path.realpath(path) not in content_of(f"/proc/{process.pid}/maps").decode():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.001)
-        os.truncate(path, 4096)
+        os.truncate(path, size)
         out, err = process.communicate(content_of(write_npy(self.path("small.npy"), "<f4", (1,), floats(1))))
         return process.returncode, out, err.decode()
 
@@ -234,9 +234,35 @@ class ShortenedFile(cli_support.CliTest):
                           ["tensor", path, "-", "--stats"], ["report", path, "-", "-o", self.path("o.html")]):
             with self.subTest(arguments=arguments):
                 os.truncate(path, size)
-                code, out, err = self.run_and_shorten(path, *arguments)
+                code, out, err = self.run_and_shorten(path, 4096, *arguments)
                 self.assertEqual((code, out, err), (3, b"", line))
                 self.assertEqual(sorted(os.listdir(self.folder)), ["small.npy", "x.npy"])
+
+    def test_within_the_last_page(self):
+        """The kernel shows zeros there, and raises no signal. `tensor` has then written its figures."""
+        path = write_npy(self.path("x.npy"), "<f4", (1000, 1), floats(*[1] * 1000))
+        size = os.path.getsize(path)
+        self.assertLess(size % 4096, 4096 - 8)
+        for arguments in (["tensor", path, "-", "--quick"], ["report", path, "-", "-o", self.path("o.html")]):
+            with open(path, "ab") as file:
+                file.write(bytes(size - os.path.getsize(path)))
+            code, _, err = self.run_and_shorten(path, size - 8, *arguments)
+            self.assertEqual((code, err), (
+                3, f"fpinspect: {path}: cannot be read to its end: the file was shortened meanwhile\n"))
+            self.assertEqual(sorted(os.listdir(self.folder)), ["small.npy", "x.npy"])
+
+    def test_replaced_file(self):
+        """Another file under the name leaves the opened one as it was."""
+        path = write_npy(self.path("x.npy"), "<f4", (1000, 1), floats(*[1] * 1000))
+        whole = self.ok("tensor", path, write_npy(self.path("small.npy"), "<f4", (1,), floats(1)), "--quick").out
+        other = write_npy(self.path("other.npy"), "<f4", (1,), floats(2))
+        process = subprocess.Popen([FPINSPECT, "tensor", path, "-", "--quick"], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        while os.path.realpath(path) not in content_of(f"/proc/{process.pid}/maps").decode():
+            time.sleep(0.001)
+        os.rename(other, path)
+        out, _ = process.communicate(content_of(self.path("small.npy")))
+        self.assertEqual((process.returncode, out.decode()), (0, whole.replace("small.npy", "-")))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 // Files that subcommands read and write: implementation.
 #include "fpinspect/cli/files.hpp"
 
+#include <sys/stat.h>
+
 #include <array>
 #include <fstream>
 #include <iostream>
@@ -23,13 +25,18 @@ using samebits::tensor_file::escape_path;
 using samebits::tensor_file::file_error;
 using samebits::tensor_file::quote;
 
+struct noted_input {
+  std::filesystem::path path;
+  struct stat status {};
+};
+
 struct noted_output {
   std::string option;
   std::filesystem::path path;
 };
 
 // The files of this process, which runs one subcommand.
-std::vector<std::filesystem::path> inputs;
+std::vector<noted_input> inputs;
 std::vector<noted_output> outputs;
 
 /// Whether both are one regular file, or will be: outputs need not exist yet.
@@ -70,11 +77,23 @@ std::size_t extension_of(std::string_view option, const std::string& path,
 }  // namespace
 
 void note_input(const std::filesystem::path& path) {
-  const std::filesystem::path input = path == "-" ? "/dev/stdin" : path;
+  noted_input input = {path == "-" ? "/dev/stdin" : path};
   for (const noted_output& output : outputs) {
-    if (same_file(input, output.path)) refuse_input_as(output);
+    if (same_file(input.path, output.path)) refuse_input_as(output);
   }
-  inputs.push_back(input);
+  if (::stat(input.path.c_str(), &input.status) == 0) inputs.push_back(std::move(input));
+}
+
+void require_whole_inputs() {
+  for (const auto& [path, before] : inputs) {
+    struct stat now {};
+    if (::stat(path.c_str(), &now) != 0) continue;
+    const bool same = now.st_dev == before.st_dev && now.st_ino == before.st_ino;
+    if (!same || now.st_size >= before.st_size) continue;
+    const std::string shown = path == "/dev/stdin" ? "standard input" : escape_path(path);
+    throw file_error(error_kind::unreadable,
+                     shown + ": cannot be read to its end: the file was shortened meanwhile");
+  }
 }
 
 std::string read_text_file(const std::string& path) {
@@ -99,8 +118,8 @@ output_file::output_file(std::string_view option, std::string path,
   if (is_standard_output()) return;
   extension_ = extension_of(option, path_, std::span(extensions.begin(), extensions.size()));
   const noted_output noted = {std::string(option), path_};
-  for (const std::filesystem::path& input : inputs) {
-    if (same_file(input, noted.path)) refuse_input_as(noted);
+  for (const noted_input& input : inputs) {
+    if (same_file(input.path, noted.path)) refuse_input_as(noted);
   }
   for (const noted_output& other : outputs) {
     if (!same_file(other.path, noted.path)) continue;
@@ -119,6 +138,7 @@ void output_file::write(std::span<const std::string_view> parts, output& out) co
     for (const std::string_view part : parts) out.write(part);
     return;
   }
+  require_whole_inputs();
   try {
     samebits::tensor_file::staged_file file(path_);
     for (const std::string_view part : parts) file.write(std::as_bytes(std::span(part)));

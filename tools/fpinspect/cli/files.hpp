@@ -17,6 +17,11 @@ namespace fpinspect {
 /// @throws usage_error  if the file is an output, by device and inode
 void note_input(const std::filesystem::path& path);
 
+/// Requires that no input was shortened after note_input(). Reading a mapped file beyond its new end
+/// raises SIGBUS, but not in its last page, which reads as zeros there.
+/// @throws file_error
+void require_whole_inputs();
+
 /// The bytes of a file; "-" is standard input. Throws file_error.
 std::string read_text_file(const std::string& path);
 

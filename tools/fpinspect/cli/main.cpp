@@ -10,6 +10,7 @@
 #include <string>
 
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/parse.hpp"
 #include "fpinspect/cli/text/value_marks.hpp"
 #include "fpinspect/output/output.hpp"
@@ -51,7 +52,7 @@ void end_by_bad_page(int signal, siginfo_t* info, void*) {
 void handle_signals() {
   // Failed writes then return EPIPE and EFBIG.
   for (const int ignored : {SIGPIPE, SIGXFSZ}) static_cast<void>(std::signal(ignored, SIG_IGN));
-  for (const int ending : {SIGHUP, SIGINT, SIGTERM, SIGXCPU}) {
+  for (const int ending : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU}) {
     // A shell's background job, or a job under nohup, ignores some of these signals.
     if (std::signal(ending, end_by) == SIG_IGN) static_cast<void>(std::signal(ending, SIG_IGN));
   }
@@ -66,6 +67,7 @@ int run(int argc, char** argv) {
   output out(STDOUT_FILENO);
   try {
     run_command_line(argc, argv, out);
+    require_whole_inputs();
     out.flush();
     return static_cast<int>(exit_code::ok);
   } catch (const check_failed& error) {
