@@ -101,7 +101,7 @@ class Complete(ReportTest):
         self.assertGreater(len(sentences), 3)
         findings = screen.split("Look at these\n")[1].split("\n\n")[0]
         sentences += [line.split(": ", 1)[1] for line in findings.splitlines()]  # without the link
-        sentences.append("Every scale from 2^6 to 2^26 meets the need.")
+        sentences.append("Every scale from 2^9 to 2^26 meets the need.")
         for sentence in sentences:
             self.assertIn(words(sentence), shown)
         for line in re.findall(r"^  (none|2\^\d+) +([<0-9].*)$", screen, re.M):
@@ -252,6 +252,7 @@ class Pictures(ReportTest):
     def test_loss_scale(self):
         scale = self.ok_json("tensor", SAMPLE)["verdict"]["fp16_loss_scale"]
         picture = self.svg("loss-scale", SAMPLE)
+        self.assertIn("without a scale 31.23 % become 0", picture.find(SVG + "desc").text)
         self.assertIn(f"at 2^{scale['log2']}, the largest scale without overflow, 0 %",
                       picture.find(SVG + "desc").text)
         curves = {p.get("class"): re.findall(r"[ML]([\d.]+) ([\d.]+)", p.get("d"))

@@ -47,10 +47,10 @@ class FiveFiles(cli_support.CliTest):
             "          not mxfp8 e4m3, 1x32 blocks: 1.26 % lost in grad.deep",
             "",
             "Loss scale for fp16 gradients: 2^24   (bf16 gradients need none)",
-            "  none       35.28 % lost",
+            "  none       70.57 % lost in grad.deep, 35.28 % of all",
             "  2^24           0 % lost, the largest without overflow",
             "  2^25           0 % lost, 860 values overflow in grad.head",
-            "  Every scale from 2^13 to 2^24 meets the need.",
+            "  Every scale from 2^14 to 2^24 meets the need.",
             "",
             "Look at these",
             "  grad.deep: fp16 without a loss scale loses 70.57 %",
@@ -82,7 +82,7 @@ class FiveFiles(cli_support.CliTest):
             "  Adam m        125  bf16                      55.1 dB       0 % lost    16 bits",
             "",
             "Loss scale for fp16 gradients: none needed",
-            "  none        0.03 % lost")
+            "  none        0.29 % lost in grad.layers.35.weight, 0.03 % of all")
         self.assertIn("500 tensors, 385000 values", lines[0])
         self.assertEqual(lines[-3:], ["Nothing else needs attention.", "", LAST])
         self.assertLessEqual(len(lines), 24)
@@ -243,6 +243,58 @@ class Shards(cli_support.CliTest):
                 self.fails(3, "report", index, "-o", self.path("o.html"), says=says)
         write_safetensors(self.path("2.safetensors"), [(t, "F32", (1,), floats(1)) for t in "ac"])
         self.fails(3, "tensor", written(right), says='"a" is in "2.safetensors", but weight_map says "1.safet')
+
+
+class LossScaleOfEveryTensor(cli_support.CliTest):
+    """The need holds in each gradient tensor, not in all gradients together."""
+
+    def meets(self, path, k, db=30):
+        """Whether fp16 at the scale 2^k meets the need in every gradient of the file."""
+        tensors = self.ok_json("tensor", path, "--tensor", "grad.*", "--to", "fp16", "--scale",
+                               f"2^{k}")["tensors"]
+        fp16 = [(t["formats"]["fp16"], t["count"] - t["zeros"]) for t in tensors]
+        return all(100 * f["underflow"] < nonzero and f["overflow"] == 0 and
+                   (f["changed"] == 0 or f["saturated_sqnr_db"] >= db) for f, nonzero in fp16)
+
+    def test_the_range_holds_in_every_tensor(self):
+        found = self.ok_json("tensor", SAMPLE)["verdict"]["fp16_loss_scale"]
+        self.assertEqual((found["smallest_log2_that_meets_the_need"], found["log2"]), (9, 26))
+        self.assertEqual([self.meets(SAMPLE, k) for k in (6, 8, 9, 26, 27)],
+                         [False, False, True, True, False])
+        self.assertIn("\n  Every scale from 2^9 to 2^26 meets the need.\n", self.ok("tensor", SAMPLE).out)
+
+    def test_shares_are_those_of_the_worst_tensor(self):
+        found = self.ok_json("tensor", SAMPLE)["verdict"]["fp16_loss_scale"]
+        self.assertEqual(found["without"]["worst"], {"tensor": "grad.preactivation.fc1",
+                                                     "underflow": 5116, "nonzero": 16384})
+        self.assertEqual(found["scales"][-1]["worst"], None)
+        self.assertIn("\n  none       31.23 % lost in grad.preactivation.fc1, 11.08 % of all\n",
+                      self.ok("tensor", SAMPLE).out)
+        alone = self.ok("tensor", SAMPLE + "#grad.preactivation.fc1").out
+        self.assertIn("\n  none       31.23 % lost\n", alone)
+
+    def test_many_large_gradients_hide_no_small_ones(self):
+        path = write_safetensors(self.path("g.safetensors"), [
+            ("grad.a", "F32", (1000, 1000), floats(1e-2) * 10**6),
+            ("grad.b", "F32", (64, 64), floats(1e-9) * 4096)])
+        found = self.ok_json("tensor", path)["verdict"]["fp16_loss_scale"]
+        self.assertTrue(found["needed"])
+        least = found["smallest_log2_that_meets_the_need"]
+        # From 2^5 on nothing becomes 0; at least 2^10 keeps 30 dB of 1e-9.
+        self.assertEqual([self.meets(path, k) for k in (5, least - 1, least, found["log2"])],
+                         [False, False, True, True])
+        out = self.ok("tensor", path).out
+        self.assertIn("\nLoss scale for fp16 gradients: 2^22 ", out)
+        self.assertIn("\n  none         100 % lost in grad.b, 0.41 % of all\n", out)
+        self.assertIn("\n  Every scale from 2^10 to 2^22 meets the need.\n", out)
+
+    def test_no_scale(self):
+        path = write_safetensors(self.path("g.safetensors"), [
+            ("grad.a", "F32", (1, 2), floats(1.0, 2.0)), ("grad.b", "F32", (1, 1), floats(1e-30))])
+        found = self.ok_json("tensor", path)["verdict"]["fp16_loss_scale"]
+        self.assertEqual((found["needed"], found["smallest_log2_that_meets_the_need"]), (True, None))
+        self.assertIn("\n  No scale without overflow meets the need in every tensor.\n",
+                      self.ok("tensor", path).out)
 
 
 class Options(cli_support.CliTest):

@@ -1,11 +1,13 @@
-// What fp16 loses of the gradients at each loss scale.
+// What fp16 loses of the gradients at each loss scale: the share of the tensor that loses the most.
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/report/pictures.hpp"
+#include "fpinspect/verdict/verdict.hpp"
 
 namespace fpinspect {
 namespace {
@@ -43,19 +45,29 @@ std::string curve(const scale_axis& axis, const std::function<double(int)>& perc
 
 }  // namespace
 
-svg_picture loss_scale_picture(const binades& all, int best, double need_percent) {
-  std::uint64_t nonzero = 0;
-  for (const auto& [exponent, counts] : all) nonzero += counts.all;
-  const auto share = [&](std::uint64_t count) {
-    return 100.0 * static_cast<double>(count) / static_cast<double>(nonzero);
+svg_picture loss_scale_picture(std::span<const tensor_evidence> tensors, int best,
+                               double need_percent) {
+  using counter = std::uint64_t scale_loss::*;
+  const auto largest = [&](int log2, counter lost) -> std::pair<std::uint64_t, std::uint64_t> {
+    const auto worst = worst_gradient(tensors, log2, lost);
+    if (!worst) return {0, 1};
+    return {loss_at(tensors[*worst].magnitudes, log2).*lost, tensors[*worst].nonzero};
+  };
+  const auto text = [&](int log2, counter lost) {
+    const auto [part, whole] = largest(log2, lost);
+    return percent(part, whole);
+  };
+  const auto share = [&](int log2, counter lost) {
+    const auto [part, whole] = largest(log2, lost);
+    return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   };
   const scale_axis axis = {std::max(std::min(0, best - 24), best - 60), std::max(0, best) + 6};
   svg_picture picture(
       picture_width, 206, "Loss scale for fp16 gradients",
-      cat("Without a scale ", percent(loss_at(all, 0).underflow, nonzero), " become 0; at ",
-          power_text(best), ", the largest scale without overflow, ",
-          percent(loss_at(all, best).underflow, nonzero), "; at ", power_text(best + 2), ", ",
-          percent(loss_at(all, best + 2).overflow, nonzero), " overflow."));
+      cat("Of the tensor that loses the largest share: without a scale ",
+          text(0, &scale_loss::underflow), " become 0; at ", power_text(best),
+          ", the largest scale without overflow, ", text(best, &scale_loss::underflow), "; at ",
+          power_text(best + 2), ", ", text(best + 2, &scale_loss::overflow), " overflow."));
   for (const double decade : {100.0, 1.0, 0.01}) {
     const double y = height_of(decade);
     picture.line("grid", curve_left, y, curve_right, y);
@@ -72,8 +84,8 @@ svg_picture loss_scale_picture(const binades& all, int best, double need_percent
     picture.line("mark", curve_left, height_of(need_percent), curve_right, height_of(need_percent));
   }
   picture.line("mark", axis.x(best), curve_top, axis.x(best), curve_bottom);
-  picture.path("c1", curve(axis, [&](int k) { return share(loss_at(all, k).underflow); }));
-  picture.path("bad", curve(axis, [&](int k) { return share(loss_at(all, k).overflow); }));
+  picture.path("c1", curve(axis, [&](int k) { return share(k, &scale_loss::underflow); }));
+  picture.path("bad", curve(axis, [&](int k) { return share(k, &scale_loss::overflow); }));
   picture.text("strong end", axis.x(best) - 5, curve_top + 12, power_text(best));
   picture.text("strong", curve_left + 4, 14, "become 0");
   picture.text("strong end", curve_right, 14, "overflow");

@@ -92,10 +92,10 @@ std::string loss_scale_part(const report_input& in) {
   text += "</ul>";
   if (!s.closing.empty()) text += in_tag("p", s.closing);
   text += figure_of(
-      loss_scale_picture(all_gradients(in.tensors), l.best.log2,
-                         in.result->wanted.underflow_percent),
-      "Share of the non-zero gradients that fp16 loses at each loss scale. Blue: become 0. Red: "
-      "overflow. Dashed: the need, and the largest scale without overflow.");
+      loss_scale_picture(in.tensors, l.best.log2, in.result->wanted.underflow_percent),
+      "What fp16 loses at each loss scale, in the gradient tensor that loses the largest share of "
+      "its non-zero values. Blue: become 0. Red: overflow. Dashed: the need, and the largest scale "
+      "without overflow.");
   return text + "</section>\n";
 }
 
@@ -237,14 +237,6 @@ std::map<int, std::uint64_t> all_exponents(std::span<const tensor_stats> stats) 
   std::map<int, std::uint64_t> sum;
   for (const tensor_stats& one : stats) {
     for (const auto& [exponent, count] : one.exponents) sum[exponent] += count;
-  }
-  return sum;
-}
-
-binades all_gradients(std::span<const tensor_evidence> tensors) {
-  binades sum;
-  for (const tensor_evidence& t : tensors) {
-    if (is_gradient(t)) add(sum, t.magnitudes);
   }
   return sum;
 }

@@ -32,9 +32,6 @@ std::vector<std::size_t> detailed_tensors(const report_input& in);
 /// Elements of all tensors by floor(log2(|x|)).
 std::map<int, std::uint64_t> all_exponents(std::span<const tensor_stats> stats);
 
-/// Non-zero elements of all gradients that count for the loss scale.
-binades all_gradients(std::span<const tensor_evidence> tensors);
-
 std::string report_page(const report_input& in);
 
 }  // namespace fpinspect

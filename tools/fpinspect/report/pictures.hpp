@@ -11,7 +11,7 @@
 #include "fpinspect/report/svg.hpp"
 #include "fpinspect/report/tile_map.hpp"
 #include "fpinspect/scaler/scaler_plot.hpp"
-#include "fpinspect/verdict/loss_scale.hpp"
+#include "fpinspect/verdict/evidence.hpp"
 #include "samebits/core/format.hpp"
 
 namespace fpinspect {
@@ -25,12 +25,13 @@ inline constexpr double picture_width = 400;
 svg_picture exponent_picture(const std::string& tensor, const std::map<int, std::uint64_t>& counts,
                              std::span<const samebits::format_id> formats);
 
-/// What fp16 loses of all gradients at each power of two as loss scale.
+/// What fp16 loses of the gradient that loses the largest share, at each power of two as loss scale.
 ///
-/// @param all  of all gradients; not empty
+/// @param tensors  some are gradients
 /// @param best  the largest loss scale without overflow, as its log2
 /// @param need_percent  the share that may be lost
-svg_picture loss_scale_picture(const binades& all, int best, double need_percent);
+svg_picture loss_scale_picture(std::span<const tensor_evidence> tensors, int best,
+                               double need_percent);
 
 /// The loss scale over the steps of a training run, on a logarithmic axis, above the share of
 /// skipped steps.

@@ -111,8 +111,8 @@ svg_picture picture_of(const report_source& source, const std::string& name, con
   if (name == "resolution") return resolution_picture(all_exponents(source.all.stats));
   if (name == "loss-scale") {
     if (!source.result.loss_scale) refuse_picture(name, "there are no gradients; see --role");
-    return loss_scale_picture(all_gradients(source.all.evidence),
-                              source.result.loss_scale->best.log2, wanted.underflow_percent);
+    return loss_scale_picture(source.all.evidence, source.result.loss_scale->best.log2,
+                              wanted.underflow_percent);
   }
   return tensor_picture(source, name, where);
 }

@@ -134,6 +134,30 @@ void add_scaled_effects(collected& all, std::span<const shown_tensor> tensors, i
   }
 }
 
+/// Finds the loss scales at which fp16 meets the need in each gradient. Reads elements only for
+/// scales at which their counts by binade cannot tell the SQNR.
+void add_enough_scales(collected& all, std::span<const shown_tensor> tensors, const need& wanted,
+                       const samebits::executor& where) {
+  constexpr std::array only = {format_id::fp16};
+  tensor_analyser analyser(only, where);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    tensor_evidence& to = all.evidence[i];
+    const auto best = best_scale_log2(to.magnitudes);
+    if (to.what != role::gradients || to.state != judged::yes || !best) continue;
+    const auto is_enough = [&](int log2) {
+      const std::uint64_t lost = underflow_at(to.magnitudes, log2, format_id::fp16);
+      if (lost == to.nonzero || !wanted.allows(lost, to.nonzero)) return false;
+      if (sqnr_bound_at(to.magnitudes, log2) >= wanted.db) return true;
+      const auto effects =
+          analyser.scaled_effects(*tensors[i].file, tensors[i].info, *tensors[i].how, log2);
+      return meets(kept_by(effect_of(choice::fp16_scaled, effects), to.nonzero), wanted);
+    };
+    int low = *best + 1;
+    while (is_enough(low - 1)) --low;
+    to.enough_log2 = low;
+  }
+}
+
 /// The formats for the analyser: those of the verdict and those that the user wants to see.
 std::vector<format_id> all_formats(std::span<const format_id> wanted) {
   std::vector<format_id> formats = {format_id::fp16, format_id::bf16, format_id::fp32};
@@ -191,6 +215,7 @@ collected collect(std::span<const shown_tensor> tensors, std::span<const std::st
     }
     all.stats.push_back(std::move(stats));
   }
+  add_enough_scales(all, tensors, wanted, where);
   if (const auto scale = loss_scale_of(all.evidence, wanted)) {
     add_scaled_effects(all, tensors, scale->best.log2, where, line);
   }

@@ -49,6 +49,8 @@ struct tensor_evidence {
   binades magnitudes;
   std::optional<outlier_channel> outlier;
   std::vector<choice_effect> effects;  ///< of the choices that were tried
+  /// Gradients: from this power of two on, loss scales without overflow meet the need in fp16.
+  std::optional<int> enough_log2;
 
   /// Biases, norms and scalars: FP8 is not tried on them.
   [[nodiscard]] bool is_vector() const { return shape.size() < 2; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "samebits/scalar.hpp"
 
@@ -33,6 +34,22 @@ scale_loss loss_at(const binades& elements, int log2) {
     if (scaled > top_binade) loss.overflow += counts.all;
   }
   return loss;
+}
+
+double sqnr_bound_at(const binades& elements, int log2) {
+  if (elements.empty()) return std::numeric_limits<double>::infinity();
+  constexpr int half_ulp = 11;    // of 2^e: 2^(e - 11)
+  constexpr int subnormal = -25;  // half of the distance between subnormals is 2^-25
+  const int top = elements.rbegin()->first;
+  double signal = 0;
+  double noise = 0;
+  for (const auto& [exponent, counts] : elements) {
+    const auto count = static_cast<double>(counts.all);
+    const int error = std::max(exponent - half_ulp, subnormal - log2);
+    signal += std::ldexp(count, 2 * (exponent - top));
+    noise += std::ldexp(count, 2 * (error - top));
+  }
+  return 10.0 * std::log10(signal / noise);
 }
 
 std::optional<int> best_scale_log2(const binades& elements) {

@@ -37,6 +37,10 @@ struct scale_loss {
 };
 scale_loss loss_at(const binades& elements, int log2);
 
+/// A lower bound of the SQNR in dB that fp16 keeps of the elements times 2^log2, if none overflows.
+/// It grows with the scale.
+double sqnr_bound_at(const binades& elements, int log2);
+
 /// The largest power of two without overflow, which loses the fewest elements of all scales without
 /// overflow. Nothing if there are no elements.
 std::optional<int> best_scale_log2(const binades& elements);

@@ -134,14 +134,32 @@ std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence>
   result.without = loss_at(all, 0);
   result.best = loss_at(all, *best);
   for (const int step : {-4, -2, -1, 0, 1}) result.neighbours.push_back(loss_at(all, *best + step));
-  const scale_loss& one = result.without;
-  result.needed = one.overflow != 0 || !wanted.allows(one.underflow, result.nonzero);
-  int low = *best;
-  while (wanted.allows(loss_at(all, low).underflow, result.nonzero)) {
-    result.enough = low--;
+  const auto allowed = [&](int log2) {
+    return std::all_of(tensors.begin(), tensors.end(), [&](const tensor_evidence& t) {
+      return !is_gradient(t) || (log2 >= t.enough_log2.value_or(log2) &&
+                                 wanted.allows(loss_at(t.magnitudes, log2).underflow, t.nonzero));
+    });
+  };
+  result.needed = result.without.overflow != 0 || !allowed(0);
+  for (int low = *best; allowed(low); --low) {
     if (loss_at(all, low).underflow == result.nonzero) break;
+    result.enough = low;
   }
   return result;
+}
+
+std::optional<std::size_t> worst_gradient(std::span<const tensor_evidence> tensors, int log2,
+                                          std::uint64_t scale_loss::*lost) {
+  std::optional<std::size_t> worst;
+  double most = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!is_gradient(tensors[i])) continue;
+    const double part = share(loss_at(tensors[i].magnitudes, log2).*lost, tensors[i].nonzero);
+    if (part <= most) continue;
+    most = part;
+    worst = i;
+  }
+  return worst;
 }
 
 verdict verdict_on(std::span<const tensor_evidence> tensors, const need& wanted) {

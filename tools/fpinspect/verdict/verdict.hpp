@@ -48,14 +48,15 @@ struct role_verdict {
   std::optional<std::size_t> chosen = {};  ///< index of an outcome; nothing if nothing is judged
 };
 
-/// One loss scale for fp16 gradients, all tensors together.
+/// One loss scale for fp16 gradients. Losses are those of all tensors together; the need holds in
+/// every tensor.
 struct loss_scale_verdict {
   std::uint64_t nonzero = 0;
   scale_loss without = {};                  ///< at scale 1
   scale_loss best = {};                     ///< the largest scale without overflow
   std::vector<scale_loss> neighbours = {};  ///< best / 16, / 4, / 2, best, best * 2
   bool needed = false;                      ///< scale 1 does not meet the need
-  std::optional<int> enough = {};           ///< the smallest power of two that meets the need
+  std::optional<int> enough = {};           ///< it and all powers up to best meet the need
   std::size_t limit = 0;                    ///< the tensor that overflows first
   bool bf16_holds_all = true;               ///< all are in [2^-133, 2^127), which bf16 holds
 };
@@ -91,6 +92,13 @@ struct verdict {
 /// The loss scale for the gradients among the tensors.
 std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence> tensors,
                                                 const need& wanted);
+
+/// The gradient of which fp16 at the loss scale 2^log2 loses the largest share; nothing if all
+/// gradients lose nothing.
+///
+/// @param lost  the elements that become 0, or those that overflow
+std::optional<std::size_t> worst_gradient(std::span<const tensor_evidence> tensors, int log2,
+                                          std::uint64_t scale_loss::*lost = &scale_loss::underflow);
 
 verdict verdict_on(std::span<const tensor_evidence> tensors, const need& wanted);
 

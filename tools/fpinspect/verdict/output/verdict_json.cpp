@@ -64,11 +64,23 @@ void write_role(json_writer& json, const role_verdict& r,
   json.end_object();
 }
 
-void write_loss(json_writer& json, const scale_loss& loss) {
+void write_loss(json_writer& json, const scale_loss& loss,
+                std::span<const tensor_evidence> tensors) {
   json.begin_object(layout::one_line);
   json.member("log2", loss.log2);
   json.member("underflow", loss.underflow);
   json.member("overflow", loss.overflow);
+  json.key("worst");
+  if (const auto worst = worst_gradient(tensors, loss.log2)) {
+    const tensor_evidence& t = tensors[*worst];
+    json.begin_object(layout::one_line);
+    json.member("tensor", t.name);
+    json.member("underflow", loss_at(t.magnitudes, loss.log2).underflow);
+    json.member("nonzero", t.nonzero);
+    json.end_object();
+  } else {
+    json.value(std::nullopt);
+  }
   json.end_object();
 }
 
@@ -83,10 +95,10 @@ void write_loss_scale(json_writer& json, const std::optional<loss_scale_verdict>
   json.member("nonzero", l->nonzero);
   json.member("limited_by", tensors[l->limit].name);
   json.key("without");
-  write_loss(json, l->without);
+  write_loss(json, l->without, tensors);
   json.key("scales");
   json.begin_array();
-  for (const scale_loss& loss : l->neighbours) write_loss(json, loss);
+  for (const scale_loss& loss : l->neighbours) write_loss(json, loss, tensors);
   json.end_array();
   json.end_object();
 }

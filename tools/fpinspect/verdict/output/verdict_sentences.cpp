@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
@@ -132,10 +133,17 @@ loss_scale_summary summary_of(const loss_scale_verdict& l,
   loss_scale_summary result;
   result.head = l.needed ? power_text(l.best.log2) : "none needed";
   const auto add = [&](const std::string& scale, const scale_loss& loss) {
-    const bool best = loss.log2 == l.best.log2 && scale != "none";
-    result.scales.push_back(
-        {scale, percent(loss.underflow, l.nonzero),
-         cat(overflow_note(loss, l, tensors), best ? ", the largest without overflow" : "")});
+    scale_summary one = {scale, "0 %"};
+    if (const auto worst = worst_gradient(tensors, loss.log2)) {
+      const tensor_evidence& t = tensors[*worst];
+      one.lost = percent(loss_at(t.magnitudes, loss.log2).underflow, t.nonzero);
+      if (t.nonzero != l.nonzero) {
+        one.note = cat(" in ", t.name, ", ", percent(loss.underflow, l.nonzero), " of all");
+      }
+    }
+    one.note += overflow_note(loss, l, tensors);
+    if (loss.log2 == l.best.log2 && scale != "none") one.note += ", the largest without overflow";
+    result.scales.push_back(std::move(one));
   };
   add("none", l.without);
   for (const scale_loss& loss : l.neighbours) add(power_text(loss.log2), loss);
@@ -143,6 +151,7 @@ loss_scale_summary summary_of(const loss_scale_verdict& l,
     const std::string from = l.needed ? cat("from ", power_text(*l.enough), " to ") : "up to ";
     result.closing = cat("Every scale ", from, power_text(l.best.log2), " meets the need.");
   }
+  if (!l.enough) result.closing = "No scale without overflow meets the need in every tensor.";
   return result;
 }
 
