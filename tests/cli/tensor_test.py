@@ -51,11 +51,9 @@ def effect(name, values):
 
 
 def loss_scale(amax):
-    """The largest k with amax * 2^k < 65520, counted up from far below."""
-    k = -1100
-    while Fraction(amax) * Fraction(2)**(k + 1) < 65520:
-        k += 1
-    return k
+    """The largest k from -126 to 127 with amax * 2^k < 65520; None if there is none."""
+    fitting = [k for k in range(-126, 128) if Fraction(amax) * Fraction(2)**k < 65520]
+    return max(fitting, default=None)
 
 
 def statistics(values):
@@ -134,7 +132,7 @@ class Tensor(cli_support.CliTest):
             self.check(tensor, values)
         self.assertEqual((none["amax"], zeros["amax"], zeros["min_nonzero"]), (None, 0, None))
         self.assertEqual((one["amax_code"], one["fp16_loss_scale_log2"]),
-                         ("0x0000000000000001", 1089))
+                         ("0x0000000000000001", 127))
         self.assertEqual(exact["amax_code"], "0x4000")
 
     def test_loss_scale_at_the_tie(self):

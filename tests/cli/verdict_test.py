@@ -297,6 +297,58 @@ class LossScaleOfEveryTensor(cli_support.CliTest):
                       self.ok("tensor", path).out)
 
 
+class LimitsOfLossScales(cli_support.CliTest):
+    """Loss scales are normal binary32 numbers, 2^-126 to 2^127; scalers stop at 2^24."""
+
+    def gradients(self, *values, dtype="F64"):
+        code = "d" if dtype == "F64" else "f"
+        return write_safetensors(self.path("g.safetensors"), [
+            ("grad.a", dtype, (1, len(values)), struct.pack(f"<{len(values)}{code}", *values))])
+
+    def test_at_most_2_to_the_127(self):
+        path = self.gradients(1e-45, 3e-45, dtype="F32")
+        out = self.ok("tensor", path).out
+        self.assertIn("\nLoss scale for fp16 gradients: 2^127   (above 2^24: fp32 gradients would serve)\n",
+                      out)
+        self.assertIn(" lost, the largest that loss scalers hold\n", out)
+        self.assertIn("\n  fp16           2^127 ", out)
+        self.assertIn("above 2^24, fp32 gradients would serve", out)
+        self.assertNotRegex(out, r"2\^(12[89]|1[3-9]\d)")
+        document = self.ok_json("tensor", path, "--to", "fp16,e5m2")
+        found = document["verdict"]["fp16_loss_scale"]
+        self.assertEqual((found["log2"], found["note"]),
+                         (127, "above 2^24: fp32 gradients would serve"))
+        self.assertEqual([loss["log2"] for loss in found["scales"]], [123, 125, 126, 127])
+        self.assertEqual(document["tensors"][0]["fp16_loss_scale_log2"], 127)
+        self.assertEqual({f: s["log2"] for f, s in document["tensors"][0]["loss_scales"].items()},
+                         {"fp16": 127, "e5m2": 127})
+
+    def test_at_least_2_to_the_minus_126(self):
+        path = self.gradients(1e308, 1.0)
+        out = self.ok("tensor", path).out
+        self.assertIn("\nLoss scale for fp16 gradients: none\n", out)
+        self.assertIn("\n  2^-126     50.00 % lost, 1 value overflows in grad.a\n", out)
+        self.assertIn("\n  No scale without overflow meets the need in every tensor.\n", out)
+        self.assertNotIn("2^-1008", out)
+        document = self.ok_json("tensor", path, "--to", "fp16,e5m2")
+        found = document["verdict"]["fp16_loss_scale"]
+        self.assertEqual((found["log2"], found["needed"], found["smallest_log2_that_meets_the_need"]),
+                         (None, True, None))
+        self.assertEqual(document["tensors"][0]["fp16_loss_scale_log2"], None)
+        self.assertEqual(document["tensors"][0]["loss_scales"], {"fp16": None, "e5m2": None})
+        exact = self.gradients(2.0**141)  # 2^15 at the smallest scale
+        self.assertEqual(self.ok_json("tensor", exact)["verdict"]["fp16_loss_scale"]["log2"], -126)
+
+    def test_above_the_ceiling_of_scalers(self):
+        note = lambda *values: self.ok_json(
+            "tensor", self.gradients(*values, dtype="F32"))["verdict"]["fp16_loss_scale"]["note"]
+        self.assertEqual(note(2.0**-9, 2.0**-30), "bf16 gradients need none")  # 2^24
+        self.assertEqual(note(2.0**-10, 2.0**-30), "above 2^24: fp32 or bf16 would serve")
+        self.assertEqual(note(2.0**-10), None)  # none needed
+        # fp32 does not hold these
+        self.assertNotIn("would serve", self.ok("tensor", self.gradients(1e-50)).out)
+
+
 class Options(cli_support.CliTest):
     def roles(self, *arguments):
         return {r["role"]: (r["tensors"], r["choice"])
@@ -425,7 +477,7 @@ class Options(cli_support.CliTest):
             self.assertEqual((fp16["overflow"], fp16["underflow"]), (overflow, underflow))
 
     def test_fp64_beyond_fp32(self):
-        tiny = write_npy(self.path("grad64.npy"), "<f8", (2, 2), struct.pack("<4d", *[1e-300] * 4))
+        tiny = write_npy(self.path("grad64.npy"), "<f8", (2, 2), struct.pack("<4d", *[2e-44] * 4))
         self.assertEqual(self.roles(tiny), {"gradients": (1, "fp16, loss scale")})
         self.assertIn("not bf16: 0.0 dB", self.ok("tensor", tiny).out)
         huge = write_npy(self.path("w.weight.npy"), "<f8", (2, 2), struct.pack("<4d", 1, 1, 1, 1e300))

@@ -83,9 +83,9 @@ std::string loss_scale_part(const report_input& in) {
   if (!in.result->loss_scale) return {};
   const loss_scale_verdict& l = *in.result->loss_scale;
   const loss_scale_summary s = summary_of(l, in.tensors);
-  std::string text = cat(
-      "<section><h2>Loss scale</h2><p>Loss scale for fp16 gradients: <strong>", markup_text(s.head),
-      "</strong>", l.needed && l.bf16_holds_all ? " (bf16 gradients need none)" : "", "</p><ul>");
+  std::string text = cat("<section><h2>Loss scale</h2><p>Loss scale for fp16 gradients: <strong>",
+                         markup_text(s.head), "</strong>",
+                         s.note.empty() ? "" : markup_text(cat(" (", s.note, ")")), "</p><ul>");
   for (const scale_summary& one : s.scales) {
     text += in_tag("li", cat(one.scale, ": ", one.lost, " lost", one.note));
   }

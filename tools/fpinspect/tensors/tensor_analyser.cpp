@@ -247,12 +247,4 @@ sqnr sqnr_of(const format_effect& effect, const tensor_stats& stats) {
   return {.reason = "signal or noise is beyond binary64"};
 }
 
-std::optional<int> fp16_loss_scale_log2(const tensor_stats& stats) {
-  if (!stats.amax || *stats.amax == 0.0) return std::nullopt;
-  constexpr double limit = 65520.0 / 65536.0;  // 65520 = limit * 2^16
-  int exponent = 0;
-  const double fraction = std::frexp(*stats.amax, &exponent);  // amax = fraction * 2^exponent
-  return (fraction < limit ? 16 : 15) - exponent;
-}
-
 }  // namespace fpinspect

@@ -84,8 +84,4 @@ class tensor_analyser {
 /// The ratio of a conversion that destroyed no element, else the reason why there is none.
 sqnr sqnr_of(const format_effect& effect, const tensor_stats& stats);
 
-/// The largest k for which amax * 2^k rounds to a finite fp16 number (nearest even), which means
-/// below 65520. Nothing if amax is missing or 0.
-std::optional<int> fp16_loss_scale_log2(const tensor_stats& stats);
-
 }  // namespace fpinspect

@@ -101,26 +101,29 @@ void write_heading(const shown_tensor& tensor, const terminal& term, output& out
                 "\n"));
 }
 
-/// For each format the loss scale at which a gradient loses least, with what it loses there.
-void write_loss_scales(const tensor_stats& stats, std::span<const format_id> formats,
-                       output& out) {
-  if (!stats.amax || *stats.amax == 0) return;
+/// For each format the loss scale at which a gradient loses least, with what it loses there. Returns
+/// whether one is above the usual ceiling, and fp32 needs none.
+bool write_loss_scales(const tensor_stats& stats, std::span<const format_id> formats, output& out) {
+  if (!stats.amax || *stats.amax == 0) return false;
+  bool large = false;
   out.write("  to        loss scale   underflow   without it\n");
   for (const format_id format : formats) {
-    const int scale = *best_scale_log2(*stats.amax, format);
+    const auto scale = best_scale_log2(*stats.amax, format);
     const auto lost = [&](int log2, std::size_t width) {
       return right(percent(underflow_at(stats.magnitudes, log2, format), stats.nonzero()), width);
     };
-    if (scale < -127) {  // loss scales are binary32
+    if (!scale) {
       out.write(cat("  ", left(samebits::name(format), 8), right("none", 12), right("-", 12),
                     lost(0, 13), "\n"));
       continue;
     }
-    const bool needed = scale < 0 || underflow_at(stats.magnitudes, 0, format) != 0;
+    const bool needed = *scale < 0 || underflow_at(stats.magnitudes, 0, format) != 0;
+    large = large || (needed && *scale > usual_ceiling_log2);
     out.write(cat("  ", left(samebits::name(format), 8),
-                  right(needed ? power_text(scale) : "not needed", 12), lost(needed ? scale : 0, 12),
-                  lost(0, 13), "\n"));
+                  right(needed ? power_text(*scale) : "not needed", 12),
+                  lost(needed ? *scale : 0, 12), lost(0, 13), "\n"));
   }
+  return large && underflow_at(stats.magnitudes, 0, format_id::fp32) == 0;
 }
 
 void write_statistics(const tensor_stats& stats, std::span<const format_id> formats,
@@ -144,7 +147,7 @@ void details_writer::write(const shown_tensor& tensor, const tensor_stats& stats
   if (tensor.how) {
     write_statistics(stats, formats_, term_, out_);
     if (what == role::gradients && !scale_log2_) {
-      write_loss_scales(stats, formats_, out_);
+      if (write_loss_scales(stats, formats_, out_)) fp32_would_serve_ = true;
       any_loss_scale_ = true;
     }
     out_.write(histogram(stats.exponents, formats_, term_));
@@ -165,9 +168,10 @@ void details_writer::write_legend() {
                    " (--scale)\namax and chart: of the elements as stored\n"));
   }
   if (any_loss_scale_) {
-    out_.write(
-        "loss scale: the largest power of two up to 2^127 without overflow, which loses\n"
-        "least; --scale 2^N shows another one\n");
+    out_.write(cat(
+        "loss scale: the largest power of two up to 2^127 without overflow, which loses\nleast; ",
+        fp32_would_serve_ ? "above 2^24, fp32 gradients would serve; " : "",
+        "--scale 2^N shows another one\n"));
   }
   if (any_exact_) out_.write("exact: no element changed; NaN that stays NaN is unchanged\n");
   if (any_lost_) {

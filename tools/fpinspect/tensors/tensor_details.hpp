@@ -35,6 +35,7 @@ class details_writer {
   bool any_lost_ = false;
   bool any_exact_ = false;
   bool any_loss_scale_ = false;
+  bool fp32_would_serve_ = false;  ///< a loss scale is above what loss scalers usually reach
 };
 
 }  // namespace fpinspect

@@ -71,13 +71,18 @@ void write_format_statistics(json_writer& json, const element_reading& how,
     json.end_object();
   }
   json.end_object();
-  json.member("fp16_loss_scale_log2", fp16_loss_scale_log2(stats));
+  const double amax = stats.amax.value_or(0);
+  json.member("fp16_loss_scale_log2", best_scale_log2(amax, format_id::fp16));
   json.key("loss_scales");
   json.begin_object();
   for (const format_id format : formats) {
-    const auto scale = best_scale_log2(stats.amax.value_or(0), format);
-    if (!scale) continue;
+    if (amax == 0) continue;
+    const auto scale = best_scale_log2(amax, format);
     json.key(samebits::name(format));
+    if (!scale) {
+      json.value(std::nullopt);
+      continue;
+    }
     json.begin_object(json_writer::layout::one_line);
     json.member("log2", *scale);
     json.member("underflow", underflow_at(stats.magnitudes, *scale, format));

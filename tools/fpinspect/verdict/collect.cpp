@@ -146,14 +146,14 @@ void add_enough_scales(collected& all, std::span<const shown_tensor> tensors, co
     if (to.what != role::gradients || to.state != judged::yes || !best) continue;
     const auto is_enough = [&](int log2) {
       const std::uint64_t lost = underflow_at(to.magnitudes, log2, format_id::fp16);
-      if (lost == to.nonzero || !wanted.allows(lost, to.nonzero)) return false;
+      if (!wanted.allows(lost, to.nonzero)) return false;
       if (sqnr_bound_at(to.magnitudes, log2) >= wanted.db) return true;
       const auto effects =
           analyser.scaled_effects(*tensors[i].file, tensors[i].info, *tensors[i].how, log2);
       return meets(kept_by(effect_of(choice::fp16_scaled, effects), to.nonzero), wanted);
     };
     int low = *best + 1;
-    while (is_enough(low - 1)) --low;
+    while (low > smallest_scale_log2 && is_enough(low - 1)) --low;
     to.enough_log2 = low;
   }
 }

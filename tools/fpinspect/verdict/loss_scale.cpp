@@ -55,7 +55,8 @@ double sqnr_bound_at(const binades& elements, int log2) {
 std::optional<int> best_scale_log2(const binades& elements) {
   if (elements.empty()) return std::nullopt;
   const auto& [exponent, counts] = *elements.rbegin();
-  return top_binade - exponent - (counts.top != 0 ? 1 : 0);
+  return std::clamp(top_binade - exponent - (counts.top != 0 ? 1 : 0), smallest_scale_log2,
+                    largest_scale_log2);
 }
 
 std::uint64_t underflow_at(const binades& elements, int log2, samebits::format_id to) {
@@ -70,7 +71,6 @@ std::uint64_t underflow_at(const binades& elements, int log2, samebits::format_i
 
 std::optional<int> best_scale_log2(double amax, samebits::format_id to) {
   if (amax == 0) return std::nullopt;
-  constexpr int largest = 127;
   int exponent = 0;
   const double fraction = std::frexp(amax, &exponent);  // amax = fraction * 2^exponent
   const auto overflows = [&](int binade) {
@@ -79,7 +79,8 @@ std::optional<int> best_scale_log2(double amax, samebits::format_id to) {
   };
   int binade = 1 << samebits::spec_of(to).exponent_bits;  // every fraction overflows far above
   while (overflows(binade)) --binade;
-  return std::min(binade - exponent, largest);
+  if (binade - exponent < smallest_scale_log2) return std::nullopt;
+  return std::min(binade - exponent, largest_scale_log2);
 }
 
 }  // namespace fpinspect

@@ -9,6 +9,11 @@
 
 namespace fpinspect {
 
+// Loss scales are normal binary32 numbers. Loss scalers stop at 2^24 unless they are told otherwise.
+inline constexpr int smallest_scale_log2 = -126;
+inline constexpr int largest_scale_log2 = 127;
+inline constexpr int usual_ceiling_log2 = 24;
+
 /// Magnitudes x with 2^e <= x < 2^(e + 1). The three counts decide exactly whether x * 2^k becomes
 /// 0 or infinite in fp16, for every k.
 struct binade_counts {
@@ -41,15 +46,15 @@ scale_loss loss_at(const binades& elements, int log2);
 /// It grows with the scale.
 double sqnr_bound_at(const binades& elements, int log2);
 
-/// The largest power of two without overflow, which loses the fewest elements of all scales without
-/// overflow. Nothing if there are no elements.
+/// The largest loss scale without overflow, which loses the fewest elements of all scales without
+/// overflow; the smallest loss scale if all overflow. Nothing if there are no elements.
 std::optional<int> best_scale_log2(const binades& elements);
 
 /// The number of elements that times 2^log2 become 0 in the format, rounded to nearest even.
 std::uint64_t underflow_at(const binades& elements, int log2, samebits::format_id to);
 
-/// The largest power of two, at most 2^127 (loss scales are binary32), at which the magnitude amax
-/// does not overflow in the format, rounded to nearest even. Nothing if amax is 0.
+/// The largest loss scale at which the magnitude amax does not overflow in the format, rounded to
+/// nearest even. Nothing if amax is 0 or overflows at every loss scale.
 std::optional<int> best_scale_log2(double amax, samebits::format_id to);
 
 }  // namespace fpinspect

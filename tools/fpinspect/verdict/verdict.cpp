@@ -126,14 +126,21 @@ std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence>
   if (!best) return std::nullopt;
   loss_scale_verdict result = {.limit = *limit};
   for (const auto& [exponent, counts] : all) {
-    constexpr int smallest = -133;  // of bf16: 2^-133
-    constexpr int largest = 126;    // 2^128 - 2^119 and more overflow
+    constexpr int smallest_bf16 = -133;
+    constexpr int smallest_fp32 = -149;
+    constexpr int largest = 126;  // 2^128 - 2^119 and more overflow in bf16
     result.nonzero += counts.all;
-    result.bf16_holds_all = result.bf16_holds_all && exponent >= smallest && exponent <= largest;
+    const bool in_range = exponent <= largest;
+    result.bf16_holds_all = result.bf16_holds_all && in_range && exponent >= smallest_bf16;
+    result.fp32_holds_all = result.fp32_holds_all && in_range && exponent >= smallest_fp32;
   }
   result.without = loss_at(all, 0);
   result.best = loss_at(all, *best);
-  for (const int step : {-4, -2, -1, 0, 1}) result.neighbours.push_back(loss_at(all, *best + step));
+  for (const int step : {-4, -2, -1, 0, 1}) {
+    const int log2 = *best + step;
+    if (log2 < smallest_scale_log2 || log2 > largest_scale_log2) continue;
+    result.neighbours.push_back(loss_at(all, log2));
+  }
   const auto allowed = [&](int log2) {
     return std::all_of(tensors.begin(), tensors.end(), [&](const tensor_evidence& t) {
       return !is_gradient(t) || (log2 >= t.enough_log2.value_or(log2) &&
@@ -141,10 +148,8 @@ std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence>
     });
   };
   result.needed = result.without.overflow != 0 || !allowed(0);
-  for (int low = *best; allowed(low); --low) {
-    if (loss_at(all, low).underflow == result.nonzero) break;
-    result.enough = low;
-  }
+  if (result.best.overflow != 0) return result;
+  for (int low = *best; low >= smallest_scale_log2 && allowed(low); --low) result.enough = low;
   return result;
 }
 

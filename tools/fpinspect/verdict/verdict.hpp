@@ -52,13 +52,14 @@ struct role_verdict {
 /// every tensor.
 struct loss_scale_verdict {
   std::uint64_t nonzero = 0;
-  scale_loss without = {};                  ///< at scale 1
-  scale_loss best = {};                     ///< the largest scale without overflow
-  std::vector<scale_loss> neighbours = {};  ///< best / 16, / 4, / 2, best, best * 2
+  scale_loss without = {};  ///< at scale 1
+  scale_loss best = {};  ///< the largest scale without overflow; if all overflow, the smallest one
+  std::vector<scale_loss> neighbours = {};  ///< best / 16, / 4, / 2, best, best * 2, if they exist
   bool needed = false;                      ///< scale 1 does not meet the need
   std::optional<int> enough = {};           ///< it and all powers up to best meet the need
   std::size_t limit = 0;                    ///< the tensor that overflows first
   bool bf16_holds_all = true;               ///< all are in [2^-133, 2^127), which bf16 holds
+  bool fp32_holds_all = true;               ///< all are in [2^-149, 2^127)
 };
 
 enum class finding_kind : std::uint8_t {

@@ -44,6 +44,14 @@ std::string outlier_text(const finding& f, const tensor_evidence& tensor, const 
              effect_text(tensor, f.better, wanted));
 }
 
+/// Why the loss scale is no larger.
+std::string limit_text(const finding& f, const loss_scale_verdict& l,
+                       std::span<const tensor_evidence> tensors) {
+  if (l.best.log2 == largest_scale_log2) return ", the largest that loss scalers hold";
+  return cat(", the limit set by ",
+             l.limit == f.tensor ? "its own largest value" : tensors[l.limit].name);
+}
+
 }  // namespace
 
 std::string finding_text(const finding& f, const verdict& v,
@@ -56,9 +64,7 @@ std::string finding_text(const finding& f, const verdict& v,
       return cat("fp16 without a loss scale loses ", percent(f.loss.underflow, tensor.nonzero));
     case finding_kind::still_underflows:
       return cat("fp16 still loses ", percent(f.loss.underflow, tensor.nonzero), " at ",
-                 power_text(f.loss.log2), ", the limit set by ",
-                 v.loss_scale->limit == f.tensor ? "its own largest value"
-                                                 : tensors[v.loss_scale->limit].name);
+                 power_text(f.loss.log2), limit_text(f, *v.loss_scale, tensors));
     case finding_kind::needs_more:
       return cat(spec_of(f.cheaper).name, " ", effect_text(tensor, f.cheaper, v.wanted),
                  "; enough for ", f.others, " others of its role");

@@ -89,10 +89,12 @@ void write_loss_scale(json_writer& json, const std::optional<loss_scale_verdict>
   json.key("fp16_loss_scale");
   if (!l) return json.value(std::nullopt);
   json.begin_object();
-  json.member("log2", l->best.log2);
+  json.member("log2", l->best.overflow == 0 ? std::optional(l->best.log2) : std::nullopt);
   json.member("needed", l->needed);
   json.member("smallest_log2_that_meets_the_need", l->enough);
   json.member("nonzero", l->nonzero);
+  const std::string note = summary_of(*l, tensors).note;
+  json.member("note", note.empty() ? std::nullopt : std::optional(note));
   json.member("limited_by", tensors[l->limit].name);
   json.key("without");
   write_loss(json, l->without, tensors);

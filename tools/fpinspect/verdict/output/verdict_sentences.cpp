@@ -80,6 +80,17 @@ std::string overflow_note(const scale_loss& loss, const loss_scale_verdict& l,
              tensors[l.limit].name, alone ? "" : " and others");
 }
 
+/// Formats in which the gradients need no loss scale, where fp16 needs one.
+std::string other_formats_note(const loss_scale_verdict& l) {
+  if (!l.needed) return {};
+  if (l.best.log2 > usual_ceiling_log2) {
+    if (!l.fp32_holds_all) return {};
+    return cat("above ", power_text(usual_ceiling_log2), ": fp32 ",
+               l.bf16_holds_all ? "or bf16" : "gradients", " would serve");
+  }
+  return l.bf16_holds_all ? "bf16 gradients need none" : "";
+}
+
 }  // namespace
 
 std::string need_sentence(const need& wanted) {
@@ -132,6 +143,8 @@ loss_scale_summary summary_of(const loss_scale_verdict& l,
                               std::span<const tensor_evidence> tensors) {
   loss_scale_summary result;
   result.head = l.needed ? power_text(l.best.log2) : "none needed";
+  if (l.best.overflow != 0) result.head = "none";
+  result.note = other_formats_note(l);
   const auto add = [&](const std::string& scale, const scale_loss& loss) {
     scale_summary one = {scale, "0 %"};
     if (const auto worst = worst_gradient(tensors, loss.log2)) {
@@ -142,7 +155,10 @@ loss_scale_summary summary_of(const loss_scale_verdict& l,
       }
     }
     one.note += overflow_note(loss, l, tensors);
-    if (loss.log2 == l.best.log2 && scale != "none") one.note += ", the largest without overflow";
+    if (loss.log2 == l.best.log2 && scale != "none" && loss.overflow == 0) {
+      one.note += loss.log2 == largest_scale_log2 ? ", the largest that loss scalers hold"
+                                                  : ", the largest without overflow";
+    }
     result.scales.push_back(std::move(one));
   };
   add("none", l.without);

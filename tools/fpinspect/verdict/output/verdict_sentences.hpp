@@ -41,7 +41,8 @@ struct scale_summary {
 
 /// The loss scale for all gradients.
 struct loss_scale_summary {
-  std::string head = {};  ///< "2^24" or "none needed"
+  std::string head = {};  ///< "2^24", "none needed", or "none" if all scales overflow
+  std::string note = {};  ///< "bf16 gradients need none"; may be empty
   std::vector<scale_summary> scales = {};
   std::string closing = {};  ///< "Every scale from 2^6 to 2^26 meets the need."; may be empty
 };

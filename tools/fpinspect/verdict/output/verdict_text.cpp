@@ -65,7 +65,7 @@ std::string loss_scale_text(const loss_scale_verdict& l, std::span<const tensor_
                             const terminal& term) {
   const loss_scale_summary s = summary_of(l, tensors);
   std::string text = cat("Loss scale for fp16 gradients: ", term.painted(paint::heading, s.head),
-                         l.needed && l.bf16_holds_all ? "   (bf16 gradients need none)\n" : "\n");
+                         s.note.empty() ? "\n" : cat("   (", s.note, ")\n"));
   for (std::size_t i = 0; i < s.scales.size(); ++i) {
     if (i != 0 && !is_shown(l, l.neighbours[i - 1])) continue;  // the first one is no scale
     const scale_summary& one = s.scales[i];
