@@ -159,9 +159,17 @@ class AgainstNumPy(cli_support.CliTest):
         verdict = self.ok_json("tensor", self.sample)["verdict"]
         scale = verdict["fp16_loss_scale"]
         names = [name for name in self.tensors if name.startswith("grad.")]
-        gradients = np.concatenate([elements(*self.tensors[name]).ravel() for name in names])
-        gradients = gradients[gradients != 0].astype(np.float64)
+        each = [elements(*self.tensors[name]).ravel().astype(np.float64) for name in names]
+        each = [gradient[gradient != 0] for gradient in each]
+        gradients = np.concatenate(each)
         losses = {}
+
+        def meets(gradient, k):
+            x = np.ldexp(gradient, k)
+            rounded = x.astype(np.float16).astype(np.float64)
+            noise = ((x - rounded)**2).sum()
+            return 100 * (rounded == 0).sum() < x.size and (x**2).sum() >= 1000 * noise  # 30 dB
+
         with np.errstate(over="ignore", under="ignore"):
             for k in range(-60, 160):
                 rounded = np.ldexp(gradients, k).astype(np.float16)
@@ -171,7 +179,8 @@ class AgainstNumPy(cli_support.CliTest):
         safe = [losses[k][0] for k in losses if losses[k][1] == 0]
         self.assertEqual(losses[scale["log2"]][0], min(safe))
         enough = scale["smallest_log2_that_meets_the_need"]
-        self.assertEqual(enough, min(k for k in losses if losses[k][0] * 100 < gradients.size))
+        self.assertEqual(enough, min(k for k in range(-60, scale["log2"])
+                                     if all(meets(gradient, k) for gradient in each)))
         for loss in [scale["without"], *scale["scales"]]:
             self.assertEqual((loss["underflow"], loss["overflow"]), losses[loss["log2"]], loss)
         (role,) = [r for r in verdict["roles"] if r["role"] == "gradients"]
