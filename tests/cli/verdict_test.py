@@ -349,6 +349,43 @@ class LimitsOfLossScales(cli_support.CliTest):
         self.assertNotIn("would serve", self.ok("tensor", self.gradients(1e-50)).out)
 
 
+class OptimizerStates(cli_support.CliTest):
+    """Losing values below 2^-24 of the RMS of an optimizer state does not fail the need."""
+
+    def state(self, tiny, size=1.0, name="exp_avg"):
+        """16 tensors of values up to 1.4e-3; two of them have 32 values `tiny` of 1024."""
+        rows = [[size * 1e-5 * (1 + 7 * i % 140) for i in range(1024)] for _ in range(16)]
+        for row in rows[3], rows[9]:
+            row[:32] = [tiny] * 32
+        return write_safetensors(self.path("m.safetensors"), [
+            (f"{name}.{i}", "F32", (8, 128), floats(*row)) for i, row in enumerate(rows)])
+
+    def test_tiny_values_decide_nothing(self):
+        path = self.state(6e-45)
+        out = self.ok("tensor", path).out
+        self.assertIn("\n  Adam m         16  bf16                      55.1 dB    3.12 % lost    16 bits\n"
+                      "          not counted: lost values below 2^-24 of their tensor's RMS\n", out)
+        (role,) = self.ok_json("tensor", path)["verdict"]["roles"]
+        self.assertEqual(role["choice"], "bf16")
+        worst = role["tried"][0]["largest_underflow"]
+        self.assertEqual((worst["underflow"], worst["negligible"], worst["nonzero"]), (32, 32, 1024))
+        page = self.ok("report", path, "-o", "-").out
+        self.assertIn("not counted: lost values below 2^-24 of their tensor&#39;s RMS", page)
+
+    def test_values_near_the_rms_still_count(self):
+        path = self.state(6e-45, size=1e-34)  # the RMS is 8e-38: 2^-24 of it is 5e-45
+        (role,) = self.ok_json("tensor", path)["verdict"]["roles"]
+        self.assertEqual(role["choice"], "fp32")
+        self.assertEqual(role["tried"][0]["largest_underflow"]["negligible"], 0)
+        self.assertNotIn("not counted", self.ok("tensor", path).out)
+
+    def test_other_roles_count_all(self):
+        for name in "grad", "act", "some":
+            (role,) = self.ok_json("tensor", self.state(6e-45, name=name))["verdict"]["roles"]
+            bf16 = [t for t in role["tried"] if t["choice"] == "bf16"][0]
+            self.assertEqual((bf16["failed"], bf16["largest_underflow"]["negligible"]), (2, 0))
+
+
 class Options(cli_support.CliTest):
     def roles(self, *arguments):
         return {r["role"]: (r["tensors"], r["choice"])

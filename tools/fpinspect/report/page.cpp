@@ -47,7 +47,7 @@ std::string role_rows(const report_input& in) {
     rows += cat("<tr>", in_tag("th scope=\"row\"", title(r.what)),
                 labelled("tensors", cat(r.tensors.size())), "<td><strong>", markup_text(s.choice),
                 "</strong>");
-    for (const std::string& note : {s.stored, s.reason, s.besides}) {
+    for (const std::string& note : {s.stored, s.reason, s.rule, s.besides}) {
       if (!note.empty()) rows += in_tag("p class=\"note\"", note);
     }
     rows += cat("</td>", labelled("SQNR", s.db), labelled("lost", s.lost), labelled("bits", s.bits),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 
 #include "fpinspect/output/progress.hpp"
@@ -56,6 +57,17 @@ choice_effect effect_of(choice c, std::span<const format_effect> effects) {
   return {c, found->underflow, found->overflow, found->saturated_signal, found->saturated_noise};
 }
 
+/// The elements of optimizer state that become 0 in a format and are below 2^-24 of the tensor's
+/// RMS, by their power of two: sums in binary32 with elements of the RMS's size drop them anyway.
+std::uint64_t negligible_underflow(const tensor_evidence& tensor, const choice_effect& effect) {
+  if (tensor.what != role::adam_m && tensor.what != role::adam_v) return 0;
+  if (!(effect.signal > 0) || !std::isfinite(effect.signal)) return 0;
+  constexpr int binary32_digits = 24;
+  const double rms = std::sqrt(effect.signal / static_cast<double>(tensor.count));
+  const auto end = tensor.magnitudes.lower_bound(std::ilogb(rms) - binary32_digits);
+  return underflow_at(binades(tensor.magnitudes.begin(), end), 0, spec_of(effect.what).format);
+}
+
 /// The elements as a matrix that quantize() takes: fp64 is first rounded to fp32.
 source_matrix quantizable_matrix(const shown_tensor& tensor, const samebits::executor& where) {
   source_matrix in = matrix_of(*tensor.file, tensor.info, *tensor.how);
@@ -107,13 +119,15 @@ void add_effects(tensor_evidence& to, const shown_tensor& tensor, const tensor_s
     if (c == choice::fp16_scaled) continue;
     to.effects.push_back(is_recipe(c) ? recipe_effect(c, in.view, where)
                                       : effect_of(c, stats.formats));
+    choice_effect& effect = to.effects.back();
+    effect.negligible = negligible_underflow(to, effect);
     if (!is_recipe(c)) continue;
     line.add(tensor.info.bytes);
     if (tensor.how->format == format_id::fp64) {  // the way by fp32 counts too
       const choice_effect first = effect_of(choice::fp32, stats.formats);
-      to.effects.back().underflow += first.underflow;
-      to.effects.back().overflow += first.overflow;
-      to.effects.back().noise += first.noise;
+      effect.underflow += first.underflow;
+      effect.overflow += first.overflow;
+      effect.noise += first.noise;
     }
   }
 }

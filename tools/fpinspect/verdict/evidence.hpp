@@ -17,10 +17,11 @@ namespace fpinspect {
 /// What one choice does to a tensor.
 struct choice_effect {
   choice what = choice::fp32;
-  std::uint64_t underflow = 0;  ///< finite and non-zero, becomes 0
-  std::uint64_t overflow = 0;   ///< finite, becomes infinite or NaN
-  double signal = 0;            ///< sum of x^2
-  double noise = 0;             ///< sum of (x - x')^2; elements that overflow count as max finite
+  std::uint64_t underflow = 0;   ///< finite and non-zero, becomes 0
+  std::uint64_t overflow = 0;    ///< finite, becomes infinite or NaN
+  double signal = 0;             ///< sum of x^2
+  double noise = 0;              ///< sum of (x - x')^2; elements that overflow count as max finite
+  std::uint64_t negligible = 0;  ///< those of underflow that the need does not count
 };
 
 /// Why the verdict does not judge a tensor.

@@ -90,7 +90,7 @@ double largest_loss(const verdict& v, const tensor_evidence& tensor) {
 }  // namespace
 
 kept kept_by(const choice_effect& effect, std::uint64_t nonzero) {
-  kept result = {{}, effect.underflow, effect.overflow, nonzero};
+  kept result = {{}, effect.underflow, effect.overflow, nonzero, effect.negligible};
   if (effect.noise > 0 || effect.underflow + effect.overflow != 0) {
     // Squares of tiny elements may all be 0: the ratio is then a bound from below.
     const double noise = std::max(effect.noise, std::numeric_limits<double>::min());
@@ -100,8 +100,12 @@ kept kept_by(const choice_effect& effect, std::uint64_t nonzero) {
   return result;
 }
 
+bool loses_little(const kept& k, const need& wanted) {
+  return wanted.allows(k.underflow - k.negligible, k.nonzero);
+}
+
 bool meets(const kept& k, const need& wanted) {
-  return k.overflow == 0 && level(k) >= wanted.db && wanted.allows(k.underflow, k.nonzero);
+  return k.overflow == 0 && level(k) >= wanted.db && loses_little(k, wanted);
 }
 
 bool stays_as_stored(const tensor_evidence& tensor, choice c) {

@@ -23,8 +23,11 @@ struct kept {
   std::uint64_t underflow = 0;
   std::uint64_t overflow = 0;
   std::uint64_t nonzero = 0;
+  std::uint64_t negligible = 0;  ///< those of underflow that the need does not count
 };
 kept kept_by(const choice_effect& effect, std::uint64_t nonzero);
+/// Whether fewer values become 0 than the need allows.
+bool loses_little(const kept& k, const need& wanted);
 bool meets(const kept& k, const need& wanted);
 
 /// A choice, tried on all tensors of a role that it concerns.

@@ -31,7 +31,7 @@ std::string effect_text(const tensor_evidence& tensor, choice c, const need& wan
   const choice_effect* effect = tensor.effect(c);
   if (effect == nullptr) return {};
   const kept k = kept_by(*effect, tensor.nonzero);
-  const bool noisy = k.db && *k.db < wanted.db && wanted.allows(k.underflow, k.nonzero);
+  const bool noisy = k.db && *k.db < wanted.db && loses_little(k, wanted);
   if (noisy) return cat("keeps ", fixed(*k.db, 1), " dB");
   return cat("loses ", percent(k.underflow, k.nonzero));
 }

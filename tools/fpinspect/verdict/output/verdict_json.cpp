@@ -35,6 +35,7 @@ void write_worst(json_writer& json, const char* key, std::span<const tensor_evid
   json.member("tensor", tensors[*tensor].name);
   json.member("sqnr_db", k.db);
   json.member("underflow", k.underflow);
+  json.member("negligible", k.negligible);
   json.member("overflow", k.overflow);
   json.member("nonzero", k.nonzero);
   json.end_object();

@@ -70,6 +70,17 @@ std::string exceptions_text(const role_verdict& r, std::span<const tensor_eviden
   return text.empty() ? text : cat("besides: ", text);
 }
 
+/// The losses of optimizer state that the need does not count, if the choice has too many of them.
+std::string rule_text(const verdict& v, std::span<const tensor_evidence> tensors,
+                      const role_verdict& r, choice chosen) {
+  const bool uncounted = std::any_of(r.tensors.begin(), r.tensors.end(), [&](std::size_t i) {
+    const choice_effect* effect = tensors[i].effect(chosen);
+    return effect != nullptr && effect->negligible != 0 &&
+           !v.wanted.allows(effect->underflow, tensors[i].nonzero);
+  });
+  return uncounted ? "not counted: lost values below 2^-24 of their tensor's RMS" : "";
+}
+
 /// "4 values overflow in lm_head", if any overflow. The tensor that overflows first is named.
 std::string overflow_note(const scale_loss& loss, const loss_scale_verdict& l,
                           std::span<const tensor_evidence> tensors) {
@@ -116,6 +127,7 @@ role_summary summary_of(const verdict& v, std::span<const tensor_evidence> tenso
   const choice_outcome& outcome = r.outcomes[*r.chosen];
   const std::string_view name = spec_of(outcome.what).name;
   result.reason = reason(v, tensors, r);
+  result.rule = rule_text(v, tensors, r, outcome.what);
   result.besides = exceptions_text(r, tensors, outcome.what);
   if (!r.met) {
     result.choice = "as stored: no choice meets the need";

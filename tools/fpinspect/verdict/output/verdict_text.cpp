@@ -49,8 +49,9 @@ std::string role_text(const verdict& v, std::span<const tensor_evidence> tensors
   if (r.chosen) chosen = term.painted(paint::heading, chosen);
   std::string text =
       cat("  ", left(title(r.what), 12), right(cat(r.tensors.size()), 5), "  ", chosen, "\n");
-  if (!s.reason.empty()) text += wrapped(cat(below_choice, s.reason), term, below_reason);
-  if (!s.besides.empty()) text += wrapped(cat(below_choice, s.besides), term, below_reason);
+  for (const std::string& note : {s.reason, s.rule, s.besides}) {
+    if (!note.empty()) text += wrapped(cat(below_choice, note), term, below_reason);
+  }
   return text;
 }
 
