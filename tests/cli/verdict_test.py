@@ -1,5 +1,6 @@
 # The verdict of `fpinspect tensor`: five files made for it, roles, needs and details.
 import json
+import math
 import os
 import struct
 import subprocess
@@ -384,6 +385,62 @@ class OptimizerStates(cli_support.CliTest):
             (role,) = self.ok_json("tensor", self.state(6e-45, name=name))["verdict"]["roles"]
             bf16 = [t for t in role["tried"] if t["choice"] == "bf16"][0]
             self.assertEqual((bf16["failed"], bf16["largest_underflow"]["negligible"]), (2, 0))
+
+
+class Convolutions(cli_support.CliTest):
+    """Weights of rank above 2 are judged as [out, rest]; bits have the scales of the actual tiles."""
+
+    def tensor(self, name, shape):
+        values = [(1 + i * 37 % 101) / 64 for i in range(math.prod(shape))]
+        return name, "F32", shape, floats(*values)
+
+    def tried(self, path):
+        (role,) = self.ok_json("tensor", path)["verdict"]["roles"]
+        return {t["choice"]: (t["bits"], (t["lowest_sqnr"] or {}).get("sqnr_db")) for t in role["tried"]}
+
+    def test_weights_are_judged_as_matrices(self):
+        name, dtype, shape, data = self.tensor("conv.weight", (64, 32, 3, 3))
+        for name in "conv.weight", "grad.conv.weight":
+            whole = write_safetensors(self.path("w.safetensors"), [(name, dtype, shape, data)])
+            matrix = write_safetensors(self.path("m.safetensors"), [(name, dtype, (64, 288), data)])
+            self.assertEqual(self.tried(whole), self.tried(matrix))
+            self.assertIn("\n          as [out, rest]: 1 of rank above 2\n", self.ok("tensor", whole).out)
+            self.assertNotIn("[out, rest]", self.ok("tensor", matrix).out)
+            page = self.ok("report", whole, "-o", "-").out
+            self.assertIn("as [out, rest]: 1 of rank above 2", page)
+            self.assertIn("64 rows, 288 columns", page)
+
+    def test_recipes(self):
+        name, dtype, shape, data = self.tensor("conv.weight", (64, 128, 1, 1))
+        whole = write_safetensors(self.path("w.safetensors"), [(name, dtype, shape, data)])
+        matrix = write_safetensors(self.path("m.safetensors"), [(name, dtype, (64, 128), data)])
+        out = self.ok("tensor", whole, "--recipes").out
+        self.assertEqual(out.splitlines()[0], "conv.weight  F32 [64, 128, 1, 1] as [64, 128]")
+        self.assertEqual(out.splitlines()[1:], self.ok("tensor", matrix, "--recipes").out.splitlines()[1:])
+        self.assertEqual(max(map(len, out.splitlines())), 80)
+        (found,) = self.ok_json("tensor", whole, "--recipes")["tensors"]
+        self.assertEqual((found["shape"], found["matrix"]), ([64, 128, 1, 1], [64, 128]))
+        bits = {r["name"]: r["bits"] for r in found["recipes"]}
+        self.assertEqual([bits[n] for n in ("TE_CURRENT", "TE_BLOCK_2D", "TE_BLOCK_1D", "MXFP8_TE")],
+                         [8, 8 + 32 / 8192, 8.25, 8.25])
+        failed = cli_support.run("tensor", whole, "--recipes", "--fail-if", "DSV3_IEEE.sqnr>60dB")
+        self.assertEqual((failed.code, failed.err), (0, ""))
+        self.assertIn("64 tiles of [64, 128])\n", self.ok("tensor", whole, "--stats").out)
+
+    def test_bits_of_short_rows(self):
+        """One scale an element is 40 bits, and no choice before bf16."""
+        pixels = write_safetensors(self.path("p.safetensors"), [self.tensor("thing", (64, 128, 1, 1))])
+        found = self.tried(pixels)
+        self.assertEqual({name: bits for name, (bits, _) in found.items()}, {
+            "fp8 e4m3, one scale": 8, "fp8 e4m3, 1x128 tiles": 40, "mxfp8 e4m3, 1x32 blocks": 16,
+            "bf16": 16, "fp16": 16, "fp32": 32})
+        self.assertEqual(sorted(bits for bits, _ in found.values()), [b for b, _ in found.values()])
+        (thing,) = self.ok_json("tensor", pixels, "--recipes")["tensors"]
+        self.assertEqual([r["bits"] for r in thing["recipes"] if r["name"] == "DSV3_IEEE"], [40])
+        activation = write_safetensors(self.path("a.safetensors"), [self.tensor("act.a", (2, 8, 14, 7))])
+        self.assertEqual(self.tried(activation)["fp8 e4m3, 1x128 tiles"][0], 8 + 32 / 7)
+        fails = cli_support.run("tensor", pixels, "--need", "31.9dB", "--fail-if", "bits>16")
+        self.assertEqual(fails.code, 0, fails.err)
 
 
 class Options(cli_support.CliTest):

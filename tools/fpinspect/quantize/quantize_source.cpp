@@ -18,6 +18,26 @@ samebits::matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info)
   return {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(info.shape.back())};
 }
 
+samebits::matrix_shape judged_matrix_of(const samebits::tensor_file::tensor_info& info,
+                                        bool of_weight) {
+  if (!of_weight || info.shape.size() <= 2) return matrix_of(info);
+  std::uint64_t rest = 1;
+  for (std::size_t k = 1; k < info.shape.size(); ++k) rest *= info.shape[k];
+  return {static_cast<std::int64_t>(info.shape.front()), static_cast<std::int64_t>(rest)};
+}
+
+std::string shape_text(const samebits::matrix_shape& shape) {
+  return "[" + std::to_string(shape.rows) + ", " + std::to_string(shape.cols) + "]";
+}
+
+std::uint64_t scale_bits_of(const samebits::recipe& rules, const samebits::matrix_shape& matrix) {
+  if (rules.tile == samebits::tile_shape{0, 0}) return 0;
+  const samebits::matrix_shape scales =
+      samebits::scales_shape(matrix.rows, matrix.cols, rules.tile);
+  const int bits = samebits::spec_of(rules.scale_format).storage_bits;
+  return static_cast<std::uint64_t>(scales.rows * scales.cols * bits);
+}
+
 bool is_quantizable(format_id format) {
   return format == format_id::fp32 || format == format_id::fp16 || format == format_id::bf16;
 }
@@ -34,12 +54,17 @@ void require_quantizable(format_id format, const std::string& input) {
 source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
                         const samebits::tensor_file::tensor_info& info,
                         const element_reading& how) {
-  const samebits::matrix_shape shape = matrix_of(info);
+  return matrix_of(file, info, how, matrix_of(info));
+}
+
+source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
+                        const samebits::tensor_file::tensor_info& info, const element_reading& how,
+                        const samebits::matrix_shape& shape) {
   if (shape.rows < 0 || shape.cols < 0) {
-    throw samebits::tensor_file::file_error(
-        samebits::tensor_file::error_kind::unsupported,
-        file.shown_path() + ": tensor " + samebits::tensor_file::quote(info.name) +
-            ": a matrix has fewer than 2^63 rows and columns");
+    throw samebits::tensor_file::file_error(samebits::tensor_file::error_kind::unsupported,
+                                            file.shown_path() + ": tensor " +
+                                                samebits::tensor_file::quote(info.name) +
+                                                ": a matrix has fewer than 2^63 rows and columns");
   }
   source_matrix m;
   const auto direct = view_elements(file, info, how);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "fpinspect/tensors/source/source.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/quantize.hpp"
+#include "samebits/recipe.hpp"
 #include "samebits/view.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
 #include "tensor_file/tensor.hpp"
@@ -17,6 +19,19 @@ namespace fpinspect {
 
 /// The tensor as a matrix: leading dimensions merge into rows; a tensor of rank 1 is one row.
 samebits::matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info);
+
+/// The matrix on which recipes are judged. Weights of rank above 2 are [out, rest], as matrix products
+/// use them: the last dimension of a convolution is a few elements.
+///
+/// @param of_weight  whether the tensor has the shape of a weight
+samebits::matrix_shape judged_matrix_of(const samebits::tensor_file::tensor_info& info,
+                                        bool of_weight);
+
+/// "[64, 576]"
+std::string shape_text(const samebits::matrix_shape& shape);
+
+/// Bits of the scales of all tiles; 0 for one scale of the whole matrix.
+std::uint64_t scale_bits_of(const samebits::recipe& rules, const samebits::matrix_shape& matrix);
 
 /// Whether elements of this format can be quantized: fp32, fp16 or bf16.
 bool is_quantizable(samebits::format_id format);
@@ -34,6 +49,10 @@ struct source_matrix {
 ///   elements can have
 source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
                         const samebits::tensor_file::tensor_info& info, const element_reading& how);
+/// The same in another shape of as many elements.
+source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
+                        const samebits::tensor_file::tensor_info& info, const element_reading& how,
+                        const samebits::matrix_shape& shape);
 
 /// A matrix in memory, to be written to a file: codes of elements, or scales.
 struct owned_matrix {

@@ -54,7 +54,9 @@ report_source source_of(const report_arguments& arguments, const need& wanted,
 std::optional<tile_map> map_of(const report_source& source, std::size_t i,
                                const samebits::executor& where) {
   if (source.tensors[i].info.count > largest_map) return std::nullopt;
-  return tile_map_of(source.tensors[i], choice_of(source.result, source.all.evidence[i]), where);
+  const tensor_evidence& evidence = source.all.evidence[i];
+  return tile_map_of(source.tensors[i], evidence.of_weight, choice_of(source.result, evidence),
+                     where);
 }
 
 /// The name of the file without its folder, which is nobody's business: pages are passed on.

@@ -46,7 +46,9 @@ tile_map empty_map(std::uint64_t rows, std::uint64_t cols);
 ///
 /// @param stored_as  the choice whose errors are measured; nothing: no errors. Choices with a loss
 ///   scale, and recipes for elements that are not fp32, fp16 or bf16, are not measured.
-std::optional<tile_map> tile_map_of(const shown_tensor& tensor, std::optional<choice> stored_as,
+/// @param of_weight  whether the tensor has the shape of a weight
+std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
+                                    std::optional<choice> stored_as,
                                     const samebits::executor& where);
 
 }  // namespace fpinspect

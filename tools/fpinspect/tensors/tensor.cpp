@@ -16,6 +16,7 @@
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/terminal.hpp"
 #include "fpinspect/quantize/quantize_gate.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/quick_statistics.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
@@ -182,7 +183,9 @@ void run_recipes(const tensor_arguments& arguments, const terminal& term, output
   std::vector<recipe_source> sources;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const shown_tensor& tensor = tensors[i];
-    sources.push_back({tensor.file, tensor.info, tensor.how, tensor.title(), names[i]});
+    const std::string name = tensor.plain_name();
+    sources.push_back({tensor.file, tensor.info, tensor.how, tensor.title(), names[i],
+                       judged_matrix_of(tensor.info, is_weight_shaped(name, guessed_role(name)))});
   }
   if (arguments.view.json) {
     write_tensor_recipes_json(sources, conditions, where, out);

@@ -1,6 +1,8 @@
 // `fpinspect tensor --recipes`: implementation.
 #include "fpinspect/tensors/tensor_recipes.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -35,6 +37,7 @@ struct recipe_result {
   const recipe_preset* preset;
   quantize_statistics statistics;
   sqnr ratio;
+  double bits;  ///< of an element, with its share of the scales of its tile
 };
 
 /// The presets that need no state.
@@ -64,11 +67,13 @@ std::vector<std::vector<recipe_result>> results_for(std::span<const recipe_sourc
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const recipe_source& source = tensors[i];
     if (!is_quantized(source)) continue;
-    const source_matrix in = matrix_of(*source.file, source.info, *source.how);
+    const source_matrix in = matrix_of(*source.file, source.info, *source.how, source.matrix);
     for (const recipe_preset* p : presets) {
       const quantize_statistics s = statistics_by(*p, in, where);
       const bool saturates = options_of(p->rules).on_overflow != samebits::overflow::ieee;
-      results[i].push_back({p, s, sqnr_of(s, saturates)});
+      const auto scale_bits = static_cast<double>(scale_bits_of(p->rules, source.matrix));
+      const auto elements = static_cast<double>(std::max<std::uint64_t>(source.info.count, 1));
+      results[i].push_back({p, s, sqnr_of(s, saturates), 8.0 + scale_bits / elements});
       line.add(source.info.bytes);
     }
   }
@@ -95,10 +100,10 @@ void add_figures(gate& conditions, std::span<const recipe_source> tensors,
 }
 
 std::string recipe_effect(std::string_view name, std::string_view tile, std::string_view rule,
-                          std::string_view sqnr, std::string_view under,
-                          std::string_view saturated) {
+                          std::string_view sqnr, std::string_view under, std::string_view saturated,
+                          std::string_view bits) {
   return cat("  ", left(name, 20), left(tile, 9), left(rule, 9), right(sqnr, 10), right(under, 13),
-             right(saturated, 11), "\n");
+             right(saturated, 11), right(bits, 6), "\n");
 }
 
 }  // namespace
@@ -113,12 +118,15 @@ void write_tensor_recipes(std::span<const recipe_source> tensors, gate& conditio
     const bool read = info.unread.empty();
     out.write(cat(term.painted(paint::heading, source.title), "  ",
                   read ? samebits::tensor_file::name(info.type) : "not read", " [",
-                  comma_separated(info.shape), "]\n"));
-    out.write(recipe_effect("recipe", "tile", "scale", "SQNR", "underflowed", "saturated"));
+                  comma_separated(info.shape), "]",
+                  source.matrix != matrix_of(info) ? cat(" as ", shape_text(source.matrix)) : "",
+                  "\n"));
+    out.write(recipe_effect("recipe", "tile", "scale", "SQNR", "underflowed", "saturated", "bits"));
     for (const recipe_result& r : results[i]) {
       out.write(recipe_effect(r.preset->name, block_text(r.preset->rules.tile),
                               samebits::name(r.preset->rules.rule), r.ratio.text(),
-                              cat(r.statistics.underflowed), cat(r.statistics.saturated)));
+                              cat(r.statistics.underflowed), cat(r.statistics.saturated),
+                              general(r.bits, 3)));
     }
     if (results[i].empty()) {
       out.write(cat("  ", not_quantized, "\n"));
@@ -142,6 +150,9 @@ void write_tensor_recipes_json(std::span<const recipe_source> tensors, gate& con
     json.begin_object();
     json.member("name", info.name);
     json.member("shape", std::span<const std::uint64_t>(info.shape));
+    const std::array matrix = {static_cast<std::uint64_t>(tensors[i].matrix.rows),
+                               static_cast<std::uint64_t>(tensors[i].matrix.cols)};
+    json.member("matrix", std::span<const std::uint64_t>(matrix));
     json.key("recipes");
     json.begin_array();
     for (const recipe_result& r : results[i]) {
@@ -151,6 +162,7 @@ void write_tensor_recipes_json(std::span<const recipe_source> tensors, gate& con
       json.member("sqnr_note", r.ratio.note());
       json.member("underflowed", r.statistics.underflowed);
       json.member("saturated", r.statistics.saturated);
+      json.member("bits", r.bits);
       json.end_object();
     }
     json.end_array();

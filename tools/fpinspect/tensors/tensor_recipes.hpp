@@ -11,6 +11,7 @@
 #include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
 #include "samebits/backend.hpp"
+#include "samebits/quantize.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
@@ -22,6 +23,7 @@ struct recipe_source {
   std::optional<element_reading> how;  ///< nothing if the tensor is not quantized
   std::string title;                   ///< its name in text
   std::string name;                    ///< its name among the tensors of all files
+  samebits::matrix_shape matrix;       ///< what is quantized
 };
 
 /// Quantizes each tensor to e4m3 by each preset, and writes SQNR, underflow and saturation. Scales

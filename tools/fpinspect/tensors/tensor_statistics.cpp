@@ -15,6 +15,7 @@
 #include "fpinspect/quantize/scale_range.hpp"
 #include "fpinspect/tensors/meters/distribution.hpp"
 #include "fpinspect/tensors/meters/percentiles.hpp"
+#include "fpinspect/verdict/roles.hpp"
 
 namespace fpinspect {
 namespace {
@@ -23,13 +24,18 @@ namespace {
 struct statistics {
   distribution elements;
   std::vector<scale_range> scales;
+  std::string matrix;  ///< that of the scales, "[64, 576]", if the shape does not say it
 };
 
 statistics statistics_of(const shown_tensor& tensor, const samebits::executor& where) {
-  statistics result = {distribution_of(*tensor.file, tensor.info, *tensor.how), {}};
+  statistics result = {distribution_of(*tensor.file, tensor.info, *tensor.how), {}, {}};
   const bool matrix = tensor.info.shape.size() >= 2 && tensor.info.count != 0;
   if (matrix && is_quantizable(tensor.how->format)) {
-    const source_matrix in = matrix_of(*tensor.file, tensor.info, *tensor.how);
+    const std::string name = tensor.plain_name();
+    const samebits::matrix_shape shape =
+        judged_matrix_of(tensor.info, is_weight_shaped(name, guessed_role(name)));
+    if (shape != matrix_of(tensor.info)) result.matrix = shape_text(shape);
+    const source_matrix in = matrix_of(*tensor.file, tensor.info, *tensor.how, shape);
     result.scales = scale_ranges_of(in.view, where);
   }
   return result;
@@ -67,7 +73,7 @@ std::string channel_line(const std::optional<channel_range>& range, std::string_
              "\n");
 }
 
-std::string scale_line(const scale_range& range) {
+std::string scale_line(const scale_range& range, const std::string& matrix) {
   const std::string head = left(cat("  scales of ", range.what), 26);
   if (!range.smallest_log2) return cat(head, "none\n");
   const std::string to =
@@ -76,7 +82,8 @@ std::string scale_line(const scale_range& range) {
           : cat(power_text(*range.smallest_log2), " to ", power_text(*range.largest_log2));
   const std::string zero = range.zero_tiles == 0 ? "" : cat(", ", range.zero_tiles, " are zero");
   return cat(head, to, "   (", range.recipe, ", ", range.tiles,
-             range.tiles == 1 ? " tile" : " tiles", zero, ")\n");
+             range.tiles == 1 ? " tile" : " tiles", matrix.empty() ? "" : cat(" of ", matrix), zero,
+             ")\n");
 }
 
 std::string statistics_text(const statistics& all) {
@@ -90,7 +97,7 @@ std::string statistics_text(const statistics& all) {
           "   their ratio ", range ? cat("2^", fixed(*range, 1)) : "-", "\n");
   text += percentile_lines(d.percentiles);
   text += channel_line(d.rows, "row", "rows") + channel_line(d.columns, "column", "columns");
-  for (const scale_range& one : all.scales) text += scale_line(one);
+  for (const scale_range& one : all.scales) text += scale_line(one, all.matrix);
   return text;
 }
 

@@ -28,7 +28,7 @@ struct choice_spec {
   std::string_view name;    ///< in JSON and beside figures: "fp8 e4m3, 1x128 tiles"
   std::string_view recipe;  ///< name for `quantize --recipe`; empty for formats
   samebits::format_id format = samebits::format_id::fp32;
-  double bits = 32;  ///< for each element, with its share of the scales
+  double bits = 32;  ///< for each element, with its share of the scales of whole tiles
 };
 const choice_spec& spec_of(choice c);
 

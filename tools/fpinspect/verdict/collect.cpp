@@ -34,6 +34,7 @@ tensor_evidence evidence_of(const shown_tensor& tensor, const std::string& name,
   result.state = state_of(tensor);
   result.unread = tensor.info.unread;
   result.shape = tensor.info.shape;
+  result.of_weight = is_weight_shaped(tensor.plain_name(), result.what);
   result.count = tensor.info.count;
   if (tensor.how) result.bits = samebits::spec_of(tensor.how->format).storage_bits;
   return result;
@@ -69,8 +70,10 @@ std::uint64_t negligible_underflow(const tensor_evidence& tensor, const choice_e
 }
 
 /// The elements as a matrix that quantize() takes: fp64 is first rounded to fp32.
-source_matrix quantizable_matrix(const shown_tensor& tensor, const samebits::executor& where) {
-  source_matrix in = matrix_of(*tensor.file, tensor.info, *tensor.how);
+source_matrix quantizable_matrix(const shown_tensor& tensor, bool of_weight,
+                                 const samebits::executor& where) {
+  source_matrix in =
+      matrix_of(*tensor.file, tensor.info, *tensor.how, judged_matrix_of(tensor.info, of_weight));
   if (is_quantizable(tensor.how->format)) return in;
   owned_matrix narrow(format_id::fp32, {in.view.rows, in.view.cols});
   samebits::convert(in.view, narrow.view(), {}, where);
@@ -88,7 +91,8 @@ choice_effect recipe_effect(choice c, const samebits::const_matrix_view& in,
   samebits::quantize_statistics s;
   samebits::quantize(in, {.codes = {.format = spec.format}, .statistics = &s}, preset->rules,
                      where);
-  return {c, s.underflowed, 0, s.signal, s.noise};
+  return {
+      c, s.underflowed, 0, s.signal, s.noise, 0, scale_bits_of(preset->rules, {in.rows, in.cols})};
 }
 
 /// The choices that are tried on a tensor.
@@ -114,7 +118,7 @@ std::uint64_t passes_over(const tensor_evidence& tensor) {
 void add_effects(tensor_evidence& to, const shown_tensor& tensor, const tensor_stats& stats,
                  const samebits::executor& where, progress& line) {
   source_matrix in;
-  if (!to.is_vector()) in = quantizable_matrix(tensor, where);
+  if (!to.is_vector()) in = quantizable_matrix(tensor, to.of_weight, where);
   for (const choice c : tried_choices(to)) {
     if (c == choice::fp16_scaled) continue;
     to.effects.push_back(is_recipe(c) ? recipe_effect(c, in.view, where)

@@ -22,6 +22,7 @@ struct choice_effect {
   double signal = 0;             ///< sum of x^2
   double noise = 0;              ///< sum of (x - x')^2; elements that overflow count as max finite
   std::uint64_t negligible = 0;  ///< those of underflow that the need does not count
+  std::uint64_t scale_bits = 0;  ///< of all tiles; 0 for one scale of the tensor
 };
 
 /// Why the verdict does not judge a tensor.
@@ -40,6 +41,7 @@ struct tensor_evidence {
   judged state = judged::yes;
   std::string unread;  ///< why the elements are not read
   std::vector<std::uint64_t> shape;
+  bool of_weight = false;  ///< has the shape of a weight
   std::uint64_t count = 0;
   int bits = 32;  ///< of an element as stored
   std::uint64_t nonzero = 0;
@@ -52,6 +54,9 @@ struct tensor_evidence {
   std::vector<choice_effect> effects;  ///< of the choices that were tried
   /// Gradients: from this power of two on, loss scales without overflow meet the need in fp16.
   std::optional<int> enough_log2;
+
+  /// Whether recipes are judged on [out, rest] instead of the rows along the last dimension.
+  [[nodiscard]] bool is_reshaped() const { return of_weight && shape.size() > 2; }
 
   /// Biases, norms and scalars: FP8 is not tried on them.
   [[nodiscard]] bool is_vector() const { return shape.size() < 2; }

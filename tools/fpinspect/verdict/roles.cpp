@@ -13,6 +13,8 @@
 namespace fpinspect {
 namespace {
 
+using namespace std::string_view_literals;
+
 constexpr std::array<std::string_view, role_count> names = {"weights", "activations", "gradients",
                                                             "adam_m",  "adam_v",      "other"};
 constexpr std::array<std::string_view, role_count> titles = {"weights", "activations", "gradients",
@@ -90,6 +92,12 @@ role guessed_role(std::string_view tensor_name) {
   if (has_part(parts, weight_words)) return role::weights;
   if (has_part(parts, output_words)) return role::activations;
   return role::other;
+}
+
+bool is_weight_shaped(std::string_view tensor_name, role r) {
+  const std::vector<std::string> parts = parts_of(lower(tensor_name));
+  const bool named = has_part(parts, weight_words) || has_part(parts, std::array{"wgrad"sv});
+  return r == role::weights || (r == role::gradients && named);
 }
 
 std::vector<role_rule> role_rules(const std::vector<std::string>& texts) {

@@ -22,6 +22,9 @@ std::string_view title(role r);
 /// optimizer is recognised first, then gradients, activations and weights.
 role guessed_role(std::string_view tensor_name);
 
+/// Whether a tensor has the shape of a weight: weights, and gradients whose name names a weight.
+bool is_weight_shaped(std::string_view tensor_name, role r);
+
 /// One --role GLOB=ROLE.
 struct role_rule {
   std::string pattern;

@@ -20,15 +20,22 @@ double share(std::uint64_t part, std::uint64_t whole) {
 
 choice_outcome outcome_of(choice c, std::span<const std::size_t> members,
                           std::span<const tensor_evidence> tensors, const need& wanted) {
-  choice_outcome result = {.what = c};
+  choice_outcome result = {.what = c, .bits = spec_of(c).bits};
   std::vector<std::pair<std::size_t, kept>> all;
+  std::uint64_t elements = 0;
+  std::uint64_t scale_bits = 0;
   for (const std::size_t i : members) {
     if (tensors[i].state != judged::yes || stays_as_stored(tensors[i], c)) continue;
     if (const choice_effect* effect = tensors[i].effect(c)) {
       all.emplace_back(i, kept_by(*effect, tensors[i].nonzero));
+      elements += tensors[i].count;
+      scale_bits += effect->scale_bits;
     }
   }
   result.tried = all.size();
+  if (elements != 0) {
+    result.bits = samebits::spec_of(spec_of(c).format).storage_bits + share(scale_bits, elements);
+  }
   const auto worse = [](const auto& a, const auto& b) {
     return std::tuple(level(a.second), -share(a.second.underflow, a.second.nonzero), a.first) <
            std::tuple(level(b.second), -share(b.second.underflow, b.second.nonzero), b.first);
@@ -46,14 +53,15 @@ choice_outcome outcome_of(choice c, std::span<const std::size_t> members,
   return result;
 }
 
-/// The first outcome without failures. Adam's v stays in fp32 unless all of it is stored narrower:
-/// bf16, rounded to nearest, never sees updates below 2^-9 of v.
+/// The first outcome without failures, else fp32. Adam's v stays in fp32 unless all of it is stored
+/// narrower: bf16, rounded to nearest, never sees updates below 2^-9 of v.
 std::size_t cheapest(const role_verdict& r) {
-  for (std::size_t k = 0; k + 1 < r.outcomes.size(); ++k) {
-    const bool stalls = r.what == role::adam_v && r.outcomes[k].tried != 0;
-    if (r.outcomes[k].failed.empty() && !stalls) return k;
-  }
-  return r.outcomes.size() - 1;
+  const auto found =
+      std::find_if(r.outcomes.begin(), r.outcomes.end(), [&](const choice_outcome& outcome) {
+        const bool stalls = r.what == role::adam_v && outcome.tried != 0;
+        return outcome.what == choice::fp32 || (outcome.failed.empty() && !stalls);
+      });
+  return static_cast<std::size_t>(found - r.outcomes.begin());
 }
 
 role_verdict verdict_of(role r, std::span<const tensor_evidence> tensors, const need& wanted) {
@@ -74,6 +82,8 @@ role_verdict verdict_of(role r, std::span<const tensor_evidence> tensors, const 
     if (is_recipe(c) && !any_matrix) continue;  // nothing to quantize
     result.outcomes.push_back(outcome_of(c, result.tensors, tensors, wanted));
   }
+  std::stable_sort(result.outcomes.begin(), result.outcomes.end(),
+                   [](const auto& a, const auto& b) { return a.bits < b.bits; });
   result.chosen = cheapest(result);
   result.met = result.outcomes[*result.chosen].failed.empty();
   return result;

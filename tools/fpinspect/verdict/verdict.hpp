@@ -33,6 +33,7 @@ bool meets(const kept& k, const need& wanted);
 /// A choice, tried on all tensors of a role that it concerns.
 struct choice_outcome {
   choice what = choice::fp32;
+  double bits = 32;                        ///< for each element, with the scales of its tiles
   std::size_t tried = 0;                   ///< number of tensors
   std::vector<std::size_t> failed = {};    ///< those that do not meet the need, worst first
   std::optional<std::size_t> lowest = {};  ///< the tensor with the lowest SQNR; nothing: all exact
@@ -46,7 +47,7 @@ struct role_verdict {
   std::size_t judged = 0;                 ///< those with more than 8 bits, all finite
   std::size_t vectors = 0;                ///< judged ones of rank 0 and 1
   std::uint64_t values = 0;
-  std::vector<choice_outcome> outcomes = {};  ///< in the order of cost
+  std::vector<choice_outcome> outcomes = {};  ///< by their bits
   bool met = false;  ///< whether the choice meets the need; only fp32 may fail, for fp64
   std::optional<std::size_t> chosen = {};  ///< index of an outcome; nothing if nothing is judged
 };

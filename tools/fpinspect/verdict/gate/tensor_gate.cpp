@@ -65,7 +65,7 @@ void add_verdict(gate& conditions, const verdict& v) {
   for (const role_verdict& r : v.roles) {
     if (!r.chosen) continue;
     const double bits =
-        r.met ? spec_of(r.outcomes[*r.chosen].what).bits : std::numeric_limits<double>::infinity();
+        r.met ? r.outcomes[*r.chosen].bits : std::numeric_limits<double>::infinity();
     conditions.add("bits", name(r.what), std::string(title(r.what)), bits);
   }
   if (v.loss_scale) {

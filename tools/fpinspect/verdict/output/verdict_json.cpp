@@ -17,12 +17,12 @@ std::string_view name(finding_kind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-void write_choice(json_writer& json, choice c) {
+void write_choice(json_writer& json, choice c, double bits) {
   const choice_spec& spec = spec_of(c);
   json.member("choice", spec.name);
   json.member("format", samebits::name(spec.format));
   json.member("recipe", is_recipe(c) ? std::optional<std::string_view>(spec.recipe) : std::nullopt);
-  json.member("bits", spec.bits);
+  json.member("bits", bits);
 }
 
 /// The figures of a choice for one tensor, and the tensor's name.
@@ -54,7 +54,7 @@ void write_role(json_writer& json, const role_verdict& r,
   json.begin_array();
   for (const choice_outcome& outcome : r.outcomes) {
     json.begin_object(layout::one_line);
-    write_choice(json, outcome.what);
+    write_choice(json, outcome.what, outcome.bits);
     json.member("tensors", outcome.tried);
     json.member("failed", outcome.failed.size());
     write_worst(json, "lowest_sqnr", tensors, outcome.lowest, outcome.what);

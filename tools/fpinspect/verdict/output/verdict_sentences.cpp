@@ -70,9 +70,14 @@ std::string exceptions_text(const role_verdict& r, std::span<const tensor_eviden
   return text.empty() ? text : cat("besides: ", text);
 }
 
-/// The losses of optimizer state that the need does not count, if the choice has too many of them.
+/// What was assumed: the matrices of convolution weights, or the losses of optimizer state that the
+/// need does not count, if the choice has too many of them.
 std::string rule_text(const verdict& v, std::span<const tensor_evidence> tensors,
                       const role_verdict& r, choice chosen) {
+  const auto reshaped = std::count_if(r.tensors.begin(), r.tensors.end(), [&](std::size_t i) {
+    return tensors[i].is_reshaped() && tensors[i].state == judged::yes;
+  });
+  if (reshaped != 0) return cat("as [out, rest]: ", reshaped, " of rank above 2");
   const bool uncounted = std::any_of(r.tensors.begin(), r.tensors.end(), [&](std::size_t i) {
     const choice_effect* effect = tensors[i].effect(chosen);
     return effect != nullptr && effect->negligible != 0 &&
@@ -146,7 +151,7 @@ role_summary summary_of(const verdict& v, std::span<const tensor_evidence> tenso
       const kept k = kept_of(tensors, *outcome.lossiest, outcome.what);
       result.lost = percent(k.underflow, k.nonzero);
     }
-    result.bits = general(spec_of(outcome.what).bits, 3);
+    result.bits = general(outcome.bits, 3);
   }
   return result;
 }

@@ -26,7 +26,8 @@ struct role_summary {
   std::string bits = {};    ///< "8.25"
   std::string stored = {};  ///< "as stored" if the choice has no figures, else empty
   std::string reason = {};  ///< "not bf16: ...": why the next cheaper choice fails; may be empty
-  std::string rule = {};    ///< "not counted: ...": what the need leaves out; may be empty
+  std::string rule =
+      {};  ///< "as [out, rest]: ...", "not counted: ...": what was assumed; may be empty
   std::string besides =
       {};  ///< "besides: ...": tensors that the choice does not concern; may be empty
 };
