@@ -1,4 +1,5 @@
 # `fpinspect advise`: the choices, their sources, and the precision map.
+import fnmatch
 import itertools
 import json
 import os
@@ -29,6 +30,38 @@ class Advise(cli_support.CliTest):
             self.assertEqual((shown["gpu"], shown["format"], shown["recipe"]), (gpu, stable, None))
             shown = self.advice("--gpu", gpu, "--aim", "fast")
             self.assertEqual((shown["format"], shown["recipe"]), (fast, recipe), gpu)
+
+    def test_small_inference_has_fp8_weights(self):
+        for gpu, (stable, _, recipe) in CHOICES.items():
+            shown = self.advice("--gpu", gpu, "--task", "inference", "--aim", "small")
+            self.assertEqual((shown["format"], shown["recipe"]),
+                             ("fp8", recipe) if recipe else (stable, None), gpu)
+            said = {row["topic"]: row["advice"] for row in shown["advice"]}["inference"] \
+                if stable != "fp32" else ""
+            self.assertEqual("8 bits" in said, recipe is not None)
+            self.assertEqual("in 16 bits" in said, recipe is None and stable != "fp32")
+
+    def test_the_verdict_keeps_the_same_layers_out_of_fp8(self):
+        names = ["model.embed_tokens.weight", "lm_head.weight", "model.layers.0.mlp.gate.weight",
+                 "model.layers.0.router.weight", "model.layers.0.mlp.gate_proj.weight",
+                 "model.layers.0.q_proj.weight"]
+        data = cli_support.floats(*[(1 + i * 37 % 101) / 64 for i in range(1024)])
+        path = cli_support.write_safetensors(self.path("m.safetensors"), [
+            (name, "F32", (8, 128), data) for name in names])
+        layers = self.advice("--gpu", "b200", "--task", "inference", "--aim", "small")["layers"]
+        advised = {name: next(precision for pattern, precision in layers.items()
+                              if fnmatch.fnmatch(name.removesuffix(".weight"), pattern))
+                   for name in names}
+        self.assertEqual([advised[name] for name in names], ["bf16"] * 4 + ["MXFP8_TE"] * 2)
+        verdict = self.ok_json("tensor", path)["verdict"]
+        self.assertEqual({t["name"]: t["choice"] for t in verdict["tensors"]},
+                         {name: None if advised[name] == "bf16" else "fp8 e4m3, one scale"
+                          for name in names})
+        self.assertIn("\n          besides: 4 of embedding, head or gate as stored\n",
+                      self.ok("tensor", path).out)
+        # Alone, they are judged in 16 bits.
+        (role,) = self.ok_json("tensor", path + "#lm_head.weight")["verdict"]["roles"]
+        self.assertEqual([t["choice"] for t in role["tried"]], ["bf16", "fp16", "fp32"])
 
     def test_every_answer_has_sources_and_known_names(self):
         recipes = {r["name"]: r for r in self.ok_json("recipes")["recipes"]}

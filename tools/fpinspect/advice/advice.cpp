@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/verdict/roles.hpp"
 
 namespace fpinspect {
 namespace {
@@ -28,6 +29,7 @@ constexpr std::string_view by_size =
     "course \"Mixed-precision training\" (Chinese), 11.10.3, best combinations";
 constexpr std::string_view by_gpu =
     "course \"Mixed-precision training\" (Chinese), 11.9.3, precision by GPU";
+constexpr std::string_view vllm = "vLLM 0.5.4 documentation, FP8";
 constexpr std::string_view deepseek = "DeepSeek-V3 technical report, section 3.3";
 
 constexpr gpu_names gpus[] = {
@@ -78,6 +80,24 @@ constexpr precision_choice choices[] = {
      "FP8 products in linear layers with a scale for each tensor, bf16 elsewhere; test for "
      "capability 8.9, because a test for 9 or more misses these GPUs",
      by_gpu},
+    {{bit(gpu_generation::blackwell), inference, small},
+     "fp8",
+     "MXFP8_TE",
+     "transformer-engine",
+     "FP8 weights in linear layers with a scale for 32 elements, bf16 elsewhere",
+     vllm},
+    {{bit(gpu_generation::hopper), inference, small},
+     "fp8",
+     "TE_BLOCK_1D",
+     "transformer-engine",
+     "FP8 weights in linear layers with a scale for 128 x 128 elements, bf16 elsewhere",
+     vllm},
+    {{bit(gpu_generation::ada), inference, small},
+     "fp8",
+     "TE_CURRENT",
+     "transformer-engine",
+     "FP8 weights in linear layers with a scale for each tensor, bf16 elsewhere",
+     vllm},
     {{bit(gpu_generation::blackwell), training, any, 100e9},
      "fp8",
      "MXFP8_TE",
@@ -122,7 +142,7 @@ constexpr advice_row rows[] = {
      "an fp32 copy for the optimizer, fp32 moments: small updates vanish in 16 bits, see "
      "`fpinspect demo error-growth`",
      "Ultra-Scale Playbook, part 4, FP16 and BF16 training"},
-    {{any, training, any},
+    {{any, any, any},
      "fp8",
      "layers",
      "embeddings, output head, MoE gates, norms and attention operators stay in bf16 or fp32",
@@ -147,6 +167,11 @@ constexpr advice_row rows[] = {
      "inference",
      "all weights and activations in 16 bits; half the memory of fp32",
      "notes on Megatron and Apex (Chinese), mixed precision"},
+    {{any, inference, any},
+     "fp8",
+     "inference",
+     "weights of linear layers in 8 bits: half the memory of 16 bits",
+     vllm},
     {{any, training, any, 0, 1e9},
      "fp16 bf16 fp8",
      "memory",
@@ -180,10 +205,6 @@ constexpr advice_row rows[] = {
      "multiples of 16, which scaled_mm demands",
      "PyTorch, torch.nn.functional.scaled_mm"},
 };
-
-/// Layers that stay in bf16 beside FP8 layers. "*.gate" is an MoE gate, unlike Llama's gate_proj.
-constexpr std::array<std::string_view, 4> usual_exceptions = {"*lm_head*", "*embed*", "*router*",
-                                                              "*.gate"};
 
 bool has_word(std::string_view words, std::string_view word) {
   for (std::size_t start = 0; start < words.size();) {
@@ -248,7 +269,7 @@ precision_map precision_map_of(const precision_choice& choice, std::span<const s
   };
   const bool quantized = !choice.recipe.empty();
   for (const std::string& pattern : keep) add(pattern, quantized ? "bf16" : choice.format);
-  for (const std::string_view pattern : usual_exceptions) {
+  for (const std::string_view pattern : unquantized_layers) {
     if (quantized) add(pattern, "bf16");
   }
   add("*", quantized ? choice.recipe : choice.format);

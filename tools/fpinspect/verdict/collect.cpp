@@ -34,6 +34,8 @@ tensor_evidence evidence_of(const shown_tensor& tensor, const std::string& name,
   result.state = state_of(tensor);
   result.unread = tensor.info.unread;
   result.shape = tensor.info.shape;
+  result.is_unquantized =
+      result.what == role::weights && is_of_unquantized_layer(tensor.plain_name());
   result.of_weight = is_weight_shaped(tensor.plain_name(), result.what);
   result.count = tensor.info.count;
   if (tensor.how) result.bits = samebits::spec_of(tensor.how->format).storage_bits;
@@ -118,7 +120,7 @@ std::uint64_t passes_over(const tensor_evidence& tensor) {
 void add_effects(tensor_evidence& to, const shown_tensor& tensor, const tensor_stats& stats,
                  const samebits::executor& where, progress& line) {
   source_matrix in;
-  if (!to.is_vector()) in = quantizable_matrix(tensor, to.of_weight, where);
+  if (to.takes_fp8()) in = quantizable_matrix(tensor, to.of_weight, where);
   for (const choice c : tried_choices(to)) {
     if (c == choice::fp16_scaled) continue;
     to.effects.push_back(is_recipe(c) ? recipe_effect(c, in.view, where)

@@ -41,7 +41,8 @@ struct tensor_evidence {
   judged state = judged::yes;
   std::string unread;  ///< why the elements are not read
   std::vector<std::uint64_t> shape;
-  bool of_weight = false;  ///< has the shape of a weight
+  bool of_weight = false;       ///< has the shape of a weight
+  bool is_unquantized = false;  ///< weights of a layer that stays in 16 bits beside FP8 layers
   std::uint64_t count = 0;
   int bits = 32;  ///< of an element as stored
   std::uint64_t nonzero = 0;
@@ -58,8 +59,11 @@ struct tensor_evidence {
   /// Whether recipes are judged on [out, rest] instead of the rows along the last dimension.
   [[nodiscard]] bool is_reshaped() const { return of_weight && shape.size() > 2; }
 
-  /// Biases, norms and scalars: FP8 is not tried on them.
+  /// Biases, norms and scalars.
   [[nodiscard]] bool is_vector() const { return shape.size() < 2; }
+
+  /// Whether FP8 is tried.
+  [[nodiscard]] bool takes_fp8() const { return !is_vector() && !is_unquantized; }
 
   [[nodiscard]] const choice_effect* effect(choice c) const {
     const auto found = std::find_if(effects.begin(), effects.end(),

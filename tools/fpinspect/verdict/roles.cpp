@@ -100,6 +100,15 @@ bool is_weight_shaped(std::string_view tensor_name, role r) {
   return r == role::weights || (r == role::gradients && named);
 }
 
+bool is_of_unquantized_layer(std::string_view tensor_name) {
+  const std::string text = lower(tensor_name);
+  const std::string layer =
+      text.substr(0, text.ends_with(".weight") ? text.size() - 7 : text.size());
+  return has_part(parts_of(text), std::array{"wte"sv, "wpe"sv, "embd"sv}) ||
+         std::any_of(unquantized_layers.begin(), unquantized_layers.end(),
+                     [&](std::string_view pattern) { return matches_glob(pattern, layer); });
+}
+
 std::vector<role_rule> role_rules(const std::vector<std::string>& texts) {
   std::vector<role_rule> rules;
   for (const std::string& text : texts) {

@@ -1,6 +1,7 @@
 // Roles of tensors in training: guessed from their names, or set with --role.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -24,6 +25,14 @@ role guessed_role(std::string_view tensor_name);
 
 /// Whether a tensor has the shape of a weight: weights, and gradients whose name names a weight.
 bool is_weight_shaped(std::string_view tensor_name, role r);
+
+/// Layers that stay in 16 bits beside FP8 layers, as patterns of their names: output heads, embeddings
+/// and MoE gates. "*.gate" is such a gate, unlike Llama's gate_proj.
+inline constexpr std::array<std::string_view, 4> unquantized_layers = {"*lm_head*", "*embed*",
+                                                                       "*router*", "*.gate"};
+
+/// Whether the tensor belongs to one of these layers, or names an embedding otherwise ("wte").
+bool is_of_unquantized_layer(std::string_view tensor_name);
 
 /// One --role GLOB=ROLE.
 struct role_rule {

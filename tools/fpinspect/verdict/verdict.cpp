@@ -66,7 +66,7 @@ std::size_t cheapest(const role_verdict& r) {
 
 role_verdict verdict_of(role r, std::span<const tensor_evidence> tensors, const need& wanted) {
   role_verdict result = {.what = r};
-  bool any_matrix = false;
+  bool any_fp8 = false;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const tensor_evidence& tensor = tensors[i];
     if (tensor.what != r) continue;
@@ -75,11 +75,11 @@ role_verdict verdict_of(role r, std::span<const tensor_evidence> tensors, const 
     if (tensor.state != judged::yes) continue;
     ++result.judged;
     result.vectors += tensor.is_vector() ? 1u : 0u;
-    any_matrix = any_matrix || !tensor.is_vector();
+    any_fp8 = any_fp8 || tensor.takes_fp8();
   }
   if (result.judged == 0) return result;
   for (const choice c : choices_for(r)) {
-    if (is_recipe(c) && !any_matrix) continue;  // nothing to quantize
+    if (is_recipe(c) && !any_fp8) continue;  // nothing to quantize
     result.outcomes.push_back(outcome_of(c, result.tensors, tensors, wanted));
   }
   std::stable_sort(result.outcomes.begin(), result.outcomes.end(),
@@ -119,7 +119,7 @@ bool meets(const kept& k, const need& wanted) {
 }
 
 bool stays_as_stored(const tensor_evidence& tensor, choice c) {
-  return (is_recipe(c) && tensor.is_vector()) || tensor.bits <= spec_of(c).bits;
+  return (is_recipe(c) && !tensor.takes_fp8()) || tensor.bits <= spec_of(c).bits;
 }
 
 bool is_gradient(const tensor_evidence& tensor) {

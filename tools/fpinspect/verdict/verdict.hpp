@@ -117,8 +117,8 @@ const choice_effect* chosen_effect(const verdict& v, const tensor_evidence& tens
 /// of which the finite elements count.
 bool is_gradient(const tensor_evidence& tensor);
 
-/// Whether a tensor keeps its stored elements under a choice: it is a vector and the choice is FP8,
-/// or its elements already have no more bits than the choice.
+/// Whether a tensor keeps its stored elements under a choice: it takes no FP8 and the choice is FP8, or
+/// its elements already have no more bits than the choice.
 bool stays_as_stored(const tensor_evidence& tensor, choice c);
 
 }  // namespace fpinspect

@@ -61,7 +61,14 @@ std::string exceptions_text(const role_verdict& r, std::span<const tensor_eviden
         std::count_if(r.tensors.begin(), r.tensors.end(),
                       [&](std::size_t i) { return tensors[i].state == state; }));
   };
-  if (is_recipe(chosen)) add(r.vectors, "of rank 0 or 1 as stored");
+  if (is_recipe(chosen)) {
+    add(r.vectors, "of rank 0 or 1 as stored");
+    const auto unquantized = std::count_if(r.tensors.begin(), r.tensors.end(), [&](std::size_t i) {
+      return tensors[i].state == judged::yes && tensors[i].is_unquantized &&
+             !tensors[i].is_vector();
+    });
+    add(static_cast<std::size_t>(unquantized), "of embedding, head or gate as stored");
+  }
   add(count(judged::narrow_already), "of 8 bits or fewer already");
   add(count(judged::integers), "of integers");
   add(count(judged::not_read), "not read");
