@@ -61,13 +61,17 @@ svg_picture loss_scale_picture(std::span<const tensor_evidence> tensors, int bes
     const auto [part, whole] = largest(log2, lost);
     return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   };
-  const scale_axis axis = {std::max(std::min(0, best - 24), best - 60), std::max(0, best) + 6};
-  svg_picture picture(
-      picture_width, 206, "Loss scale for fp16 gradients",
-      cat("Of the tensor that loses the largest share: without a scale ",
-          text(0, &scale_loss::underflow), " become 0; at ", power_text(best),
-          ", the largest scale without overflow, ", text(best, &scale_loss::underflow), "; at ",
-          power_text(best + 2), ", ", text(best + 2, &scale_loss::overflow), " overflow."));
+  const scale_axis axis = {std::max(std::min(0, best - 24), best - 60),
+                           std::min(std::max(0, best) + 6, largest_scale_log2)};
+  const int beyond = std::min(best + 2, largest_scale_log2);
+  const char* what = ", the largest scale without overflow, ";
+  if (best == largest_scale_log2) what = ", the largest scale that loss scalers hold, ";
+  if (best == smallest_scale_log2) what = ", the smallest scale that loss scalers hold, ";
+  svg_picture picture(picture_width, 206, "Loss scale for fp16 gradients",
+                      cat("Of the tensor that loses the largest share: without a scale ",
+                          text(0, &scale_loss::underflow), " become 0; at ", power_text(best), what,
+                          text(best, &scale_loss::underflow), "; at ", power_text(beyond), ", ",
+                          text(beyond, &scale_loss::overflow), " overflow."));
   for (const double decade : {100.0, 1.0, 0.01}) {
     const double y = height_of(decade);
     picture.line("grid", curve_left, y, curve_right, y);

@@ -20,8 +20,8 @@ struct collected {
   std::vector<tensor_evidence> evidence;
 };
 
-/// Reads each tensor several times: once for all formats, once for each recipe, and gradients once
-/// more at the loss scale of all gradients.
+/// Reads each tensor several times: once for all formats, once for each recipe. Reads gradients once
+/// more at the loss scale of all gradients, and at scales at which counts cannot tell the SQNR.
 ///
 /// @param formats  formats besides those of the verdict
 /// @param names  of the tensors in text
