@@ -92,6 +92,11 @@ class Layout:
     low: StateArray | None
     low_kind: str
 
+    @property
+    def has_finer_weights(self) -> bool:
+        """Whether an array beside the parameter has bits of its values that the parameter lacks."""
+        return self.master is not None or self.low is not None
+
     def arrays(self) -> list[StateArray]:
         """Return the arrays beside the parameter."""
         parts = (self.weights, self.master, *self.states, self.low)

@@ -13,8 +13,10 @@ After the first step, a parameter keeps its device, dtype, shape and memory orde
 `weights`, `states` and `block`. A parameter's memory, its dict in `state` and the tensors in the dict
 may be replaced. A parameter whose dict is empty begins anew.
 
-With ``weights="master32"`` or ``"master16_scaled"``, a step overwrites 16-bit parameters by its master
-weights: load the model before the first step. Later write ``state[p]["master"]`` (master32), too.
+16-bit parameters may be written between steps, as by ``load_state_dict`` of the model. An element whose
+value is not its master's rounding takes the written value as its new master; all others keep their
+master. Writes that torch does not count are undone by the next step: those through ``.data``, after which
+call ``torch.autograd.graph.increment_version``, and those between replays of a CUDA graph.
 
 Examples
 --------
@@ -49,7 +51,15 @@ from samebits.torch.optimizer_groups import (
     refuse_torch_options,
 )
 from samebits.torch.optimizer_state import begin_state, loaded_states, parameter_layout, whole_steps
-from samebits.torch.parameter_batch import ParameterBatch, Places, Slot, StepCount
+from samebits.torch.parameter_batch import (
+    UNKNOWN,
+    Mark,
+    ParameterBatch,
+    Places,
+    Slot,
+    StepCount,
+    mark_of,
+)
 
 __all__ = ["LAMB", "SGD", "Adam", "AdamW", "Lion", "Optimizer"]
 
@@ -92,7 +102,14 @@ class Optimizer(torch.optim.Optimizer):
 
     def _forget(self) -> None:
         """Begin without batches: the next step makes them from `state`."""
-        captured = [b for b in getattr(self, "_batches", None) or () if b.captured]
+        batches = getattr(self, "_batches", None) or ()
+        for batch in batches:
+            batch.keep_marks()
+        # Of the parameters of dropped batches.
+        self._marks: dict[torch.Tensor, Mark] = {
+            **getattr(self, "_marks", {}),
+            **{slot.parameter: slot.mark for batch in batches for slot in batch.slots}}
+        captured = [b for b in batches if b.captured]
         # Memory of CUDA graphs that were captured from dropped batches.
         self._in_graphs: list[Any] = [*getattr(self, "_in_graphs", ()), *captured]
         if self._in_graphs:
@@ -139,6 +156,7 @@ class Optimizer(torch.optim.Optimizer):
                 self._new.append((number, at, parameter))
                 continue
             slot = self._slot(number, at, parameter, state)
+            slot.mark = self._marks.get(parameter, UNKNOWN)
             steps = whole_steps(state.get("step"), f"parameter {number}: state step")
             alike.setdefault((slot.memory.device, steps), []).append(slot)
         self._batches = []
@@ -146,7 +164,7 @@ class Optimizer(torch.optim.Optimizer):
             count = StepCount(device)
             count.steps.fill_(steps)
             self._add(slots, count)
-        self._known, self._sizes = known, sizes
+        self._known, self._sizes, self._marks = known, sizes, {}
         self._known_options = [kept_options(group) for group in self.param_groups]
         return self._batches
 
@@ -176,6 +194,7 @@ class Optimizer(torch.optim.Optimizer):
                 continue
             slot = self._slot(number, at, parameter, self.state[parameter])
             state = begin_state(parameter, slot.layout, slot.block)
+            slot.mark = mark_of(parameter)
             begun.setdefault(slot.memory.device, []).append((slot, state))
         self._new = left
         for device, pairs in begun.items():  # only now: a refused parameter leaves no states
@@ -197,6 +216,7 @@ class Optimizer(torch.optim.Optimizer):
             if any(missing):
                 if batch.captured:
                     self._in_graphs.append(batch)
+                batch.keep_marks()
                 batches.remove(batch)
                 self._add(list(compress(batch.slots, missing)), batch.count)
                 present = [s for s, none in zip(batch.slots, missing, strict=True) if not none]
@@ -233,7 +253,6 @@ class Optimizer(torch.optim.Optimizer):
             batch.count.decide(sign, getattr(self, "found_inf", None),
                                getattr(self, "grad_scale", None), getattr(self, "grad_mul", None))
             batch.step(prepared, settings, rates, seed)
-            torch.autograd.graph.increment_version(batch.parameters)
         return loss
 
     def _common(self, key: str) -> Any:
@@ -276,8 +295,9 @@ class Optimizer(torch.optim.Optimizer):
 
         Takes states of this class, of ``torch.optim``, of TransformerEngine's FusedAdam and of
         torchao's low-bit optimizers. States in another format are rounded to nearest. Options that
-        the state lacks, such as `weights`, stay. Load the state of the model before. Capture CUDA
-        graphs of a step anew. Waits for the GPU. A state that is refused changes nothing.
+        the state lacks, such as `weights`, stay. If `weights` differs, load the state of the model
+        before. Capture CUDA graphs of a step anew. Waits for the GPU. A state that is refused
+        changes nothing.
         """
         loaded: dict[torch.Tensor, dict[str, Any]] = {}
 
@@ -299,6 +319,7 @@ class Optimizer(torch.optim.Optimizer):
         def replace(_: Any) -> None:
             self.state.update(loaded)
             self._forget()
+            self._marks.update((parameter, mark_of(parameter)) for parameter in loaded)
 
         # prepare is the last pre-hook, and replace the first post-hook: the caller's pre-hooks can
         # change what is loaded, and the caller's post-hooks see it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeGuard
 
 import torch
@@ -15,9 +15,10 @@ from samebits.optimizer_layout import GRADIENTS, STORING, Layout, StateArray, st
 from samebits.torch.gradient_list import local, moved, stream_of
 from samebits.torch.kept_lists import KeptLists
 from samebits.torch.tensors import torch_dtype
+from samebits.torch.written_weights import adopt_written
 
-__all__ = ["ParameterBatch", "Places", "Slot", "StepCount", "codes_dtype", "memory_order",
-           "store_values"]
+__all__ = ["UNKNOWN", "Mark", "ParameterBatch", "Places", "Slot", "StepCount", "codes_dtype",
+           "mark_of", "memory_order", "store_values"]
 
 FORMATS: Final[dict[torch.dtype, str]] = {
     torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16",
@@ -92,6 +93,42 @@ class StepCount:
         self.steps.add_(self._applied, alpha=-1)
 
 
+class Mark(NamedTuple):
+    """Versions and address of a parameter: other ones mean that its values may have changed."""
+
+    version: float
+    address: int
+
+
+#: Differs from every mark, also from itself: what is unknown is compared with the masters.
+UNKNOWN: Final = Mark(float("nan"), -1)
+
+_version = operator.attrgetter("_version")
+
+
+def _versions(parameters: Iterable[torch.Tensor], sharded: bool) -> list[float]:
+    """Return how often torch wrote each parameter; of DTensors, with the writes to the shard."""
+    try:
+        versions = list(map(_version, parameters))
+    except RuntimeError:  # tensors of torch.inference_mode() have no versions
+        return [float("nan") for _ in parameters]
+    if sharded:
+        versions = [v if (shard := local(p)) is p else v + _version(shard)
+                    for v, p in zip(versions, parameters, strict=True)]
+    return versions
+
+
+def _marks(versions: list[float], addresses: bytes) -> Iterable[Mark]:
+    """Return the marks of parameters, whose addresses are those of _core.tensor_places()."""
+    return map(Mark, versions, memoryview(addresses).cast("q"))
+
+
+def mark_of(parameter: torch.Tensor) -> Mark:
+    """Return the mark of a parameter whose values agree with the arrays beside it."""
+    with torch.no_grad():
+        return Mark(_versions([parameter], True)[0], local(parameter).data_ptr())
+
+
 class Slot:
     """One parameter: its memory, formats, states and settings.
 
@@ -104,6 +141,8 @@ class Slot:
         Index of the first element in the unsharded parameter.
     number : int
         Number of the parameter, for random streams.
+    mark : Mark
+        The parameter's mark when its values last agreed with the arrays beside it.
     """
 
     def __init__(self, parameter: torch.Tensor, number: int, group: int, layout: Layout,
@@ -116,6 +155,7 @@ class Slot:
         self.layout = layout
         self.block = block
         self.state = state
+        self.mark = UNKNOWN
         # Keys of the arrays whose addresses a step takes.
         self.keys = [key for a in layout.arrays() for key in (a.key, a.scale_key) if key is not None]
 
@@ -237,6 +277,9 @@ class ParameterBatch:
         self._dtypes: list[torch.dtype] = []
         self._lists: KeptLists[_List] = KeptLists()
         self._old_lists: list[KeptLists[_List]] = []  # graphs use them
+        self._has_finer_weights = any(slot.layout.has_finer_weights for slot in slots)
+        # Versions and addresses of all parameters: their marks. None: those of the slots hold.
+        self._agreed: tuple[list[float], bytes] | None = None
         self._threads = 1
         if self.device.type == "cpu" and sum(s.memory.numel() for s in slots) > 2**16:
             self._threads = torch.get_num_threads()
@@ -303,9 +346,29 @@ class ParameterBatch:
         return self._lists.find((stream_of(self.device), *places), self.device,
                                 lambda capturing: self._make(gradients, places[0], capturing))
 
+    def keep_marks(self) -> None:
+        """Write the marks of all parameters to their slots, for another batch."""
+        if self._agreed is not None:
+            for slot, mark in zip(self.slots, _marks(*self._agreed), strict=True):
+                slot.mark = mark
+
+    def _adopt_written(self) -> None:
+        """Make master weights and low parts agree with parameters that other code has written."""
+        assert self._places[0] is not None
+        now = _versions(self.parameters, self._sharded), self._places[0][0]
+        if now == self._agreed:
+            return
+        self.keep_marks()
+        self._agreed = now
+        for slot, memory, mark in zip(self.slots, self._memory(), _marks(*now), strict=True):
+            if slot.layout.has_finer_weights and slot.mark != mark:
+                adopt_written(memory.detach(), slot.state, slot.layout, slot.block)
+
     def step(self, prepared: _List, settings: list[tuple[Any, ...]],
              learning_rates: torch.Tensor | None, seed: int) -> None:
         """Update all parameters that have a gradient, as the count has decided."""
+        if self._has_finer_weights:
+            self._adopt_written()
         try:
             prepared.core.step(settings, 1, 1.0, self.count.report.data_ptr(),
                                0 if learning_rates is None else learning_rates.data_ptr(), seed,
@@ -313,6 +376,9 @@ class ParameterBatch:
         except Exception:
             self.count.take_back()
             raise
+        torch.autograd.graph.increment_version(self.parameters)
+        if self._agreed is not None:
+            self._agreed = [version + 1 for version in self._agreed[0]], self._agreed[1]
 
     def _make(self, gradients: Sequence[torch.Tensor], addresses: bytes,
               capturing: bool) -> _List:

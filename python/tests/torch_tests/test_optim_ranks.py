@@ -72,3 +72,76 @@ def test_shards_have_the_bits_of_the_whole(tmp_path: Path) -> None:
                 assert torch.equal(p.detach().view(torch.int16), q.view(torch.int16)), weights
         assert "LAMB needs whole parameters" in refusals[0]
         assert "sharded along its first dimension" in refusals[1]
+
+
+def _model() -> torch.nn.Module:
+    torch.manual_seed(5)
+    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Linear(16, 7)).bfloat16()
+
+
+def _train_and_write(model: torch.nn.Module, weights: str, mesh: Any) -> list[torch.Tensor]:
+    """Take steps between which all parameters are written in several ways; return the parameters."""
+    first = {key: value.clone() for key, value in _model().state_dict().items()}
+
+    def steps(count: int) -> None:
+        for seed in range(count):
+            optimizer.zero_grad()
+            make = torch.Generator().manual_seed(seed)
+            model(torch.randn(4, 8, generator=make).bfloat16()).float().square().mean().backward()
+            optimizer.step()
+
+    optimizer = optim.AdamW(model.parameters(), lr=0.003, weights=weights)
+    steps(3)
+    kept = [p.detach().clone() for p in model.parameters()]
+    with torch.no_grad():
+        for p in model.parameters():
+            p.zero_()  # DTensor counts this write, and the shard does not
+        for p, k in zip(model.parameters(), kept, strict=True):
+            p.copy_(k)
+    steps(2)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.mul_(0.5)
+    steps(2)
+    with torch.no_grad():
+        for p in model.parameters():
+            shard: Any = p.to_local() if mesh is not None else p  # type: ignore[operator]
+            shard.mul_(-1)
+    steps(2)
+    if mesh is not None:
+        first = {key: tensors.distribute_tensor(value, mesh, [tensors.Shard(0)])
+                 for key, value in first.items()}
+    model.load_state_dict(first)
+    steps(1)
+    return [p.full_tensor().detach() if mesh is not None else p.detach()  # type: ignore[operator]
+            for p in model.parameters()]
+
+
+def _fsdp_rank(rank: int, folder: str) -> None:
+    from torch.distributed.fsdp import fully_shard
+
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", rank=rank, world_size=2,
+                                   store=distributed.FileStore(f"{folder}/store", 2))
+    try:
+        mesh = distributed.device_mesh.init_device_mesh("cpu", (2,))
+        results = []
+        for weights in ("master32", "kahan"):
+            model: Any = _model()
+            for layer in model:
+                fully_shard(layer, mesh=mesh)
+            fully_shard(model, mesh=mesh)
+            results.append(_train_and_write(model, weights, mesh))
+        torch.save(results, f"{folder}/{rank}.pt")
+    finally:
+        distributed.destroy_process_group()
+
+
+def test_written_parameters_of_fsdp2_have_the_bits_of_whole_ones(tmp_path: Path) -> None:
+    torch.multiprocessing.spawn(_fsdp_rank, (str(tmp_path),), nprocs=2)
+    for rank in range(2):
+        results = torch.load(tmp_path / f"{rank}.pt")
+        for weights, found in zip(("master32", "kahan"), results, strict=True):
+            expected = _train_and_write(_model(), weights, None)
+            for p, q in zip(expected, found, strict=True):
+                assert torch.equal(p.view(torch.int16), q.view(torch.int16)), weights

@@ -1,0 +1,77 @@
+"""Master weights and low parts of 16-bit parameters that other code has written since the last step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from samebits.optimizer_layout import Layout
+
+__all__ = ["adopt_written"]
+
+
+def adopt_written(weights: torch.Tensor, state: Mapping[str, Any], layout: Layout,
+                  block: int) -> None:
+    """Make a parameter's master weights or low parts agree with the parameter, without waiting.
+
+    Only elements whose stored value and master cannot come from one step change: the stored value
+    becomes the master, or the low part becomes 0.
+
+    Parameters
+    ----------
+    weights : Tensor
+        The parameter's values, in fp16 or bf16 without gaps.
+    state : mapping
+        The arrays beside the parameter, in the same order of memory.
+    layout : Layout
+        Their formats.
+    block : int
+        Elements with one scale.
+    """
+    if weights.numel() == 0:
+        return
+    if layout.master_stored == "fp32":
+        master = state["master"]
+        # Two NaNs may differ in bits: then a NaN replaces a NaN.
+        written = master.to(weights.dtype).view(torch.int16) != weights.view(torch.int16)
+        torch.where(written, weights, master, out=master)
+    elif layout.master is not None:
+        _adopt_scaled(weights, state["master"], state["master_scale"], block)
+    elif layout.low_kind == "split":
+        # Low parts are at most half an ulp of any other value. These two would join to a NaN.
+        size, low = weights.abs().view(torch.int16), state["low"]
+        low.masked_fill_(((size == 0) & (low < 0)) | ((size == 0x7F80) & (low > 0)), 0)
+    elif layout.low_kind == "kahan":
+        # A step keeps at most half an ulp. The factor makes exactly half an ulp round to the weight.
+        low = state["low"]
+        error = (1 - 2.0**-9) * low.float()
+        low.masked_fill_((weights.float() + error).to(weights.dtype) != weights, 0)
+
+
+def _adopt_scaled(weights: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor,
+                  block: int) -> None:
+    """Store blocks of fp16 masters with power-of-two scales anew if one of their weights was written.
+
+    A step rounds one number p to both the master and the weight. So the weight of a master lies
+    between those of the ends of the interval whose numbers have the master's code.
+    """
+    def in_blocks(values: torch.Tensor) -> torch.Tensor:
+        flat = values.as_strided((values.numel(),), (1,))
+        return torch.nn.functional.pad(flat, (0, -flat.numel() % block)).view(-1, block)
+
+    stored, old, scale = in_blocks(weights).float(), in_blocks(codes), scales[:, None]
+    size = old.abs()
+    spacing = (size.view(torch.int16) + 1).view(torch.float16).float() - size.float()
+    masters, half = old.float() * scale, 0.5 * spacing * scale
+    first, last = ((masters + x).to(weights.dtype).float() for x in (-half, half))
+    kept = ((first <= stored) & (stored <= last)) | (stored.isnan() & masters.isnan())
+    masters = torch.where(kept, masters, stored)
+    anew = ~kept.all(1, keepdim=True)
+    amax = masters.abs().amax(1, keepdim=True)
+    exponents = (amax.view(torch.int32) >> 23) & 0xFF  # contract §12, fp16_scaled
+    scale = ((exponents - 14).clamp(min=1) << 23).view(torch.float32).masked_fill(amax == 0, 1.0)
+    new = torch.where(anew, (masters / scale).half(), old)
+    codes.as_strided((codes.numel(),), (1,)).copy_(new.view(-1)[:codes.numel()])
+    scales.copy_(torch.where(anew[:, 0], scale[:, 0], scales))
