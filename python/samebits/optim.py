@@ -1,6 +1,6 @@
 """Optimizer steps on NumPy arrays, with the bits of the steps on a GPU.
 
-Every class takes these arguments:
+Several threads may use one optimizer; their calls take turns. Every class takes these arguments:
 
 params : array, list of arrays, or dict of str to array
     Parameters in fp32, bf16 or fp16, C-contiguous; each step changes them in place.
@@ -54,6 +54,7 @@ array([0.495, 2.49 ], dtype=float32)
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -138,10 +139,12 @@ class _Optimizer:
     """Parameters, states and the number of applied steps."""
 
     _rule = ""
+    _lock: threading.Lock
 
     def __init__(self, params: Any, group: dict[str, Any], *, weights: str,
                  states: str | Sequence[str], profile: str, block: int, seed: int,
                  maximize: bool) -> None:
+        self._lock = threading.Lock()
         arrays, self._names = named(params, "params")
         self._group = {**group, "profile": profile}
         self._block, self._seed = integer(block, "block"), integer(seed, "seed")
@@ -177,6 +180,13 @@ class _Optimizer:
                 [STORING], 1, 1.0, 0, 0, 0, None, None, None)
         return {state.key: codes, **({state.scale_key: scales} if state.scale_key else {})}
 
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {key: value for key, value in self.__dict__.items() if key != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
     @property
     def applied_steps(self) -> int:
         """Number of applied steps."""
@@ -200,6 +210,11 @@ class _Optimizer:
         threads, backend
             As in `samebits.convert`.
         """
+        with self._lock:
+            self._step(gradients, grad_mul, applied, lr, threads, backend)
+
+    def _step(self, gradients: Any, grad_mul: float, applied: bool, lr: float | None,
+              threads: int | None, backend: str | None) -> None:
         rate = self._group["lr"] if lr is None else number(lr, "lr")
         factor = self._sign * number(grad_mul, "grad_mul")
         settings = settings_row(self._rule, self._group, rate)
@@ -244,15 +259,16 @@ class _Optimizer:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters, states, applied steps and seed to a .safetensors file."""
-        tensors = {}
-        for name, parameter in self._params.items():
-            tensors[f"{name}.parameter"] = _in_file(parameter, name)
-            for key, array in self.state[name].items():
-                tensors[f"{name}.{key}"] = _in_file(array, key)
-        write_safetensors(path, tensors, {
-            "samebits_optimizer": _VERSION, "rule": self._rule,
-            "applied_steps": str(self._steps), "block": str(self._block),
-            "seed": str(self._seed)})
+        with self._lock:
+            tensors = {}
+            for name, parameter in self._params.items():
+                tensors[f"{name}.parameter"] = _in_file(parameter, name)
+                for key, array in self.state[name].items():
+                    tensors[f"{name}.{key}"] = _in_file(array, key)
+            write_safetensors(path, tensors, {
+                "samebits_optimizer": _VERSION, "rule": self._rule,
+                "applied_steps": str(self._steps), "block": str(self._block),
+                "seed": str(self._seed)})
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Continue from a file of `save`: all later steps have the bits of an uninterrupted run.
@@ -280,10 +296,11 @@ class _Optimizer:
                 raise InvalidArgument(
                     f"{os.fspath(path)}: {name}: shape {array.shape} in {expected_format} is "
                     f"expected; got {saved.shape} in {saved_format}")
-        for name, array in into.items():
-            array[...] = tensors[name][0].view(array.dtype)
-        self._steps = int(metadata["applied_steps"])
-        self._seed = int(metadata.get("seed", self._seed))
+        with self._lock:
+            for name, array in into.items():
+                array[...] = tensors[name][0].view(array.dtype)
+            self._steps = int(metadata["applied_steps"])
+            self._seed = int(metadata.get("seed", self._seed))
 
 
 class AdamW(_Optimizer):

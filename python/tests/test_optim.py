@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -305,3 +308,44 @@ def test_a_file_has_formats_and_the_seed(tmp_path: Path) -> None:
     for optimizer in (first, second):
         optimizer.step(numbers(300, 1, BF16))
     assert bits(runs[0]) == bits(runs[1])
+
+
+@pytest.mark.parametrize("weights", ["master32", "stochastic"])
+def test_steps_of_several_threads_take_turns(weights: str) -> None:
+    """The gradients are equal, so the order of the threads does not matter."""
+    count, each = 8, 25
+    w, expected = (numbers(20000, 0, BF16) for _ in range(2))
+    g = numbers(20000, 1, BF16)
+    optimizer, alone = (optim.AdamW(p, weights=weights, states="bf16_stochastic", seed=3)
+                        for p in (w, expected))
+    begin = threading.Barrier(count)
+
+    def steps() -> None:
+        begin.wait()
+        for _ in range(each):
+            optimizer.step(g, threads=1)
+
+    workers = [threading.Thread(target=steps) for _ in range(count)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for _ in range(count * each):
+        alone.step(g, threads=1)
+    assert optimizer.applied_steps == alone.applied_steps == count * each
+    assert bits(w) == bits(expected)
+    for key, array in alone.state["0"].items():
+        assert bits(optimizer.state["0"][key]) == bits(array), key
+
+
+def test_copies_and_pickles_continue() -> None:
+    w = numbers(300, 0, BF16)
+    optimizer = optim.AdamW(w)
+    optimizer.step(numbers(300, 1, BF16))
+    results = []
+    for v, other in (copy.deepcopy((w, optimizer)), pickle.loads(pickle.dumps((w, optimizer))),
+                     (w, optimizer)):
+        other.step(numbers(300, 2, BF16))
+        assert other.applied_steps == 2
+        results.append([bits(v), *(bits(other.state["0"][key]) for key in ("master", "exp_avg"))])
+    assert results[0] == results[1] == results[2]
