@@ -86,6 +86,8 @@ struct optimizer_tensor {
   stored_array master = {};
   void* low = nullptr;  ///< 16-bit codes; see low_part
   low_part low_kind = low_part::none;
+  /// First and second moments. The second are not fp16_nearest or fp16_stochastic, in which those of
+  /// small gradients become 0.
   std::array<stored_array, 2> states = {};
   std::int64_t count = 0;         ///< in [0, 2^48]
   std::uint64_t first_index = 0;  ///< index of element 0 in the unsharded parameter, for shards

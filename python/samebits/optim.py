@@ -24,7 +24,8 @@ weights : str
 states : str or sequence of str
     Format of all states, or of each: fp32, bf16, fp16, bf16_stochastic, fp16_stochastic,
     fp16_scaled, e4m3, e5m2 or dynamic8. The last four have a scale for each block of elements;
-    dynamic8 has the 8-bit codes of bitsandbytes' optimizers.
+    dynamic8 has the 8-bit codes of bitsandbytes' optimizers. fp16 and fp16_stochastic are refused for
+    the second moments of AdamW, Adam and LAMB, of which the small ones would become 0.
 profile : str
     Whose operations a step takes: strict, fma, torch_foreach, torch_fused, apex_te or lightseq. See
     docs/optimizers.md.

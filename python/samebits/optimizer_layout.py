@@ -157,6 +157,11 @@ def layout_of(parameter: str, weights: str, states: object, keys: tuple[str, ...
         raise InvalidArgument(f"states: one format or {len(keys)} are expected; got {len(each)}")
     for name in each:
         choose("states", name, dict.fromkeys(STATES, 0))
+    for key, name in zip(keys, each, strict=True):
+        if key in UNSIGNED and STATES[name] in ("fp16_nearest", "fp16_stochastic"):
+            raise InvalidArgument(f"states: {name} has no numbers between 0 and 2^-24, so steps of small "
+                                  f"{key} would be divided by eps alone; use fp16_scaled or bf16, for "
+                                  f"example states=({each[0]!r}, 'fp16_scaled')")
     arrays = tuple(StateArray(k, _stored(s, k)) for k, s in zip(keys, each, strict=True))
     if parameter not in ("fp32", "bf16", "fp16"):
         raise InvalidArgument(f"parameters: fp32, bf16 or fp16 is expected; got {parameter}")

@@ -310,6 +310,25 @@ def test_a_file_has_formats_and_the_seed(tmp_path: Path) -> None:
     assert bits(runs[0]) == bits(runs[1])
 
 
+@pytest.mark.parametrize("kind", [optim.AdamW, optim.Adam, optim.LAMB])
+@pytest.mark.parametrize("states", ["fp16", "fp16_stochastic", ("fp32", "fp16")])
+def test_second_moments_in_fp16_are_refused(kind: Any, states: Any) -> None:
+    with pytest.raises(samebits.InvalidArgument, match=r"states: fp16\w* has no numbers between 0 and "
+                       r"2\^-24, .* exp_avg_sq .* eps alone; use fp16_scaled or bf16"):
+        kind(numbers(4, 0), states=states)
+    optim.Lion(numbers(4, 0), states="fp16").step(numbers(4, 1))
+
+
+def test_small_gradients_have_steps_of_their_own_size() -> None:
+    """Formats of both moments that are accepted keep the ratio of the moments."""
+    for states in (("fp16", "fp16_scaled"), ("fp16_stochastic", "bf16"), "fp16_scaled", "bf16"):
+        w = np.zeros(128, np.float32)
+        optimizer = optim.Adam(w, lr=1.0, states=states, seed=1)
+        for _ in range(3):
+            optimizer.step(np.full(128, 1e-3, np.float32))
+        assert np.all(np.abs(w + 3) < 0.1), states
+
+
 @pytest.mark.parametrize("weights", ["master32", "stochastic"])
 def test_steps_of_several_threads_take_turns(weights: str) -> None:
     """The gradients are equal, so the order of the threads does not matter."""

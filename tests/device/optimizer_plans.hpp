@@ -36,10 +36,16 @@ inline constexpr stored_format states[] = {
     fp32,        bf16_nearest, fp16_nearest, bf16_stochastic, fp16_stochastic,
     fp16_scaled, e4m3_scaled,  e5m2_scaled,  dynamic8_signed};
 /// The format of second states beside a first state: the same, or for odd variants another one.
+/// fp16 without scales is refused for second states: bf16 takes its place.
 inline constexpr stored_format second_state(std::size_t first, int variant = 0) {
   constexpr std::size_t count = std::size(states);
   const stored_format f = states[variant % 2 == 0 ? first % count : (first * 2 + 1) % count];
-  return f == dynamic8_signed ? dynamic8_unsigned : f;
+  switch (f) {
+    case dynamic8_signed: return dynamic8_unsigned;
+    case fp16_nearest: return bf16_nearest;
+    case fp16_stochastic: return bf16_stochastic;
+    default: return f;
+  }
 }
 /// Formats of gradients.
 inline constexpr stored_format gradients[] = {fp32, bf16_nearest, fp16_nearest, e4m3_tensor,

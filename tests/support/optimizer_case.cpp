@@ -84,10 +84,13 @@ tensor_memory draw_tensor(random_words& next, tensor_formats formats, std::int64
   stored_format gradient =
       any ? one_of(next, {fp32, bf16_nearest, fp16_nearest, e4m3_tensor, e5m2_tensor}) : fp32;
   stored_format states[2] = {fp32, fp32};
-  for (stored_format& f : states) {
-    if (any)
+  if (any) {
+    for (stored_format& f : states) {
       f = one_of(next, {fp32, bf16_nearest, fp16_nearest, bf16_stochastic, fp16_stochastic,
                         fp16_scaled, e4m3_scaled, e5m2_scaled, dynamic8_signed, dynamic8_unsigned});
+    }
+    // Refused for second states.
+    if (states[1] == fp16_nearest || states[1] == fp16_stochastic) states[1] = fp16_scaled;
   }
   const bool bare = t.master.format == none && t.low_kind == low_part::none;
   if (is_of_torch(s) && bare) {  // one format for all arrays

@@ -63,6 +63,14 @@ TEST(optimizer, refuses_tensors) {
             "tensors[0] 'fc1': master.codes and tensors[0] 'fc1': states[0].codes overlap");
   EXPECT_EQ(refusal([](tensor t, settings, input) { t.states[1] = {}; }),
             "tensors[0] 'fc1': the rule needs 2 states, got 1");
+  for (const stored_format f : {fp16_nearest, fp16_stochastic}) {
+    EXPECT_EQ(
+        refusal([f](tensor t, settings, input) { t.states[1].format = f; }),
+        "tensors[0] 'fc1': states[1].format: fp16_nearest and fp16_stochastic have no numbers "
+        "between 0 and 2^-24, so the step of a small second moment would be divided by epsilon "
+        "alone; use fp16_scaled or bf16_nearest");
+    EXPECT_EQ(refusal([f](tensor t, settings, input) { t.states[0].format = f; }), "");
+  }
   EXPECT_EQ(refusal([](tensor t, settings, input) { t.group = 1; }),
             "groups: must have settings for group 1, got 1 groups");
   EXPECT_EQ(refusal([](tensor t, settings, input) {

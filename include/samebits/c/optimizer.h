@@ -120,7 +120,7 @@ typedef struct samebits_optimizer_tensor {
   samebits_stored_array weights;
   samebits_gradient_array gradient;
   samebits_stored_array master;
-  samebits_stored_array states[2];
+  samebits_stored_array states[2]; /* the second is no fp16 without scales */
   void* low;            /* 16-bit codes, or null */
   int64_t count;        /* in [0, 2^48] */
   uint64_t first_index; /* index of element 0 in the unsharded parameter, for shards */

@@ -210,12 +210,26 @@ def test_a_copy_has_states_of_its_own() -> None:
 @pytest.mark.parametrize("dtype,options", [
     (torch.bfloat16, {"weights": "direct", "profile": "torch_fused"}),
     (torch.bfloat16, {"weights": "direct", "states": ("bf16", "fp32"), "profile": "torch_foreach"}),
-    (torch.float16, {"weights": "direct", "states": "fp16", "profile": "torch_fused"}),
+    (torch.float16, {"weights": "direct", "states": ("fp16", "bf16"), "profile": "torch_fused"}),
     (torch.float32, {"states": "bf16", "profile": "torch_foreach"})])
 def test_formats_that_a_profile_lacks_are_refused_at_once(dtype: torch.dtype,
                                                          options: dict[str, Any]) -> None:
     with pytest.raises(sb.InvalidArgument, match="^params: with a torch profile"):
         optim.AdamW([ones(3, dtype=dtype)], **options)
+
+
+@pytest.mark.parametrize("kind", [optim.AdamW, optim.Adam, optim.LAMB])
+@pytest.mark.parametrize("states,named", [
+    ("fp16", "fp16"), ("fp16_stochastic", "fp16_stochastic"), (("fp32", "fp16"), "fp16"),
+    (["fp16", "fp16_stochastic"], "fp16_stochastic")])
+def test_second_moments_in_fp16_are_refused(kind: Any, states: Any, named: str) -> None:
+    first = states if isinstance(states, str) else states[0]
+    text = (fr"states: {named} has no numbers between 0 and 2\^-24, so steps of small exp_avg_sq would be "
+            fr"divided by eps alone; use fp16_scaled or bf16, .* states=\('{first}', 'fp16_scaled'\)")
+    with pytest.raises(sb.InvalidArgument, match=text):
+        kind([ones(3)], states=states)
+    kind([ones(3)], states=("fp16", "fp16_scaled"))
+    optim.Lion([ones(3)], states="fp16")
 
 
 def test_parameters_without_memory_are_refused() -> None:

@@ -104,6 +104,13 @@ std::vector<memory_mode> modes_of(const memory_arguments& arguments) {
         throw usage_error(cat("--states: none is only for --rule sgd; ", rule.name, " keeps ",
                               number_of(static_cast<std::uint64_t>(rule.states), "state")));
       }
+      if (rule.states == 2 && (state.stored == stored_format::fp16_nearest ||
+                               state.stored == stored_format::fp16_stochastic)) {
+        throw usage_error(cat("--states: ", state.name, " has no numbers between 0 and 2^-24, so ",
+                              rule.name,
+                              " would divide steps of small second moments by epsilon alone; use "
+                              "fp16_scaled or bf16"));
+      }
       for (const std::string& gradients : arguments.gradients) {
         const auto& gradient =
             row_argument<named_format>("--gradients", gradients, gradient_formats);
