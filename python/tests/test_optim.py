@@ -212,6 +212,7 @@ def test_refusals(tmp_path: Path) -> None:
     for message, call in (
         ("weights: 'master' is not one of", lambda: optim.AdamW(w, weights="master")),
         ("states: 'e4m2' is not one of", lambda: optim.AdamW(w, states="e4m2")),
+        ("epsilon: must be a number >= 0", lambda: optim.Adam(w, eps=-1.0).step(w.copy())),
         ("states: one format or 2", lambda: optim.AdamW(w, states=("fp32",) * 3)),
         ("profile: 'torch' is not one of", lambda: optim.AdamW(w, profile="torch")),
         ("beta1", lambda: optim.AdamW(w, betas=(1.0, 0.9)).step(w.copy())),
@@ -327,6 +328,18 @@ def test_small_gradients_have_steps_of_their_own_size() -> None:
         for _ in range(3):
             optimizer.step(np.full(128, 1e-3, np.float32))
         assert np.all(np.abs(w + 3) < 0.1), states
+
+
+@pytest.mark.parametrize("backend", ["reference", "avx2", "avx512"])
+@pytest.mark.parametrize("kind", [optim.AdamW, optim.Adam, optim.LAMB])
+def test_eps_of_zero(kind: Any, backend: str) -> None:
+    if not any(b.name == backend and b.supported for b in samebits.backends()):
+        pytest.skip(f"no {backend} on this machine")
+    w = np.ones(21, np.float32)
+    g = np.where(np.arange(21) % 3 == 0, 0, 1).astype(np.float32)
+    kind(w, lr=0.25, betas=(0.5, 0.75), eps=0, weight_decay=0).step(g, backend=backend)
+    assert set(np.asarray(w).view(np.uint32)[::3].tolist()) == {0x7FFFFFFF}
+    assert set(w[g == 1].tolist()) == {0.75}
 
 
 @pytest.mark.parametrize("weights", ["master32", "stochastic"])

@@ -192,6 +192,17 @@ class Update(cli_support.CliTest):
             "--block-amax", "5", "--beta1", "0.8", "--beta2", "0.95", "--epsilon", "1e-3"],
             start=-0.3, amax=5.0, lr=2e-3, wd=0.1, beta1=0.8, beta2=0.95, eps=1e-3)
 
+    def test_epsilon_of_0(self):
+        """Without a gradient, the first step is 0 / 0."""
+        lines = self.ok("update", "--epsilon", "0", "--gradient", "0", "--steps", "1",
+                        "--modes", "fp32,split16").out.splitlines()
+        self.assertEqual([line.split() for line in lines[2:5]],
+                         [["step", "exact", "fp32", "split16"], ["0", "1", "1", "1"],
+                          ["1", "nan", "nan", "nan"]])
+        shown = self.ok_json("update", "--epsilon", "0", "--steps", "1", "--lr", "0.25",
+                             "--modes", "fp32")
+        self.assertEqual((shown["epsilon"], shown["exact"], shown["modes"][0]["read"]), (0, 0.75, 0.75))
+
     def test_other_rules(self):
         self.check("adam", 40, [f32(0.02)], ["--lr", "0.003", "--weight-decay", "0.01", "--gradient", "0.02"],
                    lr=0.003, wd=0.01)
@@ -288,6 +299,7 @@ class Update(cli_support.CliTest):
                 (["--rule", "x"], ['--rule: "x" is not one of adamw, adam, sgd, lion, lamb']),
                 (["--modes", "fp32,x"], ['--modes: "x" is not one of fp32, direct']),
                 (["--lr", "-1"], "--lr: must be"),
+                (["--epsilon", "-1"], "--epsilon: must be a number >= 0 that is finite"),
                 (["--weight-decay", "-1"], "--weight-decay: must be"), (["--lr", "x"], '"x" is not a finite number'),
                 (["--beta1", "1"], "--beta1: must be"), (["--start", "1e39"], "beyond the numbers of fp32"),
                 (["--steps", "0"], "--steps"), (["--every", "0"], "--every"),

@@ -108,8 +108,13 @@ TEST(optimizer, refuses_settings) {
             "groups[0].beta1: must be in [0, 1)");
   EXPECT_EQ(refusal([](tensor, settings s, input) { s.beta2 = 0.99999999; }),
             "groups[0].beta2: must be below 1 after rounding to binary32");
-  EXPECT_EQ(refusal([](tensor, settings s, input) { s.epsilon = 1e-60; }),
-            "groups[0].epsilon: must be above 0 and finite after rounding to binary32");
+  for (const double x : {-1e-8, 1e39, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_EQ(refusal([x](tensor, settings s, input) { s.epsilon = x; }),
+              "groups[0].epsilon: must be a number >= 0 that is finite after rounding to binary32");
+  }
+  for (const double x : {0.0, -0.0, 1e-60}) {
+    EXPECT_EQ(refusal([x](tensor, settings s, input) { s.epsilon = x; }), "");
+  }
   EXPECT_EQ(refusal([](tensor, settings s, input) {
               s.rule = update_rule::sgd;
               s.momentum = 1e-310;

@@ -41,11 +41,10 @@ bool is_zero_or_normal(double x) {
   return magnitude(x) == 0 || magnitude(x) >= magnitude(0x1p-126);
 }
 
-/// Whether epsilon, rounded to binary32, is above zero: with 0 an element without gradient would
-/// become 0 / 0.
+/// Whether epsilon is a finite number >= 0 after rounding to binary32. With 0 an element whose
+/// gradients were all 0 becomes 0 / 0, a NaN, as in PyTorch.
 bool is_epsilon(double x) {
-  return is_finite(x) && numerics::binary64::narrow(magnitude(x)) != 0 &&
-         numerics::binary64::narrow(magnitude(x)) < numerics::binary32::inf;
+  return is_finite(x) && numerics::binary64::narrow(magnitude(x)) < numerics::binary32::inf;
 }
 
 void check_ranges(const optimizer_settings& s) {
@@ -68,7 +67,7 @@ void check_ranges(const optimizer_settings& s) {
   require(!is_one_in_binary32(s.beta1), "beta1: must be below 1 after rounding to binary32");
   require(!is_one_in_binary32(s.beta2), "beta2: must be below 1 after rounding to binary32");
   require(s.rule == update_rule::lion || is_epsilon(s.epsilon),
-          "epsilon: must be above 0 and finite after rounding to binary32");
+          "epsilon: must be a number >= 0 that is finite after rounding to binary32");
 }
 
 void check_settings(const optimizer_settings& s) {

@@ -185,7 +185,7 @@ typedef struct samebits_optimizer_settings {
   double learning_rate; /* finite, >= 0 */
   double beta1;         /* all rules except sgd; in [0, 1), below 1 after rounding to binary32 */
   double beta2;         /* all rules except sgd; in [0, 1), below 1 after rounding to binary32 */
-  double epsilon;       /* adamw, adam, lamb; finite, >= 0; not 0 after rounding to binary32 */
+  double epsilon;       /* adamw, adam, lamb; >= 0, finite after rounding to binary32 */
   double weight_decay;  /* finite, >= 0 */
   double momentum;      /* sgd; 0 or in [2^-126, 1); 0: there is no state */
   double dampening;     /* sgd; in [0, 1] */

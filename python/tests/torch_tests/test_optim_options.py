@@ -52,7 +52,7 @@ def test_unknown_arguments_are_named(kind: Any) -> None:
     (optim.AdamW, {"lr": torch.tensor(-1.0)}, "lr: must be"),
     (optim.Adam, {"betas": (1.5, 0.9)}, r"betas\[0\]: must be in"),
     (optim.LAMB, {"betas": (0.9, 1.0)}, r"betas\[1\]: must be in"),
-    (optim.AdamW, {"eps": -1.0}, "params: eps: must be above 0 and finite"),
+    (optim.AdamW, {"eps": -1.0}, "params: eps: must be a number >= 0 that is finite"),
     (optim.SGD, {"momentum": -1.0}, "momentum: must be 0 or in"),
     (optim.SGD, {"nesterov": True}, "nesterov: needs momentum > 0"),
     (optim.AdamW, {"betas": (0.3, 0.9), "profile": "torch_foreach"}, r"betas\[0\]: must be above 0.5"),
@@ -74,6 +74,24 @@ def test_a_group_that_no_step_could_update_is_refused_at_once(kind: Any, setting
     assert len(optimizer.param_groups) == 1
     first.grad = torch.ones(3)
     optimizer.step()  # the refused group has left nothing
+
+
+@pytest.mark.parametrize("kind", [optim.AdamW, optim.Adam, optim.LAMB])
+@pytest.mark.parametrize("eps", [0, 0.0, -0.0, 1e-60])
+def test_eps_of_zero_makes_nans_of_elements_without_gradients(device: str, kind: Any,
+                                                              eps: float) -> None:
+    p = ones(5, device=device)
+    optimizer = kind([p], lr=0.25, betas=(0.5, 0.75), eps=eps, weight_decay=0.0)
+    p.grad = torch.tensor([1.0, 0.0, -2.0, 0.0, 2.0**-60], device=device)
+    optimizer.step()
+    assert [str(x) for x in p.tolist()] == ["0.75", "nan", "1.25", "nan", "0.75"]
+    if kind is not optim.LAMB and str(device) == "cpu":
+        q = ones(5)
+        theirs = getattr(torch.optim, kind.__name__)([q], lr=0.25, betas=(0.5, 0.75), eps=eps,
+                                                     weight_decay=0.0)
+        q.grad = p.grad
+        theirs.step()
+        assert str(q.tolist()) == str(p.tolist())
 
 
 @pytest.mark.parametrize("kind,settings,text", [

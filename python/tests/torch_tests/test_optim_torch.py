@@ -100,6 +100,28 @@ def test_fused_sgd_under_a_loss_scale(cuda: str, where: str, settings: dict[str,
     assert int(wrong) == 0
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
+@pytest.mark.parametrize("kind", ["foreach", "fused"])
+@pytest.mark.parametrize("name", ["AdamW", "Adam"])
+def test_eps_of_zero(cuda: str, name: str, kind: str, dtype: torch.dtype) -> None:
+    """Elements without gradients become NaNs: 0 / 0."""
+    make = torch.Generator(cuda).manual_seed(3)
+    values = torch.randn(5000, generator=make, device=cuda).to(dtype)
+    a, b = (torch.nn.Parameter(values.clone()) for _ in range(2))
+    theirs = getattr(torch.optim, name)([a], eps=0.0, weight_decay=0.0, **{kind: True})
+    ours = getattr(optim, name)([b], eps=0.0, weight_decay=0.0, weights="direct",
+                                states="fp32" if dtype is torch.float32 else "bf16",
+                                profile=f"torch_{kind}")
+    for _ in range(10):
+        a.grad = torch.randn(5000, generator=make, device=cuda).to(dtype)
+        a.grad[::3] = 0
+        b.grad = a.grad.clone()
+        theirs.step()
+        ours.step()
+        assert torch.equal(bits(a), bits(b))
+    assert bool(a[::3].isnan().all()) and int(a.isnan().sum()) == a[::3].numel()
+
+
 def test_divided_by_the_scale(cuda: str) -> None:
     """A loss scale that is a power of two: division and product have the same bits."""
     make = torch.Generator(cuda).manual_seed(2)

@@ -94,7 +94,8 @@ std::vector<double> exact_life(const update_plan& plan) {
     } else {
       step_weight(weight, plan.gradient(t), s, constants);
     }
-    if (t == plan.shown[shown.size()]) shown.push_back(weight.p);
+    // The sign of a NaN depends on the processor.
+    if (t == plan.shown[shown.size()]) shown.push_back(std::isnan(weight.p) ? NAN : weight.p);
   }
   return shown;
 }
