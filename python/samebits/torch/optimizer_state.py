@@ -49,8 +49,6 @@ def begin_state(parameter: torch.Tensor, layout: Layout, block: int) -> dict[str
     if memory.device.type not in ("cpu", "cuda") or is_traceable_wrapper_subclass(memory):
         raise InvalidArgument("params: tensors in the memory of the CPU or of CUDA are expected; got "
                               f"{type(memory).__name__} on {memory.device}")
-    if not torch.ops.aten.is_non_overlapping_and_dense(memory):
-        raise InvalidArgument("params: a parameter without gaps in memory is expected")
     state: dict[str, Any] = {}
     for array in layout.arrays():
         state[array.key] = torch.zeros_like(memory, dtype=codes_dtype(array))

@@ -136,7 +136,10 @@ class Slot:
     ----------
     parameter : Tensor
     memory : Tensor
-        The parameter without autograd; of a DTensor the local shard.
+        What a step updates: the parameter without autograd, of a DTensor the local shard. Of a
+        parameter with gaps in memory a copy without gaps.
+    has_gaps : bool
+        Whether `memory` is a copy.
     first_index : int
         Index of the first element in the unsharded parameter.
     number : int
@@ -149,6 +152,10 @@ class Slot:
                  block: int, state: dict[str, Any]) -> None:
         self.parameter = parameter
         self.memory = local(parameter.detach())
+        self._order = memory_order(self.memory)
+        self.has_gaps = _has_gaps(self.memory)
+        if self.has_gaps:
+            self.memory = torch.empty_like(self.memory)
         self.first_index = _first_index(parameter)
         self.number = number
         self.group = group
@@ -159,14 +166,16 @@ class Slot:
         # Keys of the arrays whose addresses a step takes.
         self.keys = [key for a in layout.arrays() for key in (a.key, a.scale_key) if key is not None]
 
-    def refuse_change(self, now: torch.Tensor) -> None:
-        """Refuse a parameter with other bytes than those that the states were made for."""
+    def refuse_change(self) -> torch.Tensor:
+        """Return the parameter's memory; refuse other bytes than those that the states were made for."""
+        now = local(self.parameter.detach())
         if (now.device != self.memory.device or now.dtype != self.memory.dtype
-                or now.shape != self.memory.shape or memory_order(now) != memory_order(self.memory)
+                or now.shape != self.memory.shape or memory_order(now) != self._order
                 or now.is_neg()):
             raise InvalidArgument(
                 f"parameter {self.number}: device, dtype, shape or memory order changed since the "
                 "optimizer's last step; make a new optimizer or load its state again")
+        return now
 
     def check_states(self) -> None:
         """Refuse states that do not fit the parameter."""
@@ -226,6 +235,20 @@ def memory_order(tensor: torch.Tensor) -> list[int]:
     return [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
 
 
+def _has_gaps(memory: torch.Tensor) -> bool:
+    """Whether a parameter has gaps in memory; refuse one whose elements may share memory."""
+    if memory.numel() == 0:
+        return False
+    reached = 1  # elements of memory up to the last one of the dimensions before
+    for stride, size in sorted((stride, size) for size, stride in
+                               zip(memory.shape, memory.stride(), strict=True) if size > 1):
+        if stride < reached:
+            raise InvalidArgument("params: a parameter whose elements do not share memory is expected; "
+                                  f"got shape {tuple(memory.shape)} with strides {memory.stride()}")
+        reached += stride * (size - 1)
+    return reached != memory.numel()
+
+
 def is_array(value: Any, memory: torch.Tensor, dtype: torch.dtype, shape: torch.Size) -> TypeGuard[
         torch.Tensor]:
     """Whether a state is a tensor of a dtype and shape on the device of the parameter."""
@@ -267,6 +290,7 @@ class ParameterBatch:
         self.device = count.report.device
         self.parameters = [slot.parameter for slot in slots]
         self._sharded = any(hasattr(p, "to_local") for p in self.parameters)
+        self._gaps = [slot for slot in slots if slot.has_gaps]
         self._states = [(slot.state, key) for slot in slots for key in slot.keys]
         self._held: list[torch.Tensor] = []  # keeps the addresses of replaced states from others
         # Of parameters and of states, for which the lists hold.
@@ -290,8 +314,11 @@ class ParameterBatch:
         return self._lists.captured or bool(self._old_lists)
 
     def _memory(self) -> list[torch.Tensor]:
-        """Return the parameters, of DTensors the local shards."""
-        return [local(p.detach()) for p in self.parameters] if self._sharded else self.parameters
+        """Return what a step updates: parameters, local shards, and copies without gaps."""
+        if not self._sharded and not self._gaps:
+            return self.parameters
+        return [slot.memory if slot.has_gaps else local(slot.parameter.detach())
+                for slot in self.slots]
 
     def gradients(self) -> tuple[list[torch.Tensor | None], Places]:
         """Return the gradients of all parameters, in the memory order of the parameters."""
@@ -313,16 +340,17 @@ class ParameterBatch:
         now = self._memory()
         known, places = self._places[0], _core.tensor_places(now)
         if known is None or places is None or known[1] != places[1]:
-            for slot, memory in zip(self.slots, now, strict=True):
-                slot.refuse_change(memory)
+            for slot in self.slots:
+                slot.refuse_change()
 
     def _described(self, dtypes: list[torch.dtype]) -> _core.OptimizerTensors:
         """Return the description of weights and states; refuse those that do not fit."""
         if self._tensors is not None and self._dtypes == dtypes:
             return self._tensors
-        for slot, memory in zip(self.slots, self._memory(), strict=True):
-            slot.refuse_change(memory)
-            slot.memory = memory.detach()
+        for slot in self.slots:
+            memory = slot.refuse_change()
+            if not slot.has_gaps:
+                slot.memory = memory
             slot.check_states()
         self._held = [state[key].detach() for state, key in self._states]
         rows = [slot.row(dtype) for slot, dtype in zip(self.slots, dtypes, strict=True)]
@@ -337,6 +365,8 @@ class ParameterBatch:
             states = [state[key] for state, key in self._states]
         except KeyError:  # check_states() names it
             states = [None]
+        for slot in self._gaps:
+            slot.memory.copy_(slot.refuse_change())
         now = _core.tensor_places(self._memory()), _core.tensor_places(states)
         if None in now or now != self._places:
             if self._lists.captured:
@@ -376,6 +406,8 @@ class ParameterBatch:
         except Exception:
             self.count.take_back()
             raise
+        for slot in self._gaps:
+            local(slot.parameter.data).copy_(slot.memory)  # counts no write of the parameter
         torch.autograd.graph.increment_version(self.parameters)
         if self._agreed is not None:
             self._agreed = [version + 1 for version in self._agreed[0]], self._agreed[1]

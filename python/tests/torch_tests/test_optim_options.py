@@ -385,3 +385,66 @@ def test_betas_in_any_sequence(betas: Any) -> None:
 def test_rates_that_are_no_number_are_refused(rate: Any) -> None:
     with pytest.raises(TypeError, match="params: lr: a number is expected"):
         optim.AdamW([ones(3)], lr=rate)
+
+
+GAPS = [lambda b: b[..., 0], lambda b: b[:, ::2], lambda b: b[3:9, 1:5].transpose(0, 2),
+        lambda b: b.permute(2, 0, 1)[1], lambda b: b[:, :1, :1], lambda b: b[0, 0, ::3]]
+
+
+@pytest.mark.parametrize("view", GAPS)
+@pytest.mark.parametrize("kind,weights,states", [
+    (optim.AdamW, "master32", "fp32"), (optim.AdamW, "stochastic", "bf16_stochastic"),
+    (optim.LAMB, "split16", "e4m3"), (optim.Lion, "kahan", "dynamic8"),
+    (optim.Adam, "master16_scaled", "fp16_scaled"), (optim.SGD, "direct", "fp32")])
+def test_parameters_with_gaps_have_the_bits_of_others(device: str, kind: Any, weights: str,
+                                                      states: str, view: Any) -> None:
+    """The order of elements is that of memory, as in a copy without gaps."""
+    make = torch.Generator().manual_seed(0)
+    base = torch.randn(16, 8, 6, generator=make).bfloat16().to(device)
+    before, others = base.clone(), torch.ones_like(base, dtype=torch.bool)
+    view(others).fill_(False)
+    p = torch.nn.Parameter(view(base))
+    q = torch.nn.Parameter(torch.empty_like(view(base)).copy_(view(base)))
+    assert p.data_ptr() == view(base).data_ptr() and p.stride() != q.stride()
+    momentum = {"momentum": 0.9} if kind is optim.SGD else {}
+    ours, theirs = (kind([t], lr=0.01, weights=weights, states=states, **momentum) for t in (p, q))
+    for step in range(5):
+        gradients = torch.randn(16, 8, 6, generator=make).bfloat16().to(device)
+        p.grad = view(gradients) if step % 2 else view(gradients).contiguous()
+        q.grad = view(gradients).clone()
+        if step == 2:
+            with torch.no_grad():
+                p.mul_(0.5), q.mul_(0.5)
+        if step == 3:
+            ours.load_state_dict(ours.state_dict())
+        for optimizer in (ours, theirs):
+            optimizer.found_inf = torch.full((), float(step == 4), device=device)
+            optimizer.step()
+        assert torch.equal(p, q)
+        for key, value in theirs.state[q].items():
+            assert torch.equal(ours.state[p][key].reshape(-1).view(torch.uint8),
+                               value.reshape(-1).view(torch.uint8)), key
+    assert torch.equal(base[others], before[others]) and not torch.equal(base, before)
+
+
+def test_parameters_between_each_other_in_memory(device: str) -> None:
+    base = torch.zeros(300, 2, device=device)
+    params = [torch.nn.Parameter(base[:, at]) for at in range(2)]
+    optimizer = optim.SGD(params, lr=1.0)
+    for at, p in enumerate(params):
+        p.grad = torch.full((300,), 1.0 + at, device=device)
+    optimizer.step()
+    assert base.tolist() == 300 * [[-1.0, -2.0]]
+    params[0].data = params[0].data.contiguous()
+    with pytest.raises(sb.InvalidArgument, match="parameter 0: device, dtype, shape or memory order"):
+        optimizer.step()
+    assert base.tolist() == 300 * [[-1.0, -2.0]]
+
+
+@pytest.mark.parametrize("shared", [lambda b: b[:1].expand(4), lambda b: b.as_strided((3, 3), (1, 1)),
+                                    lambda b: b.as_strided((2, 4), (3, 1))])
+def test_parameters_whose_elements_share_memory_are_refused(shared: Any) -> None:
+    p = torch.nn.Parameter(shared(torch.ones(16)))
+    p.grad = torch.ones(p.shape)
+    with pytest.raises(sb.InvalidArgument, match="params: a parameter whose elements do not share"):
+        optim.AdamW([p]).step()
