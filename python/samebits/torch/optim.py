@@ -51,15 +51,8 @@ from samebits.torch.optimizer_groups import (
     refuse_torch_options,
 )
 from samebits.torch.optimizer_state import begin_state, loaded_states, parameter_layout, whole_steps
-from samebits.torch.parameter_batch import (
-    UNKNOWN,
-    Mark,
-    ParameterBatch,
-    Places,
-    Slot,
-    StepCount,
-    mark_of,
-)
+from samebits.torch.parameter_batch import ParameterBatch, Places, Slot, StepCount
+from samebits.torch.written_weights import UNKNOWN, Mark, mark_of
 
 __all__ = ["LAMB", "SGD", "Adam", "AdamW", "Lion", "Optimizer"]
 

@@ -8,11 +8,21 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
+from samebits import _core
 from samebits.dynamic_codes import dynamic_values
 from samebits.errors import InvalidArgument
-from samebits.optimizer_layout import UNSIGNED, Layout, StateArray, layout_of, state_keys
-from samebits.torch.gradient_list import local
-from samebits.torch.parameter_batch import FORMATS, codes_dtype, memory_order, store_values
+from samebits.optimizer_layout import (
+    GRADIENTS,
+    STORING,
+    UNSIGNED,
+    Layout,
+    StateArray,
+    layout_of,
+    state_keys,
+    storing_row,
+)
+from samebits.torch.gradient_list import local, stream_of
+from samebits.torch.parameter_batch import FORMATS, codes_dtype, memory_order
 
 __all__ = ["begin_state", "load_state", "loaded_states", "parameter_layout", "saved_weights",
            "values_of", "whole_steps"]
@@ -33,14 +43,31 @@ def _values_in_order(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(like, dtype=dtype).copy_(values)
 
 
+def _store_values(values: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor | None,
+                  stored: str, block: int) -> None:
+    """Write values, in the memory order of `codes`, to an array in a stored format."""
+    unused = torch.zeros(values.numel(), dtype=torch.float32, device=values.device)
+    row = storing_row(codes.data_ptr(), 0 if scales is None else scales.data_ptr(), stored,
+                      GRADIENTS[FORMATS[values.dtype]], unused.data_ptr(), values.numel(), block)
+    tensors = _core.OptimizerTensors([row], ["values"], values.device.type == "cuda")
+    core = tensors.with_gradients([values.data_ptr()])
+    size = core.tables_size()
+    on_device = torch.empty(size, dtype=torch.uint8, device=values.device)
+    if size:
+        on_host = torch.empty(size, dtype=torch.uint8)
+        core.write_tables(on_host.data_ptr(), size, on_device.data_ptr())
+        on_device.copy_(on_host)
+    core.step([STORING], 1, 1.0, 0, 0, 0, 1, None, stream_of(values.device))
+
+
 def _store(values: torch.Tensor, array: StateArray, state: dict[str, Any], block: int) -> None:
     """Write values to an array, rounded to nearest."""
     codes = state[array.key]
     if array.scale_key is None:
         codes.copy_(values)
     else:
-        store_values(_values_in_order(values, codes), codes, state[array.scale_key], array.stored,
-                     block)
+        _store_values(_values_in_order(values, codes), codes, state[array.scale_key], array.stored,
+                      block)
 
 
 def begin_state(parameter: torch.Tensor, layout: Layout, block: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeGuard
 
 import torch
@@ -11,14 +11,13 @@ import torch
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import INDEX
-from samebits.optimizer_layout import GRADIENTS, STORING, Layout, StateArray, storing_row
+from samebits.optimizer_layout import GRADIENTS, Layout, StateArray
 from samebits.torch.gradient_list import local, moved, stream_of
 from samebits.torch.kept_lists import KeptLists
 from samebits.torch.tensors import torch_dtype
-from samebits.torch.written_weights import adopt_written
+from samebits.torch.written_weights import UNKNOWN, adopt_written, marks_of, versions_of
 
-__all__ = ["UNKNOWN", "Mark", "ParameterBatch", "Places", "Slot", "StepCount", "codes_dtype",
-           "mark_of", "memory_order", "store_values"]
+__all__ = ["ParameterBatch", "Places", "Slot", "StepCount", "codes_dtype", "memory_order"]
 
 FORMATS: Final[dict[torch.dtype, str]] = {
     torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16",
@@ -91,42 +90,6 @@ class StepCount:
     def take_back(self) -> None:
         """Take back the count of a decided step that was refused."""
         self.steps.add_(self._applied, alpha=-1)
-
-
-class Mark(NamedTuple):
-    """Versions and address of a parameter: other ones mean that its values may have changed."""
-
-    version: float
-    address: int
-
-
-#: Differs from every mark, also from itself: what is unknown is compared with the masters.
-UNKNOWN: Final = Mark(float("nan"), -1)
-
-_version = operator.attrgetter("_version")
-
-
-def _versions(parameters: Iterable[torch.Tensor], sharded: bool) -> list[float]:
-    """Return how often torch wrote each parameter; of DTensors, with the writes to the shard."""
-    try:
-        versions = list(map(_version, parameters))
-    except RuntimeError:  # tensors of torch.inference_mode() have no versions
-        return [float("nan") for _ in parameters]
-    if sharded:
-        versions = [v if (shard := local(p)) is p else v + _version(shard)
-                    for v, p in zip(versions, parameters, strict=True)]
-    return versions
-
-
-def _marks(versions: list[float], addresses: bytes) -> Iterable[Mark]:
-    """Return the marks of parameters, whose addresses are those of _core.tensor_places()."""
-    return map(Mark, versions, memoryview(addresses).cast("q"))
-
-
-def mark_of(parameter: torch.Tensor) -> Mark:
-    """Return the mark of a parameter whose values agree with the arrays beside it."""
-    with torch.no_grad():
-        return Mark(_versions([parameter], True)[0], local(parameter).data_ptr())
 
 
 class Slot:
@@ -379,18 +342,18 @@ class ParameterBatch:
     def keep_marks(self) -> None:
         """Write the marks of all parameters to their slots, for another batch."""
         if self._agreed is not None:
-            for slot, mark in zip(self.slots, _marks(*self._agreed), strict=True):
+            for slot, mark in zip(self.slots, marks_of(*self._agreed), strict=True):
                 slot.mark = mark
 
     def _adopt_written(self) -> None:
         """Make master weights and low parts agree with parameters that other code has written."""
         assert self._places[0] is not None
-        now = _versions(self.parameters, self._sharded), self._places[0][0]
+        now = versions_of(self.parameters, self._sharded), self._places[0][0]
         if now == self._agreed:
             return
         self.keep_marks()
         self._agreed = now
-        for slot, memory, mark in zip(self.slots, self._memory(), _marks(*now), strict=True):
+        for slot, memory, mark in zip(self.slots, self._memory(), marks_of(*now), strict=True):
             if slot.layout.has_finer_weights and slot.mark != mark:
                 adopt_written(memory.detach(), slot.state, slot.layout, slot.block)
 
@@ -424,20 +387,3 @@ class ParameterBatch:
         core.write_tables(on_host.data_ptr(), size, on_device.data_ptr())
         on_device.copy_(on_host[:size], non_blocking=True)
         return _List(core, (on_device, on_host))
-
-
-def store_values(values: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor | None,
-                 stored: str, block: int) -> None:
-    """Write values, in the memory order of `codes`, to an array in a stored format."""
-    unused = torch.zeros(values.numel(), dtype=torch.float32, device=values.device)
-    row = storing_row(codes.data_ptr(), 0 if scales is None else scales.data_ptr(), stored,
-                      GRADIENTS[FORMATS[values.dtype]], unused.data_ptr(), values.numel(), block)
-    tensors = _core.OptimizerTensors([row], ["values"], values.device.type == "cuda")
-    core = tensors.with_gradients([values.data_ptr()])
-    size = core.tables_size()
-    on_device = torch.empty(size, dtype=torch.uint8, device=values.device)
-    if size:
-        on_host = torch.empty(size, dtype=torch.uint8)
-        core.write_tables(on_host.data_ptr(), size, on_device.data_ptr())
-        on_device.copy_(on_host)
-    core.step([STORING], 1, 1.0, 0, 0, 0, 1, None, stream_of(values.device))

@@ -2,14 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import torch
 
 from samebits.optimizer_layout import Layout
+from samebits.torch.gradient_list import local
 
-__all__ = ["adopt_written"]
+__all__ = ["UNKNOWN", "Mark", "adopt_written", "mark_of", "marks_of", "versions_of"]
+
+
+class Mark(NamedTuple):
+    """Versions and address of a parameter: other ones mean that its values may have changed."""
+
+    version: float
+    address: int
+
+
+#: Differs from the mark of every parameter.
+UNKNOWN: Final = Mark(float("nan"), -1)
+
+_version = operator.attrgetter("_version")
+
+
+def versions_of(parameters: Sequence[torch.Tensor], sharded: bool) -> list[float]:
+    """Return how often torch wrote each parameter; of DTensors, with the writes to the shard."""
+    try:
+        versions = list(map(_version, parameters))
+    except RuntimeError:  # tensors of torch.inference_mode() have no versions
+        return [float("nan") for _ in parameters]
+    if sharded:
+        versions = [v if (shard := local(p)) is p else v + _version(shard)
+                    for v, p in zip(versions, parameters, strict=True)]
+    return versions
+
+
+def marks_of(versions: list[float], addresses: bytes) -> Iterable[Mark]:
+    """Return the marks of parameters, whose addresses are those of _core.tensor_places()."""
+    return map(Mark, versions, memoryview(addresses).cast("q"))
+
+
+def mark_of(parameter: torch.Tensor) -> Mark:
+    """Return the mark of a parameter whose values agree with the arrays beside it."""
+    with torch.no_grad():
+        return Mark(versions_of([parameter], True)[0], local(parameter).data_ptr())
 
 
 def adopt_written(weights: torch.Tensor, state: Mapping[str, Any], layout: Layout,
