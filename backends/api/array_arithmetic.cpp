@@ -54,7 +54,7 @@ void check_flags(const compute_call& call, int operands) {
 compute_call checked(operation op, const array_operands& in, const matrix_view& out,
                      const compute_options& options, flag_report report, const flags_view& each,
                      const executor& where) {
-  check_value("op", op, operation_count, "operation");
+  check_value("op", op, "operation");
   check_view(out, "out");
   check_arithmetic(out, "out");
   check_distinct(out, "out");

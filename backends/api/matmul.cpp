@@ -57,10 +57,10 @@ std::string text_of(const accumulator& sum, format_id a, format_id b) {
 
 /// The tensor core row for this accumulator, if it has one. Checks every field of `sum`.
 std::optional<tensor_arithmetic> row_of(const accumulator& sum, format_id a, format_id b) {
-  check_value("sum.kind", sum.kind, accumulator_kind_count, "accumulator_kind");
-  check_value("sum.order", sum.order, fp32_order_count, "fp32_order");
+  check_value("sum.kind", sum.kind, "accumulator_kind");
+  check_value("sum.order", sum.order, "fp32_order");
   if (sum.kind != accumulator_kind::tensor_core) return std::nullopt;
-  check_value("sum.unit", sum.unit, tensor_unit_count, "tensor_unit");
+  check_value("sum.unit", sum.unit, "tensor_unit");
   if (sum.result != format_id::fp32 && sum.result != format_id::fp16) {
     refuse("sum.result must be fp32 or fp16, got " + std::string(name(sum.result)));
   }
@@ -172,8 +172,8 @@ matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, cons
   const bool exact = sum.kind == accumulator_kind::exact;
   check_format(d, "d", std::span(exact_formats).first(exact ? 4 : 3));
   call.order = options.order.value_or(cublaslt_order(options.a_scales.tile, options.b_scales.tile));
-  check_value("options.order", call.order, scale_order_count, "scale_order");
-  check_value("options.c_enters", options.c_enters, addend_count, "addend");
+  check_value("options.order", call.order, "scale_order");
+  check_value("options.c_enters", options.c_enters, "addend");
   call.a_scales =
       checked_scales(options.a_scales, "options.a_scales.values", "options.a_scales.tile", a, true);
   call.b_scales = checked_scales(options.b_scales, "options.b_scales.values",

@@ -157,16 +157,15 @@ void check_inverse_scales(const const_matrix_view& in, const const_matrix_view& 
 }
 
 void check_options(const quantize_options& o) {
-  check_value("options.rule", o.rule, scale_rule_count, "scale_rule");
-  check_value("options.on_nonfinite", o.on_nonfinite, nonfinite_count, "nonfinite");
-  check_value("options.on_scale_overflow", o.on_scale_overflow, scale_overflow_count,
-              "scale_overflow");
+  check_value("options.rule", o.rule, "scale_rule");
+  check_value("options.on_nonfinite", o.on_nonfinite, "nonfinite");
+  check_value("options.on_scale_overflow", o.on_scale_overflow, "scale_overflow");
   if (o.round != rounding::nearest_even && o.round != rounding::stochastic) {
     throw invalid_argument("options.round must be nearest_even or stochastic, got " +
                            std::string(name(o.round)));
   }
-  check_value("options.on_overflow", o.on_overflow, overflow_count, "overflow");
-  check_value("options.on_nan", o.on_nan, nan_policy_count, "nan_policy");
+  check_value("options.on_overflow", o.on_overflow, "overflow");
+  check_value("options.on_nan", o.on_nan, "nan_policy");
   check_random(o.round, o.random);
 }
 

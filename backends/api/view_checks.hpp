@@ -15,8 +15,9 @@ namespace samebits::backends {
 [[noreturn]] void refuse_value(const char* which, int number, const char* type);
 /// An enumeration whose values are 0 .. count - 1.
 template <class Enum>
-void check_value(const char* which, Enum value, int count, const char* type) {
-  if (static_cast<int>(value) >= count) refuse_value(which, static_cast<int>(value), type);
+void check_value(const char* which, Enum value, const char* type) {
+  if (static_cast<int>(value) >= enum_count<Enum>)
+    refuse_value(which, static_cast<int>(value), type);
 }
 
 /// "[rows, cols]"

@@ -13,7 +13,7 @@ namespace backends {
 namespace {
 
 std::optional<scaling_policy> find_policy(std::string_view text) {
-  for (int i = 0; i < scaling_policy_count; ++i) {
+  for (int i = 0; i < enum_count<scaling_policy>; ++i) {
     const auto policy = static_cast<scaling_policy>(i);
     if (name(policy) == text) return policy;
   }

@@ -50,7 +50,7 @@ void check_options(const gradient_reduction& how) {
                                   ? ", got " + std::string(name(how.communication))
                                   : std::string()));
   }
-  if (static_cast<int>(how.rule) >= scale_rule_count) {
+  if (static_cast<int>(how.rule) >= enum_count<scale_rule>) {
     throw invalid_argument("how.rule: must be a value of samebits::scale_rule, got " +
                            std::to_string(static_cast<int>(how.rule)));
   }

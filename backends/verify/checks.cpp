@@ -15,10 +15,10 @@ constexpr std::array common_targets{fp16, bf16, e4m3, e5m2};
 
 std::vector<cast_rule> deterministic_rules() {
   std::vector<cast_rule> rules;
-  for (int mode = 0; mode < rounding_count; ++mode) {
+  for (int mode = 0; mode < enum_count<rounding>; ++mode) {
     if (static_cast<rounding>(mode) == rounding::stochastic) continue;
-    for (int policy = 0; policy < overflow_count; ++policy) {
-      for (int nan = 0; nan < nan_policy_count; ++nan) {
+    for (int policy = 0; policy < enum_count<overflow>; ++policy) {
+      for (int nan = 0; nan < enum_count<nan_policy>; ++nan) {
         rules.push_back({static_cast<rounding>(mode), static_cast<overflow>(policy),
                          static_cast<nan_policy>(nan)});
       }

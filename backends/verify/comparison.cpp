@@ -73,9 +73,9 @@ std::string rule_text(const comparison& c) {
 }
 
 std::size_t rule_number(const cast_rule& rule) {
-  return (static_cast<std::size_t>(rule.round) * overflow_count +
+  return (static_cast<std::size_t>(rule.round) * enum_count<overflow> +
           static_cast<std::size_t>(rule.on_overflow)) *
-             nan_policy_count +
+             enum_count<nan_policy> +
          static_cast<std::size_t>(rule.on_nan);
 }
 

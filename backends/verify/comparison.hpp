@@ -31,7 +31,8 @@ struct placement {
   [[nodiscard]] std::size_t offset(format_id format, std::int64_t row, std::int64_t col) const;
 };
 
-inline constexpr int rule_count = rounding_count * overflow_count * nan_policy_count;
+inline constexpr int rule_count =
+    enum_count<rounding> * enum_count<overflow> * enum_count<nan_policy>;
 
 /// The results of one backend under one heading.
 struct comparison_result {

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "samebits/core/format.hpp"
+#include "samebits/core/table.hpp"
 
 namespace samebits {
 
@@ -30,18 +31,15 @@ enum class autocast_rule : std::uint8_t {
   as_given,       ///< not cast: every operation that no list names
   banned,         ///< refused: unsafe in low precision; a fused form exists
 };
-
-constexpr std::string_view name(autocast_rule r) {
-  switch (r) {
-    case autocast_rule::low_precision: return "low_precision";
-    case autocast_rule::fp32: return "fp32";
-    case autocast_rule::fp32_result: return "fp32_result";
-    case autocast_rule::widest: return "widest";
-    case autocast_rule::as_given: return "as_given";
-    case autocast_rule::banned: return "banned";
-  }
-  return "?";
-}
+template <>
+inline constexpr auto table_of<autocast_rule> = enum_table<autocast_rule>({
+    {autocast_rule::low_precision, "low_precision"},
+    {autocast_rule::fp32, "fp32"},
+    {autocast_rule::fp32_result, "fp32_result"},
+    {autocast_rule::widest, "widest"},
+    {autocast_rule::as_given, "as_given"},
+    {autocast_rule::banned, "banned"},
+});
 
 namespace detail {
 
@@ -263,6 +261,12 @@ constexpr autocast_rule apex_rule_of(std::string_view operation) {
 }
 
 enum class training_precision : std::uint8_t { mixed_fp16, mixed_bf16, mixed_fp8 };
+template <>
+inline constexpr auto table_of<training_precision> = enum_table<training_precision>({
+    {training_precision::mixed_fp16, "mixed_fp16"},
+    {training_precision::mixed_bf16, "mixed_bf16"},
+    {training_precision::mixed_fp8, "mixed_fp8"},
+});
 
 /// Formats of one operation. Sums are in FP32.
 struct operation_formats {

@@ -15,6 +15,7 @@
 #include "samebits/core/format.hpp"
 #include "samebits/core/rounding.hpp"
 #include "samebits/core/scaling.hpp"
+#include "samebits/core/table.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/view.hpp"
 
@@ -23,6 +24,11 @@ namespace samebits {
 /// Source of the scales: `current` is the amax of the tensor itself, `delayed` a state computed
 /// from earlier tensors (samebits/delayed_scaling.hpp).
 enum class scale_source : std::uint8_t { current, delayed };
+template <>
+inline constexpr auto table_of<scale_source> = enum_table<scale_source>({
+    {scale_source::current, "current"},
+    {scale_source::delayed, "delayed"},
+});
 
 /// Everything besides the input that determines codes and scales. Codes are rounded to nearest
 /// even.
@@ -45,6 +51,11 @@ enum class recipe_evidence : std::uint8_t {
   unverified,      ///< formulas read in the library's source; not compared with its output
   library_output,  ///< checked against the library's own output, recorded under tests/golden
 };
+template <>
+inline constexpr auto table_of<recipe_evidence> = enum_table<recipe_evidence>({
+    {recipe_evidence::unverified, "unverified"},
+    {recipe_evidence::library_output, "library output"},
+});
 
 /// A named recipe: its rules, the library calls that it reproduces, and the evidence.
 struct recipe_preset {
@@ -56,13 +67,6 @@ struct recipe_preset {
   recipe_evidence verified = recipe_evidence::unverified;   ///< for finite elements
   recipe_evidence nonfinite = recipe_evidence::unverified;  ///< for tiles with NaN or Inf
 };
-
-constexpr std::string_view name(scale_source s) {
-  return s == scale_source::current ? "current" : "delayed";
-}
-constexpr std::string_view name(recipe_evidence v) {
-  return v == recipe_evidence::unverified ? "unverified" : "library output";
-}
 
 namespace detail {
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "samebits/backend.hpp"
+#include "samebits/core/table.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {
@@ -98,12 +99,22 @@ double sum_of_squares(const const_matrix_view& in, const executor& where = {});
 
 /// Format that dot() rounds each product and each sum to, to nearest even.
 enum class accumulation : std::uint8_t { fp32, fp64 };
+template <>
+inline constexpr auto table_of<accumulation> = enum_table<accumulation>({
+    {accumulation::fp32, "fp32"},
+    {accumulation::fp64, "fp64"},
+});
 
 /// The order in which dot() adds its products.
 enum class sum_order : std::uint8_t {
   tree,        ///< the tree of sum()
   sequential,  ///< ((p0 + p1) + p2) + ..., on one thread
 };
+template <>
+inline constexpr auto table_of<sum_order> = enum_table<sum_order>({
+    {sum_order::tree, "tree"},
+    {sum_order::sequential, "sequential"},
+});
 
 /// Options of dot().
 struct dot_options {

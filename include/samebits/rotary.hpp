@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "samebits/backend.hpp"
+#include "samebits/core/table.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {
@@ -15,13 +16,11 @@ enum class rotary_angle : std::uint8_t {
   exact,     ///< position times frequency, as real numbers
   binary32,  ///< position and frequency rounded to binary32, and their product rounded to binary32
 };
-inline constexpr int rotary_angle_count = 2;
-
-constexpr std::string_view name(rotary_angle a) {
-  return a == rotary_angle::exact ? "exact" : "binary32";
-}
-/// Returns the i-th angle, 0 <= i < rotary_angle_count.
-constexpr rotary_angle rotary_angle_at(int i) { return static_cast<rotary_angle>(i); }
+template <>
+inline constexpr auto table_of<rotary_angle> = enum_table<rotary_angle>({
+    {rotary_angle::exact, "exact"},
+    {rotary_angle::binary32, "binary32"},
+});
 
 /// Options of rotary_table().
 struct rotary_options {

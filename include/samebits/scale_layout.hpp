@@ -41,6 +41,7 @@
 
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
+#include "samebits/core/table.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/view.hpp"
 
@@ -55,20 +56,16 @@ enum class scale_layout : std::uint8_t {
   padded_4x128,
   swizzled_128x4
 };
-inline constexpr int scale_layout_count = 7;
-
-constexpr std::string_view name(scale_layout layout) {
-  switch (layout) {
-    case scale_layout::row_major: return "row_major";
-    case scale_layout::column_major: return "column_major";
-    case scale_layout::row_padded: return "row_padded";
-    case scale_layout::packed_ue8m0: return "packed_ue8m0";
-    case scale_layout::padded_128x4: return "padded_128x4";
-    case scale_layout::padded_4x128: return "padded_4x128";
-    case scale_layout::swizzled_128x4: return "swizzled_128x4";
-  }
-  return "?";
-}
+template <>
+inline constexpr auto table_of<scale_layout> = enum_table<scale_layout>({
+    {scale_layout::row_major, "row_major"},
+    {scale_layout::column_major, "column_major"},
+    {scale_layout::row_padded, "row_padded"},
+    {scale_layout::packed_ue8m0, "packed_ue8m0"},
+    {scale_layout::padded_128x4, "padded_128x4"},
+    {scale_layout::padded_4x128, "padded_4x128"},
+    {scale_layout::swizzled_128x4, "swizzled_128x4"},
+});
 
 /// Returns the format of the scales in a layout: fp32, or e8m0 for layouts of bytes.
 SAMEBITS_INLINE constexpr format_id layout_format(scale_layout layout) {
@@ -126,6 +123,11 @@ SAMEBITS_INLINE constexpr std::int64_t layout_offset(scale_layout layout, std::i
 /// Value of the padding. zero: 0 (byte 00), as DeepGEMM and TransformerEngine write it. one: 1
 /// (byte 7F), so that a product that reads the padding makes no NaN and no 0 * Inf.
 enum class scale_padding : std::uint8_t { zero, one };
+template <>
+inline constexpr auto table_of<scale_padding> = enum_table<scale_padding>({
+    {scale_padding::zero, "zero"},
+    {scale_padding::one, "one"},
+});
 
 /// Treatment of a scale that a byte cannot hold: neither a power of two in 2^-127 .. 2^127 nor NaN.
 /// No scale is ever rounded.
@@ -133,6 +135,11 @@ enum class unpackable : std::uint8_t {
   refuse,  ///< throw invalid_argument naming the first one; write nothing
   count    ///< write byte FF, which is NaN, and count the scale
 };
+template <>
+inline constexpr auto table_of<unpackable> = enum_table<unpackable>({
+    {unpackable::refuse, "refuse"},
+    {unpackable::count, "count"},
+});
 
 /// Options of arrange_scales() and restore_scales().
 struct scale_layout_options {

@@ -33,6 +33,7 @@
 #include "samebits/backend.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/core/loss_scaling.hpp"
+#include "samebits/core/table.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {
@@ -142,7 +143,11 @@ enum class inspect_counts : std::uint8_t {
   nonfinite,     ///< NaN and Inf
   distribution,  ///< NaN, Inf, zeros, subnormals and exponents
 };
-inline constexpr int inspect_counts_count = 2;
+template <>
+inline constexpr auto table_of<inspect_counts> = enum_table<inspect_counts>({
+    {inspect_counts::nonfinite, "nonfinite"},
+    {inspect_counts::distribution, "distribution"},
+});
 
 /// Options of inspect().
 struct inspect_options {

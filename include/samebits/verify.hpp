@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "samebits/core/table.hpp"
+
 namespace samebits {
 
 /// One comparison of one backend.
@@ -26,6 +28,11 @@ enum class verify_extent : std::uint8_t {
   quick,       ///< some 10^9 results per backend; seconds
   exhaustive,  ///< all 2^32 fp32 inputs of the four common destinations by every rule: 6 * 10^11
 };
+template <>
+inline constexpr auto table_of<verify_extent> = enum_table<verify_extent>({
+    {verify_extent::quick, "quick"},
+    {verify_extent::exhaustive, "exhaustive"},
+});
 
 /// Options of verify().
 struct verify_options {

@@ -24,9 +24,9 @@ cast_rule rule_of(int round, int on_overflow, int on_nan) {
 /// Calls check(rounding, overflow, NaN policy) for every rule.
 template <class Check>
 void for_each_rule(const Check& check) {
-  for (int r = 0; r < rounding_count; ++r) {
-    for (int o = 0; o < overflow_count; ++o) {
-      for (int n = 0; n < nan_policy_count; ++n) check(r, o, n);
+  for (int r = 0; r < enum_count<rounding>; ++r) {
+    for (int o = 0; o < enum_count<overflow>; ++o) {
+      for (int n = 0; n < enum_count<nan_policy>; ++n) check(r, o, n);
     }
   }
 }
@@ -53,7 +53,7 @@ TEST(CArrays, ConvertEveryFormatByEveryRule) {
 }
 
 TEST(CArrays, EvaluateEveryFunction) {
-  for (int f = 0; f < function_count; ++f) {
+  for (int f = 0; f < enum_count<function>; ++f) {
     matrix in = random_matrix(format_id::fp32, 3, 341);
     matrix grad = random_matrix(format_id::fp32, 3, 341);
     matrix expected(format_id::fp32, 3, 341), got(format_id::fp32, 3, 341);
@@ -64,18 +64,18 @@ TEST(CArrays, EvaluateEveryFunction) {
     evaluate_options options{.rule = torch ? function_rule::torch_2_11 : function_rule::cuda_13_0};
     samebits_evaluate_options o = SAMEBITS_EVALUATE_OPTIONS_INIT;
     o.rule = static_cast<int>(options.rule);
-    if (has_parameter(function_at(f))) {
+    if (has_parameter(static_cast<function>(f))) {
       options.parameter = o.parameter = 0.75;
       o.has_parameter = 1;
     }
     const samebits_view x = in.c(), g = grad.c(), y = got.c();
-    evaluate(function_at(f), in.cpp(), expected.cpp(), options);
+    evaluate(static_cast<function>(f), in.cpp(), expected.cpp(), options);
     ASSERT_OK(samebits_evaluate(f, &x, &y, &o, nullptr));
-    EXPECT_EQ(got.bytes, expected.bytes) << name(function_at(f));
+    EXPECT_EQ(got.bytes, expected.bytes) << name(static_cast<function>(f));
     if (!torch) continue;
-    evaluate_gradient(function_at(f), grad.cpp(), in.cpp(), expected.cpp(), options);
+    evaluate_gradient(static_cast<function>(f), grad.cpp(), in.cpp(), expected.cpp(), options);
     ASSERT_OK(samebits_evaluate_gradient(f, &g, &x, &y, &o, nullptr));
-    EXPECT_EQ(got.bytes, expected.bytes) << name(function_at(f));
+    EXPECT_EQ(got.bytes, expected.bytes) << name(static_cast<function>(f));
   }
 }
 
@@ -250,14 +250,14 @@ TEST(CArrays, ComputeEveryOperationInEveryFormat) {
     matrix a = random_matrix(f, 4, 61, 1);
     matrix b = random_matrix(f, 4, 61, 2);
     matrix c = random_matrix(f, 4, 61, 3);
-    for (int op = 0; op < operation_count; ++op) {
+    for (int op = 0; op < enum_count<operation>; ++op) {
       for (const format_id to : with_arithmetic) {
         for_each_rule([&](int r, int o, int n) {
           const cast_rule rule = rule_of(r, o, n);
           matrix expected(to, 4, 61);
           std::vector<flags> expected_each(4 * 61);
           const flags raised = compute_with_flags(
-              operation_at(op), {a.cpp(), b.cpp(), c.cpp()}, expected.cpp(),
+              static_cast<operation>(op), {a.cpp(), b.cpp(), c.cpp()}, expected.cpp(),
               {rule.round, rule.on_overflow, rule.on_nan, {.seed = 7, .bits = 16}},
               {expected_each.data(), 61, 1});
           samebits_compute_options options = SAMEBITS_COMPUTE_OPTIONS_INIT;
@@ -269,7 +269,8 @@ TEST(CArrays, ComputeEveryOperationInEveryFormat) {
           const samebits_view x = a.c(), y = b.c(), z = c.c(), out = got.c();
           ASSERT_OK(samebits_compute_with_flags(op, &x, &y, &z, &out, &options, &each, &flags_in_c,
                                                 nullptr));
-          ASSERT_EQ(got.bytes, expected.bytes) << name(operation_at(op)) << name(f) << name(to);
+          ASSERT_EQ(got.bytes, expected.bytes)
+              << name(static_cast<operation>(op)) << name(f) << name(to);
           ASSERT_EQ(std::memcmp(got_each.data(), expected_each.data(), got_each.size()), 0);
           ASSERT_EQ(flags_in_c, static_cast<std::uint32_t>(raised));
           ASSERT_OK(samebits_compute(op, &x, &y, &z, &out, &options, nullptr));

@@ -19,10 +19,10 @@ samebits_accumulator in_c(const accumulator& a) {
 
 std::vector<accumulator> accumulators() {
   std::vector<accumulator> all = {accumulator::exact(), accumulator::fp32_per_128()};
-  for (int i = 0; i < fp32_order_count; ++i) {
+  for (int i = 0; i < enum_count<fp32_order>; ++i) {
     all.push_back(accumulator::ieee_fp32(static_cast<fp32_order>(i)));
   }
-  for (int i = 0; i < tensor_unit_count; ++i) {
+  for (int i = 0; i < enum_count<tensor_unit>; ++i) {
     all.push_back(accumulator::tensor_core(static_cast<tensor_unit>(i), 0));
     all.push_back(accumulator::tensor_core(static_cast<tensor_unit>(i), 128));
   }
@@ -64,7 +64,7 @@ TEST(CMatmul, ScalesOrdersAndC) {
   const samebits_accumulator sum_in_c = in_c(sum);
   const samebits_view x = a.c(), y = b.c(), z = c.c();
   const samebits_view xs = a_scales.c(), ys = b_scales.c();
-  for (int order = SAMEBITS_SCALE_ORDER_AS_CUBLASLT; order < scale_order_count; ++order) {
+  for (int order = SAMEBITS_SCALE_ORDER_AS_CUBLASLT; order < enum_count<scale_order>; ++order) {
     matrix expected(format_id::bf16, m, n), got(format_id::bf16, m, n);
     matmul_options options = {.a_scales = {a_scales.cpp(), {1, 128}},
                               .b_scales = {b_scales.cpp(), {128, 1}},

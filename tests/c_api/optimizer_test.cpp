@@ -92,7 +92,7 @@ optimizer_settings settings_in_cpp(int rule) {
 }
 
 TEST(COptimizer, EveryRuleStepForStep) {
-  for (int rule = 0; rule < update_rule_count; ++rule) {
+  for (int rule = 0; rule < enum_count<update_rule>; ++rule) {
     memory got, expected;
     const list_of_one in_c(got.c());
     const optimizer_list in_cpp({expected.cpp()});
@@ -160,7 +160,7 @@ TEST(COptimizer, SizesStatesAndStreams) {
   EXPECT_OK(samebits_optimizer_list_size(list.handle, &tensors, &elements));
   EXPECT_EQ(tensors, 1u);
   EXPECT_EQ(elements, 300u);
-  for (int rule = 0; rule < update_rule_count; ++rule) {
+  for (int rule = 0; rule < enum_count<update_rule>; ++rule) {
     const samebits_optimizer_settings s = settings_in_c(rule);
     std::int32_t states = -1;
     EXPECT_OK(samebits_optimizer_state_count(&s, &states));

@@ -59,7 +59,7 @@ TEST(CQuantize, EveryScaleRuleTileAndPolicy) {
   for (const format_id from : {format_id::fp32, format_id::fp16, format_id::bf16}) {
     matrix in = random_matrix(from, rows, cols);
     for (const tile_shape& tile : tiles) {
-      for (int rule = 0; rule < scale_rule_count; ++rule) {
+      for (int rule = 0; rule < enum_count<scale_rule>; ++rule) {
         for (const int k : {0, 1, 2, 3}) {
           const format_id codes = k % 2 == 0 ? format_id::e4m3 : format_id::e5m2;
           results expected(tile, codes, format_id::fp32);
@@ -243,7 +243,7 @@ TEST(CQuantize, Lists) {
 }
 
 TEST(CQuantize, ScaleLayouts) {
-  for (int l = 0; l < scale_layout_count; ++l) {
+  for (int l = 0; l < enum_count<scale_layout>; ++l) {
     const auto layout = static_cast<scale_layout>(l);
     matrix scales(format_id::fp32, 5, 7);
     for (std::size_t i = 0; i < 35; ++i) {

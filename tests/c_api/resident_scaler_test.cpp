@@ -76,7 +76,7 @@ samebits_gradient_report unscaled(matrix& m, const samebits_scaler_words& words,
 }
 
 TEST(CResidentScaler, EveryPolicyStepForStep) {
-  for (int policy = 0; policy < scaling_policy_count; ++policy) {
+  for (int policy = 0; policy < enum_count<scaling_policy>; ++policy) {
     loss_scaler expected(default_settings(static_cast<scaling_policy>(policy)));
     resident got(policy);
     samebits_unscale_options options = SAMEBITS_UNSCALE_OPTIONS_INIT;

@@ -42,9 +42,9 @@ TEST(CScalar, CodesOfEveryFormat) {
       const std::uint64_t code = k < 256 ? k : word;
       for (int to = 0; to < format_count; ++to) {
         samebits_cast_rule rule = SAMEBITS_CAST_RULE_INIT;
-        rule.rounding = static_cast<int32_t>(k % rounding_count);
-        rule.overflow = static_cast<int32_t>(k % overflow_count);
-        rule.nan_policy = static_cast<int32_t>(k % nan_policy_count);
+        rule.rounding = static_cast<int32_t>(k % enum_count<rounding>);
+        rule.overflow = static_cast<int32_t>(k % enum_count<overflow>);
+        rule.nan_policy = static_cast<int32_t>(k % enum_count<nan_policy>);
         rule.random_value = 77;
         rule.random_bits = 8;
         const converted expected = convert_code(
@@ -129,12 +129,12 @@ TEST(CScalar, TextNeedsABufferThatIsLargeEnough) {
 }
 
 TEST(CScalar, ComputeCodes) {
-  for (int op = 0; op < operation_count; ++op) {
+  for (int op = 0; op < enum_count<operation>; ++op) {
     for (std::uint64_t k = 0; k < 500; ++k) {
       const samebits_operand x[3] = {{random_word(1, 0, k, 16), SAMEBITS_FORMAT_FP16, 0},
                                      {random_word(2, 0, k, 8), SAMEBITS_FORMAT_E4M3, 0},
                                      {random_word(3, 0, k, 32), SAMEBITS_FORMAT_FP32, 0}};
-      const arithmetic_result expected = compute(operation_at(op),
+      const arithmetic_result expected = compute(static_cast<operation>(op),
                                                  {{format_id::fp16, x[0].code},
                                                   {format_id::e4m3, x[1].code},
                                                   {format_id::fp32, x[2].code}},

@@ -62,7 +62,7 @@ void expect_same(const samebits_unscale_report& got, const unscale_report& expec
 TEST(CTensorList, Inspect) {
   for (const bool numbers : {false, true}) {
     const both_lists lists(numbers);
-    for (int k = 0; k < inspect_counts_count; ++k) {
+    for (int k = 0; k < enum_count<inspect_counts>; ++k) {
       const inspect_report expected = inspect(lists.cpp, {static_cast<inspect_counts>(k)});
       samebits_inspect_report got = {};
       samebits_tensor_statistics tensors[3] = {};
@@ -184,7 +184,7 @@ std::string text_of_save(const samebits_loss_scaler* scaler) {
 }
 
 TEST(CLossScaler, EveryPolicyStepForStep) {
-  for (int policy = 0; policy < scaling_policy_count; ++policy) {
+  for (int policy = 0; policy < enum_count<scaling_policy>; ++policy) {
     scaling_settings settings = default_settings(static_cast<scaling_policy>(policy));
     loss_scaler expected(settings);
     samebits_loss_scaler* got = nullptr;

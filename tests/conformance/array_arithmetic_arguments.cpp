@@ -73,7 +73,7 @@ TEST_F(ComputeArguments, OperandsThatAreNotTakenAreNotLookedAt) {
 }
 
 TEST_F(ComputeArguments, Operations) {
-  op_ = static_cast<operation>(operation_count);
+  op_ = static_cast<operation>(enum_count<operation>);
   expect_refused("op: ", "samebits::operation");
 }
 

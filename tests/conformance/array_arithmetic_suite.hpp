@@ -75,7 +75,7 @@ TEST_P(ArrayArithmeticSuite, EveryOperationEveryRule) {
   constexpr std::int64_t size = 509 / static_cast<std::int64_t>(effort_divisor);
   for (const operation op : all_operations()) {
     for (const auto& [from, to] : mixes()) {
-      for (int mode = 0; mode < rounding_count; ++mode) {
+      for (int mode = 0; mode < enum_count<rounding>; ++mode) {
         for (const overflow policy : overflow_policies) {
           for (const nan_policy nan : nan_policies) {
             array_arithmetic_case c =

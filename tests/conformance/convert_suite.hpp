@@ -158,7 +158,7 @@ class ConvertSuite : public ::testing::TestWithParam<convert_target> {
 TEST_P(ConvertSuite, EveryPairEveryRule) {
   for (const format_id from : all_formats()) {
     for (const format_id to : all_formats()) {
-      for (int mode = 0; mode < rounding_count; ++mode) {
+      for (int mode = 0; mode < enum_count<rounding>; ++mode) {
         for (const overflow policy : overflow_policies) {
           for (const nan_policy nan : nan_policies) {
             const cast_rule rule{static_cast<rounding>(mode), policy, nan};

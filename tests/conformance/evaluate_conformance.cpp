@@ -125,15 +125,15 @@ class EvaluateSuite : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(EvaluateSuite, HasTheDefinitionsBits) {
-  for (int r = 0; r < function_rule_count; ++r) {
-    for (int i = 0; i < function_count; ++i) {
+  for (int r = 0; r < enum_count<function_rule>; ++r) {
+    for (int i = 0; i < enum_count<function>; ++i) {
       for (const format_id format : formats) {
-        const function_rule rule = function_rule_at(r);
-        if (!numerics::has_function(rule, function_at(i), format)) continue;
-        for (const double parameter : parameters_of(function_at(i))) {
-          compare(rule, function_at(i), format, false, parameter);
+        const function_rule rule = static_cast<function_rule>(r);
+        if (!numerics::has_function(rule, static_cast<function>(i), format)) continue;
+        for (const double parameter : parameters_of(static_cast<function>(i))) {
+          compare(rule, static_cast<function>(i), format, false, parameter);
           if (rule != function_rule::torch_2_11) continue;
-          compare(rule, function_at(i), format, true, parameter);
+          compare(rule, static_cast<function>(i), format, true, parameter);
         }
       }
     }
@@ -181,11 +181,11 @@ TEST_F(EvaluateArguments, TheUnspoiledCallWorks) {
   EXPECT_EQ(std::bit_cast<std::uint32_t>(results_[7]), 0x3FD3094Cu);
 }
 TEST_F(EvaluateArguments, Function) {
-  f_ = static_cast<function>(function_count);
+  f_ = static_cast<function>(enum_count<function>);
   expect_refused<invalid_argument>("f: ");
 }
 TEST_F(EvaluateArguments, Rule) {
-  options_.rule = static_cast<function_rule>(function_rule_count);
+  options_.rule = static_cast<function_rule>(enum_count<function_rule>);
   expect_refused<invalid_argument>("rule: ");
 }
 TEST_F(EvaluateArguments, RoundingOfOtherRules) {

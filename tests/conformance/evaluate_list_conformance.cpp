@@ -117,7 +117,7 @@ TEST_F(EvaluateListArguments, ListsOfViews) {
   EXPECT_EQ(d_, (std::vector<float>(3, 0x1.a61298p+0f)));
 }
 TEST_F(EvaluateListArguments, Functions) {
-  f_ = static_cast<function>(function_count);
+  f_ = static_cast<function>(enum_count<function>);
   expect_refused<invalid_argument>("f: ");
   f_ = function::sin;
   expect_refused<unsupported>("rule exact has no sin of fp32 numbers");

@@ -131,16 +131,19 @@ class ExactSuite : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(ExactSuite, HasTheDefinitionsBits) {
-  for (int i = 0; i < function_count; ++i) {
+  for (int i = 0; i < enum_count<function>; ++i) {
     for (const bool gradient : {false, true}) {
-      if (!real::find_exact(function_at(i), gradient)) continue;
+      if (!real::find_exact(static_cast<function>(i), gradient)) continue;
       for (const format_id from : operands) {
         for (const format_id to : destinations) {
-          compare({function_at(i), gradient, from, to, rounding::nearest_even, overflow::ieee});
+          compare({static_cast<function>(i), gradient, from, to, rounding::nearest_even,
+                   overflow::ieee});
           if (from != format_id::fp32) continue;
-          compare({function_at(i), gradient, from, to, rounding::nearest_even, overflow::saturate});
+          compare({static_cast<function>(i), gradient, from, to, rounding::nearest_even,
+                   overflow::saturate});
           if (to == format_id::fp32) continue;
-          compare({function_at(i), gradient, from, to, rounding::stochastic, overflow::ieee});
+          compare(
+              {static_cast<function>(i), gradient, from, to, rounding::stochastic, overflow::ieee});
         }
       }
     }

@@ -28,8 +28,13 @@ TEST_P(QuantizeSuite, EveryOption) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   constexpr tile_shape tiles[] = {{1, 16}, {16, 16}, {16, 1}, {1, 0}, {0, 1}, {0, 0}};
   constexpr float bounds[][2] = {{0, inf}, {0.25f, inf}, {0, 2}, {0x1p-140f, 0x1p-130f}, {4, 1}};
-  constexpr std::array<std::size_t, 7> counts = {
-      3, 2, scale_rule_count, nonfinite_count, 2, overflow_count, nan_policy_count};
+  constexpr std::array<std::size_t, 7> counts = {3,
+                                                 2,
+                                                 enum_count<scale_rule>,
+                                                 enum_count<nonfinite>,
+                                                 2,
+                                                 enum_count<overflow>,
+                                                 enum_count<nan_policy>};
   constexpr const char* names[] = {"source",   "target",   "rule",      "non-finite policy",
                                    "rounding", "overflow", "NaN policy"};
   std::size_t combinations = 3;  // half of the tiles for each, others each time
@@ -47,7 +52,8 @@ TEST_P(QuantizeSuite, EveryOption) {
     }
     const tile_shape& tile = tiles[draws.draw("tile", std::size(tiles))];
     const auto& bound = bounds[draws.draw("bounds", std::size(bounds))];
-    const auto scale_policy = draws.draw_as<scale_overflow>("scale overflow", scale_overflow_count);
+    const auto scale_policy =
+        draws.draw_as<scale_overflow>("scale overflow", enum_count<scale_overflow>);
     const int bits = 1 + static_cast<int>(draws.draw("bits", 32));
     quantize_case c =
         dense(sources[at[0]], targets[at[1]], 18, 67,
@@ -223,8 +229,8 @@ TEST_P(QuantizeSuite, ScalesOfAmaxesFromZeroToNaN) {
   constexpr std::int64_t cols = 0x80000000u / step;
   std::uint32_t first = 0;
   for (const format_id to : targets) {
-    for (int rule = 0; rule < scale_rule_count; ++rule) {
-      for (int policy = 0; policy < nonfinite_count; ++policy) {
+    for (int rule = 0; rule < enum_count<scale_rule>; ++rule) {
+      for (int policy = 0; policy < enum_count<nonfinite>; ++policy) {
         const quantize_case c = dense(format_id::fp32, to, 1, cols,
                                       {.tile = {0, 1},
                                        .rule = static_cast<scale_rule>(rule),
@@ -278,12 +284,15 @@ TEST_P(QuantizeSuite, LargeElementsFarFromAnInfOfTheirTile) {
   };
   for (const tile_shape& tile : tiles) {
     for (const format_id from : sources) {
-      for (int i = 0; i < scale_rule_count * nonfinite_count * overflow_count; ++i) {
+      for (int i = 0; i < enum_count<scale_rule> * enum_count<nonfinite> * enum_count<overflow>;
+           ++i) {
         const quantize_options options{
             .tile = tile,
-            .rule = static_cast<scale_rule>(i % scale_rule_count),
-            .on_nonfinite = static_cast<nonfinite>(i / scale_rule_count % nonfinite_count),
-            .on_overflow = static_cast<overflow>(i / scale_rule_count / nonfinite_count)};
+            .rule = static_cast<scale_rule>(i % enum_count<scale_rule>),
+            .on_nonfinite =
+                static_cast<nonfinite>(i / enum_count<scale_rule> % enum_count<nonfinite>),
+            .on_overflow =
+                static_cast<overflow>(i / enum_count<scale_rule> / enum_count<nonfinite>)};
         expect(2, 400, options, from, targets[i % 2], 1);
         if (HasFatalFailure()) return;
         expect(2, 400, options, from, targets[1 - i % 2], 1);

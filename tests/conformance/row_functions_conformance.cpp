@@ -222,7 +222,7 @@ TEST_F(RowFunctionsArguments, TheUnspoiledCallsWork) {
   EXPECT_EQ(results_, std::vector<float>(8, 0.0f));
 }
 TEST_F(RowFunctionsArguments, Rule) {
-  options_.rule = static_cast<function_rule>(function_rule_count);
+  options_.rule = static_cast<function_rule>(enum_count<function_rule>);
   expect_softmax_refused<invalid_argument>("rule: ");
   for (const function_rule rule :
        {function_rule::exact, function_rule::cuda_13_0, function_rule::torch_compile_2_11}) {

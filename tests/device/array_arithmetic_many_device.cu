@@ -250,11 +250,11 @@ TEST(ComputeMany, AllPairsOf8BitsByEveryRule) {
   for (const format_id f : {e4m3, e5m2}) {
     const format_id from[3] = {f, f, f};
     count_kernel<<<256, 256>>>(cases.operands(), 8, 0, count);
-    for (int i = 0; i < operation_count; ++i) {
-      const operation op = operation_at(i);
+    for (int i = 0; i < enum_count<operation>; ++i) {
+      const operation op = static_cast<operation>(i);
       if (op == operation::fma) continue;
       cases.fetch_operands(op, from, count);
-      for (int mode = 0; mode < rounding_count; ++mode) {
+      for (int mode = 0; mode < enum_count<rounding>; ++mode) {
         for (const overflow policy : policies) {
           for (const nan_policy nan : {nan_policy::canonical, nan_policy::preserve_sign}) {
             if (rules.leaves_out()) continue;
@@ -278,7 +278,7 @@ TEST(ComputeMany, AllTriplesOf8BitsByEveryMode) {
     const format_id from[3] = {f, f, f};
     count_kernel<<<4096, 256>>>(cases.operands(), 8, 0, count);
     cases.fetch_operands(operation::fma, from, count);
-    for (int mode = 0; mode < rounding_count; ++mode) {
+    for (int mode = 0; mode < enum_count<rounding>; ++mode) {
       for (const overflow policy : policies) {
         expect_reference(cases, operation::fma, from, f, count,
                          options_of(mode, policy, nan_policy::canonical));
@@ -326,8 +326,8 @@ TEST(ComputeMany, RandomOperandsByBothBackends) {
   bench_of_cases cases(count);
   std::uint64_t compared = 0;
   for (const format_id f : formats) {
-    for (int i = 0; i < operation_count; ++i) {
-      const operation op = operation_at(i);
+    for (int i = 0; i < enum_count<operation>; ++i) {
+      const operation op = static_cast<operation>(i);
       if (!native_supports(op, f, {})) continue;
       const bool much = op == operation::fma || f == fp32;
       for (std::uint64_t seed = 0; seed < (much ? 4u : 1u); ++seed) {
@@ -360,13 +360,13 @@ TEST(ComputeMany, RandomOperandsByEveryRule) {
   for (std::uint64_t seed = 100; compared < wanted; ++seed) {
     for (const auto& mix : mixes) {
       const format_id from[3] = {mix[0], mix[1], mix[2]};
-      for (int i = 0; i < operation_count && compared < wanted; ++i) {
-        const operation op = operation_at(i);
+      for (int i = 0; i < enum_count<operation> && compared < wanted; ++i) {
+        const operation op = static_cast<operation>(i);
         draw_kernel<<<1024, 256>>>(cases.operands(),
                                    {{spec_of(mix[0]), spec_of(mix[1]), spec_of(mix[2])}, op, seed},
                                    count);
         cases.fetch_operands(op, from, count);
-        for (int mode = 0; mode < rounding_count; ++mode) {
+        for (int mode = 0; mode < enum_count<rounding>; ++mode) {
           // Policies by turns: all of them meet every mode as seeds and operations go on.
           const auto turn = seed + static_cast<std::uint64_t>(i + mode);
           const auto nan = turn / 3 % 2 == 0 ? nan_policy::canonical : nan_policy::preserve_sign;

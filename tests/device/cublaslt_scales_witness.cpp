@@ -94,7 +94,7 @@ std::vector<float> expected(const problem& of, const part& p, scale_order order)
   return d;
 }
 
-using counts = std::array<std::uint64_t, scale_order_count>;
+using counts = std::array<std::uint64_t, enum_count<scale_order>>;
 
 /// Results that differ, and of them such as differ in the sign of zero alone.
 void compare(const std::vector<float>& got, const std::vector<float>& wanted,
@@ -157,8 +157,8 @@ verdict verdict_of(const cublaslt& lt, const mode& how, const shape& s) {
   const problem of(how, s);
   const bool whole = s.m * s.n * s.k <= std::int64_t{1} << 30;
   const part p = of.sampled(whole ? std::max(s.m, s.n) : 48);
-  std::array<std::vector<float>, scale_order_count> wanted;
-  for (int o = 0; o < scale_order_count; ++o) {
+  std::array<std::vector<float>, enum_count<scale_order>> wanted;
+  for (int o = 0; o < enum_count<scale_order>; ++o) {
     wanted[static_cast<std::size_t>(o)] = expected(of, p, static_cast<scale_order>(o));
   }
   const char* path = std::getenv("SAMEBITS_RECORD");
@@ -194,7 +194,7 @@ verdict verdict_of(const cublaslt& lt, const mode& how, const shape& s) {
 
 std::string text_of(const counts& all) {
   std::string text;
-  for (int o = 0; o < scale_order_count; ++o) {
+  for (int o = 0; o < enum_count<scale_order>; ++o) {
     text += std::string(o == 0 ? "" : ", ") + std::string(name(static_cast<scale_order>(o))) + " " +
             std::to_string(all[static_cast<std::size_t>(o)]);
   }

@@ -169,16 +169,16 @@ void expect_the_bytes_of_quantize(const shape_case& c) {
   const matrix_shape s = scales_shape(c.rows, c.cols, c.tile);
   std::mt19937_64 random(5);
   constexpr int bits[] = {0, 8, 16, 32, 13, 5};  // 0: nearest even
-  constexpr int rules = 2 * scale_rule_count * nonfinite_count;
+  constexpr int rules = 2 * enum_count<scale_rule> * enum_count<nonfinite>;
   support::thinned_cases cases(5);
   for (int n = 0; n < rules * static_cast<int>(std::size(bits)); ++n) {
     if (cases.leaves_out()) continue;
     const auto to = n % 2 == 0 ? format_id::e4m3 : format_id::e5m2;
-    quantize_options o{
-        .tile = c.tile,
-        .rule = static_cast<scale_rule>(n / 2 % scale_rule_count),
-        .eps = random() % 3 == 0 ? 1e-4f : 0.0f,
-        .on_nonfinite = static_cast<nonfinite>(n / (2 * scale_rule_count) % nonfinite_count)};
+    quantize_options o{.tile = c.tile,
+                       .rule = static_cast<scale_rule>(n / 2 % enum_count<scale_rule>),
+                       .eps = random() % 3 == 0 ? 1e-4f : 0.0f,
+                       .on_nonfinite = static_cast<nonfinite>(n / (2 * enum_count<scale_rule>) %
+                                                              enum_count<nonfinite>)};
     if (random() % 4 == 0) o.upper_bound = 0.5f;
     o.on_overflow = static_cast<overflow>(random() % 3);
     o.on_nan = static_cast<nan_policy>(random() % 2);

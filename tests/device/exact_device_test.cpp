@@ -80,10 +80,10 @@ void compare(const exact_case& c, codes& in, codes& grad, format_id to, const ch
 
 std::vector<exact_case> cases() {
   std::vector<exact_case> all;
-  for (int i = 0; i < function_count; ++i) {
+  for (int i = 0; i < enum_count<function>; ++i) {
     for (const bool gradient : {false, true}) {
-      if (numerics::real::find_exact(function_at(i), gradient)) {
-        all.push_back({function_at(i), gradient, {}});
+      if (numerics::real::find_exact(static_cast<function>(i), gradient)) {
+        all.push_back({static_cast<function>(i), gradient, {}});
       }
     }
   }

@@ -58,8 +58,8 @@ std::vector<function_case> cases_of(format_id format) {
   std::vector<function_case> cases;
   for (const function_rule rule : {function_rule::cuda_13_0, function_rule::torch_2_11,
                                    function_rule::triton_3_6, function_rule::torch_compile_2_11}) {
-    for (int i = 0; i < function_count; ++i) {
-      const function f = function_at(i);
+    for (int i = 0; i < enum_count<function>; ++i) {
+      const function f = static_cast<function>(i);
       if (!numerics::has_function(rule, f, format)) continue;
       for (const auto& parameter : parameters_of(f)) {
         cases.push_back({f, {.rule = rule, .parameter = parameter}, false});

@@ -48,9 +48,9 @@ class ListCastDevice : public ::testing::TestWithParam<std::string_view> {
 /// Every rule there is; stochastic ones with K random bits.
 std::vector<convert_options> all_rules(int k) {
   std::vector<convert_options> all;
-  for (int round = 0; round < rounding_count; ++round) {
-    for (int policy = 0; policy < overflow_count; ++policy) {
-      for (int nan = 0; nan < nan_policy_count; ++nan) {
+  for (int round = 0; round < enum_count<rounding>; ++round) {
+    for (int policy = 0; policy < enum_count<overflow>; ++policy) {
+      for (int nan = 0; nan < enum_count<nan_policy>; ++nan) {
         all.push_back({.round = static_cast<rounding>(round),
                        .on_overflow = static_cast<overflow>(policy),
                        .on_nan = static_cast<nan_policy>(nan),

@@ -54,8 +54,8 @@ inline constexpr stored_format gradients[] = {fp32, bf16_nearest, fp16_nearest, 
 /// Settings of every rule and profile.
 inline std::vector<optimizer_settings> all_settings() {
   std::vector<optimizer_settings> all;
-  for (int r = 0; r < update_rule_count; ++r) {
-    for (int p = 0; p < update_profile_count; ++p) {
+  for (int r = 0; r < enum_count<update_rule>; ++r) {
+    for (int p = 0; p < enum_count<update_profile>; ++p) {
       optimizer_settings s;
       s.rule = static_cast<update_rule>(r);
       s.profile = static_cast<update_profile>(p);

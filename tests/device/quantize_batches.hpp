@@ -39,7 +39,8 @@ class batch_draws {
  public:
   static constexpr tile_shape tiles[] = {{1, 128}, {128, 128}, {128, 1}, {1, 32}};
   static constexpr int bits[] = {0, 8, 16, 32};  ///< 0: nearest even
-  static constexpr std::uint64_t round = std::size(tiles) * scale_rule_count * std::size(bits);
+  static constexpr std::uint64_t round =
+      std::size(tiles) * enum_count<scale_rule> * std::size(bits);
 
   /// The next batch, of about `elements` elements.
   batch next(std::int64_t elements) {
@@ -49,11 +50,11 @@ class batch_draws {
     std::mt19937_64 random(b.number + 90);
     draws_.begin();
     const std::size_t tile = b.number % std::size(tiles);
-    const std::size_t rule = b.number / std::size(tiles) % scale_rule_count;
+    const std::size_t rule = b.number / std::size(tiles) % enum_count<scale_rule>;
     const std::size_t rounding_bits =
-        b.number / (std::size(tiles) * scale_rule_count) % std::size(bits);
+        b.number / (std::size(tiles) * enum_count<scale_rule>) % std::size(bits);
     draws_.fix("tile", tile, std::size(tiles));
-    draws_.fix("rule", rule, scale_rule_count);
+    draws_.fix("rule", rule, enum_count<scale_rule>);
     draws_.fix("rounding", rounding_bits, std::size(bits));
     constexpr format_id sources[] = {format_id::bf16, format_id::fp16, format_id::fp32};
     constexpr format_id targets[] = {format_id::e4m3, format_id::e5m2};
@@ -67,8 +68,8 @@ class batch_draws {
     b.counts = draws_.draw("statistics", 2) != 0;
     b.options.tile = tiles[tile];
     b.options.rule = static_cast<scale_rule>(rule);
-    b.options.on_nonfinite = draws_.draw_as<nonfinite>("non-finite policy", nonfinite_count);
-    b.options.on_overflow = draws_.draw_as<overflow>("overflow", overflow_count);
+    b.options.on_nonfinite = draws_.draw_as<nonfinite>("non-finite policy", enum_count<nonfinite>);
+    b.options.on_overflow = draws_.draw_as<overflow>("overflow", enum_count<overflow>);
     b.options.eps = draws_.draw("eps", 2) != 0 ? 1e-4f : 0.0f;
     const int k = bits[rounding_bits];
     if (k != 0) b.options.round = rounding::stochastic;

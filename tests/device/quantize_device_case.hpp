@@ -141,14 +141,14 @@ inline quantize_case random_case(engine& random) {
   c.scales_transposed.wanted = random() % 3 == 0;
   c.codes.wanted = !c.codes_transposed.wanted || random() % 2 == 0;
   c.scales.wanted = random() % 4 != 0;
-  c.options.rule = static_cast<scale_rule>(random() % scale_rule_count);
+  c.options.rule = static_cast<scale_rule>(random() % enum_count<scale_rule>);
   c.inverse_scales = place(random, fp32, s.rows, s.cols, plain);
   c.inverse_scales.wanted = random() % 6 == 0;
   if (!c.inverse_scales.wanted && is_power_of_two(c.options.rule) && random() % 2 == 0) {
     c.scales.format = c.scales_transposed.format = e8m0;
   }
   if (random() % 4 == 0) c.options.on_scale_overflow = scale_overflow::input_max;
-  c.options.on_nonfinite = static_cast<nonfinite>(random() % nonfinite_count);
+  c.options.on_nonfinite = static_cast<nonfinite>(random() % enum_count<nonfinite>);
   c.options.eps = random() % 3 == 0 ? 1e-4f : 0.0f;
   if (random() % 4 == 0) c.options.upper_bound = 0.5f;
   if (random() % 2 == 0) c.options.round = rounding::stochastic;

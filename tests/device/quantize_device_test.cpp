@@ -101,7 +101,7 @@ TEST_P(QuantizeDevice, ManyElements) {
   const_matrix_view from = view_of_codes(format_id::bf16, in.data(), rows, cols);
   const_matrix_view device_from = on_device(from);
   device_from.data = device_in.data();
-  for (int m = 0; m < scale_rule_count; ++m) {
+  for (int m = 0; m < enum_count<scale_rule>; ++m) {
     const auto rule = static_cast<scale_rule>(m);
     for (const int k : {0, 8, 16, 32}) {
       quantize_options options{.rule = rule};

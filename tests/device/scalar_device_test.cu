@@ -116,9 +116,9 @@ TEST(Device, ConvertsEveryFormatPairAndRuleAsTheHostDoes) {
                                           : 1u,
                              bits == 8 ? 256u : samples};
     for (int to = 0; to < format_count; ++to) {
-      for (int mode = 0; mode < rounding_count; ++mode) {
-        for (int over = 0; over < overflow_count; ++over) {
-          for (int nan = 0; nan < nan_policy_count; ++nan) {
+      for (int mode = 0; mode < enum_count<rounding>; ++mode) {
+        for (int over = 0; over < enum_count<overflow>; ++over) {
+          for (int nan = 0; nan < enum_count<nan_policy>; ++nan) {
             if (cases.leaves_out()) continue;
             const job j{format_at(from),
                         format_at(to),
@@ -230,17 +230,17 @@ TEST(Device, ComputesEveryOperationAsTheHostDoes) {
   support::thinned_cases cases(11);
   device_buffer<std::uint64_t> buffer(samples);
   std::uint64_t compared = 0;
-  for (int op = 0; op < operation_count; ++op) {
+  for (int op = 0; op < enum_count<operation>; ++op) {
     for (int from = 0; from < format_count; ++from) {
       for (int to = 0; to < format_count; ++to) {
         if (!has_arithmetic(format_at(from)) || !has_arithmetic(format_at(to))) continue;
-        for (int mode = 0; mode < rounding_count; ++mode) {
+        for (int mode = 0; mode < enum_count<rounding>; ++mode) {
           if (cases.leaves_out()) continue;
-          const operation_job j{
-              operation_at(op),
-              format_at(from),
-              format_at(to),
-              {static_cast<rounding>(mode), static_cast<overflow>((mode + op) % overflow_count)}};
+          const operation_job j{static_cast<operation>(op),
+                                format_at(from),
+                                format_at(to),
+                                {static_cast<rounding>(mode),
+                                 static_cast<overflow>((mode + op) % enum_count<overflow>)}};
           operation_kernel<<<256, 64>>>(j, samples, buffer.data());
           check(cudaGetLastError(), "operation_kernel");
           const std::vector<std::uint64_t> got = buffer.download();

@@ -64,7 +64,7 @@ void check(arithmetic_case& c, const word_source& next, comparison_counts& t) {
   c.rule.on_overflow = overflow_policies[next() % overflow_policies.size()];
   c.rule.on_nan = nan_policies[next() % nan_policies.size()];
   std::optional<oracle::placed_outcome> placed;
-  for (int m = 0; m < rounding_count; ++m) {
+  for (int m = 0; m < enum_count<rounding>; ++m) {
     const auto mode = static_cast<rounding>(m);
     const bool own_result =
         c.op == operation::rint || mode == rounding::downward || c.rule.round == rounding::downward;
@@ -126,7 +126,7 @@ std::optional<sweep_settings> settings_of(int argc, char** argv) {
   const std::string format = argv[2];
   if (op == "all") {
     p.operations = all_operations();
-  } else if (const auto found = find_operation(op)) {
+  } else if (const auto found = find_enumerator<operation>(op)) {
     p.operations = {*found};
   } else {
     return std::nullopt;

@@ -70,7 +70,7 @@ class block {
 
 std::optional<arguments> parsed(int argc, char** argv) {
   if (argc != 5 && argc != 6) return std::nullopt;
-  const std::optional<operation> op = find_operation(argv[1]);
+  const std::optional<operation> op = find_enumerator<operation>(argv[1]);
   const std::string format = argv[2];
   const std::uint64_t stride = std::strtoull(argv[4], nullptr, 10) * support::effort_divisor;
   const int threads = argc > 5 ? std::atoi(argv[5]) : 1;

@@ -126,7 +126,7 @@ comparison_counts part(operation op, std::uint64_t number, unsigned thread, unsi
 
 std::optional<int> main_of(int argc, char** argv) {
   if (argc != 3 && argc != 4) return std::nullopt;
-  const std::optional<operation> op = find_operation(argv[1]);
+  const std::optional<operation> op = find_enumerator<operation>(argv[1]);
   const std::uint64_t number = std::strtoull(argv[2], nullptr, 10);
   const unsigned long threads = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 1;
   if (!op || number == 0 || threads == 0) return std::nullopt;

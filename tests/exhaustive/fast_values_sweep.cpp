@@ -103,9 +103,9 @@ int main(int argc, char** argv) {
   };
   const unsigned threads = std::max(1u, number(2, 1)), step = std::max(1u, number(4, 1));
   bool good = true;
-  for (int i = 0; i < function_count; ++i) {
-    const auto f = real::find_exact(function_at(i), false);
-    const std::string_view label = name(function_at(i));
+  for (int i = 0; i < enum_count<function>; ++i) {
+    const auto f = real::find_exact(static_cast<function>(i), false);
+    const std::string_view label = name(static_cast<function>(i));
     if (!f || (which != "all" && which != label)) continue;
     real::with_function(*f, [&]<exact_function F>() {
       if constexpr (real::has_fast_value(F)) {

@@ -186,7 +186,7 @@ class sweep {
 
 std::optional<int> main_of(int argc, char** argv) {
   if (argc != 3 && argc != 4) return std::nullopt;
-  const std::optional<operation> op = find_operation(argv[1]);
+  const std::optional<operation> op = find_enumerator<operation>(argv[1]);
   const std::uint64_t stride = std::strtoull(argv[2], nullptr, 10) * effort_divisor;
   const auto threads = static_cast<unsigned>(argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 1);
   if (stride == 0 || threads == 0 || (op != operation::add && op != operation::mul)) {

@@ -78,7 +78,7 @@ std::uint64_t sum_of_arrays(const Call& call) {
 /// The sum of a function of exact_sums: "exp", or "silu gradient" with a result's gradient of 1.
 std::uint64_t exact_sum_of(std::string_view name, const executor& where) {
   const bool gradient = name.ends_with(" gradient");
-  const auto f = find_function(name.substr(0, name.find(' '))).value();
+  const auto f = find_enumerator<function>(name.substr(0, name.find(' '))).value();
   const std::vector<float> ones(1 << 20, 1.0f);
   return sum_of_arrays([&](const std::vector<float>& x, std::vector<float>& y) {
     if (!gradient) return evaluate(f, view_of(x), view_of(y), {}, where);

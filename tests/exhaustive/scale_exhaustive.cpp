@@ -52,7 +52,7 @@ void check(const std::vector<std::uint32_t>& amaxes, scale_rule rule, format_id 
 std::uint64_t run(format_id to, std::uint64_t stride, const std::string& backend) {
   constexpr std::size_t at_once = 1 << 20;
   std::uint64_t differing = 0;
-  for (int m = 0; m < scale_rule_count; ++m) {
+  for (int m = 0; m < enum_count<scale_rule>; ++m) {
     const auto rule = static_cast<scale_rule>(m);
     comparison_counts t;
     std::vector<std::uint32_t> amaxes;

@@ -76,7 +76,7 @@ class recording {
 };
 
 scaling_policy policy_named(const std::string& text) {
-  for (int i = 0; i < scaling_policy_count; ++i) {
+  for (int i = 0; i < enum_count<scaling_policy>; ++i) {
     if (name(static_cast<scaling_policy>(i)) == text) return static_cast<scaling_policy>(i);
   }
   throw std::runtime_error("no policy " + text);

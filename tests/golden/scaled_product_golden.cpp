@@ -109,7 +109,7 @@ std::vector<std::uint32_t> replayed(const recording& r, scale_order order, const
 /// A bit for each order with which the results are those recorded.
 unsigned orders_of(const recording& r) {
   unsigned right = 0;
-  for (int o = 0; o < scale_order_count; ++o) {
+  for (int o = 0; o < enum_count<scale_order>; ++o) {
     if (replayed(r, static_cast<scale_order>(o), {}) == r.d) right |= 1u << o;
   }
   return right;

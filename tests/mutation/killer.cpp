@@ -107,7 +107,7 @@ bool holds(const record& r) {
   const integer_spec integer{r.extra & 0x7F, (r.extra & 0x80) != 0};
   switch (r.kind) {
     case call::compute:
-      return agrees(r, compute(operation_at(r.op), {a, r.a}, {spec(r.format[1]), r.b},
+      return agrees(r, compute(static_cast<operation>(r.op), {a, r.a}, {spec(r.format[1]), r.b},
                                {spec(r.format[2]), r.c}, to, rule, dither));
     case call::convert: return convert_agrees(r, a, to, rule, random, dither);
     case call::to_integer: {

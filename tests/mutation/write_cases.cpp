@@ -48,9 +48,9 @@ class writer {
   }
 
   cast_rule any_rule(record& r, const random_bits& random) {
-    const cast_rule rule{static_cast<rounding>(next() % rounding_count),
-                         static_cast<overflow>(next() % overflow_count),
-                         static_cast<nan_policy>(next() % nan_policy_count)};
+    const cast_rule rule{static_cast<rounding>(next() % enum_count<rounding>),
+                         static_cast<overflow>(next() % enum_count<overflow>),
+                         static_cast<nan_policy>(next() % enum_count<nan_policy>)};
     r.round = static_cast<std::uint8_t>(rule.round);
     r.overflow = static_cast<std::uint8_t>(rule.on_overflow);
     r.nan = static_cast<std::uint8_t>(rule.on_nan);
@@ -71,7 +71,7 @@ class writer {
 
   void computed(int i) {
     arithmetic_case c;
-    c.op = operation_at(i % operation_count);
+    c.op = static_cast<operation>(i % enum_count<operation>);
     const format_id one = any_arithmetic();
     const bool mixed = next() % 3 == 0;
     const auto any = [&] { return mixed ? any_arithmetic() : one; };

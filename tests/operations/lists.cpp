@@ -116,12 +116,13 @@ list_case draw_list_case(list_call which, const word_source& next) {
   c.max_norm = std::ldexp(1.0 + static_cast<double>(next() >> 40) * 0x1p-24,
                           static_cast<int>(below(24, next)) - 12);
   c.has_scales = below(3, next) != 0;
-  c.counts = static_cast<inspect_counts>(below(inspect_counts_count, next));
+  c.counts = static_cast<inspect_counts>(below(enum_count<inspect_counts>, next));
   c.out = static_cast<std::size_t>(below(3, next));
   c.kind = static_cast<list_content>(below(3, next));
-  if (below(2, next) == 0) c.cast.round = static_cast<rounding>(below(rounding_count, next));
-  c.cast.on_overflow = static_cast<overflow>(below(overflow_count, next));
-  if (below(2, next) == 0) c.cast.on_nan = static_cast<nan_policy>(below(nan_policy_count, next));
+  if (below(2, next) == 0) c.cast.round = static_cast<rounding>(below(enum_count<rounding>, next));
+  c.cast.on_overflow = static_cast<overflow>(below(enum_count<overflow>, next));
+  if (below(2, next) == 0)
+    c.cast.on_nan = static_cast<nan_policy>(below(enum_count<nan_policy>, next));
   c.cast.random = {next(), draw_number(next), draw_number(next), std::nullopt,
                    1 + static_cast<int>(below(32, next))};
   if (below(2, next) == 0) c.cast.random.offset &= ~std::uint64_t{15};

@@ -13,7 +13,7 @@ namespace {
 scaling_settings draw_settings(const word_source& next) {
   const auto few = [&] { return static_cast<std::uint32_t>(1 + below(3, next)); };
   const double init = std::ldexp(1.0, static_cast<int>(below(20, next)));
-  switch (below(scaling_policy_count, next)) {
+  switch (below(enum_count<scaling_policy>, next)) {
     case 0:
       return native_scaling{.init_exponent = static_cast<std::int32_t>(below(24, next)),
                             .growth_interval = few(),

@@ -136,7 +136,7 @@ TEST(OracleConvert, OverflowOfFiniteValues) {
 TEST(OracleConvert, InfinityInEveryMode) {
   for (const extreme& e : extremes) {
     SCOPED_TRACE(e.to);
-    for (int mode = 0; mode < rounding_count; ++mode) {
+    for (int mode = 0; mode < enum_count<rounding>; ++mode) {
       const auto round = static_cast<rounding>(mode);
       EXPECT_EQ(cast(e.to, infinity, {round, overflow::ieee}), e.beyond);
       EXPECT_EQ(cast(e.to, -infinity, {round, overflow::ieee}), e.neg_beyond);
@@ -215,7 +215,7 @@ TEST(OracleConvert, E8m0) {
   }
   EXPECT_EQ(cast("e8m0", 1.001, upward), 0x80u);
   EXPECT_EQ(cast("e8m0", -1.001, upward), 0x80u);
-  for (int mode = 0; mode < rounding_count; ++mode) {
+  for (int mode = 0; mode < enum_count<rounding>; ++mode) {
     const cast_rule rule{static_cast<rounding>(mode)};
     for (const double x : {0.0, -0.0, 1e-300, -1e-300, 0x1.8p-128, 0x1p-127}) {
       EXPECT_EQ(cast("e8m0", x, rule, {0xFFFFFFFF, 32}), 0x00u) << x;
@@ -271,7 +271,7 @@ TEST(OracleConvert, EveryFiniteCodeSurvivesItsOwnFormat) {
     if (f.storage_bits > 16) continue;
     for (std::uint64_t code = 0; code < std::uint64_t{1} << f.code_bits; ++code) {
       if (decode(f, code).kind == value_kind::nan) continue;
-      for (int mode = 0; mode < rounding_count; ++mode) {
+      for (int mode = 0; mode < enum_count<rounding>; ++mode) {
         ASSERT_EQ(convert(f, f, code, {static_cast<rounding>(mode)}, {0xFFFFFFFF, 32}), code)
             << f.name;
       }

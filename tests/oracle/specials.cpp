@@ -60,13 +60,13 @@ bool keeps_finite(rounding mode, bool negative) {
 }
 
 void require_valid(const cast_rule& rule) {
-  if (static_cast<int>(rule.round) >= rounding_count) {
+  if (static_cast<int>(rule.round) >= enum_count<rounding>) {
     throw std::invalid_argument("oracle: rule.round is not a rounding value");
   }
-  if (static_cast<int>(rule.on_overflow) >= overflow_count) {
+  if (static_cast<int>(rule.on_overflow) >= enum_count<overflow>) {
     throw std::invalid_argument("oracle: rule.on_overflow is not an overflow value");
   }
-  if (static_cast<int>(rule.on_nan) >= nan_policy_count) {
+  if (static_cast<int>(rule.on_nan) >= enum_count<nan_policy>) {
     throw std::invalid_argument("oracle: rule.on_nan is not a nan_policy value");
   }
 }

@@ -275,9 +275,9 @@ TEST(ListProperty, Cast) {
     owned_tensors from(shapes, any, next);
     owned_tensors to(shapes, any, next);
     convert_options o;
-    o.round = static_cast<rounding>(next() % rounding_count);
-    o.on_overflow = static_cast<overflow>(next() % overflow_count);
-    o.on_nan = static_cast<nan_policy>(next() % nan_policy_count);
+    o.round = static_cast<rounding>(next() % enum_count<rounding>);
+    o.on_overflow = static_cast<overflow>(next() % enum_count<overflow>);
+    o.on_nan = static_cast<nan_policy>(next() % enum_count<nan_policy>);
     o.random.seed = next();
     o.random.stream = draw_number(next);
     cast(from.listed(), to.listed(), o, draw_executor(next));

@@ -228,13 +228,13 @@ struct numeral {
 
 /// All 7 x 3 x 2 rules.
 std::vector<cast_rule> all_rules() {
-  constexpr int count = rounding_count * overflow_count * nan_policy_count;
+  constexpr int count = enum_count<rounding> * enum_count<overflow> * enum_count<nan_policy>;
   std::vector<cast_rule> rules;
   rules.reserve(count);
   for (int i = 0; i < count; ++i) {
-    rules.push_back({static_cast<rounding>(i % rounding_count),
-                     static_cast<overflow>(i / rounding_count % overflow_count),
-                     static_cast<nan_policy>(i / rounding_count / overflow_count)});
+    rules.push_back({static_cast<rounding>(i % enum_count<rounding>),
+                     static_cast<overflow>(i / enum_count<rounding> % enum_count<overflow>),
+                     static_cast<nan_policy>(i / enum_count<rounding> / enum_count<overflow>)});
   }
   return rules;
 }

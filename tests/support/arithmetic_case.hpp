@@ -29,7 +29,7 @@ inline const std::vector<format_id> arithmetic_formats = [] {
 
 inline std::vector<operation> all_operations() {
   std::vector<operation> operations;
-  for (int i = 0; i < operation_count; ++i) operations.push_back(operation_at(i));
+  for (int i = 0; i < enum_count<operation>; ++i) operations.push_back(static_cast<operation>(i));
   return operations;
 }
 

@@ -53,7 +53,7 @@ void make_dense(array_arithmetic_case& c) {
 /// operands that are one number.
 array_arithmetic_case draw_case(const word_source& next) {
   array_arithmetic_case c;
-  c.op = operation_at(static_cast<int>(below(operation_count, next)));
+  c.op = static_cast<operation>(static_cast<int>(below(enum_count<operation>, next)));
   const auto any_format = [&] {
     return arithmetic_formats[static_cast<std::size_t>(below(5, next))];
   };
@@ -70,9 +70,9 @@ array_arithmetic_case draw_case(const word_source& next) {
     if (below(4, next) == 0) c.in[static_cast<std::size_t>(below(3, next))] = {rows, cols, 0, 0, 0};
   }
   c.asked = below(2, next) == 0 ? flags_asked::each : flags_asked::none;
-  if (below(2, next) == 0) c.rule.round = static_cast<rounding>(below(rounding_count, next));
-  c.rule.on_overflow = static_cast<overflow>(below(overflow_count, next));
-  c.rule.on_nan = static_cast<nan_policy>(below(nan_policy_count, next));
+  if (below(2, next) == 0) c.rule.round = static_cast<rounding>(below(enum_count<rounding>, next));
+  c.rule.on_overflow = static_cast<overflow>(below(enum_count<overflow>, next));
+  c.rule.on_nan = static_cast<nan_policy>(below(enum_count<nan_policy>, next));
   c.random = {draw_number(next), draw_number(next), draw_number(next), std::nullopt,
               1 + static_cast<int>(below(32, next))};
   if (below(2, next) == 0) c.random.pitch = draw_number(next);

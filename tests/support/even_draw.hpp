@@ -17,7 +17,7 @@ namespace samebits::support {
 ///   for (...) {
 ///     draws.begin();
 ///     draws.fix("tile", t, tiles.size());  // chosen by the test, counted
-///     const auto rule = draws.draw_as<scale_rule>("rule", scale_rule_count);
+///     const auto rule = draws.draw_as<scale_rule>("rule", enum_count<scale_rule>);
 ///   }
 ///   EXPECT_EQ(draws.missing(), "");
 ///

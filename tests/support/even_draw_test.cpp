@@ -63,9 +63,9 @@ TEST(QuantizeBatches, HoldEveryCombination) {
       ++policies[b.options.on_nonfinite];
       EXPECT_GE(b.rows * b.cols, 5'000'000);
     }
-    EXPECT_EQ(seen.size(), 4u * scale_rule_count * 4u);
-    EXPECT_EQ(rules.size(), static_cast<std::size_t>(scale_rule_count));
-    EXPECT_EQ(policies.size(), static_cast<std::size_t>(nonfinite_count));
+    EXPECT_EQ(seen.size(), 4u * enum_count<scale_rule> * 4u);
+    EXPECT_EQ(rules.size(), static_cast<std::size_t>(enum_count<scale_rule>));
+    EXPECT_EQ(policies.size(), static_cast<std::size_t>(enum_count<nonfinite>));
     EXPECT_EQ(draws.missing(), "");
   }
 }

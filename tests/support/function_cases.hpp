@@ -30,12 +30,13 @@ inline std::string text_of(const function_case& c) {
 inline std::vector<function_case> exact_function_cases() {
   using enum format_id;
   std::vector<function_case> cases;
-  for (int i = 0; i < function_count; ++i) {
+  for (int i = 0; i < enum_count<function>; ++i) {
     for (const bool gradient : {false, true}) {
-      if (!numerics::real::find_exact(function_at(i), gradient)) continue;
+      if (!numerics::real::find_exact(static_cast<function>(i), gradient)) continue;
       const std::vector<format_id> operands = {fp32, fp16, bf16};
-      cases.push_back({function_at(i), gradient, {}, operands, {e4m3, fp32, bf16, fp16, e5m2}});
-      cases.push_back({function_at(i),
+      cases.push_back(
+          {static_cast<function>(i), gradient, {}, operands, {e4m3, fp32, bf16, fp16, e5m2}});
+      cases.push_back({static_cast<function>(i),
                        gradient,
                        {.round = rounding::stochastic,
                         .on_overflow = overflow::saturate,
@@ -51,11 +52,11 @@ inline std::vector<function_case> exact_function_cases() {
 inline std::vector<function_case> other_function_cases() {
   using enum format_id;
   std::vector<function_case> cases;
-  for (int r = 0; r < function_rule_count; ++r) {
-    const function_rule rule = function_rule_at(r);
+  for (int r = 0; r < enum_count<function_rule>; ++r) {
+    const function_rule rule = static_cast<function_rule>(r);
     if (rule == function_rule::exact) continue;
-    for (int i = 0; i < function_count; ++i) {
-      const function f = function_at(i);
+    for (int i = 0; i < enum_count<function>; ++i) {
+      const function f = static_cast<function>(i);
       std::vector<format_id> formats;
       for (const format_id format : {fp32, fp16, bf16}) {
         if (numerics::has_function(rule, f, format)) formats.push_back(format);

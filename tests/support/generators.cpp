@@ -238,7 +238,7 @@ std::vector<std::uint64_t> simpler_codes(format_id from, std::uint64_t code) {
 
 case_space whole_space() {
   case_space space{all_formats(), all_formats(), {}};
-  for (int i = 0; i < rounding_count; ++i) space.modes.push_back(static_cast<rounding>(i));
+  for (int i = 0; i < enum_count<rounding>; ++i) space.modes.push_back(static_cast<rounding>(i));
   return space;
 }
 
@@ -266,8 +266,8 @@ Enum any_enumerator(int count, const word_source& next) {
 }
 
 cast_rule draw_rule(const std::vector<rounding>& modes, const word_source& next) {
-  return {one_of(modes, next), any_enumerator<overflow>(overflow_count, next),
-          any_enumerator<nan_policy>(nan_policy_count, next)};
+  return {one_of(modes, next), any_enumerator<overflow>(enum_count<overflow>, next),
+          any_enumerator<nan_policy>(enum_count<nan_policy>, next)};
 }
 
 conversion_case draw_case(const case_space& space, const word_source& next) {

@@ -164,8 +164,8 @@ optimizer_list optimizer_case::list() {
 optimizer_settings draw_settings(random_words& next) {
   optimizer_settings s;
   do {
-    s.rule = static_cast<update_rule>(next() % update_rule_count);
-    s.profile = static_cast<update_profile>(next() % update_profile_count);
+    s.rule = static_cast<update_rule>(next() % enum_count<update_rule>);
+    s.profile = static_cast<update_profile>(next() % enum_count<update_profile>);
   } while (!has_profile(s.rule, s.profile));
   s.learning_rate = one_of(next, {1e-3, 3e-4, 0.1, 0.0, 0.37});
   s.beta1 = one_of(next, {0.9, 0.95, 0.8, 0.6});

@@ -52,14 +52,14 @@ float draw_bound(const word_source& next) {
 quantize_options draw_options(const word_source& next) {
   quantize_options o;
   o.tile = draw_tile(next);
-  o.rule = static_cast<scale_rule>(below(scale_rule_count, next));
+  o.rule = static_cast<scale_rule>(below(enum_count<scale_rule>, next));
   if (below(3, next) == 0) o.eps = draw_bound(next);
   if (below(3, next) == 0) o.upper_bound = draw_bound(next);
-  o.on_nonfinite = static_cast<nonfinite>(below(nonfinite_count, next));
+  o.on_nonfinite = static_cast<nonfinite>(below(enum_count<nonfinite>, next));
   o.round = below(2, next) == 0 ? rounding::nearest_even : rounding::stochastic;
-  if (below(2, next) == 0) o.on_overflow = static_cast<overflow>(below(overflow_count, next));
-  o.on_nan = static_cast<nan_policy>(below(nan_policy_count, next));
-  o.on_scale_overflow = static_cast<scale_overflow>(below(scale_overflow_count, next));
+  if (below(2, next) == 0) o.on_overflow = static_cast<overflow>(below(enum_count<overflow>, next));
+  o.on_nan = static_cast<nan_policy>(below(enum_count<nan_policy>, next));
+  o.on_scale_overflow = static_cast<scale_overflow>(below(enum_count<scale_overflow>, next));
   o.random.seed = draw_number(next);
   o.random.stream = draw_number(next);
   o.random.offset = draw_number(next);

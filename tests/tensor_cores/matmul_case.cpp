@@ -50,7 +50,8 @@ matmul_case::matmul_case(std::uint64_t seed, const matmul_sizes& sizes, random_k
 }
 
 void matmul_case::draw_sum(random_kinds kinds) {
-  const int kind = kinds == random_kinds::tensor_cores ? 3 : words_.below(accumulator_kind_count);
+  const int kind =
+      kinds == random_kinds::tensor_cores ? 3 : words_.below(enum_count<accumulator_kind>);
   if (kind < 3) {
     const auto draw = [&] {
       return any_formats[static_cast<std::size_t>(
@@ -58,7 +59,7 @@ void matmul_case::draw_sum(random_kinds kinds) {
     };
     a_format_ = draw();
     b_format_ = words_.below(2) == 0 ? a_format_ : draw();
-    const auto order = static_cast<fp32_order>(words_.below(fp32_order_count));
+    const auto order = static_cast<fp32_order>(words_.below(enum_count<fp32_order>));
     sum_ = kind == 0   ? accumulator::exact()
            : kind == 1 ? accumulator::ieee_fp32(order)
                        : accumulator::fp32_per_128();
@@ -105,8 +106,8 @@ void matmul_case::add_buffer(format_id format, const array_layout& layout, int m
 }
 
 void matmul_case::draw_scales() {
-  const int order = words_.below(scale_order_count + 1);
-  if (order < scale_order_count) options_.order = static_cast<scale_order>(order);
+  const int order = words_.below(enum_count<scale_order> + 1);
+  if (order < enum_count<scale_order>) options_.order = static_cast<scale_order>(order);
   const bool by_blocks = sum_.kind == accumulator_kind::exact ||
                          sum_.kind == accumulator_kind::fp32_per_128 ||
                          (sum_.kind == accumulator_kind::tensor_core && sum_.promotion == 128);

@@ -45,8 +45,8 @@ void add_rounding(table& rows, const std::string& sentence, const decltype(candi
 
 void add_roundings(table& rows, const conversion_under_test& conversion) {
   const rounding asked = conversion.rule.round;
-  for (int i = 0; i < rounding_count; ++i) {
-    const rounding other = rounding_at(i);
+  for (int i = 0; i < enum_count<rounding>; ++i) {
+    const rounding other = static_cast<rounding>(i);
     if (other == asked || other == rounding::stochastic) continue;
     add_rounding(rows, instead(other, asked), [other](const seen_element& e) {
       cast_rule rule = e.conversion.rule;
@@ -90,7 +90,7 @@ void add_overflows(table& rows, const conversion_under_test& conversion) {
   const overflow asked = conversion.rule.on_overflow;
   const bool has_inf = spec_of(conversion.to).special == specials::ieee;
   const std::string beyond = has_inf ? "Inf" : "NaN";
-  for (int i = 0; i < overflow_count; ++i) {
+  for (int i = 0; i < enum_count<overflow>; ++i) {
     const auto other = static_cast<overflow>(i);
     if (other == asked) continue;
     rows.push_back({text_of(other, beyond) + " instead of: " + text_of(asked, beyond),

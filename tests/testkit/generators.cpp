@@ -13,8 +13,8 @@ Enum any(int count, rc::Random& random) {
 }
 
 cast_rule draw_rule(rc::Random& random) {
-  return {any<rounding>(rounding_count, random), any<overflow>(overflow_count, random),
-          any<nan_policy>(nan_policy_count, random)};
+  return {any<rounding>(enum_count<rounding>, random), any<overflow>(enum_count<overflow>, random),
+          any<nan_policy>(enum_count<nan_policy>, random)};
 }
 
 /// Returns copies of `value`, each with one of the members reset to its default.

@@ -54,7 +54,7 @@ TEST(KitGenerators, RulesAndOptionsCoverEveryEnumeratorAndShrinkToTheDefaults) {
     modes.insert(rules()(random.split()).value().round);
     widths.insert(options()(random.split()).value().random.bits);
   }
-  EXPECT_EQ(modes.size(), static_cast<std::size_t>(rounding_count));
+  EXPECT_EQ(modes.size(), static_cast<std::size_t>(enum_count<rounding>));
   EXPECT_EQ(widths.size(), 32u);
   EXPECT_EQ(plainest(rules()), cast_rule{});
   const convert_options o = plainest(options());

@@ -30,7 +30,7 @@ void add_options(table& rows, std::string sentence, const quantizer_under_test& 
 }
 
 void add_scale_rules(table& rows, const quantizer_under_test& q) {
-  for (int i = 0; i < scale_rule_count; ++i) {
+  for (int i = 0; i < enum_count<scale_rule>; ++i) {
     quantizer_under_test other = q;
     other.options.rule = static_cast<scale_rule>(i);
     const bool fits_format =
@@ -77,7 +77,7 @@ void add_tiles(table& rows, const quantizer_under_test& q) {
 }
 
 void add_policies(table& rows, const quantizer_under_test& q) {
-  for (int i = 0; i < nonfinite_count; ++i) {
+  for (int i = 0; i < enum_count<nonfinite>; ++i) {
     quantizer_under_test other = q;
     other.options.on_nonfinite = static_cast<nonfinite>(i);
     if (other.options.on_nonfinite == q.options.on_nonfinite) continue;

@@ -131,12 +131,12 @@ TEST(TensorUnits, HaveUniqueRowsAndNames) {
     ASSERT_TRUE(found.has_value());
     EXPECT_STREQ(found->source, row.source);
     EXPECT_EQ(found->fp16, row.fp16);
-    EXPECT_EQ(find_tensor_unit(name(row.unit)), row.unit);
+    EXPECT_EQ(find_enumerator<tensor_unit>(name(row.unit)), row.unit);
     EXPECT_NE(row.fp32, evidence::none);
     EXPECT_LE(row.narrow_products, row.products);
     EXPECT_TRUE(row.products % row.group == 0) << i;
   }
-  EXPECT_FALSE(find_tensor_unit("hopper").has_value());
+  EXPECT_FALSE(find_enumerator<tensor_unit>("hopper").has_value());
 }
 
 TEST(TensorUnits, TakeLegalPairingsAlone) {

@@ -78,8 +78,8 @@ static_assert(!has_arithmetic(format_id::fp64) && !has_arithmetic(format_id::tf3
 static_assert(!arithmetic_value<double> && !arithmetic_value<int>);
 
 TEST(Operations, NamesAreFoundAgain) {
-  for (const operation op : all_operations()) EXPECT_EQ(find_operation(name(op)), op);
-  EXPECT_EQ(find_operation("pow"), std::nullopt);
+  for (const operation op : all_operations()) EXPECT_EQ(find_enumerator<operation>(name(op)), op);
+  EXPECT_EQ(find_enumerator<operation>("pow"), std::nullopt);
   EXPECT_EQ(operand_count(operation::fma), 3);
   EXPECT_EQ(operand_count(operation::rint), 1);
   EXPECT_EQ(operand_count(operation::max_num), 2);
@@ -136,7 +136,7 @@ void expect_template_computes_the_same() {
       c.op = op;
       c.x = draw_operands(op, {from, from, from}, c.to, next);
       c.random = draw_random(next);
-      for (int m = 0; m < rounding_count; ++m) {
+      for (int m = 0; m < enum_count<rounding>; ++m) {
         c.rule = {static_cast<rounding>(m), overflow_policies[next() % 3],
                   nan_policies[next() % 2]};
         const auto got = by_template<To>(op, value_of<T>(c.x.a.code), value_of<T>(c.x.b.code),
@@ -179,8 +179,8 @@ void expect_conversion_with_flags(std::uint32_t codes, std::uint32_t step) {
   for (std::uint64_t code = 0; code <= codes; code += step) {
     const auto value = value_of<From>(code);
     const random_bits random = draw_random(next);
-    for (int m = 0; m < rounding_count; ++m) {
-      const cast_rule rule = {rounding_at(m), overflow_policies[next() % 3],
+    for (int m = 0; m < enum_count<rounding>; ++m) {
+      const cast_rule rule = {static_cast<rounding>(m), overflow_policies[next() % 3],
                               nan_policies[next() % 2]};
       const result<To> got = convert<To>(value, rule, random);
       const converted expected = convert_code(from, to, code, rule, random);

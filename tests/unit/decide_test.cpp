@@ -79,7 +79,7 @@ void compare_with_host(const Settings& settings, std::uint64_t seed) {
 }
 
 TEST(Decide, AsTheHostsScalerDoes) {
-  for (int p = 0; p < scaling_policy_count; ++p) {
+  for (int p = 0; p < enum_count<scaling_policy>; ++p) {
     const auto settings = default_settings(static_cast<scaling_policy>(p));
     std::visit([&](const auto& s) { compare_with_host(s, static_cast<std::uint64_t>(p)); },
                settings);

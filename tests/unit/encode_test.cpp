@@ -142,7 +142,7 @@ TEST(EncodeScaled, AgreesWithEncodeWhereBothApply) {
          exponent += exponent < -160 || exponent > 140 ? 37 : 1) {
       for (const std::uint64_t m : {0x10000000000000u, 0x10000000000001u, 0x18000000000000u,
                                     0x1C000000000000u, 0x1FFFFFFFFFFFFFu, 0x14000000000000u}) {
-        for (int mode = 0; mode < rounding_count; ++mode) {
+        for (int mode = 0; mode < enum_count<rounding>; ++mode) {
           for (const bool negative : {false, true}) {
             const double value = std::ldexp(static_cast<double>(m), exponent - 52);
             if (!std::isfinite(value) || std::ldexp(value, 52 - exponent) != static_cast<double>(m))

@@ -46,7 +46,7 @@ scaling_settings lively(scaling_policy policy) {
 }
 
 TEST(LossScalerState, ResumeIsNoInterruption) {
-  for (int i = 0; i < scaling_policy_count; ++i) {
+  for (int i = 0; i < enum_count<scaling_policy>; ++i) {
     const auto policy = static_cast<scaling_policy>(i);
     loss_scaler whole(lively(policy));
     loss_scaler resumed(lively(policy));
@@ -116,7 +116,7 @@ TEST(LossScalerState, ATextThatWasChangedIsRefusedOrMeansSomething) {
   std::mt19937 generator(5);
   int refused = 0;
   for (int i = 0; i < 60000; ++i) {
-    loss_scaler scaler(lively(static_cast<scaling_policy>(i % scaling_policy_count)));
+    loss_scaler scaler(lively(static_cast<scaling_policy>(i % enum_count<scaling_policy>)));
     iterate(scaler, generator);
     std::string text = scaler.save();
     for (auto changes = 1 + generator() % 3; changes > 0; --changes) {

@@ -61,7 +61,7 @@ TEST(LossScaler, GradientsThatAreNotFiniteSkipTheStep) {
 }
 
 TEST(LossScaler, EveryPolicyRuns) {
-  for (int i = 0; i < scaling_policy_count; ++i) {
+  for (int i = 0; i < enum_count<scaling_policy>; ++i) {
     loss_scaler scaler(default_settings(static_cast<scaling_policy>(i)));
     const double before = scaler.get_scale();
     for (int step = 0; step < 3; ++step) {

@@ -96,9 +96,9 @@ TEST(Matmul, FusedOrdersAddToPlusZeroAtTheEnd) {
   matmul_options o;
   o.a_scales = {view_of(&sa, 1, 1), {0, 0}};
   o.b_scales = {view_of(&sb, 1, 1), {0, 0}};
-  for (int i = 0; i <= scale_order_count; ++i) {
-    if (i < scale_order_count) o.order = static_cast<scale_order>(i);
-    if (i == scale_order_count) o.order.reset();
+  for (int i = 0; i <= enum_count<scale_order>; ++i) {
+    if (i < enum_count<scale_order>) o.order = static_cast<scale_order>(i);
+    if (i == enum_count<scale_order>) o.order.reset();
     const bool fused = !o.order || name(*o.order).find("fused") != std::string_view::npos;
     float d = 1;
     matmul(view_of(&zero, 1, 1), view_of(&zero, 1, 1), view_of(&d, 1, 1), wgmma(0), o);

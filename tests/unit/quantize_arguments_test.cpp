@@ -157,9 +157,9 @@ TEST_F(QuantizeArguments, Options) {
   options_.round = rounding::stochastic;
   options_.random.bits = 33;
   expect_refused("options.random.bits", "33");
-  options_ = {.tile = {1, 16}, .rule = static_cast<scale_rule>(scale_rule_count)};
+  options_ = {.tile = {1, 16}, .rule = static_cast<scale_rule>(enum_count<scale_rule>)};
   expect_refused("options.rule", "scale_rule");
-  options_ = {.tile = {1, 16}, .on_nonfinite = static_cast<nonfinite>(nonfinite_count)};
+  options_ = {.tile = {1, 16}, .on_nonfinite = static_cast<nonfinite>(enum_count<nonfinite>)};
   expect_refused("options.on_nonfinite", "nonfinite");
   options_ = {.tile = {1, 16}, .on_scale_overflow = static_cast<scale_overflow>(2)};
   expect_refused("options.on_scale_overflow", "scale_overflow");

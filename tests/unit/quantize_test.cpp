@@ -120,7 +120,7 @@ TEST(Quantize, RulesDifferInTheLastBitsOfScalesAndInCodes) {
 }
 
 TEST(Quantize, ZeroTileKeepsItsSigns) {
-  for (int m = 0; m < scale_rule_count; ++m) {
+  for (int m = 0; m < enum_count<scale_rule>; ++m) {
     const auto rule = static_cast<scale_rule>(m);
     const result r = quantize_rows({0.0f, -0.0f}, 1, {.rule = rule});
     EXPECT_EQ(r.codes, (codes{0x00, 0x80}));

@@ -70,7 +70,7 @@ TEST_F(RotaryArguments, Frequencies) {
   rotary_table(positions_, cos_, sin_, options_);
 }
 TEST_F(RotaryArguments, Angle) {
-  options_.angle = static_cast<rotary_angle>(rotary_angle_count);
+  options_.angle = static_cast<rotary_angle>(enum_count<rotary_angle>);
   expect_refused<invalid_argument>("options.angle");
 }
 TEST_F(RotaryArguments, Formats) {

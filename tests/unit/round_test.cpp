@@ -55,7 +55,7 @@ void check_small_integers() {
     for (const Word scaled : {sig, static_cast<Word>(sig << (width - 8)),
                               static_cast<Word>((sig << (width - 8)) | 1)}) {
       for (int shift = 1; shift <= 80; ++shift) {
-        for (int mode = 0; mode < rounding_count; ++mode) {
+        for (int mode = 0; mode < enum_count<rounding>; ++mode) {
           for (const bool negative : {false, true}) {
             for (const int k : {1, 5, 8, 32}) {
               const auto top = static_cast<std::uint32_t>((std::uint64_t{1} << k) - 1);
@@ -88,7 +88,7 @@ void check_small_integers() {
 }
 
 TEST(RoundShift, LeavesWhatHasNothingToDiscard) {
-  for (int mode = 0; mode < rounding_count; ++mode) {
+  for (int mode = 0; mode < enum_count<rounding>; ++mode) {
     for (const bool negative : {false, true}) {
       for (const std::uint32_t sig : {0u, 1u, 2u, 3u, 0x7FFFFFFFu}) {
         const auto r = round_shift_within<std::uint32_t>(static_cast<rounding>(mode), sig, 0,

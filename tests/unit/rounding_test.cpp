@@ -17,23 +17,23 @@ std::set<std::string_view> names(int count) {
 }
 
 TEST(Rounding, NamesAreTheContracts) {
-  EXPECT_EQ(names<rounding>(rounding_count),
+  EXPECT_EQ(names<rounding>(enum_count<rounding>),
             (std::set<std::string_view>{"nearest_even", "nearest_away", "toward_zero", "upward",
                                         "downward", "to_odd", "stochastic"}));
-  EXPECT_EQ(names<overflow>(overflow_count),
+  EXPECT_EQ(names<overflow>(enum_count<overflow>),
             (std::set<std::string_view>{"ieee", "saturate", "saturate_finite"}));
-  EXPECT_EQ(names<nan_policy>(nan_policy_count),
+  EXPECT_EQ(names<nan_policy>(enum_count<nan_policy>),
             (std::set<std::string_view>{"canonical", "preserve_sign"}));
 }
 
 TEST(Rounding, ModesAreFoundByName) {
-  for (int i = 0; i < rounding_count; ++i) {
-    EXPECT_EQ(find_rounding(name(rounding_at(i))), rounding_at(i));
+  for (int i = 0; i < enum_count<rounding>; ++i) {
+    EXPECT_EQ(find_enumerator<rounding>(name(static_cast<rounding>(i))), static_cast<rounding>(i));
   }
   for (const char* wrong : {"", "nearest", "NEAREST_EVEN", "nearest_even ", "?"}) {
-    EXPECT_FALSE(find_rounding(wrong).has_value()) << wrong;
+    EXPECT_FALSE(find_enumerator<rounding>(wrong).has_value()) << wrong;
   }
-  static_assert(find_rounding("to_odd") == rounding::to_odd);
+  static_assert(find_enumerator<rounding>("to_odd") == rounding::to_odd);
 }
 
 TEST(Rounding, DefaultsAreTheArrayConversions) {

@@ -24,7 +24,7 @@ constexpr scale_layout layouts[] = {scale_layout::row_major,     scale_layout::c
                                     scale_layout::row_padded,    scale_layout::packed_ue8m0,
                                     scale_layout::padded_128x4,  scale_layout::padded_4x128,
                                     scale_layout::swizzled_128x4};
-static_assert(std::size(layouts) == scale_layout_count);
+static_assert(std::size(layouts) == enum_count<scale_layout>);
 
 // cuBLAS documentation, "1D block scaling factors layout", by hand: 32 rows lie 16 bytes apart, the
 // next 32 rows 4 bytes behind; tiles of 128 x 4 follow one another along the columns first.

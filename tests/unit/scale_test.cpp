@@ -89,7 +89,7 @@ TEST(Scale, IsWhatTheStepsGive) {
   constexpr std::uint32_t stride = whole ? 1009 : 16127, subnormal_stride = whole ? 97 : 1549;
   for (const format_id to : {format_id::e4m3, format_id::e5m2}) {
     const float largest = to == format_id::e4m3 ? 448.0f : 57344.0f;
-    for (int m = 0; m < scale_rule_count; ++m) {
+    for (int m = 0; m < enum_count<scale_rule>; ++m) {
       const auto rule = static_cast<scale_rule>(m);
       for (std::uint32_t a = 1; a < inf; a += a < 0x800000u ? subnormal_stride : stride) {
         const tile_scale got = scale(rule, a, to);
@@ -116,7 +116,7 @@ TEST(Scale, PowersOfTwoDoNotDependOnTheFormula) {
 // --- Edges ---------------------------------------------------------------------------------------
 
 TEST(Scale, ZeroTileHasScaleOne) {
-  for (int m = 0; m < scale_rule_count; ++m) {
+  for (int m = 0; m < enum_count<scale_rule>; ++m) {
     EXPECT_TRUE(is(scale(static_cast<scale_rule>(m), 0), binary32::one, binary32::one));
   }
 }
@@ -150,7 +150,7 @@ static_assert(is(scale(scale_rule::mx_rceil, 0x07E00000u, format_id::e5m2), 0x00
                  0x7F000000u));
 
 TEST(Scale, PolicyTe) {
-  for (int m = 0; m < scale_rule_count; ++m) {
+  for (int m = 0; m < enum_count<scale_rule>; ++m) {
     const auto rule = static_cast<scale_rule>(m);
     EXPECT_TRUE(is(scale(rule, inf), binary32::one, binary32::one));
     // Neither bound moves what the policy has decided.
@@ -259,7 +259,7 @@ TEST(Scale, BoundsAreAppliedInOrder) {
 
 TEST(Scale, CountedMagnitudes) {
   for (const std::uint32_t sign : {0u, 0x80000000u}) {
-    for (int p = 0; p < nonfinite_count; ++p) {
+    for (int p = 0; p < enum_count<nonfinite>; ++p) {
       const auto policy = static_cast<nonfinite>(p);
       EXPECT_EQ(amax_contribution(policy, sign), 0);
       EXPECT_EQ(amax_contribution(policy, sign | 0x7F7FFFFFu), 0x7F7FFFFF);

@@ -89,7 +89,7 @@ std::vector<outcome> train(const std::vector<true_step>& scenario, const scaling
 }
 
 TEST(ScalerAgreement, EveryRankDecidesAsOneProcessDoes) {
-  for (int p = 0; p < scaling_policy_count; ++p) {
+  for (int p = 0; p < enum_count<scaling_policy>; ++p) {
     const scaling_settings settings = default_settings(static_cast<scaling_policy>(p));
     const auto scenario = random_scenario(static_cast<std::uint64_t>(p) + 1);
     const auto expected = train(scenario, settings, 0, elements, nullptr);

@@ -107,8 +107,8 @@ std::vector<std::uint32_t> operands() {
 TEST(TritonFunctions, HaveTheStepsOfTritonsKernels) {
   int compared = 0;
   for (const function_rule rule : {function_rule::triton_3_6, function_rule::torch_compile_2_11}) {
-    for (int i = 0; i < function_count; ++i) {
-      const function f = function_at(i);
+    for (int i = 0; i < enum_count<function>; ++i) {
+      const function f = static_cast<function>(i);
       if (!has_function(rule, f, format_id::fp32)) continue;
       ++compared;
       EXPECT_TRUE(has_function(rule, f, format_id::bf16));

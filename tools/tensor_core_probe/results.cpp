@@ -100,7 +100,7 @@ std::optional<tensor_core_result> parse_tensor_core_result(std::string_view line
   int products = 0;
   tensor_core_result r{};
   in >> unit_name >> a_name >> b_name >> result_name >> products >> std::hex >> r.c >> r.d;
-  const auto unit = find_tensor_unit(unit_name);
+  const auto unit = find_enumerator<tensor_unit>(unit_name);
   const auto a = find_format(a_name);
   const auto b = find_format(b_name);
   const auto result = find_format(result_name);

@@ -81,8 +81,8 @@ void run_call(const backend& b, const function_call& call, const executor& where
 }  // namespace
 
 void check_function(function f, const evaluate_options& options) {
-  check_value("f", f, function_count, "function");
-  check_value("rule", options.rule, function_rule_count, "function_rule");
+  check_value("f", f, "function");
+  check_value("rule", options.rule, "function_rule");
   parameter_of(f, options);
   if (options.rule == function_rule::exact) {
     check_rule({options.round, options.on_overflow}, options.random);

@@ -80,7 +80,7 @@ void check_table(std::span<const std::int64_t> positions, const matrix_view& cos
 }
 
 void check_frequencies(const rotary_options& options, std::int64_t columns) {
-  check_value("options.angle", options.angle, rotary_angle_count, "rotary_angle");
+  check_value("options.angle", options.angle, "rotary_angle");
   if (options.frequencies.empty()) {
     if (options.base >= 1 && std::isfinite(options.base)) return;
     throw invalid_argument("options.base: must be at least 1 and finite");

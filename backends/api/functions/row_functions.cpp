@@ -16,7 +16,7 @@ namespace backends {
 namespace {
 
 void check_row_rule(function_rule rule, row_function f, const char* what, format_id format) {
-  check_value("rule", rule, function_rule_count, "function_rule");
+  check_value("rule", rule, "function_rule");
   const bool has_format =
       format == format_id::fp32 || format == format_id::fp16 || format == format_id::bf16;
   const bool has_function = rule == function_rule::torch_2_11 ||

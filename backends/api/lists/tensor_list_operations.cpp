@@ -17,7 +17,7 @@ inspect_report inspect(const tensor_list& tensors, const inspect_options& option
                        const executor& where) {
   namespace b = backends;
   b::check_list(tensors, "tensors", b::wide_list_formats);
-  b::check_value("options.counts", options.counts, inspect_counts_count, "inspect_counts");
+  b::check_value("options.counts", options.counts, "inspect_counts");
   const b::device_scope on =
       b::scope_of({{tensors, "tensors"}}, {}, where.stream, b::completion::awaited);
   inspect_report report;

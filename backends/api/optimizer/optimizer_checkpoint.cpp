@@ -77,7 +77,7 @@ std::array<std::uint64_t, 10> numbers_of(const optimizer_settings& s) {
 }
 
 optimizer_settings settings_of(const std::array<std::uint64_t, 10>& n) {
-  if (n[0] >= update_rule_count || n[1] >= update_profile_count || n[9] > 1) {
+  if (n[0] >= enum_count<update_rule> || n[1] >= enum_count<update_profile> || n[9] > 1) {
     throw invalid_argument("bytes: a group has settings that no version knows");
   }
   const auto number = [&](std::size_t i) { return std::bit_cast<double>(n[i]); };

@@ -104,15 +104,15 @@ void check_missing_arrays(const optimizer_tensor& t) {
 }
 
 void check_formats(const optimizer_tensor& t) {
-  require(static_cast<int>(t.low_kind) < low_part_count, "low_kind: is no low_part");
+  require(static_cast<int>(t.low_kind) < enum_count<low_part>, "low_kind: is no low_part");
   check_missing_arrays(t);
   check_combination(t);
   require(
       is_one_of(t.gradient.format, {fp32, bf16_nearest, fp16_nearest, e4m3_tensor, e5m2_tensor}),
       "gradient.format: must be fp32, bf16_nearest, fp16_nearest, e4m3_tensor or e5m2_tensor");
   for (const stored_array& state : t.states) {
-    require(static_cast<int>(state.format) < stored_format_count && state.format != e4m3_tensor &&
-                state.format != e5m2_tensor,
+    require(static_cast<int>(state.format) < enum_count<stored_format> &&
+                state.format != e4m3_tensor && state.format != e5m2_tensor,
             "states: format must be fp32, bf16_nearest, fp16_nearest, bf16_stochastic, "
             "fp16_stochastic, fp16_scaled, e4m3_scaled, e5m2_scaled, dynamic8_signed or "
             "dynamic8_unsigned");

@@ -71,8 +71,9 @@ void check_ranges(const optimizer_settings& s) {
 }
 
 void check_settings(const optimizer_settings& s) {
-  require(static_cast<int>(s.rule) < update_rule_count, "rule: is no update_rule");
-  require(static_cast<int>(s.profile) < update_profile_count, "profile: is no update_profile");
+  require(static_cast<int>(s.rule) < enum_count<update_rule>, "rule: is no update_rule");
+  require(static_cast<int>(s.profile) < enum_count<update_profile>,
+          "profile: is no update_profile");
   require(has_profile(s.rule, s.profile),
           "profile: the rule has no such profile (see has_profile())");
   check_ranges(s);

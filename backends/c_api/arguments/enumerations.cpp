@@ -36,39 +36,7 @@ constexpr const char* status_names[] = {"ok",
                                         "internal_error",
                                         "incomplete_write",
                                         "callback_failed"};
-constexpr const char* memory_names[] = {"host", "device"};
-constexpr const char* specials_names[] = {"ieee", "fn", "none", "fnuz", "scale"};
-constexpr const char* number_class_names[] = {"zero", "subnormal", "normal", "infinite", "nan"};
 constexpr const char* text_style_names[] = {"shortest", "exact_decimal", "hex_float"};
-constexpr const char* accumulation_names[] = {"fp32", "fp64"};
-constexpr const char* sum_order_names[] = {"tree", "sequential"};
-constexpr const char* scale_padding_names[] = {"zero", "one"};
-constexpr const char* unpackable_names[] = {"refuse", "count"};
-constexpr const char* history_choice_names[] = {"maximum", "most_recent"};
-constexpr const char* zero_step_names[] = {"skip", "roll"};
-constexpr const char* inspect_counts_names[] = {"nonfinite", "distribution"};
-constexpr const char* addend_names[] = {"last", "first"};
-constexpr const char* verify_extent_names[] = {"quick", "exhaustive"};
-constexpr const char* update_rule_names[] = {"adamw", "adam", "sgd", "lion", "lamb"};
-constexpr const char* update_profile_names[] = {"strict",      "fma",     "torch_foreach",
-                                                "torch_fused", "apex_te", "lightseq"};
-constexpr const char* stored_format_names[] = {"none",
-                                               "fp32",
-                                               "bf16_nearest",
-                                               "fp16_nearest",
-                                               "bf16_stochastic",
-                                               "fp16_stochastic",
-                                               "fp16_scaled",
-                                               "e4m3_scaled",
-                                               "e5m2_scaled",
-                                               "e4m3_tensor",
-                                               "e5m2_tensor",
-                                               "dynamic8_signed",
-                                               "dynamic8_unsigned"};
-constexpr const char* low_part_names[] = {"none", "split", "kahan"};
-constexpr const char* stream_purpose_names[] = {"caller",       "weights",   "first_state",
-                                                "second_state", "quantizer", "dropout"};
-constexpr const char* training_precision_names[] = {"mixed_fp16", "mixed_bf16", "mixed_fp8"};
 
 /// The entry of an enumeration whose names are in an array.
 template <const auto& Names>
@@ -77,10 +45,14 @@ constexpr enumeration listed(const char* type) {
           [](int value) { return std::string_view(Names[value]); }};
 }
 
-/// The entry of an enumeration whose names the C++ function name() returns.
+/// The entry of a C++ enum with a table.
 template <class Enum>
-constexpr enumeration named(const char* type, int count) {
-  return {type, count, [](int value) { return name(static_cast<Enum>(value)); }};
+constexpr enumeration named(const char* type) {
+  return {type, enum_count<Enum>, [](int value) { return name(static_cast<Enum>(value)); }};
+}
+template <>
+constexpr enumeration named<format_id>(const char* type) {
+  return {type, format_count, [](int value) { return name(format_at(value)); }};
 }
 
 constexpr int enumeration_count = SAMEBITS_ENUM_ROTARY_ANGLE + 1;
@@ -88,55 +60,48 @@ constexpr int enumeration_count = SAMEBITS_ENUM_ROTARY_ANGLE + 1;
 constexpr std::array<enumeration, enumeration_count> make_enumerations() {
   std::array<enumeration, enumeration_count> all;
   all[SAMEBITS_ENUM_STATUS] = listed<status_names>("samebits_status");
-  all[SAMEBITS_ENUM_MEMORY] = listed<memory_names>("samebits_memory");
-  all[SAMEBITS_ENUM_FORMAT] = named<format_id>("samebits_format", format_count);
-  all[SAMEBITS_ENUM_SPECIALS] = listed<specials_names>("samebits_specials");
-  all[SAMEBITS_ENUM_NUMBER_CLASS] = listed<number_class_names>("samebits_number_class");
-  all[SAMEBITS_ENUM_ROUNDING] = named<rounding>("samebits_rounding", rounding_count);
-  all[SAMEBITS_ENUM_OVERFLOW] = named<overflow>("samebits_overflow", overflow_count);
-  all[SAMEBITS_ENUM_NAN_POLICY] = named<nan_policy>("samebits_nan_policy", nan_policy_count);
+  all[SAMEBITS_ENUM_MEMORY] = named<memory_space>("samebits_memory");
+  all[SAMEBITS_ENUM_FORMAT] = named<format_id>("samebits_format");
+  all[SAMEBITS_ENUM_SPECIALS] = named<specials>("samebits_specials");
+  all[SAMEBITS_ENUM_NUMBER_CLASS] = named<number_class>("samebits_number_class");
+  all[SAMEBITS_ENUM_ROUNDING] = named<rounding>("samebits_rounding");
+  all[SAMEBITS_ENUM_OVERFLOW] = named<overflow>("samebits_overflow");
+  all[SAMEBITS_ENUM_NAN_POLICY] = named<nan_policy>("samebits_nan_policy");
   all[SAMEBITS_ENUM_TEXT_STYLE] = listed<text_style_names>("samebits_text_style");
-  all[SAMEBITS_ENUM_OPERATION] = named<operation>("samebits_operation", operation_count);
-  all[SAMEBITS_ENUM_ACCUMULATION] = listed<accumulation_names>("samebits_accumulation");
-  all[SAMEBITS_ENUM_SUM_ORDER] = listed<sum_order_names>("samebits_sum_order");
-  all[SAMEBITS_ENUM_SCALE_RULE] = named<scale_rule>("samebits_scale_rule", scale_rule_count);
-  all[SAMEBITS_ENUM_NONFINITE] = named<nonfinite>("samebits_nonfinite", nonfinite_count);
-  all[SAMEBITS_ENUM_SCALE_OVERFLOW] =
-      named<scale_overflow>("samebits_scale_overflow", scale_overflow_count);
-  all[SAMEBITS_ENUM_SCALE_SOURCE] = named<scale_source>("samebits_scale_source", 2);
-  all[SAMEBITS_ENUM_RECIPE_EVIDENCE] = named<recipe_evidence>("samebits_recipe_evidence", 2);
-  all[SAMEBITS_ENUM_SCALE_LAYOUT] =
-      named<scale_layout>("samebits_scale_layout", scale_layout_count);
-  all[SAMEBITS_ENUM_SCALE_PADDING] = listed<scale_padding_names>("samebits_scale_padding");
-  all[SAMEBITS_ENUM_UNPACKABLE] = listed<unpackable_names>("samebits_unpackable");
-  all[SAMEBITS_ENUM_HISTORY_CHOICE] = listed<history_choice_names>("samebits_history_choice");
-  all[SAMEBITS_ENUM_ZERO_STEP] = listed<zero_step_names>("samebits_zero_step");
-  all[SAMEBITS_ENUM_INSPECT_COUNTS] = listed<inspect_counts_names>("samebits_inspect_counts");
-  all[SAMEBITS_ENUM_SCALING_POLICY] =
-      named<scaling_policy>("samebits_scaling_policy", scaling_policy_count);
-  all[SAMEBITS_ENUM_STEP_CAUSE] = named<step_cause>("samebits_step_cause", 7);
-  all[SAMEBITS_ENUM_SCALE_CHANGE] = named<scale_change>("samebits_scale_change", 4);
-  all[SAMEBITS_ENUM_ACCUMULATOR_KIND] =
-      named<accumulator_kind>("samebits_accumulator_kind", accumulator_kind_count);
-  all[SAMEBITS_ENUM_FP32_ORDER] = named<fp32_order>("samebits_fp32_order", fp32_order_count);
-  all[SAMEBITS_ENUM_SCALE_ORDER] = named<scale_order>("samebits_scale_order", scale_order_count);
-  all[SAMEBITS_ENUM_ADDEND] = listed<addend_names>("samebits_addend");
-  all[SAMEBITS_ENUM_TENSOR_UNIT] = named<tensor_unit>("samebits_tensor_unit", tensor_unit_count);
-  all[SAMEBITS_ENUM_EVIDENCE] = named<evidence>("samebits_evidence", 4);
-  all[SAMEBITS_ENUM_VERIFY_EXTENT] = listed<verify_extent_names>("samebits_verify_extent");
-  all[SAMEBITS_ENUM_AUTOCAST_RULE] = named<autocast_rule>("samebits_autocast_rule", 6);
-  all[SAMEBITS_ENUM_TRAINING_PRECISION] =
-      listed<training_precision_names>("samebits_training_precision");
-  all[SAMEBITS_ENUM_FUNCTION] = named<function>("samebits_function", function_count);
-  all[SAMEBITS_ENUM_FUNCTION_RULE] =
-      named<function_rule>("samebits_function_rule", function_rule_count);
-  all[SAMEBITS_ENUM_UPDATE_RULE] = listed<update_rule_names>("samebits_update_rule");
-  all[SAMEBITS_ENUM_UPDATE_PROFILE] = listed<update_profile_names>("samebits_update_profile");
-  all[SAMEBITS_ENUM_STORED_FORMAT] = listed<stored_format_names>("samebits_stored_format");
-  all[SAMEBITS_ENUM_LOW_PART] = listed<low_part_names>("samebits_low_part");
-  all[SAMEBITS_ENUM_STREAM_PURPOSE] = listed<stream_purpose_names>("samebits_stream_purpose");
-  all[SAMEBITS_ENUM_ROTARY_ANGLE] =
-      named<rotary_angle>("samebits_rotary_angle", rotary_angle_count);
+  all[SAMEBITS_ENUM_OPERATION] = named<operation>("samebits_operation");
+  all[SAMEBITS_ENUM_ACCUMULATION] = named<accumulation>("samebits_accumulation");
+  all[SAMEBITS_ENUM_SUM_ORDER] = named<sum_order>("samebits_sum_order");
+  all[SAMEBITS_ENUM_SCALE_RULE] = named<scale_rule>("samebits_scale_rule");
+  all[SAMEBITS_ENUM_NONFINITE] = named<nonfinite>("samebits_nonfinite");
+  all[SAMEBITS_ENUM_SCALE_OVERFLOW] = named<scale_overflow>("samebits_scale_overflow");
+  all[SAMEBITS_ENUM_SCALE_SOURCE] = named<scale_source>("samebits_scale_source");
+  all[SAMEBITS_ENUM_RECIPE_EVIDENCE] = named<recipe_evidence>("samebits_recipe_evidence");
+  all[SAMEBITS_ENUM_SCALE_LAYOUT] = named<scale_layout>("samebits_scale_layout");
+  all[SAMEBITS_ENUM_SCALE_PADDING] = named<scale_padding>("samebits_scale_padding");
+  all[SAMEBITS_ENUM_UNPACKABLE] = named<unpackable>("samebits_unpackable");
+  all[SAMEBITS_ENUM_HISTORY_CHOICE] = named<history_choice>("samebits_history_choice");
+  all[SAMEBITS_ENUM_ZERO_STEP] = named<zero_step>("samebits_zero_step");
+  all[SAMEBITS_ENUM_INSPECT_COUNTS] = named<inspect_counts>("samebits_inspect_counts");
+  all[SAMEBITS_ENUM_SCALING_POLICY] = named<scaling_policy>("samebits_scaling_policy");
+  all[SAMEBITS_ENUM_STEP_CAUSE] = named<step_cause>("samebits_step_cause");
+  all[SAMEBITS_ENUM_SCALE_CHANGE] = named<scale_change>("samebits_scale_change");
+  all[SAMEBITS_ENUM_ACCUMULATOR_KIND] = named<accumulator_kind>("samebits_accumulator_kind");
+  all[SAMEBITS_ENUM_FP32_ORDER] = named<fp32_order>("samebits_fp32_order");
+  all[SAMEBITS_ENUM_SCALE_ORDER] = named<scale_order>("samebits_scale_order");
+  all[SAMEBITS_ENUM_ADDEND] = named<addend>("samebits_addend");
+  all[SAMEBITS_ENUM_TENSOR_UNIT] = named<tensor_unit>("samebits_tensor_unit");
+  all[SAMEBITS_ENUM_EVIDENCE] = named<evidence>("samebits_evidence");
+  all[SAMEBITS_ENUM_VERIFY_EXTENT] = named<verify_extent>("samebits_verify_extent");
+  all[SAMEBITS_ENUM_AUTOCAST_RULE] = named<autocast_rule>("samebits_autocast_rule");
+  all[SAMEBITS_ENUM_TRAINING_PRECISION] = named<training_precision>("samebits_training_precision");
+  all[SAMEBITS_ENUM_FUNCTION] = named<function>("samebits_function");
+  all[SAMEBITS_ENUM_FUNCTION_RULE] = named<function_rule>("samebits_function_rule");
+  all[SAMEBITS_ENUM_UPDATE_RULE] = named<update_rule>("samebits_update_rule");
+  all[SAMEBITS_ENUM_UPDATE_PROFILE] = named<update_profile>("samebits_update_profile");
+  all[SAMEBITS_ENUM_STORED_FORMAT] = named<stored_format>("samebits_stored_format");
+  all[SAMEBITS_ENUM_LOW_PART] = named<low_part>("samebits_low_part");
+  all[SAMEBITS_ENUM_STREAM_PURPOSE] = named<stream_purpose>("samebits_stream_purpose");
+  all[SAMEBITS_ENUM_ROTARY_ANGLE] = named<rotary_angle>("samebits_rotary_angle");
   return all;
 }
 

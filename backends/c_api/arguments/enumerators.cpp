@@ -236,28 +236,28 @@ static_assert(SAMEBITS_AMAX_UNKNOWN == amax_unknown);
 
 // The last C++ enumerator is also the last C enumerator, so every C++ enumerator exists in C.
 static_assert(SAMEBITS_FORMAT_E8M0 + 1 == format_count);
-static_assert(SAMEBITS_ROUNDING_STOCHASTIC + 1 == rounding_count);
-static_assert(SAMEBITS_OVERFLOW_SATURATE_FINITE + 1 == overflow_count);
-static_assert(SAMEBITS_NAN_POLICY_PRESERVE_SIGN + 1 == nan_policy_count);
-static_assert(SAMEBITS_OPERATION_MAX_NUM + 1 == operation_count);
-static_assert(SAMEBITS_FUNCTION_FAST_LOG + 1 == function_count);
-static_assert(SAMEBITS_FUNCTION_RULE_TORCH_COMPILE_2_11 + 1 == function_rule_count);
-static_assert(SAMEBITS_ROTARY_ANGLE_BINARY32 + 1 == rotary_angle_count);
-static_assert(SAMEBITS_SCALE_RULE_MX_RCEIL + 1 == scale_rule_count);
-static_assert(SAMEBITS_NONFINITE_SKIP_NAN + 1 == nonfinite_count);
-static_assert(SAMEBITS_SCALE_OVERFLOW_INPUT_MAX + 1 == scale_overflow_count);
-static_assert(SAMEBITS_SCALE_LAYOUT_SWIZZLED_128X4 + 1 == scale_layout_count);
-static_assert(SAMEBITS_INSPECT_COUNTS_DISTRIBUTION + 1 == inspect_counts_count);
-static_assert(SAMEBITS_SCALING_POLICY_DEEPSPEED + 1 == scaling_policy_count);
-static_assert(SAMEBITS_ACCUMULATOR_KIND_TENSOR_CORE + 1 == accumulator_kind_count);
-static_assert(SAMEBITS_FP32_ORDER_TREE + 1 == fp32_order_count);
-static_assert(SAMEBITS_SCALE_ORDER_B_THEN_A_FUSED + 1 == scale_order_count);
-static_assert(SAMEBITS_UPDATE_RULE_LAMB + 1 == update_rule_count);
-static_assert(SAMEBITS_UPDATE_PROFILE_LIGHTSEQ + 1 == update_profile_count);
-static_assert(SAMEBITS_STORED_FORMAT_DYNAMIC8_UNSIGNED + 1 == stored_format_count);
-static_assert(SAMEBITS_LOW_PART_KAHAN + 1 == low_part_count);
-static_assert(SAMEBITS_ADDEND_FIRST + 1 == addend_count);
-static_assert(SAMEBITS_TENSOR_UNIT_BLACKWELL_RTX_MMA + 1 == tensor_unit_count);
+static_assert(SAMEBITS_ROUNDING_STOCHASTIC + 1 == enum_count<rounding>);
+static_assert(SAMEBITS_OVERFLOW_SATURATE_FINITE + 1 == enum_count<overflow>);
+static_assert(SAMEBITS_NAN_POLICY_PRESERVE_SIGN + 1 == enum_count<nan_policy>);
+static_assert(SAMEBITS_OPERATION_MAX_NUM + 1 == enum_count<operation>);
+static_assert(SAMEBITS_FUNCTION_FAST_LOG + 1 == enum_count<function>);
+static_assert(SAMEBITS_FUNCTION_RULE_TORCH_COMPILE_2_11 + 1 == enum_count<function_rule>);
+static_assert(SAMEBITS_ROTARY_ANGLE_BINARY32 + 1 == enum_count<rotary_angle>);
+static_assert(SAMEBITS_SCALE_RULE_MX_RCEIL + 1 == enum_count<scale_rule>);
+static_assert(SAMEBITS_NONFINITE_SKIP_NAN + 1 == enum_count<nonfinite>);
+static_assert(SAMEBITS_SCALE_OVERFLOW_INPUT_MAX + 1 == enum_count<scale_overflow>);
+static_assert(SAMEBITS_SCALE_LAYOUT_SWIZZLED_128X4 + 1 == enum_count<scale_layout>);
+static_assert(SAMEBITS_INSPECT_COUNTS_DISTRIBUTION + 1 == enum_count<inspect_counts>);
+static_assert(SAMEBITS_SCALING_POLICY_DEEPSPEED + 1 == enum_count<scaling_policy>);
+static_assert(SAMEBITS_ACCUMULATOR_KIND_TENSOR_CORE + 1 == enum_count<accumulator_kind>);
+static_assert(SAMEBITS_FP32_ORDER_TREE + 1 == enum_count<fp32_order>);
+static_assert(SAMEBITS_SCALE_ORDER_B_THEN_A_FUSED + 1 == enum_count<scale_order>);
+static_assert(SAMEBITS_UPDATE_RULE_LAMB + 1 == enum_count<update_rule>);
+static_assert(SAMEBITS_UPDATE_PROFILE_LIGHTSEQ + 1 == enum_count<update_profile>);
+static_assert(SAMEBITS_STORED_FORMAT_DYNAMIC8_UNSIGNED + 1 == enum_count<stored_format>);
+static_assert(SAMEBITS_LOW_PART_KAHAN + 1 == enum_count<low_part>);
+static_assert(SAMEBITS_ADDEND_FIRST + 1 == enum_count<addend>);
+static_assert(SAMEBITS_TENSOR_UNIT_BLACKWELL_RTX_MMA + 1 == enum_count<tensor_unit>);
 
 }  // namespace
 }  // namespace samebits

@@ -64,10 +64,11 @@ template <format_id Format, bool Gradient>
 void launch_functions(const backends::evaluate_call& call, void* stream) {
   using launch = void (*)(const backends::evaluate_call&, void*);
   [&]<int... F>(std::integer_sequence<int, F...>) {
-    constexpr launch launches[] = {launch_one_function<Format, function_at(F), Gradient>...};
+    constexpr launch launches[] = {
+        launch_one_function<Format, static_cast<function>(F), Gradient>...};
     launches[static_cast<int>(call.plan.of)](call, stream);
   }
-  (std::make_integer_sequence<int, function_count>{});
+  (std::make_integer_sequence<int, enum_count<function>>{});
 }
 
 }  // namespace samebits::cuda

@@ -69,12 +69,14 @@ quantization random_quantization(std::uint64_t draw, format_id to, int tile, sca
   quantization q{};
   q.to = to;
   q.tile = tile;
-  q.scale = {rule, static_cast<nonfinite>(r % nonfinite_count)};
+  q.scale = {rule, static_cast<nonfinite>(r % enum_count<nonfinite>)};
   if ((r >> 8) % 4 == 0) q.scale.eps = 0x38D1B717;           // 1e-4
   if ((r >> 12) % 8 == 0) q.scale.upper_bound = 0x3F000000;  // 0.5
   q.cast = {mode, overflow::saturate, nan_policy::canonical};
-  if ((r >> 16) % 4 == 0) q.cast.on_overflow = static_cast<overflow>((r >> 20) % overflow_count);
-  if ((r >> 24) % 4 == 0) q.cast.on_nan = static_cast<nan_policy>((r >> 28) % nan_policy_count);
+  if ((r >> 16) % 4 == 0)
+    q.cast.on_overflow = static_cast<overflow>((r >> 20) % enum_count<overflow>);
+  if ((r >> 24) % 4 == 0)
+    q.cast.on_nan = static_cast<nan_policy>((r >> 28) % enum_count<nan_policy>);
   q.random = {random_pattern(4, 3 * draw + 1), random_pattern(4, 3 * draw + 2), r, std::nullopt,
               bit_counts[(r >> 32) % bit_counts.size()]};
   if ((r >> 36) % 4 == 3) q.random.offset |= ~std::uint64_t{0} << 12;  // just below 2^64
@@ -111,7 +113,7 @@ void check_tiles(quantize_comparer& backends, const effort& much, const done_fun
           // Every third scale rule; the next tile, formats and round use other rules.
           const int first = static_cast<int>((combination + combination / tile_count) % 3);
           ++combination;
-          for (int rule = first; rule < scale_rule_count; rule += 3) {
+          for (int rule = first; rule < enum_count<scale_rule>; rule += 3) {
             for (const rounding mode : {rounding::nearest_even, rounding::stochastic}) {
               quantization q =
                   random_quantization(draw, to, tile, static_cast<scale_rule>(rule), mode);
@@ -153,9 +155,10 @@ void check_views(quantize_comparer& backends, const done_function& done) {
       for (const placement& in : readable) {
         for (const placement& out : layouts(rows, cols)) {
           const std::uint64_t r = random_pattern(6, draw);
-          quantization q = random_quantization(
-              draw++, targets[r % 2], tile, static_cast<scale_rule>(r / 65536 % scale_rule_count),
-              r / 8 % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
+          quantization q =
+              random_quantization(draw++, targets[r % 2], tile,
+                                  static_cast<scale_rule>(r / 65536 % enum_count<scale_rule>),
+                                  r / 8 % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
           q.in = in;
           q.out = {out, layouts(s.rows, s.cols)[r / 16 % 6], {}, {}};
           if (r / 512 % 2 == 0) {
@@ -185,7 +188,7 @@ void check_amaxes(quantize_comparer& backends, const effort& much, const done_fu
         fp32_sweep(first * much.amax_stride, much.amax_stride, count, backends.threads());
     backends.set_input(input);
     for (const format_id to : targets) {
-      for (int rule = 0; rule < scale_rule_count; ++rule) {
+      for (int rule = 0; rule < enum_count<scale_rule>; ++rule) {
         quantization q = random_quantization(draw++, to, tile_of_16, static_cast<scale_rule>(rule),
                                              rounding::nearest_even);
         q.scale.eps = 0;
@@ -206,9 +209,9 @@ void check_statistics(quantize_comparer& backends, const done_function& done) {
     backends.set_input(input);
     for (const format_id to : targets) {
       for (int tile = 0; tile < tile_count; ++tile) {
-        quantization q =
-            random_quantization(draw, to, tile, static_cast<scale_rule>(draw % scale_rule_count),
-                                draw % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
+        quantization q = random_quantization(
+            draw, to, tile, static_cast<scale_rule>(draw % enum_count<scale_rule>),
+            draw % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
         place_dense(q, shapes[random_pattern(6, draw++) % shapes.size()], false);
         q.counts = true;
         backends.compare(q, h.per_backend);

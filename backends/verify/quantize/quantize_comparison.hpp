@@ -30,7 +30,7 @@ struct quantize_result {
   std::bitset<format_count> sources;
   std::bitset<format_count> targets;
   std::bitset<tile_count> tiles;
-  std::bitset<scale_rule_count> scale_rules;
+  std::bitset<enum_count<scale_rule>> scale_rules;
 };
 
 /// Outputs of a quantization, in the order of their layouts in quantization::out.

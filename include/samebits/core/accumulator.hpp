@@ -15,23 +15,20 @@
 
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
+#include "samebits/core/table.hpp"
 #include "samebits/core/tensor_unit.hpp"
 
 namespace samebits {
 
 /// Kind of accumulation; the table above defines each kind.
 enum class accumulator_kind : std::uint8_t { exact, ieee_fp32, fp32_per_128, tensor_core };
-inline constexpr int accumulator_kind_count = 4;
-
-constexpr std::string_view name(accumulator_kind k) {
-  switch (k) {
-    case accumulator_kind::exact: return "exact";
-    case accumulator_kind::ieee_fp32: return "ieee_fp32";
-    case accumulator_kind::fp32_per_128: return "fp32_per_128";
-    case accumulator_kind::tensor_core: return "tensor_core";
-  }
-  return "";
-}
+template <>
+inline constexpr auto table_of<accumulator_kind> = enum_table<accumulator_kind>({
+    {accumulator_kind::exact, "exact"},
+    {accumulator_kind::ieee_fp32, "ieee_fp32"},
+    {accumulator_kind::fp32_per_128, "fp32_per_128"},
+    {accumulator_kind::tensor_core, "tensor_core"},
+});
 
 /// Order of the sums of ieee_fp32. `sum` starts as +0, or as C with addend::first.
 enum class fp32_order : std::uint8_t {
@@ -39,16 +36,12 @@ enum class fp32_order : std::uint8_t {
   ascending_fused,  ///< k = 0, 1, ...: sum = RN(sum + a * b), an fma
   tree,  ///< the tree of contract §6 over RN(a * b); with addend::first then RN(C + sum)
 };
-inline constexpr int fp32_order_count = 3;
-
-constexpr std::string_view name(fp32_order o) {
-  switch (o) {
-    case fp32_order::ascending: return "ascending";
-    case fp32_order::ascending_fused: return "ascending_fused";
-    case fp32_order::tree: return "tree";
-  }
-  return "";
-}
+template <>
+inline constexpr auto table_of<fp32_order> = enum_table<fp32_order>({
+    {fp32_order::ascending, "ascending"},
+    {fp32_order::ascending_fused, "ascending_fused"},
+    {fp32_order::tree, "tree"},
+});
 
 /// Order in which scales are applied: computes the next sum y from a partial sum p, the scales a
 /// and b of the operands, and the present sum y.
@@ -64,26 +57,26 @@ enum class scale_order : std::uint8_t {
   a_then_b_fused,  ///< y = fma(RN(p * a), b, y)
   b_then_a_fused,  ///< y = fma(RN(p * b), a, y)
 };
-inline constexpr int scale_order_count = 6;
-
-constexpr std::string_view name(scale_order o) {
-  switch (o) {
-    case scale_order::product_fused: return "product_fused";
-    case scale_order::product: return "product";
-    case scale_order::a_then_b: return "a_then_b";
-    case scale_order::b_then_a: return "b_then_a";
-    case scale_order::a_then_b_fused: return "a_then_b_fused";
-    case scale_order::b_then_a_fused: return "b_then_a_fused";
-  }
-  return "";
-}
+template <>
+inline constexpr auto table_of<scale_order> = enum_table<scale_order>({
+    {scale_order::product_fused, "product_fused"},
+    {scale_order::product, "product"},
+    {scale_order::a_then_b, "a_then_b"},
+    {scale_order::b_then_a, "b_then_a"},
+    {scale_order::a_then_b_fused, "a_then_b_fused"},
+    {scale_order::b_then_a_fused, "b_then_a_fused"},
+});
 
 /// Step at which C is added.
 enum class addend : std::uint8_t {
   last,   ///< y = RN(y + C) after scales: beta = 1 of a BLAS
   first,  ///< the sum starts from C, as in an instruction; scales only with exact
 };
-inline constexpr int addend_count = 2;
+template <>
+inline constexpr auto table_of<addend> = enum_table<addend>({
+    {addend::last, "last"},
+    {addend::first, "first"},
+});
 
 /// One way to accumulate. The static functions construct accumulators.
 struct accumulator {

@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "samebits/core/config.hpp"
+#include "samebits/core/table.hpp"
 
 namespace samebits {
 
@@ -51,6 +52,14 @@ enum class specials : std::uint8_t {
   fnuz,   ///< no Inf, no -0; NaN is the code of -0
   scale,  ///< e8m0: no sign, no zero, no Inf; NaN is all ones
 };
+template <>
+inline constexpr auto table_of<specials> = enum_table<specials>({
+    {specials::ieee, "ieee"},
+    {specials::fn, "fn"},
+    {specials::none, "none"},
+    {specials::fnuz, "fnuz"},
+    {specials::scale, "scale"},
+});
 
 /// Definition of a format.
 struct format_spec {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "samebits/core/table.hpp"
+
 namespace samebits {
 
 /// A function of one number. `pow` has its exponent as a parameter.
@@ -38,52 +40,36 @@ enum class function : std::uint8_t {
   fast_exp,    ///< CUDA's __expf
   fast_log,    ///< CUDA's __logf
 };
-
-inline constexpr int function_count = 27;
-
-constexpr std::string_view name(function f) {
-  switch (f) {
-    case function::exp: return "exp";
-    case function::exp2: return "exp2";
-    case function::expm1: return "expm1";
-    case function::log: return "log";
-    case function::log2: return "log2";
-    case function::log10: return "log10";
-    case function::log1p: return "log1p";
-    case function::sin: return "sin";
-    case function::cos: return "cos";
-    case function::tanh: return "tanh";
-    case function::erf: return "erf";
-    case function::erfc: return "erfc";
-    case function::pow: return "pow";
-    case function::rsqrt: return "rsqrt";
-    case function::reciprocal: return "reciprocal";
-    case function::sigmoid: return "sigmoid";
-    case function::silu: return "silu";
-    case function::gelu: return "gelu";
-    case function::gelu_tanh: return "gelu_tanh";
-    case function::softplus: return "softplus";
-    case function::elu: return "elu";
-    case function::relu: return "relu";
-    case function::leaky_relu: return "leaky_relu";
-    case function::mish: return "mish";
-    case function::hardswish: return "hardswish";
-    case function::fast_exp: return "fast_exp";
-    case function::fast_log: return "fast_log";
-  }
-  return "?";
-}
-
-/// Returns the i-th function, 0 <= i < function_count.
-constexpr function function_at(int i) { return static_cast<function>(i); }
-
-/// Returns the function with this name, or nothing.
-constexpr std::optional<function> find_function(std::string_view text) {
-  for (int i = 0; i < function_count; ++i) {
-    if (name(function_at(i)) == text) return function_at(i);
-  }
-  return std::nullopt;
-}
+template <>
+inline constexpr auto table_of<function> = enum_table<function>({
+    {function::exp, "exp"},
+    {function::exp2, "exp2"},
+    {function::expm1, "expm1"},
+    {function::log, "log"},
+    {function::log2, "log2"},
+    {function::log10, "log10"},
+    {function::log1p, "log1p"},
+    {function::sin, "sin"},
+    {function::cos, "cos"},
+    {function::tanh, "tanh"},
+    {function::erf, "erf"},
+    {function::erfc, "erfc"},
+    {function::pow, "pow"},
+    {function::rsqrt, "rsqrt"},
+    {function::reciprocal, "reciprocal"},
+    {function::sigmoid, "sigmoid"},
+    {function::silu, "silu"},
+    {function::gelu, "gelu"},
+    {function::gelu_tanh, "gelu_tanh"},
+    {function::softplus, "softplus"},
+    {function::elu, "elu"},
+    {function::relu, "relu"},
+    {function::leaky_relu, "leaky_relu"},
+    {function::mish, "mish"},
+    {function::hardswish, "hardswish"},
+    {function::fast_exp, "fast_exp"},
+    {function::fast_log, "fast_log"},
+});
 
 /// Whether a function has a parameter: pow, elu, leaky_relu.
 constexpr bool has_parameter(function f) {
@@ -99,29 +85,13 @@ enum class function_rule : std::uint8_t {
   /// kernels that torch.compile of PyTorch 2.11 makes with Triton 3.6 on Hopper
   torch_compile_2_11,
 };
-
-inline constexpr int function_rule_count = 5;
-
-constexpr std::string_view name(function_rule rule) {
-  switch (rule) {
-    case function_rule::exact: return "exact";
-    case function_rule::cuda_13_0: return "cuda_13_0";
-    case function_rule::torch_2_11: return "torch_2_11";
-    case function_rule::triton_3_6: return "triton_3_6";
-    case function_rule::torch_compile_2_11: return "torch_compile_2_11";
-  }
-  return "?";
-}
-
-/// Returns the i-th rule, 0 <= i < function_rule_count.
-constexpr function_rule function_rule_at(int i) { return static_cast<function_rule>(i); }
-
-/// Returns the rule with this name, or nothing.
-constexpr std::optional<function_rule> find_function_rule(std::string_view text) {
-  for (int i = 0; i < function_rule_count; ++i) {
-    if (name(function_rule_at(i)) == text) return function_rule_at(i);
-  }
-  return std::nullopt;
-}
+template <>
+inline constexpr auto table_of<function_rule> = enum_table<function_rule>({
+    {function_rule::exact, "exact"},
+    {function_rule::cuda_13_0, "cuda_13_0"},
+    {function_rule::torch_2_11, "torch_2_11"},
+    {function_rule::triton_3_6, "triton_3_6"},
+    {function_rule::torch_compile_2_11, "torch_compile_2_11"},
+});
 
 }  // namespace samebits

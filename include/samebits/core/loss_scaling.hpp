@@ -18,12 +18,21 @@
 
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
+#include "samebits/core/table.hpp"
 
 namespace samebits {
 
 /// Loss scaling policy; see the table above.
 enum class scaling_policy : std::uint8_t { native, torch, apex, apex_amp, megatron, deepspeed };
-inline constexpr int scaling_policy_count = 6;
+template <>
+inline constexpr auto table_of<scaling_policy> = enum_table<scaling_policy>({
+    {scaling_policy::native, "native"},
+    {scaling_policy::torch, "torch"},
+    {scaling_policy::apex, "apex"},
+    {scaling_policy::apex_amp, "apex_amp"},
+    {scaling_policy::megatron, "megatron"},
+    {scaling_policy::deepspeed, "deepspeed"},
+});
 
 /// Cause of a skipped step.
 enum class step_cause : std::uint8_t {
@@ -37,6 +46,16 @@ enum class step_cause : std::uint8_t {
   /// (device_loss_scaler::agree).
   ranks_differ,
 };
+template <>
+inline constexpr auto table_of<step_cause> = enum_table<step_cause>({
+    {step_cause::none, "none"},
+    {step_cause::nonfinite, "nonfinite"},
+    {step_cause::overflow, "overflow"},
+    {step_cause::nan, "nan"},
+    {step_cause::loss, "loss"},
+    {step_cause::unscaled, "unscaled"},
+    {step_cause::ranks_differ, "ranks_differ"},
+});
 
 /// Effect of the update on the scale.
 enum class scale_change : std::uint8_t {
@@ -45,6 +64,13 @@ enum class scale_change : std::uint8_t {
   backed_off,
   at_minimum,  ///< at the lower bound: would have backed off
 };
+template <>
+inline constexpr auto table_of<scale_change> = enum_table<scale_change>({
+    {scale_change::kept, "kept"},
+    {scale_change::grown, "grown"},
+    {scale_change::backed_off, "backed_off"},
+    {scale_change::at_minimum, "at_minimum"},
+});
 
 /// Native policy: whether a bad step at the lower bound of the scale ends the run.
 enum class at_minimum : std::uint8_t { keep_on, stop };
@@ -228,41 +254,6 @@ struct deepspeed_state {
   std::int64_t cur_hysteresis = 2;
   friend constexpr bool operator==(const deepspeed_state&, const deepspeed_state&) = default;
 };
-
-constexpr std::string_view name(scaling_policy p) {
-  switch (p) {
-    case scaling_policy::native: return "native";
-    case scaling_policy::torch: return "torch";
-    case scaling_policy::apex: return "apex";
-    case scaling_policy::apex_amp: return "apex_amp";
-    case scaling_policy::megatron: return "megatron";
-    case scaling_policy::deepspeed: return "deepspeed";
-  }
-  return "?";
-}
-
-constexpr std::string_view name(step_cause c) {
-  switch (c) {
-    case step_cause::none: return "none";
-    case step_cause::nonfinite: return "nonfinite";
-    case step_cause::overflow: return "overflow";
-    case step_cause::nan: return "nan";
-    case step_cause::loss: return "loss";
-    case step_cause::unscaled: return "unscaled";
-    case step_cause::ranks_differ: return "ranks_differ";
-  }
-  return "?";
-}
-
-constexpr std::string_view name(scale_change c) {
-  switch (c) {
-    case scale_change::kept: return "kept";
-    case scale_change::grown: return "grown";
-    case scale_change::backed_off: return "backed_off";
-    case scale_change::at_minimum: return "at_minimum";
-  }
-  return "?";
-}
 
 namespace detail {
 // Numbers of settings and states as bits, for numerics/.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "samebits/core/config.hpp"
+#include "samebits/core/table.hpp"
 
 namespace samebits {
 
@@ -24,37 +25,21 @@ enum class operation : std::uint8_t {
   min_num,  ///< the smaller operand; if one operand is NaN, the other one
   max_num,  ///< the larger operand; if one operand is NaN, the other one
 };
-
-inline constexpr int operation_count = 12;
-
-constexpr std::string_view name(operation op) {
-  switch (op) {
-    case operation::add: return "add";
-    case operation::sub: return "sub";
-    case operation::mul: return "mul";
-    case operation::div: return "div";
-    case operation::sqrt: return "sqrt";
-    case operation::fma: return "fma";
-    case operation::rem: return "rem";
-    case operation::rint: return "rint";
-    case operation::min: return "min";
-    case operation::max: return "max";
-    case operation::min_num: return "min_num";
-    case operation::max_num: return "max_num";
-  }
-  return "?";
-}
-
-/// Returns the i-th operation, 0 <= i < operation_count.
-constexpr operation operation_at(int i) { return static_cast<operation>(i); }
-
-/// Returns the operation with this name, or nothing.
-constexpr std::optional<operation> find_operation(std::string_view text) {
-  for (int i = 0; i < operation_count; ++i) {
-    if (name(operation_at(i)) == text) return operation_at(i);
-  }
-  return std::nullopt;
-}
+template <>
+inline constexpr auto table_of<operation> = enum_table<operation>({
+    {operation::add, "add"},
+    {operation::sub, "sub"},
+    {operation::mul, "mul"},
+    {operation::div, "div"},
+    {operation::sqrt, "sqrt"},
+    {operation::fma, "fma"},
+    {operation::rem, "rem"},
+    {operation::rint, "rint"},
+    {operation::min, "min"},
+    {operation::max, "max"},
+    {operation::min_num, "min_num"},
+    {operation::max_num, "max_num"},
+});
 
 /// Returns the number of operands of an operation: 1, 2 or 3.
 SAMEBITS_INLINE constexpr int operand_count(operation op) {

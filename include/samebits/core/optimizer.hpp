@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "samebits/core/config.hpp"
+#include "samebits/core/table.hpp"
 
 namespace samebits {
 
@@ -17,7 +18,14 @@ enum class update_rule : std::uint8_t {
   lion,   ///< the sign of an average; decoupled weight decay
   lamb,   ///< Adam's direction, scaled by the norms of weights and direction of each tensor
 };
-inline constexpr int update_rule_count = 5;
+template <>
+inline constexpr auto table_of<update_rule> = enum_table<update_rule>({
+    {update_rule::adamw, "adamw"},
+    {update_rule::adam, "adam"},
+    {update_rule::sgd, "sgd"},
+    {update_rule::lion, "lion"},
+    {update_rule::lamb, "lamb"},
+});
 
 /// The operations of a formula: their order, and where an fma stands for a product and a sum.
 enum class update_profile : std::uint8_t {
@@ -28,7 +36,15 @@ enum class update_profile : std::uint8_t {
   apex_te,        ///< the formula of Apex and TransformerEngine; adamw, adam
   lightseq,       ///< LightSeq2's formula: eps is not divided by the bias correction; adamw, adam
 };
-inline constexpr int update_profile_count = 6;
+template <>
+inline constexpr auto table_of<update_profile> = enum_table<update_profile>({
+    {update_profile::strict, "strict"},
+    {update_profile::fma, "fma"},
+    {update_profile::torch_foreach, "torch_foreach"},
+    {update_profile::torch_fused, "torch_fused"},
+    {update_profile::apex_te, "apex_te"},
+    {update_profile::lightseq, "lightseq"},
+});
 
 /// Whether a rule has a profile.
 SAMEBITS_HD constexpr bool has_profile(update_rule rule, update_profile profile) {
@@ -61,7 +77,22 @@ enum class stored_format : std::uint8_t {
   dynamic8_signed,
   dynamic8_unsigned,  ///< the same for states that are never negative: v
 };
-inline constexpr int stored_format_count = 13;
+template <>
+inline constexpr auto table_of<stored_format> = enum_table<stored_format>({
+    {stored_format::none, "none"},
+    {stored_format::fp32, "fp32"},
+    {stored_format::bf16_nearest, "bf16_nearest"},
+    {stored_format::fp16_nearest, "fp16_nearest"},
+    {stored_format::bf16_stochastic, "bf16_stochastic"},
+    {stored_format::fp16_stochastic, "fp16_stochastic"},
+    {stored_format::fp16_scaled, "fp16_scaled"},
+    {stored_format::e4m3_scaled, "e4m3_scaled"},
+    {stored_format::e5m2_scaled, "e5m2_scaled"},
+    {stored_format::e4m3_tensor, "e4m3_tensor"},
+    {stored_format::e5m2_tensor, "e5m2_tensor"},
+    {stored_format::dynamic8_signed, "dynamic8_signed"},
+    {stored_format::dynamic8_unsigned, "dynamic8_unsigned"},
+});
 
 /// Whether an array of this format has one scale for each block.
 SAMEBITS_HD constexpr bool has_block_scales(stored_format f) {
@@ -106,7 +137,12 @@ enum class low_part : std::uint8_t {
   split,  ///< the low 16 bits of binary32 weights, whose upper 16 bits are the bf16 weights
   kahan,  ///< the rounding error of the bf16 weights, as bf16
 };
-inline constexpr int low_part_count = 3;
+template <>
+inline constexpr auto table_of<low_part> = enum_table<low_part>({
+    {low_part::none, "none"},
+    {low_part::split, "split"},
+    {low_part::kahan, "kahan"},
+});
 
 /// What random bits are used for. Each purpose has random streams of its own.
 enum class stream_purpose : std::uint8_t {
@@ -117,6 +153,15 @@ enum class stream_purpose : std::uint8_t {
   quantizer = 4,     ///< a quantizer of a training step
   dropout = 5,       ///< dropout of a training step
 };
+template <>
+inline constexpr auto table_of<stream_purpose> = enum_table<stream_purpose>({
+    {stream_purpose::caller, "caller"},
+    {stream_purpose::weights, "weights"},
+    {stream_purpose::first_state, "first_state"},
+    {stream_purpose::second_state, "second_state"},
+    {stream_purpose::quantizer, "quantizer"},
+    {stream_purpose::dropout, "dropout"},
+});
 
 /// Bits of a tensor's number in a random stream's number.
 inline constexpr int stream_tensor_bits = 24;

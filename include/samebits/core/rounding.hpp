@@ -28,6 +28,8 @@
 #include <optional>
 #include <string_view>
 
+#include "samebits/core/table.hpp"
+
 namespace samebits {
 
 /// Rounding mode; see the first table above.
@@ -40,16 +42,33 @@ enum class rounding : std::uint8_t {
   to_odd,
   stochastic,
 };
+template <>
+inline constexpr auto table_of<rounding> = enum_table<rounding>({
+    {rounding::nearest_even, "nearest_even"},
+    {rounding::nearest_away, "nearest_away"},
+    {rounding::toward_zero, "toward_zero"},
+    {rounding::upward, "upward"},
+    {rounding::downward, "downward"},
+    {rounding::to_odd, "to_odd"},
+    {rounding::stochastic, "stochastic"},
+});
 
 /// Overflow policy; see the second table above.
 enum class overflow : std::uint8_t { ieee, saturate, saturate_finite };
+template <>
+inline constexpr auto table_of<overflow> = enum_table<overflow>({
+    {overflow::ieee, "ieee"},
+    {overflow::saturate, "saturate"},
+    {overflow::saturate_finite, "saturate_finite"},
+});
 
 /// NaN policy; see the third table above.
 enum class nan_policy : std::uint8_t { canonical, preserve_sign };
-
-inline constexpr int rounding_count = 7;
-inline constexpr int overflow_count = 3;
-inline constexpr int nan_policy_count = 2;
+template <>
+inline constexpr auto table_of<nan_policy> = enum_table<nan_policy>({
+    {nan_policy::canonical, "canonical"},
+    {nan_policy::preserve_sign, "preserve_sign"},
+});
 
 /// Rules for rounding one value into a format.
 struct cast_rule {
@@ -77,46 +96,5 @@ struct random_stream {
   std::optional<std::uint64_t> pitch = std::nullopt;
   int bits = 32;  ///< K, in 1..32
 };
-
-constexpr std::string_view name(rounding r) {
-  switch (r) {
-    case rounding::nearest_even: return "nearest_even";
-    case rounding::nearest_away: return "nearest_away";
-    case rounding::toward_zero: return "toward_zero";
-    case rounding::upward: return "upward";
-    case rounding::downward: return "downward";
-    case rounding::to_odd: return "to_odd";
-    case rounding::stochastic: return "stochastic";
-  }
-  return "?";
-}
-
-/// Returns the i-th rounding mode, 0 <= i < rounding_count.
-constexpr rounding rounding_at(int i) { return static_cast<rounding>(i); }
-
-/// Returns the rounding mode with this name, or nothing.
-constexpr std::optional<rounding> find_rounding(std::string_view text) {
-  for (int i = 0; i < rounding_count; ++i) {
-    if (name(rounding_at(i)) == text) return rounding_at(i);
-  }
-  return std::nullopt;
-}
-
-constexpr std::string_view name(overflow o) {
-  switch (o) {
-    case overflow::ieee: return "ieee";
-    case overflow::saturate: return "saturate";
-    case overflow::saturate_finite: return "saturate_finite";
-  }
-  return "?";
-}
-
-constexpr std::string_view name(nan_policy n) {
-  switch (n) {
-    case nan_policy::canonical: return "canonical";
-    case nan_policy::preserve_sign: return "preserve_sign";
-  }
-  return "?";
-}
 
 }  // namespace samebits

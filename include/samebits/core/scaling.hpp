@@ -51,6 +51,7 @@
 #include <string_view>
 
 #include "samebits/core/config.hpp"
+#include "samebits/core/table.hpp"
 
 namespace samebits {
 
@@ -69,34 +70,39 @@ enum class scale_rule : std::uint8_t {
   mx_even,
   mx_rceil
 };
+template <>
+inline constexpr auto table_of<scale_rule> = enum_table<scale_rule>({
+    {scale_rule::te, "te"},
+    {scale_rule::div, "div"},
+    {scale_rule::rcp, "rcp"},
+    {scale_rule::pow2, "pow2"},
+    {scale_rule::dg_cuda, "dg_cuda"},
+    {scale_rule::dg_tile, "dg_tile"},
+    {scale_rule::sgl_v2, "sgl_v2"},
+    {scale_rule::te_pow2, "te_pow2"},
+    {scale_rule::mx_floor, "mx_floor"},
+    {scale_rule::mx_ceil, "mx_ceil"},
+    {scale_rule::mx_even, "mx_even"},
+    {scale_rule::mx_rceil, "mx_rceil"},
+});
 
 /// Treatment of NaN and Inf in a tile's amax; see the second table above.
 enum class nonfinite : std::uint8_t { te, skip_nonfinite, propagate, skip_nan };
+template <>
+inline constexpr auto table_of<nonfinite> = enum_table<nonfinite>({
+    {nonfinite::te, "te"},
+    {nonfinite::skip_nonfinite, "skip_nonfinite"},
+    {nonfinite::propagate, "propagate"},
+    {nonfinite::skip_nan, "skip_nan"},
+});
 
 /// Replacement of an infinite S: FLT_MAX, or the largest finite value of the input's format.
 enum class scale_overflow : std::uint8_t { flt_max, input_max };
-
-inline constexpr int scale_rule_count = 12;
-inline constexpr int nonfinite_count = 4;
-inline constexpr int scale_overflow_count = 2;
-
-constexpr std::string_view name(scale_rule m) {
-  switch (m) {
-    case scale_rule::te: return "te";
-    case scale_rule::div: return "div";
-    case scale_rule::rcp: return "rcp";
-    case scale_rule::pow2: return "pow2";
-    case scale_rule::dg_cuda: return "dg_cuda";
-    case scale_rule::dg_tile: return "dg_tile";
-    case scale_rule::sgl_v2: return "sgl_v2";
-    case scale_rule::te_pow2: return "te_pow2";
-    case scale_rule::mx_floor: return "mx_floor";
-    case scale_rule::mx_ceil: return "mx_ceil";
-    case scale_rule::mx_even: return "mx_even";
-    case scale_rule::mx_rceil: return "mx_rceil";
-  }
-  return "?";
-}
+template <>
+inline constexpr auto table_of<scale_overflow> = enum_table<scale_overflow>({
+    {scale_overflow::flt_max, "flt_max"},
+    {scale_overflow::input_max, "input_max"},
+});
 
 /// Returns whether the rule is one of the four MX rules.
 SAMEBITS_HD constexpr bool is_mx(scale_rule m) {
@@ -107,24 +113,6 @@ SAMEBITS_HD constexpr bool is_mx(scale_rule m) {
 /// Returns whether every scale of the rule is a power of two, as e8m0 requires.
 SAMEBITS_HD constexpr bool is_power_of_two(scale_rule m) {
   return m == scale_rule::pow2 || m == scale_rule::te_pow2 || is_mx(m);
-}
-
-constexpr std::string_view name(nonfinite n) {
-  switch (n) {
-    case nonfinite::te: return "te";
-    case nonfinite::skip_nonfinite: return "skip_nonfinite";
-    case nonfinite::propagate: return "propagate";
-    case nonfinite::skip_nan: return "skip_nan";
-  }
-  return "?";
-}
-
-constexpr std::string_view name(scale_overflow o) {
-  switch (o) {
-    case scale_overflow::flt_max: return "flt_max";
-    case scale_overflow::input_max: return "input_max";
-  }
-  return "?";
 }
 
 }  // namespace samebits

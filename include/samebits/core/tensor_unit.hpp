@@ -22,6 +22,7 @@
 
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
+#include "samebits/core/table.hpp"
 
 namespace samebits {
 
@@ -37,44 +38,29 @@ enum class tensor_unit : std::uint8_t {
   blackwell_tcgen05,   ///< B200 (sm_100)
   blackwell_rtx_mma,   ///< sm_120
 };
-inline constexpr int tensor_unit_count = 9;
-
-constexpr std::string_view name(tensor_unit u) {
-  switch (u) {
-    case tensor_unit::volta_mma: return "volta-mma";
-    case tensor_unit::turing_mma: return "turing-mma";
-    case tensor_unit::ampere_mma: return "ampere-mma";
-    case tensor_unit::ada_mma: return "ada-mma";
-    case tensor_unit::hopper_mma_sync: return "hopper-mma-sync";
-    case tensor_unit::hopper_wgmma: return "hopper-wgmma";
-    case tensor_unit::blackwell_mma_sync: return "blackwell-mma-sync";
-    case tensor_unit::blackwell_tcgen05: return "blackwell-tcgen05";
-    case tensor_unit::blackwell_rtx_mma: return "blackwell-rtx-mma";
-  }
-  return "";
-}
-
-/// Returns the unit with this name, or nothing.
-constexpr std::optional<tensor_unit> find_tensor_unit(std::string_view text) {
-  for (int i = 0; i < tensor_unit_count; ++i) {
-    if (name(static_cast<tensor_unit>(i)) == text) return static_cast<tensor_unit>(i);
-  }
-  return std::nullopt;
-}
+template <>
+inline constexpr auto table_of<tensor_unit> = enum_table<tensor_unit>({
+    {tensor_unit::volta_mma, "volta-mma"},
+    {tensor_unit::turing_mma, "turing-mma"},
+    {tensor_unit::ampere_mma, "ampere-mma"},
+    {tensor_unit::ada_mma, "ada-mma"},
+    {tensor_unit::hopper_mma_sync, "hopper-mma-sync"},
+    {tensor_unit::hopper_wgmma, "hopper-wgmma"},
+    {tensor_unit::blackwell_mma_sync, "blackwell-mma-sync"},
+    {tensor_unit::blackwell_tcgen05, "blackwell-tcgen05"},
+    {tensor_unit::blackwell_rtx_mma, "blackwell-rtx-mma"},
+});
 
 /// Operands of a unit's instructions. fp8: e4m3 and e5m2 in every pairing. All other kinds: both
 /// operands in this format.
 enum class tensor_operands : std::uint8_t { binary16, bfloat16, tf32, fp8 };
-
-constexpr std::string_view name(tensor_operands o) {
-  switch (o) {
-    case tensor_operands::binary16: return "fp16";
-    case tensor_operands::bfloat16: return "bf16";
-    case tensor_operands::tf32: return "tf32";
-    case tensor_operands::fp8: return "fp8";
-  }
-  return "";
-}
+template <>
+inline constexpr auto table_of<tensor_operands> = enum_table<tensor_operands>({
+    {tensor_operands::binary16, "fp16"},
+    {tensor_operands::bfloat16, "bf16"},
+    {tensor_operands::tf32, "tf32"},
+    {tensor_operands::fp8, "fp8"},
+});
 
 /// Returns the kind of operands of two formats, or nothing if no unit multiplies them.
 constexpr std::optional<tensor_operands> tensor_operands_of(format_id a, format_id b) {
@@ -95,16 +81,13 @@ enum class evidence : std::uint8_t {
   published,   ///< reproduces results of GPUs published by others
   hardware,    ///< reproduces results that this project measured on a GPU
 };
-
-constexpr std::string_view name(evidence e) {
-  switch (e) {
-    case evidence::none: return "none";
-    case evidence::literature: return "literature";
-    case evidence::published: return "published";
-    case evidence::hardware: return "hardware";
-  }
-  return "";
-}
+template <>
+inline constexpr auto table_of<evidence> = enum_table<evidence>({
+    {evidence::none, "none"},
+    {evidence::literature, "literature"},
+    {evidence::published, "published"},
+    {evidence::hardware, "hardware"},
+});
 
 /// Grouping of products into steps, and treatment of the sum so far.
 enum class tensor_path : std::uint8_t {

@@ -52,12 +52,15 @@ struct advise_task {
   precision_map map;
 };
 
+constexpr advice_task tasks[] = {advice_task::training, advice_task::inference};
+constexpr advice_aim aims[] = {advice_aim::stable, advice_aim::fast, advice_aim::small};
+
 advise_task task_of(const advise_arguments& arguments) {
   advise_task task{};
   task.gpu = &gpu_argument(arguments.gpu);
   task.question.gpu = task.gpu->generation;
-  task.question.task = enumerator_argument<advice_task>("--task", arguments.task, 2);
-  task.question.aim = enumerator_argument<advice_aim>("--aim", arguments.aim, 3);
+  task.question.task = value_argument<advice_task>("--task", arguments.task, tasks);
+  task.question.aim = value_argument<advice_aim>("--aim", arguments.aim, aims);
   if (!arguments.parameters.empty()) {
     task.question.parameters = count_argument("--parameters", arguments.parameters);
     if (!(task.question.parameters > 0)) {

@@ -22,6 +22,7 @@ namespace fpinspect {
 namespace {
 
 using samebits::stored_format;
+using samebits::update_rule;
 
 struct named_format {
   std::string_view name;
@@ -47,13 +48,6 @@ constexpr named_format gradient_formats[] = {
     {"fp16", stored_format::fp16_nearest}, {"e4m3", stored_format::e4m3_tensor},
     {"e5m2", stored_format::e5m2_tensor},
 };
-
-struct named_rule {
-  std::string_view name;
-  int states;
-};
-constexpr named_rule update_rules[] = {
-    {"adamw", 2}, {"adam", 2}, {"lamb", 2}, {"lion", 1}, {"sgd", 1}};
 
 /// An optimizer's arrays.
 struct memory_mode {
@@ -93,28 +87,29 @@ struct memory_mode {
 /// Every combination of the arguments: weights vary slowest, gradients fastest.
 std::vector<memory_mode> modes_of(const memory_arguments& arguments) {
   const auto weights = weight_modes_argument("--weights", arguments.weights);
-  const auto& rule = row_argument<named_rule>("--rule", arguments.rule, update_rules);
+  const auto rule = enumerator_argument<update_rule>("--rule", arguments.rule);
+  const int states_of_rule = samebits::state_count({.rule = rule, .momentum = 0.9});
   const auto block = static_cast<int>(unsigned_argument("--block", arguments.block, 128, 256));
   if (block != 128 && block != 256) throw usage_error("--block: 128 or 256 is expected");
   std::vector<memory_mode> modes;
   for (const weight_mode& mode : weights) {
     for (const std::string& states : arguments.states) {
       const auto& state = row_argument<named_format>("--states", states, state_formats);
-      if (state.stored == stored_format::none && rule.name != "sgd") {
-        throw usage_error(cat("--states: none is only for --rule sgd; ", rule.name, " keeps ",
-                              number_of(static_cast<std::uint64_t>(rule.states), "state")));
+      if (state.stored == stored_format::none && rule != update_rule::sgd) {
+        throw usage_error(cat("--states: none is only for --rule sgd; ", name(rule), " keeps ",
+                              number_of(static_cast<std::uint64_t>(states_of_rule), "state")));
       }
-      if (rule.states == 2 && (state.stored == stored_format::fp16_nearest ||
-                               state.stored == stored_format::fp16_stochastic)) {
+      if (states_of_rule == 2 && (state.stored == stored_format::fp16_nearest ||
+                                  state.stored == stored_format::fp16_stochastic)) {
         throw usage_error(cat("--states: ", state.name, " has no numbers between 0 and 2^-24, so ",
-                              rule.name,
+                              name(rule),
                               " would divide steps of small second moments by epsilon alone; use "
                               "fp16_scaled or bf16"));
       }
       for (const std::string& gradients : arguments.gradients) {
         const auto& gradient =
             row_argument<named_format>("--gradients", gradients, gradient_formats);
-        const int count = state.stored == stored_format::none ? 0 : rule.states;
+        const int count = state.stored == stored_format::none ? 0 : states_of_rule;
         modes.push_back({mode, gradient, state, count, block});
       }
     }

@@ -78,12 +78,9 @@ std::uint64_t unsigned_argument(std::string_view option, std::string_view text,
 
 samebits::convert_options rule_argument(const rule_options& options) {
   samebits::convert_options rule;
-  rule.round =
-      enumerator_argument<samebits::rounding>("--round", options.round, samebits::rounding_count);
-  rule.on_overflow = enumerator_argument<samebits::overflow>("--overflow", options.overflow,
-                                                             samebits::overflow_count);
-  rule.on_nan =
-      enumerator_argument<samebits::nan_policy>("--nan", options.nan, samebits::nan_policy_count);
+  rule.round = enumerator_argument<samebits::rounding>("--round", options.round);
+  rule.on_overflow = enumerator_argument<samebits::overflow>("--overflow", options.overflow);
+  rule.on_nan = enumerator_argument<samebits::nan_policy>("--nan", options.nan);
   rule.random.seed = unsigned_argument("--seed", options.seed);
   rule.random.stream = unsigned_argument("--stream", options.stream);
   rule.random.offset = unsigned_argument("--offset", options.offset);
@@ -121,7 +118,7 @@ samebits::executor backend_argument(std::string_view name) {
 }
 
 samebits::tensor_unit unit_argument(std::string_view option, std::string_view text) {
-  return enumerator_argument<samebits::tensor_unit>(option, text, samebits::tensor_unit_count);
+  return enumerator_argument<samebits::tensor_unit>(option, text);
 }
 
 samebits::executor host_backend_argument(std::string_view name) {

@@ -8,11 +8,13 @@
 
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/help/shell_files.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/parse.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/function.hpp"
+#include "samebits/core/rounding.hpp"
 
 namespace fpinspect {
 
@@ -139,13 +141,12 @@ CLI::Option* command_line::add_list(CLI::App* command, const char* name,
 }
 
 void command_line::add_rule(CLI::App* command, rule_options& rule) {
-  const auto option = [&](const char* name, std::string& text, const char* description) {
+  const auto option = [&](const char* name, std::string& text, const std::string& description) {
     command->add_option(name, text, description)->capture_default_str()->group("Rule");
   };
-  option("--round", rule.round,
-         "nearest_even, nearest_away, toward_zero, upward, downward, to_odd or stochastic");
-  option("--overflow", rule.overflow, "ieee, saturate or saturate_finite");
-  option("--nan", rule.nan, "canonical or preserve_sign");
+  option("--round", rule.round, names_of<samebits::rounding>(" or "));
+  option("--overflow", rule.overflow, names_of<samebits::overflow>(" or "));
+  option("--nan", rule.nan, names_of<samebits::nan_policy>(" or "));
   option("--seed", rule.seed, "stochastic: key of the random bits, 64 bits");
   option("--stream", rule.stream, "stochastic: second half of their counter, 64 bits");
   option("--offset", rule.offset, "stochastic: index of the first element, 64 bits");
@@ -231,7 +232,7 @@ void command_line::check_subcommand(const std::vector<std::string>& arguments) c
   }
   const std::string& text = arguments.front();
   const std::string message = unmarked_message(text) + " is not a subcommand; ";
-  if (samebits::find_function(text)) {
+  if (samebits::find_enumerator<samebits::function>(text)) {
     throw usage_error(cat(message, "`fpinspect arith ", text, " X --rule RULE` computes it"));
   }
   std::string nearest;

@@ -3,7 +3,10 @@
 #include <string>
 
 #include "fpinspect/cli/command_line.hpp"
+#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/scaler/scaler_trace.hpp"
+#include "samebits/core/loss_scaling.hpp"
+#include "samebits/core/scaling.hpp"
 
 namespace fpinspect {
 
@@ -58,14 +61,14 @@ void command_line::add_quantize() {
   command->add_option("OUT", quantize_.output, "FILE.safetensors, or - for standard output")
       ->required();
   command->add_option("--to", quantize_.to, "e4m3 or e5m2 (with --recipe: e4m3)");
-  const auto option = [&](const char* name, std::string& text, const char* description) {
+  const auto option = [&](const char* name, std::string& text, const std::string& description) {
     command->add_option(name, text, description)->capture_default_str();
   };
   option("--block", quantize_.block, "Tile: 1xG, Gx1, GxG (G 16 to 256), row, column or tensor");
-  option("--scale-rule", quantize_.scale, "Scale rules: te, div, rcp, pow2, ...");
+  option("--scale-rule", quantize_.scale, "Scale rules: " + names_of<samebits::scale_rule>());
   option("--eps", quantize_.eps, "Minimum amax of a tile");
   option("--upper-bound", quantize_.upper_bound, "Largest amax of a tile (default: none)");
-  option("--nonfinite", quantize_.nonfinite, "te, skip_nonfinite, skip_nan or propagate");
+  option("--nonfinite", quantize_.nonfinite, names_of<samebits::nonfinite>(" or "));
   command->add_option("--recipe", quantize_.recipe, "A preset of `recipes` in their place");
   add_list(command, "--outputs", quantize_.outputs, "row, col, transposed (default: row)");
   command->add_flag("--transposed", quantize_.transposed, "Write codes_t and scales_t as well");
@@ -175,8 +178,7 @@ void command_line::add_tensor() {
 void command_line::add_scaler() {
   CLI::App* command = add("scaler", "Show what a loss-scaling policy makes of a trace");
   command->add_flag("--ascii", view_.ascii, "Draw with ASCII characters");
-  command->add_option("--policy", scaler_.policy,
-                      "native, torch, apex, apex_amp, megatron or deepspeed");
+  command->add_option("--policy", scaler_.policy, names_of<samebits::scaling_policy>(" or "));
   command->add_option("--trace", scaler_.trace,
                       "CSV: step, nonfinite or amax, optional loss_nonfinite; - reads stdin");
   command->add_option("--generate", scaler_.generate, "A trace: " + scenario_help());
@@ -283,7 +285,7 @@ void command_line::add_verify() {
                     "The GPU's function units with their model instead");
   command->add_flag("--exact-functions", verify_.exact_functions,
                     "Sums of all results of rule exact on the GPU instead");
-  const auto option = [&](const char* name, std::string& text, const char* description) {
+  const auto option = [&](const char* name, std::string& text, const std::string& description) {
     command->add_option(name, text, description)->capture_default_str()->group("Tensor cores");
   };
   option("--unit", verify_.unit, "Only this unit's instructions, see `fpinspect units`");

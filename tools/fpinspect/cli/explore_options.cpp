@@ -1,5 +1,7 @@
 // The options of the subcommands that explore formats and advise, without reading files.
 #include "fpinspect/cli/command_line.hpp"
+#include "fpinspect/cli/named_argument.hpp"
+#include "samebits/core/optimizer.hpp"
 
 namespace fpinspect {
 
@@ -37,7 +39,9 @@ void command_line::add_memory() {
            "With --weights: formats of states (default: fp32)");
   add_list(command, "--gradients", memory_.gradients,
            "With --weights: formats of gradients (default: bf16)");
-  command->add_option("--rule", memory_.rule, "With --weights: adamw, adam, lamb, lion or sgd")
+  command
+      ->add_option("--rule", memory_.rule,
+                   "With --weights: " + names_of<samebits::update_rule>(" or "))
       ->capture_default_str();
   command->add_option("--block", memory_.block, "With --weights: elements for each scale")
       ->capture_default_str();
@@ -58,10 +62,10 @@ void command_line::add_demo() {
 
 void command_line::add_update() {
   CLI::App* command = add("update", "Show a weight under an optimizer, kept in several ways");
-  const auto option = [&](const char* name, std::string& text, const char* description) {
+  const auto option = [&](const char* name, std::string& text, const std::string& description) {
     command->add_option(name, text, description)->capture_default_str();
   };
-  option("--rule", update_.rule, "adamw, adam, sgd, lion or lamb");
+  option("--rule", update_.rule, names_of<samebits::update_rule>(" or "));
   option("--lr", update_.learning_rate, "Learning rate");
   option("--weight-decay", update_.weight_decay, "Weight decay");
   option("--beta1", update_.beta1, "Decay of the first state");
@@ -109,7 +113,7 @@ void command_line::add_advise() {
       ->add_option("--gpu", advise_.gpu,
                    "Generation (hopper), GPU (h100), compute capability (9.0) or other")
       ->required();
-  const auto option = [&](const char* name, std::string& text, const char* description) {
+  const auto option = [&](const char* name, std::string& text, const std::string& description) {
     command->add_option(name, text, description)->capture_default_str();
   };
   option("--task", advise_.task, "training or inference");

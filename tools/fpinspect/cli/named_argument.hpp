@@ -5,8 +5,11 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "samebits/core/table.hpp"
 
 namespace fpinspect {
 
@@ -31,12 +34,22 @@ Value value_argument(std::string_view option, std::string_view text, std::span<c
   return among[name_index(option, text, names)];
 }
 
-/// The enumerator with the name `text` among Enum's first `count`, which are numbered from 0.
-template <class Enum>
-Enum enumerator_argument(std::string_view option, std::string_view text, int count) {
-  std::vector<std::string_view> names;
-  for (int i = 0; i < count; ++i) names.push_back(name(static_cast<Enum>(i)));
-  return static_cast<Enum>(name_index(option, text, names));
+/// The enumerator with the name `text`.
+template <samebits::listed_enum Enum>
+Enum enumerator_argument(std::string_view option, std::string_view text) {
+  return row_argument<samebits::enum_row<Enum>>(option, text, samebits::table_of<Enum>).value;
+}
+
+/// The names of an enum: "a, b, c", or "a, b or c" with " or " before the last one.
+template <samebits::listed_enum Enum>
+std::string names_of(std::string_view before_last = ", ") {
+  std::string names;
+  for (const samebits::enum_row<Enum>& row : samebits::table_of<Enum>) {
+    const bool last = &row == &samebits::table_of<Enum>.back();
+    if (!names.empty()) names += last ? before_last : ", ";
+    names += row.name;
+  }
+  return names;
 }
 
 }  // namespace fpinspect

@@ -100,7 +100,7 @@ std::vector<format_id> formats_of(const std::string& text) {
 std::vector<rounding> modes_of(const std::vector<std::string>& texts) {
   std::vector<rounding> all;
   std::string names;
-  for (int i = 0; i < samebits::rounding_count; ++i) {
+  for (int i = 0; i < samebits::enum_count<samebits::rounding>; ++i) {
     all.push_back(static_cast<rounding>(i));
     names += cat(i == 0 ? "" : ", ", samebits::name(all.back()));
   }
@@ -108,7 +108,7 @@ std::vector<rounding> modes_of(const std::vector<std::string>& texts) {
   if (texts.size() == 1 && texts.front() == "all") return all;
   std::vector<rounding> modes;
   for (const std::string& text : texts) {
-    const auto found = samebits::find_rounding(text);
+    const auto found = samebits::find_enumerator<samebits::rounding>(text);
     if (!found) {
       throw usage_error(
           cat("--round: ", samebits::tensor_file::quote(text), " is not one of all, ", names));

@@ -67,11 +67,11 @@ table_summary summary_of(const operation_table& table) {
 namespace {
 
 samebits::operation table_operation(const std::string& text) {
-  const auto found = samebits::find_operation(text);
+  const auto found = samebits::find_enumerator<samebits::operation>(text);
   if (found && samebits::operand_count(*found) <= 2) return *found;
   std::string names;
-  for (int i = 0; i < samebits::operation_count; ++i) {
-    const samebits::operation op = samebits::operation_at(i);
+  for (int i = 0; i < samebits::enum_count<samebits::operation>; ++i) {
+    const samebits::operation op = static_cast<samebits::operation>(i);
     if (samebits::operand_count(op) > 2) continue;
     names += cat(names.empty() ? "" : ", ", samebits::name(op));
   }

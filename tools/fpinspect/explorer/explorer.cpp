@@ -32,7 +32,7 @@ std::string option_list(std::string_view id, std::string_view label, const std::
 /// The rounding modes except stochastic, which needs random bits.
 std::string rounding_options() {
   std::string options;
-  for (int i = 0; i < samebits::rounding_count; ++i) {
+  for (int i = 0; i < samebits::enum_count<samebits::rounding>; ++i) {
     const auto mode = static_cast<samebits::rounding>(i);
     if (mode == samebits::rounding::stochastic) continue;
     options += cat("<option value=\"", i, "\">", samebits::name(mode), "</option>");
@@ -42,7 +42,7 @@ std::string rounding_options() {
 
 std::string overflow_options() {
   std::string options;
-  for (int i = 0; i < samebits::overflow_count; ++i) {
+  for (int i = 0; i < samebits::enum_count<samebits::overflow>; ++i) {
     options += cat("<option value=\"", i, "\">", samebits::name(static_cast<samebits::overflow>(i)),
                    "</option>");
   }

@@ -64,7 +64,7 @@ struct arith_task {
 };
 
 operation operation_argument(std::string_view text) {
-  return enumerator_argument<operation>("OP", text, samebits::operation_count);
+  return enumerator_argument<operation>("OP", text);
 }
 
 format_id arithmetic_format_argument(std::string_view option, std::string_view text) {
@@ -362,7 +362,7 @@ std::string notes(const tensor_target& target, const arith_task& task,
 }  // namespace
 
 void run_arith(const arith_arguments& arguments, output& out) {
-  if (const auto function = samebits::find_function(arguments.op)) {
+  if (const auto function = samebits::find_enumerator<samebits::function>(arguments.op)) {
     return run_arith_function(*function, arguments, out);
   }
   if (!arguments.rule_of_function.empty()) refuse_rule_of(arguments.op);

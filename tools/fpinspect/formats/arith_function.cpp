@@ -45,7 +45,7 @@ struct function_task {
 };
 
 function_rule rule_argument(std::string_view text) {
-  return enumerator_argument<function_rule>("--rule", text, samebits::function_rule_count);
+  return enumerator_argument<function_rule>("--rule", text);
 }
 
 /// A number of the command line in binary64.
@@ -109,15 +109,16 @@ function_task task_of(function of, const arith_arguments& arguments) {
 /// The rules that have the function for the format, as evaluate() says.
 std::string rules_with(function of, format_id format) {
   std::string names;
-  for (int i = 0; i < samebits::function_rule_count; ++i) {
-    const function_rule rule = samebits::function_rule_at(i);
+  for (int i = 0; i < samebits::enum_count<samebits::function_rule>; ++i) {
+    const function_rule rule = static_cast<samebits::function_rule>(i);
     samebits::evaluate_options options;
     options.rule = rule;
     if (of == function::pow) options.parameter = 1;
     const std::array<std::byte, 8> in{};
     std::array<std::byte, 8> out{};
     try {
-      samebits::evaluate(of, samebits::view_of_codes(format, static_cast<const void*>(in.data()), 1, 1),
+      samebits::evaluate(of,
+                         samebits::view_of_codes(format, static_cast<const void*>(in.data()), 1, 1),
                          samebits::view_of_codes(format, static_cast<void*>(out.data()), 1, 1),
                          options, {.backend = "reference"});
     } catch (const samebits::unsupported&) {
@@ -265,14 +266,11 @@ void run_arith_function(function of, const arith_arguments& arguments, output& o
 }
 
 void refuse_rule_of(std::string_view op) {
-  if (samebits::find_operation(op)) {
+  if (samebits::find_enumerator<samebits::operation>(op)) {
     throw usage_error(cat("--rule: only for functions, not for ", op));
   }
-  std::string names;
-  for (int i = 0; i < samebits::function_count; ++i) {
-    names += cat(i == 0 ? "" : ", ", name(samebits::function_at(i)));
-  }
-  throw usage_error(cat("OP: ", samebits::tensor_file::quote(op), " is not one of ", names));
+  throw usage_error(cat("OP: ", samebits::tensor_file::quote(op), " is not one of ",
+                        names_of<samebits::function>()));
 }
 
 }  // namespace fpinspect

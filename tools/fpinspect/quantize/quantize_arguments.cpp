@@ -43,16 +43,11 @@ format_id wide_format_argument(std::string_view option, std::string_view text) {
 }
 
 samebits::scale_rule scale_rule_argument(std::string_view option, std::string_view text) {
-  using enum samebits::scale_rule;
-  constexpr samebits::scale_rule among[] = {te,     div,     rcp,      pow2,    dg_cuda, dg_tile,
-                                            sgl_v2, te_pow2, mx_floor, mx_ceil, mx_even, mx_rceil};
-  return value_argument<samebits::scale_rule>(option, text, among);
+  return enumerator_argument<samebits::scale_rule>(option, text);
 }
 
 samebits::nonfinite nonfinite_argument(std::string_view option, std::string_view text) {
-  using enum samebits::nonfinite;
-  constexpr samebits::nonfinite among[] = {te, skip_nonfinite, propagate, skip_nan};
-  return value_argument<samebits::nonfinite>(option, text, among);
+  return enumerator_argument<samebits::nonfinite>(option, text);
 }
 
 samebits::tile_shape tile_argument(std::string_view option, std::string_view text) {

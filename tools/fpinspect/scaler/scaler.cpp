@@ -34,8 +34,7 @@ namespace fpinspect {
 namespace {
 
 samebits::scaling_policy policy_argument(std::string_view text) {
-  return enumerator_argument<samebits::scaling_policy>("--policy", text,
-                                                       samebits::scaling_policy_count);
+  return enumerator_argument<samebits::scaling_policy>("--policy", text);
 }
 
 samebits::scaling_settings settings_argument(const scaler_arguments& arguments) {

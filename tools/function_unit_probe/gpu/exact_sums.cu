@@ -54,10 +54,10 @@ struct array_function {
   bool gradient;
 };
 array_function array_function_of(exact_function f) {
-  for (int i = 0; i < function_count; ++i) {
+  for (int i = 0; i < enum_count<function>; ++i) {
     for (const bool gradient : {false, true}) {
-      if (numerics::real::find_exact(function_at(i), gradient) == f) {
-        return {function_at(i), gradient};
+      if (numerics::real::find_exact(static_cast<function>(i), gradient) == f) {
+        return {static_cast<function>(i), gradient};
       }
     }
   }

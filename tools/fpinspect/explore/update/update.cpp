@@ -27,9 +27,6 @@ namespace {
 
 using samebits::tensor_file::quote;
 
-constexpr std::array<std::string_view, samebits::update_rule_count> rule_names = {
-    "adamw", "adam", "sgd", "lion", "lamb"};
-
 float fp32_argument(std::string_view option, std::string_view text) {
   const auto number = static_cast<float>(number_argument(option, text));
   if (std::isfinite(number)) return number;
@@ -38,8 +35,7 @@ float fp32_argument(std::string_view option, std::string_view text) {
 
 samebits::optimizer_settings settings_of(const update_arguments& arguments) {
   samebits::optimizer_settings settings;
-  settings.rule =
-      static_cast<samebits::update_rule>(name_index("--rule", arguments.rule, rule_names));
+  settings.rule = enumerator_argument<samebits::update_rule>("--rule", arguments.rule);
   settings.learning_rate = number_argument("--lr", arguments.learning_rate);
   settings.weight_decay = number_argument("--weight-decay", arguments.weight_decay);
   settings.beta1 = number_argument("--beta1", arguments.beta1);
@@ -119,8 +115,8 @@ std::string option_message(std::string message) {
 void run_update(const update_arguments& arguments, output& out) try {
   const terminal term(arguments.view);
   const update_plan plan = plan_of(arguments);
-  const update_result result{plan, rule_names[static_cast<std::size_t>(plan.settings.rule)],
-                             arguments.gradient, lives_of(plan), exact_life(plan)};
+  const update_result result{plan, name(plan.settings.rule), arguments.gradient, lives_of(plan),
+                             exact_life(plan)};
   out.write(arguments.view.json ? update_json(result) : update_text(result, term));
 } catch (const samebits::invalid_argument& error) {
   throw usage_error(option_message(error.what()));
