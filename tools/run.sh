@@ -1,12 +1,20 @@
 #!/usr/bin/env bash
-# Builds a release of fpinspect and judges a real tensor file: formats, loss scale, losses.
+# Builds a release of the library and fpinspect, and judges a real tensor file: formats, loss scale, losses.
 #   tools/run.sh [fpinspect arguments]    default: tensor tests/data/gpt_sample.safetensors
+# Paths in the arguments are relative to the caller's folder.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+root=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
 
-tools/setup.sh build
-cmake --preset release >&2
-cmake --build --preset release --target fpinspect >&2
+# Everything is built, not fpinspect alone, so that `cmake --install build/release` works afterwards.
+(
+  cd "$root"
+  tools/setup.sh build
+  cmake --preset release
+  cmake --build --preset release
+) >&2
 
-(($#)) || set -- tensor tests/data/gpt_sample.safetensors
-exec build/release/tools/fpinspect/fpinspect "$@"
+if ! (($#)); then
+  cd "$root"
+  set -- tensor tests/data/gpt_sample.safetensors
+fi
+exec "$root/build/release/tools/fpinspect/fpinspect" "$@"
