@@ -51,6 +51,7 @@ endfunction()
 
 function(vcpkg_fixup_pkgconfig)
   require("${CURRENT_PACKAGES_DIR}/lib*/pkgconfig/samebits.pc")
+  require("${CURRENT_PACKAGES_DIR}/lib*/pkgconfig/samebits-core.pc")
 endfunction()
 
 function(vcpkg_install_copyright keyword path)

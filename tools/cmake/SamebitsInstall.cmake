@@ -4,24 +4,39 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/samebits")
-# Internal headers keep their own folder, so that "numerics/…" resolves in both trees and nothing
-# but samebits/ appears in the user's include folder.
-set(internal_dir "${CMAKE_INSTALL_INCLUDEDIR}/samebits/internal")
+# The path from a .pc file to the prefix, so that an installation can be moved.
+file(RELATIVE_PATH prefix_from_pc "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
+
+# samebits_install_pc(NAME what LIBS l [CFLAGS f] [REQUIRES name]) installs NAME.pc. The names are those of the Conan
+# package.
+function(samebits_install_pc name what)
+  cmake_parse_arguments(pc "" "LIBS;CFLAGS;REQUIRES" "" ${ARGN})
+  configure_file(tools/cmake/samebits.pc.in ${name}.pc @ONLY)
+  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endfunction()
 
 install(TARGETS samebits_core samebits_all EXPORT samebits-core
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
         FILE_SET api DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-        FILE_SET numerics DESTINATION "${internal_dir}"
-        INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" "${internal_dir}")
+        INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+# Nothing but samebits/ appears in the user's include folder.
+install(DIRECTORY numerics DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/samebits/internal"
+        FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT samebits-core NAMESPACE samebits:: DESTINATION "${package_dir}"
         FILE samebits-core-targets.cmake)
+samebits_install_pc(samebits-core "C++, for CPUs" LIBS "-lsamebits_core -pthread")
 
 if(TARGET samebits_cuda)
   install(TARGETS samebits_cuda EXPORT samebits-cuda
           ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(EXPORT samebits-cuda NAMESPACE samebits:: DESTINATION "${package_dir}"
           FILE samebits-cuda-targets.cmake)
+  list(JOIN CUDAToolkit_INCLUDE_DIRS " -I" cuda_includes)
+  get_target_property(cuda_runtime CUDA::cudart_static IMPORTED_LOCATION)
+  samebits_install_pc(samebits-cuda "C++, CUDA backends" REQUIRES samebits-core CFLAGS "-I${cuda_includes}"
+    LIBS "-Wl,-u,samebits_cuda_backends -lsamebits_cuda ${cuda_runtime} -ldl -lrt")
 endif()
 
 if(TARGET samebits_c)
@@ -31,40 +46,23 @@ if(TARGET samebits_c)
           INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   install(EXPORT samebits-c NAMESPACE samebits:: DESTINATION "${package_dir}"
           FILE samebits-c-targets.cmake)
-  # The path from the .pc file to the prefix, so that an installation can be moved.
-  file(RELATIVE_PATH prefix_from_pc "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
-  string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
-  configure_file(tools/cmake/samebits.pc.in samebits.pc @ONLY)
-  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/samebits.pc"
-          DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  samebits_install_pc(samebits "C interface" LIBS -lsamebits_c)
 endif()
 
 # The test kit is made of headers that the tests keep under names such as support/generators.hpp.
-# Installed they live in samebits/testkit/internal, and their #include lines say so: names this
-# common must not be looked up among the user's own.
 if(SAMEBITS_TESTKIT)
   install(TARGETS samebits_testkit EXPORT samebits-testkit
           ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
           INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   install(EXPORT samebits-testkit NAMESPACE samebits:: DESTINATION "${package_dir}"
           FILE samebits-testkit-targets.cmake)
-  file(GLOB testkit_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/tests"
-       tests/oracle/*.hpp tests/support/*.hpp tests/conformance/*_suite.hpp
-       tests/testkit/samebits/testkit/*.hpp)
-  foreach(header IN LISTS testkit_headers)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "tests/${header}")
-    file(READ "tests/${header}" text)
-    string(REGEX REPLACE "#include \"(oracle|support|conformance)/"
-           "#include \"samebits/testkit/internal/\\1/" text "${text}")
-    if(NOT header MATCHES "^testkit/")
-      set(header "testkit/samebits/testkit/internal/${header}")
-    endif()
-    string(REPLACE "testkit/samebits/" "installed/samebits/" header "${header}")
-    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/testkit/${header}" CONTENT "${text}" @ONLY)
-  endforeach()
-  install(DIRECTORY "${PROJECT_BINARY_DIR}/testkit/installed/samebits"
-          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(DIRECTORY tests/testkit/samebits DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(DIRECTORY tests/oracle tests/support tests/conformance
+          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/samebits/testkit/internal"
+          FILES_MATCHING PATTERN "*.hpp")
 endif()
+install(CODE "set(samebits_include_dir \"${CMAKE_INSTALL_INCLUDEDIR}\")")
+install(SCRIPT tools/cmake/SamebitsInstalledIncludes.cmake)
 
 configure_package_config_file(tools/cmake/samebits-config.cmake.in samebits-config.cmake
                               INSTALL_DESTINATION "${package_dir}")

@@ -89,7 +89,6 @@ class SamebitsConan(ConanFile):
 
         core = self._component("core", "samebits::core", "samebits-core")
         core.libs = ["samebits_core"]
-        core.includedirs = ["include", "include/samebits/internal"]
         core.system_libs = ["pthread"]
 
         cpp = self._component("cpp", "samebits::samebits", "samebits-cpp")

@@ -30,9 +30,7 @@ vcpkg_cmake_configure(
     -DSAMEBITS_PYTHON=OFF)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/samebits)
-if("c" IN_LIST FEATURES)
-  vcpkg_fixup_pkgconfig()
-endif()
+vcpkg_fixup_pkgconfig()
 
 file(REMOVE_RECURSE
   "${CURRENT_PACKAGES_DIR}/debug/include"
