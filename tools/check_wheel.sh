@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds sdist and wheel of the Python package, checks both, and tests the wheel where nothing else is.
-#   tools/check_wheel.sh [options of pip wheel, such as -C cmake.define.SAMEBITS_CUDA=OFF]
+#   tools/check_wheel.sh [options of pip wheel, such as --config-settings cmake.define.SAMEBITS_CUDA=OFF]
 # Fetches build tools and the packages of python/requirements-test.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."

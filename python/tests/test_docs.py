@@ -42,3 +42,11 @@ def test_every_public_name_is_on_the_page() -> None:
     functions = [n for n in sb.__all__ if n[0].islower()]
     assert [n for n in functions if n not in text and n not in ("dequantize", "initialize",
                                                                "get_num_threads")] == []
+
+
+@pytest.mark.parametrize("page", [PAGE, ROOT / "README.md"], ids=["python.md", "README.md"])
+def test_the_way_to_install_without_cuda_stands_beside_the_command(page: Path) -> None:
+    """--config-settings is also known to the pip of Debian 12, which lacks its short form -C."""
+    commands = [line for line in page.read_text().splitlines() if line.startswith("pip install .")]
+    assert len(commands) == 2
+    assert sum(" --config-settings cmake.define.SAMEBITS_CUDA=OFF " in line for line in commands) == 1
