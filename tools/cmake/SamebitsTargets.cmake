@@ -11,6 +11,9 @@ function(samebits_compile_options target)
   elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC 13 takes a reference into a table for one into the temporary arguments of the call.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 14)
+    # numerics/ combines masks by | and & for any number of lanes; the mask of a single lane is a bool.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-bitwise-instead-of-logical>)
   endif()
   if(SAMEBITS_WERROR)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
