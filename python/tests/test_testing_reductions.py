@@ -60,6 +60,46 @@ def test_right_kernels_pass(source: str) -> None:
     check_reduction(lambda x: np.float32(amax(wide(x))), "amax", source, examples=8)
 
 
+def with_reduce(kind: str, x: Any) -> Any:
+    return np.float32(amax(wide(x))) if kind == "amax" else tree_sum(wide(x))
+
+
+#: What a kernel sees of its array.
+SEEN: dict[str, Callable[[Any], Any]] = {
+    "only the first 4096": lambda x: x[:4096],
+    "all but the last": lambda x: x[:-1],
+    "all but element 100": lambda x: np.delete(x, 100) if x.size > 100 else x,
+    "all but a last NaN": lambda x: x[:-1] if x.size and np.isnan(x[-1]) else x,
+}
+
+
+@pytest.mark.parametrize("reduction", ["sum", "amax"])
+@pytest.mark.parametrize("seen", SEEN)
+def test_missing_elements_are_found_with_every_seed(reduction: str, seen: str) -> None:
+    for seed in SEEDS:
+        with pytest.raises(AssertionError, match="is wrong"):
+            check_reduction(lambda x: with_reduce(reduction, SEEN[seen](x)), reduction,
+                            examples=0, examples_seed=seed)
+
+
+@pytest.mark.parametrize(("reduction", "source"), [
+    ("sum", "fp32"), ("sum", "bf16"), ("sum_of_squares", "fp32")])
+def test_chunk_sums_in_sequence_are_found_with_every_seed(reduction: str, source: str) -> None:
+    def chunked(x: Any) -> float:
+        x = wide(x) * wide(x) if reduction == "sum_of_squares" else wide(x)
+        return sequential(np.array([tree_sum(x[i:i + 4096]) for i in range(0, x.size, 4096)]))
+    for seed in SEEDS:
+        with pytest.raises(AssertionError, match="chunks of 4096 elements added one after"):
+            check_reduction(chunked, reduction, source, examples_seed=seed)
+
+
+def test_planted_elements_satisfy_where() -> None:
+    def finite(x: Any) -> Any:
+        assert np.isfinite(x).all()
+        return np.float32(amax(wide(x)))
+    check_reduction(finite, "amax", where=np.isfinite)
+
+
 def test_reduction_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="reduction: 'mean' is not one of"):
         check_reduction(np.mean, "mean")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,13 @@ from samebits.testing.number_formats import (FORMATS, Codes, Format, codes_of,
 from samebits.testing.reference import reduced
 from samebits.testing.report import arguments_text, array_text, code_text
 from samebits.testing.runs import CallFailed, called, name_of
-from samebits.testing.sums import REDUCTIONS, Reduce
+from samebits.testing.sums import REDUCTIONS, Doubles, Reduce
 
-_SIZES = (*range(34), *(n + d for n in (64, 128, 256, 512, 1024, 4096) for d in (-1, 0, 1)))
+_CHUNK = 4096  # kernels often split longer arrays into chunks of so many elements
+_SIZES = (*range(34), *(n + d for n in (64, 128, 256, 512, 1024, _CHUNK, 5 * _CHUNK)
+                        for d in (-1, 0, 1)))
+_EVERY = 1031  # elements of the array in which each element is the maximum once
+_LONG = 32  # long finite arrays: another order of a few chunks changes half of their sums at most
 _MAX_STEPS = 500  # calls that shrink a failure
 
 
@@ -38,8 +42,11 @@ def check_reduction(
 ) -> None:
     """Compare the results of a reduction kernel with the library's, bit for bit.
 
-    The arrays have 0 to 4097 elements, among them NaN, Inf, zeros, subnormal and huge elements.
-    Some sums have other bits if the elements are added in another order.
+    The arrays have 0 to 24575 elements, among them NaN, Inf, zeros, subnormal and huge elements.
+    Of each size, one array is finite. In others, one element is the maximum, NaN or Inf: each of
+    the first two, the last, those beside multiples of 16, 32 and 4096, and one at random. For amax,
+    each of 1031 elements is the maximum once. Some sums have other bits if the elements are added
+    in another order.
 
     Parameters
     ----------
@@ -57,7 +64,7 @@ def check_reduction(
     where : callable, optional
         Predicate of arrays in the source's dtype, for example ``np.isfinite``.
     examples : int
-        Number of random arrays beside one of each size.
+        Number of random sizes, beside those of every run.
     examples_seed : int
         Seed of the inputs.
     device : str or torch.device, optional
@@ -91,6 +98,15 @@ def check_reduction(
     test.check(calls, options, shrinks=only is None)
 
 
+def _positions(size: int, rng: np.random.Generator) -> list[int]:
+    """Return places of `size` elements where kernels err: both ends, borders, one at random."""
+    borders = [width * int(rng.integers(1 + size // width)) for width in (16, 32)]
+    borders += range(_CHUNK, size + 1, _CHUNK)
+    found = {0, 1, size - 1, int(rng.integers(max(size, 1)))}
+    found |= {border + d for border in borders for d in (-1, 0, 1)}
+    return sorted(i for i in found if 0 <= i < size)
+
+
 class _ReductionTest:
     """Calls a reduction, compares its results, and shrinks a failure."""
 
@@ -100,20 +116,54 @@ class _ReductionTest:
         self.any_nan, self.where = any_nan, where
         self.reduction = REDUCTIONS[name]
         self.result = FORMATS[self.reduction.result]
+        # Finite arrays have magnitudes in 2^±spread: their sums do not fit into binary64.
+        f = self.source
+        self.spread = 20 + (23 - f.mantissa_bits) // 2
+        self.above = min((f.bias + self.spread) << f.mantissa_bits, f.max_magnitude)
 
     def calls(self, examples: int, rng: np.random.Generator) -> Iterator[Codes]:
         """Yield the codes of all calls."""
-        sizes = [*_SIZES, *rng.integers(1, 2048, examples).tolist()]
+        odd = [_CHUNK * k + 2 * int(rng.integers(1, _CHUNK // 2)) + 1 for k in range(1, 6)]
+        sizes = [*_SIZES, *odd, *rng.integers(1, 2048, examples).tolist()]
         for number, size in enumerate(sizes):
-            codes = self.content(number % 4, size, rng)
-            if self.where is not None:
-                codes = codes[self.memory.allowed(self.where, codes, self.source)]
-            yield codes
+            yield self.allowed(self.content(number % 4, size, rng))
+            finite = self.allowed(self.content(2, size, rng))
+            yield finite
+            if number < len(sizes) - examples:
+                yield from self.planted(finite, _positions(finite.size, rng), self.marks(), rng)
+        if self.name == "amax":  # a sum differs without any of its elements, amax without one only
+            finite = self.allowed(self.content(2, _EVERY, rng))
+            yield from self.planted(finite, range(finite.size), self.marks()[:1], rng)
+        else:
+            for size in rng.integers(4 * _CHUNK, 6 * _CHUNK, _LONG).tolist():
+                yield self.allowed(self.content(2, size, rng))
+
+    def allowed(self, codes: Codes) -> Codes:
+        """Return the codes that satisfy the caller's predicate."""
+        if self.where is None:
+            return codes
+        return codes[self.memory.allowed(self.where, codes, self.source)]
+
+    def marks(self) -> Codes:
+        """Return the codes that are planted: a maximum, NaN, and Inf if the format has it."""
+        f = self.source
+        top = self.above << f.unused_low_bits
+        inf = [(f.max_magnitude + 1) << f.unused_low_bits] if f.has_inf else []
+        return self.allowed(np.array([top, f.canonical_nan, *inf], np.uint64))
+
+    def planted(self, codes: Codes, positions: Iterable[int], marks: Codes,
+                rng: np.random.Generator) -> Iterator[Codes]:
+        """Yield copies of `codes`, each with one mark of a random sign in one of the positions."""
+        for position in positions:
+            for mark in marks:
+                copy = codes.copy()
+                copy[position] = mark | np.uint64(rng.integers(2) * self.source.sign)
+                yield copy
 
     def content(self, kind: int, size: int, rng: np.random.Generator) -> Codes:
         """Return random codes of a kind.
 
-        0: any codes. 1: finite. 2: magnitudes in 2^±20. 3: as 2, with some special codes.
+        0: any codes. 1: finite. 2: magnitudes in 2^±spread. 3: as 2, with some special codes.
         """
         f = self.source
         if kind == 0:
@@ -121,8 +171,8 @@ class _ReductionTest:
         top = f.max_magnitude
         finite = rng.integers(0, top, size, np.uint64, endpoint=True)
         if kind > 1:
-            low = max((f.bias - 20) << f.mantissa_bits, 0)
-            finite = rng.integers(low, min((f.bias + 20) << f.mantissa_bits, top), size, np.uint64)
+            low = max((f.bias - self.spread) << f.mantissa_bits, 0)
+            finite = rng.integers(low, self.above, size, np.uint64)
         codes = finite << np.uint64(f.unused_low_bits)
         codes |= rng.integers(0, 2, size, np.uint64) * np.uint64(f.sign)
         if kind == 3:
@@ -164,9 +214,9 @@ class _ReductionTest:
         """Return the code of the right result."""
         return self.code_of(np.array([reduced(self.name, codes, self.source)]))
 
-    def by(self, reduce: Reduce, codes: Codes) -> int:
+    def by(self, reduce: Reduce, x: Doubles) -> int:
         with np.errstate(all="ignore"):
-            result = np.array([reduce(values(codes, self.source))])
+            result = np.array([reduce(x)])
         code = self.code_of(result)
         return self.result.canonical_nan if self.is_nan(code) else code
 
@@ -199,8 +249,10 @@ class _ReductionTest:
 
     def explain(self, seen: list[tuple[Codes, int, int]], wrong: int) -> Explanation:
         """Return the usual errors that give all results."""
-        found = [error for error in self.reduction.errors
-                 if all(self.same(got, self.by(error.reduce, codes)) for codes, got, _ in seen)]
+        found = list(self.reduction.errors)
+        for codes, got, _ in seen:
+            x = values(codes, self.source)
+            found = [e for e in found if self.same(got, self.by(e.reduce, x))]
         return Explanation(tuple(e.name for e in found), tuple(e.sentence for e in found),
                            len(seen), wrong)
 

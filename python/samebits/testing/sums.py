@@ -70,6 +70,11 @@ def _lanes(lanes: int, x: Doubles) -> float:
     return _sequential(np.add.accumulate(padded)[-1]) if x.size else 0.0
 
 
+def _chunks(size: int, x: Doubles) -> float:
+    """Return the tree sums of chunks of `size` elements, added one after the other."""
+    return _sequential(np.array([tree_sum(x[i:i + size]) for i in range(0, x.size, size)]))
+
+
 def _without_tail(reduce: Reduce, width: int, x: Doubles) -> float:
     return reduce(x[:x.size - x.size % width])
 
@@ -106,7 +111,7 @@ def _of_elements(reduce: Reduce, square: bool) -> list[ReductionError]:
     for width in (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
         found.append(ReductionError(f"tail_{width}", f"the last n mod {width} elements are missing",
                                     partial(_without_tail, reduce, width)))
-    for count in (1024, 512, 256, 128, 64, 32):
+    for count in (4096, 1024, 512, 256, 128, 64, 32):
         found.append(ReductionError(f"first_{count}",
                                     f"elements after the first {count} are missing",
                                     partial(_of_first, reduce, count)))
@@ -134,6 +139,8 @@ def _orders(square: bool) -> list[ReductionError]:
                 lambda x: _sequential(x[::-1])),
              of("added over the tree from the last element to the first", "tree_reversed",
                 lambda x: tree_sum(x[::-1]))]
+    found += [of(f"sums of chunks of {size} elements added one after the other",
+                 f"chunks_{size}", partial(_chunks, size)) for size in (256, 1024, 4096)]
     return found + [of(f"added in {lanes} lanes, then the lanes one after the other",
                        f"lanes_{lanes}", partial(_lanes, lanes)) for lanes in (2, 4, 8, 16, 32)]
 
