@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from samebits.torch import optim
 from samebits.torch.convert import convert
+from samebits.torch.convert_linears import convert_linears, float8_layers
 from samebits.torch.evaluate import evaluate
-from samebits.torch.float8_linear import Float8Linear, convert_linears
+from samebits.torch.float8_linear import Float8Conv1D, Float8Linear
 from samebits.torch.grad_scaler import GradScaler, GradStep
 from samebits.torch.gradients import clip_grad_norm_, inspect_gradients
 from samebits.torch.linear_recipe import LinearRecipe, linear_recipe, linear_recipe_names
@@ -30,6 +31,7 @@ from samebits.torch.ranks import ProcessGroup, clip_shards_, norm_of_shards, red
 from samebits.torch.tensors import from_numpy, to_numpy
 
 __all__ = [
+    "Float8Conv1D",
     "Float8Linear",
     "GradScaler",
     "GradStep",
@@ -45,6 +47,7 @@ __all__ = [
     "dequantize",
     "evaluate",
     "fake_quantize",
+    "float8_layers",
     "from_numpy",
     "inspect_gradients",
     "linear_recipe",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from samebits.errors import InvalidArgument
+from samebits.errors import InvalidArgument, Unsupported
 from samebits.quantize import QuantizedTensor
 from samebits.recipes import Recipe
 from samebits.torch.linear_recipe import LinearRecipe, linear_recipe
-from samebits.torch.precision_map import PrecisionMap
 from samebits.torch.quantized_operand import (
     quantize_activations,
     quantize_gradients,
@@ -20,7 +18,7 @@ from samebits.torch.quantized_operand import (
 from samebits.torch.scaled_product import scaled_product
 from samebits.torch.tensors import is_dtensor
 
-__all__ = ["Float8Linear", "convert_linears"]
+__all__ = ["Float8Conv1D", "Float8Linear"]
 
 
 def column_sums(x: torch.Tensor) -> torch.Tensor:
@@ -55,28 +53,54 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None,
-                recipe: LinearRecipe, use_fast_accum: bool, grad_mode: bool) -> torch.Tensor:
+                recipe: LinearRecipe, use_fast_accum: bool, grad_mode: bool,
+                graphs: tuple[torch.Tensor, ...]) -> torch.Tensor:
         needs_dx, needs_dw = (grad_mode and needed for needed in ctx.needs_input_grad[:2])
         xq = quantize_activations(_padded(x), recipe, transposed=needs_dw)
         wq = quantize_weights(w, recipe, transposed=needs_dx)
         y = scaled_product(xq.direct, wq.direct, x.dtype, use_fast_accum=use_fast_accum)
-        ctx.recipe = recipe
+        ctx.recipe, ctx.graphs = recipe, graphs
         ctx.dtypes = x.dtype, w.dtype, None if bias is None else bias.dtype
         _keep(ctx, xq.transposed if needs_dw else None, wq.transposed if needs_dx else None)
         y = _cropped(y, x.shape[0])
         return y if bias is None else y.add_(bias.to(y.dtype))
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, dy: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        x, w = _kept(ctx)
-        needs_dx, needs_dw, needs_dbias = ctx.needs_input_grad[:3]
-        x_dtype, w_dtype, bias_dtype = ctx.dtypes
-        dyq = quantize_gradients(_padded(dy), ctx.recipe, direct=needs_dx, transposed=needs_dw)
-        dx = _cropped(scaled_product(dyq.direct, w, x_dtype), dy.shape[0]) if needs_dx else None
-        dw = scaled_product(dyq.transposed, x, w_dtype) if needs_dw else None
-        dbias = column_sums(dy).to(bias_dtype) if needs_dbias else None
-        return dx, dw, dbias, None, None, None
+        if torch.is_grad_enabled():  # the gradients get a graph: create_graph=True
+            found = _Gradients.apply(ctx, dy, *ctx.graphs)  # type: ignore[no-untyped-call]
+        else:
+            found = _gradients(ctx, dy)
+        return (*found, None, None, None, None)
+
+
+def _gradients(ctx: Any, dy: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    """Return dx, dw and the gradient of the bias; None for those that nobody needs."""
+    x, w = _kept(ctx)
+    needs_dx, needs_dw, needs_dbias = ctx.needs_input_grad[:3]
+    x_dtype, w_dtype, bias_dtype = ctx.dtypes
+    dyq = quantize_gradients(_padded(dy), ctx.recipe, direct=needs_dx, transposed=needs_dw)
+    dx = _cropped(scaled_product(dyq.direct, w, x_dtype), dy.shape[0]) if needs_dx else None
+    dw = scaled_product(dyq.transposed, x, w_dtype) if needs_dw else None
+    dbias = column_sums(dy).to(bias_dtype) if needs_dbias else None
+    return dx, dw, dbias
+
+
+class _Gradients(torch.autograd.Function):
+    """The gradients of a product, as a function of dy, x and w that has no derivative.
+
+    `torch.autograd.function.once_differentiable` would not do: its refusal lies on no path from
+    the gradients to x and w, so ``torch.autograd.grad`` would leave the layer's part out silently.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, product: Any, dy: torch.Tensor,
+                *graphs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        return _gradients(product, dy)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        raise Unsupported("samebits.torch.Float8Linear has no second derivative")
 
 
 def _keep(ctx: Any, *operands: QuantizedTensor | None) -> None:
@@ -96,8 +120,11 @@ def _linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, recipe:
             use_fast_accum: bool) -> torch.Tensor:
     """Return x w^T + bias. torch.compile leaves its graph here and goes on behind it."""
     rows = x.reshape(-1, x.shape[-1])
+    # Empty tensors in the graphs of x and w: they keep no memory of x and w.
+    graphs = tuple(torch.slice_copy(t, 0, 0, 0) for t in (rows, w)
+                   if t.requires_grad and torch.is_grad_enabled())
     y: torch.Tensor = _Product.apply(  # type: ignore[no-untyped-call]
-        rows, w, bias, recipe, use_fast_accum, torch.is_grad_enabled())
+        rows, w, bias, recipe, use_fast_accum, torch.is_grad_enabled(), graphs)
     return y.reshape(*x.shape[:-1], w.shape[0])
 
 
@@ -126,6 +153,7 @@ class Float8Linear(torch.nn.Linear):
     - Tokens are padded with rows of zeros to a multiple of 16.
     - For the backward pass, codes and scales of x and w are kept; x and w themselves are not.
     - `torch.compile` runs the layer outside its graphs; ``fullgraph=True`` is refused by torch.
+    - There is no second derivative: its backward pass raises `samebits.Unsupported`.
     - Each layer has an empty forward pre-hook, so that `torch.nn.TransformerEncoderLayer` calls it
       in eval mode too, instead of reading its weight.
 
@@ -162,17 +190,19 @@ class Float8Linear(torch.nn.Linear):
     def __init__(self, in_features: int, out_features: int, bias: bool = True, *,
                  recipe: LinearRecipe | Recipe | str = "TE_CURRENT", use_fast_accum: bool = False,
                  device: Any = None, dtype: Any = None) -> None:
-        _check_sizes("", in_features, out_features)
-        rules = _check_recipe("", recipe, use_fast_accum)
+        check_sizes("", in_features, out_features)
+        rules = check_recipe("", recipe, use_fast_accum)
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
         self.recipe = rules
         self.use_fast_accum = use_fast_accum
         self._add_hook()
 
     @classmethod
-    def from_linear(cls, linear: torch.nn.Linear, recipe: LinearRecipe | Recipe | str, *,
+    def from_linear(cls, linear: torch.nn.Module, recipe: LinearRecipe | Recipe | str, *,
                     use_fast_accum: bool = False) -> Float8Linear:
         """Return a layer with the Parameters, hooks and mode of a `torch.nn.Linear`.
+
+        ``Float8Conv1D.from_linear`` takes a ``Conv1D`` of transformers instead.
 
         The Parameters are the same objects, so optimizers that hold them stay valid.
 
@@ -184,16 +214,27 @@ class Float8Linear(torch.nn.Linear):
         >>> sbt.Float8Linear.from_linear(linear, "TE_CURRENT").weight is linear.weight
         True
         """
-        _check_sizes("", linear.in_features, linear.out_features)
-        rules = _check_recipe("", recipe, use_fast_accum)
+        sizes = cls.sizes_of(linear)
+        check_sizes("", *sizes)
+        rules = check_recipe("", recipe, use_fast_accum)
         layer = cls.__new__(cls)
         layer.__dict__.update(linear.__dict__)
         for own in ("_parameters", "_buffers", "_modules", "_forward_pre_hooks"):
             layer.__dict__[own] = linear.__dict__[own].copy()
+        layer.in_features, layer.out_features = sizes
         layer.recipe = rules
         layer.use_fast_accum = use_fast_accum
         layer._add_hook()
         return layer
+
+    @classmethod
+    def sizes_of(cls, linear: Any) -> tuple[int, int]:
+        """Return in_features and out_features of a layer that `from_linear` takes."""
+        return linear.in_features, linear.out_features
+
+    def _matrix(self) -> torch.Tensor:
+        """Return the weight as [out_features, in_features]."""
+        return self.weight
 
     def _add_hook(self) -> None:
         """Register `_is_called`, once."""
@@ -227,7 +268,7 @@ class Float8Linear(torch.nn.Linear):
         if input.shape[-1:] != (self.in_features,):
             raise InvalidArgument(f"input: a tensor [..., {self.in_features}] is expected; got "
                                   f"{list(input.shape)}")
-        return _linear(input, self.weight, self.bias, self.recipe, self.use_fast_accum)
+        return _linear(input, self._matrix(), self.bias, self.recipe, self.use_fast_accum)
 
     def extra_repr(self) -> str:
         """Return sizes, recipe and accumulation, for ``print(model)``."""
@@ -235,7 +276,28 @@ class Float8Linear(torch.nn.Linear):
         return f"{super().extra_repr()}, recipe={self.recipe.name or self.recipe}{fast}"
 
 
-def _check_sizes(layer: str, in_features: int, out_features: int) -> None:
+class Float8Conv1D(Float8Linear):
+    """A `Float8Linear` with a weight [in_features, out_features].
+
+    Takes the place of ``transformers.pytorch_utils.Conv1D``, the linear layer of GPT-2; made by
+    `convert_linears` or ``Float8Conv1D.from_linear(conv1d, recipe)``.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True,
+                 **options: Any) -> None:
+        super().__init__(in_features, out_features, bias, **options)
+        self.weight = torch.nn.Parameter(self.weight.detach().t().contiguous())
+
+    @classmethod
+    def sizes_of(cls, linear: Any) -> tuple[int, int]:
+        rows, cols = linear.weight.shape
+        return rows, cols
+
+    def _matrix(self) -> torch.Tensor:
+        return self.weight.t()
+
+
+def check_sizes(layer: str, in_features: int, out_features: int) -> None:
     """Refuse sizes that scaled_mm refuses."""
     for name, size in (("in_features", in_features), ("out_features", out_features)):
         if size % 16 or size == 0:
@@ -244,98 +306,10 @@ def _check_sizes(layer: str, in_features: int, out_features: int) -> None:
                 f"leave the layer out by filter=, or give it {max(-(-size // 16) * 16, 16)}")
 
 
-def _check_recipe(layer: str, recipe: LinearRecipe | Recipe | str,
+def check_recipe(layer: str, recipe: LinearRecipe | Recipe | str,
                   use_fast_accum: bool) -> LinearRecipe:
     rules = linear_recipe(recipe)
     if use_fast_accum and not rules.allows_fast_accumulation:
         raise InvalidArgument(f"{layer}use_fast_accum: {rules.name or 'the recipe'} has scales "
                               "along the sum, where cuBLASLt has no fast accumulation; pass False")
     return rules
-
-
-def _refuse_without_linears(model: torch.nn.Module) -> None:
-    """Refuse a model without a layer to convert; say if its layers were converted before."""
-    converted = [name for name, m in model.named_modules() if isinstance(m, Float8Linear)]
-    if converted:
-        raise InvalidArgument(f"model: no torch.nn.Linear is left; {len(converted)} of its layers "
-                              f"are Float8Linear already, such as {converted[0]!r}; for another "
-                              "recipe convert a model of torch.nn.Linear layers")
-    raise InvalidArgument("model: no torch.nn.Linear; subclasses of it are not converted")
-
-
-def convert_linears(model: torch.nn.Module,
-                    recipe: LinearRecipe | Recipe | PrecisionMap | str = "TE_CURRENT",
-                    filter: Callable[[str, torch.nn.Module], bool] | None = None, *,
-                    use_fast_accum: bool = False) -> torch.nn.Module:
-    """Replace the `torch.nn.Linear` layers of a model by `Float8Linear` layers, in place.
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Its Parameters stay the same objects under the same names: optimizers, checkpoints and hooks
-        stay valid. Call this function before the model is compiled or wrapped by FSDP.
-    recipe : str, Recipe, LinearRecipe or PrecisionMap
-        One recipe for all layers, or a map from names of layers to recipes.
-    filter : function (name, module) -> bool, optional
-        Which layers to replace; by default all.
-    use_fast_accum : bool
-        As in `Float8Linear`.
-
-    Returns
-    -------
-    torch.nn.Module
-        `model`, changed in place. If `model` itself is a `torch.nn.Linear`, a new layer with its
-        Parameters: the layer that was passed is not changed.
-
-    Raises
-    ------
-    InvalidArgument
-        A layer cannot be converted; the message names it. Or the model has no `torch.nn.Linear`,
-        for example because all of them were converted before. No layer was replaced.
-
-    Notes
-    -----
-    Subclasses of `torch.nn.Linear` are left alone: `torch.nn.MultiheadAttention`, for example,
-    reads the weights of such a layer without calling it.
-
-    A `torch.nn.TransformerEncoder` with such layers gets ``use_nested_tensor = False``, because nested tensors cannot
-    be quantized.
-
-    Examples
-    --------
-    >>> import torch
-    >>> import samebits.torch as sbt
-    >>> model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, 10))
-    >>> sbt.convert_linears(model, "TE_CURRENT", lambda name, module: module.out_features > 10)
-    Sequential(
-      (0): Float8Linear(in_features=64, out_features=64, bias=True, recipe=TE_CURRENT)
-      (1): Linear(in_features=64, out_features=10, bias=True)
-    )
-    """
-    linears = [(name, module) for name, module in model.named_modules(remove_duplicate=False)
-               if type(module) is torch.nn.Linear]
-    if not linears:
-        _refuse_without_linears(model)
-    found = [(name, module) for name, module in linears if filter is None or filter(name, module)]
-    if isinstance(recipe, PrecisionMap):
-        recipe.check_names([name for name, _ in found])
-    else:
-        recipe = linear_recipe(recipe)
-    layers: dict[torch.nn.Module, Float8Linear] = {}
-    for name, module in found:
-        rules = recipe.recipe_of(name) if isinstance(recipe, PrecisionMap) else recipe
-        if rules is None or module in layers:
-            continue
-        _check_sizes(f"{name}: " if name else "", module.in_features, module.out_features)
-        _check_recipe(f"{name}: " if name else "", rules, use_fast_accum)
-        layers[module] = Float8Linear.from_linear(module, rules, use_fast_accum=use_fast_accum)
-    for name, module in found:
-        if module in layers and name:
-            parent, _, child = name.rpartition(".")
-            setattr(model.get_submodule(parent), child, layers[module])
-    for module in model.modules():
-        # In eval mode it would pack padded inputs into a nested tensor, which no Float8Linear takes.
-        if (isinstance(module, torch.nn.TransformerEncoder)
-                and any(isinstance(m, Float8Linear) for m in module.modules())):
-            module.use_nested_tensor = False
-    return layers.get(model, model)

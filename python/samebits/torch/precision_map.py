@@ -73,6 +73,13 @@ class PrecisionMap:
                 return None if name.lower() in _UNQUANTIZED else linear_recipe(name)
         return None
 
+    def names(self, layer: str, others: Iterable[str]) -> bool:
+        """Return whether a pattern with a recipe matches this layer and none of the others."""
+        names = list(others)
+        return any(recipe.lower() not in _UNQUANTIZED and fnmatchcase(layer, pattern)
+                   and not any(fnmatchcase(name, pattern) for name in names)
+                   for pattern, recipe in self.layers.items())
+
     def check_names(self, layers: Iterable[str]) -> None:
         """Refuse patterns with a recipe that match none of the layers, such as misspelt ones."""
         names = list(layers)

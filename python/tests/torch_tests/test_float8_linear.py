@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -353,7 +354,7 @@ def test_one_gradient_alone(device: str) -> None:
     for what, of in (("dw", layer.weight), ("dx", x), ("dbias", layer.bias)):
         got, = torch.autograd.grad(y, [of], dy, retain_graph=True)
         assert_same_bits(got, expected[what], what)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
+    with pytest.raises(sb.Unsupported, match="Float8Linear has no second derivative"):
         dx, = torch.autograd.grad(y, [x], dy.requires_grad_(), create_graph=True)
         dx.sum().backward()
 
@@ -517,3 +518,37 @@ def test_a_recipe_of_a_wrong_type() -> None:
                                         "got a int"):
         sbt.linear_recipe(3)  # type: ignore[arg-type]
     assert sbt.linear_recipe("te_current") == sbt.linear_recipe("TE_CURRENT")
+
+
+@pytest.mark.parametrize("wanted", ["x", "weight"])
+@pytest.mark.parametrize("loss", ["square", "sum"])
+def test_second_derivatives_are_refused(loss: str, wanted: str, device: str) -> None:
+    layer = sbt.Float8Linear(32, 16, device=device)
+    x = torch.randn(4, 32, device=device, requires_grad=True)
+    y = layer(x)
+    value = y.square().sum() if loss == "square" else y.sum()
+    gradients = torch.autograd.grad(value, [x, layer.weight], create_graph=True)
+    assert all(bool(g.isfinite().all()) for g in gradients)  # first derivatives may have a graph
+    penalty = sum(g.square().sum() for g in gradients) + x.square().sum()
+    penalty = penalty + layer.weight.square().sum()
+    with pytest.raises(sb.Unsupported, match="Float8Linear has no second derivative"):
+        torch.autograd.grad(penalty, x if wanted == "x" else layer.weight)
+
+
+def test_second_derivatives_of_the_other_layers_only() -> None:
+    """The penalty of a frozen layer's input gradient reaches the layer in front of it."""
+    first, second = torch.nn.Linear(32, 32), sbt.Float8Linear(32, 16).requires_grad_(False)
+    x = torch.randn(4, 32, requires_grad=True)
+    gradient, = torch.autograd.grad(second(first(x)).sum(), x, create_graph=True)
+    with pytest.raises(sb.Unsupported, match="Float8Linear has no second derivative"):
+        gradient.square().sum().backward()
+
+
+def test_the_input_is_not_kept_for_second_derivatives() -> None:
+    layer = sbt.Float8Linear(32, 16)
+    x = torch.randn(4, 32, requires_grad=True) * 1
+    data = weakref.ref(x)
+    y = layer(x)
+    del x
+    assert data() is None
+    y.sum().backward()

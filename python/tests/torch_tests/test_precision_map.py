@@ -115,7 +115,7 @@ def test_a_model_that_is_a_layer() -> None:
 
 
 def test_models_without_a_layer_to_convert_are_refused() -> None:
-    with pytest.raises(sb.InvalidArgument, match="^model: no torch.nn.Linear; subclasses"):
+    with pytest.raises(sb.InvalidArgument, match="^model: no torch.nn.Linear and no Conv1D of"):
         sbt.convert_linears(torch.nn.Sequential(torch.nn.GELU()))
     model = sbt.convert_linears(Model(), "TE_CURRENT")
     with pytest.raises(sb.InvalidArgument, match=r"no torch.nn.Linear is left; 5 of its layers are "
