@@ -113,7 +113,7 @@ def _compute(
     rounding: str = "nearest_even",
     overflow: str = "ieee",
     nan: str = "canonical",
-    seed: int = 0,
+    seed: int | None = None,
     random_stream: int = 0,
     offset: int = 0,
     random_bits: int = 32,

@@ -54,8 +54,10 @@ def convert(x: Any, to: object, **options: Unpack[Options]) -> Any:
     nan : str
         canonical or preserve_sign.
     seed, random_stream, offset, pitch, random_bits : int
-        Random bits of stochastic rounding. The element with index i in C order uses the random bits
-        of index offset + i. With a pitch, element (r, c) of a matrix uses offset + r * pitch + c.
+        Random bits of stochastic rounding, which needs a seed. Pass another seed or random_stream
+        in each step of a training run: else an element uses the same random bits in every step.
+        The element with index i in C order uses the random bits of index offset + i. With a pitch,
+        element (r, c) of a matrix uses offset + r * pitch + c.
     out : array [...], optional
         Receives the result. It has the shape of `x`, and the dtype of `to` or unsigned integers of
         the same width. `out` may be `x` itself if the element sizes are equal.
@@ -105,7 +107,7 @@ def _convert(
     rounding: str = "nearest_even",
     overflow: str = "ieee",
     nan: str = "canonical",
-    seed: int = 0,
+    seed: int | None = None,
     random_stream: int = 0,
     offset: int = 0,
     pitch: int | None = None,

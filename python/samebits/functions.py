@@ -149,7 +149,7 @@ def _evaluate(
     to: object = None,
     rounding: str = "nearest_even",
     overflow: str = "ieee",
-    seed: int = 0,
+    seed: int | None = None,
     random_stream: int = 0,
     offset: int = 0,
     random_bits: int = 16,

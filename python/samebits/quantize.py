@@ -198,7 +198,7 @@ def quantize(
     inverse_scales: Any = None,
     transposed: bool = False,
     statistics: bool = False,
-    seed: int = 0,
+    seed: int | None = None,
     random_stream: int = 0,
     offset: int = 0,
     pitch: int | None = None,

@@ -35,10 +35,21 @@ def rule_of(rounding: str, overflow: str, nan: str) -> int:
     )
 
 
+def check_seed(seed: int | None) -> None:
+    """Refuse stochastic rounding without a seed.
+
+    A default would round each element by the same random bits in every step of a training run.
+    """
+    if seed is None:
+        raise InvalidArgument("seed: stochastic rounding needs a seed; pass seed=, and another seed "
+                              "or random_stream= in each step of a training run")
+
+
 def random_of(
-    seed: int, random_stream: int, offset: int, pitch: int | None, random_bits: int
+    seed: int | None, random_stream: int, offset: int, pitch: int | None, random_bits: int
 ) -> tuple[int, int, int, int, int]:
     """Return the random stream as the core takes it; a pitch of -1 means none."""
+    check_seed(seed)
     seed, random_stream, offset, random_bits = (
         integer(value, name)
         for value, name in ((seed, "seed"), (random_stream, "random_stream"), (offset, "offset"),

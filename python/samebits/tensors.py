@@ -325,7 +325,7 @@ def axpby(a: float, x: Any, b: float, y: Any, out: Any, *, threads: int | None =
 
 
 def cast(tensors: Any, to: object, *, format: object = None, rounding: str = "nearest_even",
-         overflow: str = "ieee", nan: str = "canonical", seed: int = 0, random_stream: int = 0,
+         overflow: str = "ieee", nan: str = "canonical", seed: int | None = None, random_stream: int = 0,
          random_bits: int = 32, out: Any = None, threads: int | None = None,
          backend: str | None = None, stream: Any = None) -> Any:
     """Convert a list of tensors in one call; tensor i uses the random stream random_stream + i.
@@ -350,9 +350,9 @@ def cast(tensors: Any, to: object, *, format: object = None, rounding: str = "ne
     arrays, names = named(tensors)
     format_number = optional_format(format)
     results = results_of("tensors", tensors, out, format_number, index)
-    random = random_of(seed, random_stream, 0, None, random_bits)
-    _core.cast(arrays, format_number, results, index, names, rule,
-               random if rule & 255 == STOCHASTIC else None, threads, backend,
+    random = (random_of(seed, random_stream, 0, None, random_bits)
+              if rule & 255 == STOCHASTIC else None)
+    _core.cast(arrays, format_number, results, index, names, rule, random, threads, backend,
                stream_handle(stream))
     if isinstance(tensors, Mapping):
         return dict(zip(names, results, strict=True))

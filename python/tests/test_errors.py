@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,8 @@ def read_only() -> np.ndarray:
         (lambda: sb.convert(X, "fp16", out=X), sb.InvalidArgument, "out: dtype float32 cannot"),
         (lambda: sb.convert(X, "fp16", backend="gpu"), sb.InvalidArgument, "'gpu' is unknown"),
         (lambda: sb.convert(X, "fp16", threads=-1), sb.InvalidArgument, "thread"),
-        (lambda: sb.convert(X, "bf16", rounding="stochastic", random_bits=0), sb.InvalidArgument,
-         "random_bits: 1 .. 32"),
+        (lambda: sb.convert(X, "bf16", rounding="stochastic", seed=1, random_bits=0),
+         sb.InvalidArgument, "random_bits: 1 .. 32"),
         (lambda: sb.convert(X, "bf16", rounding="stochastic", seed=-1), sb.InvalidArgument,
          "seed: "),
         (lambda: sb.finfo("fp12"), sb.InvalidArgument, "name: 'fp12'"),
@@ -130,3 +131,20 @@ def test_torch_dtypes_by_name() -> None:
 
     dtype.__module__ = "torch"
     assert sb.format_name(dtype()) == "bf16"
+
+
+@pytest.mark.parametrize("call", [
+    lambda **seed: sb.convert(X, "bf16", rounding="stochastic", **seed),
+    lambda **seed: sb.quantize(X, "TE_CURRENT", rounding="stochastic", **seed),
+    lambda **seed: sb.cast([X], "bf16", rounding="stochastic", **seed)[0],
+    lambda **seed: sb.add(X, X, to="bf16", rounding="stochastic", **seed),
+    lambda **seed: sb.functions.exp(X, to="bf16", rounding="stochastic", **seed),
+    lambda **seed: sb.functions.exp([X], to="bf16", rounding="stochastic", **seed),
+    lambda **seed: sb.ranks.reduce_gradients(sb.ranks.SingleRank(), X.copy(),
+                                             rounding="stochastic", **seed),
+], ids=["convert", "quantize", "cast", "add", "exp", "exp_list", "reduce_gradients"])
+def test_stochastic_rounding_needs_a_seed(call: Callable[..., Any]) -> None:
+    with pytest.raises(sb.InvalidArgument, match="^seed: stochastic rounding needs a seed; pass "
+                                                 "seed=, and another seed or random_stream= in"):
+        call()
+    call(seed=0)

@@ -17,7 +17,7 @@ __all__ = ["reduce_gradients"]
 
 def reduce_gradients(ranks: Communicator, gradients: Any, *, communication: object = "bf16",
                      factor: float = 1.0, scale: str = "pow2", rounding: str = "nearest_even",
-                     seed: int = 0, random_stream: int = 0, offset: int = 0, random_bits: int = 32,
+                     seed: int | None = None, random_stream: int = 0, offset: int = 0, random_bits: int = 32,
                      elements_at_once: int = 1 << 22, backend: str | None = None) -> None:
     """Replace the gradients on every rank by their sum over all ranks, in a fixed order of steps.
 
@@ -41,7 +41,8 @@ def reduce_gradients(ranks: Communicator, gradients: Any, *, communication: obje
     rounding : str
         Into the communication dtype: nearest_even or stochastic.
     seed, random_stream, offset, random_bits : int
-        Random bits of stochastic rounding. Rank k uses the stream `random_stream` + k.
+        Random bits of stochastic rounding, which needs a seed: another one in each step. Rank k
+        uses the stream `random_stream` + k.
     elements_at_once : int
         Largest number of elements in one message. Bounds the memory, never changes a bit.
     backend : str, optional

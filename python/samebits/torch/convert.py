@@ -9,6 +9,7 @@ import torch
 import samebits
 from samebits.errors import InvalidArgument
 from samebits.formats import NAMES, format_index
+from samebits.rules import check_seed
 from samebits.torch.tensors import is_dtensor, needs_gradient, needs_operator, torch_dtype
 
 if TYPE_CHECKING:
@@ -125,11 +126,13 @@ def _call_operator(x: torch.Tensor, to: object, options: Any) -> torch.Tensor:
                 raise InvalidArgument(f"{name}: not supported by compiled calls; leave it out")
         elif name not in _OPTIONS:
             raise TypeError(f"convert() got an unexpected keyword argument {name!r}")
+    if options.get("rounding") == "stochastic":
+        check_seed(options.get("seed"))
     format = options.get("format")
     return torch.ops.samebits.convert_v1(
         x, _name(to), None if format is None else _name(format),
         options.get("rounding", "nearest_even"), options.get("overflow", "ieee"),
-        options.get("nan", "canonical"), options.get("seed", 0), options.get("random_stream", 0),
+        options.get("nan", "canonical"), options.get("seed") or 0, options.get("random_stream", 0),
         options.get("offset", 0), options.get("pitch"), options.get("random_bits", 32))
 
 

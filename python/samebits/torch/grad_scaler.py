@@ -381,7 +381,8 @@ class GradScaler(TorchGradScaler):
         """Take over the reports that have arrived; does not wait."""
         if self._resident is None:
             return []
-        new = [grad_step(row, self._gradients.name) for row in self._resident.poll()]
+        clips = self._max_norm != math.inf
+        new = [grad_step(row, self._gradients.name, clips) for row in self._resident.poll()]
         self._dropped += max(0, len(self._arrived) + len(new) - self._capacity)
         self._arrived.extend(new)
         return new

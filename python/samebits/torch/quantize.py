@@ -15,6 +15,7 @@ from samebits.errors import InvalidArgument
 from samebits.formats import INDEX, NAMES, format_index
 from samebits.quantize import rules_of, tile_of
 from samebits.recipes import Recipe
+from samebits.rules import check_seed
 from samebits.torch.convert import convert
 from samebits.torch.tensors import needs_gradient, needs_operator, to_numpy, torch_dtype
 
@@ -243,6 +244,8 @@ def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
     to = _format_name(left.pop("to", "e4m3"))
     if left.get("format") is not None:
         left["format"] = _format_name(left["format"])
+    if left.get("rounding") == "stochastic":
+        check_seed(left.get("seed"))
     values = [left.pop(name, default) for name, default in zip(_OPTIONS, _DEFAULTS, strict=True)]
     rules = _rules_text(recipe, tuple(sorted(left.items())))
     arguments = (x.detach(), inverse_scales, rules, to, *values)

@@ -409,3 +409,19 @@ def test_dtensor_gradients_by_local_shard(device: str) -> None:
             scaler.unscale_(optimizer)
     finally:
         dist.destroy_process_group()
+
+
+@pytest.mark.parametrize(("max_norm", "value", "norm"), [
+    (math.inf, 1.0, None), (math.inf, math.nan, None), (1e9, math.nan, math.nan), (1e9, 0.0, 0.0)])
+def test_a_norm_that_was_not_computed_is_none(device: str, max_norm: float, value: float,
+                                              norm: float | None) -> None:
+    model = model_of(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = sbt.GradScaler(device, max_norm=max_norm)
+    scaler.scale(torch.ones((), device=device))
+    set_gradients(model, value)
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+    (report,) = wait_for_reports(scaler, 1)
+    assert repr(report.norm) == repr(norm)

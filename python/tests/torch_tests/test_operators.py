@@ -130,6 +130,11 @@ def test_what_compiled_calls_refuse(device: str) -> None:
         with pytest.raises(sb.InvalidArgument, match="statistics: not supported by compiled"):
             sbt.quantize(x, "TE_CURRENT", statistics=True)
         assert sbt.quantize(x, "TE_CURRENT", statistics=False).scales.shape == (1, 1)
+        for call in (lambda **seed: sbt.convert(x, "bf16", rounding="stochastic", **seed),
+                     lambda **seed: sbt.quantize(x, "TE_CURRENT", rounding="stochastic", **seed)):
+            with pytest.raises(sb.InvalidArgument, match="seed: stochastic rounding needs a seed"):
+                call()
+            call(seed=0)
 
 
 def test_a_distributed_tensor_is_converted_shard_by_shard(device: str) -> None:
@@ -154,3 +159,12 @@ def test_all_codes_of_fp8_through_compiled_calls(device: str) -> None:
     torch._dynamo.reset()
     x = random_codes("e4m3", (64, 64), device)
     assert same(torch.compile(lambda t: sbt.convert(t, "fp32"))(x), on_cpu(x, "fp32"))
+
+
+def test_stochastic_rounding_needs_a_seed(device: str) -> None:
+    for gradient in (False, True):
+        x = torch.ones(3, 4, device=device, requires_grad=gradient)
+        for call in (sbt.convert, sbt.fake_quantize, sbt.quantize):
+            to = "bf16" if call is sbt.convert else "TE_CURRENT"
+            with pytest.raises(sb.InvalidArgument, match="seed: stochastic rounding needs a seed"):
+                call(x, to, rounding="stochastic")  # type: ignore[operator]
