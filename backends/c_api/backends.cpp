@@ -4,6 +4,7 @@
 
 #include "backends/c_api/arguments/arguments.hpp"
 #include "backends/c_api/arguments/guarded.hpp"
+#include "backends/threads/interruption.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/c/base.h"
 #include "samebits/core/config.hpp"
@@ -34,6 +35,10 @@ samebits_view samebits_dense_view(int32_t format, const void* data, int64_t rows
           .col_stride = 1,
           .format = format,
           .memory = SAMEBITS_MEMORY_HOST};
+}
+
+samebits_interrupt_function samebits_set_interrupt_check(samebits_interrupt_function check) {
+  return samebits::backends::set_interrupt_check(check);
 }
 
 samebits_status samebits_list_backends(samebits_backend_function each, void* user) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backends/c_api/arguments/guarded.hpp"
+#include "backends/threads/interruption.hpp"
 
 namespace samebits::c_api {
 namespace {
@@ -66,6 +67,8 @@ samebits_status record_current() {
   } catch (const incomplete_write& e) {
     return record(SAMEBITS_INCOMPLETE_WRITE, text_of(e));
   } catch (const callback_failed& e) {
+    return record(SAMEBITS_CALLBACK_FAILED, e.what());
+  } catch (const backends::interrupted& e) {
     return record(SAMEBITS_CALLBACK_FAILED, e.what());
   } catch (const std::bad_alloc&) {
     return record(SAMEBITS_NO_MEMORY, "out of memory");

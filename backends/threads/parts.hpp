@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backends/dispatch/backend.hpp"
+#include "backends/threads/interruption.hpp"
 #include "backends/threads/tasks.hpp"
 
 namespace samebits::backends {
@@ -23,13 +24,18 @@ inline element_range part_of(std::int64_t count, std::int64_t parts, std::int64_
 /// Runs part(range) over [0, count) on `threads` threads (0: one per hardware thread). Each range
 /// is a contiguous part of at least `min_part` elements. Parts write disjoint elements, so
 /// their number does not change the result. Every part runs even if few threads can be started.
-/// The first exception of a part is rethrown after all have ended.
+/// The first exception of a part is rethrown after all have ended. If the caller has an interrupt
+/// check, each thread calls part() for blocks of its range.
 template <class Part>
 void for_each_part(std::int64_t count, int threads, const Part& part,
                    std::int64_t min_part = elements_worth_a_thread) {
   const std::int64_t parts = std::clamp<std::int64_t>(
       count / min_part, 1, static_cast<std::int64_t>(thread_count(threads)));
-  for_each_task(parts, [&](std::int64_t i) { part(part_of(count, parts, i)); });
+  interruption interrupt;
+  for_each_task(parts, [&](std::int64_t i) {
+    interrupt.for_each_block(part_of(count, parts, i), 16 * std::max<std::int64_t>(min_part, 1),
+                             part);
+  });
 }
 
 }  // namespace samebits::backends

@@ -42,7 +42,7 @@ struct verification_list {
 void add_verification(void* user, const samebits_verification* v) {
   auto& list = *static_cast<verification_list*>(user);
   const nb::gil_scoped_acquire acquire;
-  if (list.raised) return;
+  if (list.raised || PyErr_Occurred() != nullptr) return;
   try {
     nb::object entry =
         nb::make_tuple(v->backend, v->what, v->compared, v->differed, v->first_difference);

@@ -33,6 +33,11 @@ samebits_executor executor_of(nb::handle threads, nb::handle backend, nb::handle
   return e;
 }
 
+std::int32_t run_signal_handlers() {
+  const nb::gil_scoped_acquire acquire;
+  return PyErr_CheckSignals();
+}
+
 void* stream_of(nb::handle stream) {
   if (stream.is_none()) return nullptr;
   std::uintptr_t handle = 0;

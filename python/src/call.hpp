@@ -50,10 +50,26 @@ samebits_random_stream random_of(nb::handle random);
 /// Calls on fewer elements keep the GIL: releasing the GIL would take longer than the call.
 inline constexpr std::int64_t elements_without_release = 4096;
 
+/// Lets Python's signal handlers run. Returns -1 if one of them raised, such as KeyboardInterrupt.
+std::int32_t run_signal_handlers();
+
+/// Lets the library ask run_signal_handlers() during the calls of this thread.
+class interruptible {
+ public:
+  interruptible() : before_(samebits_set_interrupt_check(&run_signal_handlers)) {}
+  ~interruptible() { samebits_set_interrupt_check(before_); }
+  interruptible(const interruptible&) = delete;
+  interruptible& operator=(const interruptible&) = delete;
+
+ private:
+  samebits_interrupt_function before_;
+};
+
 /// Calls the library with IEEE 754 settings of the processor, and raises the error of the call.
-/// Releases the GIL for calls on many elements.
+/// Releases the GIL for calls on many elements. Signals wait for the end of the call: for calls of
+/// which half does harm, such as an optimizer's step.
 template <class Call>
-void run(std::int64_t elements, Call&& call) {
+void run_to_end(std::int64_t elements, Call&& call) {
   std::int32_t status = SAMEBITS_OK;
   if (elements < elements_without_release) {
     const host_guard guard;
@@ -63,6 +79,21 @@ void run(std::int64_t elements, Call&& call) {
     const host_guard guard;
     status = call();
   }
+  check(status);
+}
+
+/// run_to_end(), but the exception of a signal handler ends a call on many elements.
+template <class Call>
+void run(std::int64_t elements, Call&& call) {
+  if (elements < elements_without_release) return run_to_end(elements, call);
+  std::int32_t status = SAMEBITS_OK;
+  {
+    const nb::gil_scoped_release release;
+    const host_guard guard;
+    const interruptible signals;
+    status = call();
+  }
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
   check(status);
 }
 

@@ -3,6 +3,10 @@
 
 NB_MODULE(_core, m) {
   namespace python = samebits::python;
+  // A hook on a torch Parameter that holds the Parameter's optimizer keeps both for ever: Python's
+  // garbage collector does not see torch's own references to hooks. Objects of this module in such
+  // an optimizer are alive at exit, and nanobind would report them as leaks of this module.
+  nanobind::set_leak_warnings(false);
   m.doc() = "Core of samebits: functions that samebits/*.py calls. Not for users.";
   m.attr("version") = samebits_version_text();
   m.attr("has_cuda") = samebits_has_cuda() != 0;

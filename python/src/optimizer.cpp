@@ -116,7 +116,7 @@ class optimizer_list {
     input.learning_rates = at<const float>(learning_rates);
     input.seed = seed;
     const samebits_executor where = executor_of(threads, backend, stream, array(), elements_);
-    run(elements_, [&] {
+    run_to_end(elements_, [&] {
       return samebits_optimizer_step(list_, settings.data(), settings.size(), &input, &where);
     });
   }

@@ -59,10 +59,10 @@ class python_ranks {
     }
   }
 
-  // Calls the library without the GIL.
+  // Calls the library without the GIL. A rank that ended its call alone would leave the others waiting.
   template <class Call>
   void call(const Call& call) {
-    guarded([&] { run([&] { return call(&c_); }); });
+    guarded([&] { run_to_end(elements_without_release, [&] { return call(&c_); }); });
   }
 
   // Returns convert(), the arguments of a call. If convert() raises, `refused` makes the call with

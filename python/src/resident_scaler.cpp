@@ -72,7 +72,7 @@ void unscale(const gradients& g, std::uintptr_t tables, std::uintptr_t workspace
   options.max_norm = max_norm;
   options.first = first;
   const samebits_executor where = executor_of(threads, nb::none(), stream, array(), g.elements());
-  run(g.elements(), [&] {
+  run_to_end(g.elements(), [&] {
     return samebits_gradients_unscale(g.get(), at<const void>(tables), at<void>(workspace),
                                       at<const samebits_scaler_words>(words),
                                       at<samebits_gradient_report>(report), &options, &where);

@@ -84,7 +84,7 @@ nb::tuple unscale(nb::list arrays, nb::list names, int format, double inverse_sc
   const samebits_executor where =
       executor_of(threads, backend, stream, list.first(), list.elements());
   samebits_unscale_report report = {};
-  run(list.elements(), [&] {
+  run_to_end(list.elements(), [&] {
     return samebits_tensor_list_unscale(list.get(), static_cast<float>(inverse_scale), &report,
                                         &where);
   });
@@ -96,7 +96,7 @@ void scale(nb::list arrays, nb::list names, int format, double factor, nb::handl
   const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
   const samebits_executor where =
       executor_of(threads, backend, stream, list.first(), list.elements());
-  run(list.elements(),
+  run_to_end(list.elements(),
       [&] { return samebits_tensor_list_scale(list.get(), static_cast<float>(factor), &where); });
 }
 
@@ -107,7 +107,7 @@ nb::tuple clip(nb::list arrays, nb::list names, int format, double max_norm, nb:
       executor_of(threads, backend, stream, list.first(), list.elements());
   double norm = 0;
   float factor = 1;
-  run(list.elements(),
+  run_to_end(list.elements(),
       [&] { return samebits_tensor_list_clip(list.get(), max_norm, &norm, &factor, &where); });
   const host_guard guard;  // a subnormal factor stays one as a Python number
   return nb::make_tuple(norm, factor);
@@ -131,7 +131,7 @@ void accumulate(nb::list sums, nb::list arrays, nb::list names, int format, nb::
   }
   const samebits_executor where =
       executor_of(threads, backend, stream, acc.first(), acc.elements());
-  run(acc.elements(),
+  run_to_end(acc.elements(),
       [&] { return samebits_tensor_list_accumulate(acc.get(), gradients.get(), each, &where); });
 }
 
@@ -143,7 +143,7 @@ void axpby(double a, nb::list x, double b, nb::list y, nb::list out, nb::list na
   const tensor_list into(out, names, "out", access::write, -1, s);
   const samebits_executor where =
       executor_of(threads, backend, stream, into.first(), into.elements());
-  run(into.elements(), [&] {
+  run_to_end(into.elements(), [&] {
     return samebits_tensor_list_axpby(static_cast<float>(a), left.get(), static_cast<float>(b),
                                       right.get(), into.get(), &where);
   });

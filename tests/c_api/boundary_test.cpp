@@ -1,5 +1,6 @@
 // The boundary of the C interface: statuses, messages, null pointers, structs of other versions.
 #include <cstdlib>
+#include <ctime>
 #include <stdexcept>
 #include <thread>
 
@@ -52,6 +53,28 @@ TEST(CBoundary, ADenseView) {
   float x[6] = {};
   const samebits_view v = samebits_dense_view(SAMEBITS_FORMAT_FP32, x, 2, 3);
   EXPECT_TRUE(same_bytes(v, view(view_of(x, 2, 3))));
+}
+
+TEST(CBoundary, AnInterruptCheckEndsCalls) {
+  constexpr std::int64_t count = 1 << 20;
+  matrix in(format_id::fp32, 1, count), out(format_id::bf16, 1, count);
+  const samebits_view x = in.c(), y = out.c();
+  static int asked = 0;
+  const samebits_interrupt_function check = [] { return ++asked > 1 ? 1 : 0; };
+  EXPECT_EQ(samebits_set_interrupt_check(check), nullptr);
+  samebits_status status = SAMEBITS_OK;
+  for (const std::time_t end = std::time(nullptr) + 60;
+       status == SAMEBITS_OK && std::time(nullptr) < end;) {
+    status = samebits_convert(&x, &y, nullptr, nullptr);
+  }
+  EXPECT_EQ(status, SAMEBITS_CALLBACK_FAILED);
+  EXPECT_STREQ(samebits_last_error(), "the caller's interrupt check ended the call");
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(samebits_convert(&x, &y, nullptr, nullptr), SAMEBITS_CALLBACK_FAILED);
+  EXPECT_EQ(asked, 2);
+  std::thread([&] { EXPECT_OK(samebits_convert(&x, &y, nullptr, nullptr)); }).join();
+  EXPECT_EQ(samebits_set_interrupt_check(nullptr), check);
+  EXPECT_OK(samebits_convert(&x, &y, nullptr, nullptr));
 }
 
 // --- struct_size -------------------------------------------------------------------------------

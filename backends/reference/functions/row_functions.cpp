@@ -10,6 +10,7 @@
 
 #include "backends/reference/reference.hpp"
 #include "backends/threads/parts.hpp"
+#include "backends/threads/interruption.hpp"
 #include "backends/threads/tasks.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
 #include "numerics/hardware/torch_operators/row_order.hpp"
@@ -184,11 +185,13 @@ void rows_on_threads(const row_call& call, const executor& where, row_kernel ker
   const vector_of_words bias(call.bias);
   const std::int64_t scratch_of_part = 2 * (cols + row_padding);
   std::vector<std::uint32_t> scratch(static_cast<std::size_t>(parts * scratch_of_part));
+  interruption interrupt;
   for_each_task(parts, [&](std::int64_t i) {
     row_worker worker(call, kernel, weight.data(), bias.data(),
                       scratch.data() + i * scratch_of_part);
-    const element_range range = part_of(rows, parts, i);
-    for (std::int64_t row = range.begin; row < range.end; ++row) worker.compute(row);
+    interrupt.for_each_block(part_of(rows, parts, i), 16 * min_rows, [&](element_range range) {
+      for (std::int64_t row = range.begin; row < range.end; ++row) worker.compute(row);
+    });
   });
 }
 

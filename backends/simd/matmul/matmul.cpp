@@ -17,6 +17,7 @@
 #include "backends/simd/matmul/matmul_kernel.hpp"
 #include "backends/simd/matmul/matmul_pack.hpp"
 #include "backends/simd/simd.hpp"
+#include "backends/threads/interruption.hpp"
 #include "backends/threads/parts.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/sums/dot.hpp"
@@ -270,6 +271,7 @@ class shared_product {
  private:
   void pack() {
     for (std::int64_t s = next_row_panel_++; s < row_panels_; s = next_row_panel_++) {
+      interrupt_.poll();
       rows_.pack_row_panel(s * row_panel_rows);
     }
   }
@@ -284,6 +286,7 @@ class shared_product {
       }
       const std::int64_t first = i % items_per_panel_ * row_panels_per_item_;
       for (std::int64_t s = first; s < std::min(row_panels_, first + row_panels_per_item_); ++s) {
+        interrupt_.poll();
         worker.multiply_row_panel(s * row_panel_rows);
       }
     }
@@ -301,6 +304,7 @@ class shared_product {
   std::int64_t items_per_panel_ = 1;
   std::atomic<std::int64_t> next_row_panel_ = 0;
   std::atomic<std::int64_t> next_item_ = 0;
+  interruption interrupt_;
 };
 
 template <const matmul_kernel& Kernel>

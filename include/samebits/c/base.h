@@ -186,6 +186,21 @@ typedef struct samebits_executor {
   { (uint32_t)sizeof(samebits_executor), 1, NULL, NULL }
 SAMEBITS_C_API samebits_status samebits_executor_init(samebits_executor* executor);
 
+/* --- interruption ------------------------------------------------------------------------------ */
+
+/* Returns 0, or another number if the call is to end. */
+typedef int32_t (*samebits_interrupt_function)(void);
+
+/* Sets a function that host calls of this thread ask, at most ten times a second, whether to end: for
+ * example because the user pressed Ctrl-C. Such a call returns SAMEBITS_CALLBACK_FAILED, and its
+ * outputs may be partly written. All later calls of the thread end too, until this function is
+ * called again.
+ *
+ * @param check  called on the thread that made the call; null, the default: calls run to their end
+ * @returns the function that was set before */
+SAMEBITS_C_API samebits_interrupt_function
+samebits_set_interrupt_check(samebits_interrupt_function check);
+
 /* --- backends -------------------------------------------------------------------------------- */
 
 /* Description of one backend. */
