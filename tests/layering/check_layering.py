@@ -24,7 +24,7 @@ BACKENDS = {
     "reference": {"dispatch", "threads", "self_test"},
     "simd": {"dispatch", "threads", "self_test", "reference"},
     "optimizer": {"dispatch"},
-    "c_api": {"loss_scaler", "optimizer", "ranks"},
+    "c_api": {"threads", "loss_scaler", "optimizer", "ranks"},
     "cuda": {"dispatch", "threads", "self_test", "api", "ranks", "loss_scaler"},
 }
 # fpinspect opens files in these places only, which know inputs and outputs.
