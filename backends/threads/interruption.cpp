@@ -37,7 +37,7 @@ void interruption::ask() {
     }
     if (own.ended) ended_ = true;
   }
-  if (ended_) throw interrupted();
+  if (ended_) throw interrupted("the caller's interrupt check ended the call");
 }
 
 }  // namespace samebits::backends

@@ -23,7 +23,7 @@ interrupt_check set_interrupt_check(interrupt_check check) noexcept;
 /// Thrown by a call that the check ended. Its outputs may be partly written.
 class interrupted : public std::runtime_error {
  public:
-  interrupted() : std::runtime_error("the caller's interrupt check ended the call") {}
+  using std::runtime_error::runtime_error;
 };
 
 /// The interruption of one operation that runs on several threads. Must be made on the thread that
