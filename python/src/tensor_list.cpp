@@ -96,8 +96,9 @@ void scale(nb::list arrays, nb::list names, int format, double factor, nb::handl
   const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
   const samebits_executor where =
       executor_of(threads, backend, stream, list.first(), list.elements());
-  run_to_end(list.elements(),
-      [&] { return samebits_tensor_list_scale(list.get(), static_cast<float>(factor), &where); });
+  run_to_end(list.elements(), [&] {
+    return samebits_tensor_list_scale(list.get(), static_cast<float>(factor), &where);
+  });
 }
 
 nb::tuple clip(nb::list arrays, nb::list names, int format, double max_norm, nb::handle threads,
@@ -107,8 +108,9 @@ nb::tuple clip(nb::list arrays, nb::list names, int format, double max_norm, nb:
       executor_of(threads, backend, stream, list.first(), list.elements());
   double norm = 0;
   float factor = 1;
-  run_to_end(list.elements(),
-      [&] { return samebits_tensor_list_clip(list.get(), max_norm, &norm, &factor, &where); });
+  run_to_end(list.elements(), [&] {
+    return samebits_tensor_list_clip(list.get(), max_norm, &norm, &factor, &where);
+  });
   const host_guard guard;  // a subnormal factor stays one as a Python number
   return nb::make_tuple(norm, factor);
 }
@@ -131,8 +133,9 @@ void accumulate(nb::list sums, nb::list arrays, nb::list names, int format, nb::
   }
   const samebits_executor where =
       executor_of(threads, backend, stream, acc.first(), acc.elements());
-  run_to_end(acc.elements(),
-      [&] { return samebits_tensor_list_accumulate(acc.get(), gradients.get(), each, &where); });
+  run_to_end(acc.elements(), [&] {
+    return samebits_tensor_list_accumulate(acc.get(), gradients.get(), each, &where);
+  });
 }
 
 void axpby(double a, nb::list x, double b, nb::list y, nb::list out, nb::list names,

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "backends/reference/reference.hpp"
-#include "backends/threads/parts.hpp"
 #include "backends/threads/interruption.hpp"
+#include "backends/threads/parts.hpp"
 #include "backends/threads/tasks.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
 #include "numerics/hardware/torch_operators/row_order.hpp"

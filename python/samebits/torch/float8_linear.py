@@ -243,7 +243,7 @@ class Float8Linear(torch.nn.Linear):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Read a pickle; those of earlier versions lack the hook."""
-        super().__setstate__(state)
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
         self._add_hook()
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
