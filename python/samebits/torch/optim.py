@@ -35,7 +35,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -216,7 +216,7 @@ class Optimizer(torch.optim.Optimizer):
                 self._add(present, batch.count.split())
                 batch = batches[-1]
                 gradients, places = batch.gradients()
-            work.append((batch, gradients, places))
+            work.append((batch, cast("list[torch.Tensor]", gradients), places))
         if not self._known_states:
             self._known_states = self._states_now()
         return work

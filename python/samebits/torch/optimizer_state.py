@@ -114,7 +114,7 @@ def _saved_array(saved: Mapping[str, Any], key: str, shape: torch.Size) -> _Save
         if value.codes.shape == shape:
             value, scales = value.codes, value.scale
         else:  # the 4-bit optimizers have two codes in a byte
-            value, scales = value.dequantize(torch.float32), None
+            value, scales = value.dequantize(torch.float32), None  # type: ignore[call-arg]
     if value.shape != shape:
         raise InvalidArgument(f"state_dict: {key}: shape {tuple(shape)} is expected; "
                               f"got {tuple(value.shape)}")
