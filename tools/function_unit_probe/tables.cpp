@@ -191,8 +191,9 @@ std::string header_text(std::span<const fitted_table> tables, std::string_view o
       text += "    {" + std::to_string(fit.a_min) + ", " + std::to_string(fit.b) + ", " +
               std::to_string(fit.d) + "},\n";
     }
-    text += "};\nSAMEBITS_INLINE constexpr unit_row " + table_name +
-            "_row(std::uint32_t i) { return " + table_name + "_rows[i]; }\n";
+    text += "};\nSAMEBITS_INLINE constexpr unit_row " + table_name;
+    text += "_row(std::uint32_t i) { return " + table_name;
+    text += "_rows[i]; }\n";
   }
   return text + "\n}  // namespace samebits::numerics::hopper\n";
 }
