@@ -22,13 +22,13 @@ double number_argument(std::string_view option, std::string_view text) {
 
 double count_argument(std::string_view option, std::string_view text) {
   constexpr std::string_view letters = "KMBTkmbt";
-  const bool hexadecimal = text.find_first_of("xX") != text.npos;  // its digits have a b
+  const bool hexadecimal = text.find_first_of("xX") != std::string_view::npos;  // its digits have a b
   const std::size_t letter =
-      text.empty() || hexadecimal ? letters.npos : letters.find(text.back());
-  if (letter == letters.npos) return number_argument(option, text);
+      text.empty() || hexadecimal ? std::string_view::npos : letters.find(text.back());
+  if (letter == std::string_view::npos) return number_argument(option, text);
   constexpr std::string_view factors[] = {"e3", "e6", "e9", "e12"};
   const std::string_view number = text.substr(0, text.size() - 1);
-  const bool has_exponent = number.find_first_of("eE") != number.npos;
+  const bool has_exponent = number.find_first_of("eE") != std::string_view::npos;
   const std::string product = std::string(number) + std::string(factors[letter % 4]);
   const samebits::parse_result parsed = samebits::parse(samebits::format_id::fp64, product);
   if (has_exponent || !parsed.ok) return number_argument(option, text);  // refuses the whole text
