@@ -20,12 +20,6 @@ thread_local thread_check own;
 
 }  // namespace
 
-interrupt_check set_interrupt_check(interrupt_check check) noexcept {
-  const interrupt_check before = own.check;
-  own = {check, check == nullptr ? clock::time_point{} : clock::now() + between_checks, false};
-  return before;
-}
-
 interruption::interruption()
     : possible_(own.check != nullptr), caller_(std::this_thread::get_id()) {}
 
@@ -41,3 +35,10 @@ void interruption::ask() {
 }
 
 }  // namespace samebits::backends
+
+samebits::interrupt_check samebits::set_interrupt_check(interrupt_check check) noexcept {
+  using namespace backends;
+  const interrupt_check before = own.check;
+  own = {check, check == nullptr ? clock::time_point{} : clock::now() + between_checks, false};
+  return before;
+}

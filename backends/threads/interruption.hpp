@@ -1,30 +1,17 @@
-// Interruption: a call that takes long asks its caller from time to time whether to end, for example
-// because of Ctrl-C in Python.
+// When a call that takes long asks its caller whether to end (samebits/interruption.hpp).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <stdexcept>
 #include <thread>
 
 #include "backends/dispatch/backend.hpp"
+#include "samebits/interruption.hpp"
 
 namespace samebits::backends {
 
-/// Returns 0, or another number if the call is to end. Called on the thread that called the library.
-using interrupt_check = std::int32_t (*)();
-
-/// Sets the check of the calls of this thread; null, the default: they run to their end. A check that
-/// has ended one call ends all later ones, until this function is called again.
-///
-/// @returns the check that was set before
-interrupt_check set_interrupt_check(interrupt_check check) noexcept;
-
-/// Thrown by a call that the check ended. Its outputs may be partly written.
-class interrupted : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using samebits::interrupted;
+using samebits::set_interrupt_check;
 
 /// The interruption of one operation that runs on several threads. Must be made on the thread that
 /// called the library.

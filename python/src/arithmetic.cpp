@@ -1,5 +1,5 @@
 // Array arithmetic: operands broadcast as in NumPy.
-#include "call.hpp"
+#include "c_call.hpp"
 
 namespace samebits::python {
 namespace {
@@ -55,7 +55,7 @@ std::int32_t compute_slice(int op, const computation& c, int operands, bool each
                            const std::int64_t* offsets, const samebits_compute_options& options,
                            bool with_flags, std::uint32_t& raised, const samebits_executor& where) {
   samebits_view views[4];
-  for (int i = 0; i <= operands; ++i) views[i] = view_of(s, i, c.arrays[i], offsets);
+  for (int i = 0; i <= operands; ++i) views[i] = c::view_of(s, i, c.arrays[i], offsets);
   const samebits_view* const b = operands > 1 ? &views[1] : nullptr;
   const samebits_view* const third = operands > 2 ? &views[2] : nullptr;
   const samebits_view& out = views[operands];
@@ -83,40 +83,41 @@ nb::tuple compute(int op, nb::tuple inputs, int format, int to, int packed_rule,
   for (int i = 0; i < operands; ++i) {
     const char* const name = operand_names[i];
     c.add(array_of(inputs[static_cast<std::size_t>(i)],
-                   {.name = name, .format = format, .stream = cuda_stream}),
+                   {.name = name, .format = format_of(format), .stream = cuda_stream}),
           name);
     if (to < 0 && c.arrays[i].format != c.arrays[0].format) {
       raise_invalid("to: the operands have two formats; say the format of the result");
     }
   }
-  if (to < 0) to = c.arrays[0].format;
+  if (to < 0) to = static_cast<int>(c.arrays[0].format);
   const common_shape shape = broadcast(c);
-  nb::object result = out.is_none() ? empty_like(inputs[0], tuple_of(shape), to) : nb::borrow(out);
+  nb::object result = out.is_none()
+                          ? empty_like(inputs[0], tuple_of(shape), static_cast<format_id>(to))
+                          : nb::borrow(out);
   const argument written = {
-      .name = "out", .needs = access::write, .format = to, .stream = cuda_stream};
+      .name = "out", .needs = access::write, .format = format_of(to), .stream = cuda_stream};
   const array& target = c.add(array_of(result, written), "out");
   check_shape({&target, "out"}, shape.dims, shape.sizes);
   if (!out.is_none() && target.library != nullptr) mark_written(out);
   if (!each.is_none()) {
     // Flags bytes are described as E8M0 codes, which are also one byte, so that nothing is copied.
-    const argument bytes = {
-        .name = "flags_out", .needs = access::write, .format = SAMEBITS_FORMAT_E8M0};
+    const argument bytes = {.name = "flags_out", .needs = access::write, .format = format_id::e8m0};
     const array& flags = c.add(array_of(each, bytes), "flags_out");
     check_shape({&flags, "flags_out"}, shape.dims, shape.sizes);
   }
   const slices s = slices_of(shape.dims, shape.sizes, c.operands, c.count);
   if (s.loops > 0) check_overlap(c.operands[operands], c.operands, operands);
 
-  const rule r(packed_rule);
+  const c::rule r(packed_rule);
   samebits_compute_options options = SAMEBITS_COMPUTE_OPTIONS_INIT;
   options.rounding = r.rounding;
   options.overflow = r.overflow;
   options.nan_policy = r.nan_policy;
-  options.random = random_of(random);
+  options.random = c::random_of(random);
   const std::uint64_t first = options.random.offset;
-  const samebits_executor where = executor_of(threads, backend, stream, target, target.size());
+  const samebits_executor where = c::executor_of(threads, backend, stream, target, target.size());
   std::uint32_t raised = 0;
-  run(target.size(), [&] {
+  c::run(target.size(), [&] {
     std::int32_t status = SAMEBITS_OK;
     s.for_each([&](const std::int64_t* offsets, std::int64_t flat) {
       if (status != SAMEBITS_OK) return;

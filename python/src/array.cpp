@@ -4,18 +4,17 @@
 #include "dlpack.hpp"
 #include "errors.hpp"
 #include "numpy_object.hpp"
-#include "samebits/c/samebits.h"
 
 namespace samebits::python {
 namespace {
 
 constexpr int flag_writable = 0x400;
 
-// A dtype and the format of its elements. The format is -1 for unsigned integers, which hold codes
-// of any format of their width.
+// A dtype and the format of its elements. Unsigned integers have none: they hold codes of any format
+// of their width.
 struct dtype_entry {
   PyObject* dtype = nullptr;
-  std::int32_t format = -1;
+  std::optional<format_id> format;
   std::int64_t bytes = 0;
 };
 
@@ -46,42 +45,29 @@ const dtype_entry* find_dtype(PyObject* dtype) {
 
 // Raises the error of samebits.arrays that names the argument, what it is, and the remedy.
 [[noreturn]] void refuse(const char* why, nb::handle object, const argument& what) {
-  nb::handle(table.helper).attr("refuse")(why, object, what.name, what.format);
+  nb::handle(table.helper)
+      .attr("refuse")(why, object, what.name, what.format ? static_cast<int>(*what.format) : -1);
   raise_internal("samebits.arrays.refuse returned");
 }
 
-std::int64_t bytes_of(std::int32_t format) {
-  static const auto sizes = [] {
-    struct {
-      std::int64_t bytes[SAMEBITS_FORMAT_COUNT];
-    } t = {};
-    for (int i = 0; i < SAMEBITS_FORMAT_COUNT; ++i) {
-      samebits_format_info info;
-      if (samebits_get_format_info(i, &info) == SAMEBITS_OK) t.bytes[i] = info.storage_bits / 8;
-    }
-    return t;
-  }();
-  return sizes.bytes[format];
-}
-
 // The format of the elements: the dtype's own format, or the format that the caller named.
-std::int32_t format_for(nb::handle object, const dtype_entry& row, const argument& what) {
-  if (what.format < 0) {
-    if (row.format < 0) refuse("codes", object, what);
-    return row.format;
+format_id format_for(nb::handle object, const dtype_entry& row, const argument& what) {
+  if (!what.format) {
+    if (!row.format) refuse("codes", object, what);
+    return *row.format;
   }
   const bool own = row.format == what.format;
-  const bool codes = row.format < 0 && row.bytes == bytes_of(what.format);
-  const bool tf32 = row.format == SAMEBITS_FORMAT_FP32 && what.format == SAMEBITS_FORMAT_TF32;
+  const bool codes = !row.format && row.bytes == storage_bytes(*what.format);
+  const bool tf32 = row.format == format_id::fp32 && what.format == format_id::tf32;
   if (!own && !codes && !tf32) refuse("format", object, what);
-  return what.format;
+  return *what.format;
 }
 
 // Reads address, shape and strides of a NumPy array into `a`. a.bytes must be set.
 void read_layout(nb::handle object, const argument& what, array& a) {
   const numpy_object& s = fields_of(object);
   a.owner = nb::borrow(object);
-  a.memory = SAMEBITS_MEMORY_HOST;
+  a.memory = memory_space::host;
   a.writable = (s.flags & flag_writable) != 0;
   if (what.needs == access::write && !a.writable) refuse("read-only", object, what);
   a.data = s.data;
@@ -103,61 +89,51 @@ array numpy_array(nb::handle object, const argument& what) {
   return a;
 }
 
-// The format of a DLPack element type, or -1.
-std::int32_t format_of(const dl_data_type& type) {
-  if (type.lanes != 1) return -1;
-  switch (type.code) {
-    case dl_code::real:
-      return type.bits == 64   ? SAMEBITS_FORMAT_FP64
-             : type.bits == 32 ? SAMEBITS_FORMAT_FP32
-             : type.bits == 16 ? SAMEBITS_FORMAT_FP16
-                               : -1;
-    case dl_code::bfloat: return type.bits == 16 ? SAMEBITS_FORMAT_BF16 : -1;
-    case dl_code::e4m3fn: return SAMEBITS_FORMAT_E4M3;
-    case dl_code::e4m3fnuz: return SAMEBITS_FORMAT_E4M3FNUZ;
-    case dl_code::e5m2: return SAMEBITS_FORMAT_E5M2;
-    case dl_code::e5m2fnuz: return SAMEBITS_FORMAT_E5M2FNUZ;
-    case dl_code::e8m0fnu: return SAMEBITS_FORMAT_E8M0;
-    default: return -1;
-  }
-}
+// Formats with a DLPack element type, and the code of this type.
+constexpr struct {
+  format_id format;
+  std::uint8_t code;
+} dlpack_types[] = {
+    {format_id::fp64, dl_code::real},         {format_id::fp32, dl_code::real},
+    {format_id::tf32, dl_code::real},         {format_id::fp16, dl_code::real},
+    {format_id::bf16, dl_code::bfloat},       {format_id::e4m3, dl_code::e4m3fn},
+    {format_id::e4m3fnuz, dl_code::e4m3fnuz}, {format_id::e5m2, dl_code::e5m2},
+    {format_id::e5m2fnuz, dl_code::e5m2fnuz}, {format_id::e8m0, dl_code::e8m0fnu},
+};
 
 // The DLPack element type of new tensors: unsigned integers for formats that torch lacks.
-dl_data_type type_of(std::int32_t format) {
-  const auto bits = static_cast<std::uint8_t>(8 * bytes_of(format));
-  switch (format) {
-    case SAMEBITS_FORMAT_FP64:
-    case SAMEBITS_FORMAT_FP32:
-    case SAMEBITS_FORMAT_TF32:
-    case SAMEBITS_FORMAT_FP16: return {dl_code::real, bits, 1};
-    case SAMEBITS_FORMAT_BF16: return {dl_code::bfloat, bits, 1};
-    case SAMEBITS_FORMAT_E4M3: return {dl_code::e4m3fn, bits, 1};
-    case SAMEBITS_FORMAT_E4M3FNUZ: return {dl_code::e4m3fnuz, bits, 1};
-    case SAMEBITS_FORMAT_E5M2: return {dl_code::e5m2, bits, 1};
-    case SAMEBITS_FORMAT_E5M2FNUZ: return {dl_code::e5m2fnuz, bits, 1};
-    case SAMEBITS_FORMAT_E8M0: return {dl_code::e8m0fnu, bits, 1};
-    default: return {dl_code::unsigned_integer, bits, 1};
+dl_data_type type_of(format_id format) {
+  const auto bits = static_cast<std::uint8_t>(8 * storage_bytes(format));
+  for (const auto& row : dlpack_types) {
+    if (row.format == format) return {row.code, bits, 1};
   }
+  return {dl_code::unsigned_integer, bits, 1};
 }
 
 // The entry of a DLPack element type, for format_for(): a format, or unsigned integers.
 dtype_entry entry_of(const dl_data_type& type) {
-  const bool codes = type.code == dl_code::unsigned_integer && type.lanes == 1;
-  return {nullptr, codes ? -1 : format_of(type), type.bits / 8};
+  dtype_entry entry = {nullptr, std::nullopt, type.bits / 8};
+  if (type.lanes != 1) return entry;
+  for (const auto& row : dlpack_types) {
+    if (row.code != type.code || 8 * storage_bytes(row.format) != type.bits) continue;
+    entry.format = row.format;
+    break;
+  }
+  return entry;
 }
 
 // Describes a tensor of DLPack. a.owner is not set.
 array array_of_dlpack(nb::handle object, const argument& what, const dl_tensor& t, bool read_only) {
   const dtype_entry row = entry_of(t.type);
   const bool codes = t.type.code == dl_code::unsigned_integer && t.type.lanes == 1;
-  if (row.format < 0 && !codes) refuse("dtype", object, what);
+  if (!row.format && !codes) refuse("dtype", object, what);
   array a;
   a.format = format_for(object, row, what);
   a.bytes = row.bytes;
   if (t.device.type == dl_device::cpu || t.device.type == dl_device::cuda_host) {
-    a.memory = SAMEBITS_MEMORY_HOST;
+    a.memory = memory_space::host;
   } else if (t.device.type == dl_device::cuda) {
-    a.memory = SAMEBITS_MEMORY_DEVICE;
+    a.memory = memory_space::device;
   } else {
     refuse("device", object, what);
   }
@@ -205,7 +181,7 @@ array torch_array(nb::handle object, const exchange_table& library, const argume
 }
 
 nb::object new_torch_tensor(const array& like, int dims, const std::int64_t* shape,
-                            std::int32_t format) {
+                            format_id format) {
   return new_tensor(*like.library, dims, shape, type_of(format), like.device);
 }
 
@@ -234,23 +210,23 @@ array array_of(nb::handle object, const argument& what) {
   return a;
 }
 
-nb::object empty_like(nb::handle like, nb::handle shape, std::int32_t format) {
+nb::object empty_like(nb::handle like, nb::handle shape, format_id format) {
   std::int64_t sizes[max_dims];
   const int dims = static_cast<int>(nb::len(shape));
   if (dims > max_dims) refuse("dims", like, {.name = "out"});
   for (int i = 0; i < dims; ++i) sizes[i] = nb::cast<std::int64_t>(shape[i]);
-  if (is_numpy(like)) return new_numpy_array(dims, sizes, table.dtype_of[format]);
+  if (is_numpy(like)) return new_numpy_array(dims, sizes, table.dtype_of[static_cast<int>(format)]);
   if (const exchange_table* const library = exchange_table_of(like, table.helper)) {
     array a;
     a.library = library;
     a.device = describe_tensor(*library, like).device;
     return new_torch_tensor(a, dims, sizes, format);
   }
-  return nb::handle(table.helper).attr("empty_like")(like, shape, format);
+  return nb::handle(table.helper).attr("empty_like")(like, shape, static_cast<int>(format));
 }
 
 output new_output(nb::handle like, const array& in, int dims, const std::int64_t* shape,
-                  std::int32_t format) {
+                  format_id format) {
   const argument what = {.name = "out", .needs = access::write, .format = format};
   if (in.library != nullptr) {
     nb::object made = new_torch_tensor(in, dims, shape, format);
@@ -263,9 +239,9 @@ output new_output(nb::handle like, const array& in, int dims, const std::int64_t
     return {std::move(made), std::move(a)};
   }
   output out;
-  out.object = new_numpy_array(dims, shape, table.dtype_of[format]);
+  out.object = new_numpy_array(dims, shape, table.dtype_of[static_cast<int>(format)]);
   out.a.format = format;
-  out.a.bytes = bytes_of(format);
+  out.a.bytes = storage_bytes(format);
   read_layout(out.object, what, out.a);
   return out;
 }
@@ -277,12 +253,13 @@ nb::object torch_workspace(const array& on, std::size_t bytes) {
 
 void mark_written(nb::handle tensors) { nb::handle(table.helper).attr("mark_written")(tensors); }
 
-std::int32_t format_named(nb::handle name, const char* argument_name) {
+format_id format_named(nb::handle name, const char* argument_name) {
   if (PyUnicode_Check(name.ptr())) {
     PyObject* const found = PyDict_GetItem(table.formats, name.ptr());  // borrowed
-    if (found != nullptr) return static_cast<std::int32_t>(PyLong_AsLong(found));
+    if (found != nullptr) return static_cast<format_id>(PyLong_AsLong(found));
   }
-  return nb::cast<std::int32_t>(nb::handle(table.helper).attr("format_index")(name, argument_name));
+  return static_cast<format_id>(
+      nb::cast<int>(nb::handle(table.helper).attr("format_index")(name, argument_name)));
 }
 
 nb::tuple shape_of(int dims, const std::int64_t* shape) {
@@ -308,13 +285,18 @@ void bind_arrays(nb::module_& m) {
       nb::arg("formats"),
       "Gives the core numpy.ndarray, NumPy's table of C functions, the dtype float64, the module "
       "of refusals, and the formats by name.");
-  m.def("empty_like", &empty_like, nb::arg("like").none(), nb::arg("shape"), nb::arg("format"),
-        "Returns a new array of the library and device of `like`.");
+  m.def(
+      "empty_like",
+      [](nb::handle like, nb::handle shape, int format) {
+        return empty_like(like, shape, static_cast<format_id>(format));
+      },
+      nb::arg("like").none(), nb::arg("shape"), nb::arg("format"),
+      "Returns a new array of the library and device of `like`.");
   m.def(
       "register_dtype",
       [](nb::object dtype, int format, std::int64_t bytes, bool of_results) {
         if (table.count >= 32) raise_internal("the table of dtypes is full");
-        table.rows[table.count++] = {dtype.inc_ref().ptr(), format, bytes};
+        table.rows[table.count++] = {dtype.inc_ref().ptr(), format_of(format), bytes};
         if (of_results && format >= 0) table.dtype_of[format] = dtype.inc_ref().ptr();
       },
       nb::arg("dtype"), nb::arg("format"), nb::arg("bytes"), nb::arg("of_results"),

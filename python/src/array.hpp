@@ -4,8 +4,11 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "exchange.hpp"
+#include "samebits/backend.hpp"
+#include "samebits/core/format.hpp"
 
 namespace samebits::python {
 
@@ -19,9 +22,9 @@ struct array {
   int dims = 0;
   std::int64_t shape[max_dims];
   std::int64_t strides[max_dims];  ///< in elements; may be 0 or negative
-  std::int32_t format = 0;         ///< a samebits_format
-  std::int64_t bytes = 0;          ///< size of one element
-  std::int32_t memory = 0;         ///< a samebits_memory
+  format_id format = {};
+  std::int64_t bytes = 0;  ///< size of one element
+  memory_space memory = memory_space::host;
   bool writable = false;
   const exchange_table* library = nullptr;  ///< of a torch tensor; else null
   dl_device_id device = {};                 ///< of a torch tensor
@@ -40,9 +43,14 @@ enum class access : std::uint8_t { read, write };
 struct argument {
   const char* name;  ///< in error messages
   access needs = access::read;
-  std::int32_t format = -1;  ///< format of integer codes and of tf32; -1: the dtype's own format
-  void* stream = nullptr;    ///< for device memory: the stream on which the call reads the array
+  std::optional<format_id> format = {};  ///< of integer codes and of tf32; none: the dtype's own
+  void* stream = nullptr;  ///< for device memory: the stream on which the call reads the array
 };
+
+/// Returns the format with a number; none for -1.
+inline std::optional<format_id> format_of(int number) {
+  return number < 0 ? std::nullopt : std::optional(static_cast<format_id>(number));
+}
 
 /// Describes an array. Nothing is copied.
 ///
@@ -55,7 +63,7 @@ array array_of(nb::handle object, const argument& what);
 ///
 /// @param like  the array has the same library and device as this argument
 /// @param shape  a tuple
-nb::object empty_like(nb::handle like, nb::handle shape, std::int32_t format);
+nb::object empty_like(nb::handle like, nb::handle shape, format_id format);
 
 /// Returns memory of torch's allocator for one call on torch's current stream.
 ///
@@ -77,16 +85,16 @@ struct output {
 /// @param in  array_of(like)
 /// @param shape  [dims]
 output new_output(nb::handle like, const array& in, int dims, const std::int64_t* shape,
-                  std::int32_t format);
+                  format_id format);
 /// Makes a C-contiguous array with the library and device of `like` and the shape of `in`.
-inline output new_output(nb::handle like, const array& in, std::int32_t format) {
+inline output new_output(nb::handle like, const array& in, format_id format) {
   return new_output(like, in, in.dims, in.shape, format);
 }
 
 /// Returns the format of a name or dtype.
 ///
 /// @throws samebits.InvalidArgument, naming the argument and listing the formats.
-std::int32_t format_named(nb::handle name, const char* argument_name);
+format_id format_named(nb::handle name, const char* argument_name);
 
 /// Returns a shape [dims] as a tuple.
 nb::tuple shape_of(int dims, const std::int64_t* shape);

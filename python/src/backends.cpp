@@ -1,14 +1,14 @@
 // Backends, self-test and verification.
 #include <exception>
 
-#include "call.hpp"
+#include "c_call.hpp"
 
 namespace samebits::python {
 namespace {
 
 nb::list backends() {
   nb::list result;
-  check(samebits_list_backends(
+  c::check(samebits_list_backends(
       [](void* user, const samebits_backend* b) {
         static_cast<nb::list*>(user)->append(nb::make_tuple(
             b->name, b->description, b->memory == SAMEBITS_MEMORY_HOST ? "host" : "device",
@@ -22,8 +22,8 @@ nb::list self_test(nb::handle backend) {
   nb::list result;
   std::int32_t failed = 0;
   const host_guard guard;
-  check(samebits_self_test(
-      text_of(backend, "backend"),
+  c::check(samebits_self_test(
+      text_of(backend, "backend").data(),
       [](void* user, const samebits_self_test_result* r) {
         static_cast<nb::list*>(user)->append(
             nb::make_tuple(r->backend, r->check, r->passed != 0, r->detail));
@@ -55,11 +55,11 @@ void add_verification(void* user, const samebits_verification* v) {
 
 nb::list verify(nb::handle backend, int extent, int threads, nb::handle on_result) {
   samebits_verify_options options = SAMEBITS_VERIFY_OPTIONS_INIT;
-  options.backend = text_of(backend, "backend");
+  options.backend = text_of(backend, "backend").data();
   options.extent = extent;
   options.threads = threads;
   verification_list list = {.entries = {}, .on_result = on_result};
-  run([&] { return samebits_verify(&options, add_verification, &list, nullptr, nullptr); });
+  c::run([&] { return samebits_verify(&options, add_verification, &list, nullptr, nullptr); });
   if (list.raised) std::rethrow_exception(list.raised);
   return list.entries;
 }
@@ -73,8 +73,8 @@ void bind_backends(nb::module_& m) {
   m.def(
       "initialize",
       [](nb::handle backend) {
-        const char* const name = text_of(backend, "backend");
-        run([&] { return samebits_initialize(name); });
+        const char* const name = text_of(backend, "backend").data();
+        c::run([&] { return samebits_initialize(name); });
       },
       nb::arg("backend").none(), "Runs the self-test and remembers that it passed.");
   m.def("verify", &verify, nb::arg("backend").none(), nb::arg("extent"), nb::arg("threads"),

@@ -17,9 +17,9 @@ std::string shape_text(int dims, const std::int64_t* shape) {
 
 }  // namespace
 
-samebits_executor executor_of(nb::handle threads, nb::handle backend, nb::handle stream,
-                              const array& on, std::int64_t elements) {
-  samebits_executor e = SAMEBITS_EXECUTOR_INIT;
+executor executor_of(nb::handle threads, nb::handle backend, nb::handle stream, const array& on,
+                     std::int64_t elements) {
+  executor e;
   if (!threads.is_none()) {
     if (!nb::try_cast(threads, e.threads)) raise_type("threads: a 32-bit integer is expected");
   } else {
@@ -27,7 +27,7 @@ samebits_executor executor_of(nb::handle threads, nb::handle backend, nb::handle
     e.threads = chosen >= 0 ? chosen : elements > elements_per_call_of_one_thread ? 0 : 1;
   }
   e.backend = text_of(backend, "backend");
-  const bool on_torch = on.library != nullptr && on.memory == SAMEBITS_MEMORY_DEVICE;
+  const bool on_torch = on.library != nullptr && on.memory == memory_space::device;
   e.stream =
       stream.is_none() && on_torch ? current_stream(*on.library, on.device) : stream_of(stream);
   return e;
@@ -45,43 +45,36 @@ void* stream_of(nb::handle stream) {
   return reinterpret_cast<void*>(handle);
 }
 
-std::int32_t format_of(nb::handle format) {
-  return format.is_none() ? -1 : nb::cast<std::int32_t>(format);
-}
-
-const char* text_of(nb::handle text, const char* name) {
-  if (text.is_none()) return nullptr;
+std::string_view text_of(nb::handle text, const char* name) {
+  if (text.is_none()) return {};
   if (!PyUnicode_Check(text.ptr())) raise_type(std::string(name) + ": a string is expected");
   const char* const bytes = PyUnicode_AsUTF8AndSize(text.ptr(), nullptr);
   if (bytes == nullptr) throw nb::python_error();
   return bytes;
 }
 
-samebits_random_stream random_of(nb::handle random) {
-  samebits_random_stream r = SAMEBITS_RANDOM_STREAM_INIT;
-  if (random.is_none()) return r;
-  r.seed = nb::cast<std::uint64_t>(random[0]);
-  r.stream = nb::cast<std::uint64_t>(random[1]);
-  r.offset = nb::cast<std::uint64_t>(random[2]);
+random_stream random_of(nb::handle random) {
+  if (random.is_none()) return {};
   const auto pitch = nb::cast<std::int64_t>(random[3]);
-  r.has_pitch = pitch >= 0 ? 1 : 0;
-  r.pitch = pitch >= 0 ? static_cast<std::uint64_t>(pitch) : 0;
-  r.bits = nb::cast<std::int32_t>(random[4]);
-  return r;
+  return {.seed = nb::cast<std::uint64_t>(random[0]),
+          .stream = nb::cast<std::uint64_t>(random[1]),
+          .offset = nb::cast<std::uint64_t>(random[2]),
+          .pitch = pitch >= 0 ? std::optional<std::uint64_t>(pitch) : std::nullopt,
+          .bits = nb::cast<int>(random[4])};
 }
 
-samebits_view view_of(const operand& of) {
+matrix_view view_of(const operand& of) {
   const matrix m = matrix_of(of);
-  return {of.a->data, m.rows, m.cols, m.row_stride, m.col_stride, of.a->format, of.a->memory};
+  return {of.a->data, of.a->format, m.rows, m.cols, m.row_stride, m.col_stride, of.a->memory};
 }
 
-samebits_view view_of(const slices& s, int i, const array& a, const std::int64_t* offsets) {
+matrix_view view_of(const slices& s, int i, const array& a, const std::int64_t* offsets) {
   return {a.data + offsets[i] * a.bytes,
+          a.format,
           s.rows,
           s.cols,
           s.row_strides[i],
           s.col_strides[i],
-          a.format,
           a.memory};
 }
 
@@ -104,8 +97,8 @@ void bind_calls(nb::module_& m) {
   m.def(
       "describe",
       [](nb::handle x, const char* name, int format) {
-        const array a = array_of(x, {.name = name, .format = format});
-        return nb::make_tuple(shape_of(a), a.format);
+        const array a = array_of(x, {.name = name, .format = format_of(format)});
+        return nb::make_tuple(shape_of(a), static_cast<int>(a.format));
       },
       nb::arg("x").none(), nb::arg("name"), nb::arg("format"),
       "Returns shape and format number of an array.");

@@ -1,15 +1,20 @@
-// Turns Python arguments into the C structs of a call: executor, rule, random stream, views.
+// Turns Python arguments into those of a call of the library: executor, rule, random stream, views.
 #pragma once
 
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "array.hpp"
 #include "errors.hpp"
 #include "host_guard.hpp"
-#include "samebits/c/samebits.h"
+#include "samebits/backend.hpp"
+#include "samebits/core/rounding.hpp"
+#include "samebits/interruption.hpp"
+#include "samebits/view.hpp"
 #include "slices.hpp"
 
 namespace samebits::python {
@@ -22,30 +27,34 @@ namespace samebits::python {
 ///   the default stream
 /// @param on  array whose library and device say which stream is current
 /// @param elements  number of elements; by default a call on few elements uses one thread
-samebits_executor executor_of(nb::handle threads, nb::handle backend, nb::handle stream,
-                              const array& on, std::int64_t elements);
+executor executor_of(nb::handle threads, nb::handle backend, nb::handle stream, const array& on,
+                     std::int64_t elements);
 
 /// The stream of a call as a pointer.
 void* stream_of(nb::handle stream);
 
-/// Returns the format that a caller named, or -1 for None.
-std::int32_t format_of(nb::handle format);
+/// Returns the text of a str, valid as long as the str and with a 0 behind it; no text for None.
+std::string_view text_of(nb::handle text, const char* name);
 
-/// Returns the text of a str, valid as long as the str; null for None.
-const char* text_of(nb::handle text, const char* name);
-
-/// Rounding, overflow and NaN policy in one number: rounding | overflow << 8 | nan << 16.
-struct rule {
-  std::int32_t rounding;
-  std::int32_t overflow;
-  std::int32_t nan_policy;
-
-  explicit rule(int packed)
-      : rounding(packed & 255), overflow(packed >> 8 & 255), nan_policy(packed >> 16) {}
-};
+/// Returns the rule of rounding | overflow << 8 | nan << 16.
+inline cast_rule rule_of(int packed) {
+  return {.round = static_cast<rounding>(packed & 255),
+          .on_overflow = static_cast<overflow>(packed >> 8 & 255),
+          .on_nan = static_cast<nan_policy>(packed >> 16)};
+}
 
 /// Returns the random stream of (seed, stream, offset, pitch or -1, bits); the default for None.
-samebits_random_stream random_of(nb::handle random);
+random_stream random_of(nb::handle random);
+
+/// Returns options, such as convert_options, of a rule and a random stream.
+template <class Options>
+Options rounding_options(int packed_rule, nb::handle random) {
+  const cast_rule rule = rule_of(packed_rule);
+  return {.round = rule.round,
+          .on_overflow = rule.on_overflow,
+          .on_nan = rule.on_nan,
+          .random = random_of(random)};
+}
 
 /// Calls on fewer elements keep the GIL: releasing the GIL would take longer than the call.
 inline constexpr std::int64_t elements_without_release = 4096;
@@ -56,58 +65,60 @@ std::int32_t run_signal_handlers();
 /// Lets the library ask run_signal_handlers() during the calls of this thread.
 class interruptible {
  public:
-  interruptible() : before_(samebits_set_interrupt_check(&run_signal_handlers)) {}
-  ~interruptible() { samebits_set_interrupt_check(before_); }
+  interruptible() : before_(set_interrupt_check(&run_signal_handlers)) {}
+  ~interruptible() { set_interrupt_check(before_); }
   interruptible(const interruptible&) = delete;
   interruptible& operator=(const interruptible&) = delete;
 
  private:
-  samebits_interrupt_function before_;
+  interrupt_check before_;
 };
 
-/// Calls the library with IEEE 754 settings of the processor, and raises the error of the call.
-/// Releases the GIL for calls on many elements. Signals wait for the end of the call: for calls of
-/// which half does harm, such as an optimizer's step.
+/// Calls the library with IEEE 754 settings of the processor, and raises its exception, in whose
+/// message the arguments have their Python names. Releases the GIL for calls on many elements.
+/// Signals wait for the end of the call: for calls of which half does harm, such as an optimizer's
+/// step.
 template <class Call>
-void run_to_end(std::int64_t elements, Call&& call) {
-  std::int32_t status = SAMEBITS_OK;
-  if (elements < elements_without_release) {
-    const host_guard guard;
-    status = call();
-  } else {
-    const nb::gil_scoped_release release;
-    const host_guard guard;
-    status = call();
+void run_to_end(std::int64_t elements, const Call& call, argument_names names = {}) {
+  try {
+    if (elements < elements_without_release) {
+      const host_guard guard;
+      call();
+    } else {
+      const nb::gil_scoped_release release;
+      const host_guard guard;
+      call();
+    }
+  } catch (...) {  // not beyond this module: nanobind may lie in another one
+    raise_current(names);
   }
-  check(status);
 }
 
 /// run_to_end(), but the exception of a signal handler ends a call on many elements.
 template <class Call>
-void run(std::int64_t elements, Call&& call) {
-  if (elements < elements_without_release) return run_to_end(elements, call);
-  std::int32_t status = SAMEBITS_OK;
-  {
-    const nb::gil_scoped_release release;
-    const host_guard guard;
-    const interruptible signals;
-    status = call();
-  }
+void run(std::int64_t elements, const Call& call, argument_names names = {}) {
+  if (elements < elements_without_release) return run_to_end(elements, call, names);
+  run_to_end(
+      elements,
+      [&] {
+        const interruptible signals;
+        call();
+      },
+      names);
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
-  check(status);
 }
 
 /// Calls the library without the GIL, for calls that may wait or take long.
 template <class Call>
-void run(Call&& call) {
-  run(elements_without_release, call);
+void run(const Call& call, argument_names names = {}) {
+  run(elements_without_release, call, names);
 }
 
 /// Returns the view of a whole array as [leading axes, last axis].
-samebits_view view_of(const operand& of);
+matrix_view view_of(const operand& of);
 
 /// Returns the view of array `i` on one matrix of `s`; `offsets` come from slices::for_each().
-samebits_view view_of(const slices& s, int i, const array& a, const std::int64_t* offsets);
+matrix_view view_of(const slices& s, int i, const array& a, const std::int64_t* offsets);
 
 /// Raises InvalidArgument unless the array has the expected shape [dims]. The message names both
 /// shapes.

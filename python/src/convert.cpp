@@ -1,5 +1,5 @@
 // convert(). Calls on small arrays are common, so convert() does little besides the library call.
-#include "call.hpp"
+#include "c_call.hpp"
 
 namespace samebits::python {
 namespace {
@@ -10,18 +10,18 @@ void convert_slices(const array& in, const array& out, samebits_convert_options&
   const slices s = slices_of(in.dims, in.shape, both, 2);
   if (s.loops == 0) {
     const std::int64_t start[2] = {};
-    const samebits_view from = view_of(s, 0, in, start);
-    const samebits_view to = view_of(s, 1, out, start);
-    return run(in.size(), [&] { return samebits_convert(&from, &to, &options, &where); });
+    const samebits_view from = c::view_of(s, 0, in, start);
+    const samebits_view to = c::view_of(s, 1, out, start);
+    return c::run(in.size(), [&] { return samebits_convert(&from, &to, &options, &where); });
   }
   check_overlap(both[1], both, 1);
   const std::uint64_t first = options.random.offset;
-  run(in.size(), [&] {
+  c::run(in.size(), [&] {
     std::int32_t status = SAMEBITS_OK;
     s.for_each([&](const std::int64_t* offsets, std::int64_t flat) {
       if (status != SAMEBITS_OK) return;
-      const samebits_view from = view_of(s, 0, in, offsets);
-      const samebits_view to = view_of(s, 1, out, offsets);
+      const samebits_view from = c::view_of(s, 0, in, offsets);
+      const samebits_view to = c::view_of(s, 1, out, offsets);
       options.random.offset = first + static_cast<std::uint64_t>(flat);
       status = samebits_convert(&from, &to, &options, &where);
     });
@@ -32,26 +32,28 @@ void convert_slices(const array& in, const array& out, samebits_convert_options&
 void convert_array(const array& in, const array& out, samebits_convert_options& options,
                    const samebits_executor& where) {
   if (options.random.has_pitch == 0) return convert_slices(in, out, options, where);
-  const samebits_view from = view_of({&in, "x"});  // [leading axes, last axis], for the random bits
-  const samebits_view to = view_of({&out, "out"});
-  run(in.size(), [&] { return samebits_convert(&from, &to, &options, &where); });
+  const samebits_view from =
+      c::view_of({&in, "x"});  // [leading axes, last axis], for the random bits
+  const samebits_view to = c::view_of({&out, "out"});
+  c::run(in.size(), [&] { return samebits_convert(&from, &to, &options, &where); });
 }
 
 // convert() without options, into a new array.
 nb::object convert_default(nb::handle x, nb::handle to) {
-  const std::int32_t format = format_named(to, "to");
+  const format_id format = format_named(to, "to");
   const array in = array_of(x, {.name = "x"});
   const output out = new_output(x, in, format);
   samebits_convert_options options = SAMEBITS_CONVERT_OPTIONS_INIT;
-  convert_array(in, out.a, options, executor_of(nb::none(), nb::none(), nb::none(), in, in.size()));
+  convert_array(in, out.a, options,
+                c::executor_of(nb::none(), nb::none(), nb::none(), in, in.size()));
   return out.object;
 }
 
 nb::object convert(nb::handle x, nb::handle to, int packed_rule, int format, nb::handle random,
                    nb::handle out, nb::handle threads, nb::handle backend, nb::handle stream) {
   void* const cuda_stream = stream_of(stream);
-  const std::int32_t to_format = format_named(to, "to");
-  const array in = array_of(x, {.name = "x", .format = format, .stream = cuda_stream});
+  const format_id to_format = format_named(to, "to");
+  const array in = array_of(x, {.name = "x", .format = format_of(format), .stream = cuda_stream});
   output target;
   if (out.is_none()) {
     target = new_output(x, in, to_format);
@@ -62,13 +64,13 @@ nb::object convert(nb::handle x, nb::handle to, int packed_rule, int format, nb:
     check_shape({&target.a, "out"}, in.dims, in.shape);
     if (target.a.library != nullptr) mark_written(out);
   }
-  const rule r(packed_rule);
+  const c::rule r(packed_rule);
   samebits_convert_options options = SAMEBITS_CONVERT_OPTIONS_INIT;
   options.rounding = r.rounding;
   options.overflow = r.overflow;
   options.nan_policy = r.nan_policy;
-  options.random = random_of(random);
-  convert_array(in, target.a, options, executor_of(threads, backend, stream, in, in.size()));
+  options.random = c::random_of(random);
+  convert_array(in, target.a, options, c::executor_of(threads, backend, stream, in, in.size()));
   return target.object;
 }
 

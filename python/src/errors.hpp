@@ -1,23 +1,26 @@
-// Turns status codes of the C functions into the exceptions of samebits.errors.
+// Raises exceptions of the library as the exceptions of samebits.errors.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
-#include <cstdint>
+#include <initializer_list>
 #include <string>
 
 namespace samebits::python {
 
 namespace nb = nanobind;
 
-/// Raises the exception of a status, with the message of samebits_last_error(). The GIL must be
-/// held.
-[[noreturn]] void raise_status(std::int32_t status);
+/// The name of an argument in the C++ API, and in the Python function that passes it.
+struct argument_name {
+  const char* cpp;
+  const char* python;
+};
+using argument_names = std::initializer_list<argument_name>;
 
-/// Raises the exception of a status unless it is success. The GIL must be held.
-inline void check(std::int32_t status) {
-  if (status != 0) raise_status(status);
-}
+/// Raises the C++ exception that is being handled as a Python exception; a Python exception passes
+/// through. Messages of the library begin with the name of an argument: it becomes the caller's name,
+/// without the struct that holds it in C++. The GIL must be held.
+[[noreturn]] void raise_current(argument_names names = {});
 
 /// Raises samebits.InvalidArgument.
 [[noreturn]] void raise_invalid(const std::string& message);

@@ -1,7 +1,7 @@
 // Formats and the names of enumerators.
 #include <cstring>
 
-#include "call.hpp"
+#include "c_call.hpp"
 
 namespace samebits::python {
 namespace {
@@ -61,7 +61,7 @@ int find_format(const char* name) {
 
 nb::dict format_properties(int format) {
   samebits_format_info info;
-  check(samebits_get_format_info(format, &info));
+  c::check(samebits_get_format_info(format, &info));
   const bool has_inf = info.specials == SAMEBITS_SPECIALS_IEEE;
   nb::dict d;
   d["name"] = info.name;
@@ -89,7 +89,7 @@ void bind_formats(nb::module_& m) {
       "format_bytes",
       [](int format) {
         samebits_format_info info;
-        check(samebits_get_format_info(format, &info));
+        c::check(samebits_get_format_info(format, &info));
         return info.storage_bits / 8;
       },
       nb::arg("format"), "Returns the bytes of one code.");

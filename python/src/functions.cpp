@@ -1,7 +1,7 @@
 // Functions of arrays and of lists of arrays, by a rule that says whose bits they return.
 #include <optional>
 
-#include "call.hpp"
+#include "c_call.hpp"
 #include "tensor_list.hpp"
 
 namespace samebits::python {
@@ -30,10 +30,10 @@ struct evaluation {
 std::int32_t evaluate_slice(const evaluation& e, int f, const slices& s,
                             const std::int64_t* offsets, const samebits_evaluate_options& options,
                             const samebits_executor& where) {
-  const samebits_view in = view_of(s, 0, e.x, offsets);
-  const samebits_view out = view_of(s, e.gradient ? 2 : 1, e.out, offsets);
+  const samebits_view in = c::view_of(s, 0, e.x, offsets);
+  const samebits_view out = c::view_of(s, e.gradient ? 2 : 1, e.out, offsets);
   if (!e.gradient) return samebits_evaluate(f, &in, &out, &options, &where);
-  const samebits_view grad = view_of(s, 1, e.grad, offsets);
+  const samebits_view grad = c::view_of(s, 1, e.grad, offsets);
   return samebits_evaluate_gradient(f, &grad, &in, &out, &options, &where);
 }
 
@@ -41,10 +41,10 @@ samebits_evaluate_options options_of(int function_rule, int packed_rule, nb::han
                                      nb::handle parameter) {
   samebits_evaluate_options options = SAMEBITS_EVALUATE_OPTIONS_INIT;
   options.rule = function_rule;
-  const rule r(packed_rule);
+  const c::rule r(packed_rule);
   options.rounding = r.rounding;
   options.overflow = r.overflow;
-  options.random = random_of(random);
+  options.random = c::random_of(random);
   if (!parameter.is_none()) {
     options.has_parameter = 1;
     options.parameter = nb::cast<double>(parameter);
@@ -58,13 +58,13 @@ nb::object evaluate(int f, int function_rule, nb::handle x, nb::handle grad, int
                     nb::handle out, nb::handle threads, nb::handle backend, nb::handle stream) {
   void* const cuda_stream = stream_of(stream);
   evaluation e;
-  e.x = array_of(x, {.name = "x", .format = format, .stream = cuda_stream});
+  e.x = array_of(x, {.name = "x", .format = format_of(format), .stream = cuda_stream});
   e.gradient = !grad.is_none();
   if (e.gradient) {
-    e.grad = array_of(grad, {.name = "grad", .format = format, .stream = cuda_stream});
+    e.grad = array_of(grad, {.name = "grad", .format = format_of(format), .stream = cuda_stream});
     check_shape({&e.grad, "grad"}, e.x.dims, e.x.shape);
   }
-  const std::int32_t to_format = to.is_none() ? e.x.format : format_named(to, "to");
+  const format_id to_format = to.is_none() ? e.x.format : format_named(to, "to");
   nb::object result;
   if (out.is_none()) {
     output fresh = new_output(x, e.x, to_format);
@@ -81,8 +81,8 @@ nb::object evaluate(int f, int function_rule, nb::handle x, nb::handle grad, int
   samebits_evaluate_options options = options_of(function_rule, packed_rule, random, parameter);
   const slices s = e.all();
   const std::uint64_t first = options.random.offset;
-  const samebits_executor where = executor_of(threads, backend, stream, e.x, e.x.size());
-  run(e.x.size(), [&] {
+  const samebits_executor where = c::executor_of(threads, backend, stream, e.x, e.x.size());
+  c::run(e.x.size(), [&] {
     std::int32_t status = SAMEBITS_OK;
     s.for_each([&](const std::int64_t* offsets, std::int64_t flat) {
       if (status != SAMEBITS_OK) return;
@@ -107,8 +107,9 @@ void evaluate_list(int f, int function_rule, nb::list x, nb::handle grads, int f
   const tensor_list results(out, names, "out", access::write, to, s);
   const samebits_evaluate_options options =
       options_of(function_rule, packed_rule, random, parameter);
-  const samebits_executor where = executor_of(threads, backend, stream, in.first(), in.elements());
-  run(in.elements(), [&] {
+  const samebits_executor where =
+      c::executor_of(threads, backend, stream, in.first(), in.elements());
+  c::run(in.elements(), [&] {
     if (!grad) return samebits_tensor_list_evaluate(f, in.get(), results.get(), &options, &where);
     return samebits_tensor_list_evaluate_gradient(f, grad->get(), in.get(), results.get(), &options,
                                                   &where);

@@ -18,7 +18,7 @@ scaler::scaler(int policy, nb::list settings) {
   for (std::size_t i = 0; i < texts.size(); i += 2) {
     each.push_back({texts[i].c_str(), texts[i + 1].c_str()});
   }
-  check(samebits_loss_scaler_create(policy, each.data(), each.size(), &scaler_));
+  c::check(samebits_loss_scaler_create(policy, each.data(), each.size(), &scaler_));
 }
 
 namespace {
@@ -38,7 +38,7 @@ nb::tuple unscale(scaler& s, nb::list arrays, nb::list names, const char* optimi
                   nb::handle threads, nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "gradients", access::write, -1, stream_of(stream));
   const samebits_executor where =
-      executor_of(threads, backend, stream, list.first(), list.elements());
+      c::executor_of(threads, backend, stream, list.first(), list.elements());
   samebits_unscale_report report = {};
   s.locked([&](samebits_loss_scaler* l) {
     return samebits_loss_scaler_unscale(l, list.get(), optimizer, &report, &where);

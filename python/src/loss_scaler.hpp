@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-#include "call.hpp"
+#include "c_call.hpp"
 
 namespace samebits::python {
 
@@ -14,7 +14,7 @@ class scaler {
  public:
   /// @param settings  a list of (name, value), both as text
   scaler(int policy, nb::list settings);
-  explicit scaler(const char* text) { check(samebits_loss_scaler_load(text, &scaler_)); }
+  explicit scaler(const char* text) { c::check(samebits_loss_scaler_load(text, &scaler_)); }
   ~scaler() { samebits_loss_scaler_destroy(scaler_); }
   scaler(const scaler&) = delete;
   scaler& operator=(const scaler&) = delete;
@@ -29,7 +29,7 @@ class scaler {
       const host_guard guard;
       status = call(scaler_);
     }
-    check(status);
+    c::check(status);
   }
 
  private:

@@ -1,5 +1,5 @@
 // Matrix products and predictions of tensor cores.
-#include "call.hpp"
+#include "c_call.hpp"
 
 namespace samebits::python {
 namespace {
@@ -24,9 +24,9 @@ struct factor {
 
   factor(nb::handle x, const char* name, int format, access needs = access::read) {
     if (x.is_none()) return;
-    a = array_of(x, {.name = name, .needs = needs, .format = format});
+    a = array_of(x, {.name = name, .needs = needs, .format = format_of(format)});
     if (a.dims != 2) raise_invalid(std::string(name) + ": an array with two axes is expected");
-    view = view_of({&a, name});
+    view = c::view_of({&a, name});
     present = true;
   }
   [[nodiscard]] const samebits_view* get() const { return present ? &view : nullptr; }
@@ -71,8 +71,9 @@ void matmul(nb::handle a, int a_format, nb::handle b, int b_format, nb::handle o
   const product p(a, a_format, b, b_format, out, to, scales);
   const samebits_accumulator sum = accumulator_of(accumulator);
   const samebits_executor where =
-      executor_of(threads, backend, nb::none(), p.a.a, p.d.a.size() * p.a.view.cols);
-  run([&] { return samebits_matmul(&p.a.view, &p.b.view, &p.d.view, &sum, &p.options, &where); });
+      c::executor_of(threads, backend, nb::none(), p.a.a, p.d.a.size() * p.a.view.cols);
+  c::run(
+      [&] { return samebits_matmul(&p.a.view, &p.b.view, &p.d.view, &sum, &p.options, &where); });
 }
 
 nb::tuple predict(nb::handle a, int a_format, nb::handle b, int b_format, nb::handle out, int to,
@@ -80,10 +81,10 @@ nb::tuple predict(nb::handle a, int a_format, nb::handle b, int b_format, nb::ha
   const product p(a, a_format, b, b_format, out, to, scales);
   const samebits_accumulator sum = accumulator_of(accumulator);
   const samebits_executor where =
-      executor_of(threads, backend, nb::none(), p.a.a, p.d.a.size() * p.a.view.cols);
+      c::executor_of(threads, backend, nb::none(), p.a.a, p.d.a.size() * p.a.view.cols);
   std::int32_t evidence = 0;
   samebits_product_error error = {};
-  run([&] {
+  c::run([&] {
     return samebits_predict(&p.a.view, &p.b.view, &p.d.view, &sum, &p.options, &evidence, &error,
                             &where);
   });

@@ -1,5 +1,6 @@
 // The module samebits._core.
 #include "call.hpp"
+#include "samebits/core/config.hpp"
 
 NB_MODULE(_core, m) {
   namespace python = samebits::python;
@@ -8,8 +9,12 @@ NB_MODULE(_core, m) {
   // an optimizer are alive at exit, and nanobind would report them as leaks of this module.
   nanobind::set_leak_warnings(false);
   m.doc() = "Core of samebits: functions that samebits/*.py calls. Not for users.";
-  m.attr("version") = samebits_version_text();
-  m.attr("has_cuda") = samebits_has_cuda() != 0;
+  m.attr("version") = SAMEBITS_VERSION;
+#if defined(SAMEBITS_PYTHON_WITH_CUDA)
+  m.attr("has_cuda") = true;
+#else
+  m.attr("has_cuda") = false;
+#endif
   python::bind_arrays(m);
   python::bind_calls(m);
   python::bind_formats(m);

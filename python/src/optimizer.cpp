@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "call.hpp"
+#include "c_call.hpp"
 
 namespace samebits::python {
 namespace {
@@ -85,9 +85,9 @@ class optimizer_list {
  public:
   optimizer_list(const std::vector<samebits_optimizer_tensor>& tensors, bool on_device) {
     const std::int32_t memory = on_device ? SAMEBITS_MEMORY_DEVICE : SAMEBITS_MEMORY_HOST;
-    check(samebits_optimizer_list_describe(tensors.data(), tensors.size(), memory, &list_));
+    c::check(samebits_optimizer_list_describe(tensors.data(), tensors.size(), memory, &list_));
     std::uint64_t elements = 0;
-    check(samebits_optimizer_list_size(list_, nullptr, &elements));
+    c::check(samebits_optimizer_list_size(list_, nullptr, &elements));
     elements_ = static_cast<std::int64_t>(elements);
   }
   ~optimizer_list() { samebits_optimizer_list_destroy(list_); }
@@ -96,12 +96,12 @@ class optimizer_list {
 
   [[nodiscard]] std::size_t tables_size() const {
     std::size_t bytes = 0;
-    check(samebits_optimizer_list_tables_size(list_, &bytes));
+    c::check(samebits_optimizer_list_tables_size(list_, &bytes));
     return bytes;
   }
   void write_tables(std::uintptr_t tables, std::size_t size, std::uintptr_t on_device) {
-    check(samebits_optimizer_list_write_tables(list_, at<void>(tables), size,
-                                               at<const void>(on_device)));
+    c::check(samebits_optimizer_list_write_tables(list_, at<void>(tables), size,
+                                                  at<const void>(on_device)));
   }
   void step(nb::list groups, std::uint64_t applied_steps, double grad_mul, std::uintptr_t decision,
             std::uintptr_t learning_rates, std::uint64_t seed, nb::handle threads,
@@ -115,8 +115,8 @@ class optimizer_list {
     input.decision = at<const samebits_step_report>(decision);
     input.learning_rates = at<const float>(learning_rates);
     input.seed = seed;
-    const samebits_executor where = executor_of(threads, backend, stream, array(), elements_);
-    run_to_end(elements_, [&] {
+    const samebits_executor where = c::executor_of(threads, backend, stream, array(), elements_);
+    c::run_to_end(elements_, [&] {
       return samebits_optimizer_step(list_, settings.data(), settings.size(), &input, &where);
     });
   }
@@ -162,13 +162,13 @@ class optimizer_tensors {
 int state_count(nb::handle settings) {
   const samebits_optimizer_settings s = settings_of(settings);
   std::int32_t count = 0;
-  check(samebits_optimizer_state_count(&s, &count));
+  c::check(samebits_optimizer_state_count(&s, &count));
   return count;
 }
 
 std::uint64_t random_stream_number(int purpose, std::uint32_t tensor, std::uint64_t step) {
   std::uint64_t stream = 0;
-  check(samebits_random_stream_number(purpose, tensor, step, &stream));
+  c::check(samebits_random_stream_number(purpose, tensor, step, &stream));
   return stream;
 }
 

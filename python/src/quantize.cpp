@@ -1,5 +1,5 @@
 // Quantization, dequantization, recipes, delayed scaling.
-#include "call.hpp"
+#include "c_call.hpp"
 
 namespace samebits::python {
 namespace {
@@ -19,7 +19,7 @@ operand_view view_of(nb::handle object, const argument& what) {
   operand_view v;
   if (object.is_none()) return v;
   v.owner = {nb::borrow(object), array_of(object, what)};
-  v.view = python::view_of({&v.owner.a, what.name});
+  v.view = c::view_of({&v.owner.a, what.name});
   return v;
 }
 
@@ -31,8 +31,9 @@ class quantized_arrays {
                    bool transposed, samebits_tile tile, int to, int scale_format, void* stream) {
     if (!out.is_none()) {
       const auto given = [&](int i, const char* name, int format) {
-        return view_of(out[i],
-                       {.name = name, .needs = access::write, .format = format, .stream = stream});
+        return view_of(
+            out[i],
+            {.name = name, .needs = access::write, .format = format_of(format), .stream = stream});
       };
       codes_ = given(0, "out.codes", to);
       scales_ = given(1, "out.scales", scale_format);
@@ -42,11 +43,11 @@ class quantized_arrays {
     }
     std::int64_t rows = 0;
     std::int64_t cols = 0;
-    check(samebits_scales_shape(matrix.rows, matrix.cols, &tile, &rows, &cols));
+    c::check(samebits_scales_shape(matrix.rows, matrix.cols, &tile, &rows, &cols));
     const auto make = [&](int dims, const std::int64_t* shape, int format) {
       operand_view v;
-      v.owner = new_output(x, in, dims, shape, format);
-      v.view = python::view_of({&v.owner.a, "out"});
+      v.owner = new_output(x, in, dims, shape, static_cast<format_id>(format));
+      v.view = c::view_of({&v.owner.a, "out"});
       return v;
     };
     const std::int64_t scales[] = {rows, cols};
@@ -90,7 +91,7 @@ samebits_quantize_options options_of(nb::tuple o) {
   options.eps = nb::cast<float>(o[3]);
   options.upper_bound = nb::cast<float>(o[4]);
   options.nonfinite = nb::cast<std::int32_t>(o[5]);
-  const rule r(nb::cast<int>(o[6]));
+  const c::rule r(nb::cast<int>(o[6]));
   options.rounding = r.rounding;
   options.overflow = r.overflow;
   options.nan_policy = r.nan_policy;
@@ -108,33 +109,32 @@ nb::tuple quantize(nb::handle x, int format, nb::handle out, bool transposed, in
                    int scale_format, nb::tuple rules, nb::handle random, nb::handle inverse_scales,
                    bool statistics, nb::handle threads, nb::handle backend, nb::handle stream) {
   void* const s = stream_of(stream);
-  const array in = array_of(x, {.name = "x", .format = format, .stream = s});
-  const samebits_view from = python::view_of({&in, "x"});
+  const array in = array_of(x, {.name = "x", .format = format_of(format), .stream = s});
+  const samebits_view from = c::view_of({&in, "x"});
   samebits_quantize_options options = options_of(rules);
-  const operand_view inverse = view_of(
-      inverse_scales, {.name = "inverse_scales", .format = SAMEBITS_FORMAT_FP32, .stream = s});
-  if (statistics && in.memory == SAMEBITS_MEMORY_DEVICE) {
+  const operand_view inverse =
+      view_of(inverse_scales, {.name = "inverse_scales", .format = format_id::fp32, .stream = s});
+  if (statistics && in.memory == memory_space::device) {
     raise_invalid("statistics: they need host memory; pass statistics=False for device arrays");
   }
   const quantized_arrays results(x, in, from, out, transposed, options.tile, to, scale_format, s);
   samebits_quantize_statistics found = {};
   samebits_quantize_outputs outputs = results.outputs();
   outputs.statistics = statistics ? &found : nullptr;
-  options.random = random_of(random);
+  options.random = c::random_of(random);
   options.inverse_scales = inverse.get();
-  const samebits_executor where = executor_of(threads, backend, stream, in, in.size());
+  const samebits_executor where = c::executor_of(threads, backend, stream, in, in.size());
   nb::object scratch;
-  if (in.library != nullptr && in.memory == SAMEBITS_MEMORY_DEVICE && stream.is_none()) {
+  if (in.library != nullptr && in.memory == memory_space::device && stream.is_none()) {
     std::size_t bytes = 0;
-    check(samebits_quantize_workspace(&from, &outputs, &options, &bytes, &where));
+    c::check(samebits_quantize_workspace(&from, &outputs, &options, &bytes, &where));
     if (bytes > 0) {
       scratch = torch_workspace(in, bytes);
       options.workspace_bytes = bytes;
-      options.workspace =
-          array_of(scratch, {.name = "workspace", .format = SAMEBITS_FORMAT_E8M0}).data;
+      options.workspace = array_of(scratch, {.name = "workspace", .format = format_id::e8m0}).data;
     }
   }
-  run(in.size(), [&] { return samebits_quantize(&from, &outputs, &options, &where); });
+  c::run(in.size(), [&] { return samebits_quantize(&from, &outputs, &options, &where); });
   return results.objects(statistics ? tuple_of(found) : nb::none());
 }
 
@@ -142,23 +142,25 @@ nb::object dequantize(nb::handle codes, int format, nb::handle scales, int scale
                       std::int64_t tile_rows, std::int64_t tile_cols, nb::handle out, int to,
                       nb::handle threads, nb::handle backend, nb::handle stream) {
   void* const s = stream_of(stream);
-  const array in = array_of(codes, {.name = "codes", .format = format, .stream = s});
-  const array by = array_of(scales, {.name = "scales", .format = scale_format, .stream = s});
+  const array in = array_of(codes, {.name = "codes", .format = format_of(format), .stream = s});
+  const array by =
+      array_of(scales, {.name = "scales", .format = format_of(scale_format), .stream = s});
   output target;
   if (out.is_none()) {
-    target = new_output(codes, in, to);
+    target = new_output(codes, in, static_cast<format_id>(to));
   } else {
-    const argument what = {.name = "out", .needs = access::write, .format = to, .stream = s};
+    const argument what = {
+        .name = "out", .needs = access::write, .format = format_of(to), .stream = s};
     target = {nb::borrow(out), array_of(out, what)};
     check_shape({&target.a, "out"}, in.dims, in.shape);
     if (target.a.library != nullptr) mark_written(out);
   }
-  const samebits_view from = python::view_of({&in, "codes"});
-  const samebits_view scale = python::view_of({&by, "scales"});
-  const samebits_view into = python::view_of({&target.a, "out"});
+  const samebits_view from = c::view_of({&in, "codes"});
+  const samebits_view scale = c::view_of({&by, "scales"});
+  const samebits_view into = c::view_of({&target.a, "out"});
   const samebits_tile tile = {tile_rows, tile_cols};
-  const samebits_executor where = executor_of(threads, backend, stream, in, in.size());
-  run(in.size(), [&] { return samebits_dequantize(&from, &scale, &into, &tile, &where); });
+  const samebits_executor where = c::executor_of(threads, backend, stream, in, in.size());
+  c::run(in.size(), [&] { return samebits_dequantize(&from, &scale, &into, &tile, &where); });
   return target.object;
 }
 
@@ -188,7 +190,7 @@ nb::list recipes() {
   nb::list result;
   for (int i = 0; i < samebits_recipe_count(); ++i) {
     samebits_recipe_preset preset;
-    check(samebits_recipe_at(i, &preset));
+    c::check(samebits_recipe_at(i, &preset));
     result.append(dict_of(preset));
   }
   return result;
@@ -198,7 +200,7 @@ nb::list recipes() {
 array history_of(nb::handle history) {
   array a = array_of(history, {.name = "history", .needs = access::write});
   const bool dense = a.dims == 1 && (a.shape[0] < 2 || a.strides[0] == 1);
-  if (!dense || a.format != SAMEBITS_FORMAT_FP32 || a.memory != SAMEBITS_MEMORY_HOST) {
+  if (!dense || a.format != format_id::fp32 || a.memory != memory_space::host) {
     raise_invalid("history: a contiguous float32 array with one axis is expected");
   }
   return a;
@@ -207,8 +209,9 @@ array history_of(nb::handle history) {
 void delayed_observe(nb::handle history, double amax) {
   const host_guard guard;
   const array h = history_of(history);
-  check(samebits_delayed_observe(reinterpret_cast<float*>(h.data),
-                                 static_cast<std::size_t>(h.shape[0]), static_cast<float>(amax)));
+  c::check(samebits_delayed_observe(reinterpret_cast<float*>(h.data),
+                                    static_cast<std::size_t>(h.shape[0]),
+                                    static_cast<float>(amax)));
 }
 
 nb::tuple delayed_update(double inverse_scale, double scale, nb::handle history, int format,
@@ -221,8 +224,8 @@ nb::tuple delayed_update(double inverse_scale, double scale, nb::handle history,
   settings.margin = margin;
   settings.history_choice = choice;
   settings.zero_step = zero_step;
-  check(samebits_delayed_update(&state, reinterpret_cast<float*>(h.data),
-                                static_cast<std::size_t>(h.shape[0]), &settings));
+  c::check(samebits_delayed_update(&state, reinterpret_cast<float*>(h.data),
+                                   static_cast<std::size_t>(h.shape[0]), &settings));
   return nb::make_tuple(state.inverse_scale, state.scale);
 }
 

@@ -62,7 +62,7 @@ class python_ranks {
   // Calls the library without the GIL. A rank that ended its call alone would leave the others waiting.
   template <class Call>
   void call(const Call& call) {
-    guarded([&] { run_to_end(elements_without_release, [&] { return call(&c_); }); });
+    guarded([&] { c::run_to_end(elements_without_release, [&] { return call(&c_); }); });
   }
 
   // Returns convert(), the arguments of a call. If convert() raises, `refused` makes the call with
@@ -130,7 +130,7 @@ struct views {
       const std::string label = "gradients[" + nb::cast<std::string>(nb::str(names[i])) + "]";
       arrays.push_back(array_of(gradients[i],
                                 {.name = label.c_str(), .needs = access::write, .stream = stream}));
-      each.push_back(view_of({&arrays.back(), label.c_str()}));
+      each.push_back(c::view_of({&arrays.back(), label.c_str()}));
     }
   }
 };
@@ -145,9 +145,9 @@ void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names, int 
         how.communication = communication;
         how.rule = scale_rule;
         how.rounding = rounding;
-        how.random = random_of(random);
+        how.random = c::random_of(random);
         how.elements_at_once = elements_at_once;
-        how.backend = text_of(backend, "backend");
+        how.backend = text_of(backend, "backend").data();
         const host_guard guard;
         how.factor = static_cast<float>(factor);
         return views(gradients, names, with.stream());
@@ -177,15 +177,15 @@ class tree_parts {
   void add(std::uint64_t first, nb::handle subtrees, nb::handle rest) {
     parts_.push_back(nullptr);
     samebits_tree_part*& part = parts_.back();
-    check(samebits_tree_part_create(first, &part));
+    c::check(samebits_tree_part_create(first, &part));
     const host_guard guard;
     for (nb::handle subtree : subtrees) {
-      check(samebits_tree_part_add_subtree(part, nb::cast<std::uint64_t>(subtree[0]),
-                                           nb::cast<double>(subtree[1])));
+      c::check(samebits_tree_part_add_subtree(part, nb::cast<std::uint64_t>(subtree[0]),
+                                              nb::cast<double>(subtree[1])));
     }
     const array a = array_of(rest, {.name = "rest"});
-    const samebits_view view = view_of({&a, "rest"});
-    check(samebits_tree_part_add_squares(part, &view));
+    const samebits_view view = c::view_of({&a, "rest"});
+    c::check(samebits_tree_part_add_squares(part, &view));
   }
   [[nodiscard]] const samebits_tree_part* const* data() const { return parts_.data(); }
   [[nodiscard]] std::size_t size() const { return parts_.size(); }
@@ -219,7 +219,7 @@ nb::tuple sum_shards(nb::handle ranks, nb::list parts) {
 nb::float_ clip_factor(double norm, double max_norm) {
   const host_guard guard;  // a subnormal factor stays one as a Python number
   float factor = 1;
-  check(samebits_clip_factor(norm, max_norm, &factor));
+  c::check(samebits_clip_factor(norm, max_norm, &factor));
   return nb::float_(factor);
 }
 

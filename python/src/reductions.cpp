@@ -1,5 +1,5 @@
 // Reductions: each returns numbers that describe an array.
-#include "call.hpp"
+#include "c_call.hpp"
 
 namespace samebits::python {
 namespace {
@@ -12,16 +12,16 @@ struct input {
 
   input(nb::handle x, const char* name, int format, nb::handle threads, nb::handle backend,
         nb::handle stream)
-      : a(array_of(x, {.name = name, .format = format, .stream = stream_of(stream)})),
-        view(view_of({&a, name})),
-        where(executor_of(threads, backend, stream, a, a.size())) {}
+      : a(array_of(x, {.name = name, .format = format_of(format), .stream = stream_of(stream)})),
+        view(c::view_of({&a, name})),
+        where(c::executor_of(threads, backend, stream, a, a.size())) {}
 };
 
 template <class Result>
 Result reduce(std::int32_t (*call)(const samebits_view*, Result*, const samebits_executor*),
               const input& in) {
   Result result = {};
-  run(in.a.size(), [&] { return call(&in.view, &result, &in.where); });
+  c::run(in.a.size(), [&] { return call(&in.view, &result, &in.where); });
   return result;
 }
 
@@ -43,7 +43,7 @@ double dot(nb::handle x, nb::handle y, int format, int precision, int order, nb:
   options.precision = precision;
   options.order = order;
   double result = 0;
-  run(a.a.size(), [&] { return samebits_dot(&a.view, &b.view, &options, &result, &a.where); });
+  c::run(a.a.size(), [&] { return samebits_dot(&a.view, &b.view, &options, &result, &a.where); });
   return result;
 }
 

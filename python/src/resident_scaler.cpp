@@ -31,17 +31,18 @@ class gradients {
       if (nb::handle(arrays[i]).is_none()) continue;
       const std::string label = "gradient of " + texts[i];
       described[i] = array_of(arrays[i], {.name = label.c_str(), .needs = access::write});
-      tensors[i] = {view_of({&described[i], label.c_str()}), texts[i].c_str(), 0, 0};
+      tensors[i] = {c::view_of({&described[i], label.c_str()}), texts[i].c_str(), 0, 0};
       elements_ += described[i].size();
       if (first == nullptr) first = &described[i];
     }
     if (first == nullptr) raise_invalid("gradients: no parameter has a gradient");
     for (std::size_t i = 0; i < count; ++i) {
       if (!nb::handle(arrays[i]).is_none()) continue;
-      tensors[i].view = {nullptr, 0, 0, 0, 0, first->format, first->memory};
+      tensors[i].view =
+          c::view_of(matrix_view{.format = first->format, .col_stride = 0, .space = first->memory});
       tensors[i].name = texts[i].c_str();
     }
-    check(samebits_gradients_create(tensors.data(), tensors.size(), &gradients_));
+    c::check(samebits_gradients_create(tensors.data(), tensors.size(), &gradients_));
   }
   ~gradients() { samebits_gradients_destroy(gradients_); }
   gradients(const gradients&) = delete;
@@ -57,7 +58,7 @@ class gradients {
 
 nb::tuple sizes(const gradients& g) {
   std::size_t tables = 0, workspace = 0;
-  check(samebits_gradients_sizes(g.get(), &tables, &workspace));
+  c::check(samebits_gradients_sizes(g.get(), &tables, &workspace));
   return nb::make_tuple(tables, workspace);
 }
 
@@ -71,8 +72,9 @@ void unscale(const gradients& g, std::uintptr_t tables, std::uintptr_t workspace
   options.skips_overflow = skips_overflow ? 1 : 0;
   options.max_norm = max_norm;
   options.first = first;
-  const samebits_executor where = executor_of(threads, nb::none(), stream, array(), g.elements());
-  run_to_end(g.elements(), [&] {
+  const samebits_executor where =
+      c::executor_of(threads, nb::none(), stream, array(), g.elements());
+  c::run_to_end(g.elements(), [&] {
     return samebits_gradients_unscale(g.get(), at<const void>(tables), at<void>(workspace),
                                       at<const samebits_scaler_words>(words),
                                       at<samebits_gradient_report>(report), &options, &where);
@@ -117,7 +119,7 @@ nb::tuple poll_report(std::uintptr_t ring, std::uint64_t capacity, std::uint64_t
                       std::uint64_t lost) {
   samebits_step_report r = {};
   std::int32_t arrived = 0;
-  check(samebits_report_ring_poll(at<const void>(ring), capacity, &next, &lost, &r, &arrived));
+  c::check(samebits_report_ring_poll(at<const void>(ring), capacity, &next, &lost, &r, &arrived));
   if (arrived == 0) return nb::make_tuple(next, lost, nb::none());
   const host_guard guard;  // grad_mul may be a subnormal
   return nb::make_tuple(
@@ -137,7 +139,7 @@ void bind_resident_scaler(nb::module_& m) {
       .def(
           "write_tables",
           [](const gradients& g, std::uintptr_t address, std::size_t size) {
-            check(samebits_gradients_write_tables(g.get(), at<void>(address), size));
+            c::check(samebits_gradients_write_tables(g.get(), at<void>(address), size));
           },
           arg("address"), arg("size"), "Writes the tables into host memory.")
       .def("unscale", &unscale, arg("tables"), arg("workspace"), arg("words"), arg("report"),

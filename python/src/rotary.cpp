@@ -2,7 +2,7 @@
 #include <cstring>
 #include <vector>
 
-#include "call.hpp"
+#include "c_call.hpp"
 
 namespace samebits::python {
 namespace {
@@ -20,18 +20,21 @@ void rotary_table(const nb::bytes& positions, const nb::bytes& frequencies, doub
                   nb::handle cos, nb::handle sin, int format, nb::handle threads) {
   const auto rows = numbers_of<std::int64_t>(positions);
   const auto columns = numbers_of<double>(frequencies);
-  const array c = array_of(cos, {.name = "cos", .needs = access::write, .format = format});
-  const array s = array_of(sin, {.name = "sin", .needs = access::write, .format = format});
+  const array c =
+      array_of(cos, {.name = "cos", .needs = access::write, .format = format_of(format)});
+  const array s =
+      array_of(sin, {.name = "sin", .needs = access::write, .format = format_of(format)});
   samebits_rotary_options options = SAMEBITS_ROTARY_OPTIONS_INIT;
   options.angle = angle;
   options.base = base;
   options.frequencies = columns.empty() ? nullptr : columns.data();
   options.frequency_count = columns.size();
-  const samebits_view cos_view = view_of({&c, "cos"});
-  const samebits_view sin_view = view_of({&s, "sin"});
+  const samebits_view cos_view = c::view_of({&c, "cos"});
+  const samebits_view sin_view = c::view_of({&s, "sin"});
   // An entry takes as long as hundreds of conversions, whose number chooses the threads.
-  const samebits_executor where = executor_of(threads, nb::none(), nb::none(), c, 100 * c.size());
-  run(100 * c.size(), [&] {
+  const samebits_executor where =
+      c::executor_of(threads, nb::none(), nb::none(), c, 100 * c.size());
+  c::run(100 * c.size(), [&] {
     return samebits_rotary_table(rows.data(), rows.size(), &cos_view, &sin_view, &options, &where);
   });
 }

@@ -1,5 +1,5 @@
 // Functions of rows: softmax, log_softmax, LayerNorm and their gradients.
-#include "call.hpp"
+#include "c_call.hpp"
 
 namespace samebits::python {
 namespace {
@@ -16,12 +16,12 @@ struct row_arrays {
 
   row_arrays(nb::handle x, const char* x_name, nb::handle y, const char* y_name, nb::handle given,
              int format) {
-    first = array_of(x, {.name = x_name, .format = format});
-    first_view = view_of({&first, x_name});
+    first = array_of(x, {.name = x_name, .format = format_of(format)});
+    first_view = c::view_of({&first, x_name});
     if (!y.is_none()) {
-      second = array_of(y, {.name = y_name, .format = format});
+      second = array_of(y, {.name = y_name, .format = format_of(format)});
       check_shape({&second, y_name}, first.dims, first.shape);
-      second_view = view_of({&second, y_name});
+      second_view = c::view_of({&second, y_name});
     }
     if (given.is_none()) {
       output fresh = new_output(x, first, first.format);
@@ -33,7 +33,7 @@ struct row_arrays {
       check_shape({&out, "out"}, first.dims, first.shape);
       if (out.library != nullptr) mark_written(given);
     }
-    out_view = view_of({&out, "out"});
+    out_view = c::view_of({&out, "out"});
   }
 };
 
@@ -47,9 +47,9 @@ nb::object softmax(bool logarithm, int rule, nb::handle x, std::int64_t offset, 
   options.num_warps = num_warps;
   options.elements_per_thread = elements_per_thread;
   const samebits_executor where =
-      executor_of(threads, backend, nb::none(), a.first, a.first.size());
+      c::executor_of(threads, backend, nb::none(), a.first, a.first.size());
   auto* const call = logarithm ? &samebits_log_softmax : &samebits_softmax;
-  run(a.first.size(), [&] { return call(&a.first_view, &a.out_view, &options, &where); });
+  c::run(a.first.size(), [&] { return call(&a.first_view, &a.out_view, &options, &where); });
   return a.result;
 }
 
@@ -61,10 +61,10 @@ nb::object softmax_gradient(bool logarithm, int rule, nb::handle grad, nb::handl
   options.rule = rule;
   options.offset = offset;
   const samebits_executor where =
-      executor_of(threads, backend, nb::none(), a.first, a.first.size());
+      c::executor_of(threads, backend, nb::none(), a.first, a.first.size());
   auto* const call = logarithm ? &samebits_log_softmax_gradient : &samebits_softmax_gradient;
-  run(a.first.size(),
-      [&] { return call(&a.first_view, &a.second_view, &a.out_view, &options, &where); });
+  c::run(a.first.size(),
+         [&] { return call(&a.first_view, &a.second_view, &a.out_view, &options, &where); });
   return a.result;
 }
 
@@ -79,7 +79,7 @@ struct row_vector {
     a = array_of(x, {.name = name, .format = rows.first.format});
     const std::int64_t cols = rows.first_view.cols;
     check_shape({&a, name}, 1, &cols);
-    view = view_of({&a, name});
+    view = c::view_of({&a, name});
     present = true;
   }
   [[nodiscard]] const samebits_view* get() const { return present ? &view : nullptr; }
@@ -93,7 +93,7 @@ struct row_numbers {
 
   row_numbers(nb::handle like, const row_arrays& rows) {
     const shape of(rows);
-    output fresh = new_output(like, rows.first, of.dims, of.sizes, SAMEBITS_FORMAT_FP32);
+    output fresh = new_output(like, rows.first, of.dims, of.sizes, format_id::fp32);
     object = std::move(fresh.object);
     a = std::move(fresh.a);
     view = as_column(rows);
@@ -102,7 +102,7 @@ struct row_numbers {
     a = array_of(given, {.name = name});
     const shape of(rows);
     check_shape({&a, name}, of.dims, of.sizes);
-    view = view_of({&a, name});
+    view = c::view_of({&a, name});
   }
 
  private:
@@ -115,7 +115,7 @@ struct row_numbers {
     }
   };
   [[nodiscard]] samebits_view as_column(const row_arrays& rows) const {
-    return {a.data, rows.first_view.rows, 1, 1, 1, a.format, a.memory};
+    return c::view_of(matrix_view{a.data, a.format, rows.first_view.rows, 1, 1, 1, a.memory});
   }
 };
 
@@ -137,8 +137,8 @@ nb::tuple layer_norm(int rule, nb::handle x, nb::handle weight, nb::handle bias,
   const row_numbers rstd(x, a);
   const samebits_layer_norm_options options = layer_norm_options_of(rule, epsilon, offset);
   const samebits_executor where =
-      executor_of(threads, backend, nb::none(), a.first, a.first.size());
-  run(a.first.size(), [&] {
+      c::executor_of(threads, backend, nb::none(), a.first, a.first.size());
+  c::run(a.first.size(), [&] {
     return samebits_layer_norm(&a.first_view, weights.get(), biases.get(), &a.out_view, &mean.view,
                                &rstd.view, &options, &where);
   });
@@ -154,8 +154,8 @@ nb::object layer_norm_gradient(int rule, nb::handle grad, nb::handle x, nb::hand
   const row_vector weights(weight, "weight", a);
   const samebits_layer_norm_options options = layer_norm_options_of(rule, 1e-5, 0);
   const samebits_executor where =
-      executor_of(threads, backend, nb::none(), a.first, a.first.size());
-  run(a.first.size(), [&] {
+      c::executor_of(threads, backend, nb::none(), a.first, a.first.size());
+  c::run(a.first.size(), [&] {
     return samebits_layer_norm_gradient(&a.first_view, &a.second_view, &means.view, &rstds.view,
                                         weights.get(), &a.out_view, &options, &where);
   });

@@ -1,4 +1,4 @@
-// Cuts arrays of one shape and any number of axes into matrices, which the C functions work on.
+// Cuts arrays of one shape and any number of axes into matrices, which the library works on.
 #pragma once
 
 #include <cstdint>

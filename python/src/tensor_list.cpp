@@ -16,14 +16,15 @@ tensor_list::tensor_list(nb::list arrays, nb::list names, const char* name, acce
     names_.push_back(nb::cast<std::string>(nb::str(names[i])));
     const std::string label = std::string(name) + "[" + names_.back() + "]";
     arrays_.push_back(array_of(
-        arrays[i], {.name = label.c_str(), .needs = needs, .format = format, .stream = stream}));
+        arrays[i],
+        {.name = label.c_str(), .needs = needs, .format = format_of(format), .stream = stream}));
     const array& a = arrays_.back();
     elements_ += a.size();
-    tensors.push_back({view_of({&a, label.c_str()}), names_.back().c_str(), 0, 0});
+    tensors.push_back({c::view_of({&a, label.c_str()}), names_.back().c_str(), 0, 0});
   }
   const auto of_torch = [](const array& a) { return a.library != nullptr; };
   if (needs == access::write && std::ranges::any_of(arrays_, of_torch)) mark_written(arrays);
-  check(samebits_tensor_list_create(tensors.data(), tensors.size(), &list_));
+  c::check(samebits_tensor_list_create(tensors.data(), tensors.size(), &list_));
 }
 
 const array& tensor_list::first() const {
@@ -47,12 +48,12 @@ nb::tuple inspect(nb::list arrays, nb::list names, int format, bool distribution
                   nb::handle threads, nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::read, format, stream_of(stream));
   const samebits_executor where =
-      executor_of(threads, backend, stream, list.first(), list.elements());
+      c::executor_of(threads, backend, stream, list.first(), list.elements());
   samebits_inspect_report report = {};
   std::vector<samebits_tensor_statistics> each(list.size());
   const int counts =
       distribution ? SAMEBITS_INSPECT_COUNTS_DISTRIBUTION : SAMEBITS_INSPECT_COUNTS_NONFINITE;
-  run(list.elements(), [&] {
+  c::run(list.elements(), [&] {
     return samebits_tensor_list_inspect(list.get(), counts, &report, each.data(), each.size(),
                                         &where);
   });
@@ -67,10 +68,10 @@ nb::tuple l2norm(nb::list arrays, nb::list names, int format, nb::handle threads
                  nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::read, format, stream_of(stream));
   const samebits_executor where =
-      executor_of(threads, backend, stream, list.first(), list.elements());
+      c::executor_of(threads, backend, stream, list.first(), list.elements());
   double total = 0;
   std::vector<double> each(list.size());
-  run(list.elements(), [&] {
+  c::run(list.elements(), [&] {
     return samebits_tensor_list_l2norm(list.get(), &total, each.data(), each.size(), &where);
   });
   nb::list norms;
@@ -82,9 +83,9 @@ nb::tuple unscale(nb::list arrays, nb::list names, int format, double inverse_sc
                   nb::handle threads, nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
   const samebits_executor where =
-      executor_of(threads, backend, stream, list.first(), list.elements());
+      c::executor_of(threads, backend, stream, list.first(), list.elements());
   samebits_unscale_report report = {};
-  run_to_end(list.elements(), [&] {
+  c::run_to_end(list.elements(), [&] {
     return samebits_tensor_list_unscale(list.get(), static_cast<float>(inverse_scale), &report,
                                         &where);
   });
@@ -95,8 +96,8 @@ void scale(nb::list arrays, nb::list names, int format, double factor, nb::handl
            nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
   const samebits_executor where =
-      executor_of(threads, backend, stream, list.first(), list.elements());
-  run_to_end(list.elements(), [&] {
+      c::executor_of(threads, backend, stream, list.first(), list.elements());
+  c::run_to_end(list.elements(), [&] {
     return samebits_tensor_list_scale(list.get(), static_cast<float>(factor), &where);
   });
 }
@@ -105,10 +106,10 @@ nb::tuple clip(nb::list arrays, nb::list names, int format, double max_norm, nb:
                nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
   const samebits_executor where =
-      executor_of(threads, backend, stream, list.first(), list.elements());
+      c::executor_of(threads, backend, stream, list.first(), list.elements());
   double norm = 0;
   float factor = 1;
-  run_to_end(list.elements(), [&] {
+  c::run_to_end(list.elements(), [&] {
     return samebits_tensor_list_clip(list.get(), max_norm, &norm, &factor, &where);
   });
   const host_guard guard;  // a subnormal factor stays one as a Python number
@@ -123,7 +124,7 @@ void accumulate(nb::list sums, nb::list arrays, nb::list names, int format, nb::
   array factors;
   const float* each = nullptr;
   if (!scales.is_none()) {
-    factors = array_of(scales, {.name = "scales", .format = SAMEBITS_FORMAT_FP32, .stream = s});
+    factors = array_of(scales, {.name = "scales", .format = format_id::fp32, .stream = s});
     const auto count = static_cast<std::int64_t>(acc.size());
     check_shape({&factors, "scales"}, 1, &count);
     if (count > 1 && factors.strides[0] != 1) {
@@ -132,8 +133,8 @@ void accumulate(nb::list sums, nb::list arrays, nb::list names, int format, nb::
     each = reinterpret_cast<const float*>(factors.data);
   }
   const samebits_executor where =
-      executor_of(threads, backend, stream, acc.first(), acc.elements());
-  run_to_end(acc.elements(), [&] {
+      c::executor_of(threads, backend, stream, acc.first(), acc.elements());
+  c::run_to_end(acc.elements(), [&] {
     return samebits_tensor_list_accumulate(acc.get(), gradients.get(), each, &where);
   });
 }
@@ -145,8 +146,8 @@ void axpby(double a, nb::list x, double b, nb::list y, nb::list out, nb::list na
   const tensor_list right(y, names, "y", access::read, -1, s);
   const tensor_list into(out, names, "out", access::write, -1, s);
   const samebits_executor where =
-      executor_of(threads, backend, stream, into.first(), into.elements());
-  run_to_end(into.elements(), [&] {
+      c::executor_of(threads, backend, stream, into.first(), into.elements());
+  c::run_to_end(into.elements(), [&] {
     return samebits_tensor_list_axpby(static_cast<float>(a), left.get(), static_cast<float>(b),
                                       right.get(), into.get(), &where);
   });
@@ -157,15 +158,16 @@ void cast(nb::list from, int format, nb::list to, int to_format, nb::list names,
   void* const s = stream_of(stream);
   const tensor_list in(from, names, "tensors", access::read, format, s);
   const tensor_list out(to, names, "out", access::write, to_format, s);
-  const rule r(packed_rule);
+  const c::rule r(packed_rule);
   samebits_convert_options options = SAMEBITS_CONVERT_OPTIONS_INIT;
   options.rounding = r.rounding;
   options.overflow = r.overflow;
   options.nan_policy = r.nan_policy;
-  options.random = random_of(random);
-  const samebits_executor where = executor_of(threads, backend, stream, in.first(), in.elements());
-  run(in.elements(),
-      [&] { return samebits_tensor_list_cast(in.get(), out.get(), &options, &where); });
+  options.random = c::random_of(random);
+  const samebits_executor where =
+      c::executor_of(threads, backend, stream, in.first(), in.elements());
+  c::run(in.elements(),
+         [&] { return samebits_tensor_list_cast(in.get(), out.get(), &options, &where); });
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "call.hpp"
+#include "c_call.hpp"
 
 namespace samebits::python {
 

@@ -36,6 +36,7 @@ FORBIDDEN = [
     ("backends/api/a.cpp", "#include <cuda_runtime.h>"),
     ("tools/tensor_core_probe/a.cpp", '#include "oracle/convert.hpp"'),
     ("tools/function_unit_probe/a.cpp", '#include "oracle/convert.hpp"'),
+    ("python/src/a.cpp", '#include "backends/threads/interruption.hpp"'),
 ]
 ALLOWED = [
     ("numerics/a.hpp", '#include "samebits/core/format.hpp"  // float is a word here'),
@@ -56,6 +57,7 @@ ALLOWED = [
     ("tools/tensor_core_probe/a.cpp", '#include "numerics/bits/layout.hpp"'),
     ("tools/function_unit_probe/a.cpp", '#include "numerics/bits/layout.hpp"'),
     ("tests/testkit/samebits/testkit/a.hpp", '#include "support/generators.hpp"'),
+    ("python/src/a.cpp", '#include "samebits/convert.hpp"'),
 ]
 
 
