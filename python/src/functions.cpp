@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "c_call.hpp"
+#include "samebits/evaluate.hpp"
 #include "tensor_list.hpp"
 
 namespace samebits::python {
@@ -99,21 +100,28 @@ void evaluate_list(int f, int function_rule, nb::list x, nb::handle grads, int f
                    nb::handle parameter, nb::list out, int to, nb::list names, int packed_rule,
                    nb::handle random, nb::handle threads, nb::handle backend, nb::handle stream) {
   void* const s = stream_of(stream);
-  const tensor_list in(x, names, "x", access::read, format, s);
-  std::optional<tensor_list> grad;
+  const listed_arrays in(x, names, "x", access::read, format, s);
+  std::optional<listed_arrays> grad;
   if (!grads.is_none()) {
     grad.emplace(nb::cast<nb::list>(grads), names, "grad", access::read, format, s);
   }
-  const tensor_list results(out, names, "out", access::write, to, s);
-  const samebits_evaluate_options options =
-      options_of(function_rule, packed_rule, random, parameter);
-  const samebits_executor where =
-      c::executor_of(threads, backend, stream, in.first(), in.elements());
-  c::run(in.elements(), [&] {
-    if (!grad) return samebits_tensor_list_evaluate(f, in.get(), results.get(), &options, &where);
-    return samebits_tensor_list_evaluate_gradient(f, grad->get(), in.get(), results.get(), &options,
-                                                  &where);
-  });
+  const listed_arrays results(out, names, "out", access::write, to, s);
+  const cast_rule how = rule_of(packed_rule);
+  evaluate_options options = {.rule = static_cast<samebits::function_rule>(function_rule),
+                              .round = how.round,
+                              .on_overflow = how.on_overflow,
+                              .random = random_of(random)};
+  if (!parameter.is_none()) options.parameter = nb::cast<double>(parameter);
+  const auto function = static_cast<samebits::function>(f);
+  const executor where = in.on(threads, backend, stream);
+  const auto call = [&] {
+    if (grad) {
+      evaluate_gradient(function, grad->get(), in.get(), results.get(), options, where);
+    } else {
+      samebits::evaluate(function, in.get(), results.get(), options, where);
+    }
+  };
+  run(in.elements(), call, {{"in", "x"}});
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <mutex>
+#include <type_traits>
 
-#include "c_call.hpp"
+#include "call.hpp"
+#include "samebits/loss_scaler.hpp"
 
 namespace samebits::python {
 
@@ -14,26 +16,29 @@ class scaler {
  public:
   /// @param settings  a list of (name, value), both as text
   scaler(int policy, nb::list settings);
-  explicit scaler(const char* text) { c::check(samebits_loss_scaler_load(text, &scaler_)); }
-  ~scaler() { samebits_loss_scaler_destroy(scaler_); }
+  /// @param text  from loss_scaler::save()
+  explicit scaler(const char* text);
   scaler(const scaler&) = delete;
   scaler& operator=(const scaler&) = delete;
 
-  /// Calls the library with this scaler, and raises the error of the call.
+  /// Returns call(scaler), a call of the library, or raises its error.
   template <class Call>
-  void locked(Call&& call) {
-    std::int32_t status = SAMEBITS_OK;
-    {
-      const nb::gil_scoped_release release;
+  auto locked(const Call& call) {
+    using result = std::invoke_result_t<Call, loss_scaler&>;
+    std::conditional_t<std::is_void_v<result>, std::nullptr_t, result> value = {};
+    run_to_end(elements_without_release, [&] {
       const std::scoped_lock lock(mutex_);
-      const host_guard guard;
-      status = call(scaler_);
-    }
-    c::check(status);
+      if constexpr (std::is_void_v<result>) {
+        call(scaler_);
+      } else {
+        value = call(scaler_);
+      }
+    });
+    if constexpr (!std::is_void_v<result>) return value;
   }
 
  private:
-  samebits_loss_scaler* scaler_ = nullptr;
+  loss_scaler scaler_;
   std::recursive_mutex mutex_;
 };
 

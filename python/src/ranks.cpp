@@ -1,43 +1,52 @@
 // Functions over several ranks. The ranks are an object of Python, a samebits.ranks.Communicator.
 #include <algorithm>
+#include <cstddef>
 #include <exception>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "backends/ranks/ranks.hpp"
 #include "loss_scaler.hpp"
+#include "samebits/distributed.hpp"
 
 namespace samebits::python {
 namespace {
 
 // A Python object as a communicator of the library. Lives as long as one call.
-class python_ranks {
+class python_ranks final : public communicator {
  public:
   explicit python_ranks(nb::handle ranks) : ranks_(ranks) {
     const nb::object helper = nb::module_::import_("samebits.ranks.communicator");
     const nb::tuple fields = nb::cast<nb::tuple>(helper.attr("fields")(ranks));
     exchange_ = helper.attr("exchange");
-    c_.rank = nb::cast<std::int32_t>(fields[0]);
-    c_.size = nb::cast<std::int32_t>(fields[1]);
-    c_.memory = nb::cast<std::int32_t>(fields[2]);
-    c_.stream = stream_of(fields[3]);
-    c_.user = this;
-    c_.all_reduce_max = [](void* user, std::uint32_t* words, std::size_t count) {
-      return self(user).exchange("all_reduce_max", nullptr, 0, words, count * sizeof *words);
-    };
-    c_.all_gather = [](void* user, const void* sent, std::size_t bytes, void* received,
-                       std::size_t room) {
-      return self(user).exchange("all_gather", sent, bytes, received, room);
-    };
-    c_.all_to_all = [](void* user, const void* sent, std::size_t bytes, void* received,
-                       std::size_t room) {
-      return self(user).exchange("all_to_all", sent, bytes, received, room);
-    };
+    rank_ = nb::cast<int>(fields[0]);
+    size_ = nb::cast<int>(fields[1]);
+    space_ = static_cast<memory_space>(nb::cast<int>(fields[2]));
+    stream_ = stream_of(fields[3]);
+    if (size_ < 1) raise_invalid("ranks.size: must be >= 1, got " + std::to_string(size_));
+    if (rank_ < 0 || rank_ >= size_) {
+      raise_invalid("ranks.rank: must be in 0 .. size - 1, got " + std::to_string(rank_) + " of " +
+                    std::to_string(size_));
+    }
   }
-  python_ranks(const python_ranks&) = delete;
-  python_ranks& operator=(const python_ranks&) = delete;
 
-  [[nodiscard]] const samebits_communicator* get() const { return &c_; }
-  [[nodiscard]] int size() const { return c_.size; }
-  [[nodiscard]] void* stream() const { return c_.stream; }
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return size_; }
+  [[nodiscard]] memory_space space() const override { return space_; }
+  [[nodiscard]] void* stream() const override { return stream_; }
+
+  void all_reduce_max(std::span<std::uint32_t> words) override {
+    exchange("all_reduce_max", {}, std::as_writable_bytes(words));
+  }
+  void all_gather(std::span<const std::byte> sent, std::span<std::byte> received) override {
+    exchange("all_gather", sent, received);
+  }
+  void all_to_all(std::span<const std::byte> sent, std::span<std::byte> received) override {
+    exchange("all_to_all", sent, received);
+  }
 
   // Calls f(), which calls the library. An exception of the communicator passes through; if the
   // library had begun to write, the exception becomes the cause of IncompleteWrite.
@@ -61,175 +70,126 @@ class python_ranks {
 
   // Calls the library without the GIL. A rank that ended its call alone would leave the others waiting.
   template <class Call>
-  void call(const Call& call) {
-    guarded([&] { c::run_to_end(elements_without_release, [&] { return call(&c_); }); });
+  void call(const Call& call, argument_names names = {}) {
+    guarded([&] { run_to_end(elements_without_release, call, names); });
   }
 
-  // Returns convert(), the arguments of a call. If convert() raises, `refused` makes the call with
-  // arguments that the library refuses, so that the other ranks do not wait.
-  template <class Convert, class Refused>
-  auto converted_together(const Convert& convert, const Refused& refused) {
+  // Calls convert(), which converts the arguments of a call. If it raises, the other ranks learn it by
+  // the call's first message, which compares `words` words.
+  template <class Convert>
+  void converted_together(const char* name, std::size_t words, const Convert& convert) {
     try {
-      return convert();
-    } catch (...) {
+      run_to_end(0, convert);
+    } catch (nb::python_error&) {
       const std::exception_ptr mine = std::current_exception();
-      {
-        const nb::gil_scoped_release release;
-        const host_guard guard;
-        refused(&c_);
-      }
-      if (raised_) std::rethrow_exception(raised_);
-      std::rethrow_exception(mine);
+      call([&] {
+        backends::host_ranks on_host(*this);
+        std::vector<std::uint32_t> compared(words);
+        backends::check_together(on_host, name, compared, [&] { std::rethrow_exception(mine); });
+      });
     }
   }
 
  private:
-  static python_ranks& self(void* user) { return *static_cast<python_ranks*>(user); }
-
   // Calls an operation of the Python object; an exception is kept for guarded().
-  std::int32_t exchange(const char* operation, const void* sent, std::size_t sent_bytes,
-                        void* received, std::size_t received_bytes) {
+  void exchange(const char* operation, std::span<const std::byte> sent,
+                std::span<std::byte> received) {
     const nb::gil_scoped_acquire acquire;
     const host_guard guard;  // restores the library's settings after the caller's code
     try {
-      exchange_(ranks_, operation, reinterpret_cast<std::uintptr_t>(sent), sent_bytes,
-                reinterpret_cast<std::uintptr_t>(received), received_bytes);
-      return 0;
+      exchange_(ranks_, operation, reinterpret_cast<std::uintptr_t>(sent.data()), sent.size(),
+                reinterpret_cast<std::uintptr_t>(received.data()), received.size());
     } catch (...) {
       raised_ = std::current_exception();
-      return 1;
+      throw std::runtime_error("ranks." + std::string(operation) + " raised an exception");
     }
   }
 
   nb::handle ranks_;
   nb::object exchange_;
-  samebits_communicator c_ = SAMEBITS_COMMUNICATOR_INIT;
+  int rank_ = 0;
+  int size_ = 1;
+  memory_space space_ = memory_space::host;
+  void* stream_ = nullptr;
   std::exception_ptr raised_;
 };
 
 nb::tuple agree(scaler& s, nb::handle ranks, const char* optimizer) {
   python_ranks with(ranks);
-  samebits_rank_observation all = {};
-  with.guarded([&] {
-    s.locked([&](samebits_loss_scaler* l) {
-      return samebits_loss_scaler_agree(l, with.get(), optimizer, &all);
-    });
-  });
-  return nb::make_tuple(all.nonfinite != 0, all.loss_nonfinite != 0, all.unscaled_nonfinite != 0,
-                        all.amax_bits, all.first_bad, all.bad_rank);
+  rank_observation all;
+  with.guarded([&] { all = s.locked([&](loss_scaler& l) { return l.agree(with, optimizer); }); });
+  return nb::make_tuple(all.seen.nonfinite, all.seen.loss_nonfinite, all.seen.unscaled_nonfinite,
+                        all.seen.amax, all.first_bad, all.bad_rank);
 }
-
-// The arrays of a call and their views.
-struct views {
-  std::vector<array> arrays;
-  std::vector<samebits_view> each;
-
-  views(nb::list gradients, nb::list names, void* stream) {
-    arrays.reserve(nb::len(gradients));
-    for (std::size_t i = 0; i < nb::len(gradients); ++i) {
-      const std::string label = "gradients[" + nb::cast<std::string>(nb::str(names[i])) + "]";
-      arrays.push_back(array_of(gradients[i],
-                                {.name = label.c_str(), .needs = access::write, .stream = stream}));
-      each.push_back(c::view_of({&arrays.back(), label.c_str()}));
-    }
-  }
-};
 
 void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names, int communication,
-                      int scale_rule, int rounding, nb::handle random, double factor,
+                      int scale, int round, nb::handle random, double factor,
                       std::int64_t elements_at_once, nb::handle backend) {
   python_ranks with(ranks);
-  samebits_gradient_reduction how = SAMEBITS_GRADIENT_REDUCTION_INIT;
-  const views all = with.converted_together(
-      [&] {
-        how.communication = communication;
-        how.rule = scale_rule;
-        how.rounding = rounding;
-        how.random = c::random_of(random);
-        how.elements_at_once = elements_at_once;
-        how.backend = text_of(backend, "backend").data();
-        const host_guard guard;
-        how.factor = static_cast<float>(factor);
-        return views(gradients, names, with.stream());
-      },
-      [](const samebits_communicator* c) {
-        return samebits_reduce_gradients(c, nullptr, 1, nullptr);
-      });
-  const auto of_torch = [](const array& a) { return a.library != nullptr; };
-  if (std::ranges::any_of(all.arrays, of_torch)) mark_written(gradients);
-  with.call([&](const samebits_communicator* c) {
-    return samebits_reduce_gradients(c, all.each.data(), all.each.size(), &how);
+  gradient_reduction how;
+  std::vector<array> arrays;
+  std::vector<matrix_view> views;
+  with.converted_together("reduce_gradients()", 2, [&] {
+    how = {.communication = static_cast<format_id>(communication),
+           .rule = static_cast<scale_rule>(scale),
+           .round = static_cast<rounding>(round),
+           .random = random_of(random),
+           .factor = static_cast<float>(factor),
+           .elements_at_once = elements_at_once,
+           .backend = text_of(backend, "backend")};
+    for (std::size_t i = 0; i < nb::len(gradients); ++i) {
+      const std::string label = "gradients[" + nb::cast<std::string>(nb::str(names[i])) + "]";
+      arrays.push_back(array_of(
+          gradients[i], {.name = label.c_str(), .needs = access::write, .stream = with.stream()}));
+      views.push_back(view_of({&arrays.back(), label.c_str()}));
+    }
   });
+  const auto of_torch = [](const array& a) { return a.library != nullptr; };
+  if (std::ranges::any_of(arrays, of_torch)) mark_written(gradients);
+  with.call([&] { samebits::reduce_gradients(with, views, how); },
+            {{"how.communication", "communication"},
+             {"how.rule", "scale"},
+             {"how.round", "rounding"},
+             {"how.random", "random"},
+             {"how.factor", "factor"},
+             {"how.elements_at_once", "elements_at_once"},
+             {"how.backend", "backend"}});
 }
 
-// Owns the parts of a sum.
-class tree_parts {
- public:
-  tree_parts() = default;
-  tree_parts(tree_parts&&) = default;
-  tree_parts& operator=(tree_parts&&) = delete;
-  ~tree_parts() {
-    for (samebits_tree_part* part : parts_) samebits_tree_part_destroy(part);
-  }
-
-  // Adds the part that begins at `first`: subtrees, a list of (chunks, sum of squares), then the
-  // squares of `rest`, an array of fp32.
-  void add(std::uint64_t first, nb::handle subtrees, nb::handle rest) {
-    parts_.push_back(nullptr);
-    samebits_tree_part*& part = parts_.back();
-    c::check(samebits_tree_part_create(first, &part));
-    const host_guard guard;
-    for (nb::handle subtree : subtrees) {
-      c::check(samebits_tree_part_add_subtree(part, nb::cast<std::uint64_t>(subtree[0]),
-                                              nb::cast<double>(subtree[1])));
-    }
-    const array a = array_of(rest, {.name = "rest"});
-    const samebits_view view = c::view_of({&a, "rest"});
-    c::check(samebits_tree_part_add_squares(part, &view));
-  }
-  [[nodiscard]] const samebits_tree_part* const* data() const { return parts_.data(); }
-  [[nodiscard]] std::size_t size() const { return parts_.size(); }
-
- private:
-  std::vector<samebits_tree_part*> parts_;
-};
-
-// Returns (total, sums of tensors) of parts, a list of (first, subtrees, rest).
+// Returns (total, sums of tensors) of parts, a list of (first, subtrees, rest): the part that begins
+// at `first`; a list of (chunks, sum of squares); then the squares of `rest`, an array of fp32.
 nb::tuple sum_shards(nb::handle ranks, nb::list parts) {
   python_ranks with(ranks);
-  const tree_parts all = with.converted_together(
-      [&] {
-        tree_parts made;
-        for (nb::handle p : parts) made.add(nb::cast<std::uint64_t>(p[0]), p[1], p[2]);
-        return made;
-      },
-      [](const samebits_communicator* c) {
-        return samebits_sum_shards(c, nullptr, 1, nullptr, nullptr);
-      });
-  std::vector<double> sums(all.size());
-  double total = 0;
-  with.call([&](const samebits_communicator* c) {
-    return samebits_sum_shards(c, all.data(), all.size(), sums.data(), &total);
+  std::vector<tree_part> all;
+  with.converted_together("sum_shards()", 3, [&] {
+    for (nb::handle p : parts) {
+      tree_part& part = all.emplace_back(nb::cast<std::uint64_t>(p[0]));
+      for (nb::handle subtree : nb::handle(p[1])) {
+        part.add_subtree(nb::cast<std::uint64_t>(subtree[0]), nb::cast<double>(subtree[1]));
+      }
+      const array a = array_of(p[2], {.name = "rest"});
+      part.add_squares(view_of({&a, "rest"}));
+    }
   });
+  sharded_sums sums;
+  with.call([&] { sums = samebits::sum_shards(with, all); });
   nb::list each;
-  for (const double sum : sums) each.append(sum);
-  return nb::make_tuple(total, each);
+  for (const double sum : sums.of_tensors) each.append(sum);
+  return nb::make_tuple(sums.total, each);
 }
 
 nb::float_ clip_factor(double norm, double max_norm) {
   const host_guard guard;  // a subnormal factor stays one as a Python number
   float factor = 1;
-  c::check(samebits_clip_factor(norm, max_norm, &factor));
+  run_to_end(0, [&] { factor = samebits::clip_factor(norm, max_norm); });
   return nb::float_(factor);
 }
 
 nb::bytes gather(nb::handle ranks, nb::bytes message) {
   python_ranks with(ranks);
-  if (with.size() < 1) raise_invalid("ranks: a size of 1 or more is expected");
-  std::vector<char> received(message.size() * static_cast<std::size_t>(with.size()));
-  with.call([&](const samebits_communicator* c) {
-    return samebits_gather_messages(c, message.c_str(), message.size(), received.data());
-  });
+  const auto sent = std::as_bytes(std::span(message.c_str(), message.size()));
+  std::vector<std::byte> received(message.size() * static_cast<std::size_t>(with.size()));
+  if (!sent.empty()) with.call([&] { backends::host_ranks(with).all_gather(sent, received); });
   return nb::bytes(received.data(), received.size());
 }
 

@@ -1,14 +1,33 @@
 // Loss scaling in memory of a framework: gradients of one optimizer, and the state of a scaler.
 //
 // Memory is passed as addresses. The Python code keeps the tensors that own it.
+#include <nanobind/stl/string_view.h>
+
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "backends/loss_scaler/report_ring.hpp"
+#include "backends/loss_scaler/resident.hpp"
 #include "loss_scaler.hpp"
 
 namespace samebits::python {
 namespace {
+
+using numerics::gradient_report;
+using numerics::report_slot;
+using numerics::scaler_words;
+
+// Where samebits.torch reads and writes fields.
+static_assert(offsetof(scaler_words, inverse) == 4 && offsetof(scaler_words, bad_loss) == 8);
+static_assert(offsetof(gradient_report, first_bad) == 8 &&
+              offsetof(gradient_report, found_inf) == 16 &&
+              offsetof(gradient_report, factor) == 32 && offsetof(gradient_report, divisor) == 36);
 
 template <class T>
 T* at(std::uintptr_t address) {
@@ -22,94 +41,95 @@ class gradients {
   // None stands for a parameter without a gradient.
   gradients(nb::list arrays, nb::list names) {
     const std::size_t count = nb::len(arrays);
-    std::vector<array> described(count);
-    std::vector<std::string> texts(count);
-    std::vector<samebits_list_tensor> tensors(count);
-    const array* first = nullptr;
+    std::vector<list_tensor> tensors(count);
+    const matrix_view* first = nullptr;
     for (std::size_t i = 0; i < count; ++i) {
-      texts[i] = nb::cast<std::string>(nb::str(names[i]));
+      tensors[i].name = nb::cast<std::string>(nb::str(names[i]));
       if (nb::handle(arrays[i]).is_none()) continue;
-      const std::string label = "gradient of " + texts[i];
-      described[i] = array_of(arrays[i], {.name = label.c_str(), .needs = access::write});
-      tensors[i] = {c::view_of({&described[i], label.c_str()}), texts[i].c_str(), 0, 0};
-      elements_ += described[i].size();
-      if (first == nullptr) first = &described[i];
+      const std::string label = "gradient of " + tensors[i].name;
+      const array a = array_of(arrays[i], {.name = label.c_str(), .needs = access::write});
+      tensors[i].view = view_of({&a, label.c_str()});
+      elements_ += a.size();
+      if (first == nullptr) first = &tensors[i].view;
     }
     if (first == nullptr) raise_invalid("gradients: no parameter has a gradient");
     for (std::size_t i = 0; i < count; ++i) {
       if (!nb::handle(arrays[i]).is_none()) continue;
-      tensors[i].view =
-          c::view_of(matrix_view{.format = first->format, .col_stride = 0, .space = first->memory});
-      tensors[i].name = texts[i].c_str();
+      tensors[i].view = {.format = first->format, .space = first->space};
     }
-    c::check(samebits_gradients_create(tensors.data(), tensors.size(), &gradients_));
+    run_to_end(0, [&] { list_.emplace(std::move(tensors)); });
   }
-  ~gradients() { samebits_gradients_destroy(gradients_); }
   gradients(const gradients&) = delete;
   gradients& operator=(const gradients&) = delete;
 
-  [[nodiscard]] const samebits_gradients* get() const { return gradients_; }
+  [[nodiscard]] const backends::gradient_list& get() const { return *list_; }
   [[nodiscard]] std::int64_t elements() const { return elements_; }
 
  private:
-  samebits_gradients* gradients_ = nullptr;
+  std::optional<backends::gradient_list> list_;
   std::int64_t elements_ = 0;
 };
 
 nb::tuple sizes(const gradients& g) {
-  std::size_t tables = 0, workspace = 0;
-  c::check(samebits_gradients_sizes(g.get(), &tables, &workspace));
-  return nb::make_tuple(tables, workspace);
+  std::size_t workspace = 0;
+  run_to_end(0, [&] { workspace = g.get().workspace_bytes(); });
+  return nb::make_tuple(g.get().tables_bytes(), workspace);
+}
+
+void write_tables(const gradients& g, std::uintptr_t address, std::size_t size) {
+  if (size != g.get().tables_bytes()) raise_internal("the size of the tables is expected");
+  g.get().write_tables(at<std::byte>(address));
 }
 
 void unscale(const gradients& g, std::uintptr_t tables, std::uintptr_t workspace,
              std::uintptr_t words, std::uintptr_t report, bool rewrites, bool only_clips,
              bool skips_overflow, double max_norm, std::int64_t first, nb::handle threads,
              nb::handle stream) {
-  samebits_unscale_options options = SAMEBITS_UNSCALE_OPTIONS_INIT;
-  options.rewrites = rewrites ? 1 : 0;
-  options.only_clips = only_clips ? 1 : 0;
-  options.skips_overflow = skips_overflow ? 1 : 0;
-  options.max_norm = max_norm;
-  options.first = first;
-  const samebits_executor where =
-      c::executor_of(threads, nb::none(), stream, array(), g.elements());
-  c::run_to_end(g.elements(), [&] {
-    return samebits_gradients_unscale(g.get(), at<const void>(tables), at<void>(workspace),
-                                      at<const samebits_scaler_words>(words),
-                                      at<samebits_gradient_report>(report), &options, &where);
-  });
+  if (!(max_norm >= 0)) raise_invalid("max_norm: must be a number >= 0");
+  const numerics::unscale_rule rule = {
+      .max_norm = std::bit_cast<std::uint64_t>(max_norm) &
+                  ~numerics::binary<std::uint64_t>::sign_bit,  // -0 becomes 0
+      .first = first,
+      .rewrites = rewrites,
+      .only_clips = only_clips,
+      .skips_overflow = skips_overflow};
+  const backends::unscale_memory memory = {at<const std::byte>(tables), at<std::byte>(workspace),
+                                           at<const scaler_words>(words),
+                                           at<gradient_report>(report)};
+  const executor where = executor_of(threads, nb::none(), stream, array(), g.elements());
+  run_to_end(g.elements(), [&] { backends::unscale(g.get(), rule, memory, where); });
 }
 
 std::size_t resident_size(scaler& s) {
-  std::size_t bytes = 0;
-  s.locked([&](samebits_loss_scaler* l) { return samebits_resident_size(l, &bytes); });
-  return bytes;
+  return s.locked([](loss_scaler& l) { return backends::resident_bytes(l.settings()); });
 }
 
 void resident_store(scaler& s, std::uintptr_t state, std::uintptr_t words) {
-  const std::size_t bytes = resident_size(s);
-  s.locked([&](samebits_loss_scaler* l) {
-    return samebits_resident_store(l, at<void>(state), bytes, at<samebits_scaler_words>(words));
+  s.locked([&](loss_scaler& l) {
+    backends::store_resident(l, at<std::byte>(state), at<scaler_words>(words));
   });
 }
 
 void resident_load(scaler& s, std::uintptr_t state) {
-  const std::size_t bytes = resident_size(s);
-  s.locked([&](samebits_loss_scaler* l) {
-    return samebits_resident_load(l, at<const void>(state), bytes);
+  s.locked([&](loss_scaler& l) {
+    l = backends::load_resident(l.settings(), at<const std::byte>(state));
   });
 }
 
 void resident_update(scaler& s, bool on_device, std::uintptr_t state, std::uintptr_t words,
                      std::uintptr_t reports, std::size_t count, std::uintptr_t ring,
                      std::uint64_t capacity, nb::handle stream) {
+  if (count == 0) raise_internal("a report is expected");
+  const backends::update_memory memory = {at<std::byte>(state),
+                                          at<scaler_words>(words),
+                                          at<const gradient_report>(reports),
+                                          count,
+                                          at<report_slot>(ring),
+                                          capacity};
   void* const on = stream_of(stream);
-  s.locked([&](samebits_loss_scaler* l) {
-    return samebits_resident_update(l, on_device ? SAMEBITS_MEMORY_DEVICE : SAMEBITS_MEMORY_HOST,
-                                    at<void>(state), at<samebits_scaler_words>(words),
-                                    at<const samebits_gradient_report>(reports), count,
-                                    at<void>(ring), capacity, on);
+  s.locked([&](loss_scaler& l) {
+    backends::update(l.settings(), on_device ? memory_space::device : memory_space::host, memory,
+                     on);
   });
 }
 
@@ -117,16 +137,19 @@ void resident_update(scaler& s, bool on_device, std::uintptr_t state, std::uintp
 // scale, applied_steps, first_bad, grad_mul).
 nb::tuple poll_report(std::uintptr_t ring, std::uint64_t capacity, std::uint64_t next,
                       std::uint64_t lost) {
-  samebits_step_report r = {};
-  std::int32_t arrived = 0;
-  c::check(samebits_report_ring_poll(at<const void>(ring), capacity, &next, &lost, &r, &arrived));
-  if (arrived == 0) return nb::make_tuple(next, lost, nb::none());
+  std::optional<step_report> r;
+  run_to_end(0, [&] {
+    backends::report_reader reader(std::span(at<const report_slot>(ring), capacity), next);
+    r = reader.poll();
+    next = reader.next();
+    lost += reader.lost();
+  });
+  if (!r) return nb::make_tuple(next, lost, nb::none());
   const host_guard guard;  // grad_mul may be a subnormal
   return nb::make_tuple(
       next, lost,
-      nb::make_tuple(r.step, r.applied != 0, samebits_enum_name(SAMEBITS_ENUM_STEP_CAUSE, r.cause),
-                     samebits_enum_name(SAMEBITS_ENUM_SCALE_CHANGE, r.change), r.stop != 0, r.norm,
-                     r.scale, r.applied_steps, r.first_bad, r.grad_mul));
+      nb::make_tuple(r->step, r->applied, name(r->cause), name(r->change), r->stop, r->norm,
+                     r->scale, r->applied_steps, r->first_bad, r->grad_mul));
 }
 
 }  // namespace
@@ -136,12 +159,8 @@ void bind_resident_scaler(nb::module_& m) {
   nb::class_<gradients>(m, "Gradients", "The gradients of one optimizer, by address.")
       .def(nb::init<nb::list, nb::list>(), arg("arrays"), arg("names"))
       .def("sizes", &sizes, "Returns the bytes of the tables and of the workspace.")
-      .def(
-          "write_tables",
-          [](const gradients& g, std::uintptr_t address, std::size_t size) {
-            c::check(samebits_gradients_write_tables(g.get(), at<void>(address), size));
-          },
-          arg("address"), arg("size"), "Writes the tables into host memory.")
+      .def("write_tables", &write_tables, arg("address"), arg("size"),
+           "Writes the tables into host memory.")
       .def("unscale", &unscale, arg("tables"), arg("workspace"), arg("words"), arg("report"),
            arg("rewrites"), arg("only_clips"), arg("skips_overflow"), arg("max_norm"), arg("first"),
            arg("threads").none(), arg("stream").none(),
@@ -156,7 +175,7 @@ void bind_resident_scaler(nb::module_& m) {
         arg("stream").none(), "Ends a step: sets the next scale.");
   m.def("poll_report", &poll_report, arg("ring"), arg("capacity"), arg("next"), arg("lost"),
         "Returns the next report of a ring, without waiting.");
-  m.attr("report_slot_bytes") = SAMEBITS_REPORT_SLOT_BYTES;
+  m.attr("report_slot_bytes") = sizeof(report_slot);
 }
 
 }  // namespace samebits::python

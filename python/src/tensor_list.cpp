@@ -2,172 +2,152 @@
 #include "tensor_list.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace samebits::python {
 
-tensor_list::tensor_list(nb::list arrays, nb::list names, const char* name, access needs,
-                         int format, void* stream) {
+listed_arrays::listed_arrays(nb::list arrays, nb::list names, const char* name, access needs,
+                             int format, void* stream) {
   const std::size_t count = nb::len(arrays);
-  names_.reserve(count);
   arrays_.reserve(count);
-  std::vector<samebits_list_tensor> tensors;
+  std::vector<list_tensor> tensors;
   tensors.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    names_.push_back(nb::cast<std::string>(nb::str(names[i])));
-    const std::string label = std::string(name) + "[" + names_.back() + "]";
+    auto text = nb::cast<std::string>(nb::str(names[i]));
+    const std::string label = std::string(name) + "[" + text + "]";
     arrays_.push_back(array_of(
         arrays[i],
         {.name = label.c_str(), .needs = needs, .format = format_of(format), .stream = stream}));
     const array& a = arrays_.back();
     elements_ += a.size();
-    tensors.push_back({c::view_of({&a, label.c_str()}), names_.back().c_str(), 0, 0});
+    tensors.push_back({.view = view_of({&a, label.c_str()}), .name = std::move(text)});
   }
   const auto of_torch = [](const array& a) { return a.library != nullptr; };
   if (needs == access::write && std::ranges::any_of(arrays_, of_torch)) mark_written(arrays);
-  c::check(samebits_tensor_list_create(tensors.data(), tensors.size(), &list_));
+  run_to_end(0, [&] { list_ = tensor_list(std::move(tensors)); });
 }
 
-const array& tensor_list::first() const {
-  static const array none = {};
-  return arrays_.empty() ? none : arrays_.front();
+executor listed_arrays::on(nb::handle threads, nb::handle backend, nb::handle stream) const {
+  return executor_of(threads, backend, stream, arrays_.empty() ? array() : arrays_.front(),
+                     elements_);
 }
 
-nb::tuple tuple_of(const samebits_unscale_report& r) {
+nb::tuple tuple_of(const unscale_report& r) {
   return nb::make_tuple(r.elements, r.nonfinite, r.overflowed, r.first_bad, r.amax_bits);
 }
 
 namespace {
 
-nb::tuple tuple_of(const samebits_tensor_statistics& s) {
+nb::tuple tuple_of(const tensor_statistics& s) {
   return nb::make_tuple(s.elements, s.nan, s.inf, s.zeros, s.subnormals, s.amax_bits, s.squares,
-                        s.norm);
+                        s.norm());
+}
+
+template <class Numbers>
+nb::list list_of(const Numbers& numbers) {
+  nb::list list;
+  for (const auto n : numbers) list.append(n);
+  return list;
 }
 
 // Returns (total, statistics of each tensor, position of the first bad tensor, exponents).
 nb::tuple inspect(nb::list arrays, nb::list names, int format, bool distribution,
                   nb::handle threads, nb::handle backend, nb::handle stream) {
-  const tensor_list list(arrays, names, "tensors", access::read, format, stream_of(stream));
-  const samebits_executor where =
-      c::executor_of(threads, backend, stream, list.first(), list.elements());
-  samebits_inspect_report report = {};
-  std::vector<samebits_tensor_statistics> each(list.size());
-  const int counts =
-      distribution ? SAMEBITS_INSPECT_COUNTS_DISTRIBUTION : SAMEBITS_INSPECT_COUNTS_NONFINITE;
-  c::run(list.elements(), [&] {
-    return samebits_tensor_list_inspect(list.get(), counts, &report, each.data(), each.size(),
-                                        &where);
+  const listed_arrays list(arrays, names, "tensors", access::read, format, stream_of(stream));
+  const executor where = list.on(threads, backend, stream);
+  inspect_report report;
+  run(list.elements(), [&] {
+    report = samebits::inspect(
+        list.get(),
+        {.counts = distribution ? inspect_counts::distribution : inspect_counts::nonfinite}, where);
   });
   nb::list statistics;
-  for (const samebits_tensor_statistics& s : each) statistics.append(tuple_of(s));
-  nb::list exponents;
-  for (const std::uint64_t n : report.exponents) exponents.append(n);
-  return nb::make_tuple(tuple_of(report.total), statistics, report.first_bad, exponents);
+  for (const tensor_statistics& s : report.tensors) statistics.append(tuple_of(s));
+  return nb::make_tuple(tuple_of(report.total), statistics, report.first_bad,
+                        list_of(report.exponents));
 }
 
 nb::tuple l2norm(nb::list arrays, nb::list names, int format, nb::handle threads,
                  nb::handle backend, nb::handle stream) {
-  const tensor_list list(arrays, names, "tensors", access::read, format, stream_of(stream));
-  const samebits_executor where =
-      c::executor_of(threads, backend, stream, list.first(), list.elements());
-  double total = 0;
-  std::vector<double> each(list.size());
-  c::run(list.elements(), [&] {
-    return samebits_tensor_list_l2norm(list.get(), &total, each.data(), each.size(), &where);
-  });
-  nb::list norms;
-  for (const double n : each) norms.append(n);
-  return nb::make_tuple(total, norms);
+  const listed_arrays list(arrays, names, "tensors", access::read, format, stream_of(stream));
+  const executor where = list.on(threads, backend, stream);
+  norm_report report;
+  run(list.elements(), [&] { report = samebits::l2norm(list.get(), where); });
+  return nb::make_tuple(report.total, list_of(report.tensors));
 }
 
 nb::tuple unscale(nb::list arrays, nb::list names, int format, double inverse_scale,
                   nb::handle threads, nb::handle backend, nb::handle stream) {
-  const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
-  const samebits_executor where =
-      c::executor_of(threads, backend, stream, list.first(), list.elements());
-  samebits_unscale_report report = {};
-  c::run_to_end(list.elements(), [&] {
-    return samebits_tensor_list_unscale(list.get(), static_cast<float>(inverse_scale), &report,
-                                        &where);
+  const listed_arrays list(arrays, names, "tensors", access::write, format, stream_of(stream));
+  const executor where = list.on(threads, backend, stream);
+  unscale_report report;
+  run_to_end(list.elements(), [&] {
+    report = samebits::unscale(list.get(), static_cast<float>(inverse_scale), where);
   });
   return python::tuple_of(report);
 }
 
 void scale(nb::list arrays, nb::list names, int format, double factor, nb::handle threads,
            nb::handle backend, nb::handle stream) {
-  const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
-  const samebits_executor where =
-      c::executor_of(threads, backend, stream, list.first(), list.elements());
-  c::run_to_end(list.elements(), [&] {
-    return samebits_tensor_list_scale(list.get(), static_cast<float>(factor), &where);
-  });
+  const listed_arrays list(arrays, names, "tensors", access::write, format, stream_of(stream));
+  const executor where = list.on(threads, backend, stream);
+  run_to_end(list.elements(),
+             [&] { samebits::scale(list.get(), static_cast<float>(factor), where); });
 }
 
 nb::tuple clip(nb::list arrays, nb::list names, int format, double max_norm, nb::handle threads,
                nb::handle backend, nb::handle stream) {
-  const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
-  const samebits_executor where =
-      c::executor_of(threads, backend, stream, list.first(), list.elements());
-  double norm = 0;
-  float factor = 1;
-  c::run_to_end(list.elements(), [&] {
-    return samebits_tensor_list_clip(list.get(), max_norm, &norm, &factor, &where);
-  });
+  const listed_arrays list(arrays, names, "tensors", access::write, format, stream_of(stream));
+  const executor where = list.on(threads, backend, stream);
+  clip_report report;
+  run_to_end(list.elements(), [&] { report = samebits::clip(list.get(), max_norm, where); });
   const host_guard guard;  // a subnormal factor stays one as a Python number
-  return nb::make_tuple(norm, factor);
+  return nb::make_tuple(report.norm, report.factor);
 }
 
 void accumulate(nb::list sums, nb::list arrays, nb::list names, int format, nb::handle scales,
                 nb::handle threads, nb::handle backend, nb::handle stream) {
   void* const s = stream_of(stream);
-  const tensor_list acc(sums, names, "acc", access::write, -1, s);
-  const tensor_list gradients(arrays, names, "gradients", access::read, format, s);
+  const listed_arrays acc(sums, names, "acc", access::write, -1, s);
+  const listed_arrays gradients(arrays, names, "gradients", access::read, format, s);
   array factors;
-  const float* each = nullptr;
+  accumulate_options options;
   if (!scales.is_none()) {
     factors = array_of(scales, {.name = "scales", .format = format_id::fp32, .stream = s});
-    const auto count = static_cast<std::int64_t>(acc.size());
+    const auto count = static_cast<std::int64_t>(acc.get().size());
     check_shape({&factors, "scales"}, 1, &count);
     if (count > 1 && factors.strides[0] != 1) {
       raise_invalid("scales: a contiguous array is expected");
     }
-    each = reinterpret_cast<const float*>(factors.data);
+    options.scales = reinterpret_cast<const float*>(factors.data);
   }
-  const samebits_executor where =
-      c::executor_of(threads, backend, stream, acc.first(), acc.elements());
-  c::run_to_end(acc.elements(), [&] {
-    return samebits_tensor_list_accumulate(acc.get(), gradients.get(), each, &where);
-  });
+  const executor where = acc.on(threads, backend, stream);
+  run_to_end(acc.elements(),
+             [&] { samebits::accumulate(acc.get(), gradients.get(), options, where); });
 }
 
 void axpby(double a, nb::list x, double b, nb::list y, nb::list out, nb::list names,
            nb::handle threads, nb::handle backend, nb::handle stream) {
   void* const s = stream_of(stream);
-  const tensor_list left(x, names, "x", access::read, -1, s);
-  const tensor_list right(y, names, "y", access::read, -1, s);
-  const tensor_list into(out, names, "out", access::write, -1, s);
-  const samebits_executor where =
-      c::executor_of(threads, backend, stream, into.first(), into.elements());
-  c::run_to_end(into.elements(), [&] {
-    return samebits_tensor_list_axpby(static_cast<float>(a), left.get(), static_cast<float>(b),
-                                      right.get(), into.get(), &where);
+  const listed_arrays left(x, names, "x", access::read, -1, s);
+  const listed_arrays right(y, names, "y", access::read, -1, s);
+  const listed_arrays into(out, names, "out", access::write, -1, s);
+  const executor where = into.on(threads, backend, stream);
+  run_to_end(into.elements(), [&] {
+    samebits::axpby(static_cast<float>(a), left.get(), static_cast<float>(b), right.get(),
+                    into.get(), where);
   });
 }
 
 void cast(nb::list from, int format, nb::list to, int to_format, nb::list names, int packed_rule,
           nb::handle random, nb::handle threads, nb::handle backend, nb::handle stream) {
   void* const s = stream_of(stream);
-  const tensor_list in(from, names, "tensors", access::read, format, s);
-  const tensor_list out(to, names, "out", access::write, to_format, s);
-  const c::rule r(packed_rule);
-  samebits_convert_options options = SAMEBITS_CONVERT_OPTIONS_INIT;
-  options.rounding = r.rounding;
-  options.overflow = r.overflow;
-  options.nan_policy = r.nan_policy;
-  options.random = c::random_of(random);
-  const samebits_executor where =
-      c::executor_of(threads, backend, stream, in.first(), in.elements());
-  c::run(in.elements(),
-         [&] { return samebits_tensor_list_cast(in.get(), out.get(), &options, &where); });
+  const listed_arrays in(from, names, "tensors", access::read, format, s);
+  const listed_arrays out(to, names, "out", access::write, to_format, s);
+  const auto options = rounding_options<convert_options>(packed_rule, random);
+  const executor where = in.on(threads, backend, stream);
+  run(in.elements(), [&] { samebits::cast(in.get(), out.get(), options, where); },
+      {{"from", "tensors"}, {"to", "out"}});
 }
 
 }  // namespace

@@ -95,12 +95,12 @@ def test_ranks_whose_lists_differ() -> None:
 
 @pytest.mark.parametrize(("wrong", "kind", "message"), [
     ({"communication": "e4m4"}, sb.InvalidArgument, "e4m4"),
-    ({"communication": "fp64"}, sb.InvalidArgument, "how.communication"),
-    ({"factor": np.inf}, sb.InvalidArgument, "how.factor"),
+    ({"communication": "fp64"}, sb.InvalidArgument, "communication must"),
+    ({"factor": np.inf}, sb.InvalidArgument, "factor must"),
     ({"factor": "2"}, TypeError, "factor"),
     ({"scale": "x"}, sb.InvalidArgument, "scale"),
-    ({"rounding": "upward"}, sb.InvalidArgument, "how.round"),
-    ({"elements_at_once": 0}, sb.InvalidArgument, "how.elements_at_once"),
+    ({"rounding": "upward"}, sb.InvalidArgument, "rounding must"),
+    ({"elements_at_once": 0}, sb.InvalidArgument, "elements_at_once must"),
     ({"gradients": [np.int32([1])]}, sb.InvalidArgument, "gradients[0]"),
     ({"gradients": [np.float64([1])]}, sb.InvalidArgument, "gradients[0]"),
     ({"gradients": 3}, TypeError, "gradients"),
@@ -117,6 +117,7 @@ def test_a_refusal_reaches_every_rank(wrong: dict[str, Any], kind: type[Exceptio
     results = simulate_ranks(COUNT, outcome(train))
     assert isinstance(results[1], kind)
     assert message in str(results[1])
+    assert "how." not in str(results[1])
     for r in (0, 2):
         assert isinstance(results[r], sb.RankError)
         assert "rank 1 refused" in str(results[r])

@@ -50,7 +50,7 @@ class GradientReport:
     Attributes
     ----------
     data : Tensor [6] of float64
-        All fields; samebits/c/resident_scaler.h describes them.
+        All fields; numerics/loss_scale/gradient_report.hpp describes them.
     norm : Tensor [] of float64
         Norm of the unscaled gradients before clipping; NaN if not computed.
     found_inf : Tensor [] of float32
