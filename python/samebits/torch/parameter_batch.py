@@ -30,7 +30,7 @@ class StepCount:
     Attributes
     ----------
     report : Tensor [64] of uint8
-        A samebits_step_report, of which a step reads three fields.
+        A samebits::step_report, of which a step reads three fields.
     steps : Tensor [] of int64
         Number of applied steps.
     """
