@@ -120,6 +120,12 @@ matrix_view view_of(const operand& of);
 /// Returns the view of array `i` on one matrix of `s`; `offsets` come from slices::for_each().
 matrix_view view_of(const slices& s, int i, const array& a, const std::int64_t* offsets);
 
+/// Returns the result of a call: `out`, checked and marked as written, or for None a new array.
+///
+/// @param in  array_of(x); the result has its shape
+output output_like(nb::handle x, const array& in, format_id format, nb::handle out,
+                   void* stream = nullptr);
+
 /// Raises InvalidArgument unless the array has the expected shape [dims]. The message names both
 /// shapes.
 void check_shape(const operand& of, int dims, const std::int64_t* shape);

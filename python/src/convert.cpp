@@ -1,41 +1,34 @@
 // convert(). Calls on small arrays are common, so convert() does little besides the library call.
-#include "c_call.hpp"
+#include "samebits/convert.hpp"
+
+#include "call.hpp"
 
 namespace samebits::python {
 namespace {
 
-void convert_slices(const array& in, const array& out, samebits_convert_options& options,
-                    const samebits_executor& where) {
+void convert_slices(const array& in, const array& out, convert_options& options,
+                    const executor& where) {
   const operand both[] = {{&in, "x"}, {&out, "out"}};
   const slices s = slices_of(in.dims, in.shape, both, 2);
-  if (s.loops == 0) {
-    const std::int64_t start[2] = {};
-    const samebits_view from = c::view_of(s, 0, in, start);
-    const samebits_view to = c::view_of(s, 1, out, start);
-    return c::run(in.size(), [&] { return samebits_convert(&from, &to, &options, &where); });
-  }
-  check_overlap(both[1], both, 1);
+  if (s.loops > 0) check_overlap(both[1], both, 1);
   const std::uint64_t first = options.random.offset;
-  c::run(in.size(), [&] {
-    std::int32_t status = SAMEBITS_OK;
-    s.for_each([&](const std::int64_t* offsets, std::int64_t flat) {
-      if (status != SAMEBITS_OK) return;
-      const samebits_view from = c::view_of(s, 0, in, offsets);
-      const samebits_view to = c::view_of(s, 1, out, offsets);
-      options.random.offset = first + static_cast<std::uint64_t>(flat);
-      status = samebits_convert(&from, &to, &options, &where);
-    });
-    return status;
-  });
+  run(in.size(),
+      [&] {
+        s.for_each([&](const std::int64_t* offsets, std::int64_t flat) {
+          options.random.offset = first + static_cast<std::uint64_t>(flat);
+          samebits::convert(view_of(s, 0, in, offsets), view_of(s, 1, out, offsets), options,
+                            where);
+        });
+      },
+      {{"in", "x"}});
 }
 
-void convert_array(const array& in, const array& out, samebits_convert_options& options,
-                   const samebits_executor& where) {
-  if (options.random.has_pitch == 0) return convert_slices(in, out, options, where);
-  const samebits_view from =
-      c::view_of({&in, "x"});  // [leading axes, last axis], for the random bits
-  const samebits_view to = c::view_of({&out, "out"});
-  c::run(in.size(), [&] { return samebits_convert(&from, &to, &options, &where); });
+void convert_array(const array& in, const array& out, convert_options& options,
+                   const executor& where) {
+  if (!options.random.pitch) return convert_slices(in, out, options, where);
+  const matrix_view from = view_of({&in, "x"});  // [leading axes, last axis], for the random bits
+  const matrix_view to = view_of({&out, "out"});
+  run(in.size(), [&] { samebits::convert(from, to, options, where); }, {{"in", "x"}});
 }
 
 // convert() without options, into a new array.
@@ -43,34 +36,19 @@ nb::object convert_default(nb::handle x, nb::handle to) {
   const format_id format = format_named(to, "to");
   const array in = array_of(x, {.name = "x"});
   const output out = new_output(x, in, format);
-  samebits_convert_options options = SAMEBITS_CONVERT_OPTIONS_INIT;
-  convert_array(in, out.a, options,
-                c::executor_of(nb::none(), nb::none(), nb::none(), in, in.size()));
+  convert_options options;
+  convert_array(in, out.a, options, executor_of(nb::none(), nb::none(), nb::none(), in, in.size()));
   return out.object;
 }
 
 nb::object convert(nb::handle x, nb::handle to, int packed_rule, int format, nb::handle random,
                    nb::handle out, nb::handle threads, nb::handle backend, nb::handle stream) {
-  void* const cuda_stream = stream_of(stream);
+  void* const on = stream_of(stream);
   const format_id to_format = format_named(to, "to");
-  const array in = array_of(x, {.name = "x", .format = format_of(format), .stream = cuda_stream});
-  output target;
-  if (out.is_none()) {
-    target = new_output(x, in, to_format);
-  } else {
-    const argument what = {
-        .name = "out", .needs = access::write, .format = to_format, .stream = cuda_stream};
-    target = {nb::borrow(out), array_of(out, what)};
-    check_shape({&target.a, "out"}, in.dims, in.shape);
-    if (target.a.library != nullptr) mark_written(out);
-  }
-  const c::rule r(packed_rule);
-  samebits_convert_options options = SAMEBITS_CONVERT_OPTIONS_INIT;
-  options.rounding = r.rounding;
-  options.overflow = r.overflow;
-  options.nan_policy = r.nan_policy;
-  options.random = c::random_of(random);
-  convert_array(in, target.a, options, c::executor_of(threads, backend, stream, in, in.size()));
+  const array in = array_of(x, {.name = "x", .format = format_of(format), .stream = on});
+  const output target = output_like(x, in, to_format, out, on);
+  auto options = rounding_options<convert_options>(packed_rule, random);
+  convert_array(in, target.a, options, executor_of(threads, backend, stream, in, in.size()));
   return target.object;
 }
 

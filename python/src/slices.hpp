@@ -29,9 +29,10 @@ struct slices {
   /// element in array i, in elements; `flat` is the index of this element in C order.
   template <class Visit>
   void for_each(Visit&& visit) const {
-    std::int64_t position[max_dims] = {};
     std::int64_t offsets[max_operands] = {};
     std::int64_t flat = 0;
+    if (loops == 0) return visit(offsets, flat);
+    std::int64_t position[max_dims] = {};
     for (;;) {
       visit(offsets, flat);
       int axis = loops - 1;
