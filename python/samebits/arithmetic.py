@@ -138,7 +138,7 @@ def _compute(
         _OPERATIONS[operation], operands, optional_format(format), optional_format(to, "to"), rule,
         random_of(seed, random_stream, offset, None, random_bits)
         if rule & 255 == STOCHASTIC else None,
-        out, each, True, threads, backend, stream_handle(stream),
+        out, each, threads, backend, stream_handle(stream),
     )
     return Result(value, Flags.of(raised), each)
 

@@ -1,5 +1,9 @@
 // Array arithmetic: operands broadcast as in NumPy.
-#include "c_call.hpp"
+#include "samebits/array_arithmetic.hpp"
+
+#include <algorithm>
+
+#include "call.hpp"
 
 namespace samebits::python {
 namespace {
@@ -44,90 +48,70 @@ common_shape broadcast(const computation& c) {
   return s;
 }
 
-nb::tuple tuple_of(const common_shape& s) {
-  nb::list sizes;
-  for (int i = 0; i < s.dims; ++i) sizes.append(s.sizes[i]);
-  return nb::tuple(sizes);
-}
-
-// Calls the library once, on one matrix of the slices.
-std::int32_t compute_slice(int op, const computation& c, int operands, bool each, const slices& s,
-                           const std::int64_t* offsets, const samebits_compute_options& options,
-                           bool with_flags, std::uint32_t& raised, const samebits_executor& where) {
-  samebits_view views[4];
-  for (int i = 0; i <= operands; ++i) views[i] = c::view_of(s, i, c.arrays[i], offsets);
-  const samebits_view* const b = operands > 1 ? &views[1] : nullptr;
-  const samebits_view* const third = operands > 2 ? &views[2] : nullptr;
-  const samebits_view& out = views[operands];
-  if (!with_flags) return samebits_compute(op, views, b, third, &out, &options, &where);
-  samebits_flags_view flags = {};
-  if (each) {
-    const int last = operands + 1;
-    flags = {reinterpret_cast<std::uint8_t*>(c.arrays[last].data) + offsets[last],
-             s.row_strides[last], s.col_strides[last]};
+// Computes one matrix of the slices and returns the flags that any element raised.
+flags compute_slice(operation op, const computation& c, int operands, const slices& s,
+                    const std::int64_t* offsets, const compute_options& options,
+                    const executor& where) {
+  const auto view = [&](int i) { return view_of(s, i, c.arrays[i], offsets); };
+  array_operands in = {.a = view(0)};
+  if (operands > 1) in.b = view(1);
+  if (operands > 2) in.c = view(2);
+  flags_view each;
+  if (const int last = operands + 1; last < c.count) {
+    each = {static_cast<flags*>(view(last).data), s.row_strides[last], s.col_strides[last]};
   }
-  std::uint32_t seen = 0;
-  const std::int32_t status = samebits_compute_with_flags(op, views, b, third, &out, &options,
-                                                          each ? &flags : nullptr, &seen, &where);
-  raised |= seen;
-  return status;
+  return compute_with_flags(op, in, view(operands), options, each, where);
 }
 
 // Returns (out, flags that any element raised).
 nb::tuple compute(int op, nb::tuple inputs, int format, int to, int packed_rule, nb::handle random,
-                  nb::handle out, nb::handle each, bool with_flags, nb::handle threads,
-                  nb::handle backend, nb::handle stream) {
-  void* const cuda_stream = stream_of(stream);
+                  nb::handle out, nb::handle each, nb::handle threads, nb::handle backend,
+                  nb::handle stream) {
+  void* const on = stream_of(stream);
   computation c;
   const int operands = static_cast<int>(nb::len(inputs));
   for (int i = 0; i < operands; ++i) {
     const char* const name = operand_names[i];
     c.add(array_of(inputs[static_cast<std::size_t>(i)],
-                   {.name = name, .format = format_of(format), .stream = cuda_stream}),
+                   {.name = name, .format = format_of(format), .stream = on}),
           name);
     if (to < 0 && c.arrays[i].format != c.arrays[0].format) {
       raise_invalid("to: the operands have two formats; say the format of the result");
     }
   }
-  if (to < 0) to = static_cast<int>(c.arrays[0].format);
+  const format_id to_format = format_of(to).value_or(c.arrays[0].format);
   const common_shape shape = broadcast(c);
   nb::object result = out.is_none()
-                          ? empty_like(inputs[0], tuple_of(shape), static_cast<format_id>(to))
+                          ? empty_like(inputs[0], shape_of(shape.dims, shape.sizes), to_format)
                           : nb::borrow(out);
   const argument written = {
-      .name = "out", .needs = access::write, .format = format_of(to), .stream = cuda_stream};
+      .name = "out", .needs = access::write, .format = to_format, .stream = on};
   const array& target = c.add(array_of(result, written), "out");
   check_shape({&target, "out"}, shape.dims, shape.sizes);
   if (!out.is_none() && target.library != nullptr) mark_written(out);
   if (!each.is_none()) {
     // Flags bytes are described as E8M0 codes, which are also one byte, so that nothing is copied.
     const argument bytes = {.name = "flags_out", .needs = access::write, .format = format_id::e8m0};
-    const array& flags = c.add(array_of(each, bytes), "flags_out");
-    check_shape({&flags, "flags_out"}, shape.dims, shape.sizes);
+    const array& given = c.add(array_of(each, bytes), "flags_out");
+    check_shape({&given, "flags_out"}, shape.dims, shape.sizes);
   }
   const slices s = slices_of(shape.dims, shape.sizes, c.operands, c.count);
   if (s.loops > 0) check_overlap(c.operands[operands], c.operands, operands);
 
-  const c::rule r(packed_rule);
-  samebits_compute_options options = SAMEBITS_COMPUTE_OPTIONS_INIT;
-  options.rounding = r.rounding;
-  options.overflow = r.overflow;
-  options.nan_policy = r.nan_policy;
-  options.random = c::random_of(random);
+  auto options = rounding_options<compute_options>(packed_rule, random);
   const std::uint64_t first = options.random.offset;
-  const samebits_executor where = c::executor_of(threads, backend, stream, target, target.size());
-  std::uint32_t raised = 0;
-  c::run(target.size(), [&] {
-    std::int32_t status = SAMEBITS_OK;
-    s.for_each([&](const std::int64_t* offsets, std::int64_t flat) {
-      if (status != SAMEBITS_OK) return;
-      options.random.offset = first + static_cast<std::uint64_t>(flat);
-      status = compute_slice(op, c, operands, !each.is_none(), s, offsets, options, with_flags,
-                             raised, where);
-    });
-    return status;
-  });
-  return nb::make_tuple(result, raised);
+  const executor where = executor_of(threads, backend, stream, target, target.size());
+  flags raised = flags::none;
+  run(target.size(),
+      [&] {
+        s.for_each([&](const std::int64_t* offsets, std::int64_t flat) {
+          options.random.offset = first + static_cast<std::uint64_t>(flat);
+          raised = raised | compute_slice(static_cast<operation>(op), c, operands, s, offsets,
+                                          options, where);
+        });
+      },
+      {{"each", "flags_out"}});
+  return nb::make_tuple(result, static_cast<int>(raised));
 }
 
 }  // namespace
@@ -135,8 +119,8 @@ nb::tuple compute(int op, nb::tuple inputs, int format, int to, int packed_rule,
 void bind_arithmetic(nb::module_& m) {
   m.def("compute", &compute, nb::arg("operation"), nb::arg("operands"), nb::arg("format"),
         nb::arg("to"), nb::arg("rule"), nb::arg("random").none(), nb::arg("out").none(),
-        nb::arg("flags_out").none(), nb::arg("with_flags"), nb::arg("threads").none(),
-        nb::arg("backend").none(), nb::arg("stream").none(),
+        nb::arg("flags_out").none(), nb::arg("threads").none(), nb::arg("backend").none(),
+        nb::arg("stream").none(),
         "Computes an operation; returns the result and the flags that any element raised.");
 }
 
