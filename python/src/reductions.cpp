@@ -1,5 +1,7 @@
 // Reductions: each returns numbers that describe an array.
-#include "c_call.hpp"
+#include "samebits/reductions.hpp"
+
+#include "call.hpp"
 
 namespace samebits::python {
 namespace {
@@ -7,30 +9,27 @@ namespace {
 // An argument and the executor of a call with a result.
 struct input {
   array a;
-  samebits_view view;
-  samebits_executor where;
+  matrix_view view;
+  executor where;
 
   input(nb::handle x, const char* name, int format, nb::handle threads, nb::handle backend,
         nb::handle stream)
       : a(array_of(x, {.name = name, .format = format_of(format), .stream = stream_of(stream)})),
-        view(c::view_of({&a, name})),
-        where(c::executor_of(threads, backend, stream, a, a.size())) {}
+        view(view_of({&a, name})),
+        where(executor_of(threads, backend, stream, a, a.size())) {}
 };
 
-template <class Result>
-Result reduce(std::int32_t (*call)(const samebits_view*, Result*, const samebits_executor*),
-              const input& in) {
-  Result result = {};
-  c::run(in.a.size(), [&] { return call(&in.view, &result, &in.where); });
-  return result;
-}
-
 nb::object reduce_by_name(const std::string& what, const input& in) {
+  const auto reduced = [&](auto* reduction) {
+    decltype(reduction(in.view, in.where)) result = {};
+    run(in.a.size(), [&] { result = reduction(in.view, in.where); }, {{"in", "x"}});
+    return result;
+  };
   const host_guard guard;  // a subnormal float stays one as a Python number
-  if (what == "amax") return nb::cast(reduce<float>(samebits_amax, in));
-  if (what == "sum") return nb::cast(reduce<double>(samebits_sum, in));
-  if (what == "sum_of_squares") return nb::cast(reduce<double>(samebits_sum_of_squares, in));
-  const auto c = reduce<samebits_element_counts>(samebits_counts, in);
+  if (what == "amax") return nb::cast(reduced(amax));
+  if (what == "sum") return nb::cast(reduced(sum));
+  if (what == "sum_of_squares") return nb::cast(reduced(sum_of_squares));
+  const element_counts c = reduced(counts);
   return nb::make_tuple(c.elements, c.nan, c.inf, c.zeros, c.subnormals);
 }
 
@@ -39,11 +38,10 @@ double dot(nb::handle x, nb::handle y, int format, int precision, int order, nb:
   const input a(x, "x", format, threads, backend, stream);
   const input b(y, "y", format, threads, backend, stream);
   check_shape({&b.a, "y"}, a.a.dims, a.a.shape);
-  samebits_dot_options options = SAMEBITS_DOT_OPTIONS_INIT;
-  options.precision = precision;
-  options.order = order;
+  const dot_options options = {.precision = static_cast<accumulation>(precision),
+                               .order = static_cast<sum_order>(order)};
   double result = 0;
-  c::run(a.a.size(), [&] { return samebits_dot(&a.view, &b.view, &options, &result, &a.where); });
+  run(a.a.size(), [&] { result = samebits::dot(a.view, b.view, options, a.where); });
   return result;
 }
 
