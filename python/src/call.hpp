@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include <cstdint>
 #include <optional>

@@ -1,81 +1,91 @@
 // Formats and the names of enumerators.
-#include <cstring>
-
-#include "c_call.hpp"
+#include "call.hpp"
+#include "samebits/samebits.hpp"
+#include "samebits/verify.hpp"
 
 namespace samebits::python {
 namespace {
 
-struct enumeration {
-  const char* name;
-  samebits_enumeration number;
-};
-constexpr enumeration enumerations[] = {
-    {"format", SAMEBITS_ENUM_FORMAT},
-    {"rounding", SAMEBITS_ENUM_ROUNDING},
-    {"overflow", SAMEBITS_ENUM_OVERFLOW},
-    {"nan_policy", SAMEBITS_ENUM_NAN_POLICY},
-    {"operation", SAMEBITS_ENUM_OPERATION},
-    {"accumulation", SAMEBITS_ENUM_ACCUMULATION},
-    {"sum_order", SAMEBITS_ENUM_SUM_ORDER},
-    {"scale_rule", SAMEBITS_ENUM_SCALE_RULE},
-    {"nonfinite", SAMEBITS_ENUM_NONFINITE},
-    {"scale_overflow", SAMEBITS_ENUM_SCALE_OVERFLOW},
-    {"history_choice", SAMEBITS_ENUM_HISTORY_CHOICE},
-    {"zero_step", SAMEBITS_ENUM_ZERO_STEP},
-    {"scaling_policy", SAMEBITS_ENUM_SCALING_POLICY},
-    {"step_cause", SAMEBITS_ENUM_STEP_CAUSE},
-    {"scale_change", SAMEBITS_ENUM_SCALE_CHANGE},
-    {"accumulator_kind", SAMEBITS_ENUM_ACCUMULATOR_KIND},
-    {"fp32_order", SAMEBITS_ENUM_FP32_ORDER},
-    {"scale_order", SAMEBITS_ENUM_SCALE_ORDER},
-    {"addend", SAMEBITS_ENUM_ADDEND},
-    {"tensor_unit", SAMEBITS_ENUM_TENSOR_UNIT},
-    {"evidence", SAMEBITS_ENUM_EVIDENCE},
-    {"verify_extent", SAMEBITS_ENUM_VERIFY_EXTENT},
-    {"autocast_rule", SAMEBITS_ENUM_AUTOCAST_RULE},
-    {"training_precision", SAMEBITS_ENUM_TRAINING_PRECISION},
-    {"function", SAMEBITS_ENUM_FUNCTION},
-    {"function_rule", SAMEBITS_ENUM_FUNCTION_RULE},
-    {"update_rule", SAMEBITS_ENUM_UPDATE_RULE},
-    {"update_profile", SAMEBITS_ENUM_UPDATE_PROFILE},
-    {"stored_format", SAMEBITS_ENUM_STORED_FORMAT},
-    {"low_part", SAMEBITS_ENUM_LOW_PART},
-    {"stream_purpose", SAMEBITS_ENUM_STREAM_PURPOSE},
-    {"rotary_angle", SAMEBITS_ENUM_ROTARY_ANGLE},
-};
-
-nb::list names(const char* wanted) {
+template <class Enum>
+nb::list names_of() {
   nb::list result;
-  for (const enumeration& e : enumerations) {
-    if (std::strcmp(e.name, wanted) != 0) continue;
-    for (int i = 0; const char* name = samebits_enum_name(e.number, i); ++i) result.append(name);
-  }
+  for (const auto& row : table_of<Enum>) result.append(row.name);
+  return result;
+}
+template <>
+nb::list names_of<format_id>() {
+  nb::list result;
+  for (int i = 0; i < format_count; ++i) result.append(name(format_at(i)));
   return result;
 }
 
-int find_format(const char* name) {
-  std::int32_t format = -1;
-  return samebits_enum_find(SAMEBITS_ENUM_FORMAT, name, &format) == SAMEBITS_OK ? format : -1;
+constexpr struct {
+  std::string_view name;
+  nb::list (*names)();
+} enumerations[] = {
+    {"format", names_of<format_id>},
+    {"rounding", names_of<rounding>},
+    {"overflow", names_of<overflow>},
+    {"nan_policy", names_of<nan_policy>},
+    {"operation", names_of<operation>},
+    {"accumulation", names_of<accumulation>},
+    {"sum_order", names_of<sum_order>},
+    {"scale_rule", names_of<scale_rule>},
+    {"nonfinite", names_of<nonfinite>},
+    {"scale_overflow", names_of<scale_overflow>},
+    {"history_choice", names_of<history_choice>},
+    {"zero_step", names_of<zero_step>},
+    {"scaling_policy", names_of<scaling_policy>},
+    {"step_cause", names_of<step_cause>},
+    {"scale_change", names_of<scale_change>},
+    {"accumulator_kind", names_of<accumulator_kind>},
+    {"fp32_order", names_of<fp32_order>},
+    {"scale_order", names_of<scale_order>},
+    {"addend", names_of<addend>},
+    {"tensor_unit", names_of<tensor_unit>},
+    {"evidence", names_of<evidence>},
+    {"verify_extent", names_of<verify_extent>},
+    {"autocast_rule", names_of<autocast_rule>},
+    {"training_precision", names_of<training_precision>},
+    {"function", names_of<function>},
+    {"function_rule", names_of<function_rule>},
+    {"update_rule", names_of<update_rule>},
+    {"update_profile", names_of<update_profile>},
+    {"stored_format", names_of<stored_format>},
+    {"low_part", names_of<low_part>},
+    {"stream_purpose", names_of<stream_purpose>},
+    {"rotary_angle", names_of<rotary_angle>},
+};
+
+nb::list names(std::string_view wanted) {
+  for (const auto& e : enumerations) {
+    if (e.name == wanted) return e.names();
+  }
+  raise_internal("no such enumeration");
 }
 
-nb::dict format_properties(int format) {
-  samebits_format_info info;
-  c::check(samebits_get_format_info(format, &info));
-  const bool has_inf = info.specials == SAMEBITS_SPECIALS_IEEE;
+int find_format_number(std::string_view name) {
+  const std::optional<format_id> found = find_format(name);
+  return found ? static_cast<int>(*found) : -1;
+}
+
+nb::dict format_properties(int number) {
+  const auto format = static_cast<format_id>(number);
+  const format_spec s = spec_of(format);
+  const std::uint64_t one = convert_code(format_id::fp64, format, 0x3FF0000000000000).code;
   nb::dict d;
-  d["name"] = info.name;
-  d["bits"] = info.bits;
-  d["storage_bits"] = info.storage_bits;
-  d["exponent_bits"] = info.exponent_bits;
-  d["mantissa_bits"] = info.mantissa_bits;
-  d["bias"] = info.bias;
-  d["max"] = info.max_value;
-  d["smallest_normal"] = info.min_normal_value;
-  d["smallest_subnormal"] = info.min_positive_value;
-  d["eps"] = info.epsilon;
-  d["has_inf"] = has_inf;
-  d["has_nan"] = info.specials != SAMEBITS_SPECIALS_NONE;
+  d["name"] = s.name;
+  d["bits"] = (s.special == specials::scale ? 0 : 1) + s.exponent_bits + s.mantissa_bits;
+  d["storage_bits"] = s.storage_bits;
+  d["exponent_bits"] = s.exponent_bits;
+  d["mantissa_bits"] = s.mantissa_bits;
+  d["bias"] = s.bias;
+  d["max"] = decode_double(format, max_finite(format));
+  d["smallest_normal"] = decode_double(format, min_normal(format));
+  d["smallest_subnormal"] = decode_double(format, min_positive(format));
+  d["eps"] = decode_double(format, next_up(format, one)) - 1;
+  d["has_inf"] = s.special == specials::ieee;
+  d["has_nan"] = s.special != specials::none;
   return d;
 }
 
@@ -83,15 +93,10 @@ nb::dict format_properties(int format) {
 
 void bind_formats(nb::module_& m) {
   m.def("names", &names, nb::arg("enumeration"), "Returns the names of an enumeration's values.");
-  m.def("find_format", &find_format, nb::arg("name"),
+  m.def("find_format", &find_format_number, nb::arg("name"),
         "Returns the number of a format by any of its names, or -1.");
   m.def(
-      "format_bytes",
-      [](int format) {
-        samebits_format_info info;
-        c::check(samebits_get_format_info(format, &info));
-        return info.storage_bits / 8;
-      },
+      "format_bytes", [](int format) { return storage_bytes(static_cast<format_id>(format)); },
       nb::arg("format"), "Returns the bytes of one code.");
   m.def("format_properties", &format_properties, nb::arg("format"),
         "Returns the fields of samebits.FloatInfo.");
