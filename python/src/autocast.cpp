@@ -1,23 +1,21 @@
 // The table of autocast.
-#include "c_call.hpp"
+#include "samebits/autocast.hpp"
+
+#include "call.hpp"
 
 namespace samebits::python {
 namespace {
 
-const char* rule_name(const char* operation, bool apex) {
-  std::int32_t found = 0;
-  c::check(apex ? samebits_apex_rule_of(operation, &found)
-                : samebits_autocast_rule_of(operation, &found));
-  return samebits_enum_name(SAMEBITS_ENUM_AUTOCAST_RULE, found);
+std::string_view rule_name(std::string_view operation, bool apex) {
+  return name(apex ? apex_rule_of(operation) : autocast_rule_of(operation));
 }
 
 // Returns (operands, gradients, result), or None for a banned operation.
-nb::object formats_of(const char* operation, int precision, int widest) {
-  samebits_operation_formats f = {};
-  c::check(samebits_operation_formats_of(operation, precision, widest, &f));
-  if (f.operands < 0) return nb::none();
-  const auto name = [](std::int32_t v) { return samebits_enum_name(SAMEBITS_ENUM_FORMAT, v); };
-  return nb::make_tuple(name(f.operands), name(f.gradients), name(f.result));
+nb::object formats_of(std::string_view operation, int precision, int widest) {
+  const auto f = samebits::formats_of(operation, static_cast<training_precision>(precision),
+                                      static_cast<format_id>(widest));
+  if (!f) return nb::none();
+  return nb::make_tuple(name(f->operands), name(f->gradients), name(f->result));
 }
 
 }  // namespace
