@@ -2,7 +2,8 @@
 #include <cstring>
 #include <vector>
 
-#include "c_call.hpp"
+#include "call.hpp"
+#include "samebits/rotary.hpp"
 
 namespace samebits::python {
 namespace {
@@ -24,19 +25,13 @@ void rotary_table(const nb::bytes& positions, const nb::bytes& frequencies, doub
       array_of(cos, {.name = "cos", .needs = access::write, .format = format_of(format)});
   const array s =
       array_of(sin, {.name = "sin", .needs = access::write, .format = format_of(format)});
-  samebits_rotary_options options = SAMEBITS_ROTARY_OPTIONS_INIT;
-  options.angle = angle;
-  options.base = base;
-  options.frequencies = columns.empty() ? nullptr : columns.data();
-  options.frequency_count = columns.size();
-  const samebits_view cos_view = c::view_of({&c, "cos"});
-  const samebits_view sin_view = c::view_of({&s, "sin"});
+  const rotary_options options = {
+      .base = base, .frequencies = columns, .angle = static_cast<rotary_angle>(angle)};
+  const matrix_view cos_view = view_of({&c, "cos"});
+  const matrix_view sin_view = view_of({&s, "sin"});
   // An entry takes as long as hundreds of conversions, whose number chooses the threads.
-  const samebits_executor where =
-      c::executor_of(threads, nb::none(), nb::none(), c, 100 * c.size());
-  c::run(100 * c.size(), [&] {
-    return samebits_rotary_table(rows.data(), rows.size(), &cos_view, &sin_view, &options, &where);
-  });
+  const executor where = executor_of(threads, nb::none(), nb::none(), c, 100 * c.size());
+  run(100 * c.size(), [&] { samebits::rotary_table(rows, cos_view, sin_view, options, where); });
 }
 
 }  // namespace
