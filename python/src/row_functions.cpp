@@ -1,39 +1,45 @@
 // Functions of rows: softmax, log_softmax, LayerNorm and their gradients.
-#include "c_call.hpp"
+#include "samebits/row_functions.hpp"
+
+#include "call.hpp"
 
 namespace samebits::python {
 namespace {
 
+// An array and its view; by default a view without data.
+struct viewed {
+  array a;
+  matrix_view view = {};
+
+  viewed() = default;
+  viewed(nb::handle x, const char* name, std::optional<format_id> format)
+      : a(array_of(x, {.name = name, .format = format})), view(view_of({&a, name})) {}
+};
+
 // The arrays of one call that have rows. All have the shape and format of the first one.
 struct row_arrays {
-  array first;
-  array second;
-  array out;
-  nb::object result;
-  samebits_view first_view = {};
-  samebits_view second_view = {};
-  samebits_view out_view = {};
+  viewed first;
+  viewed second;
+  output out;
+  matrix_view out_view;
 
   row_arrays(nb::handle x, const char* x_name, nb::handle y, const char* y_name, nb::handle given,
-             int format) {
-    first = array_of(x, {.name = x_name, .format = format_of(format)});
-    first_view = c::view_of({&first, x_name});
+             int format)
+      : first(x, x_name, format_of(format)) {
     if (!y.is_none()) {
-      second = array_of(y, {.name = y_name, .format = format_of(format)});
-      check_shape({&second, y_name}, first.dims, first.shape);
-      second_view = c::view_of({&second, y_name});
+      second = viewed(y, y_name, format_of(format));
+      check_shape({&second.a, y_name}, first.a.dims, first.a.shape);
     }
-    if (given.is_none()) {
-      output fresh = new_output(x, first, first.format);
-      result = std::move(fresh.object);
-      out = std::move(fresh.a);
-    } else {
-      result = nb::borrow(given);
-      out = array_of(given, {.name = "out", .needs = access::write, .format = first.format});
-      check_shape({&out, "out"}, first.dims, first.shape);
-      if (out.library != nullptr) mark_written(given);
-    }
-    out_view = c::view_of({&out, "out"});
+    out = output_like(x, first.a, first.a.format, given);
+    out_view = view_of({&out.a, "out"});
+  }
+  [[nodiscard]] executor on(nb::handle threads, nb::handle backend) const {
+    return executor_of(threads, backend, nb::none(), first.a, first.a.size());
+  }
+  // Calls the library on rows.
+  template <class Call>
+  void run(const Call& call) const {
+    python::run(first.a.size(), call, {{"in", "x"}});
   }
 };
 
@@ -41,125 +47,92 @@ nb::object softmax(bool logarithm, int rule, nb::handle x, std::int64_t offset, 
                    int elements_per_thread, int format, nb::handle out, nb::handle threads,
                    nb::handle backend) {
   const row_arrays a(x, "x", nb::none(), "", out, format);
-  samebits_softmax_options options = SAMEBITS_SOFTMAX_OPTIONS_INIT;
-  options.rule = rule;
-  options.offset = offset;
-  options.num_warps = num_warps;
-  options.elements_per_thread = elements_per_thread;
-  const samebits_executor where =
-      c::executor_of(threads, backend, nb::none(), a.first, a.first.size());
-  auto* const call = logarithm ? &samebits_log_softmax : &samebits_softmax;
-  c::run(a.first.size(), [&] { return call(&a.first_view, &a.out_view, &options, &where); });
-  return a.result;
+  const softmax_options options = {.rule = static_cast<function_rule>(rule),
+                                   .offset = offset,
+                                   .num_warps = num_warps,
+                                   .elements_per_thread = elements_per_thread};
+  const executor where = a.on(threads, backend);
+  auto* const call = logarithm ? &log_softmax : &samebits::softmax;
+  a.run([&] { call(a.first.view, a.out_view, options, where); });
+  return a.out.object;
 }
 
 nb::object softmax_gradient(bool logarithm, int rule, nb::handle grad, nb::handle result,
                             std::int64_t offset, int format, nb::handle out, nb::handle threads,
                             nb::handle backend) {
   const row_arrays a(grad, "grad", result, "result", out, format);
-  samebits_softmax_options options = SAMEBITS_SOFTMAX_OPTIONS_INIT;
-  options.rule = rule;
-  options.offset = offset;
-  const samebits_executor where =
-      c::executor_of(threads, backend, nb::none(), a.first, a.first.size());
-  auto* const call = logarithm ? &samebits_log_softmax_gradient : &samebits_softmax_gradient;
-  c::run(a.first.size(),
-         [&] { return call(&a.first_view, &a.second_view, &a.out_view, &options, &where); });
-  return a.result;
+  const softmax_options options = {.rule = static_cast<function_rule>(rule), .offset = offset};
+  const executor where = a.on(threads, backend);
+  auto* const call = logarithm ? &log_softmax_gradient : &samebits::softmax_gradient;
+  a.run([&] { call(a.first.view, a.second.view, a.out_view, options, where); });
+  return a.out.object;
 }
 
 // An array of one axis, [cols], beside the rows; None is allowed.
-struct row_vector {
-  array a;
-  samebits_view view = {};
-  bool present = false;
+viewed row_vector(nb::handle x, const char* name, const row_arrays& rows) {
+  if (x.is_none()) return {};
+  viewed v(x, name, rows.first.a.format);
+  check_shape({&v.a, name}, 1, &rows.first.view.cols);
+  return v;
+}
 
-  row_vector(nb::handle x, const char* name, const row_arrays& rows) {
-    if (x.is_none()) return;
-    a = array_of(x, {.name = name, .format = rows.first.format});
-    const std::int64_t cols = rows.first_view.cols;
-    check_shape({&a, name}, 1, &cols);
-    view = c::view_of({&a, name});
-    present = true;
-  }
-  [[nodiscard]] const samebits_view* get() const { return present ? &view : nullptr; }
-};
+// The shape of the rows with a last axis of 1: that of fp32 arrays with one number per row.
+struct column_shape {
+  int dims;
+  std::int64_t sizes[max_dims];
 
-// An fp32 array with one number per row: the shape of the rows with a last axis of 1.
-struct row_numbers {
-  array a;
-  nb::object object;
-  samebits_view view = {};
-
-  row_numbers(nb::handle like, const row_arrays& rows) {
-    const shape of(rows);
-    output fresh = new_output(like, rows.first, of.dims, of.sizes, format_id::fp32);
-    object = std::move(fresh.object);
-    a = std::move(fresh.a);
-    view = as_column(rows);
-  }
-  row_numbers(nb::handle given, const char* name, const row_arrays& rows) {
-    a = array_of(given, {.name = name});
-    const shape of(rows);
-    check_shape({&a, name}, of.dims, of.sizes);
-    view = c::view_of({&a, name});
-  }
-
- private:
-  struct shape {
-    int dims;
-    std::int64_t sizes[max_dims];
-    explicit shape(const row_arrays& rows) : dims(rows.first.dims) {
-      for (int i = 0; i < dims; ++i) sizes[i] = rows.first.shape[i];
-      if (dims > 0) sizes[dims - 1] = 1;
-    }
-  };
-  [[nodiscard]] samebits_view as_column(const row_arrays& rows) const {
-    return c::view_of(matrix_view{a.data, a.format, rows.first_view.rows, 1, 1, 1, a.memory});
+  explicit column_shape(const array& rows) : dims(rows.dims) {
+    for (int i = 0; i < dims; ++i) sizes[i] = rows.shape[i];
+    if (dims > 0) sizes[dims - 1] = 1;
   }
 };
 
-samebits_layer_norm_options layer_norm_options_of(int rule, double epsilon, std::int64_t offset) {
-  samebits_layer_norm_options options = SAMEBITS_LAYER_NORM_OPTIONS_INIT;
-  options.rule = rule;
-  options.epsilon = epsilon;
-  options.offset = offset;
-  return options;
+viewed row_numbers(nb::handle x, const char* name, const row_arrays& rows) {
+  viewed v(x, name, std::nullopt);
+  const column_shape shape(rows.first.a);
+  check_shape({&v.a, name}, shape.dims, shape.sizes);
+  return v;
 }
 
 nb::tuple layer_norm(int rule, nb::handle x, nb::handle weight, nb::handle bias, double epsilon,
                      std::int64_t offset, int format, nb::handle out, nb::handle threads,
                      nb::handle backend) {
   const row_arrays a(x, "x", nb::none(), "", out, format);
-  const row_vector weights(weight, "weight", a);
-  const row_vector biases(bias, "bias", a);
-  const row_numbers mean(x, a);
-  const row_numbers rstd(x, a);
-  const samebits_layer_norm_options options = layer_norm_options_of(rule, epsilon, offset);
-  const samebits_executor where =
-      c::executor_of(threads, backend, nb::none(), a.first, a.first.size());
-  c::run(a.first.size(), [&] {
-    return samebits_layer_norm(&a.first_view, weights.get(), biases.get(), &a.out_view, &mean.view,
-                               &rstd.view, &options, &where);
+  const viewed weights = row_vector(weight, "weight", a);
+  const viewed biases = row_vector(bias, "bias", a);
+  const column_shape shape(a.first.a);
+  const auto new_column = [&] {
+    return new_output(x, a.first.a, shape.dims, shape.sizes, format_id::fp32);
+  };
+  const output mean = new_column();
+  const output rstd = new_column();
+  const auto column = [&](const output& o) {
+    return matrix_view{o.a.data, o.a.format, a.first.view.rows, 1, 1, 1, o.a.memory};
+  };
+  const layer_norm_options options = {
+      .rule = static_cast<function_rule>(rule), .epsilon = epsilon, .offset = offset};
+  const executor where = a.on(threads, backend);
+  a.run([&] {
+    samebits::layer_norm(a.first.view, weights.view, biases.view, a.out_view, column(mean),
+                         column(rstd), options, where);
   });
-  return nb::make_tuple(a.result, mean.object, rstd.object);
+  return nb::make_tuple(a.out.object, mean.object, rstd.object);
 }
 
 nb::object layer_norm_gradient(int rule, nb::handle grad, nb::handle x, nb::handle mean,
                                nb::handle rstd, nb::handle weight, int format, nb::handle out,
                                nb::handle threads, nb::handle backend) {
   const row_arrays a(grad, "grad", x, "x", out, format);
-  const row_numbers means(mean, "mean", a);
-  const row_numbers rstds(rstd, "rstd", a);
-  const row_vector weights(weight, "weight", a);
-  const samebits_layer_norm_options options = layer_norm_options_of(rule, 1e-5, 0);
-  const samebits_executor where =
-      c::executor_of(threads, backend, nb::none(), a.first, a.first.size());
-  c::run(a.first.size(), [&] {
-    return samebits_layer_norm_gradient(&a.first_view, &a.second_view, &means.view, &rstds.view,
-                                        weights.get(), &a.out_view, &options, &where);
+  const viewed means = row_numbers(mean, "mean", a);
+  const viewed rstds = row_numbers(rstd, "rstd", a);
+  const viewed weights = row_vector(weight, "weight", a);
+  const layer_norm_options options = {.rule = static_cast<function_rule>(rule)};
+  const executor where = a.on(threads, backend);
+  a.run([&] {
+    samebits::layer_norm_gradient(a.first.view, a.second.view, means.view, rstds.view, weights.view,
+                                  a.out_view, options, where);
   });
-  return a.result;
+  return a.out.object;
 }
 
 }  // namespace
