@@ -121,6 +121,16 @@ matrix_view view_of(const operand& of);
 /// Returns the view of array `i` on one matrix of `s`; `offsets` come from slices::for_each().
 matrix_view view_of(const slices& s, int i, const array& a, const std::int64_t* offsets);
 
+/// An array and its view; by default a view without data.
+struct viewed {
+  array a;
+  matrix_view view = {};
+
+  viewed() = default;
+  viewed(nb::handle x, const argument& what)
+      : a(array_of(x, what)), view(view_of({&a, what.name})) {}
+};
+
 /// Returns the result of a call: `out`, checked and marked as written, or for None a new array.
 ///
 /// @param in  array_of(x); the result has its shape

@@ -1,94 +1,91 @@
 // Matrix products and predictions of tensor cores.
-#include "c_call.hpp"
+#include "samebits/matmul.hpp"
+
+#include "call.hpp"
 
 namespace samebits::python {
 namespace {
 
 // Returns the accumulator of (kind, order, unit, promotion, result format, products).
-samebits_accumulator accumulator_of(nb::tuple a) {
-  samebits_accumulator s = SAMEBITS_ACCUMULATOR_INIT;
-  s.kind = nb::cast<std::int32_t>(a[0]);
-  s.order = nb::cast<std::int32_t>(a[1]);
-  s.unit = nb::cast<std::int32_t>(a[2]);
-  s.promotion = nb::cast<std::int64_t>(a[3]);
-  s.result = nb::cast<std::int32_t>(a[4]);
-  s.products = nb::cast<std::int32_t>(a[5]);
-  return s;
+accumulator accumulator_of(nb::tuple a) {
+  return {.kind = static_cast<accumulator_kind>(nb::cast<int>(a[0])),
+          .order = static_cast<fp32_order>(nb::cast<int>(a[1])),
+          .unit = static_cast<tensor_unit>(nb::cast<int>(a[2])),
+          .promotion = nb::cast<std::int64_t>(a[3]),
+          .result = static_cast<format_id>(nb::cast<int>(a[4])),
+          .products = nb::cast<int>(a[5])};
 }
 
-// A view of an array with exactly two axes, of any strides that are not negative.
-struct factor {
-  array a;
-  samebits_view view = {};
-  bool present = false;
+// An array with exactly two axes, of any strides that are not negative; None gives one without data.
+viewed factor(nb::handle x, const char* name, int format, access needs = access::read) {
+  if (x.is_none()) return {};
+  viewed v(x, {.name = name, .needs = needs, .format = format_of(format)});
+  if (v.a.dims != 2) raise_invalid(std::string(name) + ": an array with two axes is expected");
+  return v;
+}
 
-  factor(nb::handle x, const char* name, int format, access needs = access::read) {
-    if (x.is_none()) return;
-    a = array_of(x, {.name = name, .needs = needs, .format = format_of(format)});
-    if (a.dims != 2) raise_invalid(std::string(name) + ": an array with two axes is expected");
-    view = c::view_of({&a, name});
-    present = true;
-  }
-  [[nodiscard]] const samebits_view* get() const { return present ? &view : nullptr; }
-};
-
-samebits_tile tile_of(nb::tuple t) {
+tile_shape tile_of(nb::handle t) {
   return {nb::cast<std::int64_t>(t[0]), nb::cast<std::int64_t>(t[1])};
 }
 
-nb::tuple tuple_of(const samebits_product_error& e) {
+nb::tuple tuple_of(const product_error& e) {
   nb::list octaves;
   for (const std::uint64_t n : e.octaves) octaves.append(n);
   return nb::make_tuple(e.count, e.nonfinite, e.unequal, e.mean, e.max, e.signal, e.noise,
                         e.rounding_noise, e.accumulation_noise, octaves);
 }
 
-// All arguments of a product except the accumulator.
+// All arguments of a product.
 struct product {
-  factor a, b, d, a_scales, b_scales, c;
-  samebits_matmul_options options = SAMEBITS_MATMUL_OPTIONS_INIT;
+  viewed a, b, d, a_scales, b_scales, c;
+  accumulator sum;
+  matmul_options options;
 
   product(nb::handle left, int a_format, nb::handle right, int b_format, nb::handle out, int to,
-          nb::tuple scales)
-      : a(left, "a", a_format),
-        b(right, "b", b_format),
-        d(out, "out", to, access::write),
-        a_scales(scales[0], "a_scales", nb::cast<int>(scales[6])),
-        b_scales(scales[2], "b_scales", nb::cast<int>(scales[7])),
-        c(scales[4], "c", -1) {
-    options.a_scales = a_scales.get();
-    options.a_tile = tile_of(nb::cast<nb::tuple>(scales[1]));
-    options.b_scales = b_scales.get();
-    options.b_tile = tile_of(nb::cast<nb::tuple>(scales[3]));
-    options.c = c.get();
-    options.c_enters = nb::cast<std::int32_t>(scales[5]);
-    options.order = nb::cast<std::int32_t>(scales[8]);
+          nb::tuple accumulator, nb::tuple scales)
+      : a(factor(left, "a", a_format)),
+        b(factor(right, "b", b_format)),
+        d(factor(out, "out", to, access::write)),
+        a_scales(factor(scales[0], "a_scales", nb::cast<int>(scales[6]))),
+        b_scales(factor(scales[2], "b_scales", nb::cast<int>(scales[7]))),
+        c(factor(scales[4], "c", -1)),
+        sum(accumulator_of(accumulator)) {
+    options.a_scales = {a_scales.view, tile_of(scales[1])};
+    options.b_scales = {b_scales.view, tile_of(scales[3])};
+    options.c = c.view;
+    options.c_enters = static_cast<addend>(nb::cast<int>(scales[5]));
+    const int order = nb::cast<int>(scales[8]);
+    if (order >= 0) options.order = static_cast<scale_order>(order);
+  }
+  // Calls compute(a, b, d, sum, options, where).
+  template <class Compute>
+  void run(nb::handle threads, nb::handle backend, const Compute& compute) const {
+    const executor where = executor_of(threads, backend, nb::none(), a.a, d.a.size() * a.view.cols);
+    python::run([&] { compute(a.view, b.view, d.view, sum, options, where); },
+                {{"d", "out"},
+                 {"sum.promotion", "promotion"},
+                 {"sum.result", "unit_result"},
+                 {"sum.products", "products"},
+                 {"a_scales.values", "a_scales"},
+                 {"b_scales.values", "b_scales"},
+                 {"a_scales.tile", "a_tile"},
+                 {"b_scales.tile", "b_tile"}});
   }
 };
 
 void matmul(nb::handle a, int a_format, nb::handle b, int b_format, nb::handle out, int to,
             nb::tuple accumulator, nb::tuple scales, nb::handle threads, nb::handle backend) {
-  const product p(a, a_format, b, b_format, out, to, scales);
-  const samebits_accumulator sum = accumulator_of(accumulator);
-  const samebits_executor where =
-      c::executor_of(threads, backend, nb::none(), p.a.a, p.d.a.size() * p.a.view.cols);
-  c::run(
-      [&] { return samebits_matmul(&p.a.view, &p.b.view, &p.d.view, &sum, &p.options, &where); });
+  const product p(a, a_format, b, b_format, out, to, accumulator, scales);
+  p.run(threads, backend, samebits::matmul);
 }
 
 nb::tuple predict(nb::handle a, int a_format, nb::handle b, int b_format, nb::handle out, int to,
                   nb::tuple accumulator, nb::tuple scales, nb::handle threads, nb::handle backend) {
-  const product p(a, a_format, b, b_format, out, to, scales);
-  const samebits_accumulator sum = accumulator_of(accumulator);
-  const samebits_executor where =
-      c::executor_of(threads, backend, nb::none(), p.a.a, p.d.a.size() * p.a.view.cols);
-  std::int32_t evidence = 0;
-  samebits_product_error error = {};
-  c::run([&] {
-    return samebits_predict(&p.a.view, &p.b.view, &p.d.view, &sum, &p.options, &evidence, &error,
-                            &where);
-  });
-  return nb::make_tuple(samebits_enum_name(SAMEBITS_ENUM_EVIDENCE, evidence), tuple_of(error));
+  const product p(a, a_format, b, b_format, out, to, accumulator, scales);
+  prediction found = {};
+  p.run(threads, backend,
+        [&](const auto&... arguments) { found = samebits::predict(arguments...); });
+  return nb::make_tuple(name(found.level), tuple_of(found.error));
 }
 
 }  // namespace

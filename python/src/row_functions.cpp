@@ -6,16 +6,6 @@
 namespace samebits::python {
 namespace {
 
-// An array and its view; by default a view without data.
-struct viewed {
-  array a;
-  matrix_view view = {};
-
-  viewed() = default;
-  viewed(nb::handle x, const char* name, std::optional<format_id> format)
-      : a(array_of(x, {.name = name, .format = format})), view(view_of({&a, name})) {}
-};
-
 // The arrays of one call that have rows. All have the shape and format of the first one.
 struct row_arrays {
   viewed first;
@@ -25,9 +15,9 @@ struct row_arrays {
 
   row_arrays(nb::handle x, const char* x_name, nb::handle y, const char* y_name, nb::handle given,
              int format)
-      : first(x, x_name, format_of(format)) {
+      : first(x, {.name = x_name, .format = format_of(format)}) {
     if (!y.is_none()) {
-      second = viewed(y, y_name, format_of(format));
+      second = viewed(y, {.name = y_name, .format = format_of(format)});
       check_shape({&second.a, y_name}, first.a.dims, first.a.shape);
     }
     out = output_like(x, first.a, first.a.format, given);
@@ -71,7 +61,7 @@ nb::object softmax_gradient(bool logarithm, int rule, nb::handle grad, nb::handl
 // An array of one axis, [cols], beside the rows; None is allowed.
 viewed row_vector(nb::handle x, const char* name, const row_arrays& rows) {
   if (x.is_none()) return {};
-  viewed v(x, name, rows.first.a.format);
+  viewed v(x, {.name = name, .format = rows.first.a.format});
   check_shape({&v.a, name}, 1, &rows.first.view.cols);
   return v;
 }
@@ -88,7 +78,7 @@ struct column_shape {
 };
 
 viewed row_numbers(nb::handle x, const char* name, const row_arrays& rows) {
-  viewed v(x, name, std::nullopt);
+  viewed v(x, {.name = name});
   const column_shape shape(rows.first.a);
   check_shape({&v.a, name}, shape.dims, shape.sizes);
   return v;
