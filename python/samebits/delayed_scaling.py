@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.formats import choose, format_index
+from samebits.formats import INDEX, NAMES, choose, format_index
 from samebits.rules import integer, number
 
 __all__ = ["DelayedScaling"]
@@ -65,7 +65,9 @@ class DelayedScaling:
         self.history: npt.NDArray[np.float32] = np.zeros(length, np.float32)
         self.inverse_scale = 1.0
         self.scale = 1.0
-        self._settings = (format_index(to, "to"), margin, choose("choice", choice, _CHOICES),
+        if (format := format_index(to, "to")) not in (INDEX["e4m3"], INDEX["e5m2"]):
+            raise InvalidArgument(f"to: e4m3 or e5m2 is expected; got {NAMES[format]}")
+        self._settings = (format, margin, choose("choice", choice, _CHOICES),
                           choose("zero_step", zero_step, _ZERO_STEPS))
 
     @property
