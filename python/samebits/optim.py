@@ -177,7 +177,7 @@ class _Optimizer:
                               state.stored, GRADIENTS[_format(parameter, "params")],
                               unused.ctypes.data, parameter.size, self._block)
             values = _core.OptimizerTensors([row], [state.key], False)
-            values.with_gradients([parameter.ctypes.data]).step(
+            values.with_gradients(np.uint64(parameter.ctypes.data).tobytes()).step(
                 [STORING], 1, 1.0, 0, 0, 0, None, None, None)
         return {state.key: codes, **({state.scale_key: scales} if state.scale_key else {})}
 
@@ -238,7 +238,8 @@ class _Optimizer:
                 (parameter.size, 0, number_, 0, self._block), GRADIENTS[kind]))
         names = self._names if applied else []  # a step without tensors checks the settings
         tensors = _core.OptimizerTensors(rows if applied else [], names, False)
-        listed = tensors.with_gradients([given[name].ctypes.data for name in names])
+        addresses = np.array([given[name].ctypes.data for name in names], np.uint64)
+        listed = tensors.with_gradients(addresses.tobytes())
         listed.step([settings], self._steps + 1, factor, 0, 0, self._seed, threads, backend, None)
         self._group["lr"] = rate
         self._steps += int(applied)

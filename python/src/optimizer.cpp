@@ -2,6 +2,7 @@
 // memory.
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -92,77 +93,66 @@ optimizer_settings settings_of(nb::handle row) {
 }
 
 // A list of the library. The arrays may be gone; the caller compares addresses before each use.
-class listed_tensors {
+class optimizer_step_list {
  public:
-  listed_tensors(std::vector<optimizer_tensor> tensors, bool on_device) {
-    run_to_end(0, [&] {
-      if (on_device) {
-        list_ = described_.emplace(std::move(tensors)).list();
-      } else {
-        list_ = optimizer_list(std::move(tensors));
-      }
-    });
-  }
-  listed_tensors(const listed_tensors&) = delete;
-  listed_tensors& operator=(const listed_tensors&) = delete;
+  explicit optimizer_step_list(backends::described_list list) : list_(std::move(list)) {}
 
-  [[nodiscard]] std::size_t tables_size() const {
-    return described_ ? described_->tables_bytes() : 0;
-  }
+  [[nodiscard]] std::size_t tables_size() const { return list_.tables_bytes(); }
   void write_tables(std::uintptr_t tables, std::size_t size, std::uintptr_t on_device) {
     if (size != tables_size() || on_device % 16 != 0) raise_internal("tables: wrong memory");
-    if (size != 0) described_->write_tables(at<std::byte>(tables), at<const std::byte>(on_device));
+    list_.write_tables(at<std::byte>(tables), at<const std::byte>(on_device));
   }
   void step(nb::list groups, std::uint64_t applied_steps, double grad_mul, std::uintptr_t decision,
             std::uintptr_t learning_rates, std::uint64_t seed, nb::handle threads,
             nb::handle backend, nb::handle stream) const {
-    if (described_ && !described_->has_tables()) raise_internal("the list has no tables");
+    if (!list_.has_tables()) raise_internal("the list has no tables");
     std::vector<optimizer_settings> settings;
     settings.reserve(nb::len(groups));
     for (const nb::handle group : groups) settings.push_back(settings_of(group));
-    const auto elements = static_cast<std::int64_t>(list_.elements());
+    const auto elements = static_cast<std::int64_t>(list_.list().elements());
     const step_input input = {.applied_steps = applied_steps,
                               .grad_mul = static_cast<float>(grad_mul),
                               .decision = at<const step_report>(decision),
                               .learning_rates = at<const float>(learning_rates),
                               .seed = seed};
     const executor where = executor_of(threads, backend, stream, array(), elements);
-    run_to_end(elements, [&] { optimizer_step(list_, settings, input, where); });
+    run_to_end(elements, [&] { optimizer_step(list_.list(), settings, input, where); });
   }
 
  private:
-  std::optional<backends::described_list> described_;  // of tensors in device memory
-  optimizer_list list_;
+  backends::described_list list_;
 };
 
 // The tensors of an optimizer without their gradients.
 class optimizer_tensors {
  public:
-  optimizer_tensors(nb::list rows, nb::list names, bool on_device) : on_device_(on_device) {
-    const std::size_t count = nb::len(rows);
-    tensors_.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      tensors_.push_back(tensor_of(rows[i], nb::cast<std::string>(nb::str(names[i]))));
+  optimizer_tensors(nb::list rows, nb::list names, bool on_device) {
+    std::vector<optimizer_tensor> tensors;
+    tensors.reserve(nb::len(rows));
+    for (std::size_t i = 0; i < nb::len(rows); ++i) {
+      tensors.push_back(tensor_of(rows[i], nb::cast<std::string>(nb::str(names[i]))));
     }
+    const auto space = on_device ? memory_space::device : memory_space::host;
+    run_to_end(0, [&] { tensors_.emplace(std::move(tensors), space); });
   }
   optimizer_tensors(const optimizer_tensors&) = delete;
   optimizer_tensors& operator=(const optimizer_tensors&) = delete;
 
-  // Returns the list with these gradients: an address for each tensor; 0: the tensor takes no part.
-  [[nodiscard]] listed_tensors* with_gradients(nb::list addresses) const {
-    std::vector<optimizer_tensor> tensors = tensors_;
-    if (nb::len(addresses) != tensors.size()) raise_internal("one address per tensor is expected");
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const auto address = nb::cast<std::uintptr_t>(addresses[i]);
-      tensors[i].gradient.codes = at<const void>(address);
-      if (address == 0) tensors[i].count = 0;
+  // Returns the list with these gradients, whose addresses are 64-bit integers; 0: the tensor takes no
+  // part.
+  [[nodiscard]] optimizer_step_list* with_gradients(nb::bytes addresses) const {
+    std::vector<const void*> each(tensors_->size());
+    if (addresses.size() != each.size() * sizeof each[0]) {
+      raise_internal("one address per tensor is expected");
     }
-    return new listed_tensors(std::move(tensors), on_device_);
+    if (!each.empty()) std::memcpy(each.data(), addresses.data(), addresses.size());
+    std::optional<backends::described_list> list;
+    run_to_end(0, [&] { list.emplace(tensors_->with_gradients(each)); });
+    return new optimizer_step_list(*std::move(list));
   }
 
  private:
-  bool on_device_;
-  std::vector<optimizer_tensor> tensors_;
+  std::optional<backends::described_tensors> tensors_;
 };
 
 std::uint64_t stream_number(int purpose, std::uint32_t tensor, std::uint64_t step) {
@@ -176,17 +166,18 @@ std::uint64_t stream_number(int purpose, std::uint32_t tensor, std::uint64_t ste
 
 void bind_optimizer(nb::module_& m) {
   using nb::arg;
-  nb::class_<listed_tensors>(m, "OptimizerList", "Weights, states and gradients, by address.")
-      .def("tables_size", &listed_tensors::tables_size, "Bytes of the tables; 0 on the host.")
-      .def("write_tables", &listed_tensors::write_tables, arg("tables"), arg("size"),
+  nb::class_<optimizer_step_list>(m, "OptimizerList", "Weights, states and gradients, by address.")
+      .def("tables_size", &optimizer_step_list::tables_size, "Bytes of the tables; 0 on the host.")
+      .def("write_tables", &optimizer_step_list::write_tables, arg("tables"), arg("size"),
            arg("on_device"), "Writes the tables into host memory.")
-      .def("step", &listed_tensors::step, arg("groups"), arg("applied_steps"), arg("grad_mul"),
+      .def("step", &optimizer_step_list::step, arg("groups"), arg("applied_steps"), arg("grad_mul"),
            arg("decision"), arg("learning_rates"), arg("seed"), arg("threads").none(),
            arg("backend").none(), arg("stream").none(), "Applies one step.");
   nb::class_<optimizer_tensors>(m, "OptimizerTensors", "Weights and states, by address.")
       .def(nb::init<nb::list, nb::list, bool>(), arg("rows"), arg("names"), arg("on_device"))
       .def("with_gradients", &optimizer_tensors::with_gradients, arg("addresses"),
-           nb::rv_policy::take_ownership, "Returns an OptimizerList.");
+           nb::rv_policy::take_ownership,
+           "Returns an OptimizerList; addresses are 64-bit integers.");
   m.def(
       "optimizer_state_count",
       [](nb::handle settings) { return state_count(settings_of(settings)); }, arg("settings"),

@@ -1,9 +1,13 @@
 // optimizer_list: checks the tensors of an optimizer and splits them into chunks.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,12 +44,22 @@ std::string tensor_text(const optimizer_tensor& tensor, std::size_t position) {
 
 std::int64_t blocks_of(const optimizer_tensor& t) { return (t.count + t.block - 1) / t.block; }
 
+/// The arrays of one tensor.
+struct tensor_arrays {
+  static constexpr std::size_t most = 11;
+  std::array<named_array, most> all;
+  std::size_t count = 0;
+
+  [[nodiscard]] const named_array* begin() const { return all.data(); }
+  [[nodiscard]] const named_array* end() const { return all.data() + count; }
+};
+
 /// The arrays of a tensor whose formats are checked.
-std::vector<named_array> arrays_of(const optimizer_tensor& t) {
-  std::vector<named_array> arrays;
+tensor_arrays arrays_of(const optimizer_tensor& t) {
+  tensor_arrays arrays;
   const auto add = [&](const char* name, const void* data, std::int64_t bytes,
                        std::size_t alignment, bool written) {
-    arrays.push_back({name, data, bytes, alignment, written});
+    arrays.all[arrays.count++] = {name, data, bytes, alignment, written};
   };
   const auto add_stored = [&](const char* name, const char* scales, const stored_array& a) {
     if (a.format == none) return;
@@ -138,44 +152,65 @@ void check_numbers(const optimizer_tensor& t) {
           "first_index: must be a multiple of block, because an array has scales");
 }
 
-void check_tensor(const optimizer_tensor& t, std::size_t position) {
-  try {
-    check_formats(t);
-    check_numbers(t);
-    if (t.count == 0) return;
-    for (const named_array& a : arrays_of(t)) {
-      if (a.data == nullptr) throw invalid_argument(std::string(a.name) + ": must not be null");
-      if (reinterpret_cast<std::uintptr_t>(a.data) % a.alignment != 0) {
-        throw invalid_argument(std::string(a.name) + ": must be aligned to " +
-                               std::to_string(a.alignment) + " bytes");
-      }
+void check_memory(const optimizer_tensor& t) {
+  if (t.count == 0) return;
+  for (const named_array& a : arrays_of(t)) {
+    if (a.data == nullptr) throw invalid_argument(std::string(a.name) + ": must not be null");
+    if (reinterpret_cast<std::uintptr_t>(a.data) % a.alignment != 0) {
+      throw invalid_argument(std::string(a.name) + ": must be aligned to " +
+                             std::to_string(a.alignment) + " bytes");
     }
+  }
+}
+
+/// Calls check(tensor). Its errors name the tensor.
+void check_tensor(const optimizer_tensor& t, std::size_t position,
+                  void (*check)(const optimizer_tensor&)) {
+  try {
+    check(t);
   } catch (const invalid_argument& error) {
     throw invalid_argument(tensor_text(t, position) + ": " + error.what());
   }
 }
 
-/// Refuses arrays that share memory, unless both are only read.
-void check_shared_memory(const std::vector<optimizer_tensor>& tensors) {
+/// The extents of all arrays that steps write, or that they only read, sorted by address. Array k of
+/// tensor i has the position i * tensor_arrays::most + k.
+std::vector<extent> extents_of(const std::vector<optimizer_tensor>& tensors, bool written) {
   std::vector<extent> extents;
-  std::vector<const char*> names;
-  std::vector<std::size_t> owners;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].count == 0) continue;
+    std::size_t position = i * tensor_arrays::most;
     for (const named_array& a : arrays_of(tensors[i])) {
       const auto begin = reinterpret_cast<std::uintptr_t>(a.data);
-      extents.push_back(
-          {begin, begin + static_cast<std::uintptr_t>(a.bytes), names.size(), a.written});
-      names.push_back(a.name);
-      owners.push_back(i);
+      if (a.written == written) {
+        extents.push_back({begin, begin + static_cast<std::uintptr_t>(a.bytes), position, written});
+      }
+      ++position;
     }
   }
   std::sort(extents.begin(), extents.end(), begins_before);
-  for_each_touching_pair(extents, [&](const extent& a, const extent& b) {
-    const auto [first, second] = std::minmax(a.position, b.position);
-    const auto text = [&](std::size_t n) {
-      return tensor_text(tensors[owners[n]], owners[n]) + ": " + names[n];
+  return extents;
+}
+
+/// Refuses arrays that share memory, unless both are only read. `written` may have extents of tensors
+/// that take no part.
+void check_shared_memory(const std::vector<optimizer_tensor>& tensors,
+                         const std::vector<extent>& written) {
+  const std::vector<extent> read = extents_of(tensors, false);
+  std::vector<extent> all;
+  all.reserve(written.size() + read.size());
+  std::merge(written.begin(), written.end(), read.begin(), read.end(), std::back_inserter(all),
+             begins_before);
+  const auto tensor_of = [](const extent& e) { return e.position / tensor_arrays::most; };
+  std::erase_if(all, [&](const extent& e) { return tensors[tensor_of(e)].count == 0; });
+  for_each_touching_pair(all, [&](const extent& a, const extent& b) {
+    const auto text = [&](const extent& e) {
+      const std::size_t i = tensor_of(e);
+      return tensor_text(tensors[i], i) + ": " +
+             arrays_of(tensors[i]).all[e.position % tensor_arrays::most].name;
     };
+    const auto& [first, second] =
+        std::minmax(a, b, [](const extent& x, const extent& y) { return x.position < y.position; });
     throw invalid_argument(text(first) + " and " + text(second) + " overlap");
   });
 }
@@ -185,16 +220,17 @@ numerics::update_array array_of(const stored_array& a) {
           has_block_scales(a.format) ? reinterpret_cast<std::uint32_t*>(a.scales) : nullptr};
 }
 
-numerics::update_row row_of(const optimizer_tensor& t, std::uint64_t first_chunk) {
+/// The row of a tensor, without what place() sets.
+numerics::update_row row_of(const optimizer_tensor& t) {
   return {.weights = array_of(t.weights),
           .master = array_of(t.master),
           .states = {array_of(t.states[0]), array_of(t.states[1])},
-          .gradient = static_cast<const std::byte*>(t.gradient.codes),
+          .gradient = nullptr,
           .gradient_scale = reinterpret_cast<const std::uint32_t*>(t.gradient.scale),
           .low = static_cast<std::byte*>(t.low),
-          .count = t.count,
+          .count = 0,
           .first_index = t.first_index,
-          .first_chunk = first_chunk,
+          .first_chunk = 0,
           .stream = t.stream,
           .group = t.group,
           .block = t.block,
@@ -269,6 +305,31 @@ void copy_to_device(optimizer_data& list) {
   }
 }
 
+/// Checks the memory of a list whose formats and numbers are checked, and splits the tensors into
+/// chunks.
+void place(optimizer_data& list, const std::vector<extent>& written) {
+  std::uint64_t chunks = 0;
+  for (std::size_t i = 0; i < list.tensors.size(); ++i) {
+    const optimizer_tensor& t = list.tensors[i];
+    check_tensor(t, i, check_memory);
+    list.rows[i].gradient = static_cast<const std::byte*>(t.gradient.codes);
+    list.rows[i].count = t.count;
+    list.rows[i].first_chunk = chunks;
+    list.elements += static_cast<std::uint64_t>(t.count);
+    const std::uint64_t of_tensor = numerics::chunks_of(t.count);
+    list.row_of_chunk.insert(list.row_of_chunk.end(), of_tensor, static_cast<std::uint32_t>(i));
+    chunks += of_tensor;
+  }
+  check_shared_memory(list.tensors, written);
+  device_finder first(list.space);
+  if (list.elements != 0) {
+    const auto of = std::find_if(list.tensors.begin(), list.tensors.end(),
+                                 [](const optimizer_tensor& t) { return t.count != 0; });
+    first.add(of->weights.codes, "tensors");
+  }
+  list.device = first.device();
+}
+
 std::shared_ptr<const optimizer_data> describe(std::vector<optimizer_tensor> tensors,
                                                memory_space space) {
   auto list = describe_without_tables(std::move(tensors), space);
@@ -278,8 +339,8 @@ std::shared_ptr<const optimizer_data> describe(std::vector<optimizer_tensor> ten
 
 }  // namespace
 
-std::shared_ptr<optimizer_data> describe_without_tables(std::vector<optimizer_tensor> tensors,
-                                                        memory_space space) {
+optimizer_parts describe_without_gradients(std::vector<optimizer_tensor> tensors,
+                                           memory_space space) {
   if (tensors.size() > std::numeric_limits<std::uint32_t>::max()) {
     throw invalid_argument("tensors: must be fewer than 2^32, got " +
                            std::to_string(tensors.size()));
@@ -287,27 +348,34 @@ std::shared_ptr<optimizer_data> describe_without_tables(std::vector<optimizer_te
   auto list = std::make_shared<optimizer_data>();
   list->tensors = std::move(tensors);
   list->space = space;
-  std::uint64_t chunks = 0;
+  list->rows.reserve(list->tensors.size());
   for (std::size_t i = 0; i < list->tensors.size(); ++i) {
     const optimizer_tensor& t = list->tensors[i];
-    check_tensor(t, i);
+    check_tensor(t, i, check_formats);
+    check_tensor(t, i, check_numbers);
     summarize(list->groups, t, i);
-    list->rows.push_back(row_of(t, chunks));
-    list->elements += static_cast<std::uint64_t>(t.count);
+    list->rows.push_back(row_of(t));
     list->only_fp32 = list->only_fp32 && is_fp32(t);
-    const std::uint64_t of_tensor = numerics::chunks_of(t.count);
-    list->row_of_chunk.insert(list->row_of_chunk.end(), of_tensor, static_cast<std::uint32_t>(i));
-    chunks += of_tensor;
   }
-  check_shared_memory(list->tensors);
-  device_finder first(space);
-  if (list->elements != 0) {
-    const auto of = std::find_if(list->tensors.begin(), list->tensors.end(),
-                                 [](const optimizer_tensor& t) { return t.count != 0; });
-    first.add(of->weights.codes, "tensors");
+  return {list, extents_of(list->tensors, true)};
+}
+
+std::shared_ptr<optimizer_data> with_gradients(const optimizer_parts& parts,
+                                               std::span<const void* const> gradients) {
+  auto list = std::make_shared<optimizer_data>(*parts.data);
+  for (std::size_t i = 0; i < list->tensors.size(); ++i) {
+    list->tensors[i].gradient.codes = gradients[i];
+    if (gradients[i] == nullptr) list->tensors[i].count = 0;
   }
-  list->device = first.device();
+  place(*list, parts.written);
   return list;
+}
+
+std::shared_ptr<optimizer_data> describe_without_tables(std::vector<optimizer_tensor> tensors,
+                                                        memory_space space) {
+  const optimizer_parts parts = describe_without_gradients(std::move(tensors), space);
+  place(*parts.data, parts.written);
+  return parts.data;
 }
 
 void write_tables(const optimizer_data& data, std::byte* to) {

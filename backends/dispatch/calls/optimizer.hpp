@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/overlap.hpp"
 #include "numerics/update/constants.hpp"
 #include "numerics/update/update_tables.hpp"
 #include "samebits/optimizer.hpp"
@@ -53,6 +54,20 @@ struct optimizer_data {
   }
 };
 
+/// Tensors of an optimizer whose gradients move.
+struct optimizer_parts {
+  std::shared_ptr<optimizer_data> data;  ///< formats and numbers are checked; without chunks
+  std::vector<extent> written;           ///< of the arrays that steps write, sorted by address
+};
+
+/// Checks formats and numbers of tensors, whose gradients have a format and no address. Throws as
+/// optimizer_list's constructor does.
+optimizer_parts describe_without_gradients(std::vector<optimizer_tensor> tensors,
+                                           memory_space space);
+/// Returns the description of a list, as describe_without_tables() does, with these addresses of
+/// gradients, one for each tensor. A tensor without one takes no part in steps.
+std::shared_ptr<optimizer_data> with_gradients(const optimizer_parts& parts,
+                                               std::span<const void* const> gradients);
 /// Returns the description of a list. In device memory the tables are not copied: the caller writes
 /// them to the device and sets `on_device`. Throws as optimizer_list's constructor does, except that
 /// only the first array is asked for its device.

@@ -130,7 +130,7 @@ def check_group(rule: str, group: Mapping[str, Any], what: str = "params") -> No
     layouts = {p.dtype: parameter_layout(p, group, keys) for p in group["params"]}
     rows = [_empty_row(layout, dtype, group["block"]) for dtype, layout in layouts.items()]
     try:  # a step of tensors without elements checks settings and formats
-        _core.OptimizerTensors(rows, [""] * len(rows), False).with_gradients([0] * len(rows)).step(
+        _core.OptimizerTensors(rows, [""] * len(rows), False).with_gradients(bytes(8 * len(rows))).step(
             [settings], 1, 1.0, 0, 0, 0, 1, None, 0)
     except InvalidArgument as error:
         raise InvalidArgument(f"{what}: {_in_names_of_torch(str(error))}") from None

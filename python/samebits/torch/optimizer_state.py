@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -50,7 +51,7 @@ def _store_values(values: torch.Tensor, codes: torch.Tensor, scales: torch.Tenso
     row = storing_row(codes.data_ptr(), 0 if scales is None else scales.data_ptr(), stored,
                       GRADIENTS[FORMATS[values.dtype]], unused.data_ptr(), values.numel(), block)
     tensors = _core.OptimizerTensors([row], ["values"], values.device.type == "cuda")
-    core = tensors.with_gradients([values.data_ptr()])
+    core = tensors.with_gradients(values.data_ptr().to_bytes(8, sys.byteorder))
     size = core.tables_size()
     on_device = torch.empty(size, dtype=torch.uint8, device=values.device)
     if size:

@@ -378,7 +378,7 @@ class ParameterBatch:
     def _make(self, gradients: Sequence[torch.Tensor], addresses: bytes,
               capturing: bool) -> _List:
         tensors = self._described([g.dtype for g in gradients])
-        core = tensors.with_gradients(list(memoryview(addresses).cast("q")))
+        core = tensors.with_gradients(addresses)
         size = core.tables_size()
         if size == 0:
             return _List(core, ())

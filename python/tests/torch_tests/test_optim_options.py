@@ -274,6 +274,23 @@ def test_parameters_that_share_memory_are_refused() -> None:
     assert bool((memory == 1).all())
 
 
+def test_gradients_that_move_are_checked_anew() -> None:
+    p, q = ones(4), ones(4)
+    optimizer = optim.SGD([p, q], lr=1.0)
+    for gradient in (torch.ones(4), torch.full((4,), 2.0)):
+        p.grad, q.grad = gradient, gradient.clone()
+        optimizer.step()
+    assert p.tolist() == q.tolist() == [-2.0] * 4
+    p.grad = q.detach()
+    with pytest.raises(sb.InvalidArgument,
+                       match="'parameter 0': gradient.codes .* 'parameter 1': weights.codes overlap"):
+        optimizer.step()
+    assert p.tolist() == q.tolist() == [-2.0] * 4
+    q.grad = None  # the step does not write it
+    optimizer.step()
+    assert (p.tolist(), q.tolist()) == ([0.0] * 4, [-2.0] * 4)
+
+
 def test_groups_that_are_arranged_anew() -> None:
     params = [ones(3) for _ in range(3)]
     optimizer = optim.SGD([{"params": params[:1], "lr": 1.0}, {"params": params[1:], "lr": 0.25}])
