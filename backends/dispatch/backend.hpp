@@ -33,7 +33,9 @@ struct scale_call;
 struct axpby_call;
 struct accumulate_call;
 struct cast_call;
-struct optimizer_call;  // backends/dispatch/calls/optimizer.hpp
+// backends/dispatch/calls/optimizer.hpp
+struct optimizer_call;
+struct store_call;
 
 /// The elements [begin, end) of a view, counted in row-major order.
 struct element_range {
@@ -117,6 +119,7 @@ struct backend {
   operation_entry<accumulate_call> accumulate = {};
   operation_entry<cast_call> cast = {};
   operation_entry<optimizer_call> step = {};
+  operation_entry<store_call> store = {};
 
   // Device backends only.
   const device_memory* memory = nullptr;

@@ -31,6 +31,7 @@ const backend reference = {
     .accumulate = {.run = accumulate_on_threads<reference_list_kernels>},
     .cast = {.run = cast_on_threads<reference_convert>},
     .step = {.run = step_on_threads<reference_update_kernels>},
+    .store = {.run = store_on_threads<reference_update_kernels>},
 };
 
 }  // namespace samebits::backends

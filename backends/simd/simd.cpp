@@ -72,6 +72,7 @@ const backend avx2 = {
     .accumulate = {.run = accumulate_on_threads<avx2_list_kernels>},
     .cast = {.run = cast_on_threads<convert_or_reference<avx2_convert>>},
     .step = {.run = avx2_step},
+    .store = {.run = avx2_store},
 };
 
 const backend avx512 = {
@@ -96,6 +97,7 @@ const backend avx512 = {
     .accumulate = {.run = accumulate_on_threads<avx512_list_kernels>},
     .cast = {.run = cast_on_threads<convert_or_reference<avx512_convert>>},
     .step = {.run = avx512_step},
+    .store = {.run = avx512_store},
 };
 
 }  // namespace samebits::backends

@@ -293,4 +293,35 @@ void step_on_threads(const update_kernels& kernels, const optimizer_call& call,
   if (has_lamb) move_lamb_weights(task, memory, where);
 }
 
+void store_on_threads(const update_kernels& kernels, const store_call& call,
+                      const executor& where) {
+  const auto part_at = [&](const update_row& row, std::int64_t first) {
+    stored_part part{row.weights, row.weights_format, first,
+                     std::min(segment_elements, row.count - first), row.block};
+    part.random = {.seed = call.seed, .stream = call.stream, .offset = row.first_index};
+    return part;
+  };
+  const auto store_segment = [&](std::int64_t first) {
+    alignas(64) std::uint32_t words[segment_elements];
+    const stored_part from = part_at(call.from, first);
+    const stored_part to = part_at(call.to, first);
+    if (call.from.low_kind == low_part::none) {
+      kernels.read(from, words);
+    } else {
+      kernels.read_halves(call.from.low_kind, half_at(from.array.codes, first),
+                          half_at(call.from.low, first), words, from.count);
+    }
+    if (call.to.low_kind == low_part::none) return kernels.write(to, words);
+    kernels.write_halves(call.to.low_kind, half_at(to.array.codes, first),
+                         half_at(call.to.low, first), words, to.count);
+  };
+  for_each_part((call.to.count + segment_elements - 1) / segment_elements, where.threads,
+                [&](element_range segments) {
+                  for (std::int64_t n = segments.begin; n < segments.end; ++n) {
+                    store_segment(n * segment_elements);
+                  }
+                },
+                elements_worth_a_thread / segment_elements);
+}
+
 }  // namespace samebits::backends

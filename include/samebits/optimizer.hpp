@@ -34,6 +34,7 @@
 #include "samebits/backend.hpp"
 #include "samebits/core/optimizer.hpp"
 #include "samebits/core/step_report.hpp"
+#include "samebits/view.hpp"
 
 namespace samebits {
 
@@ -182,6 +183,52 @@ struct step_input {
 /// @note Device memory: enqueues and returns; can be captured into a CUDA graph.
 void optimizer_step(const optimizer_list& list, std::span<const optimizer_settings> groups,
                     const step_input& input = {}, const executor& where = {});
+
+/// Options of store() and load().
+struct store_options {
+  std::uint32_t block = 128;      ///< elements per scale: 128 or 256
+  std::uint64_t first_index = 0;  ///< index of element 0 in the unsharded parameter, for shards
+  std::uint64_t seed = 0;         ///< stochastic formats: step_input::seed
+  std::uint64_t stream = 0;       ///< stochastic formats: see random_stream_number()
+  void* low = nullptr;            ///< 16-bit codes beside codes in bf16_nearest; see low_part
+  low_part low_kind = low_part::none;
+};
+
+/// Stores values as an optimizer step stores weights and states: codes, scales and low part have the
+/// bits that a step writes for the same values. For example, master weights that begin as the weights:
+///
+///   store(view_of(weights), {codes.data(), stored_format::fp16_scaled, scales.data()});
+///
+/// @param values  the elements in row-major order without gaps; fp32, bf16 or fp16
+/// @param to  array of as many elements, in any format but none, e4m3_tensor and e5m2_tensor
+/// @param options  block size, shard, random bits, low part
+/// @param where  backend, threads and stream
+/// @throws invalid_argument before anything is written, if:
+///   - the view is malformed, has gaps, or has another format;
+///   - the array has another format;
+///   - an array that the call needs is null or misaligned for its codes;
+///   - arrays overlap;
+///   - block is neither 128 nor 256;
+///   - first_index is not a multiple of `block`, and the array has scales;
+///   - low_kind is unknown, is not none beside another format than bf16_nearest, or is none beside a
+///     `low`;
+///   - threads is negative, or the backend is unknown or of another memory.
+/// @throws unsupported for a backend that this machine lacks or that stores no values.
+/// @throws environment_error as the operations of samebits/tensor_list.hpp do.
+/// @note Device memory: enqueues and returns; can be captured into a CUDA graph.
+void store(const const_matrix_view& values, const stored_array& to,
+           const store_options& options = {}, const executor& where = {});
+/// Writes the values of a stored array: those that an optimizer step computes with. A NaN becomes the
+/// canonical NaN.
+///
+/// @param from  array in the memory of `out`; not written
+/// @param out  the elements in row-major order without gaps; fp32, or bf16 or fp16, to which values are
+///   rounded to nearest even
+/// @param options  block size, low part; the others are not used
+/// @throws as store() does.
+/// @note Device memory: enqueues and returns; can be captured into a CUDA graph.
+void load(const stored_array& from, const matrix_view& out, const store_options& options = {},
+          const executor& where = {});
 
 /// Settings and counters that a checkpoint of an optimizer holds beside the arrays.
 struct optimizer_checkpoint {

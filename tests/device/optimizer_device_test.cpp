@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "device/cuda_backends.hpp"
@@ -171,6 +172,62 @@ TEST_P(OptimizerDevice, ManySmallTensors) {
     plans.push_back(plan);
   }
   expect_reference(plans, {{}}, 11, "many tensors");
+}
+
+/// The arrays of a tensor in host or device memory, with the options of a store of each.
+std::vector<std::pair<stored_array, store_options>> stores_of(const optimizer_tensor& t) {
+  const store_options options = {t.block, t.first_index, 12, (std::uint64_t{7} << 60) + t.stream};
+  store_options of_weights = options;
+  of_weights.low = t.low;
+  of_weights.low_kind = t.low_kind;
+  return {
+      {t.weights, of_weights}, {t.master, options}, {t.states[0], options}, {t.states[1], options}};
+}
+
+/// The gradient of a tensor, in fp32, bf16 or fp16.
+matrix_view gradient_of(const optimizer_tensor& t, memory_space space) {
+  const format_id format = t.gradient.format == fp32           ? format_id::fp32
+                           : t.gradient.format == bf16_nearest ? format_id::bf16
+                                                               : format_id::fp16;
+  return {const_cast<void*>(t.gradient.codes), format, 1, t.count, t.count, 1, space};
+}
+
+TEST_P(OptimizerDevice, StoresAndLoads) {
+  std::vector<tensor_plan> plans;
+  const std::int64_t counts[] = {1000, 4104, 777, 256, 1, 12296};
+  for (std::size_t i = 0; i < 180; ++i) {
+    plans.push_back({.mode = modes[i % std::size(modes)],
+                     .gradient = gradients[i % 7 % 3],
+                     .states = {states[i % std::size(states)], second_state(i + 3)},
+                     .count = counts[i % 6],
+                     .first_index = i % 2 * 256,
+                     .block = i % 4 < 2 ? 128u : 256u,
+                     .shift = static_cast<int>(i % 5 == 0 ? 1 + i % 7 : 0),
+                     .wild = i % 3 != 0});
+  }
+  const auto expect_equal = [&](const char* what, const auto& run) {
+    optimizer_buffer host(plans, 13);
+    const device_bytes device(host.bytes());
+    for (const optimizer_tensor& t : host.tensors_at(host.bytes().data())) {
+      run(t, memory_space::host, reference());
+    }
+    for (const optimizer_tensor& t : host.tensors_at(device.data())) {
+      run(t, memory_space::device, here());
+    }
+    expect_same(host, device, what);
+  };
+  expect_equal("stores", [](const optimizer_tensor& t, memory_space space, const executor& where) {
+    for (const auto& [array, options] : stores_of(t)) {
+      if (array.format != none) store(gradient_of(t, space), array, options, where);
+    }
+  });
+  for (std::size_t n = 0; n < 4; ++n) {
+    expect_equal("loads",
+                 [n](const optimizer_tensor& t, memory_space space, const executor& where) {
+                   const auto [array, options] = stores_of(t)[n];
+                   if (array.format != none) load(array, gradient_of(t, space), options, where);
+                 });
+  }
 }
 
 TEST_P(OptimizerDevice, NoTensors) {

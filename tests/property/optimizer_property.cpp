@@ -232,6 +232,50 @@ TEST(optimizer, steps_equal_the_oracle) {
   expect_holds("several blocks", 20, [] { check_against_oracle(tensor_formats::any, 600); });
 }
 
+words canonical(words values) {
+  for (std::uint32_t& x : values) {
+    if ((x & 0x7FFFFFFFu) > 0x7F800000u) x = 0x7FFFFFFFu;
+  }
+  return values;
+}
+
+/// Loads the values of all arrays of a tensor, then stores its gradient in each. No array is the
+/// gradient itself.
+void check_stores(random_words& next, tensor_memory& t) {
+  const words values = canonical(values_of(t.gradient, t));
+  const format_id format = *find_format(codes_of(t.gradient.format).name);
+  tensor_memory expected = t;
+  const auto check = [&](array_memory& a, array_memory& stored, low_part low) {
+    if (a.format == stored_format::none) return;
+    store_options options = {t.block, t.first_index, next(), next()};
+    if (low != low_part::none) options.low = t.low.codes.data();
+    options.low_kind = low;
+    const words before = low == low_part::none ? values_of(a, t) : weights_of(t);
+    words loaded(values.size());
+    load(a.view(0, t.block), view_of_codes(format_id::fp32, loaded.data(), 1, t.count), options,
+         draw_executor(next));
+    RC_ASSERT(loaded == canonical(before));
+    samebits::store(view_of_codes(format, t.gradient.codes.data(), 1, t.count), a.view(0, t.block),
+                    options, draw_executor(next));
+    if (low != low_part::none) return store_weights(expected, values, 0, 0);
+    store(stored, expected, values, options.seed, options.stream);
+  };
+  check(t.weights, expected.weights, t.low_kind);
+  check(t.master, expected.master, low_part::none);
+  for (std::size_t i = 0; i < 2; ++i) check(t.states[i], expected.states[i], low_part::none);
+  RC_ASSERT(t == expected);
+}
+
+TEST(optimizer, stores_and_loads_equal_the_oracle) {
+  expect_holds("stores and loads", 300, [] {
+    random_words next = engine();
+    const std::int64_t max_count = next() % 8 == 0 ? 3000 : 300;
+    for (tensor_memory& t : draw_case(next, tensor_formats::any, max_count, 3).tensors) {
+      if (code_bytes(t.gradient.format) > 1) check_stores(next, t);
+    }
+  });
+}
+
 TEST(optimizer, shards_have_the_bits_of_whole_parameters) {
   expect_holds("shards", 60, [] {
     random_words next = engine();

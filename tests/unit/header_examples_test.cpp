@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "samebits/optimizer.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
 #include "samebits/types.hpp"
@@ -56,6 +57,22 @@ TEST(HeaderExamples, Recipe) {
   const samebits::recipe_preset* p = samebits::find_recipe("DEEPGEMM_FP32_CPU");
   samebits::quantize(in, {.codes = codes, .scales = scales}, p->rules);
   expect_activations(code_memory, scale_memory);
+}
+
+TEST(HeaderExamples, StoreAndLoad) {
+  const std::vector<samebits::bf16> w = activations();
+  std::vector<std::uint16_t> codes(w.size());
+  std::vector<float> scales((w.size() + 127) / 128);
+  const samebits::stored_array master = {codes.data(), samebits::stored_format::fp16_scaled,
+                                         scales.data()};
+  samebits::store(samebits::view_of(w), master);
+
+  std::vector<float> values(w.size());
+  samebits::load(master, samebits::view_of(values));
+  // 448 * 2^6 lies in [2^14, 2^15).
+  EXPECT_EQ(scales, std::vector<float>(4, 0x1p-6f));
+  EXPECT_EQ(codes[1], 0x5400);  // 64
+  for (std::size_t i = 0; i < w.size(); ++i) EXPECT_EQ(values[i], float(w[i])) << i;
 }
 
 }  // namespace

@@ -206,5 +206,76 @@ TEST(optimizer, torch_profiles_need_one_format) {
   EXPECT_THROW(optimizer_step(list, {&s, 1}), invalid_argument);
 }
 
+/// The text with which store() refuses 300 numbers in fp32.
+std::string refusal_of_store(
+    const std::function<void(const_matrix_view&, stored_array&, store_options&)>& change) {
+  std::vector<float> values(300), scales(3);
+  std::vector<std::uint16_t> codes(300), low(300);
+  const_matrix_view view = view_of(values);
+  stored_array to = {codes.data(), fp16_scaled, scales.data()};
+  store_options options = {.low = low.data()};
+  change(view, to, options);
+  if (options.low_kind == low_part::none && to.format != fp32) options.low = nullptr;
+  try {
+    store(view, to, options);
+  } catch (const invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(optimizer, refuses_stores) {
+  using view = const_matrix_view&;
+  using array = stored_array&;
+  using options = store_options&;
+  EXPECT_EQ(refusal_of_store([](view, array, options) {}), "");
+  EXPECT_EQ(refusal_of_store([](view v, array, options) { v.format = format_id::e4m3; }),
+            "values: format must be fp32, bf16 or fp16, got e4m3");
+  EXPECT_EQ(refusal_of_store([](view v, array, options) {
+              v.cols = 100;
+              v.col_stride = 2;
+            }),
+            "values: must have no gaps between elements, got shape [1, 100] with row_stride 300, "
+            "col_stride 2");
+  EXPECT_EQ(refusal_of_store([](view, array to, options) { to.format = e4m3_tensor; }),
+            "to.format: must be a format of weights or states, got e4m3_tensor");
+  EXPECT_EQ(refusal_of_store([](view, array to, options) { to.format = stored_format{99}; }),
+            "to.format: must be a value of samebits::stored_format, got 99");
+  EXPECT_EQ(refusal_of_store([](view, array to, options) { to.codes = nullptr; }),
+            "to.codes: must not be null");
+  EXPECT_EQ(refusal_of_store([](view, array to, options) { to.scales = nullptr; }),
+            "to.scales: must not be null");
+  EXPECT_EQ(refusal_of_store(
+                [](view, array to, options) { to.codes = static_cast<std::byte*>(to.codes) + 1; }),
+            "to.codes: must be aligned to 2 bytes");
+  EXPECT_EQ(
+      refusal_of_store([](view v, array to, options) { to.codes = const_cast<void*>(v.data); }),
+      "to.codes: overlaps values");
+  EXPECT_EQ(refusal_of_store([](view, array, options o) { o.block = 64; }),
+            "options.block: must be 128 or 256, got 64");
+  EXPECT_EQ(refusal_of_store([](view, array, options o) { o.first_index = 100; }),
+            "options.first_index: must be a multiple of block, because the array has scales");
+  EXPECT_EQ(refusal_of_store([](view, array, options o) { o.low_kind = low_part::split; }),
+            "options.low: needs codes in bf16_nearest, got fp16_scaled");
+  EXPECT_EQ(refusal_of_store([](view, array to, options) { to.format = fp32; }),
+            "options.low: must be null, because low_kind is none");
+  EXPECT_EQ(refusal_of_store([](view, array to, options o) {
+              to.format = bf16_nearest;
+              o.low_kind = low_part::kahan;
+              o.low = nullptr;
+            }),
+            "options.low: must not be null");
+}
+
+TEST(optimizer, refuses_loads) {
+  std::vector<std::uint16_t> codes(300);
+  try {
+    load({codes.data(), bf16_nearest}, view_of_codes(format_id::fp16, codes.data() + 99, 1, 100));
+    FAIL() << "not refused";
+  } catch (const invalid_argument& error) {
+    EXPECT_EQ(std::string(error.what()), "from.codes: overlaps out");
+  }
+}
+
 }  // namespace
 }  // namespace samebits

@@ -1,4 +1,4 @@
-// Optimizer steps on CUDA: the launch of a step.
+// Optimizer steps on CUDA: the launches of a step, of a store and of a load.
 #pragma once
 
 #include "backends/cuda/instructions/arithmetic.hpp"
@@ -13,5 +13,8 @@ namespace samebits::cuda {
 /// - One more for each 32 groups, of a thread per group, if a decision or learning rates are in
 ///   device memory, or if there are more than argument_groups groups.
 void enqueue_step(const backends::optimizer_call& call, arithmetic by, void* stream);
+
+/// Enqueues a store or a load, in one launch.
+void enqueue_store(const backends::store_call& call, arithmetic by, void* stream);
 
 }  // namespace samebits::cuda

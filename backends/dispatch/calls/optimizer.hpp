@@ -83,6 +83,15 @@ struct optimizer_call {
   const step_input& input;
 };
 
+/// A call of store() or load() with checked arguments, on one element or more: the values of one
+/// tensor's weights are stored as those of another. The other arrays of both rows are missing.
+struct store_call {
+  numerics::update_row from;
+  numerics::update_row to;
+  std::uint64_t seed;    ///< of random bits
+  std::uint64_t stream;  ///< number of the random stream
+};
+
 /// A segment of a chunk as binary32 words. Arrays may be missing: null.
 struct update_words {
   std::uint32_t* weights;

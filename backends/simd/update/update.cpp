@@ -129,17 +129,27 @@ inline constexpr update_kernels kernels_of = {
     .squares = squares<Lists>,
 };
 
+const update_kernels& avx2_kernels() {
+  const bool has_fma = __builtin_cpu_supports("fma") != 0;  // AVX2 does not include them
+  return has_fma ? kernels_of<avx2_update_lanes, avx2_convert, avx2_list_lanes>
+                 : reference_update_kernels;
+}
+constexpr const update_kernels& avx512_kernels =
+    kernels_of<avx512_update_lanes, avx512_convert, avx512_list_lanes>;
+
 }  // namespace
 
 void avx2_step(const optimizer_call& call, const executor& where) {
-  const bool has_fma = __builtin_cpu_supports("fma") != 0;  // AVX2 does not include them
-  step_on_threads(has_fma ? kernels_of<avx2_update_lanes, avx2_convert, avx2_list_lanes>
-                          : reference_update_kernels,
-                  call, where);
+  step_on_threads(avx2_kernels(), call, where);
 }
-
 void avx512_step(const optimizer_call& call, const executor& where) {
-  step_on_threads(kernels_of<avx512_update_lanes, avx512_convert, avx512_list_lanes>, call, where);
+  step_on_threads(avx512_kernels, call, where);
+}
+void avx2_store(const store_call& call, const executor& where) {
+  store_on_threads(avx2_kernels(), call, where);
+}
+void avx512_store(const store_call& call, const executor& where) {
+  store_on_threads(avx512_kernels, call, where);
 }
 
 }  // namespace samebits::backends

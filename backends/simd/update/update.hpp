@@ -31,5 +31,7 @@ extern const update_lanes_kernel avx512_update_lanes;
 
 void avx2_step(const optimizer_call& call, const executor& where);
 void avx512_step(const optimizer_call& call, const executor& where);
+void avx2_store(const store_call& call, const executor& where);
+void avx512_store(const store_call& call, const executor& where);
 
 }  // namespace samebits::backends

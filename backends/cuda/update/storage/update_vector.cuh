@@ -65,14 +65,28 @@ struct update_vector {
 
   /// Loads codes. The values follow in decode(), so that all loads can be in flight together.
   __device__ __forceinline__ void load(int count_of_states) {
-    weights = load_array(has_master() ? row.master.codes : row.weights.codes,
-                         has_master() ? formats.master : formats.weights);
-    if (formats.low != low_part::none) low = load_array(row.low, stored_format::bf16_nearest);
+    load_weights();
     gradient = load_array(row.gradient, formats.gradient);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       if (i < count_of_states) states[i] = load_array(row.states[i].codes, formats.states[i]);
     }
+  }
+
+  /// load() and decode() of the weights alone.
+  __device__ __forceinline__ void load_weights() {
+    weights = load_array(has_master() ? row.master.codes : row.weights.codes,
+                         has_master() ? formats.master : formats.weights);
+    if (formats.low != low_part::none) low = load_array(row.low, stored_format::bf16_nearest);
+  }
+  __device__ __forceinline__ void decode_weights() {
+    if (formats.low == low_part::none) {
+      weights = has_master()
+                    ? steps::values(formats.master, weights, old_scale(row.master, formats.master))
+                    : steps::values(formats.weights, weights, scale_word{false, one});
+      return;
+    }
+    weights = steps::joined(formats.low, weights, low);
   }
 
   /// Replaces codes by values.
@@ -107,10 +121,11 @@ struct update_vector {
   }
 
   /// Stores weights, and masters or low parts. All lanes of a warp must call.
-  __device__ __forceinline__ void write_weights() const {
+  __device__ __forceinline__ void write_weights(
+      stream_purpose purpose = stream_purpose::weights) const {
     if (formats.low != low_part::none) return write_halves();
-    if (has_master()) write(row.master, formats.master, stream_purpose::weights, weights);
-    write(row.weights, formats.weights, stream_purpose::weights, weights);
+    if (has_master()) write(row.master, formats.master, purpose, weights);
+    write(row.weights, formats.weights, purpose, weights);
   }
 
  private:
@@ -150,16 +165,6 @@ struct update_vector {
                                                   stored_format f) const {
     const bool exists = has_block_scales(f) && place.count > 0;
     return scale_at(exists ? scale_pointer(a) : nullptr);
-  }
-
-  __device__ __forceinline__ void decode_weights() {
-    if (formats.low == low_part::none) {
-      weights = has_master()
-                    ? steps::values(formats.master, weights, old_scale(row.master, formats.master))
-                    : steps::values(formats.weights, weights, scale_word{false, one});
-      return;
-    }
-    weights = steps::joined(formats.low, weights, low);
   }
 
   __device__ __forceinline__ void write_halves() const {
