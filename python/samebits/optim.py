@@ -63,18 +63,17 @@ import numpy as np
 
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.formats import NAMES, choose, dtype_of
+from samebits.formats import INDEX, NAMES, choose, dtype_of
 from samebits.list_arguments import named
 from samebits.optimizer_layout import (
     GRADIENTS,
     PROFILES,
-    STORING,
+    STORED,
     StateArray,
     check_block,
     layout_of,
     settings_row,
     state_keys,
-    storing_row,
 )
 from samebits.rules import integer, number
 from samebits.safetensors import read_safetensors, write_safetensors
@@ -172,13 +171,9 @@ class _Optimizer:
         codes = np.zeros(parameter.shape, _dtype(state))
         scales = np.zeros(-(-parameter.size // self._block), np.float32)
         if state.begins_as == "parameter":
-            unused = np.zeros(parameter.size, np.float32)
-            row = storing_row(codes.ctypes.data, scales.ctypes.data if state.scale_key else 0,
-                              state.stored, GRADIENTS[_format(parameter, "params")],
-                              unused.ctypes.data, parameter.size, self._block)
-            values = _core.OptimizerTensors([row], [state.key], False)
-            values.with_gradients(np.uint64(parameter.ctypes.data).tobytes()).step(
-                [STORING], 1, 1.0, 0, 0, 0, None, None, None)
+            _core.store_or_load(True, parameter.ctypes.data, INDEX[_format(parameter, "params")],
+                                codes.ctypes.data, scales.ctypes.data, STORED[state.stored],
+                                parameter.size, self._block, False, None)
         return {state.key: codes, **({state.scale_key: scales} if state.scale_key else {})}
 
     def __getstate__(self) -> dict[str, Any]:

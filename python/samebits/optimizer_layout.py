@@ -10,7 +10,7 @@ from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
 
-__all__ = ["Layout", "StateArray", "check_block", "layout_of", "settings_row", "state_keys", "storing_row"]
+__all__ = ["Layout", "StateArray", "check_block", "layout_of", "settings_row", "state_keys"]
 
 RULES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("update_rule"))}
 PROFILES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("update_profile"))}
@@ -206,28 +206,3 @@ def state_keys(rule: str, group: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of a group's states."""
     count = _core.optimizer_state_count(settings_row(rule, group, 0.0))
     return STATE_KEYS[rule][:count]
-
-
-def storing_row(codes: int, scales: int, stored: str, gradient: int, unused: int, count: int,
-                block: int) -> tuple[int, ...]:
-    """Return the row of a step that stores values in a format: see `STORING`.
-
-    Parameters
-    ----------
-    codes, scales : int
-        Addresses that receive codes and block scales.
-    stored : str
-        The format.
-    gradient : int
-        Stored format of the values, which are passed as the gradient.
-    unused : int
-        Address of `count` fp32 numbers that the step may change.
-    """
-    none = (0, 0, 0)
-    return (unused, 0, STORED["fp32"], *none, codes, scales, STORED[stored], *none, 0, 0, gradient,
-            count, 0, 0, 0, block)
-
-
-#: Settings of a step that stores the gradient as first state: SGD's first step with momentum.
-STORING: Final[tuple[Any, ...]] = (RULES["sgd"], PROFILES["strict"], 0, 0.0, 0.9, 0.999, 1e-8, 0.0,
-                                   0.5, 0.0)

@@ -162,6 +162,25 @@ std::uint64_t stream_number(int purpose, std::uint32_t tensor, std::uint64_t ste
   return random_stream_number(static_cast<stream_purpose>(purpose), tensor, step);
 }
 
+// Stores `count` values without gaps in an array, or loads the values of the array.
+void store_or_load(bool stores, std::uintptr_t values, std::uint8_t format, std::uintptr_t codes,
+                   std::uintptr_t scales, std::uint8_t stored, std::int64_t count,
+                   std::uint32_t block, bool on_device, nb::handle stream) {
+  const matrix_view view = {at<void>(values),
+                            format_id{format},
+                            1,
+                            count,
+                            count,
+                            1,
+                            on_device ? memory_space::device : memory_space::host};
+  const samebits::stored_array array = {at<void>(codes), stored_format{stored}, at<float>(scales)};
+  const executor where = executor_of(nb::none(), nb::none(), stream, {}, count);
+  run(count, [&] {
+    if (stores) return store(view, array, {.block = block}, where);
+    load(array, view, {.block = block}, where);
+  });
+}
+
 }  // namespace
 
 void bind_optimizer(nb::module_& m) {
@@ -178,6 +197,9 @@ void bind_optimizer(nb::module_& m) {
       .def("with_gradients", &optimizer_tensors::with_gradients, arg("addresses"),
            nb::rv_policy::take_ownership,
            "Returns an OptimizerList; addresses are 64-bit integers.");
+  m.def("store_or_load", &store_or_load, arg("stores"), arg("values"), arg("format"), arg("codes"),
+        arg("scales"), arg("stored"), arg("count"), arg("block"), arg("on_device"),
+        arg("stream").none(), "Stores values in an array of an optimizer, or loads them.");
   m.def(
       "optimizer_state_count",
       [](nb::handle settings) { return state_count(settings_of(settings)); }, arg("settings"),

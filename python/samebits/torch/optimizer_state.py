@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from samebits import _core
-from samebits.dynamic_codes import dynamic_values
 from samebits.errors import InvalidArgument
-from samebits.optimizer_layout import (
-    GRADIENTS,
-    STORING,
-    UNSIGNED,
-    Layout,
-    StateArray,
-    layout_of,
-    state_keys,
-    storing_row,
-)
+from samebits.formats import INDEX
+from samebits.optimizer_layout import STORED, UNSIGNED, Layout, StateArray, layout_of, state_keys
 from samebits.torch.gradient_list import local, stream_of
 from samebits.torch.parameter_batch import FORMATS, codes_dtype, memory_order
 
 __all__ = ["begin_state", "load_state", "loaded_states", "parameter_layout", "saved_weights",
            "values_of", "whole_steps"]
+
+#: The stored formats of floating-point codes with block scales.
+_SCALED: Final[dict[torch.dtype, str]] = {
+    torch.float16: "fp16_scaled", torch.float8_e4m3fn: "e4m3_scaled",
+    torch.float8_e5m2: "e5m2_scaled",
+}
 
 
 def parameter_layout(parameter: torch.Tensor, group: Mapping[str, Any],
@@ -44,21 +40,15 @@ def _values_in_order(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(like, dtype=dtype).copy_(values)
 
 
-def _store_values(values: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor | None,
-                  stored: str, block: int) -> None:
-    """Write values, in the memory order of `codes`, to an array in a stored format."""
-    unused = torch.zeros(values.numel(), dtype=torch.float32, device=values.device)
-    row = storing_row(codes.data_ptr(), 0 if scales is None else scales.data_ptr(), stored,
-                      GRADIENTS[FORMATS[values.dtype]], unused.data_ptr(), values.numel(), block)
-    tensors = _core.OptimizerTensors([row], ["values"], values.device.type == "cuda")
-    core = tensors.with_gradients(values.data_ptr().to_bytes(8, sys.byteorder))
-    size = core.tables_size()
-    on_device = torch.empty(size, dtype=torch.uint8, device=values.device)
-    if size:
-        on_host = torch.empty(size, dtype=torch.uint8)
-        core.write_tables(on_host.data_ptr(), size, on_device.data_ptr())
-        on_device.copy_(on_host)
-    core.step([STORING], 1, 1.0, 0, 0, 0, 1, None, stream_of(values.device))
+def _store_or_load(stores: bool, values: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor,
+                   stored: str, block: int) -> None:
+    """Store values as codes with block scales, or load them; blocks follow the order of memory.
+
+    All tensors are without gaps, values and codes in the same memory order.
+    """
+    _core.store_or_load(stores, values.data_ptr(), INDEX[FORMATS[values.dtype]], codes.data_ptr(),
+                        scales.data_ptr(), STORED[stored], codes.numel(), block,
+                        codes.device.type == "cuda", stream_of(codes.device))
 
 
 def _store(values: torch.Tensor, array: StateArray, state: dict[str, Any], block: int) -> None:
@@ -67,8 +57,8 @@ def _store(values: torch.Tensor, array: StateArray, state: dict[str, Any], block
     if array.scale_key is None:
         codes.copy_(values)
     else:
-        _store_values(_values_in_order(values, codes), codes, state[array.scale_key], array.stored,
-                      block)
+        _store_or_load(True, _values_in_order(values, codes), codes, state[array.scale_key],
+                       array.stored, block)
 
 
 def begin_state(parameter: torch.Tensor, layout: Layout, block: int) -> dict[str, Any]:
@@ -197,7 +187,16 @@ def _values(found: _Saved, key: str) -> torch.Tensor:
         raise InvalidArgument(f"state_dict: {key}: codes without gaps in memory are expected, with "
                               f"one scale for each block of 128 or 256; got {scales.numel()} scales "
                               f"for {codes.numel()} codes")
-    return _decoded(codes, scales.to(codes.device), key)
+    dynamic = "dynamic8_unsigned" if key in UNSIGNED else "dynamic8_signed"
+    stored = {torch.uint8: dynamic, **_SCALED}.get(codes.dtype)
+    if stored is None:
+        raise InvalidArgument(f"state_dict: {key}: codes with scales are expected in float16, "
+                              f"float8_e4m3fn, float8_e5m2 or uint8; got {codes.dtype}")
+    values = torch.empty_like(codes, dtype=torch.float32)
+    block = 128 if codes.numel() <= 128 * scales.numel() else 256
+    scales = scales.to(codes.device, torch.float32).contiguous()
+    _store_or_load(False, values, codes, scales, stored, block)
+    return values
 
 
 def saved_weights(saved: Mapping[str, Any], memory: torch.Tensor) -> torch.Tensor | None:
@@ -248,26 +247,11 @@ def _copy_scales(found: _Saved, scales: torch.Tensor, key: str, block: int) -> N
     scales.copy_(saved.reshape(scales.shape))
 
 
-def _decoded(codes: torch.Tensor, scales: torch.Tensor, key: str) -> torch.Tensor:
-    """Return the values of codes with block scales, in fp32; blocks follow the order of memory."""
-    flat = codes.as_strided((codes.numel(),), (1,))
-    if codes.dtype is torch.uint8:
-        table = torch.from_numpy(dynamic_values(key not in UNSIGNED)).to(codes.device)
-        flat = table[flat.int()]
-    else:
-        flat = flat.float()
-    block = -(-flat.numel() // max(scales.numel(), 1))
-    block = 128 if block <= 128 else 256
-    values = flat * scales.reshape(-1).repeat_interleave(block)[: flat.numel()]
-    return values.as_strided(codes.shape, codes.stride())
-
-
 def values_of(array: StateArray, state: Mapping[str, Any]) -> torch.Tensor:
     """Return the values of an array as fp32 numbers."""
-    codes: torch.Tensor = state[array.key]
-    if array.scale_key is None:
-        return codes.float() if codes.dtype is not torch.float32 else codes.clone()
-    return _decoded(codes, state[array.scale_key], array.key)
+    scales = state[array.scale_key] if array.scale_key else None
+    values = _values(_Saved(state[array.key], scales), array.key)
+    return values.to(torch.float32, copy=scales is None)
 
 
 def loaded_states(rule: str, saved_states: Mapping[Any, Any], groups: Sequence[Mapping[str, Any]],

@@ -10,13 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import samebits as sb
 import samebits.torch as sbt
 from samebits import optim as numpy_optim
-from samebits.dynamic_codes import dynamic_values
 from samebits.torch import optim
 
 CLASSES = [optim.AdamW, optim.Adam, optim.SGD, optim.Lion, optim.LAMB]
@@ -207,6 +207,13 @@ def test_states_of_transformer_engine_and_torchao(device: str) -> None:
     assert state["exp_avg_scale"].tolist() == [0.5, 2.0]
     with pytest.raises(sb.InvalidArgument, match="exp_avg: block must be 128.*block of 256"):
         optim.AdamW(p, weights="stochastic", states="e4m3", block=128).load_state_dict(ao)
+
+
+def dynamic_values(signed: bool) -> Any:
+    """The numbers of bitsandbytes' 8-bit codes, as recorded."""
+    maps = Path(__file__).resolve().parents[3] / "tests/golden/optimizer/bitsandbytes_dynamic_maps.csv"
+    rows = [line.split(",") for line in maps.read_text().splitlines()[1:]]
+    return np.array([int(row[1 if signed else 2], 16) for row in rows], np.uint32).view(np.float32)
 
 
 def test_states_of_8_bit_optimizers(device: str) -> None:
