@@ -22,7 +22,8 @@ double number_argument(std::string_view option, std::string_view text) {
 
 double count_argument(std::string_view option, std::string_view text) {
   constexpr std::string_view letters = "KMBTkmbt";
-  const bool hexadecimal = text.find_first_of("xX") != std::string_view::npos;  // its digits have a b
+  const bool hexadecimal =
+      text.find_first_of("xX") != std::string_view::npos;  // its digits have a b
   const std::size_t letter =
       text.empty() || hexadecimal ? std::string_view::npos : letters.find(text.back());
   if (letter == std::string_view::npos) return number_argument(option, text);
