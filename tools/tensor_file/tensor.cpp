@@ -40,9 +40,9 @@ void tensor_file::read_header(std::string_view file_name) {
   switch (format_) {
     case file_format::npy: tensors_.push_back(parse_npy(content)); break;
     case file_format::npz: {
-      npz_contents contents = parse_npz(content);
-      tensors_ = std::move(contents.tensors);
-      members_ = std::make_unique<npz_members>(std::move(contents.members));
+      npz_contents archive = parse_npz(content);
+      tensors_ = std::move(archive.tensors);
+      members_ = std::make_unique<npz_members>(std::move(archive.members));
       break;
     }
     case file_format::safetensors: {

@@ -37,7 +37,7 @@ std::string figure_of(const svg_picture& picture, std::string_view caption) {
 
 /// A figure with its name, which narrow screens show in place of the column's heading.
 std::string labelled(std::string_view label, std::string_view figure) {
-  return cat("<td class=\"number\" data-label=\"", label, "\">", markup_text(figure), "</td>");
+  return cat(R"(<td class="number" data-label=")", label, "\">", markup_text(figure), "</td>");
 }
 
 std::string role_rows(const report_input& in) {
@@ -65,10 +65,9 @@ std::string heading_cells(std::span<const std::string_view> names) {
 /// A table that scrolls sideways on narrow screens.
 std::string table(std::string_view label, std::string_view attributes,
                   std::span<const std::string_view> names, const std::string& rows) {
-  return cat("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"",
-             markup_text(label), "\"><table", attributes, "><caption>", markup_text(label),
-             "</caption><thead>", heading_cells(names), "</thead><tbody>\n", rows,
-             "</tbody></table></div>\n");
+  return cat(R"(<div class="scroll" role="region" tabindex="0" aria-label=")", markup_text(label),
+             "\"><table", attributes, "><caption>", markup_text(label), "</caption><thead>",
+             heading_cells(names), "</thead><tbody>\n", rows, "</tbody></table></div>\n");
 }
 
 std::string verdict_part(const report_input& in) {
@@ -133,7 +132,7 @@ std::string findings_part(const report_input& in, std::span<const bool> has_sect
 
 /// A cell that is sorted by a number.
 std::string number_cell(double sorted_by, std::string_view shown) {
-  return cat("<td class=\"number\" data-v=\"", general(sorted_by, 6), "\">", markup_text(shown),
+  return cat(R"(<td class="number" data-v=")", general(sorted_by, 6), "\">", markup_text(shown),
              "</td>");
 }
 
@@ -186,7 +185,7 @@ std::string section_of(const report_input& in, std::size_t i) {
                                   format_id::e5m2};
   const tensor_evidence& t = in.tensors[i];
   std::string text =
-      cat("<section class=\"tensor\" id=\"t", i, "\">", in_tag("h3", t.name),
+      cat(R"(<section class="tensor" id="t)", i, "\">", in_tag("h3", t.name),
           in_tag("p class=\"note\"",
                  cat(title(t.what), ", [", comma_separated(t.shape), "], ",
                      number_of(t.count, "value"), ", ", t.nan, " NaN, ", t.inf, " Inf")),
@@ -225,10 +224,11 @@ std::string head_of(const std::string& title_text) {
 std::vector<std::size_t> detailed_tensors(const report_input& in) {
   std::vector<std::size_t> chosen = in.result->order;
   const std::vector<finding>& findings = in.result->findings;
-  for (auto f = findings.rbegin(); f != findings.rend(); ++f) {  // tensors with findings first
-    const auto at = std::find(chosen.begin(), chosen.end(), f->tensor);
-    std::rotate(chosen.begin(), at, at + 1);
-  }
+  std::for_each(findings.rbegin(), findings.rend(),
+                [&](const finding& f) {  // tensors with findings first
+                  const auto at = std::find(chosen.begin(), chosen.end(), f.tensor);
+                  std::rotate(chosen.begin(), at, at + 1);
+                });
   chosen.resize(std::min(chosen.size(), most_sections));
   return chosen;
 }

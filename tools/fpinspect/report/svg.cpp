@@ -90,7 +90,7 @@ void svg_picture::end_group() { shapes_ += "</g>"; }
 
 std::string svg_picture::tag(std::string_view more) const {
   return cat("<svg", more, " viewBox=\"0 0 ", coordinate(width_), " ", coordinate(height_),
-             "\" role=\"img\" aria-label=\"", markup_text(cat(title_, ". ", description_)), "\">");
+             R"(" role="img" aria-label=")", markup_text(cat(title_, ". ", description_)), "\">");
 }
 
 std::string svg_picture::element() const {
@@ -98,11 +98,11 @@ std::string svg_picture::element() const {
 }
 
 std::string svg_picture::document() const {
-  const std::string more = cat(" xmlns=\"http://www.w3.org/2000/svg\" class=\"picture\"",
+  const std::string more = cat(R"( xmlns="http://www.w3.org/2000/svg" class="picture")",
                                attribute("width", 2 * width_), attribute("height", 2 * height_));
   return cat("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", tag(more), "<title>",
              markup_text(title_), "</title><desc>", markup_text(description_), "</desc><style>",
-             style, "</style>", "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>", shapes_,
+             style, "</style>", R"(<rect class="paper" width="100%" height="100%"/>)", shapes_,
              "</svg>\n");
 }
 
