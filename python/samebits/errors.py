@@ -68,22 +68,3 @@ class CudaError(Error, RuntimeError):
 
 class InternalError(Error, RuntimeError):
     """An error in samebits itself; please report it."""
-
-
-#: The exception class of each status code of the C functions (include/samebits/c/base.h).
-_FOR_STATUS: dict[int, type[BaseException]] = {
-    1: InvalidArgument,
-    2: Unsupported,
-    3: EnvironmentCheckFailed,
-    4: CallOrderError,
-    5: RankError,
-    6: ScaleExhausted,
-    7: CudaError,
-    8: MemoryError,
-    10: IncompleteWrite,
-}
-
-
-def for_status(status: int) -> type[BaseException]:
-    """Return the exception class of a status code of the C functions."""
-    return _FOR_STATUS.get(status, InternalError)

@@ -171,3 +171,40 @@ class _NoCapsule:
 def test_dlpack_without_a_capsule() -> None:
     with pytest.raises(TypeError, match="x: __dlpack__ did not return an unused DLPack capsule"):
         sb.convert(_NoCapsule(), "bf16")
+
+
+F16, F64 = X.astype(np.float16), X.astype(np.float64)
+ONE = np.ones((1, 1), np.float32)
+
+
+@pytest.mark.parametrize(("call", "begin"), [
+    (lambda: sb.convert(X, "bf16", threads=-1), "threads must be >= 0, got -1"),
+    (lambda: sb.verify(threads=-1), "threads must be >= 0, got -1"),
+    (lambda: sb.amax(F64), "x: format must be one of fp32,"),
+    (lambda: sb.add(F64, F64, to="fp32"), "a: format must be one of fp32,"),
+    (lambda: sb.functions.exp(X, rounding="upward"), "rounding: rule exact rounds into fp32 "),
+    (lambda: sb.rotary_table([0, 1], dim=4, base=0.0), "base: must be at least 1 "),
+    (lambda: sb.quantize(F64), "x: format must be one of fp32, fp16, bf16, got fp64"),
+    (lambda: sb.quantize(X, to="fp16"), "to: format must be one of e4m3, e5m2, got fp16"),
+    (lambda: sb.quantize(X, rounding="upward"), "rounding must be nearest_even or stochastic, "),
+    (lambda: sb.quantize(X, eps=-1.0), "eps must be finite and >= 0"),
+    (lambda: sb.quantize(X, scale_format="e8m0"), "scale_format: scales in e8m0 need "),
+    (lambda: sb.quantize(X, scale_format="fp16"), "scale_format: format must be one of fp32, "),
+    (lambda: sb.quantize(X, inverse_scales=ONE), "inverse_scales: shape must be [4, 1], got [1, 1]"),
+    (lambda: sb.quantize(X[:2], out=sb.quantize(X)), "out.codes: shape must be [2, 4], got [4, 4]"),
+    (lambda: sb.quantize(X, tile=(1, 0), out=sb.quantize(X, tile=(0, 0))),
+     "out.scales: shape must be [4, 1], got [1, 1]"),
+    (lambda: sb.DelayedScaling(4, to="fp16"), "to: e4m3 or e5m2 is expected; got fp16"),
+    (lambda: sb.matmul(X, X, out=ONE), "out: shape must be [4, 4], got [1, 1]"),
+    (lambda: sb.matmul(X, X, a_tile=(3, 3), a_scales=ONE), "a_tile must be {0, 0}, "),
+    (lambda: sb.matmul(X, X, a_tile=(1, 0), a_scales=ONE), "a_scales: shape must be [4, 1], "),
+    (lambda: sb.matmul(X, X, c=ONE), "c: shape must be [4, 4], got [1, 1]"),
+    (lambda: sb.matmul(F16, F16, unit="hopper_wgmma", promotion=3), "promotion must be 0 or "),
+    (lambda: sb.matmul(F16, F16, unit="hopper_wgmma", unit_result="bf16"), "unit_result must be "),
+    (lambda: sb.matmul(F16, F16, unit="hopper_wgmma", products=5), "products must be 0, "),
+])
+def test_messages_name_the_argument_as_it_was_written(call: Any, begin: str) -> None:
+    """The library knows the argument by another name, such as where.threads."""
+    with pytest.raises(sb.Error) as caught:
+        call()
+    assert str(caught.value).startswith(begin)

@@ -100,7 +100,7 @@ def allowed(source, target, source_file, target_name):
     if source == "oracle":
         return target in ("oracle", "boost", "other") or target_name == "samebits/core/rounding.hpp"
     if source == "python":  # the extension is written over the public API
-        return target in ("python", "include", "core", "c", "other") or target_name in EXTENSION
+        return target in ("python", "include", "core", "other") or target_name in EXTENSION
     if source == "c":
         return target in ("c", "other")
     if source in ("tools", "examples"):

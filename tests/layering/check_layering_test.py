@@ -37,6 +37,7 @@ FORBIDDEN = [
     ("tools/tensor_core_probe/a.cpp", '#include "oracle/convert.hpp"'),
     ("tools/function_unit_probe/a.cpp", '#include "oracle/convert.hpp"'),
     ("python/src/a.cpp", '#include "backends/threads/interruption.hpp"'),
+    ("python/src/a.cpp", '#include "samebits/c/samebits.h"'),
 ]
 ALLOWED = [
     ("numerics/a.hpp", '#include "samebits/core/format.hpp"  // float is a word here'),
