@@ -140,15 +140,18 @@ void write_stored(const stored_part& part, const std::uint32_t* words) {
 
 }  // namespace
 
-const update_kernels reference_update_kernels = {
-    .update = update,
-    .read = read_stored,
-    .write = write_stored,
-    .read_halves = read_halves,
-    .write_halves = write_halves,
-    .direction = direction,
-    .move = move,
-    .squares = squares,
-};
+const update_kernels& reference_update_kernels() {
+  static constexpr update_kernels kernels = {
+      .update = update,
+      .read = read_stored,
+      .write = write_stored,
+      .read_halves = read_halves,
+      .write_halves = write_halves,
+      .direction = direction,
+      .move = move,
+      .squares = squares,
+  };
+  return kernels;
+}
 
 }  // namespace samebits::backends

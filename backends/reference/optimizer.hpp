@@ -7,6 +7,6 @@
 
 namespace samebits::backends {
 
-extern const update_kernels reference_update_kernels;
+const update_kernels& reference_update_kernels();
 
 }  // namespace samebits::backends

@@ -5,6 +5,7 @@
 #include "backends/self_test/self_test.hpp"
 #include "backends/simd/update/update.hpp"
 #include "backends/threads/on_threads.hpp"
+#include "backends/threads/optimizer.hpp"
 #include "backends/threads/quantize_list.hpp"
 #include "backends/threads/tensor_list.hpp"
 
@@ -71,8 +72,8 @@ const backend avx2 = {
     .axpby = {.run = axpby_on_threads<avx2_list_kernels>},
     .accumulate = {.run = accumulate_on_threads<avx2_list_kernels>},
     .cast = {.run = cast_on_threads<convert_or_reference<avx2_convert>>},
-    .step = {.run = avx2_step},
-    .store = {.run = avx2_store},
+    .step = {.run = step_on_threads<avx2_update_kernels>},
+    .store = {.run = store_on_threads<avx2_update_kernels>},
 };
 
 const backend avx512 = {
@@ -96,8 +97,8 @@ const backend avx512 = {
     .axpby = {.run = axpby_on_threads<avx512_list_kernels>},
     .accumulate = {.run = accumulate_on_threads<avx512_list_kernels>},
     .cast = {.run = cast_on_threads<convert_or_reference<avx512_convert>>},
-    .step = {.run = avx512_step},
-    .store = {.run = avx512_store},
+    .step = {.run = step_on_threads<avx512_update_kernels>},
+    .store = {.run = store_on_threads<avx512_update_kernels>},
 };
 
 }  // namespace samebits::backends

@@ -9,16 +9,15 @@ namespace samebits::backends {
 void step_on_threads(const update_kernels& kernels, const optimizer_call& call,
                      const executor& where);
 
-template <const update_kernels& Kernels>
-void step_on_threads(const optimizer_call& call, const executor& where) {
-  step_on_threads(Kernels, call, where);
-}
-
 void store_on_threads(const update_kernels& kernels, const store_call& call, const executor& where);
 
-template <const update_kernels& Kernels>
+template <const update_kernels& Kernels()>
+void step_on_threads(const optimizer_call& call, const executor& where) {
+  step_on_threads(Kernels(), call, where);
+}
+template <const update_kernels& Kernels()>
 void store_on_threads(const store_call& call, const executor& where) {
-  store_on_threads(Kernels, call, where);
+  store_on_threads(Kernels(), call, where);
 }
 
 }  // namespace samebits::backends

@@ -199,34 +199,27 @@ struct store_options {
 ///
 ///   store(view_of(weights), {codes.data(), stored_format::fp16_scaled, scales.data()});
 ///
-/// @param values  the elements in row-major order without gaps; fp32, bf16 or fp16
+/// @param values  elements in row-major order without gaps; fp32, bf16 or fp16
 /// @param to  array of as many elements, in any format but none, e4m3_tensor and e5m2_tensor
-/// @param options  block size, shard, random bits, low part
-/// @param where  backend, threads and stream
 /// @throws invalid_argument before anything is written, if:
-///   - the view is malformed, has gaps, or has another format;
-///   - the array has another format;
-///   - an array that the call needs is null or misaligned for its codes;
-///   - arrays overlap;
-///   - block is neither 128 nor 256;
+///   - a view, format, block or low_kind is not one that is described here;
+///   - an array that the call needs is null or misaligned for its codes, or arrays overlap;
+///   - a `low` is given without low_kind, or low_kind without codes in bf16_nearest;
 ///   - first_index is not a multiple of `block`, and the array has scales;
-///   - low_kind is unknown, is not none beside another format than bf16_nearest, or is none beside a
-///     `low`;
 ///   - threads is negative, or the backend is unknown or of another memory.
-/// @throws unsupported for a backend that this machine lacks or that stores no values.
+/// @throws unsupported for a backend that this machine lacks or that has no stored values.
 /// @throws environment_error as the operations of samebits/tensor_list.hpp do.
 /// @note Device memory: enqueues and returns; can be captured into a CUDA graph.
 void store(const const_matrix_view& values, const stored_array& to,
            const store_options& options = {}, const executor& where = {});
-/// Writes the values of a stored array: those that an optimizer step computes with. A NaN becomes the
+/// Writes the values of a stored array, which an optimizer step computes with. A NaN becomes the
 /// canonical NaN.
 ///
-/// @param from  array in the memory of `out`; not written
-/// @param out  the elements in row-major order without gaps; fp32, or bf16 or fp16, to which values are
+/// @param from  array in the memory of `out`, as for store()
+/// @param out  elements in row-major order without gaps; fp32, or bf16 or fp16, to which values are
 ///   rounded to nearest even
-/// @param options  block size, low part; the others are not used
 /// @throws as store() does.
-/// @note Device memory: enqueues and returns; can be captured into a CUDA graph.
+/// @note Device memory: as store().
 void load(const stored_array& from, const matrix_view& out, const store_options& options = {},
           const executor& where = {});
 

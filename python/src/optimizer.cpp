@@ -166,13 +166,8 @@ std::uint64_t stream_number(int purpose, std::uint32_t tensor, std::uint64_t ste
 void store_or_load(bool stores, std::uintptr_t values, std::uint8_t format, std::uintptr_t codes,
                    std::uintptr_t scales, std::uint8_t stored, std::int64_t count,
                    std::uint32_t block, bool on_device, nb::handle stream) {
-  const matrix_view view = {at<void>(values),
-                            format_id{format},
-                            1,
-                            count,
-                            count,
-                            1,
-                            on_device ? memory_space::device : memory_space::host};
+  matrix_view view = view_of_codes(format_id{format}, at<void>(values), 1, count);
+  if (on_device) view.space = memory_space::device;
   const samebits::stored_array array = {at<void>(codes), stored_format{stored}, at<float>(scales)};
   const executor where = executor_of(nb::none(), nb::none(), stream, {}, count);
   run(count, [&] {

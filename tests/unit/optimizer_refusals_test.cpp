@@ -235,10 +235,9 @@ TEST(optimizer, refuses_stores) {
               v.cols = 100;
               v.col_stride = 2;
             }),
-            "values: must have no gaps between elements, got shape [1, 100] with row_stride 300, "
-            "col_stride 2");
+            "values: must have no gaps between elements");
   EXPECT_EQ(refusal_of_store([](view, array to, options) { to.format = e4m3_tensor; }),
-            "to.format: must be a format of weights or states, got e4m3_tensor");
+            "to.format: must be a format of weights or states");
   EXPECT_EQ(refusal_of_store([](view, array to, options) { to.format = stored_format{99}; }),
             "to.format: must be a value of samebits::stored_format, got 99");
   EXPECT_EQ(refusal_of_store([](view, array to, options) { to.codes = nullptr; }),
@@ -250,13 +249,13 @@ TEST(optimizer, refuses_stores) {
             "to.codes: must be aligned to 2 bytes");
   EXPECT_EQ(
       refusal_of_store([](view v, array to, options) { to.codes = const_cast<void*>(v.data); }),
-      "to.codes: overlaps values");
+      "to.codes overlaps values");
   EXPECT_EQ(refusal_of_store([](view, array, options o) { o.block = 64; }),
-            "options.block: must be 128 or 256, got 64");
+            "options.block: must be 128 or 256");
   EXPECT_EQ(refusal_of_store([](view, array, options o) { o.first_index = 100; }),
             "options.first_index: must be a multiple of block, because the array has scales");
   EXPECT_EQ(refusal_of_store([](view, array, options o) { o.low_kind = low_part::split; }),
-            "options.low: needs codes in bf16_nearest, got fp16_scaled");
+            "options.low: needs codes in bf16_nearest");
   EXPECT_EQ(refusal_of_store([](view, array to, options) { to.format = fp32; }),
             "options.low: must be null, because low_kind is none");
   EXPECT_EQ(refusal_of_store([](view, array to, options o) {
@@ -273,7 +272,7 @@ TEST(optimizer, refuses_loads) {
     load({codes.data(), bf16_nearest}, view_of_codes(format_id::fp16, codes.data() + 99, 1, 100));
     FAIL() << "not refused";
   } catch (const invalid_argument& error) {
-    EXPECT_EQ(std::string(error.what()), "from.codes: overlaps out");
+    EXPECT_EQ(std::string(error.what()), "from.codes overlaps out");
   }
 }
 

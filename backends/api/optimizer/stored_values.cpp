@@ -1,6 +1,7 @@
 // store() and load(): check the arguments and choose a backend.
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/api/view_checks.hpp"
@@ -12,68 +13,60 @@
 namespace samebits {
 namespace {
 
-/// One of a call's arrays, as a view of codes of the same size.
-struct viewed_array {
-  const_matrix_view codes;
+/// A contiguous array of a call.
+struct argument {
   std::string name;
+  const void* codes;
+  std::int64_t count;
+  int bytes;  ///< of a code
+
+  [[nodiscard]] auto begin() const { return reinterpret_cast<std::uintptr_t>(codes); }
+  [[nodiscard]] auto end() const { return begin() + static_cast<std::uintptr_t>(count * bytes); }
 };
 
-[[noreturn]] void refuse(const std::string& which, const std::string& what) {
-  throw invalid_argument(which + ": " + what);
+void refuse_unless(bool ok, std::string_view which, std::string_view what) {
+  if (!ok) throw invalid_argument(std::string(which).append(what));
 }
 
 /// The format with which a step reads and writes a view's codes.
-stored_format format_of_view(const const_matrix_view& v, const std::string& which) {
-  backends::check_view(v, which.c_str());
+stored_format format_of_view(const const_matrix_view& v, const char* which) {
+  backends::check_view(v, which);
   const bool is_dense =
       (v.cols <= 1 || v.col_stride == 1) && (v.rows <= 1 || v.row_stride == v.cols);
-  if (!is_dense && !backends::is_empty(v)) {
-    refuse(which, "must have no gaps between elements, got shape " +
-                      backends::shape_text(v.rows, v.cols) + " with row_stride " +
-                      std::to_string(v.row_stride) + ", col_stride " +
-                      std::to_string(v.col_stride));
-  }
+  refuse_unless(is_dense || backends::is_empty(v), which, ": must have no gaps between elements");
   switch (v.format) {
     case format_id::fp32: return stored_format::fp32;
     case format_id::bf16: return stored_format::bf16_nearest;
     case format_id::fp16: return stored_format::fp16_nearest;
-    default: refuse(which, "format must be fp32, bf16 or fp16, got " + std::string(name(v.format)));
+    default: break;
   }
+  throw invalid_argument(std::string(which) + ": format must be fp32, bf16 or fp16, got " +
+                         std::string(name(v.format)));
 }
 
-void check_options(const stored_array& a, const std::string& which, const store_options& options) {
+void check_options(const stored_array& a, const std::string& which, const store_options& o) {
+  using enum stored_format;
   backends::check_value((which + ".format").c_str(), a.format, "stored_format");
-  backends::check_value("options.low_kind", options.low_kind, "low_part");
-  if (a.format == stored_format::none || a.format == stored_format::e4m3_tensor ||
-      a.format == stored_format::e5m2_tensor) {
-    refuse(which + ".format",
-           "must be a format of weights or states, got " + std::string(name(a.format)));
-  }
-  if (options.low_kind != low_part::none && a.format != stored_format::bf16_nearest) {
-    refuse("options.low", "needs codes in bf16_nearest, got " + std::string(name(a.format)));
-  }
-  if (options.low_kind == low_part::none && options.low != nullptr) {
-    refuse("options.low", "must be null, because low_kind is none");
-  }
-  if (options.block != 128 && options.block != 256) {
-    refuse("options.block", "must be 128 or 256, got " + std::to_string(options.block));
-  }
-  if (has_block_scales(a.format) && options.first_index % options.block != 0) {
-    refuse("options.first_index", "must be a multiple of block, because the array has scales");
-  }
+  backends::check_value("options.low_kind", o.low_kind, "low_part");
+  refuse_unless(a.format != none && a.format != e4m3_tensor && a.format != e5m2_tensor, which,
+                ".format: must be a format of weights or states");
+  refuse_unless(o.low_kind == low_part::none || a.format == bf16_nearest, "options.low",
+                ": needs codes in bf16_nearest");
+  refuse_unless(o.low_kind != low_part::none || o.low == nullptr, "options.low",
+                ": must be null, because low_kind is none");
+  refuse_unless(o.block == 128 || o.block == 256, "options.block", ": must be 128 or 256");
+  refuse_unless(!has_block_scales(a.format) || o.first_index % o.block == 0, "options.first_index",
+                ": must be a multiple of block, because the array has scales");
 }
 
-/// Requires arrays that are not null, are aligned, and do not overlap.
-void check_arrays(const std::vector<viewed_array>& arrays) {
-  for (const viewed_array& a : arrays) {
-    if (backends::is_empty(a.codes)) continue;
-    const auto bytes = static_cast<std::uintptr_t>(storage_bytes(a.codes.format));
-    if (a.codes.data == nullptr) refuse(a.name, "must not be null");
-    if (reinterpret_cast<std::uintptr_t>(a.codes.data) % bytes != 0) {
-      refuse(a.name, "must be aligned to " + std::to_string(bytes) + " bytes");
-    }
-    for (const viewed_array* b = arrays.data(); b != &a; ++b) {
-      backends::check_apart(a.codes, a.name, b->codes, b->name);
+void check_arrays(const std::vector<argument>& all) {
+  for (const argument& a : all) {
+    refuse_unless(a.codes != nullptr, a.name, ": must not be null");
+    refuse_unless(a.begin() % static_cast<std::uintptr_t>(a.bytes) == 0, a.name,
+                  a.bytes == 4 ? ": must be aligned to 4 bytes" : ": must be aligned to 2 bytes");
+    for (const argument* b = all.data(); b != &a; ++b) {
+      if (a.end() <= b->begin() || b->end() <= a.begin()) continue;
+      throw invalid_argument(a.name + " overlaps " + b->name);
     }
   }
 }
@@ -81,8 +74,8 @@ void check_arrays(const std::vector<viewed_array>& arrays) {
 numerics::update_row row_of_array(const stored_array& a, std::int64_t count,
                                   const store_options& options) {
   numerics::update_row row = {};
-  row.weights = {static_cast<std::byte*>(a.codes),
-                 has_block_scales(a.format) ? reinterpret_cast<std::uint32_t*>(a.scales) : nullptr};
+  row.weights.codes = static_cast<std::byte*>(a.codes);
+  if (has_block_scales(a.format)) row.weights.scales = reinterpret_cast<std::uint32_t*>(a.scales);
   row.weights_format = a.format;
   row.low = static_cast<std::byte*>(options.low);
   row.low_kind = options.low_kind;
@@ -92,70 +85,54 @@ numerics::update_row row_of_array(const stored_array& a, std::int64_t count,
   return row;
 }
 
-/// The arrays of a call with checked formats and options.
-struct checked_arrays {
-  numerics::update_row values;
-  numerics::update_row stored;
-  std::vector<viewed_array> all;
-};
+enum class direction : std::uint8_t { store, load };
 
-checked_arrays checked(const const_matrix_view& values, const std::string& values_name,
-                       const stored_array& stored, const std::string& stored_name,
-                       const store_options& options) {
-  // load() alone writes the values; its view is writable.
-  const stored_array plain = {const_cast<void*>(values.data), format_of_view(values, values_name)};
+void run(direction way, const const_matrix_view& values, const stored_array& stored,
+         const store_options& options, const executor& where) {
+  const bool stores = way == direction::store;
+  const char* const values_name = stores ? "values" : "out";
+  const std::string stored_name = stores ? "to" : "from";
+  const stored_format format = format_of_view(values, values_name);
   check_options(stored, stored_name, options);
-  const std::int64_t count = values.rows * values.cols;
-  checked_arrays arrays = {
-      row_of_array(plain, count, {}), row_of_array(stored, count, options), {}};
-  const auto add = [&](const void* codes, int bytes, std::int64_t n, const std::string& name) {
-    const format_id format = bytes == 4   ? format_id::fp32
-                             : bytes == 2 ? format_id::bf16
-                                          : format_id::e4m3;
-    arrays.all.push_back({{codes, format, 1, n, n, 1, values.space}, name});
-  };
-  add(plain.codes, code_bytes(plain.format), count, values_name);
-  add(stored.codes, code_bytes(stored.format), count, stored_name + ".codes");
-  if (has_block_scales(stored.format)) {
-    const std::int64_t blocks = count / options.block + (count % options.block != 0 ? 1 : 0);
-    add(stored.scales, 4, blocks, stored_name + ".scales");
-  } else if (options.low_kind != low_part::none) {
-    add(options.low, 2, count, "options.low");
-  }
-  return arrays;
-}
-
-void run(const backends::store_call& call, const std::vector<viewed_array>& arrays,
-         const executor& where) {
   backends::check_threads(where);
-  check_arrays(arrays);
-  const auto argument = [](const viewed_array& a) {
-    return backends::named_address{backends::address_of(a.codes), a.name.c_str()};
+  const std::int64_t count = values.rows * values.cols;
+  std::vector<argument> all = {
+      {values_name, values.data, count, code_bytes(format)},
+      {stored_name + ".codes", stored.codes, count, code_bytes(stored.format)}};
+  if (has_block_scales(stored.format)) {
+    all.push_back({stored_name + ".scales", stored.scales, (count - 1) / options.block + 1, 4});
+  }
+  if (options.low_kind != low_part::none) all.push_back({"options.low", options.low, count, 2});
+  if (count != 0) check_arrays(all);
+  const auto address_of = [&](const argument& a) {
+    return backends::named_address{count == 0 ? nullptr : a.codes, a.name.c_str()};
   };
-  const memory_space space = arrays[0].codes.space;
   const backends::device_scope on(
-      space, {argument(arrays[0]), argument(arrays[1]), argument(arrays.back())}, where.stream);
+      values.space, {address_of(all[0]), address_of(all[1]), address_of(all.back())}, where.stream);
+  // Only load() writes the values, and its view is writable.
+  const auto plain = row_of_array({const_cast<void*>(values.data), format}, count, {});
+  const auto row = row_of_array(stored, count, options);
+  const backends::store_call call = {stores ? plain : row, stores ? row : plain, options.seed,
+                                     options.stream};
   const auto has = [&](const backends::backend& b) { return b.store.has(call); };
-  const backends::backend& chosen = backends::resolve(where, space, has);
-  backends::check_memory(chosen, space);
+  const backends::backend& chosen = backends::resolve(where, values.space, has);
+  backends::check_memory(chosen, values.space);
   if (!has(chosen)) {
     throw unsupported("backend '" + std::string(chosen.name) + "' has no stored values");
   }
-  if (call.to.count != 0) chosen.store.run(call, where);
+  if (count != 0) chosen.store.run(call, where);
 }
 
 }  // namespace
 
 void store(const const_matrix_view& values, const stored_array& to, const store_options& options,
            const executor& where) {
-  const checked_arrays arrays = checked(values, "values", to, "to", options);
-  run({arrays.values, arrays.stored, options.seed, options.stream}, arrays.all, where);
+  run(direction::store, values, to, options, where);
 }
 
 void load(const stored_array& from, const matrix_view& out, const store_options& options,
           const executor& where) {
-  const checked_arrays arrays = checked(out, "out", from, "from", options);
-  run({arrays.stored, arrays.values, options.seed, options.stream}, arrays.all, where);
+  run(direction::load, out, from, options, where);
 }
 
 }  // namespace samebits

@@ -92,21 +92,6 @@ struct chunk_task {
   bool aligned;
 };
 
-/// The place of the thread's vector in turn number `turn` / (blockDim.x * V) of a chunk.
-template <int V, bool Whole>
-__device__ __forceinline__ vector_place place_at(const chunk_task& task, int turn) {
-  const int at = turn + static_cast<int>(threadIdx.x) * V;
-  const int elements = min(max(static_cast<int>(task.chunk.count) - at, 0), V);
-  // A warp with an incomplete vector loads and stores single elements in all lanes: all lanes of a
-  // warp take the same branch. With vector loads and stores in its other lanes, an element of a
-  // whole vector kept its old weight on an H200 (SGD, Nesterov, fp32, cuda-native, nvcc 13.0).
-  // Probable cause, read from the machine code of SGD with momentum, profile fma: a uniform
-  // register, which a warp has once, kept the bytes of a code across the branch. The lanes of
-  // the incomplete vector called store_some_codes(), which overwrites that register.
-  const bool vectors = Whole || (task.aligned && __all_sync(all_lanes, elements == V));
-  return {task.chunk.first + at, elements, vectors, task.keys, task.group.step};
-}
-
 /// Calls f(vector) for the thread's vectors of a chunk, with codes loaded and decoded. All threads
 /// of a block make the same number of calls.
 template <class Steps, int V, bool Whole, class Function>
@@ -115,7 +100,17 @@ __device__ __forceinline__ void for_each_vector(const chunk_task& task, const ro
   const int count = static_cast<int>(task.chunk.count);
 #pragma unroll 1
   for (int turn = 0; turn < count; turn += static_cast<int>(blockDim.x) * V) {
-    update_vector<Steps, V, Whole> v(task.row, formats, place_at<V, Whole>(task, turn));
+    const int at = turn + static_cast<int>(threadIdx.x) * V;
+    const int elements = min(max(count - at, 0), V);
+    // A warp with an incomplete vector loads and stores single elements in all lanes: all lanes of a
+    // warp take the same branch. With vector loads and stores in its other lanes, an element of a
+    // whole vector kept its old weight on an H200 (SGD, Nesterov, fp32, cuda-native, nvcc 13.0).
+    // Probable cause, read from the machine code of SGD with momentum, profile fma: a uniform
+    // register, which a warp has once, kept the bytes of a code across the branch. The lanes of
+    // the incomplete vector called store_some_codes(), which overwrites that register.
+    const bool vectors = Whole || (task.aligned && __all_sync(all_lanes, elements == V));
+    update_vector<Steps, V, Whole> v(
+        task.row, formats, {task.chunk.first + at, elements, vectors, task.keys, task.group.step});
     v.load(states);
     v.decode(states);
     f(v);

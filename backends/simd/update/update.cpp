@@ -7,7 +7,6 @@
 #include "backends/reference/optimizer.hpp"
 #include "backends/simd/lanes/control_register.hpp"
 #include "backends/simd/simd.hpp"
-#include "backends/threads/optimizer.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/update/stored.hpp"
 
@@ -129,27 +128,16 @@ inline constexpr update_kernels kernels_of = {
     .squares = squares<Lists>,
 };
 
-const update_kernels& avx2_kernels() {
-  const bool has_fma = __builtin_cpu_supports("fma") != 0;  // AVX2 does not include them
-  return has_fma ? kernels_of<avx2_update_lanes, avx2_convert, avx2_list_lanes>
-                 : reference_update_kernels;
-}
-constexpr const update_kernels& avx512_kernels =
-    kernels_of<avx512_update_lanes, avx512_convert, avx512_list_lanes>;
-
 }  // namespace
 
-void avx2_step(const optimizer_call& call, const executor& where) {
-  step_on_threads(avx2_kernels(), call, where);
+const update_kernels& avx2_update_kernels() {
+  const bool has_fma = __builtin_cpu_supports("fma") != 0;  // AVX2 does not include them
+  return has_fma ? kernels_of<avx2_update_lanes, avx2_convert, avx2_list_lanes>
+                 : reference_update_kernels();
 }
-void avx512_step(const optimizer_call& call, const executor& where) {
-  step_on_threads(avx512_kernels, call, where);
-}
-void avx2_store(const store_call& call, const executor& where) {
-  store_on_threads(avx2_kernels(), call, where);
-}
-void avx512_store(const store_call& call, const executor& where) {
-  store_on_threads(avx512_kernels, call, where);
+
+const update_kernels& avx512_update_kernels() {
+  return kernels_of<avx512_update_lanes, avx512_convert, avx512_list_lanes>;
 }
 
 }  // namespace samebits::backends

@@ -1,5 +1,5 @@
-// Optimizer steps in SIMD lanes: the functions that each instruction set compiles, and the operation
-// of each backend.
+// Optimizer steps in SIMD lanes: the functions that each instruction set compiles, and those of each
+// backend.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,7 @@ struct update_lanes_kernel {
 extern const update_lanes_kernel avx2_update_lanes;
 extern const update_lanes_kernel avx512_update_lanes;
 
-void avx2_step(const optimizer_call& call, const executor& where);
-void avx512_step(const optimizer_call& call, const executor& where);
-void avx2_store(const store_call& call, const executor& where);
-void avx512_store(const store_call& call, const executor& where);
+const update_kernels& avx2_update_kernels();
+const update_kernels& avx512_update_kernels();
 
 }  // namespace samebits::backends
