@@ -4,14 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
-#include <limits>
 #include <string>
 #include <utility>
 
-#include "fpinspect/explore/demos/step.hpp"
 #include "samebits/optimizer.hpp"
-#include "samebits/scalar.hpp"
 
 namespace fpinspect {
 namespace {
@@ -29,39 +25,22 @@ class stored_block {
 
   [[nodiscard]] samebits::stored_array array() {
     if (format_ == stored_format::none) return {};
-    const bool scaled = samebits::has_block_scales(format_);
-    return {codes_.data(), format_, scaled ? &scale_ : nullptr};
-  }
-  [[nodiscard]] double value(std::size_t i) const {
-    std::uint64_t code = 0;
-    const auto bytes = static_cast<std::size_t>(samebits::code_bytes(format_));
-    std::memcpy(&code, data() + i * bytes, bytes);
-    const auto decoded = static_cast<float>(samebits::decode_double(codes_of(format_), code));
-    const float value = samebits::has_block_scales(format_) ? decoded * scale_ : decoded;
-    return std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value;  // without sign
-  }
-  void set(std::size_t i, float value) {
-    const std::uint64_t code = rounded(codes_of(format_), value / scale_).code;
-    const auto bytes = static_cast<std::size_t>(samebits::code_bytes(format_));
-    std::memcpy(data() + i * bytes, &code, bytes);
-  }
-  /// Sets the scale of fp16_scaled for a largest magnitude (contract, section 12).
-  void set_scale(float amax) {
-    if (format_ != stored_format::fp16_scaled || amax == 0) return;
-    const int exponent = std::max(std::ilogb(amax), -126);
-    scale_ = std::ldexp(1.0F, std::max(exponent - 14, -126));
+    return {codes_.data(), format_, samebits::has_block_scales(format_) ? &scale_ : nullptr};
   }
 
  private:
-  [[nodiscard]] std::byte* data() { return reinterpret_cast<std::byte*>(codes_.data()); }
-  [[nodiscard]] const std::byte* data() const {
-    return reinterpret_cast<const std::byte*>(codes_.data());
-  }
-
   stored_format format_;
   std::vector<float> codes_ = std::vector<float>(count);  // aligned for all formats
   float scale_ = 1;
 };
+
+/// The first `n` values of an array.
+std::vector<float> values_of(const samebits::stored_array& array, std::size_t n = count,
+                             const samebits::store_options& options = {}) {
+  std::vector<float> values(n);
+  samebits::load(array, samebits::view_of(values), options);
+  return values;
+}
 
 /// The arrays of the tensor in one mode.
 struct kept_tensor {
@@ -74,22 +53,24 @@ struct kept_tensor {
 
   kept_tensor(const weight_mode& chosen, const update_plan& plan)
       : mode(chosen), weights(chosen.weights), master(chosen.master) {
-    const float amax = std::max(std::abs(plan.start), std::abs(plan.block_amax));
-    master.set_scale(amax);
-    for (std::size_t i = 0; i < count; ++i) begin(i, i + 1 < count ? plan.start : plan.block_amax);
+    std::vector<float> start(count, plan.start);
+    start.back() = plan.block_amax;
+    if (mode.master != stored_format::none) {
+      samebits::store(samebits::view_of(start), master.array());
+      start = values_of(master.array());
+    }
+    samebits::stored_array begun = weights.array();
+    // The first rounding takes no random bits.
+    if (begun.format == stored_format::bf16_stochastic) begun.format = stored_format::bf16_nearest;
+    samebits::store(samebits::view_of(start), begun, with_low());
   }
 
-  /// What the optimizer computes with.
-  [[nodiscard]] double kept(std::size_t i) const {
-    if (mode.master != stored_format::none) return master.value(i);
-    const auto upper = static_cast<float>(weights.value(i));
-    const std::uint32_t code = low[i];
-    if (mode.low == low_part::split) {
-      const auto bits = __builtin_bit_cast(std::uint32_t, upper);
-      return __builtin_bit_cast(float, bits - (code >> 15 << 16) + code);
-    }
-    if (mode.low == low_part::none) return upper;
-    return upper + static_cast<float>(samebits::decode_double(samebits::format_id::bf16, code));
+  /// What the model reads of the first weight.
+  [[nodiscard]] double read() { return values_of(weights.array(), 1)[0]; }
+  /// What the optimizer computes with in place of the first weight.
+  [[nodiscard]] double kept() {
+    if (mode.master != stored_format::none) return values_of(master.array(), 1)[0];
+    return values_of(weights.array(), 1, with_low())[0];
   }
 
   [[nodiscard]] samebits::optimizer_tensor tensor(const std::vector<float>& gradient) {
@@ -105,28 +86,10 @@ struct kept_tensor {
   }
 
  private:
-  /// Stores a weight before the first step. A copy of a master weight is left to optimizer_step().
-  void begin(std::size_t i, float value) {
-    if (mode.master != stored_format::none) return master.set(i, value);
-    weights.set(i, value);
-    const auto upper = static_cast<float>(weights.value(i));
-    if (mode.low == low_part::kahan) {
-      low[i] = static_cast<std::uint16_t>(rounded(samebits::format_id::bf16, value - upper).code);
-    } else if (mode.low == low_part::split) {
-      low[i] = static_cast<std::uint16_t>(__builtin_bit_cast(std::uint32_t, value));
-      // the upper half plus the sign of the lower one
-      const auto bits = (__builtin_bit_cast(std::uint32_t, value) + 0x8000U) & 0xFFFF0000U;
-      weights.set(i, __builtin_bit_cast(float, bits));
-    }
+  [[nodiscard]] samebits::store_options with_low() {
+    return {.low = mode.low == low_part::none ? nullptr : low.data(), .low_kind = mode.low};
   }
 };
-
-/// Writes the weights of all tensors that have master weights: a step with the learning rate 0.
-void write_copies(const samebits::optimizer_list& list) {
-  constexpr samebits::optimizer_settings nothing{.rule = samebits::update_rule::sgd,
-                                                 .learning_rate = 0};
-  optimizer_step(list, {&nothing, 1});
-}
 
 }  // namespace
 
@@ -140,18 +103,17 @@ std::vector<weight_life> lives_of(const update_plan& plan) {
     tensors.push_back(kept.back().tensor(gradient));
   }
   const samebits::optimizer_list list(std::move(tensors));
-  write_copies(list);
   std::vector<weight_life> lives(kept.size());
   std::vector<double> last;
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    last.push_back(kept[i].weights.value(0));
+    last.push_back(kept[i].read());
     lives[i].read.push_back(last[i]);
   }
   for (std::uint64_t t = 1; t <= plan.shown.back(); ++t) {
     std::fill_n(gradient.begin(), equal_weights, plan.gradient(t));
     optimizer_step(list, {&plan.settings, 1}, {.applied_steps = t, .seed = plan.seed});
     for (std::size_t i = 0; i < kept.size(); ++i) {
-      const double read = kept[i].weights.value(0);
+      const double read = kept[i].read();
       const bool stays = read == last[i] || (std::isnan(read) && std::isnan(last[i]));
       if (!stays) lives[i].last_change = t;
       last[i] = read;
@@ -159,10 +121,9 @@ std::vector<weight_life> lives_of(const update_plan& plan) {
     }
   }
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    lives[i].kept = kept[i].kept(0);
-    for (std::size_t k = 0; k < equal_weights; ++k) {
-      lives[i].equal.push_back(kept[i].weights.value(k));
-    }
+    lives[i].kept = kept[i].kept();
+    const std::vector<float> equal = values_of(kept[i].weights.array(), equal_weights);
+    lives[i].equal.assign(equal.begin(), equal.end());
   }
   return lives;
 }
