@@ -25,7 +25,8 @@ scaler::scaler(int policy, nb::list settings) {
 }
 
 scaler::scaler(const char* text) {
-  run_to_end(0, [&] { scaler_ = loss_scaler::load(text); });
+  run_to_end(0, [&] { scaler_ = loss_scaler::load(text); },
+             {{"loss_scaler::load", "LossScaler.load"}});
 }
 
 namespace {
@@ -78,12 +79,14 @@ void import_state(scaler& s, int from, nb::list entries) {
   for (nb::handle pair : entries) {
     each.push_back({nb::cast<std::string>(nb::str(pair[0])), nb::cast<double>(pair[1])});
   }
-  s.locked([&](loss_scaler& l) { l.import_state(static_cast<scaling_policy>(from), each); });
+  s.locked([&](loss_scaler& l) { l.import_state(static_cast<scaling_policy>(from), each); },
+           {{"loss_scaler::import_state", "load_state_dict"}});
 }
 
 nb::list export_state(scaler& s, int to) {
   const auto each =
-      s.locked([&](loss_scaler& l) { return l.export_state(static_cast<scaling_policy>(to)); });
+      s.locked([&](loss_scaler& l) { return l.export_state(static_cast<scaling_policy>(to)); },
+               {{"loss_scaler::export_state", "state_dict"}});
   nb::list result;
   for (const state_entry& e : each) result.append(nb::make_tuple(e.key, e.value));
   return result;

@@ -23,17 +23,18 @@ class scaler {
 
   /// Returns call(scaler), a call of the library, or raises its error.
   template <class Call>
-  auto locked(const Call& call) {
+  auto locked(const Call& call, argument_names names = {}) {
     using result = std::invoke_result_t<Call, loss_scaler&>;
     std::conditional_t<std::is_void_v<result>, std::nullptr_t, result> value = {};
-    run_to_end(elements_without_release, [&] {
+    const auto guarded = [&] {
       const std::scoped_lock lock(mutex_);
       if constexpr (std::is_void_v<result>) {
         call(scaler_);
       } else {
         value = call(scaler_);
       }
-    });
+    };
+    run_to_end(elements_without_release, guarded, names);
     if constexpr (!std::is_void_v<result>) return value;
   }
 

@@ -137,6 +137,8 @@ void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names, int 
            .factor = static_cast<float>(factor),
            .elements_at_once = elements_at_once,
            .backend = text_of(backend, "backend")};
+    arrays.reserve(nb::len(gradients));
+    views.reserve(nb::len(gradients));
     for (std::size_t i = 0; i < nb::len(gradients); ++i) {
       const std::string label = "gradients[" + nb::cast<std::string>(nb::str(names[i])) + "]";
       arrays.push_back(array_of(

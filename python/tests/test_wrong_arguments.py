@@ -92,6 +92,20 @@ def test_state_and_settings(call: Any, kind: type[Exception], text: str) -> None
         call()
 
 
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda: sb.l2norm(X, threads=-1), "threads must be >= 0"),
+    (lambda: sb.LossScaler.load("x"), "LossScaler.load: line 1"),
+    (lambda: sb.LossScaler("torch").load_state_dict({"growth_factor": 2}),
+     "load_state_dict, policy torch: there is no scale"),
+    (lambda: sb.LossScaler("torch").load_state_dict({}, "apex"),
+     "load_state_dict: a scaler of policy torch cannot continue from policy apex"),
+    (lambda: sb.LossScaler("torch").state_dict("apex"),
+     "state_dict: a scaler of policy torch has no state for policy apex")])
+def test_refusals_use_names_of_python(call: Any, text: str) -> None:
+    with pytest.raises(sb.InvalidArgument, match=f"^{text}"):
+        call()
+
+
 def test_numpy_booleans_are_observed() -> None:
     """np.isinf(g).any() is a NumPy boolean."""
     scaler = sb.LossScaler("torch", init_scale=1024)
