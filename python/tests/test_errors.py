@@ -148,3 +148,15 @@ def test_stochastic_rounding_needs_a_seed(call: Callable[..., Any]) -> None:
                                                  "seed=, and another seed or random_stream= in"):
         call()
     call(seed=0)
+
+
+def test_an_exception_of_on_result_reaches_the_caller() -> None:
+    seen: list[str] = []
+
+    def refuse(v: sb.Verification) -> None:
+        seen.append(v.what)
+        raise KeyError(v.backend)
+
+    with pytest.raises(KeyError):
+        sb.verify(on_result=refuse)
+    assert len(seen) == 1
