@@ -1,6 +1,7 @@
 // described_list: an optimizer_list whose tables the caller copies to the device.
 #include "backends/optimizer/described_list.hpp"
 
+#include <cstring>
 #include <utility>
 
 #include "backends/dispatch/access.hpp"
@@ -24,7 +25,13 @@ bool described_list::has_tables() const {
 }
 
 void described_list::write_tables(std::byte* to, const std::byte* on_device) {
-  backends::write_tables(*data_, to);
+  const auto write = [&to](const auto& table) {
+    const std::size_t bytes = table.size() * sizeof(table[0]);
+    if (bytes != 0) std::memcpy(to, table.data(), bytes);
+    to += bytes;
+  };
+  write(data_->rows);
+  write(data_->row_of_chunk);
   data_->on_device = {on_device, [](const std::byte*) {}};  // the caller's memory
 }
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -376,16 +375,6 @@ std::shared_ptr<optimizer_data> describe_without_tables(std::vector<optimizer_te
   const optimizer_parts parts = describe_without_gradients(std::move(tensors), space);
   place(*parts.data, parts.written);
   return parts.data;
-}
-
-void write_tables(const optimizer_data& data, std::byte* to) {
-  const auto write = [&to](const auto& table) {
-    const std::size_t bytes = table.size() * sizeof(table[0]);
-    if (bytes != 0) std::memcpy(to, table.data(), bytes);
-    to += bytes;
-  };
-  write(data.rows);
-  write(data.row_of_chunk);
 }
 
 }  // namespace backends

@@ -73,8 +73,6 @@ std::shared_ptr<optimizer_data> with_gradients(const optimizer_parts& parts,
 /// only the first array is asked for its device.
 std::shared_ptr<optimizer_data> describe_without_tables(std::vector<optimizer_tensor> tensors,
                                                         memory_space space);
-/// Writes data.tables_bytes() bytes: what `on_device` must point to.
-void write_tables(const optimizer_data& data, std::byte* to);
 
 /// A step with checked arguments, on a list that has elements.
 struct optimizer_call {
