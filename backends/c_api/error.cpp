@@ -1,13 +1,13 @@
 // Errors of the C interface: the status of each exception, and the message of each thread.
-#include "samebits/error.hpp"
+#include "backends/c_api/error.hpp"
 
-#include <cstdint>
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
-#include "backends/c_api/arguments/guarded.hpp"
-#include "backends/threads/interruption.hpp"
+#include "samebits/c/samebits.h"
+#include "samebits/error.hpp"
 
 namespace samebits::c_api {
 namespace {
@@ -16,21 +16,15 @@ namespace {
 struct last_error {
   std::string text;
   const char* message = "";
-  std::int32_t cuda = 0;
 };
 
 // Read by samebits_last_error().
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 thread_local last_error last;
 
-samebits_status record(samebits_status status, const std::string& message, int cuda = 0) noexcept {
-  last.cuda = cuda;
-  try {
-    last.text = message;
-    last.message = last.text.c_str();
-  } catch (...) {
-    last.message = "out of memory while an error was reported";
-  }
+int record(int status, const std::string& message) {
+  last.text = message;
+  last.message = last.text.c_str();
   return status;
 }
 
@@ -47,29 +41,31 @@ std::string text_of(const std::exception& error) {
   return text;
 }
 
-samebits_status record_current() {
+/// Returns the message without the C++ struct that holds the argument: C has other ones.
+std::string without_holder(std::string_view message) {
+  for (const std::string_view holder : {"where.", "options.", "outputs."}) {
+    if (message.starts_with(holder)) message.remove_prefix(holder.size());
+  }
+  return std::string(message);
+}
+
+int record_current() {
   try {
     throw;
   } catch (const invalid_argument& e) {
-    return record(SAMEBITS_INVALID_ARGUMENT, e.what());
+    return record(SAMEBITS_INVALID_ARGUMENT, without_holder(e.what()));
   } catch (const unsupported& e) {
     return record(SAMEBITS_UNSUPPORTED, e.what());
   } catch (const environment_error& e) {
     return record(SAMEBITS_ENVIRONMENT_ERROR, e.what());
   } catch (const call_order_error& e) {
     return record(SAMEBITS_CALL_ORDER_ERROR, e.what());
-  } catch (const rank_error& e) {
-    return record(SAMEBITS_RANK_ERROR, e.what());
   } catch (const scale_exhausted& e) {
     return record(SAMEBITS_SCALE_EXHAUSTED, e.what());
   } catch (const cuda_error& e) {
-    return record(SAMEBITS_CUDA_ERROR, e.what(), e.code());
+    return record(SAMEBITS_CUDA_ERROR, e.what());
   } catch (const incomplete_write& e) {
     return record(SAMEBITS_INCOMPLETE_WRITE, text_of(e));
-  } catch (const callback_failed& e) {
-    return record(SAMEBITS_CALLBACK_FAILED, e.what());
-  } catch (const backends::interrupted& e) {
-    return record(SAMEBITS_CALLBACK_FAILED, e.what());
   } catch (const std::bad_alloc&) {
     return record(SAMEBITS_NO_MEMORY, "out of memory");
   } catch (const std::exception& e) {
@@ -81,11 +77,10 @@ samebits_status record_current() {
 
 }  // namespace
 
-samebits_status record_error() noexcept {
+int record_error() noexcept {
   try {
     return record_current();
   } catch (...) {  // copying the message may throw std::bad_alloc
-    last.cuda = 0;
     last.message = "out of memory while an error was reported";
     return SAMEBITS_NO_MEMORY;
   }
@@ -94,5 +89,3 @@ samebits_status record_error() noexcept {
 }  // namespace samebits::c_api
 
 const char* samebits_last_error() { return samebits::c_api::last.message; }
-
-int32_t samebits_last_cuda_error() { return samebits::c_api::last.cuda; }

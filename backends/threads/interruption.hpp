@@ -11,7 +11,6 @@
 namespace samebits::backends {
 
 using samebits::interrupted;
-using samebits::set_interrupt_check;
 
 /// The interruption of one operation that runs on several threads. Must be made on the thread that
 /// called the library.

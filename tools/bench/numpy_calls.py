@@ -19,7 +19,6 @@ import ml_dtypes
 import numpy as np
 
 import samebits
-from samebits.formats import INDEX
 
 
 def times(work: dict[str, Callable[[], object]], rounds: int, calls: int) -> dict[str, float]:
@@ -49,28 +48,12 @@ def small() -> None:
         print(f"| to {to}, 1000 elements | {1e6 * ours:.2f} us | {ours / base:.2f} x astype |")
 
 
-class View(ctypes.Structure):
-    """samebits_view of include/samebits/c/base.h."""
+class Array(ctypes.Structure):
+    """samebits_array of include/samebits/c/samebits.h."""
 
     _fields_ = [("data", ctypes.c_void_p), ("rows", ctypes.c_int64), ("cols", ctypes.c_int64),
                 ("row_stride", ctypes.c_int64), ("col_stride", ctypes.c_int64),
-                ("format", ctypes.c_int32), ("memory", ctypes.c_int32)]
-
-
-class ListTensor(ctypes.Structure):
-    """samebits_list_tensor of include/samebits/c/tensor_list.h."""
-
-    _fields_ = [("view", View), ("name", ctypes.c_char_p), ("group", ctypes.c_uint32),
-                ("reserved", ctypes.c_uint32)]
-
-
-class QuantizeOutputs(ctypes.Structure):
-    """samebits_quantize_outputs of include/samebits/c/quantize.h."""
-
-    _fields_ = [("struct_size", ctypes.c_uint32), ("reserved", ctypes.c_uint32),
-                ("codes", ctypes.c_void_p), ("scales", ctypes.c_void_p),
-                ("codes_transposed", ctypes.c_void_p), ("scales_transposed", ctypes.c_void_p),
-                ("statistics", ctypes.c_void_p)]
+                ("format", ctypes.c_char_p), ("on_device", ctypes.c_int32)]
 
 
 def large(library: str, elements: int) -> None:
@@ -81,30 +64,26 @@ def large(library: str, elements: int) -> None:
     out = np.ones(x.shape, ml_dtypes.bfloat16)
     quantized = samebits.quantize(x, threads=1)
 
-    def view(a: Any, format: str) -> View:
-        return View(a.ctypes.data, *a.shape, a.shape[1], 1, INDEX[format], 0)
+    def array(a: Any, format: bytes) -> Any:
+        return ctypes.pointer(Array(a.ctypes.data, *a.shape, a.shape[1], 1, format, 0))
 
-    views = {"x": view(x, "fp32"), "out": view(out, "bf16"),
-             "codes": view(quantized.codes.view(np.uint8), "e4m3"),
-             "scales": view(quantized.scales, "fp32")}
-    at = {name: ctypes.pointer(v) for name, v in views.items()}
-    tensor = ListTensor(views["x"], None, 0, 0)
-    tensors = ctypes.c_void_p()
-    check(c.samebits_tensor_list_create(ctypes.byref(tensor), ctypes.c_size_t(1),
-                                        ctypes.byref(tensors)))
-    report = ctypes.create_string_buffer(4096)
-    outputs = QuantizeOutputs(ctypes.sizeof(QuantizeOutputs), 0,
-                              ctypes.cast(at["codes"], ctypes.c_void_p),
-                              ctypes.cast(at["scales"], ctypes.c_void_p), None, None, None)
+    c_x, c_out = array(x, b"fp32"), array(out, b"bf16")
+    codes = array(quantized.codes.view(np.uint8), b"e4m3")
+    scales = array(quantized.scales, b"fp32")
+    scaler = ctypes.c_void_p()
+    check(c.samebits_scaler_create(b"native", None, ctypes.byref(scaler)))
+
+    def inspect() -> None:
+        check(c.samebits_scaler_inspect(scaler, c_x, ctypes.c_size_t(1), None, None, None))
+        check(c.samebits_scaler_step(scaler, None, None, None))
+
     found = times({
-        "C convert": lambda: check(c.samebits_convert(at["x"], at["out"], None, None)),
+        "C convert": lambda: check(c.samebits_convert(c_x, c_out, None, None)),
         "convert": lambda: samebits.convert(x, "bf16", out=out, threads=1),
-        "C quantize": lambda: check(c.samebits_quantize(at["x"], ctypes.byref(outputs), None,
-                                                        None)),
+        "C quantize": lambda: check(c.samebits_quantize(c_x, codes, scales, None, None)),
         "quantize": lambda: samebits.quantize(x, out=quantized, threads=1),
-        "C inspect": lambda: check(c.samebits_tensor_list_inspect(
-            tensors, 1, report, None, ctypes.c_size_t(0), None)),
-        "inspect": lambda: samebits.inspect(x, threads=1),
+        "C inspect": inspect,
+        "inspect": lambda: samebits.inspect(x, threads=1, distribution=False),
     }, rounds=15, calls=1)
     for name in ["convert", "quantize", "inspect"]:
         base, ours = found[f"C {name}"], found[name]
