@@ -286,7 +286,7 @@ class Float8Conv1D(Float8Linear):
     def __init__(self, in_features: int, out_features: int, bias: bool = True,
                  **options: Any) -> None:
         super().__init__(in_features, out_features, bias, **options)
-        self.weight = torch.nn.Parameter(self.weight.detach().t().contiguous())
+        self.weight = torch.nn.Parameter(super()._matrix().detach().t().contiguous())
 
     @classmethod
     def sizes_of(cls, linear: Any) -> tuple[int, int]:
