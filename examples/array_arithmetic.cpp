@@ -17,7 +17,7 @@ int main() {
     // bits.
     compute(operation::add, {view_of(nearest), view_of(step)}, view_of(nearest));
     compute(operation::add, {view_of(random), view_of(step)}, view_of(random),
-            {.round = rounding::stochastic, .random = {.seed = 1, .stream = t}});
+            {.rounding = rounding::stochastic, .random = {.seed = 1, .stream = t}});
   }
   const auto count = static_cast<double>(step.size());
   std::cout << "1 + 1000 * 0.001, nearest: " << sum(view_of(nearest)) / count
@@ -27,7 +27,7 @@ int main() {
   const std::vector<fp16> x{fp16(1.5f), fp16(3.0f), fp16(100.0f)};
   std::vector<e4m3> product(x.size());
   const flags raised = compute_with_flags(operation::mul, {view_of(x), view_of(x)},
-                                          view_of(product), {.on_overflow = overflow::saturate});
+                                          view_of(product), {.overflow = overflow::saturate});
   std::cout << "100 * 100 in e4m3: " << static_cast<float>(product[2])
             << (has(raised, flags::overflow) ? ", overflow" : "") << "\n";
 

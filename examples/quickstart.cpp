@@ -9,7 +9,7 @@ int main() {
 
   std::vector<samebits::e4m3> y(x.size());
   samebits::convert(samebits::view_of(x), samebits::view_of(y),
-                    {.on_overflow = samebits::overflow::saturate});
+                    {.overflow = samebits::overflow::saturate});
 
   for (std::size_t i = 0; i < x.size(); ++i) {
     std::cout << x[i] << " -> " << static_cast<float>(y[i]) << "\n";

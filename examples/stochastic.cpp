@@ -12,7 +12,7 @@ int main() {
   constexpr std::int64_t rows = 64, cols = 128;
   const std::vector<float> x(rows * cols, 0.3f);  // between 0.28125 and 0.3125 in e4m3
 
-  convert_options options{.round = rounding::stochastic, .random = {.seed = 42, .stream = 7}};
+  convert_options options{.rounding = rounding::stochastic, .random = {.seed = 42, .stream = 7}};
   std::vector<e4m3> whole(x.size());
   convert(view_of(x.data(), rows, cols), view_of(whole.data(), rows, cols), options);
 

@@ -61,7 +61,7 @@ compute_call checked(operation op, const array_operands& in, const matrix_view& 
   compute_call call{op,
                     {in.a, in.b, in.c},
                     out,
-                    {options.round, options.on_overflow, options.on_nan},
+                    {options.rounding, options.overflow, options.nan},
                     options.random,
                     options.random.pitch.value_or(static_cast<std::uint64_t>(out.cols)),
                     report,
@@ -86,8 +86,8 @@ const backend& computing_backend(const compute_call& call, const executor& where
   }
   throw unsupported(
       "backend '" + std::string(chosen.name) + "' has no " + what + " into " +
-      std::string(name(call.out.format)) + " with " + std::string(name(call.rule.round)) + ", " +
-      std::string(name(call.rule.on_overflow)) + ", " + std::string(name(call.rule.on_nan)) +
+      std::string(name(call.out.format)) + " with " + std::string(name(call.rule.rounding)) + ", " +
+      std::string(name(call.rule.overflow)) + ", " + std::string(name(call.rule.nan)) +
       (call.report == flag_report::wanted ? ", flags" : ""));
 }
 

@@ -20,8 +20,8 @@ const backend& converting_backend(const executor& where, const convert_call& cal
     throw unsupported(
         "backend '" + std::string(chosen.name) + "' has no " + std::string(name(call.in.format)) +
         " to " + std::string(name(call.out.format)) + " with " +
-        std::string(name(call.rule.round)) + ", " + std::string(name(call.rule.on_overflow)) +
-        ", " + std::string(name(call.rule.on_nan)));
+        std::string(name(call.rule.rounding)) + ", " + std::string(name(call.rule.overflow)) +
+        ", " + std::string(name(call.rule.nan)));
   }
   return chosen;
 }
@@ -51,7 +51,7 @@ void convert(const const_matrix_view& in, const matrix_view& out, const convert_
   }
   backends::check_distinct(out, "out");
   backends::check_overlap(in, "in", out);
-  const cast_rule rule{options.round, options.on_overflow, options.on_nan};
+  const cast_rule rule{options.rounding, options.overflow, options.nan};
   backends::check_rule(rule, options.random);
   backends::check_threads(where);
   if (in.space != out.space) {

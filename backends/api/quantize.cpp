@@ -158,15 +158,15 @@ void check_inverse_scales(const const_matrix_view& in, const const_matrix_view& 
 
 void check_options(const quantize_options& o) {
   check_value("options.rule", o.rule, "scale_rule");
-  check_value("options.on_nonfinite", o.on_nonfinite, "nonfinite");
-  check_value("options.on_scale_overflow", o.on_scale_overflow, "scale_overflow");
-  if (o.round != rounding::nearest_even && o.round != rounding::stochastic) {
-    throw invalid_argument("options.round must be nearest_even or stochastic, got " +
-                           std::string(name(o.round)));
+  check_value("options.nonfinite", o.nonfinite, "nonfinite");
+  check_value("options.scale_overflow", o.scale_overflow, "scale_overflow");
+  if (o.rounding != rounding::nearest_even && o.rounding != rounding::stochastic) {
+    throw invalid_argument("options.rounding must be nearest_even or stochastic, got " +
+                           std::string(name(o.rounding)));
   }
-  check_value("options.on_overflow", o.on_overflow, "overflow");
-  check_value("options.on_nan", o.on_nan, "nan_policy");
-  check_random(o.round, o.random);
+  check_value("options.overflow", o.overflow, "overflow");
+  check_value("options.nan", o.nan, "nan_policy");
+  check_random(o.rounding, o.random);
 }
 
 /// The inverse scale that replaces an infinite one: FLT_MAX or the input format's max finite, as
@@ -187,8 +187,8 @@ numerics::scale_settings scale_settings_of(const quantize_options& o, format_id 
   if (upper == 0 || upper > binary32::inf) {
     throw invalid_argument("options.upper_bound must be > 0; infinity where there is none");
   }
-  return {o.rule, o.on_nonfinite, binary32::magnitude(eps), upper,
-          largest_factor_of(o.on_scale_overflow, from)};
+  return {o.rule, o.nonfinite, binary32::magnitude(eps), upper,
+          largest_factor_of(o.scale_overflow, from)};
 }
 
 }  // namespace
@@ -213,7 +213,7 @@ quantize_call checked_call(const const_matrix_view& in, const quantize_outputs& 
           scale,
           scale_format,
           options.inverse_scales,
-          cast_rule{options.round, options.on_overflow, options.on_nan},
+          cast_rule{options.rounding, options.overflow, options.nan},
           options.random,
           options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols)),
           options.skip_if_nonzero,
@@ -269,7 +269,7 @@ const backend& quantizing_backend(const quantize_call& call, const executor& whe
     refuse_backend(chosen, "quantize ",
                    std::string(name(call.in.format)) + " to " + std::string(name(call.to)) +
                        " with " + std::string(name(call.scale.rule)) + ", " +
-                       std::string(name(call.cast.round)));
+                       std::string(name(call.cast.rounding)));
   }
   return chosen;
 }

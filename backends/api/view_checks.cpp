@@ -108,10 +108,10 @@ std::string undecided_overlap(const std::string& other) {
 }
 
 void check_rule(const cast_rule& rule, const random_stream& random) {
-  check_value("options.round", rule.round, "rounding");
-  check_value("options.on_overflow", rule.on_overflow, "overflow");
-  check_value("options.on_nan", rule.on_nan, "nan_policy");
-  check_random(rule.round, random);
+  check_value("options.rounding", rule.rounding, "rounding");
+  check_value("options.overflow", rule.overflow, "overflow");
+  check_value("options.nan", rule.nan, "nan_policy");
+  check_random(rule.rounding, random);
 }
 
 void check_random(rounding round, const random_stream& random) {

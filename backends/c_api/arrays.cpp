@@ -15,16 +15,16 @@ namespace samebits::c_api {
 namespace {
 
 constexpr option<convert_options> converting[] = {
-    {"rounding", [](convert_options& o, const word& w) { read(w, o.round); }},
-    {"overflow", [](convert_options& o, const word& w) { read(w, o.on_overflow); }},
-    {"nan", [](convert_options& o, const word& w) { read(w, o.on_nan); }},
+    {"rounding", [](convert_options& o, const word& w) { read(w, o.rounding); }},
+    {"overflow", [](convert_options& o, const word& w) { read(w, o.overflow); }},
+    {"nan", [](convert_options& o, const word& w) { read(w, o.nan); }},
 };
 
 constexpr option<evaluate_options> evaluating[] = {
     {"rule", [](evaluate_options& o, const word& w) { read(w, o.rule); }},
     {"parameter", [](evaluate_options& o, const word& w) { read(w, o.parameter); }},
-    {"rounding", [](evaluate_options& o, const word& w) { read(w, o.round); }},
-    {"overflow", [](evaluate_options& o, const word& w) { read(w, o.on_overflow); }},
+    {"rounding", [](evaluate_options& o, const word& w) { read(w, o.rounding); }},
+    {"overflow", [](evaluate_options& o, const word& w) { read(w, o.overflow); }},
 };
 
 /// The options of quantize(), or a recipe.
@@ -48,11 +48,11 @@ constexpr option<quantizer> quantizing[] = {
     {"scale", [](quantizer& o, const word& w) { read(w, o.rule); }},
     {"eps", [](quantizer& o, const word& w) { read(w, o.eps); }},
     {"upper_bound", [](quantizer& o, const word& w) { read(w, o.upper_bound); }},
-    {"nonfinite", [](quantizer& o, const word& w) { read(w, o.on_nonfinite); }},
-    {"scale_overflow", [](quantizer& o, const word& w) { read(w, o.on_scale_overflow); }},
-    {"rounding", [](quantizer& o, const word& w) { read(w, o.round); }},
-    {"overflow", [](quantizer& o, const word& w) { read(w, o.on_overflow); }},
-    {"nan", [](quantizer& o, const word& w) { read(w, o.on_nan); }},
+    {"nonfinite", [](quantizer& o, const word& w) { read(w, o.nonfinite); }},
+    {"scale_overflow", [](quantizer& o, const word& w) { read(w, o.scale_overflow); }},
+    {"rounding", [](quantizer& o, const word& w) { read(w, o.rounding); }},
+    {"overflow", [](quantizer& o, const word& w) { read(w, o.overflow); }},
+    {"nan", [](quantizer& o, const word& w) { read(w, o.nan); }},
 };
 
 quantizer quantizer_of(const char* options) {

@@ -32,7 +32,7 @@ namespace {
 constexpr std::int64_t batch = 4096;
 
 numerics::communication_settings rule_of(const gradient_reduction& how) {
-  return {spec_of(how.communication), how.rule, how.round};
+  return {spec_of(how.communication), how.rule, how.rounding};
 }
 
 bool is_scaled(const gradient_reduction& how) { return numerics::has_scale(rule_of(how)); }
@@ -54,11 +54,11 @@ void check_options(const gradient_reduction& how) {
     throw invalid_argument("how.rule: must be a value of samebits::scale_rule, got " +
                            std::to_string(static_cast<int>(how.rule)));
   }
-  if (how.round != rounding::nearest_even && how.round != rounding::stochastic) {
-    throw invalid_argument("how.round must be nearest_even or stochastic, got " +
-                           std::string(name(how.round)));
+  if (how.rounding != rounding::nearest_even && how.rounding != rounding::stochastic) {
+    throw invalid_argument("how.rounding must be nearest_even or stochastic, got " +
+                           std::string(name(how.rounding)));
   }
-  backends::check_random(how.round, how.random);
+  backends::check_random(how.rounding, how.random);
   if (numerics::binary32::magnitude(std::bit_cast<std::uint32_t>(how.factor)) >=
       numerics::binary32::inf) {
     throw invalid_argument("how.factor must be finite");
@@ -78,7 +78,7 @@ std::uint32_t fingerprint_of(std::span<const matrix_view> tensors, const gradien
     f.add(static_cast<std::uint64_t>(t.cols));
   }
   for (const auto option : {static_cast<int>(how.communication), static_cast<int>(how.rule),
-                            static_cast<int>(how.round), how.random.bits}) {
+                            static_cast<int>(how.rounding), how.random.bits}) {
     f.add(static_cast<std::uint64_t>(option));
   }
   for (const std::uint64_t number : {how.random.seed, how.random.stream, how.random.offset}) {
@@ -307,7 +307,7 @@ class reduction {
 
   /// The rounding options for elements that start at this position of the list.
   [[nodiscard]] convert_options cast_at(std::int64_t position) const {
-    convert_options options = {.round = how_.round, .random = how_.random};
+    convert_options options = {.rounding = how_.rounding, .random = how_.random};
     options.random.offset += static_cast<std::uint64_t>(position);
     options.random.pitch.reset();
     return options;

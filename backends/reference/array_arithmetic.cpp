@@ -26,7 +26,7 @@ flags compute_range(const compute_call& call, element_range range) {
   const format_spec to = spec_of(call.out.format);
   format_spec from[max_operands];
   for (int i = 0; i < max_operands; ++i) from[i] = spec_of(call.operands[i].format);
-  const bool draws = call.rule.round == rounding::stochastic;
+  const bool draws = call.rule.rounding == rounding::stochastic;
   random_sequence random(call.random);
   flags raised = flags::none;
   for_each_arithmetic_segment(call, range, [&](const arithmetic_segment& r) {

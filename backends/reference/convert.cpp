@@ -14,7 +14,7 @@ namespace {
 template <class Word, int InBits, int OutBits, class Source, class Target, class Mode>
 void convert_segment(const row_segment& r, const Source& source, const Target& target,
                      const Mode& mode, const cast_rule& given, random_sequence& random) {
-  const cast_rule rule{mode.mode(), given.on_overflow, given.on_nan};
+  const cast_rule rule{mode.mode(), given.overflow, given.nan};
   for (std::int64_t i = 0; i < r.count; ++i) {
     const Word code = cell<InBits>::load(r.in + i * r.in_step);
     const Word dither = mode.mode() == rounding::stochastic
@@ -61,7 +61,7 @@ void convert_range(const convert_call& call, element_range range, const Source& 
 }  // namespace
 
 void reference_convert(const convert_call& call, element_range range) {
-  visit_conversion(call.in.format, call.out.format, call.rule.round,
+  visit_conversion(call.in.format, call.out.format, call.rule.rounding,
                    [&](const auto& source, const auto& target, const auto& mode) {
                      convert_range(call, range, source, target, mode);
                    });

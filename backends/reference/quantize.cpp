@@ -71,8 +71,8 @@ numerics::tile_scale scale_of_tile(const quantize_call& call, std::int64_t row, 
   numerics::tile_amax amax = numerics::no_amax;
   for (std::int64_t r = row * g.tile_rows; r < row_end; ++r) {
     for (std::int64_t c = col * g.tile_cols; c < col_end; ++c) {
-      amax = numerics::combined(amax, numerics::amax_contribution(call.scale.on_nonfinite,
-                                                                  element_of_view(call.in, r, c)));
+      amax = numerics::combined(
+          amax, numerics::amax_contribution(call.scale.nonfinite, element_of_view(call.in, r, c)));
     }
   }
   return numerics::scale_of(spec_of(call.to), call.scale, amax);
@@ -128,7 +128,7 @@ class element_pass {
 
  private:
   [[nodiscard]] std::uint32_t dither(std::int64_t row, std::int64_t col) const {
-    if (call_.cast.round != rounding::stochastic) return 0;
+    if (call_.cast.rounding != rounding::stochastic) return 0;
     const random_stream& r = call_.random;
     const std::uint64_t index =
         r.offset + static_cast<std::uint64_t>(row) * call_.pitch + static_cast<std::uint64_t>(col);

@@ -209,7 +209,7 @@ bool take_hexadecimal(cursor& in, numerics::exact_number& x) {
 
 /// The K random bits aligned for rounding. Refuses invalid values.
 std::uint64_t dither_of(const cast_rule& rule, const random_bits& random) {
-  if (rule.round != rounding::stochastic) return 0;
+  if (rule.rounding != rounding::stochastic) return 0;
   if (random.count < 1 || random.count > 32) {
     throw invalid_argument("random.count: expected 1 to 32 random bits, got " +
                            std::to_string(random.count));

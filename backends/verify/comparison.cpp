@@ -66,17 +66,17 @@ std::string gap_text(std::span<const std::byte> got, std::span<const std::byte> 
 std::string rule_text(const comparison& c) {
   std::string text;
   for (const std::string_view part :
-       {name(c.rule.round), name(c.rule.on_overflow), name(c.rule.on_nan)}) {
+       {name(c.rule.rounding), name(c.rule.overflow), name(c.rule.nan)}) {
     text += (text.empty() ? "" : " ") + std::string(part);
   }
   return text;
 }
 
 std::size_t rule_number(const cast_rule& rule) {
-  return (static_cast<std::size_t>(rule.round) * enum_count<overflow> +
-          static_cast<std::size_t>(rule.on_overflow)) *
+  return (static_cast<std::size_t>(rule.rounding) * enum_count<overflow> +
+          static_cast<std::size_t>(rule.overflow)) *
              enum_count<nan_policy> +
-         static_cast<std::size_t>(rule.on_nan);
+         static_cast<std::size_t>(rule.nan);
 }
 
 }  // namespace
@@ -165,7 +165,7 @@ void comparer::add(comparison_result& t, const comparison& c,
                        std::string(samebits::name(c.to)) + " " +
                        hex(c.to, load(got.data() + at, width)) + ", expected " +
                        hex(c.to, load(expected.data() + at, width)) + "; " + rule_text(c);
-  if (c.rule.round == rounding::stochastic) {
+  if (c.rule.rounding == rounding::stochastic) {
     const std::uint64_t pitch = c.random.pitch.value_or(static_cast<std::uint64_t>(c.in.cols));
     t.first_difference += ", seed " + std::to_string(c.random.seed) + ", stream " +
                           std::to_string(c.random.stream) + ", index " +

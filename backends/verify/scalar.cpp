@@ -29,7 +29,7 @@ void convert_any_formats(const convert_call& call, const row_segment& r) {
   const auto out_bytes = static_cast<std::size_t>(storage_bytes(call.out.format));
   for (std::int64_t i = 0; i < r.count; ++i) {
     random_bits random{0, call.random.bits};
-    if (call.rule.round == rounding::stochastic) {
+    if (call.rule.rounding == rounding::stochastic) {
       random.value = random_word(call.random.seed, call.random.stream,
                                  r.index + static_cast<std::uint64_t>(i), call.random.bits);
     }
@@ -42,7 +42,7 @@ void convert_any_formats(const convert_call& call, const row_segment& r) {
 
 void convert_range(const convert_call& call, element_range range) {
   for_each_segment(call, range, [&](const row_segment& r) {
-    if (call.in.format == format_id::fp32 && call.rule.round != rounding::stochastic) {
+    if (call.in.format == format_id::fp32 && call.rule.rounding != rounding::stochastic) {
       switch (call.out.format) {
         case format_id::fp16: return convert_fp32<format_id::fp16>(call, r);
         case format_id::bf16: return convert_fp32<format_id::bf16>(call, r);

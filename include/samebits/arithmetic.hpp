@@ -176,7 +176,7 @@ SAMEBITS_INLINE constexpr result<To> rem(A a, B b, const cast_rule& rule = {},
                                          const random_bits& random = {}) {
   return detail::apply<operation::rem, To>(a, b, b, rule, random);
 }
-/// Rounds a to an integer by rule.round, then the integer into To by the same rule. Raises inexact
+/// Rounds a to an integer by rule.rounding, then the integer into To by the same rule. Raises inexact
 /// if the result differs from a.
 template <arithmetic_value To, arithmetic_value A>
 SAMEBITS_INLINE constexpr result<To> rint(A a, const cast_rule& rule = {},

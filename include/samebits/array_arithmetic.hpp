@@ -21,9 +21,9 @@ struct array_operands {
 
 /// Options of compute(): how results are rounded (contract §3 to §5).
 struct compute_options {
-  rounding round = rounding::nearest_even;
-  overflow on_overflow = overflow::ieee;
-  nan_policy on_nan = nan_policy::canonical;
+  samebits::rounding rounding = samebits::rounding::nearest_even;
+  samebits::overflow overflow = samebits::overflow::ieee;
+  nan_policy nan = nan_policy::canonical;
   random_stream random = {};  ///< read only by rounding::stochastic
 };
 

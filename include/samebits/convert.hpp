@@ -9,9 +9,9 @@ namespace samebits {
 
 /// Options of convert() (contract §2 to §4).
 struct convert_options {
-  rounding round = rounding::nearest_even;
-  overflow on_overflow = overflow::ieee;
-  nan_policy on_nan = nan_policy::canonical;
+  samebits::rounding rounding = samebits::rounding::nearest_even;
+  samebits::overflow overflow = samebits::overflow::ieee;
+  nan_policy nan = nan_policy::canonical;
   random_stream random = {};  ///< read only by rounding::stochastic
 };
 
@@ -50,7 +50,7 @@ struct convert_options {
 ///   std::vector<float> x = ...;
 ///   std::vector<samebits::e4m3> y(x.size());
 ///   samebits::convert(samebits::view_of(x), samebits::view_of(y),
-///                     {.on_overflow = samebits::overflow::saturate});
+///                     {.overflow = samebits::overflow::saturate});
 void convert(const const_matrix_view& in, const matrix_view& out,
              const convert_options& options = {}, const executor& where = {});
 

@@ -192,7 +192,8 @@ class shard_layout {
 struct gradient_reduction {
   format_id communication = format_id::bf16;  ///< communication dtype: fp32, fp16, bf16, e4m3, e5m2
   scale_rule rule = scale_rule::pow2;         ///< scale rule of e4m3 and e5m2
-  rounding round = rounding::nearest_even;    ///< into `communication`: this or stochastic
+  samebits::rounding rounding =
+      samebits::rounding::nearest_even;  ///< into `communication`: this or stochastic
   /// Read only by rounding::stochastic; the pitch is ignored. Rank k uses the random stream
   /// `stream` + k. The index of an element is offset + its position in the list: the tensors
   /// before, then (row, column).

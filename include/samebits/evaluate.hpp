@@ -21,8 +21,8 @@ struct evaluate_options {
   std::optional<double> parameter = {};
   /// Rounding of the exact value, by rule `exact` alone: to nearest even, or stochastic into fp16,
   /// bf16, e4m3 and e5m2.
-  rounding round = rounding::nearest_even;
-  overflow on_overflow = overflow::ieee;  ///< rule `exact` alone
+  samebits::rounding rounding = samebits::rounding::nearest_even;
+  samebits::overflow overflow = samebits::overflow::ieee;  ///< rule `exact` alone
   /// Read only by rounding::stochastic. bits must be in 1..16, but a random_stream has 32 by
   /// default: beside a seed name them too, as in {.seed = 5, .bits = 16}.
   random_stream random = {.bits = 16};
@@ -52,7 +52,7 @@ struct evaluate_options {
 ///   - `f` is pow and there is no parameter, or `f` has no parameter and there is one;
 ///   - the shapes differ, the formats differ and the rule is not `exact`, or a size or stride is
 ///     negative;
-///   - round or on_overflow is not the default and the rule is not `exact`;
+///   - rounding or overflow is not the default and the rule is not `exact`;
 ///   - `round` is stochastic and random.bits is outside 1..16;
 ///   - the data of a non-empty view is null;
 ///   - elements of `out` share memory, or views overlap;

@@ -57,15 +57,17 @@ struct quantize_options {
   scale_rule rule = scale_rule::te;
   float eps = 0.0f;  ///< lower bound of the amax; finite, >= 0
   float upper_bound = std::numeric_limits<float>::infinity();  ///< of the amax; > 0
-  nonfinite on_nonfinite = nonfinite::te;
-  rounding round = rounding::nearest_even;  ///< of the codes: this or stochastic
-  overflow on_overflow = overflow::saturate;
-  nan_policy on_nan = nan_policy::canonical;
+  samebits::nonfinite nonfinite = samebits::nonfinite::te;
+  samebits::rounding rounding =
+      samebits::rounding::nearest_even;  ///< of the codes: this or stochastic
+  samebits::overflow overflow = samebits::overflow::saturate;
+  nan_policy nan = nan_policy::canonical;
   random_stream random = {};  ///< read only by rounding::stochastic
-  scale_overflow on_scale_overflow = scale_overflow::flt_max;  ///< read only by te and te_pow2
+  samebits::scale_overflow scale_overflow =
+      samebits::scale_overflow::flt_max;  ///< read only by te and te_pow2
   /// Given inverse scales: [scales_shape(rows, cols, tile)] in fp32, in the memory of the views.
   /// With the inverse scale S of a tile, y = RN(x * S) and s = RN(1 / S); `rule`, `eps`,
-  /// `upper_bound` and `on_nonfinite` are ignored. Without data: quantize() computes the scales.
+  /// `upper_bound` and `nonfinite` are ignored. Without data: quantize() computes the scales.
   const_matrix_view inverse_scales = {};
   /// Null, or a word in the memory of the views. If the word is not 0, quantize() writes nothing. A
   /// device backend reads the word when its kernels run.

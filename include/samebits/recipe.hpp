@@ -37,9 +37,9 @@ struct recipe {
   scale_rule rule = scale_rule::te;
   float eps = 0.0f;
   float upper_bound = std::numeric_limits<float>::infinity();
-  nonfinite on_nonfinite = nonfinite::te;
-  scale_overflow on_scale_overflow = scale_overflow::flt_max;
-  overflow on_overflow = overflow::saturate;
+  samebits::nonfinite nonfinite = samebits::nonfinite::te;
+  samebits::scale_overflow scale_overflow = samebits::scale_overflow::flt_max;
+  samebits::overflow overflow = samebits::overflow::saturate;
   format_id scale_format = format_id::fp32;  ///< or e8m0
   scale_source source = scale_source::current;
 
@@ -76,23 +76,19 @@ inline constexpr std::string_view torchao = "torchao 36027d8 (2026-08-21)";
 
 }  // namespace detail
 
-/// The presets. `on_nonfinite` treats NaN and Inf as the library does, except in the cases that
+/// The presets. `nonfinite` treats NaN and Inf as the library does, except in the cases that
 /// `exceptions` lists. `nonfinite` says whether the library's treatment of NaN and Inf
 /// was recorded or only read in its source. No preset makes a claim about a library's fused
 /// kernels.
 inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
     {"TE_BLOCK_1D",
-     {.tile = {1, 128},
-      .rule = scale_rule::te_pow2,
-      .on_scale_overflow = scale_overflow::input_max},
+     {.tile = {1, 128}, .rule = scale_rule::te_pow2, .scale_overflow = scale_overflow::input_max},
      "Float8BlockScaling of activations and gradients, power-of-two scales (its default)",
      detail::transformer_engine,
      "padded scale layouts; NVTE_FP8_BLOCK_SCALING_FP32_SCALES=1 is scale rule te",
      recipe_evidence::library_output},
     {"TE_BLOCK_2D",
-     {.tile = {128, 128},
-      .rule = scale_rule::te_pow2,
-      .on_scale_overflow = scale_overflow::input_max},
+     {.tile = {128, 128}, .rule = scale_rule::te_pow2, .scale_overflow = scale_overflow::input_max},
      "Float8BlockScaling of weights, power-of-two scales (its default)",
      detail::transformer_engine,
      "padded scale layouts; NVTE_FP8_BLOCK_SCALING_FP32_SCALES=1 is scale rule te",
@@ -113,8 +109,8 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
     {"DEEPGEMM_UE8M0",
      {.rule = scale_rule::pow2,
       .eps = 1e-4f,
-      .on_nonfinite = nonfinite::propagate,
-      .on_overflow = overflow::ieee},
+      .nonfinite = nonfinite::propagate,
+      .overflow = overflow::ieee},
      "per_token_cast_to_fp8 and, by tile, its siblings with use_ue8m0",
      detail::deep_gemm,
      "packed UE8M0 layouts; versions before 2026-04, pow(2, ceil(log2)); the sign of NaN codes; "
@@ -124,8 +120,8 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
     {"DEEPGEMM_FP32_CUDA",
      {.rule = scale_rule::dg_cuda,
       .eps = 1e-4f,
-      .on_nonfinite = nonfinite::propagate,
-      .on_overflow = overflow::ieee},
+      .nonfinite = nonfinite::propagate,
+      .overflow = overflow::ieee},
      "per_token_cast_to_fp8 and, by tile, its siblings on CUDA tensors, eager",
      detail::deep_gemm,
      "torch.compile; the sign of NaN codes; the bits of a NaN scale; fused kernels",
@@ -133,22 +129,22 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
     {"DEEPGEMM_FP32_CPU",
      {.rule = scale_rule::rcp,
       .eps = 1e-4f,
-      .on_nonfinite = nonfinite::propagate,
-      .on_overflow = overflow::ieee},
+      .nonfinite = nonfinite::propagate,
+      .overflow = overflow::ieee},
      "per_token_cast_to_fp8 and, by tile, its siblings on CPU tensors, eager",
      detail::deep_gemm,
      "torch.compile; the sign of NaN codes; the bits of a NaN scale",
      recipe_evidence::library_output,
      recipe_evidence::library_output},
     {"DSV3_IEEE",
-     {.rule = scale_rule::div, .eps = 1e-4f, .on_nonfinite = nonfinite::skip_nan},
+     {.rule = scale_rule::div, .eps = 1e-4f, .nonfinite = nonfinite::skip_nan},
      "act_quant of inference/kernel.py with division as IEEE 754 has it",
      "DeepSeek-V3 9b4e978 (2025-08-28)",
      "a GPU, where Triton 3.6 takes a * RN(1 / 448) for a / 448 and x / s within 2 ulp; a tile of "
      "NaN",
      recipe_evidence::library_output},
     {"VLLM_GROUP",
-     {.rule = scale_rule::div, .eps = 1e-10f, .on_nonfinite = nonfinite::skip_nan},
+     {.rule = scale_rule::div, .eps = 1e-10f, .nonfinite = nonfinite::skip_nan},
      "per_token_group_quant in CUDA, fp32 scales",
      "vLLM 0.31.0",
      "0.33.0, which multiplies by RN(1 / s); NaN and Inf, which it makes -448, and a tile of NaN; "
@@ -156,7 +152,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      "silu kernel, which computes in bf16",
      recipe_evidence::library_output},
     {"TORCHAO_BLOCK",
-     {.rule = scale_rule::te, .eps = 1e-12f, .on_nonfinite = nonfinite::skip_nan},
+     {.rule = scale_rule::te, .eps = 1e-12f, .nonfinite = nonfinite::skip_nan},
      "the blockwise training prototype's Triton kernels, 1 x 128",
      detail::torchao,
      "tails, which it refuses; Inf and NaN elements, which it makes 448; a tile of NaN",
@@ -165,7 +161,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      {.tile = {1, 0},
       .rule = scale_rule::te_pow2,
       .eps = 1e-12f,
-      .on_nonfinite = nonfinite::propagate},
+      .nonfinite = nonfinite::propagate},
      "rowwise scaling with power-of-two scales (its default); it stores S, this s = 1 / S",
      detail::torchao,
      "the 7404 values of S up to 44 ulp below a power of two, where floor(log2) errs; the sign of "
@@ -173,7 +169,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      recipe_evidence::library_output,
      recipe_evidence::library_output},
     {"FBGEMM_ROW",
-     {.tile = {1, 0}, .rule = scale_rule::div, .eps = 0x1p-9f, .on_nonfinite = nonfinite::skip_nan},
+     {.tile = {1, 0}, .rule = scale_rule::div, .eps = 0x1p-9f, .nonfinite = nonfinite::skip_nan},
      "quantize_fp8_per_row in CUDA: s at least 1 / (448 * 512) is amax at least 2^-9",
      "FBGEMM 71d6f8b (2026-08-21)",
      "fp16 and fp32, whose bits it takes for bf16; odd widths; a scale_ub below 2^-9; a row of "
@@ -190,7 +186,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
     {"MXFP8_TE",
      {.tile = {1, 32},
       .rule = scale_rule::mx_rceil,
-      .on_nonfinite = nonfinite::skip_nan,
+      .nonfinite = nonfinite::skip_nan,
       .scale_format = format_id::e8m0},
      "MXFP8BlockScaling; with Inf the byte is FE",
      detail::transformer_engine,
@@ -201,7 +197,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
     {"MXFP8_TORCHAO",
      {.tile = {1, 32},
       .rule = scale_rule::mx_rceil,
-      .on_nonfinite = nonfinite::propagate,
+      .nonfinite = nonfinite::propagate,
       .scale_format = format_id::e8m0},
      "MXFP8 with ScaleCalculationMode.RCEIL; with Inf or NaN the byte is FF",
      detail::torchao,
@@ -212,7 +208,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
     {"MXFP8_FLOOR",
      {.tile = {1, 32},
       .rule = scale_rule::mx_floor,
-      .on_nonfinite = nonfinite::propagate,
+      .nonfinite = nonfinite::propagate,
       .scale_format = format_id::e8m0},
      "MXFP8 with ScaleCalculationMode.FLOOR (its default)",
      detail::torchao,
@@ -241,9 +237,9 @@ constexpr quantize_options options_of(const recipe& r) {
   o.rule = r.rule;
   o.eps = r.eps;
   o.upper_bound = r.upper_bound;
-  o.on_nonfinite = r.on_nonfinite;
-  o.on_overflow = r.on_overflow;
-  o.on_scale_overflow = r.on_scale_overflow;
+  o.nonfinite = r.nonfinite;
+  o.overflow = r.overflow;
+  o.scale_overflow = r.scale_overflow;
   return o;
 }
 

@@ -40,7 +40,7 @@ SAMEBITS_INLINE constexpr outcome sum_of_terms(const format_spec& to, const cast
   const std::uint64_t sum = upper.sig + (low ^ flip) - flip;  // upper +- low
   const bool past_zero = (sum >> 63) != 0;
   const std::uint64_t sig = past_zero ? 0 - sum : sum;
-  if (sig == 0) return zero_result(to, rule.round == rounding::downward);
+  if (sig == 0) return zero_result(to, rule.rounding == rounding::downward);
   return round_result(to, rule, upper.negative != past_zero, sig, upper.exponent, dither);
 }
 
@@ -70,7 +70,7 @@ SAMEBITS_INLINE constexpr outcome special_sum(const format_spec& to, const cast_
   if (y.kind == number_kind::infinite) return infinite_result(to, rule, y.negative);
   if (x.kind == number_kind::zero && y.kind == number_kind::zero) {
     const bool equal = x.negative == y.negative;
-    return zero_result(to, equal ? x.negative : rule.round == rounding::downward);
+    return zero_result(to, equal ? x.negative : rule.rounding == rounding::downward);
   }
   return result_of(to, rule, x.kind == number_kind::zero ? y : x, dither);
 }

@@ -59,7 +59,7 @@ SAMEBITS_INLINE constexpr outcome divide(const format_spec& a_format, std::uint6
   const number y = unpack(b_format, b);
   const bool negative = x.negative != y.negative;
   if (x.kind == number_kind::finite && y.kind == number_kind::finite) [[likely]] {
-    const magnitude q = quotient_of(a_format, x, b_format, y, to, rule.round);
+    const magnitude q = quotient_of(a_format, x, b_format, y, to, rule.rounding);
     return round_result(to, rule, negative, q.sig, q.exponent, dither);
   }
   if (x.kind == number_kind::nan || y.kind == number_kind::nan) {

@@ -30,7 +30,7 @@ SAMEBITS_INLINE constexpr outcome round_to_integral(const format_spec& a_format,
   if (x.kind != number_kind::finite || x.exponent >= number_bits - 1) {
     return result_of(to, rule, x, dither);
   }
-  const auto r = integer_of(x, rule.round, dither);
+  const auto r = integer_of(x, rule.rounding, dither);
   const flags changed = flag_if(r.inexact, flags::inexact);
   if (r.q == 0) return {zero_result(to, x.negative).code, changed};
   if (a_format.mantissa_bits == to.mantissa_bits && a_format.bias == to.bias) {

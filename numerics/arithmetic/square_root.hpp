@@ -104,7 +104,7 @@ SAMEBITS_INLINE constexpr outcome square_root(const format_spec& a_format, std::
   if (x.kind == number_kind::zero) return zero_result(to, x.negative);  // sqrt(-0) = -0
   if (x.negative) return nan_result(to, flags::invalid);
   if (x.kind == number_kind::infinite) return infinite_result(to, rule, false);
-  const magnitude s = root_of_number(x, to, rule.round);
+  const magnitude s = root_of_number(x, to, rule.rounding);
   return round_normalized(to, rule, false, s.sig, s.exponent + result_bits - 1, dither);
 }
 

@@ -74,25 +74,24 @@ SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast
   // 4. Overflow. A magnitude above max becomes max or `beyond`, the code right after max
   // (layout.hpp). One minimum therefore clamps it. Inf and NaN take the same minimum and are
   // corrected below where the result differs.
-  const bool stops = rule.on_overflow == overflow::ieee && can_stop_at_max(rule.round);
-  Word ceiling = rule.on_overflow == overflow::ieee ? beyond : max;
+  const bool stops = rule.overflow == overflow::ieee && can_stop_at_max(rule.rounding);
+  Word ceiling = rule.overflow == overflow::ieee ? beyond : max;
   if (stops) {
     const mask none = negative & !negative;
-    ceiling = select(stops_at_max(rule.round, to.special == specials::scale ? none : negative), max,
-                     beyond);
+    ceiling = select(stops_at_max(rule.rounding, to.special == specials::scale ? none : negative),
+                     max, beyond);
   }
   magnitude = min_word(magnitude, ceiling);
-  if (stops || rule.on_overflow == overflow::saturate_finite) {
+  if (stops || rule.overflow == overflow::saturate_finite) {
     magnitude = select(is_inf, beyond, magnitude);
   }
   // 5. NaN. In a format without Inf an infinite result is a NaN too. 6. Sign.
-  const bool infinite_is_nan =
-      has_nan(to) && !has_inf(to) && rule.on_overflow != overflow::saturate;
-  const bool clamped_to_nan = infinite_is_nan && rule.on_overflow == overflow::ieee && !stops;
+  const bool infinite_is_nan = has_nan(to) && !has_inf(to) && rule.overflow != overflow::saturate;
+  const bool clamped_to_nan = infinite_is_nan && rule.overflow == overflow::ieee && !stops;
   if (infinite_is_nan && !clamped_to_nan) magnitude = select(is_nan, nan, magnitude);
   const mask nan_result = infinite_is_nan ? magnitude == nan : is_nan;
   Word code = magnitude | sign;
-  if (has_signed_nan(to) && rule.on_nan == nan_policy::preserve_sign) {
+  if (has_signed_nan(to) && rule.nan == nan_policy::preserve_sign) {
     code = select(nan_result, nan, magnitude) | sign;
   } else {
     code = select(nan_result, nan, code);
@@ -162,25 +161,25 @@ SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast
   if (to.special == specials::scale) {
     const Word sig = select(field == zero, mantissa << one, mantissa | implicit);
     const rounded<Word> r =
-        round_to_power(rule.round, sig, field, source::bias, m_bits + 1, dither);
+        round_to_power(rule.rounding, sig, field, source::bias, m_bits + 1, dither);
     return finish(to, rule, negative, sign, is_nan, is_inf, r.q, r.inexact);
   }
   if (to.bias == source::bias) {
     // Same exponent range: the magnitude is already the target's code with extra mantissa bits.
     const Word shift = static_cast<element>(m_bits) - static_cast<element>(to.mantissa_bits);
-    const rounded<Word> r = round_shift_within(rule.round, magnitude, shift, negative, dither);
+    const rounded<Word> r = round_shift_within(rule.rounding, magnitude, shift, negative, dither);
     return finish(to, rule, negative, sign, is_nan, is_inf, r.q, r.inexact);
   }
   // Subnormal sources lie far below half of the target's smallest value, so their exact size does
   // not matter. They get the implicit bit like normal numbers. Only an exact zero must stay zero,
   // for modes that round away from zero.
   Word sig = mantissa | implicit;
-  if (can_leave_zero(rule.round)) sig = select(magnitude == zero, zero, sig);
+  if (can_leave_zero(rule.rounding)) sig = select(magnitude == zero, zero, sig);
   const int min_normal = min_exponent(to) + source::bias;
   const Word kmin = static_cast<element>(min_normal);
   const Word k = max_word(field, kmin);
   const Word shift = k - field + static_cast<element>(m_bits - to.mantissa_bits);
-  const rounded<Word> r = round_shift(rule.round, sig, shift, negative, dither);
+  const rounded<Word> r = round_shift(rule.rounding, sig, shift, negative, dither);
   const Word code = r.q + ((k - kmin) << static_cast<element>(to.mantissa_bits));
   return finish(to, rule, negative, sign, is_nan, is_inf, code, r.inexact & (magnitude != zero));
 }
@@ -208,14 +207,14 @@ SAMEBITS_INLINE constexpr encoded<std::uint64_t> encode_scaled(const format_spec
 
   if (to.special == specials::scale) {
     constexpr int bias = 8192;
-    const auto r = round_to_power(rule.round, sig, static_cast<std::uint64_t>(top + bias), bias,
+    const auto r = round_to_power(rule.rounding, sig, static_cast<std::uint64_t>(top + bias), bias,
                                   digits, dither);
     return finish<std::uint64_t>(to, rule, negative, sign, false, false, r.q, r.inexact);
   }
   const std::int64_t low = min_exponent(to);
   const std::int64_t binade = top < low ? low : top;
   const auto shift = static_cast<std::uint64_t>(binade - top + (digits - 1 - to.mantissa_bits));
-  const auto r = round_shift(rule.round, sig, shift, negative, dither);
+  const auto r = round_shift(rule.rounding, sig, shift, negative, dither);
   const auto code = r.q + (static_cast<std::uint64_t>(binade - low) << to.mantissa_bits);
   return finish<std::uint64_t>(to, rule, negative, sign, false, false, code, r.inexact);
 }

@@ -98,17 +98,17 @@ SAMEBITS_INLINE constexpr outcome round_normalized(const format_spec& to, const 
   const int above = top - min_exponent(to);  // binades
   const auto normal_shift = static_cast<std::uint64_t>(result_bits - 1 - to.mantissa_bits);
   if (above >= 0) [[likely]] {
-    const auto r = round_shift_within(rule.round, sig, normal_shift, negative, dither);
+    const auto r = round_shift_within(rule.rounding, sig, normal_shift, negative, dither);
     const std::uint64_t binade = static_cast<std::uint64_t>(above) << to.mantissa_bits;
     return put_together(to, rule, negative, r.q + binade, r.inexact, false);
   }
   // All values further below round alike.
   const int below = above < -256 ? 256 : -above;
   const auto shift = normal_shift + static_cast<std::uint64_t>(below);
-  const auto r = round_shift(rule.round, sig, shift, negative, dither);
+  const auto r = round_shift(rule.rounding, sig, shift, negative, dither);
   bool tiny = true;
   if (below == 1) {
-    const auto unbounded = round_shift_within(rule.round, sig, normal_shift, negative, dither);
+    const auto unbounded = round_shift_within(rule.rounding, sig, normal_shift, negative, dither);
     tiny = (unbounded.q >> (to.mantissa_bits + 1)) == 0;
   }
   return put_together(to, rule, negative, r.q, r.inexact, tiny);
@@ -151,7 +151,7 @@ SAMEBITS_INLINE constexpr outcome infinite_result(const format_spec& to, const c
   const std::uint64_t sign = negative ? sign_mask(to) : 0;
   const auto r =
       finish<std::uint64_t>(to, rule, negative, sign, false, true, magnitude_mask(to), false);
-  if (rule.on_overflow == overflow::saturate) {
+  if (rule.overflow == overflow::saturate) {
     return {r.code, flags::overflow | flags::inexact};
   }
   return {r.code, flag_if(!has_inf(to), flags::invalid)};

@@ -29,8 +29,8 @@ struct accumulate_rule {
   int products;
   int group;
   int alignment_bits;
-  rounding cut;    ///< rounding of terms; toward zero in every row
-  rounding round;  ///< rounding of a step's sum into the result
+  samebits::rounding cut;       ///< rounding of terms; toward zero in every row
+  samebits::rounding rounding;  ///< rounding of a step's sum into the result
   int floor;
   /// Exponent of subnormal operands. If it is below the format's own smallest exponent, subnormals
   /// are normalized down to it.
@@ -62,7 +62,7 @@ SAMEBITS_INLINE constexpr accumulate_rule accumulate_rule_of(const tensor_arithm
   r.group = row.group < maximum ? row.group : maximum;
   r.alignment_bits = row.alignment_bits;
   r.cut = rounding::toward_zero;
-  r.round = wide ? rounding::toward_zero : rounding::nearest_even;
+  r.rounding = wide ? rounding::toward_zero : rounding::nearest_even;
   r.floor = wide ? row.floor_fp32 : row.floor_fp16;
   const int min_fp16 = min_exponent(spec_of(format_id::fp16));
   r.subnormal_exponent_a = by_fp16 ? min_fp16 : min_exponent(r.a);
@@ -165,7 +165,7 @@ SAMEBITS_INLINE constexpr std::uint32_t round_sum(const accumulate_rule& r, std:
   if (sum == 0) return 0;
   const bool negative = sum < 0;
   const auto magnitude = static_cast<std::uint64_t>(negative ? -sum : sum);
-  const auto x = encode_scaled(r.rounded, cast_rule{r.round}, negative, magnitude, exponent, 0);
+  const auto x = encode_scaled(r.rounded, cast_rule{r.rounding}, negative, magnitude, exponent, 0);
   const auto sign = negative ? static_cast<std::uint32_t>(sign_mask(r.result)) : 0u;
   if (x.overflow) return static_cast<std::uint32_t>(inf_code(r.result)) | sign;
   const auto code = static_cast<std::uint32_t>(x.code);

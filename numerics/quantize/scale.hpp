@@ -19,7 +19,7 @@ namespace samebits::numerics {
 /// finite and upper_bound is not zero.
 struct scale_settings {
   scale_rule rule = scale_rule::te;
-  nonfinite on_nonfinite = nonfinite::te;
+  samebits::nonfinite nonfinite = samebits::nonfinite::te;
   std::uint32_t eps = 0;
   std::uint32_t upper_bound = binary32::inf;
   std::uint32_t largest_factor = binary32::max_finite;  ///< replaces an infinite S
@@ -160,11 +160,11 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scales_of(const format_spec& to,
   const Word bounded = min_word(max_word(amax, Word(settings.eps)), Word(settings.upper_bound));
   const Word a = select(amax > inf, amax, bounded);
   mask_of<Word> unit = amax == Word(static_cast<std::uint32_t>(no_amax));
-  if (settings.on_nonfinite == nonfinite::te) unit = unit | (amax == inf);
+  if (settings.nonfinite == nonfinite::te) unit = unit | (amax == inf);
   const mask_of<Word> zeros = a == Word(0u);
   tile_scales<Word> s = scale_of_amax<Arithmetic>(settings.rule, to, select(unit | zeros, one, a),
                                                   Word(settings.largest_factor));
-  if (is_mx(settings.rule) && settings.on_nonfinite == nonfinite::propagate) {
+  if (is_mx(settings.rule) && settings.nonfinite == nonfinite::propagate) {
     const mask_of<Word> poisoned = a > Word(binary32::max_finite);
     s = {select(poisoned, Word(binary32::nan), s.dequantization_scale),
          select(poisoned, Word(binary32::nan), s.factor)};

@@ -19,9 +19,9 @@ namespace samebits::numerics {
 
 /// How a rank encodes the elements that it sends.
 struct communication_settings {
-  format_spec communication;                ///< communication dtype: fp32, fp16, bf16, e4m3 or e5m2
-  scale_rule rule = scale_rule::pow2;       ///< scale rule for e4m3 and e5m2
-  rounding round = rounding::nearest_even;  ///< nearest_even or stochastic
+  format_spec communication;           ///< communication dtype: fp32, fp16, bf16, e4m3 or e5m2
+  scale_rule rule = scale_rule::pow2;  ///< scale rule for e4m3 and e5m2
+  samebits::rounding rounding = samebits::rounding::nearest_even;  ///< nearest_even or stochastic
 };
 
 /// Whether the communication dtype needs a scale. Otherwise the scale is {1, 1}, which changes
@@ -36,7 +36,7 @@ SAMEBITS_INLINE constexpr tile_scale shared_scale(const communication_settings& 
                                                   tile_amax amax) {
   scale_settings scale;
   scale.rule = settings.rule;
-  scale.on_nonfinite = nonfinite::skip_nonfinite;
+  scale.nonfinite = nonfinite::skip_nonfinite;
   return scale_of(settings.communication, scale, amax);
 }
 
@@ -56,7 +56,7 @@ SAMEBITS_INLINE constexpr std::uint32_t contribution(const communication_setting
                                                      const tile_scale& scale, std::uint32_t x,
                                                      std::uint32_t dither) {
   const std::uint32_t y = has_scale(settings) ? scaled<Arithmetic>(settings.rule, scale, x) : x;
-  const cast_rule cast = {settings.round, overflow::ieee, nan_policy::canonical};
+  const cast_rule cast = {settings.rounding, overflow::ieee, nan_policy::canonical};
   return encode<std::uint32_t>(settings.communication, cast, y, dither).code;
 }
 

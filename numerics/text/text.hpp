@@ -108,7 +108,7 @@ constexpr encoded<std::uint64_t> encode_exact(const format_spec& to, const cast_
   const std::int64_t low_end = min_exponent(to);
   const std::int64_t spacing = (top < low_end ? low_end : top) - to.mantissa_bits;
   const std::int64_t below = spacing - (v.exponent + 61);
-  if (rule.round != rounding::stochastic || below > 32) {
+  if (rule.rounding != rounding::stochastic || below > 32) {
     return encode_scaled(to, rule, x.negative, v.high | (v.low != 0 ? 1 : 0), v.exponent + 61,
                          dither);
   }
@@ -117,7 +117,7 @@ constexpr encoded<std::uint64_t> encode_exact(const format_spec& to, const cast_
   const std::uint64_t mask = (std::uint64_t{1} << below) - 1;
   const std::uint64_t fraction =
       ((v.high & mask) << (61 - below)) | (v.low >> below) | ((v.low & mask) != 0 ? 1 : 0);
-  const auto up = round_shift<std::uint64_t>(rule.round, fraction, 61, x.negative, dither);
+  const auto up = round_shift<std::uint64_t>(rule.rounding, fraction, 61, x.negative, dither);
   auto result = encode_scaled(to, rule, x.negative, (v.high >> below) + up.q, spacing, dither);
   result.inexact = result.inexact || up.inexact;
   return result;

@@ -42,9 +42,9 @@ SAMEBITS_INLINE constexpr format_id codes_format(stored_format f) {
 /// How values are rounded to codes.
 SAMEBITS_INLINE constexpr cast_rule stored_rule(stored_format f) {
   cast_rule rule;
-  if (is_stochastic(f)) rule.round = rounding::stochastic;
+  if (is_stochastic(f)) rule.rounding = rounding::stochastic;
   if (f == stored_format::e4m3_scaled || f == stored_format::e5m2_scaled) {
-    rule.on_overflow = overflow::saturate;
+    rule.overflow = overflow::saturate;
   }
   return rule;
 }
@@ -66,7 +66,7 @@ SAMEBITS_INLINE constexpr tile_scale block_scale(stored_format f, std::uint32_t 
   }
   scale_settings settings;
   settings.rule = scale_rule::te;
-  settings.on_nonfinite = nonfinite::propagate;
+  settings.nonfinite = nonfinite::propagate;
   return scale_of<Arithmetic>(spec_of(codes_format(f)), settings, static_cast<tile_amax>(amax));
 }
 

@@ -39,9 +39,9 @@ std::string_view text_of(nb::handle text, const char* name);
 
 /// Returns the rule of rounding | overflow << 8 | nan << 16.
 inline cast_rule rule_of(int packed) {
-  return {.round = static_cast<rounding>(packed & 255),
-          .on_overflow = static_cast<overflow>(packed >> 8 & 255),
-          .on_nan = static_cast<nan_policy>(packed >> 16)};
+  return {.rounding = static_cast<rounding>(packed & 255),
+          .overflow = static_cast<overflow>(packed >> 8 & 255),
+          .nan = static_cast<nan_policy>(packed >> 16)};
 }
 
 /// Returns the random stream of (seed, stream, offset, pitch or -1, bits); the default for None.
@@ -51,9 +51,9 @@ random_stream random_of(nb::handle random);
 template <class Options>
 Options rounding_options(int packed_rule, nb::handle random) {
   const cast_rule rule = rule_of(packed_rule);
-  return {.round = rule.round,
-          .on_overflow = rule.on_overflow,
-          .on_nan = rule.on_nan,
+  return {.rounding = rule.rounding,
+          .overflow = rule.overflow,
+          .nan = rule.nan,
           .random = random_of(random)};
 }
 

@@ -25,8 +25,8 @@ struct evaluation {
       : f(static_cast<function>(number)) {
     const cast_rule rule = rule_of(packed_rule);
     options = {.rule = static_cast<samebits::function_rule>(function_rule),
-               .round = rule.round,
-               .on_overflow = rule.on_overflow,
+               .rounding = rule.rounding,
+               .overflow = rule.overflow,
                .random = random_of(random)};
     if (!parameter.is_none()) options.parameter = nb::cast<double>(parameter);
   }

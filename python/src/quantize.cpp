@@ -65,11 +65,11 @@ quantize_options options_of(nb::tuple o) {
           .rule = static_cast<scale_rule>(nb::cast<int>(o[2])),
           .eps = nb::cast<float>(o[3]),
           .upper_bound = nb::cast<float>(o[4]),
-          .on_nonfinite = static_cast<nonfinite>(nb::cast<int>(o[5])),
-          .round = rule.round,
-          .on_overflow = rule.on_overflow,
-          .on_nan = rule.on_nan,
-          .on_scale_overflow = static_cast<scale_overflow>(nb::cast<int>(o[7]))};
+          .nonfinite = static_cast<nonfinite>(nb::cast<int>(o[5])),
+          .rounding = rule.rounding,
+          .overflow = rule.overflow,
+          .nan = rule.nan,
+          .scale_overflow = static_cast<scale_overflow>(nb::cast<int>(o[7]))};
 }
 
 nb::object tuple_of(const quantize_statistics& s) {
@@ -150,9 +150,9 @@ nb::list recipes() {
     d["scale"] = name(r.rule);
     d["eps"] = r.eps;
     d["upper_bound"] = r.upper_bound;
-    d["nonfinite"] = name(r.on_nonfinite);
-    d["scale_overflow"] = name(r.on_scale_overflow);
-    d["overflow"] = name(r.on_overflow);
+    d["nonfinite"] = name(r.nonfinite);
+    d["scale_overflow"] = name(r.scale_overflow);
+    d["overflow"] = name(r.overflow);
     d["scale_format"] = name(r.scale_format);
     d["source"] = name(r.source);
     d["reproduces"] = p.reproduces;

@@ -132,7 +132,7 @@ void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names, int 
   with.converted_together("reduce_gradients()", 2, [&] {
     how = {.communication = static_cast<format_id>(communication),
            .rule = static_cast<scale_rule>(scale),
-           .round = static_cast<rounding>(round),
+           .rounding = static_cast<rounding>(round),
            .random = random_of(random),
            .factor = static_cast<float>(factor),
            .elements_at_once = elements_at_once,
@@ -151,7 +151,7 @@ void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names, int 
   with.call([&] { samebits::reduce_gradients(with, views, how); },
             {{"how.communication", "communication"},
              {"how.rule", "scale"},
-             {"how.round", "rounding"},
+             {"how.rounding", "rounding"},
              {"how.random", "random"},
              {"how.factor", "factor"},
              {"how.elements_at_once", "elements_at_once"},

@@ -29,14 +29,14 @@ TEST(CArrays, ConvertWithOptions) {
   };
   expect_same("", {});
   expect_same(" overflow=saturate  nan=preserve_sign ",
-              {.on_overflow = overflow::saturate, .on_nan = nan_policy::preserve_sign});
+              {.overflow = overflow::saturate, .nan = nan_policy::preserve_sign});
   for (const enum_row<rounding>& row : table_of<rounding>) {
-    expect_same(("rounding=" + std::string(row.name)).c_str(), {.round = row.value});
+    expect_same(("rounding=" + std::string(row.name)).c_str(), {.rounding = row.value});
   }
   expect_same(
       "rounding=stochastic seed=18446744073709551615 random_stream=3 offset=40 pitch=100 "
       "random_bits=5",
-      {.round = rounding::stochastic,
+      {.rounding = rounding::stochastic,
        .random = {.seed = ~std::uint64_t{0}, .stream = 3, .offset = 40, .pitch = 100, .bits = 5}});
 }
 
@@ -89,15 +89,15 @@ TEST(CArrays, QuantizeWithOptions) {
                                     .rule = scale_rule::div,
                                     .eps = 1e-4f,
                                     .upper_bound = 1024,
-                                    .on_nonfinite = nonfinite::skip_nan},
+                                    .nonfinite = nonfinite::skip_nan},
                    format_id::fp32);
   expect_quantized(
       "scale_overflow=input_max overflow=ieee nan=preserve_sign rounding=stochastic seed=7",
-      quantize_options{.round = rounding::stochastic,
-                       .on_overflow = overflow::ieee,
-                       .on_nan = nan_policy::preserve_sign,
+      quantize_options{.rounding = rounding::stochastic,
+                       .overflow = overflow::ieee,
+                       .nan = nan_policy::preserve_sign,
                        .random = {.seed = 7},
-                       .on_scale_overflow = scale_overflow::input_max},
+                       .scale_overflow = scale_overflow::input_max},
       format_id::fp32);
 }
 
@@ -156,11 +156,11 @@ TEST(CArrays, EvaluateFunctionsAndGradients) {
               {.rule = function_rule::torch_2_11, .parameter = 0.3});
   expect_same("exp", "rounding=stochastic overflow=saturate seed=5 random_stream=2 random_bits=9",
               function::exp, false, format_id::e4m3,
-              {.round = rounding::stochastic,
-               .on_overflow = overflow::saturate,
+              {.rounding = rounding::stochastic,
+               .overflow = overflow::saturate,
                .random = {.seed = 5, .stream = 2, .bits = 9}});
   expect_same("exp", "rounding=stochastic", function::exp, false, format_id::fp16,
-              {.round = rounding::stochastic});
+              {.rounding = rounding::stochastic});
 }
 
 }  // namespace

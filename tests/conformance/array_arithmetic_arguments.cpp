@@ -132,17 +132,17 @@ TEST_F(ComputeArguments, Flags) {
 }
 
 TEST_F(ComputeArguments, Rule) {
-  options_.round = static_cast<rounding>(7);
-  expect_refused("options.round", "rounding");
+  options_.rounding = static_cast<rounding>(7);
+  expect_refused("options.rounding", "rounding");
   options_ = {};
-  options_.on_overflow = static_cast<overflow>(3);
-  expect_refused("options.on_overflow", "overflow");
+  options_.overflow = static_cast<overflow>(3);
+  expect_refused("options.overflow", "overflow");
   options_ = {};
-  options_.on_nan = static_cast<nan_policy>(255);
-  expect_refused("options.on_nan", "nan_policy");
-  options_ = {.round = rounding::stochastic, .random = {.bits = 33}};
+  options_.nan = static_cast<nan_policy>(255);
+  expect_refused("options.nan", "nan_policy");
+  options_ = {.rounding = rounding::stochastic, .random = {.bits = 33}};
   expect_refused("options.random.bits", "1..32, got 33");
-  options_.round = rounding::upward;
+  options_.rounding = rounding::upward;
   EXPECT_NO_THROW(compute(op_, in_, out_, options_));
 }
 

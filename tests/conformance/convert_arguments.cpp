@@ -153,7 +153,7 @@ TEST_F(ConvertArguments, NeighboursDoNotOverlap) {
 }
 
 TEST_F(ConvertArguments, RandomBitCount) {
-  options_.round = rounding::stochastic;
+  options_.rounding = rounding::stochastic;
   for (const int bits : {0, -1, 33, 64, std::numeric_limits<int>::max()}) {
     options_.random.bits = bits;
     expect_refused("options.random.bits", "1..32, got " + std::to_string(bits));
@@ -166,14 +166,14 @@ TEST_F(ConvertArguments, RandomBitCountIsNotReadWithoutStochasticRounding) {
 }
 
 TEST_F(ConvertArguments, ValuesThatAreNoEnumerators) {
-  options_.round = static_cast<rounding>(7);
-  expect_refused("options.round", "rounding");
+  options_.rounding = static_cast<rounding>(7);
+  expect_refused("options.rounding", "rounding");
   options_ = {};
-  options_.on_overflow = static_cast<overflow>(3);
-  expect_refused("options.on_overflow", "overflow");
+  options_.overflow = static_cast<overflow>(3);
+  expect_refused("options.overflow", "overflow");
   options_ = {};
-  options_.on_nan = static_cast<nan_policy>(255);
-  expect_refused("options.on_nan", "nan_policy");
+  options_.nan = static_cast<nan_policy>(255);
+  expect_refused("options.nan", "nan_policy");
   options_ = {};
   in_.format = static_cast<format_id>(13);
   expect_refused("in: format", "format_id");

@@ -86,7 +86,7 @@ class ConvertSuite : public ::testing::TestWithParam<convert_target> {
   }
 
   static convert_options options_of(const array_case& c) {
-    return {c.rule.round, c.rule.on_overflow, c.rule.on_nan, c.random};
+    return {c.rule.rounding, c.rule.overflow, c.rule.nan, c.random};
   }
 
   /// Converts and compares every element with convert_code.
@@ -100,7 +100,7 @@ class ConvertSuite : public ::testing::TestWithParam<convert_target> {
     for (std::int64_t row = 0; row < c.in.rows; ++row) {
       for (std::int64_t col = 0; col < c.in.cols; ++col) {
         conversion_case e{c.from, c.to, in.at(row, col), c.rule};
-        if (c.rule.round == rounding::stochastic) {
+        if (c.rule.rounding == rounding::stochastic) {
           const std::uint64_t index = c.random.offset + static_cast<std::uint64_t>(row) * pitch +
                                       static_cast<std::uint64_t>(col);
           e.origin = {{c.random.seed, c.random.stream, index}};

@@ -189,10 +189,10 @@ TEST_F(EvaluateArguments, Rule) {
   expect_refused<invalid_argument>("rule: ");
 }
 TEST_F(EvaluateArguments, RoundingOfOtherRules) {
-  options_.round = rounding::stochastic;
+  options_.rounding = rounding::stochastic;
   expect_refused<invalid_argument>("options: rule cuda_13_0 has its own rounding");
-  options_.round = rounding::nearest_even;
-  options_.on_overflow = overflow::saturate;
+  options_.rounding = rounding::nearest_even;
+  options_.overflow = overflow::saturate;
   expect_refused<invalid_argument>("options: rule cuda_13_0 has its own rounding");
 }
 TEST_F(EvaluateArguments, FunctionThatTheRuleLacks) {

@@ -59,7 +59,7 @@ TEST_P(EvaluateListSuite, HasTheBitsOfTheCallsOnItsTensors) {
 TEST_P(EvaluateListSuite, WritesInPlace) {
   std::uint64_t seed = 1000;
   for (const function_case& c : support::function_cases()) {
-    if (c.options.round != rounding::nearest_even) continue;
+    if (c.options.rounding != rounding::nearest_even) continue;
     ++seed;
     placed_list in = list_of(c.formats, list_content::ordinary, seed);
     placed_list grad = list_of(c.formats, list_content::any_bits, seed);
@@ -129,7 +129,7 @@ TEST_F(EvaluateListArguments, OptionsOfAnEmptyList) {
   const tensor_list none;
   evaluate(f_, none, none);
   EXPECT_THROW(evaluate(f_, none, none, {.parameter = 1.0}), invalid_argument);
-  EXPECT_THROW(evaluate(f_, none, none, {.round = static_cast<rounding>(99)}), invalid_argument);
+  EXPECT_THROW(evaluate(f_, none, none, {.rounding = static_cast<rounding>(99)}), invalid_argument);
   EXPECT_THROW(evaluate(f_, none, none, {}, {"nonsense"}), invalid_argument);
 }
 TEST_F(EvaluateListArguments, Lengths) {
@@ -157,8 +157,8 @@ TEST_F(EvaluateListArguments, ALaterTensorOfAFormatThatTheRuleLacks) {
 }
 TEST_F(EvaluateListArguments, StochasticRoundingIntoALaterTensor) {
   out_ = tensor_list{view_of(e_.data(), 1, 2), view_of(d_)};
-  options_.round = rounding::stochastic;
-  expect_refused<unsupported>("options.round: rule exact rounds into fp32 to nearest even");
+  options_.rounding = rounding::stochastic;
+  expect_refused<unsupported>("options.rounding: rule exact rounds into fp32 to nearest even");
 }
 TEST_F(EvaluateListArguments, ResultsOverAnotherTensor) {
   std::vector<float> x(6, 42.0f);

@@ -78,8 +78,8 @@ struct settings {
   function f;
   bool gradient;
   format_id from, to;
-  rounding round;
-  overflow on_overflow;
+  samebits::rounding rounding;
+  samebits::overflow overflow;
   format_id grad = from;  // the gradient's format
 };
 
@@ -95,7 +95,7 @@ std::uint64_t expected_code(const settings& s, std::uint64_t x, std::uint64_t gr
   }
   const std::uint64_t dither =
       numerics::align_random<std::uint64_t>(numerics::random_word(7, 3, index, 16), 16);
-  return real::destination_code(spec_of(s.to), {s.round, s.on_overflow}, y, dither);
+  return real::destination_code(spec_of(s.to), {s.rounding, s.overflow}, y, dither);
 }
 
 class ExactSuite : public ::testing::TestWithParam<std::string> {
@@ -107,8 +107,8 @@ class ExactSuite : public ::testing::TestWithParam<std::string> {
       grad.set(i, operand(s.grad, rows * cols - 1 - i, 2));
     }
     const evaluate_options options{
-        .round = s.round,
-        .on_overflow = s.on_overflow,
+        .rounding = s.rounding,
+        .overflow = s.overflow,
         .random = {.seed = 7, .stream = 3, .offset = 1000, .pitch = 601, .bits = 16}};
     const executor where{GetParam(), 2};
     const std::vector<std::uint8_t> before = out.memory;
@@ -123,7 +123,7 @@ class ExactSuite : public ::testing::TestWithParam<std::string> {
       expected.set(i, expected_code(s, in.get(i), grad.get(i), index));
       ASSERT_EQ(out.get(i), expected.get(i))
           << (s.gradient ? "gradient of " : "") << name(s.f) << " " << name(s.from) << " to "
-          << name(s.to) << " grad " << name(s.grad) << " " << name(s.round) << std::hex << " of "
+          << name(s.to) << " grad " << name(s.grad) << " " << name(s.rounding) << std::hex << " of "
           << in.get(i);
     }
     ASSERT_EQ(out.memory, expected.memory) << "something beside the elements was written";
@@ -186,7 +186,7 @@ TEST_P(ExactSuite, LongRowsHaveTheDefinitionsBits) {
     }
     const executor where{GetParam(), 2};
     evaluate(s.f, {in.data(), s.from, long_rows, long_cols, pitch, 1},
-             {out.data(), s.to, long_rows, long_cols, 2 * pitch, 2}, {.on_overflow = s.on_overflow},
+             {out.data(), s.to, long_rows, long_cols, 2 * pitch, 2}, {.overflow = s.overflow},
              where);
     ASSERT_TRUE(out == expected) << name(s.f) << " " << name(s.from) << " to " << name(s.to);
     if (s.from != s.to) continue;
@@ -277,8 +277,8 @@ TEST_F(ExactArguments, Formats) {
   expect_refused<unsupported>("rule exact has no exp into tf32 numbers");
 }
 TEST_F(ExactArguments, Rounding) {
-  options_.round = rounding::stochastic;
-  expect_refused<unsupported>("options.round: rule exact rounds into fp32 to nearest even, got");
+  options_.rounding = rounding::stochastic;
+  expect_refused<unsupported>("options.rounding: rule exact rounds into fp32 to nearest even, got");
   std::vector<bf16> narrow(8);
   out_ = view_of(narrow);
   options_.random = {.seed = 5};  // which has 32 bits
@@ -286,14 +286,15 @@ TEST_F(ExactArguments, Rounding) {
   expect_refused<invalid_argument>("write .random = {.seed = ..., .bits = 16}");
   options_.random.bits = 0;
   expect_refused<invalid_argument>("options.random.bits must be in 1..32, got 0");
-  options_.round = rounding::upward;
+  options_.rounding = rounding::upward;
   expect_refused<unsupported>("rule exact rounds into bf16 to nearest even or stochastically, got");
 }
 TEST_F(ExactArguments, StochasticRoundingHas16BitsByDefault) {
   std::vector<bf16> by_default(8), with_16_bits(8);
-  options_.round = rounding::stochastic;
+  options_.rounding = rounding::stochastic;
   evaluate(f_, in_, view_of(by_default), options_);
-  evaluate(f_, in_, view_of(with_16_bits), {.round = rounding::stochastic, .random = {.bits = 16}});
+  evaluate(f_, in_, view_of(with_16_bits),
+           {.rounding = rounding::stochastic, .random = {.bits = 16}});
   EXPECT_EQ(std::memcmp(by_default.data(), with_16_bits.data(), 16), 0);
 }
 TEST_F(ExactArguments, Parameter) {

@@ -142,7 +142,7 @@ TEST_P(ListSuite, Cast) {
       compare(shape, {&from, &to},
               [&](const std::vector<tensor_list>& tensor_lists, const executor& where) {
                 cast(tensor_lists[0], tensor_lists[1],
-                     {.round = round, .random = {.seed = 3, .bits = 16}}, where);
+                     {.rounding = round, .random = {.seed = 3, .bits = 16}}, where);
                 return true;
               });
     }

@@ -34,10 +34,10 @@ inline void put(const matrix_view& v, std::int64_t row, std::int64_t col, std::u
 }
 
 inline numerics::scale_settings scale_settings_of(const quantize_options& o, format_id from) {
-  const std::uint32_t largest = o.on_scale_overflow == scale_overflow::flt_max
+  const std::uint32_t largest = o.scale_overflow == scale_overflow::flt_max
                                     ? numerics::binary32::max_finite
                                     : numerics::largest_value(spec_of(from));
-  return {o.rule, o.on_nonfinite, std::bit_cast<std::uint32_t>(o.eps),
+  return {o.rule, o.nonfinite, std::bit_cast<std::uint32_t>(o.eps),
           std::bit_cast<std::uint32_t>(o.upper_bound), largest};
 }
 
@@ -78,7 +78,7 @@ inline void define_quantization(const quantize_case& c, strided_buffer& in,
       };
       numerics::tile_amax amax = numerics::no_amax;
       for_tile([&](std::int64_t, std::int64_t, std::uint32_t x) {
-        amax = numerics::combined(amax, numerics::amax_contribution(o.on_nonfinite, x));
+        amax = numerics::combined(amax, numerics::amax_contribution(o.nonfinite, x));
       });
       const auto scale = numerics::scale_of(to, detail::scale_settings_of(o, c.from), amax);
       detail::put(outputs.scales, row / tile_rows, col / tile_cols, scale.dequantization_scale);
@@ -86,9 +86,9 @@ inline void define_quantization(const quantize_case& c, strided_buffer& in,
                   scale.dequantization_scale);
       for_tile([&](std::int64_t r, std::int64_t k, std::uint32_t x) {
         const std::uint32_t dither =
-            o.round == rounding::stochastic ? detail::dither_of(c, r, k) : 0;
+            o.rounding == rounding::stochastic ? detail::dither_of(c, r, k) : 0;
         const auto code =
-            numerics::encode<std::uint32_t>(to, {o.round, o.on_overflow, o.on_nan},
+            numerics::encode<std::uint32_t>(to, {o.rounding, o.overflow, o.nan},
                                             numerics::scaled(o.rule, scale, x), dither)
                 .code;
         detail::put(outputs.codes, r, k, code);

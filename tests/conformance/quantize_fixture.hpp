@@ -141,12 +141,11 @@ class QuantizeSuite : public ::testing::TestWithParam<quantize_target> {
     const format_id from = sources[draws.draw("source", std::size(sources))];
     const format_id to = targets[draws.draw("target", std::size(targets))];
     o.rule = draws.draw_as<scale_rule>("rule", enum_count<scale_rule>);
-    o.on_nonfinite = draws.draw_as<nonfinite>("non-finite policy", enum_count<nonfinite>);
-    o.round = mode ? *mode : modes[draws.draw("rounding", std::size(modes))];
-    o.on_overflow = draws.draw_as<overflow>("overflow", enum_count<overflow>);
-    o.on_nan = draws.draw_as<nan_policy>("NaN policy", enum_count<nan_policy>);
-    o.on_scale_overflow =
-        draws.draw_as<scale_overflow>("scale overflow", enum_count<scale_overflow>);
+    o.nonfinite = draws.draw_as<nonfinite>("non-finite policy", enum_count<nonfinite>);
+    o.rounding = mode ? *mode : modes[draws.draw("rounding", std::size(modes))];
+    o.overflow = draws.draw_as<overflow>("overflow", enum_count<overflow>);
+    o.nan = draws.draw_as<nan_policy>("NaN policy", enum_count<nan_policy>);
+    o.scale_overflow = draws.draw_as<scale_overflow>("scale overflow", enum_count<scale_overflow>);
     quantize_case c = dense(from, to, rows, cols, o);
     c.content = number++;
     return c;

@@ -60,7 +60,7 @@ TEST_P(QuantizeSuite, EveryOption) {
               {tile, static_cast<scale_rule>(at[2]), bound[0], bound[1],
                static_cast<nonfinite>(at[3]), modes[at[4]], static_cast<overflow>(at[5]),
                static_cast<nan_policy>(at[6]), stream_of(bits)});
-    c.options.on_scale_overflow = scale_policy;
+    c.options.scale_overflow = scale_policy;
     c.content = number++;
     expect_conforms(c);
     if (HasFatalFailure()) return;
@@ -234,7 +234,7 @@ TEST_P(QuantizeSuite, ScalesOfAmaxesFromZeroToNaN) {
         const quantize_case c = dense(format_id::fp32, to, 1, cols,
                                       {.tile = {0, 1},
                                        .rule = static_cast<scale_rule>(rule),
-                                       .on_nonfinite = static_cast<nonfinite>(policy)});
+                                       .nonfinite = static_cast<nonfinite>(policy)});
         strided_buffer in(format_id::fp32, c.in);
         first += 611;
         for (std::int64_t i = 0; i < cols; ++i) {
@@ -263,7 +263,7 @@ TEST_P(QuantizeSuite, LargeElementsFarFromAnInfOfTheirTile) {
     const auto store = [&](std::int64_t row, std::int64_t col, float value) {
       in.store(row * cols + col,
                convert_code(format_id::fp32, from, std::bit_cast<std::uint32_t>(value),
-                            {.on_overflow = overflow::ieee})
+                            {.overflow = overflow::ieee})
                    .code);
     };
     for (std::int64_t i = 0; i < rows * cols; ++i) store(i / cols, i % cols, 1.0f);
@@ -289,18 +289,16 @@ TEST_P(QuantizeSuite, LargeElementsFarFromAnInfOfTheirTile) {
         const quantize_options options{
             .tile = tile,
             .rule = static_cast<scale_rule>(i % enum_count<scale_rule>),
-            .on_nonfinite =
-                static_cast<nonfinite>(i / enum_count<scale_rule> % enum_count<nonfinite>),
-            .on_overflow =
-                static_cast<overflow>(i / enum_count<scale_rule> / enum_count<nonfinite>)};
+            .nonfinite = static_cast<nonfinite>(i / enum_count<scale_rule> % enum_count<nonfinite>),
+            .overflow = static_cast<overflow>(i / enum_count<scale_rule> / enum_count<nonfinite>)};
         expect(2, 400, options, from, targets[i % 2], 1);
         if (HasFatalFailure()) return;
         expect(2, 400, options, from, targets[1 - i % 2], 1);
         if (HasFatalFailure()) return;
       }
     }
-    expect(2, 40'000, {.tile = tile, .on_overflow = overflow::ieee}, format_id::fp32,
-           format_id::e5m2, 3);
+    expect(2, 40'000, {.tile = tile, .overflow = overflow::ieee}, format_id::fp32, format_id::e5m2,
+           3);
     if (HasFatalFailure()) return;
   }
 }
@@ -315,7 +313,7 @@ TEST_P(QuantizeSuite, MatricesLargerThanCaches) {
     draws.begin();
     quantize_case c = random_case(rows, cols, tile, 16);
     if (tile.rows == 0) c.options.eps = 0x1p127f;
-    c.options.on_nonfinite = nonfinite::skip_nonfinite;
+    c.options.nonfinite = nonfinite::skip_nonfinite;
     c.codes.misalignment = 3;
     c.codes.row_stride += 9;
     strided_buffer in = filled(c);

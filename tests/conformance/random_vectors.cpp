@@ -79,9 +79,10 @@ std::uint32_t bits_used_by_convert(const index_vector& v) {
     // 29 bits of v are below fp32's last one; K = 32 would need 3 more: see the subnormals below.
     const std::uint64_t code = 0x3FF0000000000000u | middle << (29 - v.k);
     std::uint32_t result = 0;
-    convert(
-        view_of_codes(format_id::fp64, &code, 1, 1), view_of_codes(format_id::fp32, &result, 1, 1),
-        {.round = rounding::stochastic, .random = {v.seed, v.stream, v.index, std::nullopt, v.k}});
+    convert(view_of_codes(format_id::fp64, &code, 1, 1),
+            view_of_codes(format_id::fp32, &result, 1, 1),
+            {.rounding = rounding::stochastic,
+             .random = {v.seed, v.stream, v.index, std::nullopt, v.k}});
     (result == 0x3F800001 ? high : low) = middle;
   }
   return static_cast<std::uint32_t>((std::uint64_t{1} << v.k) - high);
@@ -105,7 +106,7 @@ TEST(RandomVectors, ArrayConversionUsesAll32Bits) {
       std::uint8_t result = 0xFF;
       convert(view_of_codes(format_id::fp64, &x, 1, 1),
               view_of_codes(format_id::e4m3, &result, 1, 1),
-              {.round = rounding::stochastic, .random = {v.seed, v.stream, v.index, {}, 32}});
+              {.rounding = rounding::stochastic, .random = {v.seed, v.stream, v.index, {}, 32}});
       EXPECT_EQ(result, part == t ? 1 : 0) << v.index;
     }
   }

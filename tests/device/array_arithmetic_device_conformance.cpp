@@ -78,9 +78,9 @@ bool native_supports(operation op, const array_operands& in, const matrix_view& 
   for (std::size_t i = 0; i < static_cast<std::size_t>(operand_count(op)); ++i) {
     if (operands[i].format != out.format) return false;
   }
-  return options.round == rounding::nearest_even &&
-         options.on_overflow != overflow::saturate_finite &&
-         (options.on_nan == nan_policy::canonical || out.format != format_id::e4m3);
+  return options.rounding == rounding::nearest_even &&
+         options.overflow != overflow::saturate_finite &&
+         (options.nan == nan_policy::canonical || out.format != format_id::e4m3);
 }
 
 /// cuda-native where it has the call, which the others are refused by; then the default.
@@ -172,7 +172,7 @@ struct sums {
 TEST(DeviceCompute, IsCapturedIntoAGraphAndReplayed) {
   initialize();  // an untested backend refuses inside a capture
   for (const compute_options& options :
-       {compute_options{}, {.round = rounding::stochastic, .random = {.seed = 5}}}) {
+       {compute_options{}, {.rounding = rounding::stochastic, .random = {.seed = 5}}}) {
     const sums expected(options);
     std::vector<bf16> got(expected.sum.size()), native(expected.sum.size());
     std::vector<flags> each(expected.each.size());
@@ -263,7 +263,7 @@ TEST(DeviceCompute, NativeRefusesByNameWhatItLacks) {
   const executor where = on_stream(nullptr, "cuda-native");
   expect_refused(
       [&] {
-        compute(operation::add, {x, y}, x, {.on_overflow = overflow::saturate}, where);
+        compute(operation::add, {x, y}, x, {.overflow = overflow::saturate}, where);
       },
       "backend 'cuda-native' has no add of fp32, bf16 into fp32 with nearest_even, saturate, "
       "canonical");

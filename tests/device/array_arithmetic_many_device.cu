@@ -108,9 +108,8 @@ __global__ void draw_kernel(operand_arrays out, const drawing d, std::uint64_t c
 
 /// Whether cuda-native has the rule and operation of one format, without flags.
 bool native_supports(operation op, format_id f, const compute_options& o) {
-  return op != operation::rem && op != operation::rint && o.round == rounding::nearest_even &&
-         o.on_overflow != overflow::saturate_finite &&
-         (o.on_nan == nan_policy::canonical || f != e4m3);
+  return op != operation::rem && op != operation::rint && o.rounding == rounding::nearest_even &&
+         o.overflow != overflow::saturate_finite && (o.nan == nan_policy::canonical || f != e4m3);
 }
 
 /// Arrays of operands and results on the device, and their copies on the host.
@@ -217,14 +216,14 @@ class bench_of_cases {
 std::string text(operation op, const format_id (&from)[3], format_id to, const compute_options& o) {
   return std::string(name(op)) + " of " + std::string(name(from[0])) + ", " +
          std::string(name(from[1])) + ", " + std::string(name(from[2])) + " into " +
-         std::string(name(to)) + ", " + std::string(name(o.round)) + ", " +
-         std::string(name(o.on_overflow)) + ", " + std::string(name(o.on_nan));
+         std::string(name(to)) + ", " + std::string(name(o.rounding)) + ", " +
+         std::string(name(o.overflow)) + ", " + std::string(name(o.nan));
 }
 
 compute_options options_of(int mode, overflow policy, nan_policy nan) {
-  return {.round = static_cast<rounding>(mode),
-          .on_overflow = policy,
-          .on_nan = nan,
+  return {.rounding = static_cast<rounding>(mode),
+          .overflow = policy,
+          .nan = nan,
           .random = {.seed = 11, .stream = 3, .offset = 77, .bits = 1 + mode * 5 % 32}};
 }
 
@@ -334,7 +333,7 @@ TEST(ComputeMany, RandomOperandsByBothBackends) {
         draw_kernel<<<4096, 256>>>(cases.operands(),
                                    {{spec_of(f), spec_of(f), spec_of(f)}, op, seed}, count);
         for (const overflow policy : {overflow::ieee, overflow::saturate}) {
-          expect_native(cases, op, f, count, {.on_overflow = policy});
+          expect_native(cases, op, f, count, {.overflow = policy});
           if (HasFailure()) return;
           compared += count;
         }

@@ -59,7 +59,7 @@ TEST_P(CDevice, ConvertEveryFormat) {
     const device_matrix x(in);
     for (int to = 0; to < format_count; ++to) {
       matrix expected(format_at(to), 33, 65), got(format_at(to), 33, 65);
-      convert(in.cpp(), expected.cpp(), {.on_overflow = overflow::saturate});
+      convert(in.cpp(), expected.cpp(), {.overflow = overflow::saturate});
       const device_matrix y(got);
       ASSERT_OK(samebits_convert(&x.c, &y.c, "overflow=saturate", &where));
       wait();

@@ -119,13 +119,13 @@ TEST(DeviceConvert, NativeRefusesByNameWhatItLacks) {
   const const_matrix_view in = on_device(view_of_codes(format_id::fp32, nothing, 0, 4));
   const matrix_view out = on_device(view_of_codes(format_id::e8m0, nothing, 0, 4));
   try {
-    convert(in, out, {.round = rounding::upward}, on_stream(nullptr, "cuda-native"));
+    convert(in, out, {.rounding = rounding::upward}, on_stream(nullptr, "cuda-native"));
     FAIL() << "accepted";
   } catch (const unsupported& e) {
     EXPECT_STREQ(e.what(),
                  "backend 'cuda-native' has no fp32 to e8m0 with upward, ieee, canonical");
   }
-  EXPECT_NO_THROW(convert(in, out, {.round = rounding::upward}, {}));
+  EXPECT_NO_THROW(convert(in, out, {.rounding = rounding::upward}, {}));
 }
 
 TEST(DeviceConvert, MemoryAndBackendMustAgree) {
@@ -147,7 +147,7 @@ TEST(DeviceConvert, IsCapturedIntoAGraphAndReplayed) {
   for (std::int64_t i = 0; i < n; ++i)
     x[static_cast<std::size_t>(i)] = 0.01f * static_cast<float>(i);
   std::vector<bf16> expected(n), got(n);
-  const convert_options options{.round = rounding::stochastic, .random = {.seed = 5}};
+  const convert_options options{.rounding = rounding::stochastic, .random = {.seed = 5}};
   convert(view_of(x), view_of(expected), options);
 
   device_copy in(view_of(x));
@@ -197,7 +197,7 @@ TEST(DeviceConvert, MoreThan2To31Elements) {
     for (const rounding mode : {rounding::nearest_even, rounding::stochastic}) {
       const bool stochastic = mode == rounding::stochastic;
       if (stochastic && std::string_view(backend) == "cuda-native") continue;
-      const convert_options options{.round = mode, .random = {.seed = 9, .bits = 16}};
+      const convert_options options{.rounding = mode, .random = {.seed = 9, .bits = 16}};
       check(cudaMemset(out, 0x55, bytes), "cudaMemset");
       convert(from, to, options, on_stream(nullptr, backend));
       std::vector<e4m3> expected(block.size()), got(block.size());

@@ -63,7 +63,7 @@ __global__ void quantize_square_tiles(matrix m, device::tile_options options) {
   const std::int64_t at = row * m.cols + col;
   float x[2] = {};
   for (int i = 0; i < count; ++i) x[i] = m.x[at + i];
-  const auto part = device::group_amax(device::amax_of(x, options.on_nonfinite, count));
+  const auto part = device::group_amax(device::amax_of(x, options.nonfinite, count));
   amaxes[threadIdx.x / 32] = part;
   __syncthreads();
   int amax = amaxes[0];
@@ -177,13 +177,13 @@ void expect_the_bytes_of_quantize(const shape_case& c) {
     quantize_options o{.tile = c.tile,
                        .rule = static_cast<scale_rule>(n / 2 % enum_count<scale_rule>),
                        .eps = random() % 3 == 0 ? 1e-4f : 0.0f,
-                       .on_nonfinite = static_cast<nonfinite>(n / (2 * enum_count<scale_rule>) %
-                                                              enum_count<nonfinite>)};
+                       .nonfinite = static_cast<nonfinite>(n / (2 * enum_count<scale_rule>) %
+                                                           enum_count<nonfinite>)};
     if (random() % 4 == 0) o.upper_bound = 0.5f;
-    o.on_overflow = static_cast<overflow>(random() % 3);
-    o.on_nan = static_cast<nan_policy>(random() % 2);
+    o.overflow = static_cast<overflow>(random() % 3);
+    o.nan = static_cast<nan_policy>(random() % 2);
     const int k = bits[n / rules];
-    if (k != 0) o.round = rounding::stochastic;
+    if (k != 0) o.rounding = rounding::stochastic;
     o.random = {random(), random(), random(), std::nullopt, k == 0 ? 16 : k};
     quantize(view_of(x.data(), c.rows, c.cols),
              {.codes = view_of_codes(to, codes.data(), c.rows, c.cols),
@@ -191,10 +191,10 @@ void expect_the_bytes_of_quantize(const shape_case& c) {
              o);
     got.run(c, to,
             {.rule = o.rule,
-             .on_nonfinite = o.on_nonfinite,
+             .nonfinite = o.nonfinite,
              .eps = o.eps,
              .upper_bound = o.upper_bound,
-             .cast = {o.round, o.on_overflow, o.on_nan},
+             .cast = {o.rounding, o.overflow, o.nan},
              .seed = o.random.seed,
              .stream = o.random.stream,
              .random_bits = o.random.bits},

@@ -62,7 +62,7 @@ TEST_P(EvaluateListDevice, HasTheBitsOfTheReference) {
 TEST_P(EvaluateListDevice, WritesInPlace) {
   std::uint64_t seed = 1000;
   for (const function_case& c : function_cases()) {
-    if (c.options.round != rounding::nearest_even) continue;
+    if (c.options.rounding != rounding::nearest_even) continue;
     ++seed;
     for (const bool over_grad : {false, true}) {
       if (over_grad && !c.gradient) continue;

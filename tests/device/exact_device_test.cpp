@@ -74,7 +74,7 @@ void compare(const exact_case& c, codes& in, codes& grad, format_id to, const ch
   for (std::size_t i = 0; i < got.bytes.size(); ++i) {
     ASSERT_EQ(got.bytes[i], expected.bytes[i])
         << backend << (c.gradient ? " gradient of " : " ") << name(c.of) << " " << name(in.format)
-        << " to " << name(to) << " " << name(c.options.round) << ", byte " << i;
+        << " to " << name(to) << " " << name(c.options.rounding) << ", byte " << i;
   }
 }
 
@@ -108,8 +108,8 @@ TEST(ExactFunctions, HaveTheBitsOfTheCpu) {
           c.options = {};
           compare(c, in, grad, to, backend);
           if (from != format_id::fp32 || to == format_id::fp32) continue;
-          c.options = {.round = rounding::stochastic,
-                       .on_overflow = overflow::saturate,
+          c.options = {.rounding = rounding::stochastic,
+                       .overflow = overflow::saturate,
                        .random = {.seed = 5, .offset = 3, .bits = 16}};
           compare(c, in, grad, to, backend);
         }
@@ -153,7 +153,7 @@ void compare_table(const exact_case& c, const codes& got, const codes& table, fo
     const std::uint8_t* const expected = &table.bytes[table_operand(i) * size];
     if (std::memcmp(&got.bytes[static_cast<std::size_t>(i) * size], expected, size) == 0) continue;
     FAIL() << name(c.of) << " " << name(from) << " to " << name(got.format) << " "
-           << name(c.options.on_overflow) << ", element " << i;
+           << name(c.options.overflow) << ", element " << i;
   }
 }
 
@@ -186,7 +186,7 @@ TEST(ExactFunctions, TablesHaveTheBitsOfTheCpu) {
       for (const format_id to :
            {format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
         for (const overflow policy : {overflow::ieee, overflow::saturate}) {
-          c.options = {.on_overflow = policy};
+          c.options = {.overflow = policy};
           run_table(c, in, one_each, to);
           if (HasFatalFailure()) return;
         }
@@ -198,7 +198,7 @@ TEST(ExactFunctions, TablesHaveTheBitsOfTheCpu) {
 /// The first call that needs a table may be captured: the table is computed beside the capture.
 TEST(ExactFunctions, FirstCallsWithATableAreCapturedAndReplayed) {
   initialize("cuda-native");
-  const exact_case c{function::exp2, false, {.on_overflow = overflow::saturate_finite}};
+  const exact_case c{function::exp2, false, {.overflow = overflow::saturate_finite}};
   codes one_each = operands_of(format_id::bf16, 0, 1);
   codes in(format_id::bf16, table_elements), table(format_id::bf16, 65536);
   codes got(format_id::bf16, table_elements);
@@ -287,7 +287,7 @@ void compare_layouts(const exact_case& c, const placed_codes& in, const placed_c
   const layout& l = host_out.at;
   ASSERT_EQ(got.bytes, host_out.memory.bytes)
       << backend << (c.gradient ? " gradient, " : " ") << name(in.memory.format) << " to "
-      << name(got.format) << " " << name(c.options.round) << ", [" << l.rows << ", " << l.cols
+      << name(got.format) << " " << name(c.options.rounding) << ", [" << l.rows << ", " << l.cols
       << "] strides " << l.row_stride << ", " << l.col_stride << " offset " << l.offset;
 }
 
@@ -295,7 +295,7 @@ void compare_layouts(const exact_case& c, const placed_codes& in, const placed_c
 exact_case silu_case(bool gradient, rounding round) {
   return {function::silu,
           gradient,
-          {.round = round,
+          {.rounding = round,
            .random = {.seed = 5, .stream = 2, .offset = 11, .pitch = 1'500, .bits = 16}}};
 }
 

@@ -51,9 +51,9 @@ std::vector<convert_options> all_rules(int k) {
   for (int round = 0; round < enum_count<rounding>; ++round) {
     for (int policy = 0; policy < enum_count<overflow>; ++policy) {
       for (int nan = 0; nan < enum_count<nan_policy>; ++nan) {
-        all.push_back({.round = static_cast<rounding>(round),
-                       .on_overflow = static_cast<overflow>(policy),
-                       .on_nan = static_cast<nan_policy>(nan),
+        all.push_back({.rounding = static_cast<rounding>(round),
+                       .overflow = static_cast<overflow>(policy),
+                       .nan = static_cast<nan_policy>(nan),
                        .random = {.seed = 5, .stream = 7, .bits = k}});
       }
     }
@@ -62,8 +62,8 @@ std::vector<convert_options> all_rules(int k) {
 }
 
 std::string text(const convert_options& o) {
-  return std::string(name(o.round)) + ", " + std::string(name(o.on_overflow)) + ", " +
-         std::string(name(o.on_nan)) + ", K " + std::to_string(o.random.bits);
+  return std::string(name(o.rounding)) + ", " + std::string(name(o.overflow)) + ", " +
+         std::string(name(o.nan)) + ", K " + std::to_string(o.random.bits);
 }
 
 /// All codes of 8 and 16 bits; of 32 bits all upper halves with lower ones on both sides of what
@@ -116,7 +116,8 @@ TEST_P(ListCastDevice, CastsListsOfOnePair) {
         const tensors out(random, 30, {to}, 0, content::zeros, odd);
         for (const rounding round :
              {rounding::nearest_even, rounding::downward, rounding::stochastic}) {
-          expect_reference(in, device_in, out, {.round = round, .random = {.seed = 3, .bits = 16}});
+          expect_reference(in, device_in, out,
+                           {.rounding = round, .random = {.seed = 3, .bits = 16}});
           ASSERT_FALSE(HasFatalFailure())
               << name(from) << " to " << name(to) << ", " << name(round) << ", odd " << odd;
         }
@@ -160,7 +161,8 @@ TEST_P(ListCastDevice, CastsListsOfAnyLength) {
                           content::zeros, odd);
         for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
           if (many && round == rounding::stochastic) continue;
-          expect_reference(in, device_in, out, {.round = round, .random = {.seed = 9, .bits = 8}});
+          expect_reference(in, device_in, out,
+                           {.rounding = round, .random = {.seed = 9, .bits = 8}});
           ASSERT_FALSE(HasFatalFailure())
               << count << " tensors, mixed " << mixed << ", odd " << odd;
         }
@@ -189,7 +191,8 @@ TEST_P(ListCastDevice, DrawsTheRandomBitsOfEachElement) {
           if (cases.leaves_out()) continue;
           const random_stream stream = {
               .seed = 11, .stream = last - 20, .offset = offset, .pitch = pitch, .bits = k};
-          expect_reference(in, device_in, out, {.round = rounding::stochastic, .random = stream});
+          expect_reference(in, device_in, out,
+                           {.rounding = rounding::stochastic, .random = stream});
           ASSERT_FALSE(HasFatalFailure())
               << "K " << k << ", offset " << offset << ", pitch " << pitch.value_or(1);
         }
@@ -235,7 +238,7 @@ TEST_P(ListCastDevice, IsOneLaunchThatReplays) {
       tensors in(random, 60, mixed ? any : std::vector{format_id::fp32}, 0, content::any_bits,
                  mixed);
       tensors out(random, 60, mixed ? any : std::vector{format_id::e4m3}, 0, content::zeros, mixed);
-      const convert_options options = {.round = round, .random = {.seed = 1, .bits = 16}};
+      const convert_options options = {.rounding = round, .random = {.seed = 1, .bits = 16}};
       tensors host = out;
       cast(in.listed(), host.listed(), options, executor{"reference", 0});
       const tensors::on_device from(in), to(out);

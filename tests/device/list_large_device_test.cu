@@ -80,8 +80,9 @@ __global__ void compare_stochastic_kernel(const std::uint16_t* data, std::int64_
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     const random_bits bits{
         numerics::random_word(seed, stream, offset + static_cast<std::uint64_t>(i), k), k};
-    const auto expected = numerics::convert_any(
-        spec_of(fp32), spec_of(bf16), {.round = rounding::stochastic}, repeated[i % period], bits);
+    const auto expected =
+        numerics::convert_any(spec_of(fp32), spec_of(bf16), {.rounding = rounding::stochastic},
+                              repeated[i % period], bits);
     if (data[i] != expected.code) note(seen, i);
   }
 }
@@ -300,7 +301,7 @@ TEST_P(ListLarge, Combines) {
 
 struct cast_case {
   format_id from, to;
-  rounding round;
+  samebits::rounding rounding;
   std::int64_t shift;
 };
 
@@ -313,7 +314,7 @@ TEST_P(ListLarge, Casts) {
                             {bf16, e4m3, rounding::nearest_even, 1}}) {
     codes c = random_codes(t.from, 9, false), d = random_codes(t.to, 10, false);
     const large_list from(t.from, c, t.shift), to(t.to, d);
-    const convert_options options = {.round = t.round};
+    const convert_options options = {.rounding = t.rounding};
     cast(from.listed(), to.listed(), options, here());
     cast(host_list(c, t.from), host_list(d, t.to), options, reference);
     to.expect(d);
@@ -326,7 +327,7 @@ TEST_P(ListLarge, CastsWithRandomBits) {
   const large_list from(fp32, c), to(bf16, d);
   const random_stream random = {
       .seed = 21, .stream = 3, .offset = std::uint64_t{7} << 32, .bits = 16};
-  cast(from.listed(), to.listed(), {.round = rounding::stochastic, .random = random}, here());
+  cast(from.listed(), to.listed(), {.rounding = rounding::stochastic, .random = random}, here());
   check_cuda(cudaDeviceSynchronize(), "cast");
   const device_bytes repeated(c.data(), c.size());
   for (std::size_t i = 0; i < 3; ++i) {
@@ -350,7 +351,7 @@ TEST_P(ListLarge, CastsWithRandomBits) {
     own.stream += 1;
     own.offset += static_cast<std::uint64_t>(first);
     convert({in.data(), fp32, 1, window, window, 1}, {expected.data(), bf16, 1, window, window, 1},
-            {.round = rounding::stochastic, .random = own}, reference);
+            {.rounding = rounding::stochastic, .random = own}, reference);
     check_cuda(cudaMemcpy(got.data(), static_cast<const std::uint16_t*>(to[1].data) + first,
                           window * 2, cudaMemcpyDeviceToHost),
                std::to_string(first).c_str());

@@ -68,11 +68,11 @@ class batch_draws {
     b.counts = draws_.draw("statistics", 2) != 0;
     b.options.tile = tiles[tile];
     b.options.rule = static_cast<scale_rule>(rule);
-    b.options.on_nonfinite = draws_.draw_as<nonfinite>("non-finite policy", enum_count<nonfinite>);
-    b.options.on_overflow = draws_.draw_as<overflow>("overflow", enum_count<overflow>);
+    b.options.nonfinite = draws_.draw_as<nonfinite>("non-finite policy", enum_count<nonfinite>);
+    b.options.overflow = draws_.draw_as<overflow>("overflow", enum_count<overflow>);
     b.options.eps = draws_.draw("eps", 2) != 0 ? 1e-4f : 0.0f;
     const int k = bits[rounding_bits];
-    if (k != 0) b.options.round = rounding::stochastic;
+    if (k != 0) b.options.rounding = rounding::stochastic;
     b.options.random = {random(), random(), random() & ~std::uint64_t{15}, std::nullopt,
                         k == 0 ? 16 : k};
     return b;
@@ -90,8 +90,8 @@ inline std::ostream& operator<<(std::ostream& out, const batch& b) {
   out << "batch " << b.number << ": " << name(b.from) << " to " << name(b.to) << " [" << b.rows
       << ", " << b.cols << "], " << content_names[static_cast<std::size_t>(b.kind)] << ", tile "
       << b.options.tile.rows << " x " << b.options.tile.cols << ", " << name(b.options.rule) << ", "
-      << name(b.options.on_nonfinite) << ", " << name(b.options.round);
-  if (b.options.round == rounding::stochastic) out << " K = " << b.options.random.bits;
+      << name(b.options.nonfinite) << ", " << name(b.options.rounding);
+  if (b.options.rounding == rounding::stochastic) out << " K = " << b.options.random.bits;
   return out << (b.transposed ? ", row-wise and transposed" : "")
              << (b.counts ? ", statistics" : "");
 }

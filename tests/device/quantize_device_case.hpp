@@ -147,13 +147,13 @@ inline quantize_case random_case(engine& random) {
   if (!c.inverse_scales.wanted && is_power_of_two(c.options.rule) && random() % 2 == 0) {
     c.scales.format = c.scales_transposed.format = e8m0;
   }
-  if (random() % 4 == 0) c.options.on_scale_overflow = scale_overflow::input_max;
-  c.options.on_nonfinite = static_cast<nonfinite>(random() % enum_count<nonfinite>);
+  if (random() % 4 == 0) c.options.scale_overflow = scale_overflow::input_max;
+  c.options.nonfinite = static_cast<nonfinite>(random() % enum_count<nonfinite>);
   c.options.eps = random() % 3 == 0 ? 1e-4f : 0.0f;
   if (random() % 4 == 0) c.options.upper_bound = 0.5f;
-  if (random() % 2 == 0) c.options.round = rounding::stochastic;
-  if (random() % 4 == 0) c.options.on_overflow = static_cast<overflow>(random() % 3);
-  if (random() % 4 == 0) c.options.on_nan = static_cast<nan_policy>(random() % 2);
+  if (random() % 2 == 0) c.options.rounding = rounding::stochastic;
+  if (random() % 4 == 0) c.options.overflow = static_cast<overflow>(random() % 3);
+  if (random() % 4 == 0) c.options.nan = static_cast<nan_policy>(random() % 2);
   c.options.random = {random(), random(), random() % 2 == 0 ? random() & ~15ull : random(),
                       std::nullopt, static_cast<int>(pick(random, {8, 16, 32, 5, 13, 24}))};
   c.counts = random() % 4 == 0;
@@ -168,9 +168,9 @@ inline std::string describe(const quantize_case& c) {
        << c.in.row_stride << ", " << c.in.col_stride << " offset " << c.in.offset << " to "
        << name(c.codes.format) << ", tile " << c.options.tile.rows << " x " << c.options.tile.cols
        << ", scale rule " << static_cast<int>(c.options.rule) << ", nonfinite "
-       << static_cast<int>(c.options.on_nonfinite) << ", " << name(c.options.round)
-       << " K=" << c.options.random.bits << ", " << name(c.options.on_overflow) << ", "
-       << name(c.options.on_nan) << ", codes " << c.codes.wanted << " scales " << c.scales.wanted
+       << static_cast<int>(c.options.nonfinite) << ", " << name(c.options.rounding)
+       << " K=" << c.options.random.bits << ", " << name(c.options.overflow) << ", "
+       << name(c.options.nan) << ", codes " << c.codes.wanted << " scales " << c.scales.wanted
        << " transposed " << c.codes_transposed.wanted << c.scales_transposed.wanted << " in "
        << name(c.scales.format) << " given " << c.inverse_scales.wanted << " statistics "
        << c.counts;

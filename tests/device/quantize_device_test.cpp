@@ -105,7 +105,7 @@ TEST_P(QuantizeDevice, ManyElements) {
     const auto rule = static_cast<scale_rule>(m);
     for (const int k : {0, 8, 16, 32}) {
       quantize_options options{.rule = rule};
-      if (k != 0) options.round = rounding::stochastic, options.random = {.seed = 3, .bits = k};
+      if (k != 0) options.rounding = rounding::stochastic, options.random = {.seed = 3, .bits = k};
       quantize(from,
                {.codes = view_of(expected.data(), rows, cols),
                 .scales = view_of(expected_scales.data(), rows, cols / 128),

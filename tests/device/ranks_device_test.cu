@@ -84,7 +84,7 @@ struct element_sum {
       const auto own_code =
           static_cast<std::uint32_t>(numerics::encode<std::uint32_t>(own, cast_rule{}, x, 0).code);
       const std::uint32_t dither =
-          settings.round == rounding::stochastic ? static_cast<std::uint32_t>(random >> 13) : 0;
+          settings.rounding == rounding::stochastic ? static_cast<std::uint32_t>(random >> 13) : 0;
       const std::uint32_t code = numerics::contribution<Arithmetic>(
           settings, scale, numerics::decode<std::uint32_t>(own, own_code), dither);
       digest = digest * 31 + code;

@@ -66,7 +66,7 @@ struct job {
   input_range inputs;
 
   SAMEBITS_HD std::uint64_t result(std::uint64_t i) const {
-    const random_bits random{rule.round == rounding::stochastic ? random_word(seed, 3, i, k) : 0,
+    const random_bits random{rule.rounding == rounding::stochastic ? random_word(seed, 3, i, k) : 0,
                              k};
     const converted r = convert_code(from, to, inputs.at(i), rule, random);
     return r.code ^ (std::uint64_t{r.inexact} << 62) ^ (std::uint64_t{r.overflow} << 63);
@@ -128,8 +128,8 @@ TEST(Device, ConvertsEveryFormatPairAndRuleAsTheHostDoes) {
                         1 + (mode * 5 + over * 11 + from) % 32,
                         inputs};
             ASSERT_EQ(differing(j, buffer), 0u)
-                << name(j.from) << " to " << name(j.to) << ", " << name(j.rule.round) << ", "
-                << name(j.rule.on_overflow) << ", " << name(j.rule.on_nan);
+                << name(j.from) << " to " << name(j.to) << ", " << name(j.rule.rounding) << ", "
+                << name(j.rule.overflow) << ", " << name(j.rule.nan);
             compared += inputs.count;
           }
         }
@@ -247,7 +247,7 @@ TEST(Device, ComputesEveryOperationAsTheHostDoes) {
           std::atomic<std::uint64_t> differ = 0;
           on_all_cores(samples, [&](std::uint64_t i) { differ += got[i] != j.result(i); });
           ASSERT_EQ(differ, 0u) << name(j.op) << ' ' << name(j.from) << " to " << name(j.to) << ' '
-                                << name(j.rule.round);
+                                << name(j.rule.rounding);
           compared += samples;
         }
       }

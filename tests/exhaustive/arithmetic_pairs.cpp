@@ -35,12 +35,12 @@ class oracle_sweep {
     rounding last{};
     for (std::size_t i = 0; i < memo_.rules().size(); ++i) {
       case_.rule = memo_.rules()[i];
-      const bool first_of_mode = i == 0 || case_.rule.round != last;
-      if (i == 0 || (first_of_mode && (every_mode || case_.rule.round == rounding::downward ||
+      const bool first_of_mode = i == 0 || case_.rule.rounding != last;
+      if (i == 0 || (first_of_mode && (every_mode || case_.rule.rounding == rounding::downward ||
                                        last == rounding::downward))) {
         expected = &memo_.at(exact_result_of(case_));
       }
-      last = case_.rule.round;
+      last = case_.rule.rounding;
       const arithmetic_result got = compute(case_.op, x, case_.to, case_.rule);
       ++compared_;
       if (got.code == (*expected)[i].code &&

@@ -61,14 +61,14 @@ void compare(const arithmetic_case& c, const oracle::rounded_result& expected,
 /// One set of operands through every mode.
 void check(arithmetic_case& c, const word_source& next, comparison_counts& t) {
   c.random = draw_random(next);
-  c.rule.on_overflow = overflow_policies[next() % overflow_policies.size()];
-  c.rule.on_nan = nan_policies[next() % nan_policies.size()];
+  c.rule.overflow = overflow_policies[next() % overflow_policies.size()];
+  c.rule.nan = nan_policies[next() % nan_policies.size()];
   std::optional<oracle::placed_outcome> placed;
   for (int m = 0; m < enum_count<rounding>; ++m) {
     const auto mode = static_cast<rounding>(m);
-    const bool own_result =
-        c.op == operation::rint || mode == rounding::downward || c.rule.round == rounding::downward;
-    c.rule.round = mode;
+    const bool own_result = c.op == operation::rint || mode == rounding::downward ||
+                            c.rule.rounding == rounding::downward;
+    c.rule.rounding = mode;
     if (!placed || own_result) placed.emplace(oracle_of(c.to), exact_result_of(c));
     // rint draws at random: its exact result depends on the bits.
     if (mode == rounding::stochastic && c.op != operation::rint) {

@@ -70,7 +70,7 @@ void expect_definition(operation op, const columns& x, const cast_rule& rule) {
     std::vector<std::byte> out(in[0].size());
     compute(op, {view(0), view(1), view(2)},
             view_of_codes(x.format, static_cast<void*>(out.data()), 1, x.size()),
-            {rule.round, rule.on_overflow, rule.on_nan}, {backend, 1});
+            {rule.rounding, rule.overflow, rule.nan}, {backend, 1});
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const std::uint64_t got = code_at(x.format, out, i);
       if (got == expected[i]) continue;

@@ -61,7 +61,7 @@ class block {
     const const_matrix_view x{first.data(), a_.format, count, 65536, 1, 0};
     const const_matrix_view y{second_.data(), a_.format, count, 65536, 0, 1};
     const matrix_view z{out.data(), a_.format, count, 65536, 65536, 1};
-    compute(a_.op, {x, y}, z, {.on_overflow = policy}, {backend, a_.threads});
+    compute(a_.op, {x, y}, z, {.overflow = policy}, {backend, a_.threads});
   }
 
   const arguments& a_;

@@ -112,13 +112,13 @@ std::uint64_t run(format_id to, const arguments& a) {
               static_cast<unsigned long long>(a.threads));
   const auto start = std::chrono::steady_clock::now();
   for (const cast_rule& rule : deterministic_rules()) {
-    if (!a.all_nan_policies && rule.on_nan != nan_policy::canonical) continue;
+    if (!a.all_nan_policies && rule.nan != nan_policy::canonical) continue;
     const oracle::step_function f =
         oracle::make_step_function(oracle_of(format_id::fp32), oracle_of(to), rule);
     const sweep_result result = sweep_all(f, to, a);
     std::printf("fp32 to %-8s  %-13s %-16s %-14s  compared %llu  differing %llu\n",
-                std::string(name(to)).c_str(), name(rule.round).data(),
-                name(rule.on_overflow).data(), name(rule.on_nan).data(),
+                std::string(name(to)).c_str(), name(rule.rounding).data(),
+                name(rule.overflow).data(), name(rule.nan).data(),
                 static_cast<unsigned long long>(result.compared),
                 static_cast<unsigned long long>(result.differing));
     if (result.first_differing) {

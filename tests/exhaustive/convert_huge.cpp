@@ -24,12 +24,12 @@ void expect_equal_spans(const std::vector<bf16>& in, const std::vector<e4m3>& ou
     const std::int64_t n = std::min(period, count - at);
     convert_options here = options;
     here.random.offset = static_cast<std::uint64_t>(at);
-    if (options.round == rounding::stochastic || at == 0) {
+    if (options.rounding == rounding::stochastic || at == 0) {
       convert(view_of(in.data() + at, 1, n), view_of(expected.data(), 1, n), here,
               find_executor("reference", 0));
     }
     ASSERT_EQ(std::memcmp(out.data() + at, expected.data(), static_cast<std::size_t>(n)), 0)
-        << backend << ", " << name(options.round) << ", elements from " << at;
+        << backend << ", " << name(options.rounding) << ", elements from " << at;
   }
 }
 
@@ -42,7 +42,7 @@ TEST(ConvertHuge, MoreThan2To31Elements) {
   std::vector<e4m3> out(count);
   for (const std::string& backend : support::supported_backends()) {
     for (const rounding mode : {rounding::nearest_even, rounding::stochastic}) {
-      const convert_options options{.round = mode, .random = {.seed = 9, .bits = 16}};
+      const convert_options options{.rounding = mode, .random = {.seed = 9, .bits = 16}};
       std::memset(static_cast<void*>(out.data()), 0x55, out.size());
       convert(view_of(in.data(), 1, count), view_of(out.data(), 1, count), options,
               find_executor(backend, 0));

@@ -62,7 +62,7 @@ TEST_P(ConvertThresholds, EveryThresholdAndItsNeighbours) {
       std::vector<std::uint32_t> results(codes.size());
       convert(view_of_codes(format_id::fp32, codes.data(), 1, count),
               view_of_codes(GetParam(), results.data(), 1, count),
-              {rule.round, rule.on_overflow, rule.on_nan, {}}, {backend, 1});
+              {rule.rounding, rule.overflow, rule.nan, {}}, {backend, 1});
       for (std::size_t i = 0; i < codes.size(); ++i) {
         const std::uint64_t expected = oracle::evaluate(f, codes[i]);
         const std::uint64_t scalar = convert_code(format_id::fp32, GetParam(), codes[i], rule).code;

@@ -69,12 +69,12 @@ class checker {
     if (fresh) {
       for (std::uint64_t c = 0; c < 256; ++c) {
         arithmetic_case fused = case_of(a, b, c);
-        fused.rule.round = rounding::nearest_even;
+        fused.rule.rounding = rounding::nearest_even;
         const auto& rounded = memo_.at(exact_result_of(fused));
-        fused.rule.round = rounding::downward;
+        fused.rule.rounding = rounding::downward;
         const auto& rounded_downward = memo_.at(exact_result_of(fused));
         for (std::size_t i = 0; i < memo_.rules().size(); ++i) {
-          const bool downward = memo_.rules()[i].round == rounding::downward;
+          const bool downward = memo_.rules()[i].rounding == rounding::downward;
           entry->second.push_back(downward ? &rounded_downward[i] : &rounded[i]);
         }
       }

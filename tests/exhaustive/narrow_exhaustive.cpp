@@ -73,7 +73,7 @@ class NarrowSources : public ::testing::TestWithParam<format_id> {
       std::vector<std::byte> results(source.count() * width);
       convert(source.view(),
               view_of_codes(to, results.data(), 1, static_cast<std::int64_t>(source.count())),
-              {rule.round, rule.on_overflow, rule.on_nan, {}}, {backend, 1});
+              {rule.rounding, rule.overflow, rule.nan, {}}, {backend, 1});
       for (std::size_t code = 0; code < source.count(); ++code) {
         const std::uint64_t scalar = convert_code(from, to, code, rule).code;
         std::uint64_t array = 0;

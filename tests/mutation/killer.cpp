@@ -98,7 +98,7 @@ bool scale_b_agrees(const record& r, const format_spec& a, const format_spec& to
 }
 
 bool holds(const record& r) {
-  const cast_rule rule{static_cast<rounding>(r.round), static_cast<overflow>(r.overflow),
+  const cast_rule rule{static_cast<rounding>(r.rounding), static_cast<overflow>(r.overflow),
                        static_cast<nan_policy>(r.nan)};
   const format_spec a = spec(r.format[0]);
   const format_spec to = spec(r.to);
@@ -111,7 +111,7 @@ bool holds(const record& r) {
                                {spec(r.format[2]), r.c}, to, rule, dither));
     case call::convert: return convert_agrees(r, a, to, rule, random, dither);
     case call::to_integer: {
-      const auto got = to_integer(a, r.a, integer, rule.round, dither);
+      const auto got = to_integer(a, r.a, integer, rule.rounding, dither);
       return agrees(r, got.bits, got.raised);
     }
     case call::from_integer: return agrees(r, from_integer(integer, r.a, to, rule, dither));

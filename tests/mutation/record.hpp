@@ -27,7 +27,7 @@ struct record {
   std::uint8_t op;
   std::uint8_t format[3];
   std::uint8_t to;
-  std::uint8_t round, overflow, nan;
+  std::uint8_t rounding, overflow, nan;
   std::uint8_t k;
   std::uint8_t extra;
   std::uint8_t flags;  ///< expected

@@ -51,9 +51,9 @@ class writer {
     const cast_rule rule{static_cast<rounding>(next() % enum_count<rounding>),
                          static_cast<overflow>(next() % enum_count<overflow>),
                          static_cast<nan_policy>(next() % enum_count<nan_policy>)};
-    r.round = static_cast<std::uint8_t>(rule.round);
-    r.overflow = static_cast<std::uint8_t>(rule.on_overflow);
-    r.nan = static_cast<std::uint8_t>(rule.on_nan);
+    r.rounding = static_cast<std::uint8_t>(rule.rounding);
+    r.overflow = static_cast<std::uint8_t>(rule.overflow);
+    r.nan = static_cast<std::uint8_t>(rule.nan);
     r.k = static_cast<std::uint8_t>(random.count);
     r.r = random.value;
     return rule;
@@ -81,7 +81,7 @@ class writer {
     record r{};
     c.random = draw_random(words_);
     if (c.op != operation::rint) {  // whose exact result depends on the bits
-      c.rule.round = rounding::stochastic;
+      c.rule.rounding = rounding::stochastic;
       c.random = draw_random_at({oracle_of(c.to), exact_result_of(c)}, words_);
     }
     c.rule = any_rule(r, c.random);
@@ -127,7 +127,7 @@ class writer {
       r.a = (r.a & 0x80000000u) + ((next() % 70 + 124) << 23) + next() % 5 - 2;
     }
     const auto exact =
-        oracle::to_integer({&oracle_of(f), r.a}, bits, is_signed, rule.round, random);
+        oracle::to_integer({&oracle_of(f), r.a}, bits, is_signed, rule.rounding, random);
     const oracle::cpp_int modulus = oracle::cpp_int(1) << bits;
     r.expected = static_cast<std::uint64_t>((exact.value + modulus) % modulus);
     r.flags = static_cast<std::uint8_t>(exact.flags);

@@ -26,7 +26,7 @@ std::vector<case_buffer> memory_of_conversion(const array_case& c) {
 }
 
 returned_values convert_case(const array_case& c, const call_site& site) {
-  convert(site.views[0], site.views[1], {c.rule.round, c.rule.on_overflow, c.rule.on_nan, c.random},
+  convert(site.views[0], site.views[1], {c.rule.rounding, c.rule.overflow, c.rule.nan, c.random},
           site.target.where(c.threads));
   return {};
 }

@@ -77,7 +77,7 @@ std::vector<reduction_case> simpler_ranks(const reduction_case& c) {
     all.back().how.*option = plain.*option;
   };
   reset(&gradient_reduction::factor);
-  reset(&gradient_reduction::round);
+  reset(&gradient_reduction::rounding);
   reset(&gradient_reduction::rule);
   reset(&gradient_reduction::elements_at_once);
   const auto reset_random = [&](auto random_stream::*part) {

@@ -49,9 +49,8 @@ std::ostream& operator<<(std::ostream& out, const list_case& c) {
       << ", b " << c.b << ", max_norm " << c.max_norm << std::defaultfloat
       << (c.has_scales ? ", scales given" : "") << ", counts " << static_cast<int>(c.counts)
       << ", writes list " << c.out << ", "
-      << text_of({c.cast.round, c.cast.on_overflow, c.cast.on_nan}) << ", seed "
-      << c.cast.random.seed << " stream " << c.cast.random.stream << " offset "
-      << c.cast.random.offset;
+      << text_of({c.cast.rounding, c.cast.overflow, c.cast.nan}) << ", seed " << c.cast.random.seed
+      << " stream " << c.cast.random.stream << " offset " << c.cast.random.offset;
   if (c.cast.random.pitch) out << " pitch " << *c.cast.random.pitch;
   out << " K " << c.cast.random.bits << ", " << c.threads << " threads, content " << c.content
       << " of kind " << static_cast<int>(c.kind);
@@ -119,10 +118,11 @@ list_case draw_list_case(list_call which, const word_source& next) {
   c.counts = static_cast<inspect_counts>(below(enum_count<inspect_counts>, next));
   c.out = static_cast<std::size_t>(below(3, next));
   c.kind = static_cast<list_content>(below(3, next));
-  if (below(2, next) == 0) c.cast.round = static_cast<rounding>(below(enum_count<rounding>, next));
-  c.cast.on_overflow = static_cast<overflow>(below(enum_count<overflow>, next));
   if (below(2, next) == 0)
-    c.cast.on_nan = static_cast<nan_policy>(below(enum_count<nan_policy>, next));
+    c.cast.rounding = static_cast<rounding>(below(enum_count<rounding>, next));
+  c.cast.overflow = static_cast<overflow>(below(enum_count<overflow>, next));
+  if (below(2, next) == 0)
+    c.cast.nan = static_cast<nan_policy>(below(enum_count<nan_policy>, next));
   c.cast.random = {next(), draw_number(next), draw_number(next), std::nullopt,
                    1 + static_cast<int>(below(32, next))};
   if (below(2, next) == 0) c.cast.random.offset &= ~std::uint64_t{15};
@@ -182,9 +182,9 @@ std::vector<list_case> simpler_lists(const list_case& c) {
     all.push_back(c);
     all.back().cast.*option = convert_options{}.*option;
   };
-  reset_cast(&convert_options::round);
-  reset_cast(&convert_options::on_overflow);
-  reset_cast(&convert_options::on_nan);
+  reset_cast(&convert_options::rounding);
+  reset_cast(&convert_options::overflow);
+  reset_cast(&convert_options::nan);
   const auto reset_random = [&](auto random_stream::*part) {
     if (c.cast.random.*part == random_stream{}.*part) return;
     all.push_back(c);

@@ -75,8 +75,8 @@ quantization draw_quantization(const word_source& next) {
     c.options.random.offset &= ~std::uint64_t{15};
     if (c.options.random.pitch) *c.options.random.pitch &= ~std::uint64_t{15};
     c.options.upper_bound = quantize_options{}.upper_bound;
-    c.options.on_overflow = overflow::saturate;
-    c.options.on_nan = nan_policy::canonical;
+    c.options.overflow = overflow::saturate;
+    c.options.nan = nan_policy::canonical;
   }
   c.wanted.codes_transposed = below(3, next) == 0;
   c.wanted.codes = !c.wanted.codes_transposed || below(2, next) == 0;

@@ -282,7 +282,7 @@ rounded_result placed_outcome::by(const cast_rule& rule, const random_bits& bits
   if (is_zero(x_.value)) return {with_sign(to, negative, 0), x_.flags};
 
   const auto step = [&](const grid_position& p) {
-    return static_cast<std::uint64_t>(p.q) + (goes_away(p, rule.round, negative, bits) ? 1 : 0);
+    return static_cast<std::uint64_t>(p.q) + (goes_away(p, rule.rounding, negative, bits) ? 1 : 0);
   };
   const std::uint64_t binade_size = std::uint64_t{1} << to.mantissa_bits;
   // Codes of the grid from its smallest unit up: binade_size of them per unit, the subnormals
@@ -314,7 +314,7 @@ rounded_result round_outcome(const format& to, const exact_outcome& x, const cas
 
 rounded_result arithmetic(operation op, std::span<const operand> operands, const format& to,
                           const cast_rule& rule, const random_bits& bits) {
-  return round_outcome(to, exact_result(op, operands, rule.round, bits), rule, bits);
+  return round_outcome(to, exact_result(op, operands, rule.rounding, bits), rule, bits);
 }
 
 compared compare_values(const operand& a, const operand& b) {

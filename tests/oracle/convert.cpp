@@ -63,7 +63,7 @@ bool goes_away_from_zero(const position& p, rounding mode, bool negative, const 
     case rounding::to_odd: return !q_is_odd;
     case rounding::stochastic: return random_goes_away(p, bits);
   }
-  throw std::invalid_argument("oracle: rule.round is not a rounding value");
+  throw std::invalid_argument("oracle: rule.rounding is not a rounding value");
 }
 
 /// The magnitude code of a grid point that is not beyond max finite. In e8m0, which has no zero,
@@ -98,7 +98,7 @@ void require_valid(const random_bits& bits) {
 std::uint64_t round_exact(const format& to, const exact_value& x, const cast_rule& rule,
                           const random_bits& bits) {
   require_valid(rule);
-  if (rule.round == rounding::stochastic) require_valid(bits);
+  if (rule.rounding == rounding::stochastic) require_valid(bits);
   if (x.kind == value_kind::nan) return nan_result(to, x.negative, rule);
   if (x.kind == value_kind::infinite) return infinite_result(to, x.negative, rule);
   if (x.numerator < 0 || x.denominator <= 0) {
@@ -108,7 +108,7 @@ std::uint64_t round_exact(const format& to, const exact_value& x, const cast_rul
 
   const bool negative = x.negative && to.sign_bits == 1;
   const position p = locate(to, x);
-  const bool away = goes_away_from_zero(p, rule.round, negative, bits);
+  const bool away = goes_away_from_zero(p, rule.rounding, negative, bits);
   const dyadic rounded{away ? p.q + 1 : p.q, p.spacing};
   if (compare(rounded, decode_magnitude(to, to.max_finite)) > 0) {
     return overflow_result(to, negative, rule);

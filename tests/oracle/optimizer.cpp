@@ -305,7 +305,7 @@ scaled_block stored_block(const format& codes, const std::vector<std::uint32_t>&
     block.scale = (one / factor).code;
   }
   cast_rule rule;
-  if (!is_fp16) rule.on_overflow = overflow::saturate;
+  if (!is_fp16) rule.overflow = overflow::saturate;
   for (const std::uint32_t x : values) {
     block.codes.push_back(
         static_cast<std::uint32_t>(convert(fp32(), codes, (f32{x} * factor).code, rule)));

@@ -91,7 +91,7 @@ quantized_element quantize_element(const format& to, const quantize_rule& rule,
   e.x = x;
   e.y = scaled(rule.inverse_scales.empty() ? rule.scale.rule : scale_rule::te, scale, x);
   e.code = static_cast<std::uint8_t>(convert(fp32(), to, e.y, rule.cast, bits));
-  e.overflowed = rounds_beyond(to, e.y, rule.cast.round, bits);
+  e.overflowed = rounds_beyond(to, e.y, rule.cast.rounding, bits);
   e.dequantized = dequantized_value(to, e.code, scale.s);
   return e;
 }
@@ -101,8 +101,8 @@ void require_quantizable(const format& from, const format& to, const quantize_ru
   require_one_of("to", to, {"e4m3", "e5m2"});
   require_valid(rule.scale);
   require_valid(rule.cast);
-  if (rule.cast.round != rounding::nearest_even && rule.cast.round != rounding::stochastic) {
-    throw std::invalid_argument("oracle: rule.cast.round is not nearest_even or stochastic");
+  if (rule.cast.rounding != rounding::nearest_even && rule.cast.rounding != rounding::stochastic) {
+    throw std::invalid_argument("oracle: rule.cast.rounding is not nearest_even or stochastic");
   }
 }
 
@@ -149,7 +149,7 @@ quantized quantize(const format& from, const format& to, std::span<const std::ui
     for (std::uint64_t c = 0; c < tiles.columns; ++c) {
       const std::uint64_t tile = r / tiles.tile_rows * scale_grid.columns + c / tiles.tile_columns;
       random_bits bits{0, rule.random.bits};
-      if (rule.cast.round == rounding::stochastic) {
+      if (rule.cast.rounding == rounding::stochastic) {
         const std::uint64_t index = element_index(rule.random, r, c, tiles.columns);
         bits.value = random_word(rule.random.seed, rule.random.stream, index, rule.random.bits);
       }
@@ -170,8 +170,9 @@ std::vector<std::uint32_t> dequantize(const format& from, const format& to,
   require_one_of("from", from, {"e4m3", "e5m2"});
   require_one_of("to", to, {"fp32", "bf16", "fp16"});
   require_valid(rule);
-  if (rule.round == rounding::stochastic) {
-    throw std::invalid_argument("oracle: rule.round is stochastic, which has no random bits here");
+  if (rule.rounding == rounding::stochastic) {
+    throw std::invalid_argument(
+        "oracle: rule.rounding is stochastic, which has no random bits here");
   }
   require_tiles(tiles);
   const grid scale_grid = tiles_of(tiles);

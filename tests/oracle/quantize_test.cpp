@@ -102,7 +102,7 @@ TEST(OracleQuantize, ZeroTile) {
   }
   // A NaN beside zeros is not counted in a; its code is 7F whatever its sign and nan_policy.
   quantize_rule keep_sign = rule_of({});
-  keep_sign.cast.on_nan = nan_policy::preserve_sign;
+  keep_sign.cast.nan = nan_policy::preserve_sign;
   const quantized q = quantize_tile({0x80000000, negative_nan}, keep_sign);
   EXPECT_EQ(q.scales, (words{0x3F800000}));
   EXPECT_EQ(q.codes, (bytes{0x80, 0x7F}));
@@ -195,7 +195,7 @@ TEST(OracleQuantize, UpperBound) {
   // Under ieee the overflow is NaN, with the sign where it is kept; nothing is clamped.
   quantize_rule ieee = rule_of(bound, overflow::ieee);
   EXPECT_EQ(quantize_tile(codes({-896, 100}), ieee).codes, (bytes{0x7F, 0x6C}));
-  ieee.cast.on_nan = nan_policy::preserve_sign;
+  ieee.cast.nan = nan_policy::preserve_sign;
   const quantized nan = quantize_tile(codes({-896, 100}), ieee);
   EXPECT_EQ(nan.codes, (bytes{0xFF, 0x6C}));
   EXPECT_EQ(nan.statistics.saturated, 0u);
@@ -256,7 +256,7 @@ TEST(OracleQuantize, TileLargerThanTheMatrixAndEmpty) {
 //   448 is a code and is not randomised.
 TEST(OracleQuantize, StochasticIndices) {
   quantize_rule rule = rule_of({});
-  rule.cast.round = rounding::stochastic;
+  rule.cast.rounding = rounding::stochastic;
   rule.random = {1, 0, 0, 4, 32};
   const float v7 = 16 + 2 * 7 / 64.0f;
   const words x = codes({v7, v7, 16 + 2 * 5 / 16.0f, 448});
@@ -357,7 +357,7 @@ TEST(OracleQuantize, RefusesWhatTheContractRefuses) {
   const words x = codes({1});
   const tiling one{1, 1, 1, 1};
   quantize_rule rule = rule_of({});
-  rule.cast.round = rounding::nearest_away;
+  rule.cast.rounding = rounding::nearest_away;
   EXPECT_THROW(quantize(fp32, e4m3, x, one, rule), std::invalid_argument);
   EXPECT_THROW(quantize(e4m3, e4m3, x, one, rule_of({})), std::invalid_argument);
   EXPECT_THROW(quantize(fp32, fp16, x, one, rule_of({})), std::invalid_argument);

@@ -190,11 +190,11 @@ tile_scale scale_of_amax(scale_rule rule, const format& to, std::uint32_t a,
 tile_scale scale_of_tile(const scale_settings& settings, const format& to,
                          std::span<const std::uint32_t> elements) {
   require_valid(settings);
-  const tile_amax amax = amax_of(elements, settings.on_nonfinite);
+  const tile_amax amax = amax_of(elements, settings.nonfinite);
   if (amax.nothing_left) return {};
-  if (settings.on_nonfinite == nonfinite::te && amax.value == infinity) return {};
+  if (settings.nonfinite == nonfinite::te && amax.value == infinity) return {};
   const std::uint32_t a = bounded(settings, amax.value);
-  const bool poisoned = settings.on_nonfinite == nonfinite::propagate && a >= infinity;
+  const bool poisoned = settings.nonfinite == nonfinite::propagate && a >= infinity;
   if (poisoned && is_mx(settings.rule)) return {canonical_nan, canonical_nan};
   return scale_of_amax(settings.rule, to, a, settings.infinite_factor);
 }
@@ -223,7 +223,7 @@ std::uint8_t e8m0_of_tile(const scale_settings& settings, const format& to,
     throw std::invalid_argument("oracle: settings.rule has scales that are no powers of two");
   }
   const tile_scale scale = scale_of_tile(settings, to, elements);
-  const tile_amax amax = amax_of(elements, settings.on_nonfinite);
+  const tile_amax amax = amax_of(elements, settings.nonfinite);
   if (!amax.nothing_left && bounded(settings, amax.value) == 0) return 0x00;
   return static_cast<std::uint8_t>(
       convert(format_named("fp32"), format_named("e8m0"), scale.s, {}));
@@ -241,8 +241,8 @@ void require_valid(const scale_settings& settings) {
   if (settings.rule > scale_rule::mx_rceil) {
     throw std::invalid_argument("oracle: settings.rule is not a scale_settings value");
   }
-  if (settings.on_nonfinite > nonfinite::skip_nan) {
-    throw std::invalid_argument("oracle: settings.on_nonfinite is not a nonfinite value");
+  if (settings.nonfinite > nonfinite::skip_nan) {
+    throw std::invalid_argument("oracle: settings.nonfinite is not a nonfinite value");
   }
   if (settings.eps >= infinity) {
     throw std::invalid_argument("oracle: settings.eps is not a finite number >= 0");

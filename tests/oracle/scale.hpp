@@ -47,7 +47,7 @@ enum class nonfinite : std::uint8_t { te, skip_nonfinite, propagate, skip_nan };
 /// How a tile's scale is taken. All numbers are binary32 codes.
 struct scale_settings {
   scale_rule rule = scale_rule::te;
-  nonfinite on_nonfinite = nonfinite::te;
+  oracle::nonfinite nonfinite = oracle::nonfinite::te;
   std::uint32_t eps = 0;                                    ///< finite, not negative
   std::optional<std::uint32_t> upper_bound = std::nullopt;  ///< not negative, may be Inf
   std::uint32_t infinite_factor = 0x7F7FFFFF;               ///< what S = Inf becomes; finite, > 0

@@ -28,19 +28,19 @@ std::uint64_t with_sign(const format& to, bool negative, std::uint64_t magnitude
 std::uint64_t nan_result(const format& to, bool negative, const cast_rule& rule) {
   if (!to.canonical_nan) return to.max_finite;
   const bool nan_has_sign = to.nan == nan_codes::ieee || to.nan == nan_codes::magnitude_ones;
-  const bool keep = rule.on_nan == nan_policy::preserve_sign && nan_has_sign;
+  const bool keep = rule.nan == nan_policy::preserve_sign && nan_has_sign;
   return with_sign(to, keep && negative, *to.canonical_nan);
 }
 
 std::uint64_t infinite_result(const format& to, bool negative, const cast_rule& rule) {
-  if (rule.on_overflow == overflow::saturate) return max_result(to, negative);
+  if (rule.overflow == overflow::saturate) return max_result(to, negative);
   return beyond_finite(to, negative, rule);
 }
 
 std::uint64_t overflow_result(const format& to, bool negative, const cast_rule& rule) {
   // e8m0 reads magnitudes only (contract §4), so its direction is that of a positive value.
   const bool sign_for_direction = to.sign_bits == 1 && negative;
-  if (rule.on_overflow != overflow::ieee || keeps_finite(rule.round, sign_for_direction)) {
+  if (rule.overflow != overflow::ieee || keeps_finite(rule.rounding, sign_for_direction)) {
     return max_result(to, negative);
   }
   return beyond_finite(to, negative, rule);
@@ -56,18 +56,18 @@ bool keeps_finite(rounding mode, bool negative) {
     case rounding::nearest_away:
     case rounding::stochastic: return false;
   }
-  throw std::invalid_argument("oracle: rule.round is not a rounding value");
+  throw std::invalid_argument("oracle: rule.rounding is not a rounding value");
 }
 
 void require_valid(const cast_rule& rule) {
-  if (static_cast<int>(rule.round) >= enum_count<rounding>) {
-    throw std::invalid_argument("oracle: rule.round is not a rounding value");
+  if (static_cast<int>(rule.rounding) >= enum_count<rounding>) {
+    throw std::invalid_argument("oracle: rule.rounding is not a rounding value");
   }
-  if (static_cast<int>(rule.on_overflow) >= enum_count<overflow>) {
-    throw std::invalid_argument("oracle: rule.on_overflow is not an overflow value");
+  if (static_cast<int>(rule.overflow) >= enum_count<overflow>) {
+    throw std::invalid_argument("oracle: rule.overflow is not an overflow value");
   }
-  if (static_cast<int>(rule.on_nan) >= enum_count<nan_policy>) {
-    throw std::invalid_argument("oracle: rule.on_nan is not a nan_policy value");
+  if (static_cast<int>(rule.nan) >= enum_count<nan_policy>) {
+    throw std::invalid_argument("oracle: rule.nan is not a nan_policy value");
   }
 }
 

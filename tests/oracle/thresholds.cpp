@@ -32,7 +32,7 @@ threshold threshold_between(const dyadic& lower, const dyadic& upper, rounding m
     case rounding::to_odd: return q_is_odd ? reaches_upper : leaves_lower;
     case rounding::stochastic: break;
   }
-  throw std::invalid_argument("oracle::make_step_function: rule.round must be deterministic");
+  throw std::invalid_argument("oracle::make_step_function: rule.rounding must be deterministic");
 }
 
 /// Magnitude codes of a format in increasing order, numbered from 0.
@@ -89,7 +89,7 @@ std::vector<step> steps_of_sign(const format& from, const format& to, const cast
     // Beyond max the grid goes on by one more ulp, which stands for every overflow.
     const dyadic upper = at_max ? dyadic{lower.significand + 1, lower.exponent} : grid.value(i + 1);
     number = smallest_beyond(source, number,
-                             threshold_between(lower, upper, rule.round, rounds_as_negative));
+                             threshold_between(lower, upper, rule.rounding, rounds_as_negative));
     if (number < source.count()) {
       append(
           steps, source.code(number),
@@ -106,8 +106,8 @@ std::uint32_t narrow(std::uint64_t code) { return static_cast<std::uint32_t>(cod
 
 step_function make_step_function(const format& from, const format& to, const cast_rule& rule) {
   require_valid(rule);
-  if (rule.round == rounding::stochastic) {
-    throw std::invalid_argument("oracle::make_step_function: rule.round must be deterministic");
+  if (rule.rounding == rounding::stochastic) {
+    throw std::invalid_argument("oracle::make_step_function: rule.rounding must be deterministic");
   }
   if (from.storage_bits > 32) {
     throw std::invalid_argument("oracle::make_step_function: from is " + std::string(from.name) +

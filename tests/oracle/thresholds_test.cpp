@@ -20,8 +20,8 @@ using testing::random_codes;
 
 std::string describe(const step_function& f) {
   return std::string(f.from->name) + " to " + std::string(f.to->name) + ' ' +
-         std::string(name(f.rule.round)) + ' ' + std::string(name(f.rule.on_overflow)) + ' ' +
-         std::string(name(f.rule.on_nan));
+         std::string(name(f.rule.rounding)) + ' ' + std::string(name(f.rule.overflow)) + ' ' +
+         std::string(name(f.rule.nan));
 }
 
 /// Evaluates f at all codes; stops at the first difference.
@@ -105,7 +105,7 @@ TEST(OracleThresholds, EveryCodeOfSmallSources) {
       if (to.storage_bits > 16) continue;
       for (const cast_rule& rule : deterministic_rules()) {
         // The policies act alike at any width; the long tables are built once per mode.
-        if (to.storage_bits == 16 && rule != cast_rule{rule.round}) continue;
+        if (to.storage_bits == 16 && rule != cast_rule{rule.rounding}) continue;
         const step_function f = make_step_function(from, to, rule);
         expect_same(f, codes);
         if (HasFatalFailure()) return;

@@ -34,7 +34,7 @@ TEST(ComputeProperty, RandomBitsAreTheOraclesIndex) {
   const rc::Gen<array_arithmetic_case> generator = array_arithmetic_cases();
   expect_holds("stochastic", 200, [&] {
     array_arithmetic_case c = *generator;
-    c.rule.round = rounding::stochastic;
+    c.rule.rounding = rounding::stochastic;
     c.asked = flags_asked::none;
     compute_memory m(c);
     computing_on(supported_backends().back())(c.op, operands_of(m), m.out.view(), options_of(c),

@@ -32,7 +32,7 @@ strided_buffer filled_input(const array_case& c) {
 }
 
 convert_options options_of(const array_case& c) {
-  return {c.rule.round, c.rule.on_overflow, c.rule.on_nan, c.random};
+  return {c.rule.rounding, c.rule.overflow, c.rule.nan, c.random};
 }
 
 /// One of the backends, by the case.
@@ -48,7 +48,7 @@ conversion_case element_case(const array_case& c, std::uint64_t input, std::int6
   e.where = "convert on " + std::string(executor_of(c).backend) + ", element [" +
             std::to_string(row) + ", " + std::to_string(col) + "], " + std::to_string(c.threads) +
             " threads";
-  if (c.rule.round == rounding::stochastic) {
+  if (c.rule.rounding == rounding::stochastic) {
     const std::uint64_t index = oracle::element_index(c.random, static_cast<std::uint64_t>(row),
                                                       static_cast<std::uint64_t>(col),
                                                       static_cast<std::uint64_t>(c.in.cols));

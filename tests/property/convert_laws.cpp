@@ -168,8 +168,8 @@ TEST(ConvertLaws, NegationMirrorsAndSwapsTheDirections) {
                                   (is_zero(x) || x.kind == value_kind::nan);
     if (fnuz_zero_or_nan) return;
     cast_rule mirrored = c.rule;
-    if (c.rule.round == rounding::upward) mirrored.round = rounding::downward;
-    if (c.rule.round == rounding::downward) mirrored.round = rounding::upward;
+    if (c.rule.rounding == rounding::upward) mirrored.rounding = rounding::downward;
+    if (c.rule.rounding == rounding::downward) mirrored.rounding = rounding::upward;
     const converted here = convert_code(c.from, c.to, c.input, c.rule, c.random);
     const converted there =
         convert_code(c.from, c.to, flipped(c.from, c.input), mirrored, c.random);
@@ -178,7 +178,7 @@ TEST(ConvertLaws, NegationMirrorsAndSwapsTheDirections) {
     const oracle::exact_value result = exact(c.to, here.code);
     const bool unsigned_result =
         (oracle_of(c.to).zero == oracle::zeros::positive_only && is_zero(result)) ||
-        (result.kind == value_kind::nan && (c.rule.on_nan == nan_policy::canonical ||
+        (result.kind == value_kind::nan && (c.rule.nan == nan_policy::canonical ||
                                             oracle_of(c.to).nan == oracle::nan_codes::sign_only)) ||
         (x.kind == value_kind::nan && oracle_of(c.to).nan == oracle::nan_codes::none);
     RC_ASSERT(there.code == (unsigned_result ? here.code : flipped(c.to, here.code)));
@@ -194,7 +194,7 @@ TEST(ConvertLaws, PoliciesMatterBeyondMaxOnly) {
     const converted here = convert_code(c.from, c.to, c.input, c.rule, c.random);
     for (const overflow policy : overflow_policies) {
       const converted there =
-          convert_code(c.from, c.to, c.input, {c.rule.round, policy, c.rule.on_nan}, c.random);
+          convert_code(c.from, c.to, c.input, {c.rule.rounding, policy, c.rule.nan}, c.random);
       RC_ASSERT(there.overflow == here.overflow);
       if (!here.overflow) RC_ASSERT(there.code == here.code);
       if (here.overflow && policy != overflow::ieee) {
@@ -257,12 +257,12 @@ TEST(ConvertLaws, RoundingToOddFirstIsHarmless) {
       conversion_case c = *generator;
       const std::uint64_t odd =
           convert_code(r.from, r.over, c.input,
-                       {rounding::to_odd, c.rule.on_overflow, nan_policy::preserve_sign})
+                       {rounding::to_odd, c.rule.overflow, nan_policy::preserve_sign})
               .code;
       c.where = "to_odd into " + std::string(name(r.over)) + " first";
       // Inf saturates on the way under `saturate`; it then is beyond max like any other value.
       if (exact(r.from, c.input).kind == value_kind::infinite &&
-          c.rule.on_overflow == overflow::saturate) {
+          c.rule.overflow == overflow::saturate) {
         return;
       }
       require(same_code(c, convert_code(r.over, r.to, odd, c.rule).code,

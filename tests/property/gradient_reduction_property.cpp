@@ -43,7 +43,7 @@ oracle::tile_scale scale_of(const reduction_case& c, const reduction_tensor& t) 
     }
   }
   const oracle::scale_settings settings = {.rule = static_cast<oracle::scale_rule>(c.how.rule),
-                                           .on_nonfinite = oracle::nonfinite::skip_nonfinite};
+                                           .nonfinite = oracle::nonfinite::skip_nonfinite};
   return oracle::scale_of_tile(settings, support::oracle_of(c.how.communication), all);
 }
 
@@ -52,7 +52,7 @@ std::uint64_t expected(const reduction_case& c, const reduction_tensor& t,
                        const oracle::tile_scale* scale, std::size_t i, std::uint64_t position) {
   const oracle::format& own = support::oracle_of(t.format);
   const oracle::format& communication = support::oracle_of(c.how.communication);
-  const cast_rule cast = {c.how.round, overflow::ieee, nan_policy::canonical};
+  const cast_rule cast = {c.how.rounding, overflow::ieee, nan_policy::canonical};
   std::uint64_t total = 0;
   for (std::size_t r = 0; r < t.codes.size(); ++r) {
     const random_stream& s = c.how.random;

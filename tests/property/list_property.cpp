@@ -275,9 +275,9 @@ TEST(ListProperty, Cast) {
     owned_tensors from(shapes, any, next);
     owned_tensors to(shapes, any, next);
     convert_options o;
-    o.round = static_cast<rounding>(next() % enum_count<rounding>);
-    o.on_overflow = static_cast<overflow>(next() % enum_count<overflow>);
-    o.on_nan = static_cast<nan_policy>(next() % enum_count<nan_policy>);
+    o.rounding = static_cast<rounding>(next() % enum_count<rounding>);
+    o.overflow = static_cast<overflow>(next() % enum_count<overflow>);
+    o.nan = static_cast<nan_policy>(next() % enum_count<nan_policy>);
     o.random.seed = next();
     o.random.stream = draw_number(next);
     cast(from.listed(), to.listed(), o, draw_executor(next));
@@ -286,7 +286,7 @@ TEST(ListProperty, Cast) {
       random.stream += t;  // each tensor draws from a stream of its own
       const random_bits bits{random_word(random.seed, random.stream, i), random.bits};
       return oracle::convert(from.format(t), to.format(t), from.given(t)[i],
-                             {o.round, o.on_overflow, o.on_nan}, bits);
+                             {o.rounding, o.overflow, o.nan}, bits);
     });
   });
 }

@@ -88,7 +88,7 @@ void store(array_memory& a, const tensor_memory& t, const words& values, std::ui
     cast_rule rule;
     random_bits bits;
     if (is_stochastic(a.format)) {
-      rule.round = rounding::stochastic;
+      rule.rounding = rounding::stochastic;
       bits = {oracle::random_word(seed, stream, t.first_index + i, 16), 16};
     }
     put(i, static_cast<std::uint32_t>(

@@ -154,7 +154,7 @@ TEST(QuantizeLaws, CodesAreOfTheElementsScaledByTheStoredScale) {
     quantize_case c = *generator;
     c.options.rule = scale_rule::pow2;
     c.scale_format = format_id::fp32;
-    c.options.round = rounding::nearest_even;
+    c.options.rounding = rounding::nearest_even;
     strided_buffer in = matrix_of(c);
     const quantize_result q = quantized(c, in, on_reference(1));
     for (std::int64_t row = 0; row < c.in.rows; ++row) {
@@ -169,7 +169,7 @@ TEST(QuantizeLaws, CodesAreOfTheElementsScaledByTheStoredScale) {
         if (std::isfinite(x) && std::abs(y) >= 0x1p128) continue;
         const auto expected =
             convert_code(format_id::fp64, c.to, std::bit_cast<std::uint64_t>(y),
-                         {rounding::nearest_even, c.options.on_overflow, c.options.on_nan})
+                         {rounding::nearest_even, c.options.overflow, c.options.nan})
                 .code;
         RC_ASSERT(q.codes.at(row, col) == expected);
       }
@@ -202,7 +202,7 @@ TEST(QuantizeLaws, RequantizationKeepsTheValues) {
   const rc::Gen<quantize_case> generator = quantize_cases();
   expect_holds("requantization", 1000, [&] {
     quantize_case c = *generator;
-    c.options.round = rounding::nearest_even;
+    c.options.rounding = rounding::nearest_even;
     constexpr scale_rule scale_rules[] = {scale_rule::pow2,     scale_rule::te_pow2,
                                           scale_rule::mx_floor, scale_rule::mx_ceil,
                                           scale_rule::mx_even,  scale_rule::mx_rceil};

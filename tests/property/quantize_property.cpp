@@ -36,8 +36,8 @@ oracle::tiling tiling_of(std::int64_t rows, std::int64_t cols, const tile_shape&
 oracle::quantize_rule rule_of(const quantize_options& o, format_id from) {
   oracle::quantize_rule rule;
   rule.scale.rule = static_cast<oracle::scale_rule>(o.rule);
-  rule.scale.on_nonfinite = static_cast<oracle::nonfinite>(o.on_nonfinite);
-  if (o.on_scale_overflow == scale_overflow::input_max) {
+  rule.scale.nonfinite = static_cast<oracle::nonfinite>(o.nonfinite);
+  if (o.scale_overflow == scale_overflow::input_max) {
     rule.scale.infinite_factor = from == format_id::fp32   ? 0x7F7FFFFF
                                  : from == format_id::bf16 ? 0x7F7F0000
                                                            : 0x477FE000;  // 65504
@@ -46,7 +46,7 @@ oracle::quantize_rule rule_of(const quantize_options& o, format_id from) {
   if (o.upper_bound != std::numeric_limits<float>::infinity()) {
     rule.scale.upper_bound = bits(o.upper_bound);
   }
-  rule.cast = {o.round, o.on_overflow, o.on_nan};
+  rule.cast = {o.rounding, o.overflow, o.nan};
   rule.random = o.random;
   return rule;
 }

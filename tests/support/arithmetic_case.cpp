@@ -43,10 +43,10 @@ std::string call_text(const arithmetic_case& c) {
             hex_code(all[i].code, all[i].format) + "}";
   }
   text += "}, format_id::" + std::string(name(c.to)) +
-          ", {rounding::" + std::string(name(c.rule.round)) +
-          ", overflow::" + std::string(name(c.rule.on_overflow)) +
-          ", nan_policy::" + std::string(name(c.rule.on_nan)) + "}";
-  if (c.rule.round == rounding::stochastic) {
+          ", {rounding::" + std::string(name(c.rule.rounding)) +
+          ", overflow::" + std::string(name(c.rule.overflow)) +
+          ", nan_policy::" + std::string(name(c.rule.nan)) + "}";
+  if (c.rule.rounding == rounding::stochastic) {
     text += ", {" + std::to_string(c.random.value) + "u, " + std::to_string(c.random.count) + "}";
   }
   return text + ")";
@@ -79,7 +79,7 @@ oracle::exact_outcome exact_result_of(const arithmetic_case& c) {
       {&oracle_of(all[1].format), all[1].code},
       {&oracle_of(all[2].format), all[2].code}};
   return oracle::exact_result(oracle_of(c.op), {exact_operands.data(), count_of(c.op)},
-                              c.rule.round, c.random);
+                              c.rule.rounding, c.random);
 }
 
 oracle::rounded_result expected_result(const arithmetic_case& c) {
@@ -99,7 +99,7 @@ oracle::rounded_result expected_result(const arithmetic_case& c) {
     failure << "\n  operand  " << name(all[i].format) << " "
             << code_text(all[i].format, all[i].code);
   }
-  if (c.rule.round == rounding::stochastic) {
+  if (c.rule.rounding == rounding::stochastic) {
     failure << "\n  random bits " << c.random.value << " of K = " << c.random.count;
   }
   return failure << "\n  got      " << code_text(c.to, got.code) << ", " << flag_names(raised)

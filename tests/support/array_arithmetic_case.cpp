@@ -70,9 +70,10 @@ array_arithmetic_case draw_case(const word_source& next) {
     if (below(4, next) == 0) c.in[static_cast<std::size_t>(below(3, next))] = {rows, cols, 0, 0, 0};
   }
   c.asked = below(2, next) == 0 ? flags_asked::each : flags_asked::none;
-  if (below(2, next) == 0) c.rule.round = static_cast<rounding>(below(enum_count<rounding>, next));
-  c.rule.on_overflow = static_cast<overflow>(below(enum_count<overflow>, next));
-  c.rule.on_nan = static_cast<nan_policy>(below(enum_count<nan_policy>, next));
+  if (below(2, next) == 0)
+    c.rule.rounding = static_cast<rounding>(below(enum_count<rounding>, next));
+  c.rule.overflow = static_cast<overflow>(below(enum_count<overflow>, next));
+  c.rule.nan = static_cast<nan_policy>(below(enum_count<nan_policy>, next));
   c.random = {draw_number(next), draw_number(next), draw_number(next), std::nullopt,
               1 + static_cast<int>(below(32, next))};
   if (below(2, next) == 0) c.random.pitch = draw_number(next);
@@ -110,7 +111,7 @@ std::vector<array_arithmetic_case> simpler(const array_arithmetic_case& c) {
   set(&array_arithmetic_case::out, dense);
   set(&array_arithmetic_case::each, dense);
   set(&array_arithmetic_case::asked, flags_asked::none);
-  set(&array_arithmetic_case::rule, cast_rule{c.rule.round});
+  set(&array_arithmetic_case::rule, cast_rule{c.rule.rounding});
   set(&array_arithmetic_case::rule, cast_rule{});
   set(&array_arithmetic_case::threads, 1);
   const auto reset = [&](auto random_stream::*part) {
@@ -206,13 +207,13 @@ flags_view flags_of(compute_memory& m) {
 }
 
 compute_options options_of(const array_arithmetic_case& c) {
-  return {c.rule.round, c.rule.on_overflow, c.rule.on_nan, c.random};
+  return {c.rule.rounding, c.rule.overflow, c.rule.nan, c.random};
 }
 
 arithmetic_case element_case(const array_arithmetic_case& c, const operands& x, std::int64_t row,
                              std::int64_t col) {
   arithmetic_case e{.op = c.op, .x = x, .to = c.to, .rule = c.rule};
-  if (c.rule.round == rounding::stochastic) {
+  if (c.rule.rounding == rounding::stochastic) {
     const std::uint64_t pitch = c.random.pitch.value_or(static_cast<std::uint64_t>(c.out.cols));
     const std::uint64_t index =
         c.random.offset + static_cast<std::uint64_t>(row) * pitch + static_cast<std::uint64_t>(col);

@@ -38,10 +38,10 @@ array_case draw_array_case(const word_source& next) {
   }
   c.in = draw_layout(rows, cols, array_side::read, next);
   c.out = draw_layout(rows, cols, array_side::written, next);
-  c.rule.round = static_cast<rounding>(below(enum_count<rounding>, next));
-  if (below(3, next) == 0) c.rule.round = rounding::stochastic;
-  c.rule.on_overflow = static_cast<overflow>(below(enum_count<overflow>, next));
-  c.rule.on_nan = static_cast<nan_policy>(below(enum_count<nan_policy>, next));
+  c.rule.rounding = static_cast<rounding>(below(enum_count<rounding>, next));
+  if (below(3, next) == 0) c.rule.rounding = rounding::stochastic;
+  c.rule.overflow = static_cast<overflow>(below(enum_count<overflow>, next));
+  c.rule.nan = static_cast<nan_policy>(below(enum_count<nan_policy>, next));
   c.random.seed = draw_number(next);
   c.random.stream = draw_number(next);
   c.random.offset = draw_number(next);

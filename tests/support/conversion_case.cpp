@@ -66,8 +66,8 @@ bool value_says_all(const conversion_case& c) {
 }
 
 std::string rule_options(const cast_rule& rule) {
-  return "--round " + std::string(name(rule.round)) + " --overflow " +
-         std::string(name(rule.on_overflow)) + " --nan " + std::string(name(rule.on_nan));
+  return "--round " + std::string(name(rule.rounding)) + " --overflow " +
+         std::string(name(rule.overflow)) + " --nan " + std::string(name(rule.nan));
 }
 
 std::string convert_command(const conversion_case& c) {
@@ -79,7 +79,7 @@ std::string convert_command(const conversion_case& c) {
                      (wide ? ".view('<f8')" : "") + ")\" && fpinspect convert case.npy out.npy" +
                      (wide ? "" : " --from " + std::string(name(c.from))) + " --to " +
                      std::string(name(c.to)) + " " + rule_options(c.rule);
-  if (c.rule.round == rounding::stochastic) {
+  if (c.rule.rounding == rounding::stochastic) {
     text += " --seed " + std::to_string(c.origin->seed) + " --stream " +
             std::to_string(c.origin->stream) + " --offset " + std::to_string(c.origin->index) +
             " --random-bits " + std::to_string(c.random.count);
@@ -91,10 +91,10 @@ std::string call_text(const conversion_case& c) {
   std::string text = "convert_code(format_id::" + std::string(name(c.from)) +
                      ", format_id::" + std::string(name(c.to)) + ", " +
                      hex(c.input, oracle_of(c.from).storage_bits) +
-                     ", {rounding::" + std::string(name(c.rule.round)) +
-                     ", overflow::" + std::string(name(c.rule.on_overflow)) +
-                     ", nan_policy::" + std::string(name(c.rule.on_nan)) + "}";
-  if (c.rule.round == rounding::stochastic) {
+                     ", {rounding::" + std::string(name(c.rule.rounding)) +
+                     ", overflow::" + std::string(name(c.rule.overflow)) +
+                     ", nan_policy::" + std::string(name(c.rule.nan)) + "}";
+  if (c.rule.rounding == rounding::stochastic) {
     text += ", {" + hex(c.random.value, 32) + ", " + std::to_string(c.random.count) + "}";
   }
   return text + ")";
@@ -123,7 +123,7 @@ std::string code_text(format_id format, std::uint64_t code) {
 }
 
 std::string reproduction(const conversion_case& c) {
-  if (c.rule.round == rounding::stochastic) {
+  if (c.rule.rounding == rounding::stochastic) {
     return c.origin && c.to != format_id::fp64 ? convert_command(c) : call_text(c);
   }
   if (!value_says_all(c) && c.to != format_id::fp64) return convert_command(c);
@@ -136,7 +136,7 @@ std::string reproduction(const conversion_case& c) {
   if (got == expected) return ::testing::AssertionSuccess();
   ::testing::AssertionResult failure = ::testing::AssertionFailure();
   failure << name(c.from) << " to " << name(c.to) << ", " << text_of(c.rule) << ", by " << c.where;
-  if (c.rule.round == rounding::stochastic) {
+  if (c.rule.rounding == rounding::stochastic) {
     failure << "\n  random bits " << hex(c.random.value, 32) << " of K = " << c.random.count;
     if (c.origin) {
       failure << " (seed " << c.origin->seed << ", stream " << c.origin->stream << ", index "

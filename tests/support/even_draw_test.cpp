@@ -56,11 +56,11 @@ TEST(QuantizeBatches, HoldEveryCombination) {
     std::map<nonfinite, int> policies;
     for (std::uint64_t n = 0; n < batch_draws::round; ++n) {
       const batch b = draws.next(5'000'000);
-      const bool stochastic = b.options.round == rounding::stochastic;
-      seen.insert({b.options.tile.rows, b.options.tile.cols, b.options.rule, b.options.round,
+      const bool stochastic = b.options.rounding == rounding::stochastic;
+      seen.insert({b.options.tile.rows, b.options.tile.cols, b.options.rule, b.options.rounding,
                    stochastic ? b.options.random.bits : 0});
       ++rules[b.options.rule];
-      ++policies[b.options.on_nonfinite];
+      ++policies[b.options.nonfinite];
       EXPECT_GE(b.rows * b.cols, 5'000'000);
     }
     EXPECT_EQ(seen.size(), 4u * enum_count<scale_rule> * 4u);

@@ -23,7 +23,7 @@ struct function_case {
 
 inline std::string text_of(const function_case& c) {
   return std::string(name(c.options.rule)) + (c.gradient ? " gradient of " : " ") +
-         std::string(name(c.of)) + " " + std::string(name(c.options.round));
+         std::string(name(c.of)) + " " + std::string(name(c.options.rounding));
 }
 
 /// The cases of rule `exact`: to nearest even into all formats, stochastic into 16 and 8 bits.
@@ -38,8 +38,8 @@ inline std::vector<function_case> exact_function_cases() {
           {static_cast<function>(i), gradient, {}, operands, {e4m3, fp32, bf16, fp16, e5m2}});
       cases.push_back({static_cast<function>(i),
                        gradient,
-                       {.round = rounding::stochastic,
-                        .on_overflow = overflow::saturate,
+                       {.rounding = rounding::stochastic,
+                        .overflow = overflow::saturate,
                         .random = {.seed = 5, .stream = 3, .offset = 70, .bits = 16}},
                        operands,
                        {bf16, e5m2, fp16, e4m3}});

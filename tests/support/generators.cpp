@@ -276,7 +276,7 @@ conversion_case draw_case(const case_space& space, const word_source& next) {
   c.to = one_of(space.to, next);
   c.input = draw_code(any_family(next), c.from, c.to, next);
   c.rule = draw_rule(space.modes, next);
-  if (c.rule.round == rounding::stochastic) {
+  if (c.rule.rounding == rounding::stochastic) {
     c.random = draw_random_bits(c.from, c.to, c.input, next);
   }
   return c;
@@ -293,11 +293,11 @@ std::vector<conversion_case> simpler_cases(const conversion_case& c) {
   for (const std::uint64_t code : simpler_codes(c.from, c.input)) {
     add([&](conversion_case& other) { other.input = code; });
   }
-  if (c.rule.on_overflow != overflow::ieee) {
-    add([](conversion_case& other) { other.rule.on_overflow = overflow::ieee; });
+  if (c.rule.overflow != overflow::ieee) {
+    add([](conversion_case& other) { other.rule.overflow = overflow::ieee; });
   }
-  if (c.rule.on_nan != nan_policy::canonical) {
-    add([](conversion_case& other) { other.rule.on_nan = nan_policy::canonical; });
+  if (c.rule.nan != nan_policy::canonical) {
+    add([](conversion_case& other) { other.rule.nan = nan_policy::canonical; });
   }
   if (c.random.value != 0) {
     add([](conversion_case& other) { other.random.value &= other.random.value - 1; });

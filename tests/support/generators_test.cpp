@@ -246,7 +246,7 @@ TEST(Generators, ArrayCasesCoverShapesStridesAndThreads) {
     seen["repeated row"] += c.in.row_stride == 0 && c.in.rows > 1;
     seen["repeated column"] += c.in.col_stride == 0 && c.in.cols > 1;
     seen["unaligned"] += c.in.misalignment % 2 == 1;
-    seen["stochastic"] += c.rule.round == rounding::stochastic;
+    seen["stochastic"] += c.rule.rounding == rounding::stochastic;
     seen["offset wraps"] += c.random.offset > ~std::uint64_t{0} - 8;
     seen["pitch"] += c.random.pitch.has_value();
   }

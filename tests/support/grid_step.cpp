@@ -75,8 +75,8 @@ expected_flags expected_flags_of(const oracle::format& to, const oracle::exact_v
   // The unbounded row has no sign, so the directed modes are told the direction of the magnitude.
   cast_rule on_magnitude = rule;
   if (x.negative && to.sign_bits == 1) {
-    if (rule.round == rounding::upward) on_magnitude.round = rounding::downward;
-    if (rule.round == rounding::downward) on_magnitude.round = rounding::upward;
+    if (rule.rounding == rounding::upward) on_magnitude.rounding = rounding::downward;
+    if (rule.rounding == rounding::downward) on_magnitude.rounding = rounding::upward;
   }
   const std::uint64_t rounded =
       oracle::round_exact(unbounded(to), magnitude_of(x), on_magnitude, bits);

@@ -55,11 +55,11 @@ quantize_options draw_options(const word_source& next) {
   o.rule = static_cast<scale_rule>(below(enum_count<scale_rule>, next));
   if (below(3, next) == 0) o.eps = draw_bound(next);
   if (below(3, next) == 0) o.upper_bound = draw_bound(next);
-  o.on_nonfinite = static_cast<nonfinite>(below(enum_count<nonfinite>, next));
-  o.round = below(2, next) == 0 ? rounding::nearest_even : rounding::stochastic;
-  if (below(2, next) == 0) o.on_overflow = static_cast<overflow>(below(enum_count<overflow>, next));
-  o.on_nan = static_cast<nan_policy>(below(enum_count<nan_policy>, next));
-  o.on_scale_overflow = static_cast<scale_overflow>(below(enum_count<scale_overflow>, next));
+  o.nonfinite = static_cast<nonfinite>(below(enum_count<nonfinite>, next));
+  o.rounding = below(2, next) == 0 ? rounding::nearest_even : rounding::stochastic;
+  if (below(2, next) == 0) o.overflow = static_cast<overflow>(below(enum_count<overflow>, next));
+  o.nan = static_cast<nan_policy>(below(enum_count<nan_policy>, next));
+  o.scale_overflow = static_cast<scale_overflow>(below(enum_count<scale_overflow>, next));
   o.random.seed = draw_number(next);
   o.random.stream = draw_number(next);
   o.random.offset = draw_number(next);
@@ -159,11 +159,11 @@ std::vector<quantize_case> simpler_options(const quantize_case& c) {
   }
   reset(&quantize_options::eps);
   reset(&quantize_options::upper_bound);
-  reset(&quantize_options::round);
-  reset(&quantize_options::on_nan);
-  reset(&quantize_options::on_overflow);
-  reset(&quantize_options::on_nonfinite);
-  reset(&quantize_options::on_scale_overflow);
+  reset(&quantize_options::rounding);
+  reset(&quantize_options::nan);
+  reset(&quantize_options::overflow);
+  reset(&quantize_options::nonfinite);
+  reset(&quantize_options::scale_overflow);
   if (c.scale_format == format_id::fp32) reset(&quantize_options::rule);
   const auto reset_random = [&](auto random_stream::*part) {
     if (c.options.random.*part == plain.random.*part) return;
@@ -242,9 +242,9 @@ std::ostream& operator<<(std::ostream& out, const quantize_case& c) {
         << ", " << layout.col_stride << ", " << layout.misalignment << " bytes off; ";
   };
   out << name(c.from) << " to " << name(c.to) << ", tile " << o.tile.rows << " x " << o.tile.cols
-      << ", " << name(o.rule) << ", " << name(o.on_nonfinite) << ", " << name(o.on_scale_overflow)
+      << ", " << name(o.rule) << ", " << name(o.nonfinite) << ", " << name(o.scale_overflow)
       << ", eps " << o.eps << ", upper " << o.upper_bound << ", "
-      << text_of({o.round, o.on_overflow, o.on_nan}) << "; ";
+      << text_of({o.rounding, o.overflow, o.nan}) << "; ";
   show("in", c.in);
   show("codes", c.codes);
   out << name(c.scale_format) << " ";

@@ -63,8 +63,8 @@ inline std::vector<cast_rule> deterministic_rules() {
 
 /// "upward ieee canonical".
 inline std::string text_of(const cast_rule& rule) {
-  std::string text(name(rule.round));
-  for (const std::string_view part : {name(rule.on_overflow), name(rule.on_nan)}) {
+  std::string text(name(rule.rounding));
+  for (const std::string_view part : {name(rule.overflow), name(rule.nan)}) {
     text += ' ';
     text += part;
   }

@@ -95,7 +95,7 @@ sweep_result sweep(const oracle::step_function& f, const code_steps& steps, form
   std::vector<std::uint32_t> in(chunk);
   std::vector<std::byte> got(chunk * bytes);
   std::vector<std::byte> expected(chunk * bytes);
-  const convert_options options{f.rule.round, f.rule.on_overflow, f.rule.on_nan, {}};
+  const convert_options options{f.rule.rounding, f.rule.overflow, f.rule.nan, {}};
 
   sweep_result result;
   for (std::uint64_t code = range.first; code < range.end;) {

@@ -24,7 +24,7 @@ inline random_bits random_at(const conversion_under_test& c, std::uint64_t posit
 /// Returns the code of an input by another rule, with the element's own random bits.
 inline code by_rule(const seen_element& e, code input, const cast_rule& rule) {
   const conversion_under_test& c = e.conversion;
-  const bool random = rule.round == rounding::stochastic;
+  const bool random = rule.rounding == rounding::stochastic;
   return convert_code(c.from, c.to, input, rule,
                       random ? random_at(c, position_of(e), c.random.bits) : random_bits{})
       .code;

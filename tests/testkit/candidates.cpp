@@ -44,20 +44,20 @@ void add_rounding(table& rows, const std::string& sentence, const decltype(candi
 }
 
 void add_roundings(table& rows, const conversion_under_test& conversion) {
-  const rounding asked = conversion.rule.round;
+  const rounding asked = conversion.rule.rounding;
   for (int i = 0; i < enum_count<rounding>; ++i) {
     const rounding other = static_cast<rounding>(i);
     if (other == asked || other == rounding::stochastic) continue;
     add_rounding(rows, instead(other, asked), [other](const seen_element& e) {
       cast_rule rule = e.conversion.rule;
-      rule.round = other;
+      rule.rounding = other;
       return by_rule(e, input_of(e), rule);
     });
   }
   add_rounding(rows, "rounded away from zero instead of " + text_of(asked),
                [](const seen_element& e) {
                  cast_rule rule = e.conversion.rule;
-                 rule.round = value(e) < 0 ? rounding::downward : rounding::upward;
+                 rule.rounding = value(e) < 0 ? rounding::downward : rounding::upward;
                  return by_rule(e, input_of(e), rule);
                });
   // Stochastic rounding goes away from zero iff floor(v * 2^32) + R >= 2^32. With R = 2^31 - 1
@@ -70,7 +70,7 @@ void add_roundings(table& rows, const conversion_under_test& conversion) {
   add_rounding(rows, to_zero, [](const seen_element& e) {
     const conversion_under_test& c = e.conversion;
     cast_rule rule = c.rule;
-    rule.round = rounding::stochastic;
+    rule.rounding = rounding::stochastic;
     return convert_code(c.from, c.to, input_of(e), rule, {0x7FFFFFFF, 32}).code;
   });
 }
@@ -87,7 +87,7 @@ std::string text_of(overflow policy, const std::string& beyond) {
 }
 
 void add_overflows(table& rows, const conversion_under_test& conversion) {
-  const overflow asked = conversion.rule.on_overflow;
+  const overflow asked = conversion.rule.overflow;
   const bool has_inf = spec_of(conversion.to).special == specials::ieee;
   const std::string beyond = has_inf ? "Inf" : "NaN";
   for (int i = 0; i < enum_count<overflow>; ++i) {
@@ -96,7 +96,7 @@ void add_overflows(table& rows, const conversion_under_test& conversion) {
     rows.push_back({text_of(other, beyond) + " instead of: " + text_of(asked, beyond),
                     [other](const seen_element& e) {
                       cast_rule rule = e.conversion.rule;
-                      rule.on_overflow = other;
+                      rule.overflow = other;
                       return by_rule(e, input_of(e), rule);
                     }});
   }
@@ -208,13 +208,13 @@ std::optional<code> integer_rounding(const seen_element& e, bool truncated) {
 }
 
 void add_nans(table& rows) {
-  add_nan(rows, "another NaN code: the sign of the NaN is kept or dropped",
-          [](const seen_element& e) {
-            cast_rule rule = e.conversion.rule;
-            rule.on_nan = rule.on_nan == nan_policy::canonical ? nan_policy::preserve_sign
-                                                               : nan_policy::canonical;
-            return by_rule(e, input_of(e), rule);
-          });
+  add_nan(
+      rows, "another NaN code: the sign of the NaN is kept or dropped", [](const seen_element& e) {
+        cast_rule rule = e.conversion.rule;
+        rule.nan =
+            rule.nan == nan_policy::canonical ? nan_policy::preserve_sign : nan_policy::canonical;
+        return by_rule(e, input_of(e), rule);
+      });
   add_nan(rows, "another NaN code", [](const seen_element& e) {
     const code got = e.call.got[e.i];
     return is_nan(e.conversion.to, got) ? got : e.call.expected[e.i];
@@ -293,7 +293,7 @@ void add_unwritten(table& rows) {
 
 std::vector<candidate> candidates(const conversion_under_test& conversion) {
   table rows;
-  if (conversion.rule.round == rounding::stochastic) {
+  if (conversion.rule.rounding == rounding::stochastic) {
     add_random_candidates(rows, conversion);
   }
   add_roundings(rows, conversion);

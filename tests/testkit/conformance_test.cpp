@@ -30,7 +30,7 @@ void my_convert(const const_matrix_view& in, const matrix_view& out,
 
 /// The executor above with a planted error: ties away from zero.
 void planted_convert(const const_matrix_view& in, const matrix_view& out, convert_options options) {
-  if (options.round == rounding::nearest_even) options.round = rounding::nearest_away;
+  if (options.rounding == rounding::nearest_even) options.rounding = rounding::nearest_away;
   my_convert(in, out, options);
 }
 

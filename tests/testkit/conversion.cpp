@@ -77,7 +77,7 @@ class stage_codes {
   /// position i.
   [[nodiscard]] std::vector<std::uint64_t> borders() const {
     const conversion_under_test& conversion = runner_.conversion();
-    if (conversion.rule.round != rounding::stochastic) return {};
+    if (conversion.rule.rounding != rounding::stochastic) return {};
     std::vector<std::uint64_t> codes = random_codes(seed_ + 1, many);
     rc::Random random(seed_);
     for (std::uint64_t i = 0; i < codes.size(); ++i) {

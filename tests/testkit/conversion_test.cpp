@@ -235,7 +235,7 @@ TEST(CheckConversion, EveryBackendPassesForOtherPairs) {
     const auto kernel = [&](std::span<const std::uint32_t> in, std::span<std::uint8_t> out) {
       const auto n = static_cast<std::int64_t>(in.size());
       convert(view_of_codes(tf32, in.data(), 1, n), view_of_codes(e8m0, out.data(), 1, n),
-              {.round = rounding::downward}, find_executor(backend.name));
+              {.rounding = rounding::downward}, find_executor(backend.name));
     };
     const check_result result = check_conversion({tf32, e8m0, {rounding::downward}}, kernel, few);
     EXPECT_TRUE(result) << backend.name << ": " << result.message();

@@ -34,7 +34,7 @@ std::vector<T> reset(const T& value, Member T::*... members) {
 
 std::vector<convert_options> simpler_options(const convert_options& o) {
   std::vector<convert_options> simpler =
-      reset(o, &convert_options::round, &convert_options::on_overflow, &convert_options::on_nan);
+      reset(o, &convert_options::rounding, &convert_options::overflow, &convert_options::nan);
   for (const random_stream& stream :
        reset(o.random, &random_stream::seed, &random_stream::stream, &random_stream::offset,
              &random_stream::pitch, &random_stream::bits)) {
@@ -51,7 +51,7 @@ rc::Gen<cast_rule> rules() {
     rc::Random state = random;
     return rc::shrinkable::shrinkRecur(draw_rule(state), [](const cast_rule& rule) {
       return rc::seq::fromContainer(
-          reset(rule, &cast_rule::round, &cast_rule::on_overflow, &cast_rule::on_nan));
+          reset(rule, &cast_rule::rounding, &cast_rule::overflow, &cast_rule::nan));
     });
   };
 }
@@ -68,7 +68,7 @@ rc::Gen<convert_options> options() {
     if (next() % 2 == 0) stream.pitch = support::draw_number(next);
     stream.bits = 1 + static_cast<int>(next() % 32);
     return rc::shrinkable::shrinkRecur(
-        convert_options{rule.round, rule.on_overflow, rule.on_nan, stream},
+        convert_options{rule.rounding, rule.overflow, rule.nan, stream},
         [](const convert_options& o) { return rc::seq::fromContainer(simpler_options(o)); });
   };
 }

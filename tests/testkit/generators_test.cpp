@@ -51,14 +51,14 @@ TEST(KitGenerators, RulesAndOptionsCoverEveryEnumeratorAndShrinkToTheDefaults) {
   std::set<int> widths;
   rc::Random random(5);
   for (int i = 0; i < 1000; ++i) {
-    modes.insert(rules()(random.split()).value().round);
+    modes.insert(rules()(random.split()).value().rounding);
     widths.insert(options()(random.split()).value().random.bits);
   }
   EXPECT_EQ(modes.size(), static_cast<std::size_t>(enum_count<rounding>));
   EXPECT_EQ(widths.size(), 32u);
   EXPECT_EQ(plainest(rules()), cast_rule{});
   const convert_options o = plainest(options());
-  EXPECT_EQ(o.round, rounding::nearest_even);
+  EXPECT_EQ(o.rounding, rounding::nearest_even);
   EXPECT_EQ(o.random.seed + o.random.stream + o.random.offset, 0u);
   EXPECT_EQ(o.random.bits, 32);
   EXPECT_FALSE(o.random.pitch);

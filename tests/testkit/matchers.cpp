@@ -60,7 +60,7 @@ std::string conversion_difference(const code_array& got, const code_array& input
   std::string text;
   for (std::size_t i = got.codes.size(); i-- > 0;) {
     support::conversion_case c{conversion.from, conversion.to, inputs.codes[i], conversion.rule};
-    if (c.rule.round == rounding::stochastic) {
+    if (c.rule.rounding == rounding::stochastic) {
       const std::uint64_t index = s.offset + i;
       c.origin = {{s.seed, s.stream, index}};
       c.random = {oracle::random_word(s.seed, s.stream, index, s.bits), s.bits};

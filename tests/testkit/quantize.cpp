@@ -51,11 +51,11 @@ std::string shape_text(std::int64_t rows, std::int64_t cols) {
 
 std::string quantizer_text(const quantizer_under_test& q) {
   const quantize_options& o = q.options;
-  const std::string nan = q.nan == nan_result::any ? "any NaN" : std::string(name(o.on_nan));
+  const std::string nan = q.nan == nan_result::any ? "any NaN" : std::string(name(o.nan));
   return std::string(name(q.from)) + " to " + std::string(name(q.to)) + " with scales in " +
          std::string(name(q.scale_format)) + ", tile " + std::to_string(o.tile.rows) + " x " +
          std::to_string(o.tile.cols) + ", rule " + std::string(name(o.rule)) + ", " +
-         std::string(name(o.round)) + " " + std::string(name(o.on_overflow)) + ", " + nan;
+         std::string(name(o.rounding)) + " " + std::string(name(o.overflow)) + ", " + nan;
 }
 
 std::string count_text(const quantize_verdict& v, const seen_quantize_call& call) {

@@ -79,20 +79,20 @@ void add_tiles(table& rows, const quantizer_under_test& q) {
 void add_policies(table& rows, const quantizer_under_test& q) {
   for (int i = 0; i < enum_count<nonfinite>; ++i) {
     quantizer_under_test other = q;
-    other.options.on_nonfinite = static_cast<nonfinite>(i);
-    if (other.options.on_nonfinite == q.options.on_nonfinite) continue;
-    add_options(rows,
-                "NaN and Inf in a tile as under nonfinite::" +
-                    std::string(name(other.options.on_nonfinite)) + " instead of " +
-                    std::string(name(q.options.on_nonfinite)),
-                other);
+    other.options.nonfinite = static_cast<nonfinite>(i);
+    if (other.options.nonfinite == q.options.nonfinite) continue;
+    add_options(
+        rows,
+        "NaN and Inf in a tile as under nonfinite::" + std::string(name(other.options.nonfinite)) +
+            " instead of " + std::string(name(q.options.nonfinite)),
+        other);
   }
   quantizer_under_test other = q;
-  const bool flt_max = q.options.on_scale_overflow == scale_overflow::flt_max;
-  other.options.on_scale_overflow = flt_max ? scale_overflow::input_max : scale_overflow::flt_max;
+  const bool flt_max = q.options.scale_overflow == scale_overflow::flt_max;
+  other.options.scale_overflow = flt_max ? scale_overflow::input_max : scale_overflow::flt_max;
   add_options(rows,
               "an infinite S replaced as under scale_overflow::" +
-                  std::string(name(other.options.on_scale_overflow)),
+                  std::string(name(other.options.scale_overflow)),
               other);
 }
 
@@ -201,7 +201,7 @@ std::vector<bool> cut_tiles(const quantizer_under_test& q, const code_matrix& in
 
 void add_affected_tiles(table& rows, const quantizer_under_test& q) {
   quantizer_under_test seeing = q;  // with its options, amaxes show every NaN and Inf
-  seeing.options.on_nonfinite = nonfinite::propagate;
+  seeing.options.nonfinite = nonfinite::propagate;
   add_tiles_where(rows, q, "only tiles of zeros are wrong",
                   [seeing](const seen_quantize_call& call) {
                     return tiles_by_amax(seeing, call.in, [](std::int32_t a) { return a == 0; });

@@ -66,7 +66,7 @@ std::vector<std::string> explain_casts(const quantizer_under_test& q,
   const quantize_options& o = q.options;
   std::vector<std::string> sentences = explain({.from = format_id::fp32,
                                                 .to = q.to,
-                                                .rule = {o.round, o.on_overflow, o.on_nan},
+                                                .rule = {o.rounding, o.overflow, o.nan},
                                                 .random = o.random,
                                                 .nan = q.nan},
                                                casts)

@@ -126,8 +126,7 @@ std::vector<planted_quantizer> planted_quantizers() {
          }
        }),
        "scales stored column by column"},
-      {"policy", "DSV3_IEEE",
-       with([](quantize_options& o) { o.on_nonfinite = nonfinite::propagate; }),
+      {"policy", "DSV3_IEEE", with([](quantize_options& o) { o.nonfinite = nonfinite::propagate; }),
        "NaN and Inf in a tile as under nonfinite::propagate instead of skip_nan"},
       {"zeros", "TE_CURRENT", then([](const arrays& a, const quantize_options&) {
          const bool zeros = std::all_of(a.in.begin(), a.in.end(), [](float x) { return x == 0; });

@@ -19,9 +19,9 @@ std::string call_text(const trial& t) {
 
 std::string heading(const conversion_under_test& c, const failing_trial& failed) {
   const std::size_t wrong = failed.errors.wrong_count;
-  const std::string nan = c.nan == nan_result::any ? "any NaN" : std::string(name(c.rule.on_nan));
+  const std::string nan = c.nan == nan_result::any ? "any NaN" : std::string(name(c.rule.nan));
   return std::string(name(c.from)) + " to " + std::string(name(c.to)) + ", " +
-         std::string(name(c.rule.round)) + " " + std::string(name(c.rule.on_overflow)) + ", " +
+         std::string(name(c.rule.rounding)) + " " + std::string(name(c.rule.overflow)) + ", " +
          nan + ", by the function under test: " + std::to_string(wrong) + " of " +
          std::to_string(failed.call.codes.size()) +
          (wrong == 1 ? " elements is" : " elements are") + " wrong (smallest case found)";
@@ -29,7 +29,7 @@ std::string heading(const conversion_under_test& c, const failing_trial& failed)
 
 /// Returns the random bits of a stochastic case.
 std::string random_text(const support::conversion_case& c) {
-  if (c.rule.round != rounding::stochastic) return {};
+  if (c.rule.rounding != rounding::stochastic) return {};
   char value[16];
   std::snprintf(value, sizeof value, "0x%08X", static_cast<unsigned>(c.random.value));
   return std::string("\n  random bits R = ") + value + " of K = " + std::to_string(c.random.count) +
@@ -49,7 +49,7 @@ std::string neighbours_text(const support::conversion_case& c) {
       minus ? std::uint64_t{1} << (support::oracle_of(c.to).code_bits - 1) : 0;
   const std::string lower = short_code_text(c.to, step.lower == 0 ? 0 : step.lower | sign);
   const std::string between = lower + " and " + short_code_text(c.to, step.upper | sign);
-  if (c.rule.round == rounding::stochastic) {
+  if (c.rule.rounding == rounding::stochastic) {
     return "\n  the input lies between " + between +
            ": v * 2^K = " + std::to_string(support::scaled_fraction(step, c.random.count)) +
            ", and v * 2^K + R >= 2^K rounds away from zero";

@@ -16,9 +16,9 @@ std::uint32_t element(const quantizer_under_test& q, const code_matrix& in, std:
 
 numerics::scale_settings settings_of(const quantizer_under_test& q) {
   const quantize_options& o = q.options;
-  numerics::scale_settings settings{o.rule, o.on_nonfinite, std::bit_cast<std::uint32_t>(o.eps),
+  numerics::scale_settings settings{o.rule, o.nonfinite, std::bit_cast<std::uint32_t>(o.eps),
                                     std::bit_cast<std::uint32_t>(o.upper_bound)};
-  if (o.on_scale_overflow == scale_overflow::input_max) {
+  if (o.scale_overflow == scale_overflow::input_max) {
     settings.largest_factor = numerics::largest_value(spec_of(q.from));
   }
   return settings;
@@ -40,8 +40,8 @@ std::vector<std::int32_t> tile_amaxes(const quantizer_under_test& quantizer,
                                    numerics::no_amax);
   for (std::size_t i = 0; i < in.codes.size(); ++i) {
     std::int32_t& amax = amaxes[tile_of(quantizer, in, i)];
-    amax = numerics::combined(amax, numerics::amax_contribution(quantizer.options.on_nonfinite,
-                                                                element(quantizer, in, i)));
+    amax = numerics::combined(
+        amax, numerics::amax_contribution(quantizer.options.nonfinite, element(quantizer, in, i)));
   }
   return amaxes;
 }

@@ -25,7 +25,7 @@ std::vector<trial> without_offsets(const trial& t) {
 /// bits, so short calls follow that end with a code at the border of its own decision.
 std::vector<trial> short_trials(const conversion_under_test& c, std::uint64_t wrong) {
   std::vector<trial> trials{{{wrong}, 0, 0}};
-  if (c.rule.round != rounding::stochastic) return trials;
+  if (c.rule.rounding != rounding::stochastic) return trials;
   const std::uint64_t one = convert_code(format_id::fp64, c.from, 0x3FF0000000000000u).code;
   for (std::size_t position = 0; position < first_positions; ++position) {
     for (const std::uint64_t beside : {one, wrong}) {

@@ -54,7 +54,7 @@ trial_runner::trial_runner(const conversion_under_test& conversion, const raw_fu
   require_element_size("out", function.out_bytes, conversion.to);
   reference_codes(nullptr, 0, nullptr);  // throws for arguments that samebits::convert refuses
   const oracle::format& to = support::oracle_of(conversion.to);
-  if (conversion.from == format_id::fp32 && conversion.rule.round != rounding::stochastic &&
+  if (conversion.from == format_id::fp32 && conversion.rule.rounding != rounding::stochastic &&
       (to.max_finite >> to.unused_low_bits) < oracle::max_destination_magnitudes) {
     steps_ = oracle::make_step_function(support::oracle_of(format_id::fp32), to, conversion.rule);
     ordered_steps_.emplace(*steps_);
@@ -65,13 +65,12 @@ void trial_runner::reference_codes(const void* in, std::size_t count, void* out)
   const auto cols = static_cast<std::int64_t>(count);
   const cast_rule& rule = conversion_.rule;
   convert(view_of_codes(conversion_.from, in, 1, cols), view_of_codes(conversion_.to, out, 1, cols),
-          {rule.round, rule.on_overflow, rule.on_nan, conversion_.random},
-          find_executor("reference"));
+          {rule.rounding, rule.overflow, rule.nan, conversion_.random}, find_executor("reference"));
 }
 
 support::conversion_case trial_runner::case_of(std::uint64_t code, std::uint64_t position) const {
   support::conversion_case c{conversion_.from, conversion_.to, code, conversion_.rule};
-  if (c.rule.round == rounding::stochastic) {
+  if (c.rule.rounding == rounding::stochastic) {
     const random_stream& s = conversion_.random;
     const std::uint64_t index = s.offset + position;
     c.origin = {{s.seed, s.stream, index}};

@@ -163,8 +163,7 @@ TEST(ArithmeticTemplates, MixedFormats) {
 }
 
 static_assert(convert<e4m3>(half(465.0f)).raised == (flags::overflow | flags::inexact));
-static_assert(convert<e4m3>(half(465.0f), {.on_overflow = overflow::saturate}).value.bits() ==
-              0x7E);
+static_assert(convert<e4m3>(half(465.0f), {.overflow = overflow::saturate}).value.bits() == 0x7E);
 static_assert(convert<fp16>(fp16::from_bits(0x7D00)).raised == flags::invalid);  // signalling
 static_assert(convert<float>(half(1.5f)).raised == flags::none);
 
@@ -185,8 +184,8 @@ void expect_conversion_with_flags(std::uint32_t codes, std::uint32_t step) {
       const result<To> got = convert<To>(value, rule, random);
       const converted expected = convert_code(from, to, code, rule, random);
       ASSERT_EQ(detail::input_of(got.value).code, expected.code)
-          << name(from) << ' ' << code << " to " << name(to) << ", " << name(rule.round) << ", "
-          << name(rule.on_overflow) << ", " << name(rule.on_nan);
+          << name(from) << ' ' << code << " to " << name(to) << ", " << name(rule.rounding) << ", "
+          << name(rule.overflow) << ", " << name(rule.nan);
       ASSERT_EQ(got.raised, scale_b<To>(value, 0, rule, random).raised) << code;
       ASSERT_TRUE(!expected.inexact || has(got.raised, flags::inexact)) << code;
     }

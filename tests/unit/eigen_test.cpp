@@ -72,10 +72,10 @@ TEST(EigenArithmetic, ProductsAndSums) {
 
 template <class In, class Out>
 void check_conversion(const In& x, Out&& y) {
-  convert(view_of(x), view_of(y), {.round = rounding::toward_zero});
+  convert(view_of(x), view_of(y), {.rounding = rounding::toward_zero});
   for (Eigen::Index r = 0; r < x.rows(); ++r) {
     for (Eigen::Index c = 0; c < x.cols(); ++c) {
-      const auto expected = encode<format_id::e5m2>(x(r, c), {.round = rounding::toward_zero});
+      const auto expected = encode<format_id::e5m2>(x(r, c), {.rounding = rounding::toward_zero});
       EXPECT_EQ(y(r, c).bits(), expected) << r << "," << c;
     }
   }

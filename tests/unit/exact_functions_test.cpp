@@ -42,7 +42,7 @@ void expect_code(const golden& g, std::uint64_t y, format_id to, const cast_rule
       numerics::encode_scaled(spec, rule, g.negative, g.sig, g.exponent, dither).code;
   EXPECT_EQ(real::destination_code(spec, rule, y, dither), expected)
       << "function " << static_cast<int>(g.f) << " of " << std::hex << g.operand << " into "
-      << name(to) << " " << name(rule.round) << " with " << dither;
+      << name(to) << " " << name(rule.rounding) << " with " << dither;
 }
 
 /// The smallest 16 random bits with which the exact value is rounded away from zero; 2^16: none.

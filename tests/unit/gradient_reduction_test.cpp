@@ -146,7 +146,7 @@ TEST(ReduceGradients, RanksDrawRandomBitsOfTheirOwn) {
   const std::vector<float> x(4096, 1 + 0x1p-9f);
   const auto sums = reduced(
       {x, x, x, x},
-      {.communication = format_id::bf16, .round = rounding::stochastic, .random = {.seed = 5}});
+      {.communication = format_id::bf16, .rounding = rounding::stochastic, .random = {.seed = 5}});
   int up[5] = {};
   for (const std::uint32_t s : sums) {
     ++up[static_cast<int>((std::bit_cast<float>(s) - 4) * 128)];
@@ -260,12 +260,12 @@ TEST(ReduceGradients, WhatOneRankMayNotPassAllRefuse) {
   expect_refused(call({on_device(view_of(x))}), "gradients[0]: must lie in host");
   expect_refused(call({view_of(x), view_of(x)}), "worked on twice");
   expect_refused(call({view_of(x)}, {.communication = format_id::fp64}), "how.communication");
-  expect_refused(call({view_of(x)}, {.round = rounding::upward}), "how.round");
+  expect_refused(call({view_of(x)}, {.rounding = rounding::upward}), "how.rounding");
   expect_refused(call({view_of(x)}, {.backend = "cuda-native"}), "how.backend");
   expect_refused(call({view_of(x)}, {.factor = inf}), "how.factor");
   expect_refused(call({view_of(x)}, {.factor = nan_value}), "how.factor");
   expect_refused(call({view_of(x)}, {.elements_at_once = 0}), "how.elements_at_once");
-  expect_refused(call({view_of(x)}, {.round = rounding::stochastic, .random = {.bits = 33}}),
+  expect_refused(call({view_of(x)}, {.rounding = rounding::stochastic, .random = {.bits = 33}}),
                  "random.bits");
 }
 

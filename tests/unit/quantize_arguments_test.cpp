@@ -152,21 +152,21 @@ TEST_F(QuantizeArguments, Bounds) {
 }
 
 TEST_F(QuantizeArguments, Options) {
-  options_.round = rounding::toward_zero;
-  expect_refused("options.round must be nearest_even or stochastic", "toward_zero");
-  options_.round = rounding::stochastic;
+  options_.rounding = rounding::toward_zero;
+  expect_refused("options.rounding must be nearest_even or stochastic", "toward_zero");
+  options_.rounding = rounding::stochastic;
   options_.random.bits = 33;
   expect_refused("options.random.bits", "33");
   options_ = {.tile = {1, 16}, .rule = static_cast<scale_rule>(enum_count<scale_rule>)};
   expect_refused("options.rule", "scale_rule");
-  options_ = {.tile = {1, 16}, .on_nonfinite = static_cast<nonfinite>(enum_count<nonfinite>)};
-  expect_refused("options.on_nonfinite", "nonfinite");
-  options_ = {.tile = {1, 16}, .on_scale_overflow = static_cast<scale_overflow>(2)};
-  expect_refused("options.on_scale_overflow", "scale_overflow");
-  options_ = {.tile = {1, 16}, .on_overflow = static_cast<overflow>(3)};
-  expect_refused("options.on_overflow", "overflow");
-  options_ = {.tile = {1, 16}, .on_nan = static_cast<nan_policy>(2)};
-  expect_refused("options.on_nan", "nan_policy");
+  options_ = {.tile = {1, 16}, .nonfinite = static_cast<nonfinite>(enum_count<nonfinite>)};
+  expect_refused("options.nonfinite", "nonfinite");
+  options_ = {.tile = {1, 16}, .scale_overflow = static_cast<scale_overflow>(2)};
+  expect_refused("options.scale_overflow", "scale_overflow");
+  options_ = {.tile = {1, 16}, .overflow = static_cast<overflow>(3)};
+  expect_refused("options.overflow", "overflow");
+  options_ = {.tile = {1, 16}, .nan = static_cast<nan_policy>(2)};
+  expect_refused("options.nan", "nan_policy");
 }
 
 TEST_F(QuantizeArguments, InverseScales) {

@@ -79,7 +79,8 @@ TEST(QuantizeList, IsOneCallATensor) {
 }
 
 TEST(QuantizeList, StochasticStreamsAreThePositions) {
-  const quantize_options options{.round = rounding::stochastic, .random = {.seed = 9, .stream = 4}};
+  const quantize_options options{.rounding = rounding::stochastic,
+                                 .random = {.seed = 9, .stream = 4}};
   std::vector<tensor> expected = tensors_of({}, format_id::fp32);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const quantize_item item = expected[i].item();

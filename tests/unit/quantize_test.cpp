@@ -135,7 +135,7 @@ TEST(Quantize, ZeroTileKeepsItsSigns) {
 TEST(Quantize, NonFinitePolicies) {
   const floats x = {nan, 896, -inf, 1, negative_nan};
   const auto with = [&](nonfinite policy, overflow o = overflow::saturate) {
-    return quantize_rows(x, 1, {.rule = scale_rule::div, .on_nonfinite = policy, .on_overflow = o});
+    return quantize_rows(x, 1, {.rule = scale_rule::div, .nonfinite = policy, .overflow = o});
   };
   const result te = with(nonfinite::te);
   EXPECT_EQ(te.scales, floats{1});
@@ -158,7 +158,7 @@ TEST(Quantize, NonFinitePolicies) {
 TEST(Quantize, PropagatedInfinityLeavesZerosAndNaN) {
   const floats x = {inf, 5, -5};
   for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::rcp}) {
-    const result r = quantize_rows(x, 1, {.rule = rule, .on_nonfinite = nonfinite::propagate});
+    const result r = quantize_rows(x, 1, {.rule = rule, .nonfinite = nonfinite::propagate});
     EXPECT_EQ(r.scales, floats{inf});
     EXPECT_EQ(r.codes, (codes{0x7F, 0x00, 0x80}));
     EXPECT_EQ(r.statistics.underflowed, 2u);
@@ -167,7 +167,7 @@ TEST(Quantize, PropagatedInfinityLeavesZerosAndNaN) {
 
 TEST(Quantize, NothingLeftHasScaleOneWhateverEpsIs) {
   for (const nonfinite policy : {nonfinite::te, nonfinite::skip_nonfinite}) {
-    const result r = quantize_rows({nan, nan}, 1, {.eps = 896.0f, .on_nonfinite = policy});
+    const result r = quantize_rows({nan, nan}, 1, {.eps = 896.0f, .nonfinite = policy});
     EXPECT_EQ(r.scales, floats{1});
     EXPECT_EQ(r.codes, (codes{0x7F, 0x7F}));
   }
@@ -175,12 +175,11 @@ TEST(Quantize, NothingLeftHasScaleOneWhateverEpsIs) {
 
 TEST(Quantize, SignsOfNaN) {
   // x * S is the canonical NaN already; only a NaN of the cast itself can keep a sign.
-  const result r =
-      quantize_rows({negative_nan, nan, 448}, 1, {.on_nan = nan_policy::preserve_sign});
+  const result r = quantize_rows({negative_nan, nan, 448}, 1, {.nan = nan_policy::preserve_sign});
   EXPECT_EQ(r.codes, (codes{0x7F, 0x7F, 0x7E}));
   const result beyond = quantize_rows(
       {-1000, 448}, 1,
-      {.upper_bound = 448, .on_overflow = overflow::ieee, .on_nan = nan_policy::preserve_sign});
+      {.upper_bound = 448, .overflow = overflow::ieee, .nan = nan_policy::preserve_sign});
   EXPECT_EQ(beyond.codes, (codes{0xFF, 0x7E}));
 }
 
@@ -210,7 +209,7 @@ TEST(Quantize, BytesOfMxScales) {
     quantize(view_of_codes(format_id::fp32, static_cast<const float*>(x.data()), 1, 64),
              {.codes = view_of_codes(format_id::e4m3, c.data(), 1, 64),
               .scales = view_of_codes(format_id::e8m0, bytes.data(), 1, 4)},
-             {.tile = {1, 16}, .rule = scale_rule::mx_floor, .on_nonfinite = policy});
+             {.tile = {1, 16}, .rule = scale_rule::mx_floor, .nonfinite = policy});
     EXPECT_EQ(c[1], 0x80);
     EXPECT_EQ(c[16], 0x78);  // 256
     floats back(64);
@@ -247,7 +246,7 @@ TEST(Quantize, GivenInverseScales) {
 TEST(Quantize, SaturatedCountsWhatTheUpperBoundCutsOff) {
   const floats x = {448, 464, 465, -1000, inf, 0x1p127f};
   const result r =
-      quantize_rows(x, 1, {.upper_bound = 448, .on_nonfinite = nonfinite::skip_nonfinite});
+      quantize_rows(x, 1, {.upper_bound = 448, .nonfinite = nonfinite::skip_nonfinite});
   EXPECT_EQ(r.codes, (codes{0x7E, 0x7E, 0x7E, 0xFE, 0x7E, 0x7E}));
   EXPECT_EQ(r.statistics.saturated, 3u);  // the tie 464 is rounded to 448
   const result e5m2 =
@@ -282,7 +281,7 @@ TEST(Quantize, StatisticsAlone) {
       codes all(x.size());
       quantize_statistics with_codes, alone;
       const quantize_options options = {
-          .tile = tile, .upper_bound = 0.5f, .round = rounding::stochastic};
+          .tile = tile, .upper_bound = 0.5f, .rounding = rounding::stochastic};
       quantize(in,
                {.codes = view_of_codes(format_id::e5m2, all.data(), rows, cols),
                 .statistics = &with_codes},

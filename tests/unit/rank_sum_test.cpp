@@ -51,7 +51,7 @@ void compare(format_id own, const gradient_reduction& how) {
   });
 
   const numerics::communication_settings settings = {spec_of(how.communication), how.rule,
-                                                     how.round};
+                                                     how.rounding};
   std::uint32_t largest = 0;
   for (const auto& of_rank : codes) {
     for (const Storage code : of_rank) {
@@ -67,7 +67,7 @@ void compare(format_id own, const gradient_reduction& how) {
   for (std::size_t i = 0; i < elements; ++i) {
     const auto sent = [&](int rank) {
       const auto r = static_cast<std::uint64_t>(rank);
-      const std::uint32_t dither = how.round == rounding::stochastic
+      const std::uint32_t dither = how.rounding == rounding::stochastic
                                        ? numerics::align_random<std::uint32_t>(
                                              numerics::random_word(stream.seed, stream.stream + r,
                                                                    stream.offset + i, stream.bits),
@@ -96,7 +96,7 @@ TEST(RankSum, IsWhatArraysGet) {
       for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
         const gradient_reduction how = {.communication = communication,
                                         .rule = static_cast<scale_rule>(rule),
-                                        .round = round,
+                                        .rounding = round,
                                         .random = stream,
                                         .factor = 0.2f,
                                         .elements_at_once = 777};

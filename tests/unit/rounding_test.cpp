@@ -38,9 +38,9 @@ TEST(Rounding, ModesAreFoundByName) {
 
 TEST(Rounding, DefaultsAreTheArrayConversions) {
   constexpr cast_rule rule;
-  EXPECT_EQ(rule.round, rounding::nearest_even);
-  EXPECT_EQ(rule.on_overflow, overflow::ieee);
-  EXPECT_EQ(rule.on_nan, nan_policy::canonical);
+  EXPECT_EQ(rule.rounding, rounding::nearest_even);
+  EXPECT_EQ(rule.overflow, overflow::ieee);
+  EXPECT_EQ(rule.nan, nan_policy::canonical);
   EXPECT_EQ(random_stream{}.bits, 32);
   EXPECT_FALSE(random_stream{}.pitch.has_value());
 }

@@ -81,7 +81,7 @@ std::vector<operation_case> elementwise_cases() {
   return {
       {"convert",
        [](arrays& a, const executor& by) {
-         convert(fp32_view(a.x), view_of_e4m3(a.codes), {.round = rounding::stochastic}, by);
+         convert(fp32_view(a.x), view_of_e4m3(a.codes), {.rounding = rounding::stochastic}, by);
        }},
       {"rotary_table",
        [](arrays& a, const executor& by) {

@@ -77,7 +77,7 @@ std::vector<subject> subjects() {
                 s.floor = -131;
               }),
       changed("NearestSums", brain, hopper_wgmma,
-              [](tensor_setting& s) { s.round = rounding::nearest_even; }),
+              [](tensor_setting& s) { s.rounding = rounding::nearest_even; }),
       changed("DownwardCuts", half, hopper_wgmma,
               [](tensor_setting& s) { s.cut = rounding::downward; }),
       changed("NearestCutsAndWideSums", fp8, hopper_wgmma,

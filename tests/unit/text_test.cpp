@@ -130,7 +130,7 @@ TEST(ToHexFloat, KnownTexts) {
 }
 
 TEST(RoundTrip, EveryCodeOfEveryFormatUpTo16Bits) {
-  constexpr cast_rule keep_sign{.on_nan = nan_policy::preserve_sign};
+  constexpr cast_rule keep_sign{.nan = nan_policy::preserve_sign};
   for (const format_id f : support::formats_up_to(16)) {
     const format_spec spec = spec_of(f);
     const std::uint64_t end = numerics::code_mask(spec) + 1;
@@ -170,11 +170,11 @@ TEST(Parse, Grammar) {
   EXPECT_EQ(code_of(fp16, "-Infinity"), 0xFC00u);
   EXPECT_EQ(code_of(fp16, "+NAN"), 0x7FFFu);
   EXPECT_EQ(code_of(fp16, "-nan"), 0x7FFFu);
-  EXPECT_EQ(code_of(fp16, "-nan", {.on_nan = nan_policy::preserve_sign}), 0xFFFFu);
+  EXPECT_EQ(code_of(fp16, "-nan", {.nan = nan_policy::preserve_sign}), 0xFFFFu);
   EXPECT_EQ(code_of(e2m1, "nan"), 0x07u);
   EXPECT_EQ(code_of(e2m1, "-inf"), 0x0Fu);
   EXPECT_EQ(code_of(e4m3, "inf"), 0x7Fu);
-  EXPECT_EQ(code_of(e4m3, "inf", {.on_overflow = overflow::saturate}), 0x7Eu);
+  EXPECT_EQ(code_of(e4m3, "inf", {.overflow = overflow::saturate}), 0x7Eu);
   EXPECT_EQ(code_of(e4m3fnuz, "-0"), 0x00u);
   EXPECT_EQ(code_of(e8m0, "0"), 0x00u);
   EXPECT_EQ(code_of(e8m0, "-8"), 0x82u);
@@ -244,7 +244,7 @@ TEST(Parse, MalformedTextsWithTheirOffset) {
 }
 
 TEST(Parse, RefusesRandomBitsThatAreNone) {
-  constexpr cast_rule stochastic{.round = rounding::stochastic};
+  constexpr cast_rule stochastic{.rounding = rounding::stochastic};
   EXPECT_THROW(parse(e4m3, "1", stochastic, {0, 0}), invalid_argument);
   EXPECT_THROW(parse(e4m3, "1", stochastic, {0, 33}), invalid_argument);
   EXPECT_THROW(parse(e4m3, "1", stochastic, {4, 2}), invalid_argument);
@@ -262,7 +262,7 @@ TEST(Parse, AnyExponentAndAnyLength) {
          std::initializer_list<std::string>{"1e999999999999", "1e" + huge, "0x1p" + huge,
                                             "0." + zeros + "1e" + huge, huge, "0x" + huge}) {
       EXPECT_EQ(parse(f, text), (parse_result{true, infinite, true, true, 0})) << name(f);
-      EXPECT_EQ(parse(f, text, {.round = rounding::toward_zero}),
+      EXPECT_EQ(parse(f, text, {.rounding = rounding::toward_zero}),
                 (parse_result{true, max_finite(f), true, true, 0}))
           << name(f);
     }
@@ -271,7 +271,7 @@ TEST(Parse, AnyExponentAndAnyLength) {
              "0." + zeros + "1", "0x." + zeros + "1"}) {
       EXPECT_EQ(parse(f, text), (parse_result{true, 0, true, false, 0})) << name(f);
       const std::uint64_t minimum = f == e8m0 ? 0 : min_positive(f);
-      EXPECT_EQ(code_of(f, text, {.round = rounding::to_odd}), minimum) << name(f);
+      EXPECT_EQ(code_of(f, text, {.rounding = rounding::to_odd}), minimum) << name(f);
     }
     const std::uint64_t one = code_of(f, "1");
     EXPECT_EQ(parse(f, "0." + zeros + "1e1000001"), (parse_result{true, one, false, false, 0}));
@@ -307,7 +307,7 @@ TEST(Parse, AHalfwayDecimalIsDecidedByItsLastDigitWhereverItStands) {
 }
 
 TEST(Parse, StochasticIntoFp64ReadsAll32BitsBeyondItsLast) {
-  constexpr cast_rule stochastic{.round = rounding::stochastic};
+  constexpr cast_rule stochastic{.rounding = rounding::stochastic};
   const auto up = [&](std::string_view text, std::uint32_t r, int k = 32) {
     const parse_result p = parse(fp64, text, stochastic, {r, k});
     EXPECT_TRUE(p.ok && p.inexact && !p.overflow) << text;
@@ -360,7 +360,7 @@ TEST(Parse, HardDecimals) {
   EXPECT_EQ(code_of(fp32, "0x1.000001p0"), 0x3F800000u);
   EXPECT_EQ(code_of(e4m3, "464"), 0x7Eu);
   EXPECT_EQ(code_of(e4m3, "464." + std::string(900, '0') + "1"), 0x7Fu);
-  EXPECT_EQ(code_of(e4m3, "464", {.round = rounding::nearest_away}), 0x7Fu);
+  EXPECT_EQ(code_of(e4m3, "464", {.rounding = rounding::nearest_away}), 0x7Fu);
   EXPECT_EQ(code_of(e5m2, "61440"), 0x7Cu);
 }
 

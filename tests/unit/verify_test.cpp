@@ -101,7 +101,7 @@ TEST(Verify, FindsOneWrongCodeUnderOneRule) {
 
 /// The round-ups of one index of one K, in calls of more than one element.
 void spoil_one_index(const convert_call& call, element_range range) {
-  if (call.rule.round != rounding::stochastic || call.random.bits != 13 || call.in.cols == 1) {
+  if (call.rule.rounding != rounding::stochastic || call.random.bits != 13 || call.in.cols == 1) {
     return;
   }
   if (range.end == call.in.rows * call.in.cols) *element(call, range.end - 1) ^= std::byte{1};
@@ -109,7 +109,7 @@ void spoil_one_index(const convert_call& call, element_range range) {
 
 TEST(Verify, FindsWrongTailsOfStochasticCalls) {
   const results all = run(spoiled<spoil_one_index>(
-      [](const convert_call& call) { return call.rule.round == rounding::stochastic; }));
+      [](const convert_call& call) { return call.rule.rounding == rounding::stochastic; }));
   EXPECT_EQ(entry(all, "stochastic with K = 8").differed, 0u);
   const auto& found = entry(all, "stochastic with K = 13");
   EXPECT_GT(found.differed, 14u);  // 14 pairs, whole and in parts
@@ -248,7 +248,7 @@ backend spoiled_quantizer() {
 
 void spoil_one_tile(const quantize_call& call) {
   const bool hit = call.grid.tile_rows == 64 && call.grid.tile_cols == 1 &&
-                   call.cast.round == rounding::nearest_even;
+                   call.cast.rounding == rounding::nearest_even;
   if (hit) *static_cast<std::byte*>(call.outputs.codes.data) ^= std::byte{2};
 }
 

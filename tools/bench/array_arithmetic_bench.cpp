@@ -86,8 +86,9 @@ void compute_array(benchmark::State& state, operation op, format_id format,
 void add_operation(const backend_info& backend, operation op, format_id format,
                    const compute_options& options = {}) {
   std::string what = std::string(name(op)) + " " + std::string(name(format));
-  if (options.round != rounding::nearest_even) what += ", " + std::string(name(options.round));
-  if (options.on_overflow != overflow::ieee) what += ", " + std::string(name(options.on_overflow));
+  if (options.rounding != rounding::nearest_even)
+    what += ", " + std::string(name(options.rounding));
+  if (options.overflow != overflow::ieee) what += ", " + std::string(name(options.overflow));
   bench::add(what + ", " + std::string(backend.name), compute_array, op, format, options,
              find_executor(backend.name));
 }
@@ -100,7 +101,7 @@ void add_backend(const backend_info& backend) {
       add_operation(backend, op, format);
     }
   }
-  add_operation(backend, operation::add, e4m3, {.on_overflow = overflow::saturate});
+  add_operation(backend, operation::add, e4m3, {.overflow = overflow::saturate});
 }
 
 }  // namespace

@@ -78,9 +78,9 @@ void vendor_array(benchmark::State& state, format_id to) {
 void add_conversion(const backend_info& backend, format_id from, format_id to,
                     const convert_options& options) {
   std::string what = std::string(name(from)) + " to " + std::string(name(to)) + ", " +
-                     std::string(name(options.round));
-  if (options.round == rounding::stochastic) what += " K=" + std::to_string(options.random.bits);
-  if (options.on_overflow != overflow::ieee) what += " " + std::string(name(options.on_overflow));
+                     std::string(name(options.rounding));
+  if (options.rounding == rounding::stochastic) what += " K=" + std::to_string(options.random.bits);
+  if (options.overflow != overflow::ieee) what += " " + std::string(name(options.overflow));
   bench::add(what + ", " + std::string(backend.name), convert_array, from, to, options,
              find_executor(backend.name));
 }
@@ -90,15 +90,15 @@ void add_backend(const backend_info& backend) {
   for (const format_id to : {bf16, fp16, e4m3, e5m2}) {
     add_conversion(backend, fp32, to, {});
   }
-  add_conversion(backend, fp32, e4m3, {.on_overflow = overflow::saturate});
-  add_conversion(backend, bf16, e4m3, {.on_overflow = overflow::saturate});
+  add_conversion(backend, fp32, e4m3, {.overflow = overflow::saturate});
+  add_conversion(backend, bf16, e4m3, {.overflow = overflow::saturate});
   add_conversion(backend, e4m3, fp32, {});
-  add_conversion(backend, fp32, e4m3, {.round = rounding::toward_zero});
+  add_conversion(backend, fp32, e4m3, {.rounding = rounding::toward_zero});
   add_conversion(backend, fp32, e2m1, {});
   for (const int k : {8, 16, 32}) {
     for (const format_id to : {bf16, e4m3}) {
       add_conversion(backend, fp32, to,
-                     {.round = rounding::stochastic, .random = {.seed = 1, .bits = k}});
+                     {.rounding = rounding::stochastic, .random = {.seed = 1, .bits = k}});
     }
   }
 }

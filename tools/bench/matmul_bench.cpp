@@ -25,7 +25,7 @@ std::vector<std::byte> draw(format_id format, std::int64_t n, std::uint64_t stre
     const std::uint32_t r = random_word(stream, 0, static_cast<std::uint64_t>(i));
     const std::uint32_t value = (r & 0x807FFFFFu) | ((122 + (r >> 23) % 8) << 23);
     const std::uint64_t code =
-        convert_code(format_id::fp32, format, value, {.on_overflow = overflow::saturate}).code;
+        convert_code(format_id::fp32, format, value, {.overflow = overflow::saturate}).code;
     std::memcpy(codes.data() + static_cast<std::size_t>(i) * width, &code, width);
   }
   return codes;

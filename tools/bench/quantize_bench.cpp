@@ -94,7 +94,7 @@ std::vector<bench_case> cases() {
     all.push_back({bf16, {.rule = rule}});
   }
   for (const int k : {8, 16, 32}) {
-    all.push_back({bf16, {.round = rounding::stochastic, .random = {.seed = 1, .bits = k}}});
+    all.push_back({bf16, {.rounding = rounding::stochastic, .random = {.seed = 1, .bits = k}}});
   }
   return all;
 }
@@ -103,7 +103,7 @@ std::string text_of(const bench_case& c) {
   const quantize_options& o = c.options;
   std::string what = std::string(name(c.from)) + " to e4m3, " + std::to_string(o.tile.rows) + "x" +
                      std::to_string(o.tile.cols) + ", " + std::string(name(o.rule));
-  if (o.round == rounding::stochastic) what += ", stochastic K=" + std::to_string(o.random.bits);
+  if (o.rounding == rounding::stochastic) what += ", stochastic K=" + std::to_string(o.random.bits);
   return what;
 }
 

@@ -28,12 +28,12 @@ struct tensor_setting {
   sum_place place;
   product_order order;
   subnormal_operands subnormals;
-  int group;                 ///< maximum number of products of a step
-  int alignment_bits;        ///< bits kept below the largest exponent
-  rounding cut;              ///< rounding of terms to the last of these bits
-  int fraction_bits;         ///< mantissa bits of a step's sum for fp32 results; 10 for fp16
-  rounding round;            ///< rounding of the step's sum
-  std::optional<int> floor;  ///< minimum exponent of a step, or none
+  int group;                    ///< maximum number of products of a step
+  int alignment_bits;           ///< bits kept below the largest exponent
+  samebits::rounding cut;       ///< rounding of terms to the last of these bits
+  int fraction_bits;            ///< mantissa bits of a step's sum for fp32 results; 10 for fp16
+  samebits::rounding rounding;  ///< rounding of the step's sum
+  std::optional<int> floor;     ///< minimum exponent of a step, or none
 
   friend bool operator==(const tensor_setting&, const tensor_setting&) = default;
 };

@@ -25,12 +25,12 @@ bool is_destination(format_id format) {
 }
 
 void check_rounding(const evaluate_options& options, format_id to) {
-  if (options.round == rounding::nearest_even) return;
-  if (options.round != rounding::stochastic || to == format_id::fp32) {
+  if (options.rounding == rounding::nearest_even) return;
+  if (options.rounding != rounding::stochastic || to == format_id::fp32) {
     throw unsupported(
-        "options.round: rule exact rounds into " + std::string(name(to)) +
+        "options.rounding: rule exact rounds into " + std::string(name(to)) +
         (to == format_id::fp32 ? " to nearest even" : " to nearest even or stochastically") +
-        ", got " + std::string(name(options.round)));
+        ", got " + std::string(name(options.rounding)));
   }
   if (options.random.bits > max_random_bits) {
     throw invalid_argument("options.random.bits must be in 1..16 for functions, got " +
@@ -54,7 +54,7 @@ exact_call exact_call_of(function f, const const_matrix_view* grad, const const_
           in,
           gradient ? *grad : const_matrix_view{},
           out,
-          {options.round, options.on_overflow},
+          {options.rounding, options.overflow},
           options.random,
           options.random.pitch.value_or(static_cast<std::uint64_t>(out.cols))};
 }

@@ -46,10 +46,10 @@ void check_same_format(const const_matrix_view& v, const char* which, const matr
 /// Only the rule `exact` has another rounding than that of the rule's source.
 void check_plain_rounding(const evaluate_options& options) {
   const bool plain =
-      options.round == rounding::nearest_even && options.on_overflow == overflow::ieee;
+      options.rounding == rounding::nearest_even && options.overflow == overflow::ieee;
   if (plain) return;
   throw invalid_argument("options: rule " + std::string(name(options.rule)) +
-                         " has its own rounding; round and on_overflow are options of rule exact");
+                         " has its own rounding; rounding and overflow are options of rule exact");
 }
 
 /// x - 1 in binary64, to nearest whatever the caller's rounding direction is. The whole environment
@@ -85,7 +85,7 @@ void check_function(function f, const evaluate_options& options) {
   check_value("rule", options.rule, "function_rule");
   parameter_of(f, options);
   if (options.rule == function_rule::exact) {
-    check_rule({options.round, options.on_overflow}, options.random);
+    check_rule({options.rounding, options.overflow}, options.random);
   } else {
     check_plain_rounding(options);
   }

@@ -90,7 +90,7 @@ void cast(const tensor_list& from, const tensor_list& to, const convert_options&
           const executor& where) {
   namespace b = backends;
   b::check_written(to, "to", from, "from");
-  const cast_rule rule{options.round, options.on_overflow, options.on_nan};
+  const cast_rule rule{options.rounding, options.overflow, options.nan};
   b::check_rule(rule, options.random);
   const b::device_scope on =
       b::scope_of({{to, "to"}, {from, "from"}}, {}, where.stream, b::completion::enqueued);

@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(block_threads) definition_kernel(const compute
       x[k] = {t.from[k], t.natural ? load_natural(p, bytes) : load_code(p, bytes)};
     }
     std::uint64_t dither = 0;
-    if (t.rule.round == rounding::stochastic) {
+    if (t.rule.rounding == rounding::stochastic) {
       const std::uint32_t random_word = dither_of(t.random, t.index + row * t.pitch + col);
       dither = static_cast<std::uint64_t>(random_word) << 32;
     }
@@ -137,7 +137,7 @@ compute_task task_of(const compute_call& call, std::uint32_t* raised) {
   if (call.report == flag_report::wanted) t.raised = raised;
   t.natural = is_natural(t.out, t.to);
   bool one_row = is_one_row(t.out, rows, t.cols) &&
-                 (call.rule.round != rounding::stochastic || call.pitch == t.cols);
+                 (call.rule.rounding != rounding::stochastic || call.pitch == t.cols);
   for (int k = 0; k < operand_count(call.op); ++k) {
     t.in[k] = codes_of(call.operands[k]);
     t.from[k] = spec_of(call.operands[k].format);

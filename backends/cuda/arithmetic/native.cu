@@ -66,7 +66,7 @@ std::optional<word_task> words_of(const compute_call& call) {
 }  // namespace
 
 void launch_wide_words(const compute_call& call, const word_task& t, cudaStream_t stream) {
-  const overflow policy = call.rule.on_overflow;
+  const overflow policy = call.rule.overflow;
   switch (call.out.format) {
     case format_id::fp32: return launch_format<format_id::fp32>(call.op, policy, t, stream);
     case format_id::fp16: return launch_format<format_id::fp16>(call.op, policy, t, stream);

@@ -4,7 +4,7 @@
 namespace samebits::cuda {
 
 void launch_fp8_words(const backends::compute_call& call, const word_task& t, cudaStream_t stream) {
-  const overflow policy = call.rule.on_overflow;
+  const overflow policy = call.rule.overflow;
   if (call.out.format == format_id::e4m3) {
     return launch_format<format_id::e4m3>(call.op, policy, t, stream);
   }

@@ -21,7 +21,7 @@ std::optional<dense_rows> dense_layout(const backends::convert_call& call, int p
   }
   const auto in_bytes = static_cast<std::uint64_t>(storage_bytes(in.format));
   const auto out_bytes = static_cast<std::uint64_t>(storage_bytes(out.format));
-  const bool stochastic = call.rule.round == rounding::stochastic;
+  const bool stochastic = call.rule.rounding == rounding::stochastic;
   dense_rows d{static_cast<const std::byte*>(in.data),
                static_cast<std::byte*>(out.data),
                static_cast<std::uint64_t>(in.rows),

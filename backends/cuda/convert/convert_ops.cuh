@@ -130,7 +130,7 @@ struct general_op {
                                                          std::uint64_t index,
                                                          std::uint32_t tensor = 0) const {
     std::uint32_t dither[pack] = {};
-    if (rule.round == rounding::stochastic) {
+    if (rule.rounding == rounding::stochastic) {
       const auto per_block = static_cast<std::uint64_t>(numerics::fields_per_block(random.k));
       const auto block =
           numerics::philox4x32_10(random.keys, random.stream + tensor, index / per_block);
@@ -152,7 +152,7 @@ struct general_op {
     using in_code = typename samebits::detail::storage_of<InBits>::type;
     using out_code = typename samebits::detail::storage_of<OutBits>::type;
     const std::uint32_t dither =
-        rule.round == rounding::stochastic ? dither_of(random, index, tensor) : 0;
+        rule.rounding == rounding::stochastic ? dither_of(random, index, tensor) : 0;
     *reinterpret_cast<out_code*>(out) =
         static_cast<out_code>(convert(*reinterpret_cast<const in_code*>(in), dither));
   }

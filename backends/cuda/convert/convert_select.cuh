@@ -30,13 +30,12 @@ struct fixed_op_choice {
                   backends::fixed_rounding<Mode>) const {
     using source = backends::fixed_format<From>;
     using target = backends::fixed_format<To>;
-    if (what.rule.on_overflow == overflow::saturate_finite ||
-        what.rule.on_nan != nan_policy::canonical) {
+    if (what.rule.overflow == overflow::saturate_finite || what.rule.nan != nan_policy::canonical) {
       return;
     }
     const auto with_field = [&](auto field) {
       using op = emulated_op<source, target, backends::fixed_rounding<Mode>, field()>;
-      done = launch(op{what.rule.on_overflow == overflow::saturate, source_of(what.random)});
+      done = launch(op{what.rule.overflow == overflow::saturate, source_of(what.random)});
     };
     if constexpr (Mode != rounding::stochastic) {
       with_field(std::integral_constant<int, 0>{});
@@ -75,7 +74,7 @@ bool with_general_op_from(const conversion& c, const Launch& launch) {
 template <class Launch>
 bool with_fixed_op(const conversion& c, const Launch& launch) {
   bool done = false;
-  backends::visit_conversion(c.from, c.to, c.rule.round,
+  backends::visit_conversion(c.from, c.to, c.rule.rounding,
                              detail::fixed_op_choice<Launch>{c, launch, done});
   return done;
 }

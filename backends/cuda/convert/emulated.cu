@@ -40,7 +40,7 @@ __global__ void general_kernel(const general_call c) {
     const std::uint64_t row = i / c.cols;
     const std::uint64_t col = i - row * c.cols;
     random_bits r{0, c.random.k};
-    if (c.rule.round == rounding::stochastic) {
+    if (c.rule.rounding == rounding::stochastic) {
       r.value = dither_of(c.random, c.index + row * c.pitch + col) >> (32 - c.random.k);
     }
     const std::uint64_t code =

@@ -28,8 +28,8 @@ bool launch_pair(const convert_call& call, cudaStream_t stream) {
 
 template <format_id From, format_id To>
 bool launch_policy(const convert_call& call, cudaStream_t stream) {
-  return call.rule.on_overflow == overflow::saturate ? launch_pair<From, To, true>(call, stream)
-                                                     : launch_pair<From, To, false>(call, stream);
+  return call.rule.overflow == overflow::saturate ? launch_pair<From, To, true>(call, stream)
+                                                  : launch_pair<From, To, false>(call, stream);
 }
 
 template <format_id From>
@@ -54,9 +54,8 @@ bool native_supports(const convert_call& call) {
   const format_id from = call.in.format, to = call.out.format;
   const bool fp8 = (to == e4m3 || to == e5m2) && (from == fp32 || from == fp16 || from == bf16);
   const bool half = (to == fp16 || to == bf16) && from == fp32;
-  return (fp8 || half) && call.rule.round == rounding::nearest_even &&
-         call.rule.on_overflow != overflow::saturate_finite &&
-         call.rule.on_nan == nan_policy::canonical;
+  return (fp8 || half) && call.rule.rounding == rounding::nearest_even &&
+         call.rule.overflow != overflow::saturate_finite && call.rule.nan == nan_policy::canonical;
 }
 
 void launch_native(const convert_call& call, void* stream) {

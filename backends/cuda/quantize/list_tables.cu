@@ -68,7 +68,7 @@ list_tables list_tables_of(std::span<const quantize_call> calls, list_kernel ker
     // te, a multiplication. Tensors that need the other cast are rounded by the definition.
     if (tables.tasks.empty()) tables.divided = task.block_tiles.scale.rule == scale_rule::div;
     if ((task.block_tiles.scale.rule == scale_rule::div) != tables.divided ||
-        call.cast.round != rounding::nearest_even) {
+        call.cast.rounding != rounding::nearest_even) {
       task.block_tiles.by_definition = true;
     }
     constexpr std::uint64_t max_blocks = 0x7FFFFFFF;  // of one launch

@@ -52,12 +52,12 @@ bool supports_views(const quantize_call& call) {
 /// instructions nor stochastic_cast (stochastic rounding) gives the bits of the call's options.
 bool only_the_definition(const quantize_call& call) {
   const cast_rule& cast = call.cast;
-  if (cast.on_nan != nan_policy::canonical) return true;
+  if (cast.nan != nan_policy::canonical) return true;
   const bool bounded = call.scale.upper_bound == numerics::binary32::inf &&
                        numerics::bounds_elements(call.scale.rule) &&
                        call.inverse_scales.data == nullptr;
-  const bool saturates = cast.on_overflow == overflow::saturate;
-  if (cast.round == rounding::nearest_even) {
+  const bool saturates = cast.overflow == overflow::saturate;
+  if (cast.rounding == rounding::nearest_even) {
     return !bounded && (!saturates || call.scale.rule == scale_rule::div);
   }
   const bool whole_blocks = call.random.offset % 16 == 0 && call.pitch % 16 == 0;
@@ -105,7 +105,7 @@ tile_task task_of(const quantize_call& call, int log2_lanes) {
   t.scales_transposed_col_bytes = unsigned_of(o.scales_transposed.col_stride) * width;
   t.inverse_scales_row_bytes = unsigned_of(call.inverse_scales.row_stride) * 4;
   t.inverse_scales_col_bytes = unsigned_of(call.inverse_scales.col_stride) * 4;
-  t.saturates = call.cast.on_overflow == overflow::saturate;
+  t.saturates = call.cast.overflow == overflow::saturate;
   t.byte_scales = call.scale_format == format_id::e8m0;
   t.rows = unsigned_of(in.rows);
   t.cols = static_cast<std::uint32_t>(in.cols);
@@ -145,7 +145,7 @@ quantize_call one_row_call(const quantize_call& call) {
   const std::int64_t elements = call.in.rows * call.in.cols;
   if (call.grid.rows != 1 || call.grid.cols != 1 || elements > one_row_elements ||
       !is_dense(call.in) || !is_dense(o.codes) || o.codes_transposed.data != nullptr ||
-      call.cast.round != rounding::nearest_even) {
+      call.cast.rounding != rounding::nearest_even) {
     return call;
   }
   quantize_call row = call;
@@ -167,7 +167,7 @@ quantize_call whole_call(const quantize_call& call) {
   const std::int64_t elements = call.in.rows * call.in.cols;
   if (call.in.rows < side && elements % width == 0 && is_dense(call.in) &&
       is_dense(call.outputs.codes) && call.outputs.codes_transposed.data == nullptr &&
-      call.cast.round == rounding::nearest_even) {
+      call.cast.rounding == rounding::nearest_even) {
     const auto reshape = [&](auto& v) {
       v.rows = elements / width;
       v.cols = v.row_stride = width;
@@ -217,7 +217,7 @@ std::optional<tile_task> row_task(const quantize_call& original) {
     return {};
   }
   tile_task t = task_of(call, log2_row_lanes_of(call));
-  t.by_definition |= call.cast.round != rounding::nearest_even;
+  t.by_definition |= call.cast.rounding != rounding::nearest_even;
   if (!fits_grid(row_block_count(t))) return {};
   return t;
 }
@@ -228,7 +228,7 @@ std::optional<tile_task> one_scale_task(const quantize_call& call) {
     return {};
   }
   tile_task t = task_of(whole_call(call), 4);
-  t.by_definition |= call.cast.round != rounding::nearest_even;
+  t.by_definition |= call.cast.rounding != rounding::nearest_even;
   if (!fits_grid(block_count(t))) return {};
   return t;
 }
@@ -239,7 +239,7 @@ std::optional<tile_task> statistics_task(const quantize_call& call) {
     return {};
   }
   if (call.outputs.codes_transposed.data != nullptr || call.inverse_scales.data != nullptr ||
-      call.cast.round != rounding::nearest_even || call.scale.rule == scale_rule::div ||
+      call.cast.rounding != rounding::nearest_even || call.scale.rule == scale_rule::div ||
       call.scale.upper_bound != numerics::binary32::inf ||
       !numerics::bounds_elements(call.scale.rule)) {
     return {};

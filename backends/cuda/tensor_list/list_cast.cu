@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(cast_threads, cast_residents)
   const any_codes in{c.from, c.range.first}, out{c.to, c.range.first};
 #pragma unroll 1
   for (std::int64_t i = threadIdx.x; i < c.range.count; i += cast_threads) {
-    const std::uint32_t dither = rule.round == rounding::stochastic
+    const std::uint32_t dither = rule.rounding == rounding::stochastic
                                      ? dither_of(random, c.index(lists, i), c.range.tensor)
                                      : 0;
     out.store(
@@ -55,7 +55,7 @@ bool launch_general_cast(const conversion& what, const cast_lists& lists, cudaSt
 }
 
 cast_lists lists_of(const backends::cast_call& call) {
-  const bool draws = call.rule.round == rounding::stochastic;
+  const bool draws = call.rule.rounding == rounding::stochastic;
   const bool has_pitch = draws && call.random.pitch.has_value();
   return {call.from.tables(), call.to.tables(), draws ? call.random.offset : 0,
           has_pitch ? *call.random.pitch : 0, !has_pitch};
@@ -69,7 +69,7 @@ void enqueue_cast(const backends::cast_call& call, arithmetic by, void* stream) 
   const auto on = static_cast<cudaStream_t>(stream);
   const std::optional<format_pair> alike = common_formats(call.from.rows, call.to.rows);
   if (by == arithmetic::hardware && supports_native_cast(call.rule)) {
-    return launch_native_cast(lists, alike, call.rule.on_overflow, on);
+    return launch_native_cast(lists, alike, call.rule.overflow, on);
   }
   if (alike) {
     const conversion what{alike->from, alike->to, call.rule, call.random};

@@ -55,8 +55,8 @@ void launch_pair(const cast_lists& lists, overflow on_overflow, cudaStream_t str
 }  // namespace
 
 bool supports_native_cast(const cast_rule& rule) {
-  return rule.round == rounding::nearest_even && rule.on_overflow != overflow::saturate_finite &&
-         rule.on_nan == nan_policy::canonical;
+  return rule.rounding == rounding::nearest_even && rule.overflow != overflow::saturate_finite &&
+         rule.nan == nan_policy::canonical;
 }
 
 void launch_native_cast(const cast_lists& lists, std::optional<format_pair> alike,

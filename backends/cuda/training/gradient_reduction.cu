@@ -261,7 +261,7 @@ void launch(Kernel kernel, const reduction_list& list, const list_range& range, 
 
 reduction_task task_of(const reduction_rule& rule) {
   const gradient_reduction& how = rule.how;
-  return {{spec_of(how.communication), how.rule, how.round},
+  return {{spec_of(how.communication), how.rule, how.rounding},
           source_of(how.random),
           how.random.offset,
           std::bit_cast<std::uint32_t>(how.factor),
@@ -297,7 +297,7 @@ void enqueue_contributions(const reduction_list& list, const list_range& range,
         using Arithmetic = decltype(policy);
         constexpr format_id from = decltype(o)::value, to = decltype(w)::value;
         const auto kernel =
-            rule.how.round == rounding::stochastic
+            rule.how.rounding == rounding::stochastic
                 ? contributions_kernel<Arithmetic, from, to, rounding::stochastic>
                 : contributions_kernel<Arithmetic, from, to, rounding::nearest_even>;
         launch(kernel, list, range, "kernel of contributions", stream, task, communication);

@@ -38,10 +38,10 @@ template <class Proved>
 bool is_proved_equal(const compute_call& call, const Proved& proved) {
   if (call.report == flag_report::wanted) return false;
   const cast_rule& rule = call.rule;
-  if (rule.round != rounding::nearest_even) return false;
-  if (rule.on_overflow != overflow::ieee && rule.on_overflow != overflow::saturate) return false;
+  if (rule.rounding != rounding::nearest_even) return false;
+  if (rule.overflow != overflow::ieee && rule.overflow != overflow::saturate) return false;
   // preserve_sign affects a NaN that comes from an overflow; only e4m3 has such NaNs.
-  if (rule.on_nan != nan_policy::canonical && call.out.format == format_id::e4m3) return false;
+  if (rule.nan != nan_policy::canonical && call.out.format == format_id::e4m3) return false;
   for (int i = 0; i < operand_count(call.op); ++i) {
     if (call.operands[i].format != call.out.format) return false;
   }

@@ -94,7 +94,7 @@ void exact_range(const exact_call& call, element_range range, exact_codes codes,
     const int count = static_cast<int>(std::min<std::int64_t>(left, exact_chunk::size));
     load_words(call.in, row, col, count, chunk.x);
     if (call.grad.data != nullptr) load_words(call.grad, row, col, count, chunk.grad);
-    if (call.rule.round == rounding::stochastic) {
+    if (call.rule.rounding == rounding::stochastic) {
       const std::uint64_t first = call.random.offset +
                                   static_cast<std::uint64_t>(row) * call.pitch +
                                   static_cast<std::uint64_t>(col);

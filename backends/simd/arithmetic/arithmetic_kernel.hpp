@@ -79,7 +79,7 @@ compute_kernel kernel_of_operation(format_id format, overflow policy) {
 template <class Registers>
 compute_kernel kernel_of(const backends::compute_call& call) {
   const format_id format = call.out.format;
-  const overflow policy = call.rule.on_overflow;
+  const overflow policy = call.rule.overflow;
   switch (call.op) {
     case operation::add: return kernel_of_operation<Registers, operation::add>(format, policy);
     case operation::sub: return kernel_of_operation<Registers, operation::sub>(format, policy);

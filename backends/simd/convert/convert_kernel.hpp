@@ -75,9 +75,9 @@ struct conversion {
   SAMEBITS_INLINE explicit conversion(const convert_rows& rows, int field) {
     if constexpr (std::is_same_v<Source, backends::any_format>) source.row = rows.from;
     if constexpr (!fixed_target) target.row = rows.to;
-    if constexpr (!fixed_mode) mode.value = rows.rule.round;
+    if constexpr (!fixed_mode) mode.value = rows.rule.rounding;
     if constexpr (std::is_same_v<Policy, any_policy>) {
-      policy = {rows.rule.on_overflow, rows.rule.on_nan};
+      policy = {rows.rule.overflow, rows.rule.nan};
     }
     if constexpr (!is_fixed_width<Field>) {
       field_width = mode.mode() == rounding::stochastic ? field : 0;
@@ -88,7 +88,7 @@ struct conversion {
   [[nodiscard]] SAMEBITS_INLINE typename Isa::word codes(typename Isa::word in,
                                                          typename Isa::word dither) const {
     using word = typename Isa::word;
-    const cast_rule rule{mode.mode(), policy.on_overflow, policy.on_nan};
+    const cast_rule rule{mode.mode(), policy.overflow, policy.nan};
     if constexpr (Isa::supports_nearest_add && fixed_target && fixed_mode) {
       if constexpr (supports_nearest_add(Target::spec())) {
         const word x = numerics::decode<word>(source.spec(), in);
@@ -199,7 +199,7 @@ template <class Isa>
 convert_kernel<Isa> kernel_of(const backends::convert_call& call) {
   convert_kernel<Isa> kernel{};
   backends::visit_conversion(
-      call.in.format, call.out.format, call.rule.round,
+      call.in.format, call.out.format, call.rule.rounding,
       [&](const auto& source, const auto& target, const auto& given_mode) {
         with_policy<Isa>(given_mode, call.rule, [&](const auto& mode, const auto& policy) {
           with_field<Isa>(mode, call.random.bits, [&](const auto& field) {

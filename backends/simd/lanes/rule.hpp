@@ -24,12 +24,12 @@ SAMEBITS_INLINE constexpr std::int64_t larger(std::int64_t a, std::int64_t b) {
 /// The policies of a rule as compile-time constants.
 template <overflow Overflow, nan_policy Nan>
 struct fixed_policy {
-  static constexpr overflow on_overflow = Overflow;
-  static constexpr nan_policy on_nan = Nan;
+  static constexpr samebits::overflow overflow = Overflow;
+  static constexpr nan_policy nan = Nan;
 };
 struct any_policy {
-  overflow on_overflow;
-  nan_policy on_nan;
+  samebits::overflow overflow;
+  nan_policy nan;
 };
 
 template <class Policy, overflow Overflow>
@@ -66,13 +66,13 @@ SAMEBITS_INLINE void with_field(const backends::any_rounding& mode, int k, const
 /// common policies. Under other policies the mode is also read at run time.
 template <class Isa, class Mode, class Function>
 SAMEBITS_INLINE void with_policy(const Mode& mode, const cast_rule& rule, const Function& f) {
-  const any_policy any{rule.on_overflow, rule.on_nan};
+  const any_policy any{rule.overflow, rule.nan};
   if constexpr (std::is_same_v<Mode, backends::fixed_rounding<rounding::nearest_even>> ||
                 std::is_same_v<Mode, backends::fixed_rounding<rounding::stochastic>>) {
-    if (rule.on_nan == nan_policy::canonical && rule.on_overflow == overflow::ieee) {
+    if (rule.nan == nan_policy::canonical && rule.overflow == overflow::ieee) {
       return f(mode, fixed_policy<overflow::ieee, nan_policy::canonical>{});
     }
-    if (rule.on_nan == nan_policy::canonical && rule.on_overflow == overflow::saturate) {
+    if (rule.nan == nan_policy::canonical && rule.overflow == overflow::saturate) {
       return f(mode, fixed_policy<overflow::saturate, nan_policy::canonical>{});
     }
     f(backends::any_rounding{mode.mode()}, any);

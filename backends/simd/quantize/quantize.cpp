@@ -118,7 +118,7 @@ void find_scales(const quantize_kernel& kernel, const quantize_call& call, int t
 /// smallest whose cast may overflow. Binary search: the order of magnitudes is that of their bits.
 std::uint32_t overflow_start(const quantize_call& call) {
   const format_spec to = spec_of(call.to);
-  if (call.cast.round == rounding::stochastic) return numerics::largest_value(to) + 1;
+  if (call.cast.rounding == rounding::stochastic) return numerics::largest_value(to) + 1;
   std::uint32_t below = numerics::largest_value(to);
   std::uint32_t start = binary32::inf;
   while (start - below > 1) {
@@ -200,7 +200,7 @@ void quantize_by_chunks(const quantize_kernel& kernel, const quantize_call& call
   tile_scale* const scales = own != nullptr ? own.get() : call.scale_room;
   find_scales(kernel, call, threads, scales);
   const chunk_task task = {scales, overflow_start(call), counts ? statistics.data() : nullptr};
-  const bool random = call.cast.round == rounding::stochastic;
+  const bool random = call.cast.rounding == rounding::stochastic;
   for_each_part(
       chunks, threads,
       [&](element_range range) {

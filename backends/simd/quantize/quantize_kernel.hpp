@@ -132,7 +132,7 @@ struct block_pass {
       std::int64_t col = 0, cols = 0;
       columns_of(b, i + k, col, cols);
       each[k] = static_cast<std::uint32_t>(amax_from<Isa>(
-          Source{}, call.scale.on_nonfinite,
+          Source{}, call.scale.nonfinite,
           each[k], [&](const auto& f) __attribute__((always_inline)) {
             for_rows(b, col, cols, f);
           }));
@@ -302,7 +302,7 @@ numerics::tile_amax amax_of_elements(const backends::quantize_call& call,
     visit([&](const std::byte* p, std::int64_t count) {
       maximum = largest_magnitudes<Isa, width>(maximum, p, count);
     });
-    amax = amax_from<Isa>(source, call.scale.on_nonfinite, Isa::largest(maximum), visit);
+    amax = amax_from<Isa>(source, call.scale.nonfinite, Isa::largest(maximum), visit);
   });
   return amax;
 }

@@ -74,7 +74,7 @@ struct scaled_cast {
 
   SAMEBITS_INLINE explicit scaled_cast(const cast_terms& terms) : divide(terms.divide) {
     if constexpr (std::is_same_v<Policy, any_policy>) {
-      policy = {terms.rule.on_overflow, terms.rule.on_nan};
+      policy = {terms.rule.overflow, terms.rule.nan};
     }
   }
 
@@ -85,12 +85,12 @@ struct scaled_cast {
                                                          typename Isa::word dither) const {
     using word = typename Isa::word;
     constexpr format_spec to = Target::spec();
-    const cast_rule rule{Mode::mode(), policy.on_overflow, policy.on_nan};
+    const cast_rule rule{Mode::mode(), policy.overflow, policy.nan};
     const word x = numerics::decode<word>(Source::spec(), in);
     word y = divide ? Isa::divide(x, factor) : Isa::multiply(x, factor);
     if constexpr (Bounded) return encode_nearest_bounded<Isa>(to, y);
     // The product's NaN must be the canonical one.
-    if (policy.on_nan == nan_policy::preserve_sign) {
+    if (policy.nan == nan_policy::preserve_sign) {
       const word nan = numerics::binary32::nan;
       y = select((y & nan) > word(numerics::binary32::inf), nan, y);
     }
@@ -205,7 +205,7 @@ template <class Isa>
 cast_kernel<Isa> cast_kernel_of(const backends::quantize_call& call) {
   cast_kernel<Isa> kernel{};
   backends::visit_quantization(
-      call.in.format, call.to, call.cast.round, [&](auto source, auto target, auto mode) {
+      call.in.format, call.to, call.cast.rounding, [&](auto source, auto target, auto mode) {
         using s = decltype(source);
         using t = decltype(target);
         using m = decltype(mode);

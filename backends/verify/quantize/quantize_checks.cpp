@@ -73,10 +73,8 @@ quantization random_quantization(std::uint64_t draw, format_id to, int tile, sca
   if ((r >> 8) % 4 == 0) q.scale.eps = 0x38D1B717;           // 1e-4
   if ((r >> 12) % 8 == 0) q.scale.upper_bound = 0x3F000000;  // 0.5
   q.cast = {mode, overflow::saturate, nan_policy::canonical};
-  if ((r >> 16) % 4 == 0)
-    q.cast.on_overflow = static_cast<overflow>((r >> 20) % enum_count<overflow>);
-  if ((r >> 24) % 4 == 0)
-    q.cast.on_nan = static_cast<nan_policy>((r >> 28) % enum_count<nan_policy>);
+  if ((r >> 16) % 4 == 0) q.cast.overflow = static_cast<overflow>((r >> 20) % enum_count<overflow>);
+  if ((r >> 24) % 4 == 0) q.cast.nan = static_cast<nan_policy>((r >> 28) % enum_count<nan_policy>);
   q.random = {random_pattern(4, 3 * draw + 1), random_pattern(4, 3 * draw + 2), r, std::nullopt,
               bit_counts[(r >> 32) % bit_counts.size()]};
   if ((r >> 36) % 4 == 3) q.random.offset |= ~std::uint64_t{0} << 12;  // just below 2^64

@@ -50,11 +50,11 @@ std::string tile_text(const tile_shape& tile) {
 std::string text_of(const quantization& q) {
   std::string text = tile_text(all_tiles()[static_cast<std::size_t>(q.tile)]);
   for (const std::string_view part :
-       {samebits::name(q.scale.rule), samebits::name(q.scale.on_nonfinite),
-        samebits::name(q.cast.round), samebits::name(q.cast.on_overflow)}) {
+       {samebits::name(q.scale.rule), samebits::name(q.scale.nonfinite),
+        samebits::name(q.cast.rounding), samebits::name(q.cast.overflow)}) {
     text += " " + std::string(part);
   }
-  if (q.cast.round != rounding::stochastic) return text;
+  if (q.cast.rounding != rounding::stochastic) return text;
   return text + ", seed " + std::to_string(q.random.seed) + ", stream " +
          std::to_string(q.random.stream) + ", offset " + std::to_string(q.random.offset) +
          ", K = " + std::to_string(q.random.bits);

@@ -38,7 +38,7 @@ std::uint64_t cast(const quantize_call& call, std::int64_t row, std::int64_t col
   const std::uint64_t index = call.random.offset + static_cast<std::uint64_t>(row) * call.pitch +
                               static_cast<std::uint64_t>(col);
   random_bits random{0, call.random.bits};
-  if (call.cast.round == rounding::stochastic) {
+  if (call.cast.rounding == rounding::stochastic) {
     random.value = random_word(call.random.seed, call.random.stream, index, call.random.bits);
   }
   const std::uint32_t y = numerics::scaled(call.scale.rule, scale, element(call.in, row, col));
@@ -54,7 +54,7 @@ void quantize_tile(const quantize_call& call, std::int64_t tile_row, std::int64_
   for (std::int64_t r = row; r < row_end; ++r) {
     for (std::int64_t c = col; c < col_end; ++c) {
       amax = numerics::combined(
-          amax, numerics::amax_contribution(call.scale.on_nonfinite, element(call.in, r, c)));
+          amax, numerics::amax_contribution(call.scale.nonfinite, element(call.in, r, c)));
     }
   }
   const numerics::tile_scale scale = numerics::scale_of(spec_of(call.to), call.scale, amax);

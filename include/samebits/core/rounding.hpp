@@ -72,9 +72,9 @@ inline constexpr auto table_of<nan_policy> = enum_table<nan_policy>({
 
 /// Rules for rounding one value into a format.
 struct cast_rule {
-  rounding round = rounding::nearest_even;
-  overflow on_overflow = overflow::ieee;
-  nan_policy on_nan = nan_policy::canonical;
+  samebits::rounding rounding = samebits::rounding::nearest_even;
+  samebits::overflow overflow = samebits::overflow::ieee;
+  nan_policy nan = nan_policy::canonical;
 
   friend constexpr bool operator==(const cast_rule&, const cast_rule&) = default;
 };

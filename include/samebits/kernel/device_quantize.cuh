@@ -29,7 +29,7 @@ namespace samebits::device {
 /// nearest_even or stochastic, random_bits in 1..32.
 struct tile_options {
   scale_rule rule = scale_rule::te;
-  nonfinite on_nonfinite = nonfinite::te;
+  samebits::nonfinite nonfinite = samebits::nonfinite::te;
   float eps = 0.0f;
   float upper_bound = std::numeric_limits<float>::infinity();
   cast_rule cast = {rounding::nearest_even, overflow::saturate, nan_policy::canonical};
@@ -112,8 +112,7 @@ template <format_id To>
 __device__ __forceinline__ numerics::tile_scale scale_of(const tile_options& options,
                                                          numerics::tile_amax amax) {
   const numerics::scale_settings settings = {
-      options.rule, options.on_nonfinite,
-      numerics::binary32::magnitude(__float_as_uint(options.eps)),
+      options.rule, options.nonfinite, numerics::binary32::magnitude(__float_as_uint(options.eps)),
       __float_as_uint(options.upper_bound)};
   return numerics::scale_of<hardware>(spec_of(To), settings, amax);
 }
@@ -133,7 +132,7 @@ __device__ __forceinline__ quantized<To, N> codes_of(const float (&x)[N],
                                                      const tile_options& options,
                                                      std::uint64_t index, int count = N) {
   static_assert(To == format_id::e4m3 || To == format_id::e5m2);
-  const bool stochastic = options.cast.round == rounding::stochastic;
+  const bool stochastic = options.cast.rounding == rounding::stochastic;
   const int k = options.random_bits;
   const auto per_block = static_cast<std::uint64_t>(numerics::fields_per_block(k));
   quantized<To, N> q;
@@ -172,7 +171,7 @@ template <format_id To, int Width = 32, int N>
 __device__ __forceinline__ quantized<To, N> quantize_tile(const float (&x)[N],
                                                           const tile_options& options,
                                                           std::uint64_t index = 0, int count = N) {
-  const numerics::tile_amax amax = group_amax<Width>(amax_of(x, options.on_nonfinite, count));
+  const numerics::tile_amax amax = group_amax<Width>(amax_of(x, options.nonfinite, count));
   return codes_of<To>(x, scale_of<To>(options, amax), options, index, count);
 }
 

@@ -57,8 +57,8 @@ void add_compute(std::vector<work>& list, const buffers& b, operation op, format
   const array_operands in{b.view(b.a, f), b.view(b.b, f), b.view(b.c, f)};
   const matrix_view out = b.view(b.out, f);
   std::string what = std::string(name(op)) + " " + std::string(name(f));
-  if (options.round != rounding::nearest_even) what += " " + std::string(name(options.round));
-  if (options.on_overflow != overflow::ieee) what += " " + std::string(name(options.on_overflow));
+  if (options.rounding != rounding::nearest_even) what += " " + std::string(name(options.rounding));
+  if (options.overflow != overflow::ieee) what += " " + std::string(name(options.overflow));
   list.push_back(
       {what + ", " + backend, static_cast<double>(b.bytes) * (operand_count(op) + 1),
        [=](cudaStream_t stream) { compute(op, in, out, options, on_stream(stream, backend)); }});
@@ -93,7 +93,7 @@ std::vector<work> all_work(const buffers& b) {
       add_compute(list, b, op, f, {}, "cuda-native");
     }
     for (const operation op : {operation::add, operation::fma}) {
-      add_compute(list, b, op, f, {.on_overflow = overflow::saturate}, "cuda-native");
+      add_compute(list, b, op, f, {.overflow = overflow::saturate}, "cuda-native");
     }
   }
   for (const format_id f : {fp32, fp16, bf16, e4m3, e5m2}) {
@@ -102,7 +102,7 @@ std::vector<work> all_work(const buffers& b) {
   for (const format_id f : {bf16, e4m3}) {
     for (const operation op : {operation::add, operation::fma}) {
       add_compute(list, b, op, f, {}, "cuda-emulated");
-      add_compute(list, b, op, f, {.round = rounding::stochastic, .random = {.seed = 1}},
+      add_compute(list, b, op, f, {.rounding = rounding::stochastic, .random = {.seed = 1}},
                   "cuda-emulated");
     }
   }

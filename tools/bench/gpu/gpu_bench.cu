@@ -66,9 +66,9 @@ void add(std::vector<work>& list, const buffers& b, std::string_view backend, fo
   const const_matrix_view in{b.in, from, 1, b.count, b.count, 1, memory_space::device};
   const matrix_view out{b.out, to, 1, b.count, b.count, 1, memory_space::device};
   std::string what = std::string(name(from)) + " to " + std::string(name(to)) + ", " +
-                     std::string(name(options.round));
-  if (options.round == rounding::stochastic) what += " K=" + std::to_string(options.random.bits);
-  if (options.on_overflow != overflow::ieee) what += " " + std::string(name(options.on_overflow));
+                     std::string(name(options.rounding));
+  if (options.rounding == rounding::stochastic) what += " K=" + std::to_string(options.random.bits);
+  if (options.overflow != overflow::ieee) what += " " + std::string(name(options.overflow));
   list.push_back(
       {what + ", " + std::string(backend),
        static_cast<double>(b.count) * (storage_bytes(from) + storage_bytes(to)),
@@ -144,8 +144,8 @@ void add_quantizations(std::vector<work>& list, const buffers& b) {
                                    {{32, 1}, "32x1"},
                                    {{32, 32}, "32x32"}}) {
     add_quantize(list, b, b.normal, tile, std::string("MXFP8 ") + what + " RCEIL, e8m0 scales",
-                 {.rule = scale_rule::mx_rceil, .on_nonfinite = nonfinite::skip_nan}, wanted::codes,
-                 0, format_id::e8m0);
+                 {.rule = scale_rule::mx_rceil, .nonfinite = nonfinite::skip_nan}, wanted::codes, 0,
+                 format_id::e8m0);
   }
   for (const std::int64_t width : {512, 2048, 4096, 5120, 8192, 16384, 65536}) {
     add_quantize(list, b, b.normal, {1, 0}, "row of " + std::to_string(width) + " te", {},
@@ -154,11 +154,11 @@ void add_quantizations(std::vector<work>& list, const buffers& b) {
   add_quantize(list, b, b.normal, {1, 0}, "row of 4096 div", {.rule = scale_rule::div},
                wanted::codes, 4096);
   normal({1, 128}, "1x128 dg_cuda, ieee",
-         {.rule = scale_rule::dg_cuda, .on_overflow = overflow::ieee});
+         {.rule = scale_rule::dg_cuda, .overflow = overflow::ieee});
   for (const auto& [data, values] : {std::pair{b.normal, ""}, {b.in, ", wide values"}}) {
     for (const int k : {8, 16, 32}) {
       add_quantize(list, b, data, {1, 128}, "1x128 te, stochastic K=" + std::to_string(k) + values,
-                   {.round = rounding::stochastic, .random = {.seed = 1, .bits = k}});
+                   {.rounding = rounding::stochastic, .random = {.seed = 1, .bits = k}});
     }
   }
 }
@@ -171,19 +171,19 @@ std::vector<work> all_work(const buffers& b) {
     add(list, b, "cuda-native", from, to, o);
     add(list, b, "cuda-emulated", from, to, o);
   };
-  const convert_options saturate{.on_overflow = overflow::saturate};
+  const convert_options saturate{.overflow = overflow::saturate};
   for (const format_id to : {fp16, bf16, e4m3, e5m2}) both(fp32, to, {});
   for (const format_id from : {fp32, bf16, fp16}) both(from, e4m3, saturate);
   both(bf16, e5m2, saturate);
   add(list, b, "cuda-emulated", e4m3, fp32, {});
   add(list, b, "cuda-emulated", e4m3, bf16, {});
-  add(list, b, "cuda-emulated", fp32, e4m3, {.round = rounding::toward_zero});
+  add(list, b, "cuda-emulated", fp32, e4m3, {.rounding = rounding::toward_zero});
   add(list, b, "cuda-emulated", fp32, e2m1, {});
   for (const int k : {8, 16, 32}) {
     for (const auto& [from, to] :
          {std::pair{fp32, bf16}, {fp32, fp16}, {fp32, e4m3}, {bf16, e4m3}, {fp16, e4m3}}) {
       add(list, b, "cuda-emulated", from, to,
-          {.round = rounding::stochastic, .random = {.seed = 1, .bits = k}});
+          {.rounding = rounding::stochastic, .random = {.seed = 1, .bits = k}});
     }
   }
   add_quantizations(list, b);

@@ -94,7 +94,7 @@ quantize_list quantize_list_in(void* weights, format_id from, void* out, tile_sh
     in += (n * storage_bytes(from) + 255) / 256 * 256;
   }
   return quantize_list(std::move(items),
-                       {.tile = tile, .rule = rule, .on_nonfinite = nonfinite::skip_nan});
+                       {.tile = tile, .rule = rule, .nonfinite = nonfinite::skip_nan});
 }
 
 /// Bytes that the quantization of a list must read and write.
@@ -159,7 +159,7 @@ void add_cast(bench_lists& b, const std::vector<format_id>& from, const std::str
     bytes += static_cast<double>(v.rows * v.cols) * (storage_bytes(v.format) + storage_bytes(to));
   }
   b.add("cast " + named + " to " + std::string(name(to)) +
-            (options.round == rounding::stochastic
+            (options.rounding == rounding::stochastic
                  ? ", stochastic K=" + std::to_string(options.random.bits)
                  : "") +
             tensors(sizes.size()),
@@ -168,7 +168,7 @@ void add_cast(bench_lists& b, const std::vector<format_id>& from, const std::str
 
 void add_casts(bench_lists& b) {
   using enum format_id;
-  const convert_options stochastic{.round = rounding::stochastic, .random = {.bits = 16}};
+  const convert_options stochastic{.rounding = rounding::stochastic, .random = {.bits = 16}};
   for (const auto& [from, to] :
        {std::pair{fp32, bf16}, {fp32, fp16}, {bf16, fp32}, {fp16, fp32}, {fp32, e4m3}}) {
     add_cast(b, {from}, std::string(name(from)), to, b.model);

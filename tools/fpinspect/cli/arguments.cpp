@@ -78,9 +78,9 @@ std::uint64_t unsigned_argument(std::string_view option, std::string_view text,
 
 samebits::convert_options rule_argument(const rule_options& options) {
   samebits::convert_options rule;
-  rule.round = enumerator_argument<samebits::rounding>("--round", options.round);
-  rule.on_overflow = enumerator_argument<samebits::overflow>("--overflow", options.overflow);
-  rule.on_nan = enumerator_argument<samebits::nan_policy>("--nan", options.nan);
+  rule.rounding = enumerator_argument<samebits::rounding>("--round", options.rounding);
+  rule.overflow = enumerator_argument<samebits::overflow>("--overflow", options.overflow);
+  rule.nan = enumerator_argument<samebits::nan_policy>("--nan", options.nan);
   rule.random.seed = unsigned_argument("--seed", options.seed);
   rule.random.stream = unsigned_argument("--stream", options.stream);
   rule.random.offset = unsigned_argument("--offset", options.offset);

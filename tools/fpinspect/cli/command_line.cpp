@@ -144,7 +144,7 @@ void command_line::add_rule(CLI::App* command, rule_options& rule) {
   const auto option = [&](const char* name, std::string& text, const std::string& description) {
     command->add_option(name, text, description)->capture_default_str()->group("Rule");
   };
-  option("--round", rule.round, names_of<samebits::rounding>(" or "));
+  option("--round", rule.rounding, names_of<samebits::rounding>(" or "));
   option("--overflow", rule.overflow, names_of<samebits::overflow>(" or "));
   option("--nan", rule.nan, names_of<samebits::nan_policy>(" or "));
   option("--seed", rule.seed, "stochastic: key of the random bits, 64 bits");
@@ -153,7 +153,7 @@ void command_line::add_rule(CLI::App* command, rule_options& rule) {
   option("--random-bits", rule.random_bits, "stochastic: random bits per element, 1 to 32");
   need(
       command, {"--seed", "--stream", "--offset", "--random-bits"},
-      [&rule] { return rule.round == "stochastic"; }, "--round stochastic");
+      [&rule] { return rule.rounding == "stochastic"; }, "--round stochastic");
 }
 
 void command_line::refuse(const CLI::App* command, std::function<bool()> broken,

@@ -21,7 +21,7 @@ void command_line::add_show() {
       ->required();
   command->add_option("VALUE|0xCODE", show_.value, "A number, or a code in hexadecimal")
       ->required();
-  add_list(command, "--round", show_.round, "Rounding modes, separated by commas, or all");
+  add_list(command, "--round", show_.rounding, "Rounding modes, separated by commas, or all");
   on_chosen(command, show_, run_show);
 }
 

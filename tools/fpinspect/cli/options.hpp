@@ -17,7 +17,7 @@ struct view_options {
 
 /// A rounding rule, in the contract's terms.
 struct rule_options {
-  std::string round = "nearest_even";
+  std::string rounding = "nearest_even";
   std::string overflow = "ieee";
   std::string nan = "canonical";
   std::string seed = "0";
@@ -34,7 +34,7 @@ struct show_arguments {
   view_options view;
   std::string format;
   std::string value;
-  std::vector<std::string> round;
+  std::vector<std::string> rounding;
 };
 
 struct cast_arguments {

@@ -53,7 +53,7 @@ class chunk_reader {
     samebits::convert(
         samebits::view_of_codes(tensor_.format, static_cast<const void*>(codes_.data()), 1, cols),
         samebits::view_of_codes(to, rounded_.data(), 1, cols),
-        {.on_overflow = samebits::overflow::saturate}, {where_.backend, 1});
+        {.overflow = samebits::overflow::saturate}, {where_.backend, 1});
     return rounded_.data();
   }
 

@@ -14,7 +14,7 @@ using samebits::format_id;
 using samebits::rounding;
 
 samebits::converted round_to(format_id format, double x, rounding mode) {
-  const samebits::cast_rule rule{.round = mode};
+  const samebits::cast_rule rule{.rounding = mode};
   return samebits::convert_code(format_id::fp64, format, __builtin_bit_cast(std::uint64_t, x),
                                 rule);
 }

@@ -40,7 +40,7 @@ void add_result(std::vector<rounded_code>& results, std::size_t first, format_id
 void add_stochastic(std::vector<rounded_code>& results, std::size_t first, format_id format,
                     std::string_view text) {
   const auto with_word = [&](std::uint64_t word) {
-    return samebits::parse(format, text, {.round = rounding::stochastic},
+    return samebits::parse(format, text, {.rounding = rounding::stochastic},
                            {static_cast<std::uint32_t>(word), random_word_bits});
   };
   const samebits::parse_result toward_zero = with_word(0);
@@ -70,7 +70,7 @@ std::vector<rounded_code> round_by_all(std::string_view text, std::span<const fo
       if (mode == rounding::stochastic) {
         add_stochastic(results, first, format, text);
       } else {
-        add_result(results, first, format, samebits::parse(format, text, {.round = mode}),
+        add_result(results, first, format, samebits::parse(format, text, {.rounding = mode}),
                    {mode, 1.0});
       }
     }
@@ -218,14 +218,14 @@ void write_values(std::span<const rounded_code> results, const std::string& text
 }  // namespace
 
 bool shows_several(const show_arguments& arguments) {
-  return !arguments.round.empty() || arguments.format == "all" ||
+  return !arguments.rounding.empty() || arguments.format == "all" ||
          arguments.format.find(',') != std::string::npos;
 }
 
 void run_show_several(const show_arguments& arguments, output& out) {
   const terminal term(arguments.view);
   const std::vector<format_id> formats = formats_of(arguments.format);
-  const std::vector<rounding> modes = modes_of(arguments.round);
+  const std::vector<rounding> modes = modes_of(arguments.rounding);
   const std::string& text = arguments.value;
   if (!samebits::parse(format_id::fp64, text).ok || code_argument(format_id::fp64, text)) {
     throw usage_error(cat("VALUE: ", samebits::tensor_file::quote(text),

@@ -32,7 +32,7 @@ operation_table table_of(samebits::operation op, samebits::format_id format,
   const samebits::const_matrix_view b{codes.data(), format, rows, cols, 0, 1};
   const samebits::matrix_view out =
       samebits::view_of_codes(format, static_cast<void*>(table.results.data()), rows, cols);
-  samebits::compute_options options{rule.round, rule.on_overflow, rule.on_nan, rule.random};
+  samebits::compute_options options{rule.rounding, rule.overflow, rule.nan, rule.random};
   options.random.pitch = cols;
   samebits::compute_with_flags(op, {a, b}, out, options, {table.raised.data(), cols},
                                {.backend = "reference"});
@@ -129,10 +129,10 @@ void write_table_json(const operation_table& table, const samebits::convert_opti
   json.member("schema", 1);
   json.member("format", samebits::name(table.format));
   json.member("op", samebits::name(table.op));
-  json.member("round", samebits::name(rule.round));
-  json.member("overflow", samebits::name(rule.on_overflow));
-  json.member("nan", samebits::name(rule.on_nan));
-  if (rule.round == samebits::rounding::stochastic) {
+  json.member("round", samebits::name(rule.rounding));
+  json.member("overflow", samebits::name(rule.overflow));
+  json.member("nan", samebits::name(rule.nan));
+  if (rule.rounding == samebits::rounding::stochastic) {
     json.member("seed", rule.random.seed);
     json.member("stream", rule.random.stream);
     json.member("offset", rule.random.offset);
@@ -172,8 +172,8 @@ void write_table_text(const operation_table& table, const samebits::convert_opti
   out.write(term.painted(paint::heading,
                          cat(samebits::name(table.op), " in ", samebits::name(table.format), ": ",
                              count, table.columns == 1 ? " codes" : " pairs of codes", " (",
-                             samebits::name(rule.round), ", ", samebits::name(rule.on_overflow),
-                             ", ", samebits::name(rule.on_nan), ")")) +
+                             samebits::name(rule.rounding), ", ", samebits::name(rule.overflow),
+                             ", ", samebits::name(rule.nan), ")")) +
             "\n\n");
   const std::vector<named_count> counts = counts_of(summary);
   for (std::size_t i = 0; i < counts.size(); ++i) {

@@ -21,8 +21,8 @@ samebits::format_spec spec(std::uint32_t format) {
 
 std::uint64_t converted(std::uint32_t from, std::uint32_t to, std::uint64_t code,
                         std::uint32_t round, std::uint32_t overflow) {
-  const samebits::cast_rule rule = {.round = static_cast<samebits::rounding>(round),
-                                    .on_overflow = static_cast<samebits::overflow>(overflow)};
+  const samebits::cast_rule rule = {.rounding = static_cast<samebits::rounding>(round),
+                                    .overflow = static_cast<samebits::overflow>(overflow)};
   const auto source = static_cast<format_id>(from);
   return samebits::convert_code(source, static_cast<format_id>(to), code, rule).code;
 }

@@ -187,7 +187,7 @@ arith_elements all_elements(arith_task& task) {
   arith_elements result;
   result.codes.resize(task.count * bytes);
   result.flags_of_each.resize(task.count);
-  samebits::compute_options options{task.rule.round, task.rule.on_overflow, task.rule.on_nan,
+  samebits::compute_options options{task.rule.rounding, task.rule.overflow, task.rule.nan,
                                     task.rule.random};
   for (std::uint64_t first = 0; first < task.count; first += chunk) {
     const auto size = static_cast<std::size_t>(std::min(chunk, task.count - first));
@@ -243,10 +243,10 @@ void begin_json(json_writer& json, const arith_task& task) {
   json.member("op", samebits::name(task.op));
   json.member("format", samebits::name(task.from));
   json.member("dest", samebits::name(task.to));
-  json.member("round", samebits::name(task.rule.round));
-  json.member("overflow", samebits::name(task.rule.on_overflow));
-  json.member("nan", samebits::name(task.rule.on_nan));
-  if (task.rule.round == samebits::rounding::stochastic) {
+  json.member("round", samebits::name(task.rule.rounding));
+  json.member("overflow", samebits::name(task.rule.overflow));
+  json.member("nan", samebits::name(task.rule.nan));
+  if (task.rule.rounding == samebits::rounding::stochastic) {
     json.member("seed", task.rule.random.seed);
     json.member("stream", task.rule.random.stream);
     json.member("offset", task.rule.random.offset);
@@ -351,8 +351,8 @@ std::string notes(const tensor_target& target, const arith_task& task,
   text +=
       cat(target.shown(), ": ", number_of(task.count, "element"), " [", comma_separated(task.shape),
           "], ", samebits::name(task.op), " of ", samebits::name(task.from), " -> ",
-          samebits::name(task.to), " (", samebits::name(task.rule.round), ", ",
-          samebits::name(task.rule.on_overflow), ", ", samebits::name(task.rule.on_nan), ");");
+          samebits::name(task.to), " (", samebits::name(task.rule.rounding), ", ",
+          samebits::name(task.rule.overflow), ", ", samebits::name(task.rule.nan), ");");
   for (std::size_t f = 0; f < named_flags.size(); ++f) {
     text += cat(f == 0 ? " " : ", ", elements.raised[f], " ", named_flags[f].name);
   }

@@ -63,7 +63,7 @@ void refuse_unused(const arith_arguments& arguments) {
   for (const auto& [option, text, without] :
        {std::tuple{"--dest", &arguments.dest, &none}, std::tuple{"--from", &arguments.from, &none},
         std::tuple{"--out", &arguments.out, &none}, std::tuple{"--flags", &arguments.flags, &none},
-        std::tuple{"--round", &arguments.rule.round, &unused.round},
+        std::tuple{"--round", &arguments.rule.rounding, &unused.rounding},
         std::tuple{"--overflow", &arguments.rule.overflow, &unused.overflow},
         std::tuple{"--nan", &arguments.rule.nan, &unused.nan}}) {
     if (*text != *without) throw usage_error(cat(option, ": not for functions; leave it out"));

@@ -67,7 +67,7 @@ std::vector<cast_result> cast_value(const cast_task& task, std::size_t index) {
   const samebits::random_bits random{
       samebits::random_word(stream.seed, stream.stream, stream.offset + index, stream.bits),
       stream.bits};
-  const samebits::cast_rule rule{task.rule.round, task.rule.on_overflow, task.rule.on_nan};
+  const samebits::cast_rule rule{task.rule.rounding, task.rule.overflow, task.rule.nan};
   std::vector<cast_result> results;
   for (const format_id to : task.to) {
     samebits::converted result{};
@@ -100,9 +100,9 @@ void write_json(const cast_task& task, output& out) {
   json_writer json;
   json.begin_object();
   json.member("schema", 1);
-  json.member("round", samebits::name(task.rule.round));
-  json.member("overflow", samebits::name(task.rule.on_overflow));
-  json.member("nan", samebits::name(task.rule.on_nan));
+  json.member("round", samebits::name(task.rule.rounding));
+  json.member("overflow", samebits::name(task.rule.overflow));
+  json.member("nan", samebits::name(task.rule.nan));
   json.key("casts");
   json.begin_array();
   for (std::size_t i = 0; i < task.values.size(); ++i) {

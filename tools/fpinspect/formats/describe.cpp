@@ -62,7 +62,7 @@ std::optional<double> finite_value(samebits::format_id format, std::uint64_t cod
 
 std::string value_text(samebits::format_id format, std::uint64_t code) {
   using samebits::format_id;
-  const samebits::cast_rule keep_sign{.on_nan = samebits::nan_policy::preserve_sign};
+  const samebits::cast_rule keep_sign{.nan = samebits::nan_policy::preserve_sign};
   return samebits::to_shortest(
       format_id::fp64, samebits::convert_code(format, format_id::fp64, code, keep_sign).code);
 }

@@ -31,7 +31,7 @@ source_class class_of_code(samebits::format_id format, std::uint64_t code) {
 
 source_class class_of_text(std::string_view text) {
   // to_odd keeps the class: it rounds only 0 to zero, and no finite value to an infinity.
-  const samebits::cast_rule keep{.round = samebits::rounding::to_odd};
+  const samebits::cast_rule keep{.rounding = samebits::rounding::to_odd};
   constexpr auto fp64 = samebits::format_id::fp64;
   return class_of_code(fp64, samebits::parse(fp64, text, keep).code);
 }

@@ -29,9 +29,9 @@ void write_recipes_json(output& out) {
     json.member("scales", samebits::name(p.rules.source));
     json.member("eps", static_cast<double>(p.rules.eps));
     json.member("upper_bound", static_cast<double>(p.rules.upper_bound));
-    json.member("nonfinite", samebits::name(p.rules.on_nonfinite));
-    json.member("scale_overflow", samebits::name(p.rules.on_scale_overflow));
-    json.member("overflow", samebits::name(p.rules.on_overflow));
+    json.member("nonfinite", samebits::name(p.rules.nonfinite));
+    json.member("scale_overflow", samebits::name(p.rules.scale_overflow));
+    json.member("overflow", samebits::name(p.rules.overflow));
     json.member("verified", samebits::name(p.verified));
     json.member("verified_nonfinite", samebits::name(p.nonfinite));
     json.member("version", p.version);
@@ -68,7 +68,7 @@ void run_recipes(const recipes_arguments& arguments, output& out) {
     out.write(recipe_row(p.name, block_text(p.rules.tile), samebits::name(p.rules.rule),
                          delayed ? "delayed" : samebits::name(p.rules.scale_format),
                          general(static_cast<double>(p.rules.eps), 3),
-                         samebits::name(p.rules.on_nonfinite), evidence_text(p)));
+                         samebits::name(p.rules.nonfinite), evidence_text(p)));
     out.write(cat("  ", p.version, ": ", p.reproduces, "\n"));
     out.write(cat("  not claimed: ", p.exceptions, "\n"));
   }

@@ -75,7 +75,7 @@ std::vector<std::byte> converted_bytes(const source_tensor& source, const conver
                       task.where);
     if (task.decode) {
       samebits::convert(rounded, samebits::view_of_codes(format_id::fp32, out, 1, cols),
-                        {.on_nan = task.rule.on_nan}, task.where);
+                        {.nan = task.rule.nan}, task.where);
     }
   }
   return result;
@@ -90,10 +90,10 @@ void write_json(const convert_arguments& arguments, const source_tensor& source,
   json.member("output", arguments.output);
   json.member("from", type_text(source.info, source.how));
   json.member("to", samebits::name(task.to));
-  json.member("round", samebits::name(task.rule.round));
-  json.member("overflow", samebits::name(task.rule.on_overflow));
-  json.member("nan", samebits::name(task.rule.on_nan));
-  if (task.rule.round == samebits::rounding::stochastic) {
+  json.member("round", samebits::name(task.rule.rounding));
+  json.member("overflow", samebits::name(task.rule.overflow));
+  json.member("nan", samebits::name(task.rule.nan));
+  if (task.rule.rounding == samebits::rounding::stochastic) {
     json.member("seed", task.rule.random.seed);
     json.member("stream", task.rule.random.stream);
     json.member("offset", task.rule.random.offset);
@@ -112,8 +112,8 @@ std::string summary(const tensor_target& target, const source_tensor& source,
                     const conversion& task) {
   return cat(target.shown(), ": ", number_of(source.info.count, "element"), " [",
              comma_separated(source.info.shape), "], ", type_text(source.info, source.how), " -> ",
-             samebits::name(task.to), " (", samebits::name(task.rule.round), ", ",
-             samebits::name(task.rule.on_overflow), ", ", samebits::name(task.rule.on_nan), ")",
+             samebits::name(task.to), " (", samebits::name(task.rule.rounding), ", ",
+             samebits::name(task.rule.overflow), ", ", samebits::name(task.rule.nan), ")",
              task.decode ? ", decoded to fp32" : "", ", backend ", task.where.backend, "\n");
 }
 

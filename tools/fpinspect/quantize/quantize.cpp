@@ -87,15 +87,16 @@ quantization quantization_of(const quantize_arguments& arguments) {
       if (o.upper_bound == 0) throw usage_error("--upper-bound: must be above 0");
       if (o.upper_bound < o.eps) throw usage_error("--upper-bound: is below --eps");
     }
-    o.on_nonfinite = nonfinite_argument("--nonfinite", arguments.nonfinite);
-    o.on_overflow = rule.on_overflow;
+    o.nonfinite = nonfinite_argument("--nonfinite", arguments.nonfinite);
+    o.overflow = rule.overflow;
   }
-  o.round = rule.round;
-  if (o.round != samebits::rounding::nearest_even && o.round != samebits::rounding::stochastic) {
+  o.rounding = rule.rounding;
+  if (o.rounding != samebits::rounding::nearest_even &&
+      o.rounding != samebits::rounding::stochastic) {
     throw usage_error("--round: quantize takes nearest_even or stochastic, not " +
-                      arguments.rule.round);
+                      arguments.rule.rounding);
   }
-  o.on_nan = rule.on_nan;
+  o.nan = rule.nan;
   o.random = rule.random;
   task.where = quantizing_backend_argument(arguments.backend);
   task.where.threads = 0;  // all; results do not depend on their number
@@ -113,9 +114,9 @@ std::vector<std::pair<std::string, std::string>> metadata_of(const quantization&
       {"samebits.scale_rule", std::string(samebits::name(o.rule))},
       {"samebits.rule",
        cat("eps ", shortest(static_cast<double>(o.eps)), ", upper bound ",
-           shortest(static_cast<double>(o.upper_bound)), ", ", samebits::name(o.on_nonfinite), ", ",
-           samebits::name(o.on_scale_overflow), ", ", samebits::name(o.round), ", ",
-           samebits::name(o.on_overflow), ", ", samebits::name(o.on_nan), ", ",
+           shortest(static_cast<double>(o.upper_bound)), ", ", samebits::name(o.nonfinite), ", ",
+           samebits::name(o.scale_overflow), ", ", samebits::name(o.rounding), ", ",
+           samebits::name(o.overflow), ", ", samebits::name(o.nan), ", ",
            task.preset == nullptr ? "current" : samebits::name(task.preset->rules.source),
            " scales")}};
   if (task.preset != nullptr) all.emplace_back("samebits.recipe", std::string(task.preset->name));
@@ -176,7 +177,7 @@ quantize_statistics run(const source_tensor& source, const quantization& task,
 }
 
 bool is_saturating(const quantization& task) {
-  return task.options.on_overflow != samebits::overflow::ieee;
+  return task.options.overflow != samebits::overflow::ieee;
 }
 
 void write_shape(json_writer& json, std::string_view name, std::int64_t rows, std::int64_t cols) {
@@ -208,11 +209,11 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
   json.member("scale_rule", samebits::name(o.rule));
   json.member("eps", static_cast<double>(o.eps));
   json.member("upper_bound", static_cast<double>(o.upper_bound));
-  json.member("nonfinite", samebits::name(o.on_nonfinite));
-  json.member("round", samebits::name(o.round));
-  json.member("overflow", samebits::name(o.on_overflow));
-  json.member("nan", samebits::name(o.on_nan));
-  if (o.round == samebits::rounding::stochastic) {
+  json.member("nonfinite", samebits::name(o.nonfinite));
+  json.member("round", samebits::name(o.rounding));
+  json.member("overflow", samebits::name(o.overflow));
+  json.member("nan", samebits::name(o.nan));
+  if (o.rounding == samebits::rounding::stochastic) {
     json.member("seed", o.random.seed);
     json.member("stream", o.random.stream);
     json.member("offset", o.random.offset);
@@ -282,8 +283,8 @@ void write_report(const tensor_target& target, const source_tensor& source,
                   " against the library\n"));
   }
   out.write(cat("  from ", type_text(source.info, source.how), ", block ", block_text(o.tile), ", ",
-                samebits::name(o.rule), ", ", samebits::name(o.round), ", ",
-                samebits::name(o.on_overflow), "\n"));
+                samebits::name(o.rule), ", ", samebits::name(o.rounding), ", ",
+                samebits::name(o.overflow), "\n"));
   const sqnr ratio = sqnr_of(s, is_saturating(task));
   const std::string why = ratio.reason.empty() ? "" : cat(" (", ratio.reason, ")");
   out.write(cat("  SQNR ", ratio.text(), why, "   underflowed ", share(s.underflowed, s.elements),

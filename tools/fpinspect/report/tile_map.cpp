@@ -38,7 +38,7 @@ stored_matrix quantized(const samebits::const_matrix_view& in, choice c,
 stored_matrix converted(const samebits::const_matrix_view& in, choice c,
                         const samebits::executor& where) {
   owned_matrix codes(spec_of(c).format, {in.rows, in.cols});
-  samebits::convert(in, codes.view(), {.on_overflow = samebits::overflow::saturate}, where);
+  samebits::convert(in, codes.view(), {.overflow = samebits::overflow::saturate}, where);
   return {spec_of(c).format, std::move(codes.bytes)};
 }
 

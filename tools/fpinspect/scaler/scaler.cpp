@@ -85,7 +85,7 @@ samebits::step_observation observed(const scaler_trace& trace, const trace_step&
   } else if (!overflows_fp16(step.amax, scale)) {
     // The exact product is below the tie, but rounding to binary64 may have moved it to the tie.
     const std::uint16_t code =
-        samebits::encode<format_id::fp16>(product, {.on_overflow = samebits::overflow::saturate});
+        samebits::encode<format_id::fp16>(product, {.overflow = samebits::overflow::saturate});
     scaled = samebits::decode<format_id::fp16>(code);
   }
   seen.amax = std::bit_cast<std::uint32_t>(scaled);

@@ -70,7 +70,7 @@ std::vector<std::vector<recipe_result>> results_for(std::span<const recipe_sourc
     const source_matrix in = matrix_of(*source.file, source.info, *source.how, source.matrix);
     for (const recipe_preset* p : presets) {
       const quantize_statistics s = statistics_by(*p, in, where);
-      const bool saturates = options_of(p->rules).on_overflow != samebits::overflow::ieee;
+      const bool saturates = options_of(p->rules).overflow != samebits::overflow::ieee;
       const auto scale_bits = static_cast<double>(scale_bits_of(p->rules, source.matrix));
       const auto elements = static_cast<double>(std::max<std::uint64_t>(source.info.count, 1));
       results[i].push_back({p, s, sqnr_of(s, saturates), 8.0 + scale_bits / elements});

@@ -82,7 +82,7 @@ void write_setting(const samebits::tensor_fit& fit, json_writer& json) {
   json.member("alignment_bits", s.alignment_bits);
   json.member("cut", name(s.cut));
   json.member("fraction_bits", s.fraction_bits);
-  json.member("round", name(s.round));
+  json.member("round", name(s.rounding));
   json.member("floor", s.floor);
   json.member("sum", s.place == samebits::sum_place::first_step ? "first_step" : "last_addition");
   json.member("order",

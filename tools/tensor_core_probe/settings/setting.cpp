@@ -43,7 +43,7 @@ numerics::accumulate_rule rule_of(const shape& s, const tensor_setting& setting)
   r.group = setting.group;
   r.alignment_bits = setting.alignment_bits;
   r.cut = setting.cut;
-  r.round = setting.round;
+  r.rounding = setting.rounding;
   r.floor = setting.floor.value_or(no_floor);
   r.subnormal_exponent_a = subnormal_exponent_of(r.a, setting.subnormals);
   r.subnormal_exponent_b = subnormal_exponent_of(r.b, setting.subnormals);
@@ -68,7 +68,7 @@ tensor_setting setting_of(const numerics::accumulate_rule& r) {
   s.alignment_bits = r.alignment_bits;
   s.cut = r.cut;
   s.fraction_bits = r.rounded.mantissa_bits;
-  s.round = r.round;
+  s.rounding = r.rounding;
   if (r.floor != no_floor) s.floor = r.floor;
   return s;
 }
@@ -88,7 +88,7 @@ std::uint32_t result_of(const numerics::accumulate_rule& rule, const case_codes&
 std::string text_of(const tensor_setting& s) {
   std::string text = "group " + std::to_string(s.group);
   text += ", kept " + std::to_string(s.alignment_bits) + " " + std::string(name(s.cut));
-  text += ", bits " + std::to_string(s.fraction_bits) + " " + std::string(name(s.round));
+  text += ", bits " + std::to_string(s.fraction_bits) + " " + std::string(name(s.rounding));
   text += ", floor " + (s.floor ? std::to_string(*s.floor) : std::string("none"));
   text += s.place == sum_place::first_step ? ", sum in the first step" : ", sum added last";
   text += s.order == product_order::consecutive ? ", consecutive" : ", pairs of four";

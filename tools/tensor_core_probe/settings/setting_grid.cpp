@@ -15,7 +15,7 @@ int value_of(const tensor_setting& s, axis of) {
     case axis::group: return s.group;
     case axis::alignment: return s.alignment_bits;
     case axis::fraction: return s.fraction_bits;
-    case axis::round: return static_cast<int>(s.round);
+    case axis::round: return static_cast<int>(s.rounding);
     case axis::cut: return static_cast<int>(s.cut);
     case axis::subnormals: return static_cast<int>(s.subnormals);
     case axis::order: return static_cast<int>(s.order);
@@ -30,7 +30,7 @@ void set_value(tensor_setting& s, axis of, int value) {
     case axis::group: s.group = value; return;
     case axis::alignment: s.alignment_bits = value; return;
     case axis::fraction: s.fraction_bits = value; return;
-    case axis::round: s.round = static_cast<rounding>(value); return;
+    case axis::round: s.rounding = static_cast<rounding>(value); return;
     case axis::cut: s.cut = static_cast<rounding>(value); return;
     case axis::subnormals: s.subnormals = static_cast<subnormal_operands>(value); return;
     case axis::order: s.order = static_cast<product_order>(value); return;

@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(block_threads) exact_kernel(const Op op, const
         y = op.product(binary32_of(t.grad.format, grad[i]), y);
       }
       std::uint64_t dither = 0;
-      if (t.rule.round == rounding::stochastic) {
+      if (t.rule.rounding == rounding::stochastic) {
         const std::uint64_t index = t.random.offset + row * t.pitch + col + i;
         dither = numerics::align_random<std::uint64_t>(
             numerics::random_word(t.random.seed, t.random.stream, index, t.random.bits),
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(block_threads) exact_kernel(const Op op, const
 /// Launch parameters of a call. A matrix without gaps becomes one row.
 inline exact_task exact_task_of(const backends::exact_call& call) {
   const bool gradient = call.grad.data != nullptr;
-  const bool stochastic = call.rule.round == rounding::stochastic;
+  const bool stochastic = call.rule.rounding == rounding::stochastic;
   const auto is_flat = [](const const_matrix_view& v) {
     return (v.cols == 1 || v.col_stride == 1) && (v.rows == 1 || v.row_stride == v.cols);
   };

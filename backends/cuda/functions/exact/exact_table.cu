@@ -70,7 +70,7 @@ void* table_of(const backends::exact_call& call, const exact_task& t, int device
   static std::mutex using_tables;
   static std::map<table_key, void*> tables;
   const std::lock_guard lock(using_tables);
-  void*& table = tables[{device, call.f, call.in.format, call.out.format, call.rule.on_overflow}];
+  void*& table = tables[{device, call.f, call.in.format, call.out.format, call.rule.overflow}];
   if (table == nullptr) {
     table = t.out.bytes == 2 ? new_table<std::uint16_t>(call, t) : new_table<std::uint8_t>(call, t);
   }
@@ -92,7 +92,7 @@ bool is_tabulated(const backends::exact_call& call, const exact_task& t, int dev
   const auto is_aligned = [](const exact_operand& v) {
     return v.vectors && reinterpret_cast<std::uintptr_t>(v.data) % alignment == 0;
   };
-  return call.grad.data == nullptr && call.rule.round == rounding::nearest_even &&
+  return call.grad.data == nullptr && call.rule.rounding == rounding::nearest_even &&
          t.in.bytes == 2 && t.out.bytes <= 2 && t.rows == 1 && t.cols >= min_elements &&
          is_aligned(t.in) && is_aligned(t.out) &&
          device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device) >=

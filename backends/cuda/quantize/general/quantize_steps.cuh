@@ -33,8 +33,8 @@ __device__ inline tile_amax amax_of_span(const quantize_task& t, std::uint64_t t
                                          std::uint64_t begin, std::uint64_t end, unsigned lane) {
   tile_amax amax = numerics::no_amax;
   for_each_of_tile<32>(t, tile, begin, end, lane, [&](std::uint64_t row, std::uint64_t col) {
-    amax = numerics::combined(
-        amax, numerics::amax_contribution(t.scale.on_nonfinite, t.element(row, col)));
+    amax = numerics::combined(amax,
+                              numerics::amax_contribution(t.scale.nonfinite, t.element(row, col)));
   });
   return __reduce_max_sync(all_lanes, amax);
 }

@@ -62,7 +62,7 @@ struct quantize_task {
   }
   /// The random bits of an element; 0 unless rounding is stochastic.
   __device__ std::uint32_t dither(std::uint64_t row, std::uint64_t col) const {
-    if (cast.round != rounding::stochastic) return 0;
+    if (cast.rounding != rounding::stochastic) return 0;
     return dither_of(random, index + row * pitch + col);
   }
   __device__ bool has_given_scales() const { return inverse_scales.data != nullptr; }

@@ -111,7 +111,7 @@ __device__ __noinline__ uint2 defined_vector(const tile_task& t, const tile_fact
     const std::uint32_t y =
         numerics::scaled<hardware>(t.scale.rule, {0, factors[i * tile_step].factor}, x);
     const std::uint32_t dither =
-        t.cast.round == rounding::stochastic ? dither_of(t.random, t.index_of(row, col + i)) : 0;
+        t.cast.rounding == rounding::stochastic ? dither_of(t.random, t.index_of(row, col + i)) : 0;
     const std::uint64_t code = numerics::encode<std::uint32_t>(spec_of(To), t.cast, y, dither).code;
     codes |= code << (8 * i);
   }

@@ -41,7 +41,7 @@ __device__ __forceinline__ std::uint32_t smaller_magnitudes(std::uint32_t a, std
 template <format_id From>
 __device__ __forceinline__ std::uint32_t amax_code(const tile_task& t, std::uint32_t code,
                                                    std::uint64_t row, std::uint32_t col) {
-  const nonfinite policy = t.scale.on_nonfinite;
+  const nonfinite policy = t.scale.nonfinite;
   const bool counts = code < inf_magnitude<From> || policy == nonfinite::propagate ||
                       (policy != nonfinite::skip_nonfinite && code == inf_magnitude<From>);
   return counts && row < t.rows && col < t.cols ? code + 1 : 0;

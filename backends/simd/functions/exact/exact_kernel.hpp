@@ -121,17 +121,17 @@ SAMEBITS_INLINE void round_once(overflow on_overflow, exact_chunk& chunk, int co
 
 template <class Isa, class Reals, format_id To>
 SAMEBITS_INLINE void round_to(const cast_rule& rule, exact_chunk& chunk, int count) {
-  if (rule.round == rounding::stochastic) {
-    round_once<Reals, To, rounding::stochastic>(rule.on_overflow, chunk, count);
+  if (rule.rounding == rounding::stochastic) {
+    round_once<Reals, To, rounding::stochastic>(rule.overflow, chunk, count);
   } else {
-    round_to_nearest<Isa, Reals, To>(rule.on_overflow, chunk.y, chunk.codes, count);
+    round_to_nearest<Isa, Reals, To>(rule.overflow, chunk.y, chunk.codes, count);
   }
 }
 
 /// Computes chunk.y, from which rounding gives the results of the call.
 template <class Reals>
 SAMEBITS_INLINE void compute(const backends::exact_call& call, exact_chunk& chunk, int count) {
-  const bool to_nearest = call.rule.round == rounding::nearest_even && call.grad.data == nullptr;
+  const bool to_nearest = call.rule.rounding == rounding::nearest_even && call.grad.data == nullptr;
   real::with_function(call.f, [&]<real::exact_function F>() {
     if constexpr (real::has_fast_value(F)) {
       if (to_nearest) return define_to_nearest<Reals, F>(chunk.x, chunk.y, count);
@@ -157,10 +157,10 @@ SAMEBITS_INLINE void exact_codes_of(const backends::exact_call& call, exact_chun
     case format_id::e5m2: return round_to<Isa, Reals, format_id::e5m2>(call.rule, chunk, count);
     default: break;
   }
-  if (call.rule.on_overflow == overflow::ieee) {
+  if (call.rule.overflow == overflow::ieee) {
     return round_to_binary32<Reals>(chunk.y, chunk.codes, count);
   }
-  round_once<Reals, format_id::fp32, rounding::nearest_even>(call.rule.on_overflow, chunk, count);
+  round_once<Reals, format_id::fp32, rounding::nearest_even>(call.rule.overflow, chunk, count);
 }
 
 }  // namespace samebits::simd

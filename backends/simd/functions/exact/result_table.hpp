@@ -24,7 +24,7 @@ inline constexpr std::int64_t least_table_elements = std::int64_t{1} << 19;
 /// Whether a table serves the call: one result per 16-bit operand, and enough elements.
 inline bool is_for_table(const exact_call& call, element_range range) {
   return spec_of(call.in.format).storage_bits == 16 && call.grad.data == nullptr &&
-         call.rule.round == rounding::nearest_even &&
+         call.rule.rounding == rounding::nearest_even &&
          range.end - range.begin >= least_table_elements;
 }
 

@@ -30,7 +30,7 @@ void unmark(std::vector<std::string>& texts) {
   for (std::string& text : texts) unmark(text);
 }
 void unmark(rule_options& rule) {
-  for (std::string* text : {&rule.round, &rule.overflow, &rule.nan, &rule.seed, &rule.stream,
+  for (std::string* text : {&rule.rounding, &rule.overflow, &rule.nan, &rule.seed, &rule.stream,
                             &rule.offset, &rule.random_bits}) {
     unmark(*text);
   }
@@ -59,7 +59,7 @@ void unmark(formats_arguments&) {}
 void unmark(show_arguments& arguments) {
   unmark(arguments.format);
   unmark(arguments.value);
-  unmark(arguments.round);
+  unmark(arguments.rounding);
 }
 void unmark(cast_arguments& arguments) {
   unmark(arguments.rule);

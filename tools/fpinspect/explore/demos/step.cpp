@@ -75,7 +75,7 @@ std::vector<std::uint64_t> stochastic_add(format_id format, std::span<const std:
   samebits::matrix_view terms = b.view();
   terms.cols = static_cast<std::int64_t>(codes.size());
   terms.col_stride = 0;
-  samebits::compute_options options{.round = samebits::rounding::stochastic};
+  samebits::compute_options options{.rounding = samebits::rounding::stochastic};
   options.random.stream = stream;
   samebits::compute(samebits::operation::add, {a.view(), terms}, result.view(), options, reference);
   std::vector<std::uint64_t> sums(codes.size());

@@ -10,8 +10,7 @@ void convert_codes(samebits::format_id from, const void* in, samebits::format_id
                    std::size_t count, samebits::overflow policy, std::string_view backend) {
   const auto cols = static_cast<std::int64_t>(count);
   samebits::convert(samebits::view_of_codes(from, in, 1, cols),
-                    samebits::view_of_codes(to, out, 1, cols), {.on_overflow = policy},
-                    {backend, 1});
+                    samebits::view_of_codes(to, out, 1, cols), {.overflow = policy}, {backend, 1});
 }
 
 const void* chunk_reader::codes_of(const element_source& source, std::uint64_t first,

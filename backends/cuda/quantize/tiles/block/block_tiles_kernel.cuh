@@ -52,7 +52,7 @@ void launch_cast(const tile_task& t, const tile_scale* known, cudaStream_t strea
 
 template <format_id From, format_id To>
 void launch(const tile_task& t, const tile_scale* known, cudaStream_t stream) {
-  const bool is_stochastic = t.cast.round == rounding::stochastic,
+  const bool is_stochastic = t.cast.rounding == rounding::stochastic,
              divided = t.scale.rule == scale_rule::div;
   if (t.by_definition || (!t.aligned && (is_stochastic || divided || !t.saturates))) {
     return launch_cast<From, To, defined_cast, access::elements>(t, known, stream);
