@@ -8,10 +8,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-preset=dev architectures=90 options=()
+preset=dev architectures=90 options=() all=no
 while (($#)); do
   case $1 in
-    --all) options+=(-DSAMEBITS_DEEP_TESTS=ON) ;;
+    --all) all=yes options+=(-DSAMEBITS_DEEP_TESTS=ON) ;;
     --architectures) architectures=$2; shift ;;
     --preset) preset=$2; shift ;;
     *) break ;;
@@ -34,6 +34,20 @@ if ! .venv/bin/python -c 'import hypothesis, mypy, nanobind, nanobind_backend, p
   .venv/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
 fi
 export SAMEBITS_PYTHON="$PWD/.venv/bin/python"
+
+# PyTorch for CPUs, in an environment of its own, because the package must also work without it: the
+# packages of .venv and the wheel for CUDA without CUDA's libraries, which are 2.7 GB.
+if [[ $all == yes ]]; then
+  torch=.venv-torch/bin/python
+  if ! $torch -c 'import torch' 2>/dev/null; then
+    python3 -m venv .venv-torch
+    $torch -m pip install --quiet --disable-pip-version-check --no-deps -r python/requirements-torch.txt
+    $SAMEBITS_PYTHON -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+      >"$($torch -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tests.pth"
+    $torch python/tests/torch_without_cuda.py
+  fi
+  export SAMEBITS_TORCH_PYTHON="$PWD/$torch" SAMEBITS_REQUIRE_TORCH=1
+fi
 
 cmake --preset "$preset" --no-warn-unused-cli -DCMAKE_CUDA_ARCHITECTURES="$architectures" "${options[@]}"
 cmake --build --preset "$preset"
