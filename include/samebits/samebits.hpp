@@ -5,6 +5,7 @@
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/autocast.hpp"
 #include "samebits/backend.hpp"
+#include "samebits/cast_statistics.hpp"
 #include "samebits/communicator.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/core/accumulator.hpp"

@@ -114,7 +114,7 @@ binades binades_of(const std::vector<double>& values) {
   for (const double x : values) {
     const int exponent = std::ilogb(x);
     const double fraction = std::fabs(std::ldexp(x, -exponent));
-    binade_counts& counts = result[exponent];
+    samebits::binade_counts& counts = result[exponent];
     ++counts.all;
     counts.powers += fraction == 1.0 ? 1u : 0u;
     counts.top += fraction >= 2 - 0x1p-11 ? 1u : 0u;
@@ -178,14 +178,13 @@ TEST(Channels, TheOneThatStandsOut) {
   std::vector<double> values(10 * 16, 1.0);
   values[3 * 16 + 5] = -90;
   values[4 * 16 + 6] = NAN;
-  channel_meter<double> meter(16);
-  channel_meter<double> rest(16);
-  rest.add(37, std::span<const double>(values).subspan(37));
-  meter.add(0, std::span<const double>(values).first(37));
-  meter.combine(rest);
-  ASSERT_TRUE(meter.outlier());
-  EXPECT_EQ(meter.outlier()->channel, 5u);
-  EXPECT_EQ(meter.outlier()->ratio, 90);
+  for (std::size_t i = 7; i < values.size(); i += 16) values[i] = NAN;
+  const samebits::cast_statistics s =
+      samebits::statistics_of(samebits::view_of(values.data(), 10, 16), {.column_amax = true});
+  const auto outlier = outlier_among(s.column_amax);
+  ASSERT_TRUE(outlier);
+  EXPECT_EQ(outlier->channel, 5u);
+  EXPECT_EQ(outlier->ratio, 90);
   EXPECT_FALSE(outlier_among(std::vector<double>(16, 1.0)));
   EXPECT_FALSE(outlier_among(std::vector<double>{1, 1, 1, 90}));
   EXPECT_FALSE(outlier_among(std::vector<double>{0, 0, 0, 0, 0, 0, 0, 0, 0, 90}));

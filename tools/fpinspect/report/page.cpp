@@ -190,8 +190,8 @@ std::string section_of(const report_input& in, std::size_t i) {
                  cat(title(t.what), ", [", comma_separated(t.shape), "], ",
                      number_of(t.count, "value"), ", ", t.nan, " NaN, ", t.inf, " Inf")),
           "<div class=\"pictures\">\n");
-  if (!in.stats[i].exponents.empty()) {
-    text += figure_of(exponent_picture(t.name, in.stats[i].exponents, formats),
+  if (!in.stats[i].binades.empty()) {
+    text += figure_of(exponent_picture(t.name, exponents_of(in.stats[i]), formats),
                       "Values by power of two, and where formats without a scale are normal "
                       "(thick), subnormal (thin) or out of range (dotted)");
   }
@@ -233,10 +233,10 @@ std::vector<std::size_t> detailed_tensors(const report_input& in) {
   return chosen;
 }
 
-std::map<int, std::uint64_t> all_exponents(std::span<const tensor_stats> stats) {
+std::map<int, std::uint64_t> all_exponents(std::span<const samebits::cast_statistics> stats) {
   std::map<int, std::uint64_t> sum;
-  for (const tensor_stats& one : stats) {
-    for (const auto& [exponent, count] : one.exponents) sum[exponent] += count;
+  for (const samebits::cast_statistics& one : stats) {
+    for (const auto& [exponent, counts] : one.binades) sum[exponent] += counts.all;
   }
   return sum;
 }

@@ -9,7 +9,7 @@
 
 #include "fpinspect/report/tile_map.hpp"
 #include "fpinspect/scaler/scaler_plot.hpp"
-#include "fpinspect/tensors/tensor_analyser.hpp"
+#include "fpinspect/tensors/element_statistics.hpp"
 #include "fpinspect/verdict/evidence.hpp"
 #include "fpinspect/verdict/verdict.hpp"
 
@@ -19,7 +19,7 @@ namespace fpinspect {
 struct report_input {
   std::string heading;  ///< the files
   std::span<const tensor_evidence> tensors;
-  std::span<const tensor_stats> stats;  ///< of the tensors
+  std::span<const samebits::cast_statistics> stats;  ///< of the tensors
   const verdict* result = nullptr;
   std::map<std::size_t, tile_map> maps;          ///< of some tensors, by index
   std::span<const scaler_row> scale_trace = {};  ///< of the training run; may be empty
@@ -30,7 +30,7 @@ struct report_input {
 std::vector<std::size_t> detailed_tensors(const report_input& in);
 
 /// Elements of all tensors by floor(log2(|x|)).
-std::map<int, std::uint64_t> all_exponents(std::span<const tensor_stats> stats);
+std::map<int, std::uint64_t> all_exponents(std::span<const samebits::cast_statistics> stats);
 
 std::string report_page(const report_input& in);
 

@@ -92,7 +92,7 @@ svg_picture tensor_picture(const report_source& source, const std::string& name,
                                   format_id::e5m2};
   if (source.tensors.size() != 1) refuse_picture(name, "name one tensor, with --tensor");
   const std::string& tensor = source.all.evidence.front().name;
-  const auto& counts = source.all.stats.front().exponents;
+  const auto counts = exponents_of(source.all.stats.front());
   if (name == "exponents") {
     if (counts.empty()) refuse_picture(name, "the tensor has no finite non-zero values");
     return exponent_picture(tensor, counts, formats);

@@ -5,7 +5,8 @@
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/progress.hpp"
-#include "fpinspect/tensors/quick_statistics.hpp"
+#include "fpinspect/tensors/element_statistics.hpp"
+#include "fpinspect/tensors/quick_output.hpp"
 
 namespace fpinspect {
 namespace {
@@ -22,26 +23,26 @@ std::string headings() {
   return line_of(numbers, "zeros", "NaN, Inf", "tensor");
 }
 
-std::string line_of(const quick_statistics& s, const std::string& name) {
+std::string line_of(const samebits::cast_statistics& s, const std::string& name) {
   std::vector<std::string> numbers;
-  for (const auto& value : {s.min(), s.max(), s.mean(), s.root_mean_square(), s.min_nonzero()}) {
+  for (const auto& value : {s.min, s.max, s.mean, s.rms, s.min_nonzero}) {
     numbers.push_back(value ? general(*value, 3) : "-");
   }
-  return line_of(numbers, percent(s.range.zeros, s.count), cat(s.range.nan + s.range.inf), name);
+  return line_of(numbers, percent(s.zeros, s.count), cat(s.nan + s.inf), name);
 }
 
-void write_statistics_json(json_writer& json, const quick_statistics& s) {
+void write_statistics_json(json_writer& json, const samebits::cast_statistics& s) {
   json.begin_object(json_writer::layout::one_line);
-  json.member("zeros", s.range.zeros);
-  json.member("nan", s.range.nan);
-  json.member("inf", s.range.inf);
-  json.member("min", s.min());
-  json.member("max", s.max());
-  json.member("amax", s.amax());
-  json.member("min_nonzero", s.min_nonzero());
-  json.member("mean", s.mean());
-  json.member("rms", s.root_mean_square());
-  json.member("l2_norm", s.l2_norm());
+  json.member("zeros", s.zeros);
+  json.member("nan", s.nan);
+  json.member("inf", s.inf);
+  json.member("min", s.min);
+  json.member("max", s.max);
+  json.member("amax", s.amax);
+  json.member("min_nonzero", s.min_nonzero);
+  json.member("mean", s.mean);
+  json.member("rms", s.rms);
+  json.member("l2_norm", s.l2_norm);
   json.end_object();
 }
 
@@ -54,12 +55,12 @@ void for_each_statistics(std::span<const shown_tensor> tensors, std::span<const 
   for (const shown_tensor& tensor : tensors) bytes += tensor.how ? tensor.info.bytes : 0;
   progress line(bytes, bytes);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    std::optional<quick_statistics> s;
+    std::optional<samebits::cast_statistics> s;
     if (tensors[i].how) {
-      s = quick_statistics_of(tensors[i], where);
+      s = statistics_of(tensors[i], {.sums = true}, where);
       const auto all = static_cast<double>(s->count);
-      conditions.add("nan", "", names[i], static_cast<double>(s->range.nan), all);
-      conditions.add("inf", "", names[i], static_cast<double>(s->range.inf), all);
+      conditions.add("nan", "", names[i], static_cast<double>(s->nan), all);
+      conditions.add("inf", "", names[i], static_cast<double>(s->inf), all);
       line.add(tensors[i].info.bytes);
     } else {
       conditions.add_failure(names[i], tensors[i].note);
@@ -86,7 +87,7 @@ void write_quick_statistics(std::span<const shown_tensor> tensors,
   for_each_statistics(
       tensors, names, conditions, where,
       [&](const shown_tensor& tensor, const std::string& name,
-          const std::optional<quick_statistics>& s) {
+          const std::optional<samebits::cast_statistics>& s) {
         const std::vector<std::string> none(5, "-");
         out.write(s ? line_of(*s, name) : line_of(none, "-", "-", cat(name, ": ", tensor.note)));
       });
@@ -105,7 +106,7 @@ void write_quick_statistics_json(std::span<const shown_tensor> tensors,
   json.begin_array();
   for_each_statistics(tensors, names, conditions, where,
                       [&](const shown_tensor& tensor, const std::string&,
-                          const std::optional<quick_statistics>& s) {
+                          const std::optional<samebits::cast_statistics>& s) {
                         json.begin_object();
                         json.member("name", tensor.info.name);
                         json.member("from", tensor.how

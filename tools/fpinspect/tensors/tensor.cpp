@@ -17,7 +17,8 @@
 #include "fpinspect/output/terminal.hpp"
 #include "fpinspect/quantize/quantize_gate.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/quick_statistics.hpp"
+#include "fpinspect/tensors/element_statistics.hpp"
+#include "fpinspect/tensors/quick_output.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/tensors/source/tensor_names.hpp"
@@ -79,11 +80,10 @@ std::optional<int> scale_argument(const tensor_arguments& arguments) {
 /// Replaces the effects of formats by those on the elements times 2^log2.
 void scale_effects(const std::vector<shown_tensor>& tensors, std::span<const format_id> formats,
                    int log2, const samebits::executor& where, collected& all) {
-  tensor_analyser analyser(formats, where);
+  const samebits::statistics_request request = {.casts = {formats.begin(), formats.end()},
+                                                .scale_log2 = log2};
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const shown_tensor& one = tensors[i];
-    if (!one.how) continue;
-    all.stats[i].formats = analyser.scaled_effects(*one.file, one.info, *one.how, log2);
+    if (tensors[i].how) all.stats[i].casts = statistics_of(tensors[i], request, where).casts;
   }
 }
 

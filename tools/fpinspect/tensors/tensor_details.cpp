@@ -18,7 +18,7 @@ namespace {
 using samebits::format_id;
 
 /// The results of destroyed elements: "0, Inf".
-std::string lost_text(const format_effect& effect) {
+std::string lost_text(const samebits::cast_effect& effect) {
   std::string text;
   const auto add = [&](std::uint64_t count, const char* what) {
     if (count != 0) text += cat(text.empty() ? "" : ", ", what);
@@ -45,22 +45,24 @@ std::string effect_row(std::string_view format, std::string_view underflow,
 }
 
 /// The effects of the chosen formats, in their order.
-std::vector<format_effect> effects_of(const tensor_stats& stats,
-                                      std::span<const format_id> formats) {
-  std::vector<format_effect> chosen;
+std::vector<samebits::cast_effect> effects_of(const samebits::cast_statistics& stats,
+                                              std::span<const format_id> formats) {
+  std::vector<samebits::cast_effect> chosen;
   for (const format_id format : formats) {
-    for (const format_effect& effect : stats.formats) {
+    for (const samebits::cast_effect& effect : stats.casts) {
       if (effect.format == format) chosen.push_back(effect);
     }
   }
   return chosen;
 }
 
-void write_effects(const tensor_stats& stats, std::span<const format_effect> effects,
-                   const terminal& term, output& out) {
+void write_effects(const samebits::cast_statistics& stats,
+                   std::span<const samebits::cast_effect> effects, const terminal& term,
+                   output& out) {
   const auto cell = [](std::string_view text) { return right(text, 10); };
-  const bool any_lost = std::any_of(effects.begin(), effects.end(),
-                                    [](const format_effect& e) { return e.destroyed() != 0; });
+  const bool any_lost =
+      std::any_of(effects.begin(), effects.end(),
+                  [](const samebits::cast_effect& e) { return e.destroyed() != 0; });
   out.write(term.painted(paint::heading,
                          effect_row("to", cell("underflow"), cell("subnormal"), cell("overflow"),
                                     cat(cell("SQNR"), any_lost ? "  saturating  lost to" : ""))));
@@ -68,7 +70,7 @@ void write_effects(const tensor_stats& stats, std::span<const format_effect> eff
     const std::string text = cell(percent(part, stats.nonzero()));
     return part == 0 ? text : term.painted(color, text);
   };
-  for (const format_effect& effect : effects) {
+  for (const samebits::cast_effect& effect : effects) {
     const sqnr ratio = sqnr_of(effect, stats);
     std::string shown = sqnr_cell(ratio.db, ratio.exact, term);
     if (effect.destroyed() != 0) {
@@ -103,30 +105,31 @@ void write_heading(const shown_tensor& tensor, const terminal& term, output& out
 
 /// For each format the loss scale at which a gradient loses least, with what it loses there. Returns
 /// whether one is above the usual ceiling, and fp32 needs none.
-bool write_loss_scales(const tensor_stats& stats, std::span<const format_id> formats, output& out) {
+bool write_loss_scales(const samebits::cast_statistics& stats, std::span<const format_id> formats,
+                       output& out) {
   if (!stats.amax || *stats.amax == 0) return false;
   bool large = false;
   out.write("  to        loss scale   underflow   without it\n");
   for (const format_id format : formats) {
     const auto scale = best_scale_log2(*stats.amax, format);
     const auto lost = [&](int log2, std::size_t width) {
-      return right(percent(underflow_at(stats.magnitudes, log2, format), stats.nonzero()), width);
+      return right(percent(underflow_at(stats.binades, log2, format), stats.nonzero()), width);
     };
     if (!scale) {
       out.write(cat("  ", left(samebits::name(format), 8), right("none", 12), right("-", 12),
                     lost(0, 13), "\n"));
       continue;
     }
-    const bool needed = *scale < 0 || underflow_at(stats.magnitudes, 0, format) != 0;
+    const bool needed = *scale < 0 || underflow_at(stats.binades, 0, format) != 0;
     large = large || (needed && *scale > usual_ceiling_log2);
     out.write(cat("  ", left(samebits::name(format), 8),
                   right(needed ? power_text(*scale) : "not needed", 12),
                   lost(needed ? *scale : 0, 12), lost(0, 13), "\n"));
   }
-  return large && underflow_at(stats.magnitudes, 0, format_id::fp32) == 0;
+  return large && underflow_at(stats.binades, 0, format_id::fp32) == 0;
 }
 
-void write_statistics(const tensor_stats& stats, std::span<const format_id> formats,
+void write_statistics(const samebits::cast_statistics& stats, std::span<const format_id> formats,
                       const terminal& term, output& out) {
   const auto count = [&](const char* what, std::uint64_t number, paint color) {
     const std::string text = cat(what, " ", number);
@@ -142,7 +145,8 @@ void write_statistics(const tensor_stats& stats, std::span<const format_id> form
 
 }  // namespace
 
-void details_writer::write(const shown_tensor& tensor, const tensor_stats& stats, role what) {
+void details_writer::write(const shown_tensor& tensor, const samebits::cast_statistics& stats,
+                           role what) {
   write_heading(tensor, term_, out_);
   if (tensor.how) {
     write_statistics(stats, formats_, term_, out_);
@@ -150,8 +154,8 @@ void details_writer::write(const shown_tensor& tensor, const tensor_stats& stats
       if (write_loss_scales(stats, formats_, out_)) fp32_would_serve_ = true;
       any_loss_scale_ = true;
     }
-    out_.write(histogram(stats.exponents, formats_, term_));
-    for (const format_effect& e : effects_of(stats, formats_)) {
+    out_.write(histogram(exponents_of(stats), formats_, term_));
+    for (const samebits::cast_effect& e : effects_of(stats, formats_)) {
       any_lost_ = any_lost_ || e.destroyed() != 0;
       any_exact_ = any_exact_ || sqnr_of(e, stats).exact;
     }

@@ -7,8 +7,8 @@
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/output.hpp"
 #include "fpinspect/output/terminal.hpp"
+#include "fpinspect/tensors/element_statistics.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
-#include "fpinspect/tensors/tensor_analyser.hpp"
 #include "fpinspect/verdict/roles.hpp"
 #include "samebits/core/format.hpp"
 
@@ -17,14 +17,14 @@ namespace fpinspect {
 /// Writes the detailed views of tensors, and what their words mean at the end.
 class details_writer {
  public:
-  /// @param formats  the rows of the table; stats.formats must contain them
+  /// @param formats  the rows of the table; stats.casts must contain them
   /// @param scale_log2  the effects in the statistics are those on the elements times 2^this
   details_writer(std::span<const samebits::format_id> formats, std::optional<int> scale_log2,
                  const terminal& term, output& out)
       : formats_(formats), scale_log2_(scale_log2), term_(term), out_(out) {}
 
   /// @param what  gradients have loss scales
-  void write(const shown_tensor& tensor, const tensor_stats& stats, role what);
+  void write(const shown_tensor& tensor, const samebits::cast_statistics& stats, role what);
   void write_legend();
 
  private:

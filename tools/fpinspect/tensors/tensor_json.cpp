@@ -17,9 +17,10 @@ namespace {
 using samebits::format_id;
 using samebits::tensor_file::tensor_info;
 
-const format_effect& effect_of(const tensor_stats& stats, format_id format) {
-  return *std::find_if(stats.formats.begin(), stats.formats.end(),
-                       [&](const format_effect& effect) { return effect.format == format; });
+const samebits::cast_effect& effect_of(const samebits::cast_statistics& stats, format_id format) {
+  return *std::find_if(
+      stats.casts.begin(), stats.casts.end(),
+      [&](const samebits::cast_effect& effect) { return effect.format == format; });
 }
 
 /// Writes the value and its code in the elements' format, which holds it exactly. Integers have no
@@ -36,7 +37,8 @@ void magnitude(json_writer& json, const std::string& name, const element_reading
   json.member(name + "_code", code);
 }
 
-void effect_members(json_writer& json, const format_effect& effect, const tensor_stats& stats) {
+void effect_members(json_writer& json, const samebits::cast_effect& effect,
+                    const samebits::cast_statistics& stats) {
   const sqnr ratio = sqnr_of(effect, stats);
   json.member("underflow", effect.underflow);
   json.member("subnormal", effect.subnormal);
@@ -55,7 +57,8 @@ void effect_members(json_writer& json, const format_effect& effect, const tensor
 }
 
 void write_format_statistics(json_writer& json, const element_reading& how,
-                             const tensor_stats& stats, std::span<const format_id> formats) {
+                             const samebits::cast_statistics& stats,
+                             std::span<const format_id> formats) {
   json.member("zeros", stats.zeros);
   json.member("nan", stats.nan);
   json.member("inf", stats.inf);
@@ -64,7 +67,7 @@ void write_format_statistics(json_writer& json, const element_reading& how,
   json.key("formats");
   json.begin_object();
   for (const format_id format : formats) {
-    const format_effect& effect = effect_of(stats, format);
+    const samebits::cast_effect& effect = effect_of(stats, format);
     json.key(samebits::name(effect.format));
     json.begin_object(json_writer::layout::one_line);
     effect_members(json, effect, stats);
@@ -85,14 +88,14 @@ void write_format_statistics(json_writer& json, const element_reading& how,
     }
     json.begin_object(json_writer::layout::one_line);
     json.member("log2", *scale);
-    json.member("underflow", underflow_at(stats.magnitudes, *scale, format));
+    json.member("underflow", underflow_at(stats.binades, *scale, format));
     json.end_object();
   }
   json.end_object();
   json.key("exponents");
   json.begin_object(json_writer::layout::one_line);
-  for (const auto& [exponent, count] : stats.exponents) {
-    json.member(std::to_string(exponent), count);
+  for (const auto& [exponent, counts] : stats.binades) {
+    json.member(std::to_string(exponent), counts.all);
   }
   json.end_object();
 }
@@ -110,8 +113,8 @@ void write_no_statistics(json_writer& json, const std::string& note) {
 
 }  // namespace
 
-void write_tensor_json(json_writer& json, const shown_tensor& tensor, const tensor_stats& stats,
-                       std::span<const format_id> formats) {
+void write_tensor_json(json_writer& json, const shown_tensor& tensor,
+                       const samebits::cast_statistics& stats, std::span<const format_id> formats) {
   const tensor_info& info = tensor.info;
   json.begin_object();
   json.member("name", info.name);

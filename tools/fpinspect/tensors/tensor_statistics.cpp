@@ -1,6 +1,7 @@
 // `fpinspect tensor --stats`: implementation.
 #include "fpinspect/tensors/tensor_statistics.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -13,8 +14,7 @@
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/quantize/scale_range.hpp"
-#include "fpinspect/tensors/meters/distribution.hpp"
-#include "fpinspect/tensors/meters/percentiles.hpp"
+#include "fpinspect/tensors/element_statistics.hpp"
 #include "fpinspect/verdict/roles.hpp"
 
 namespace fpinspect {
@@ -22,14 +22,29 @@ namespace {
 
 /// What --stats shows of a tensor whose elements are numbers.
 struct statistics {
-  distribution elements;
+  samebits::cast_statistics elements;
+  std::optional<channel_range> rows;     ///< of a matrix: leading dimensions merge into rows
+  std::optional<channel_range> columns;  ///< of a matrix: the last dimension
   std::vector<scale_range> scales;
   std::string matrix;  ///< that of the scales, "[64, 576]", if the shape does not say it
 };
 
 statistics statistics_of(const shown_tensor& tensor, const samebits::executor& where) {
-  statistics result = {distribution_of(*tensor.file, tensor.info, *tensor.how), {}, {}};
+  constexpr std::uint64_t most = 1 << 22;  // rows or columns
   const bool matrix = tensor.info.shape.size() >= 2 && tensor.info.count != 0;
+  const bool channels =
+      has_columns(tensor.info, most) && tensor.info.count / tensor.info.shape.back() <= most;
+  statistics result;
+  result.elements = statistics_of(tensor,
+                                  {.sums = true,
+                                   .l1_norm = true,
+                                   .std = true,
+                                   .row_amax = channels,
+                                   .column_amax = channels,
+                                   .percentiles = true},
+                                  where);
+  result.rows = range_of(result.elements.row_amax);
+  result.columns = range_of(result.elements.column_amax);
   if (matrix && is_quantizable(tensor.how->format)) {
     const std::string name = tensor.plain_name();
     const samebits::matrix_shape shape =
@@ -41,6 +56,12 @@ statistics statistics_of(const shown_tensor& tensor, const samebits::executor& w
   return result;
 }
 
+/// log2(amax / min_nonzero).
+std::optional<double> dynamic_range_log2(const samebits::cast_statistics& s) {
+  return s.min_nonzero ? std::optional(std::log2(*s.amax) - std::log2(*s.min_nonzero))
+                       : std::nullopt;
+}
+
 std::string number(const std::optional<double>& value) { return value ? general(*value, 6) : "-"; }
 
 /// Percentages above their values.
@@ -50,7 +71,7 @@ std::string percentile_lines(const std::vector<double>& values) {
   std::string heading;
   std::string line;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    heading += right(cat(percentages[i], " %"), width);
+    heading += right(cat(samebits::percentages[i], " %"), width);
     line += right(general(values[i], 4), width);
   }
   return cat("  percentiles\n", heading, "\n", line, "\n");
@@ -87,8 +108,8 @@ std::string scale_line(const scale_range& range, const std::string& matrix) {
 }
 
 std::string statistics_text(const statistics& all) {
-  const distribution& d = all.elements;
-  const auto range = d.dynamic_range_log2();
+  const samebits::cast_statistics& d = all.elements;
+  const auto range = dynamic_range_log2(d);
   std::string text =
       cat("  min ", number(d.min), "   max ", number(d.max), "   mean ", number(d.mean), "   std ",
           number(d.std), "\n  zeros ", d.zeros, " (", percent(d.zeros, d.count), ")   NaN ", d.nan,
@@ -96,7 +117,7 @@ std::string statistics_text(const statistics& all) {
           "\n  amax ", number(d.amax), "   smallest non-zero ", number(d.min_nonzero),
           "   their ratio ", range ? cat("2^", fixed(*range, 1)) : "-", "\n");
   text += percentile_lines(d.percentiles);
-  text += channel_line(d.rows, "row", "rows") + channel_line(d.columns, "column", "columns");
+  text += channel_line(all.rows, "row", "rows") + channel_line(all.columns, "column", "columns");
   for (const scale_range& one : all.scales) text += scale_line(one, all.matrix);
   return text;
 }
@@ -121,7 +142,7 @@ void write_percentiles(json_writer& json, const std::vector<double>& values) {
   if (values.empty()) return json.value(std::nullopt);
   json.begin_object(json_writer::layout::one_line);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    json.member(std::to_string(percentages[i]), values[i]);
+    json.member(std::to_string(samebits::percentages[i]), values[i]);
   }
   json.end_object();
 }
@@ -142,7 +163,7 @@ void write_scales(json_writer& json, const std::vector<scale_range>& scales) {
 }
 
 void write_statistics_json(json_writer& json, const statistics& all) {
-  const distribution& d = all.elements;
+  const samebits::cast_statistics& d = all.elements;
   json.begin_object();
   json.member("zeros", d.zeros);
   json.member("nan", d.nan);
@@ -151,14 +172,14 @@ void write_statistics_json(json_writer& json, const statistics& all) {
   json.member("max", d.max);
   json.member("amax", d.amax);
   json.member("min_nonzero", d.min_nonzero);
-  json.member("dynamic_range_log2", d.dynamic_range_log2());
+  json.member("dynamic_range_log2", dynamic_range_log2(d));
   json.member("mean", d.mean);
   json.member("std", d.std);
   json.member("l1_norm", d.l1_norm);
   json.member("l2_norm", d.l2_norm);
   write_percentiles(json, d.percentiles);
-  write_channels(json, "rows", d.rows);
-  write_channels(json, "columns", d.columns);
+  write_channels(json, "rows", all.rows);
+  write_channels(json, "columns", all.columns);
   write_scales(json, all.scales);
   json.end_object();
 }

@@ -2,7 +2,6 @@
 #include "fpinspect/verdict/collect.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 
@@ -42,21 +41,22 @@ tensor_evidence evidence_of(const shown_tensor& tensor, const std::string& name,
   return result;
 }
 
-void add_statistics(tensor_evidence& to, const tensor_stats& stats) {
+void add_statistics(tensor_evidence& to, const samebits::cast_statistics& stats) {
   to.nonzero = stats.nonzero();
   to.nan = stats.nan;
   to.inf = stats.inf;
   to.first_nonfinite = stats.first_nonfinite;
   to.amax = stats.amax;
-  to.magnitudes = stats.magnitudes;
-  to.outlier = stats.outlier;
+  to.magnitudes = stats.binades;
+  to.outlier = outlier_among(stats.column_amax);
   if (to.state == judged::yes && to.nan + to.inf != 0) to.state = judged::not_finite;
 }
 
-choice_effect effect_of(choice c, std::span<const format_effect> effects) {
+choice_effect effect_of(choice c, std::span<const samebits::cast_effect> effects) {
   const format_id format = spec_of(c).format;
-  const auto found = std::find_if(effects.begin(), effects.end(),
-                                  [&](const format_effect& e) { return e.format == format; });
+  const auto found =
+      std::find_if(effects.begin(), effects.end(),
+                   [&](const samebits::cast_effect& e) { return e.format == format; });
   return {c, found->underflow, found->overflow, found->saturated_signal, found->saturated_noise};
 }
 
@@ -117,20 +117,21 @@ std::uint64_t passes_over(const tensor_evidence& tensor) {
   return 1 + static_cast<std::uint64_t>(passes);
 }
 
-void add_effects(tensor_evidence& to, const shown_tensor& tensor, const tensor_stats& stats,
-                 const samebits::executor& where, progress& line) {
+void add_effects(tensor_evidence& to, const shown_tensor& tensor,
+                 const samebits::cast_statistics& stats, const samebits::executor& where,
+                 progress& line) {
   source_matrix in;
   if (to.takes_fp8()) in = quantizable_matrix(tensor, to.of_weight, where);
   for (const choice c : tried_choices(to)) {
     if (c == choice::fp16_scaled) continue;
     to.effects.push_back(is_recipe(c) ? recipe_effect(c, in.view, where)
-                                      : effect_of(c, stats.formats));
+                                      : effect_of(c, stats.casts));
     choice_effect& effect = to.effects.back();
     effect.negligible = negligible_underflow(to, effect);
     if (!is_recipe(c)) continue;
     line.add(tensor.info.bytes);
     if (tensor.how->format == format_id::fp64) {  // the way by fp32 counts too
-      const choice_effect first = effect_of(choice::fp32, stats.formats);
+      const choice_effect first = effect_of(choice::fp32, stats.casts);
       effect.underflow += first.underflow;
       effect.overflow += first.overflow;
       effect.noise += first.noise;
@@ -138,18 +139,20 @@ void add_effects(tensor_evidence& to, const shown_tensor& tensor, const tensor_s
   }
 }
 
+choice_effect fp16_scaled_effect(const shown_tensor& tensor, int log2,
+                                 const samebits::executor& where) {
+  const samebits::statistics_request request = {.casts = {format_id::fp16}, .scale_log2 = log2};
+  return effect_of(choice::fp16_scaled, statistics_of(tensor, request, where).casts);
+}
+
 /// What fp16 does to the gradients at the loss scale of all of them.
 void add_scaled_effects(collected& all, std::span<const shown_tensor> tensors, int scale_log2,
                         const samebits::executor& where, progress& line) {
-  constexpr std::array only = {format_id::fp16};
-  tensor_analyser analyser(only, where);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     tensor_evidence& to = all.evidence[i];
     const bool concerned = to.what == role::gradients && to.state == judged::yes;
     if (!concerned || stays_as_stored(to, choice::fp16_scaled)) continue;
-    to.effects.push_back(effect_of(
-        choice::fp16_scaled,
-        analyser.scaled_effects(*tensors[i].file, tensors[i].info, *tensors[i].how, scale_log2)));
+    to.effects.push_back(fp16_scaled_effect(tensors[i], scale_log2, where));
     line.add(tensors[i].info.bytes);
   }
 }
@@ -158,8 +161,6 @@ void add_scaled_effects(collected& all, std::span<const shown_tensor> tensors, i
 /// scales at which their counts by binade cannot tell the SQNR.
 void add_enough_scales(collected& all, std::span<const shown_tensor> tensors, const need& wanted,
                        const samebits::executor& where) {
-  constexpr std::array only = {format_id::fp16};
-  tensor_analyser analyser(only, where);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     tensor_evidence& to = all.evidence[i];
     const auto best = best_scale_log2(to.magnitudes);
@@ -168,9 +169,7 @@ void add_enough_scales(collected& all, std::span<const shown_tensor> tensors, co
       const std::uint64_t lost = underflow_at(to.magnitudes, log2, format_id::fp16);
       if (!wanted.allows(lost, to.nonzero)) return false;
       if (sqnr_bound_at(to.magnitudes, log2) >= wanted.db) return true;
-      const auto effects =
-          analyser.scaled_effects(*tensors[i].file, tensors[i].info, *tensors[i].how, log2);
-      return meets(kept_by(effect_of(choice::fp16_scaled, effects), to.nonzero), wanted);
+      return meets(kept_by(fp16_scaled_effect(tensors[i], log2, where), to.nonzero), wanted);
     };
     int low = *best + 1;
     while (low > smallest_scale_log2 && is_enough(low - 1)) --low;
@@ -178,28 +177,30 @@ void add_enough_scales(collected& all, std::span<const shown_tensor> tensors, co
   }
 }
 
-/// The formats for the analyser: those of the verdict and those that the user wants to see.
-std::vector<format_id> all_formats(std::span<const format_id> wanted) {
-  std::vector<format_id> formats = {format_id::fp16, format_id::bf16, format_id::fp32};
-  for (const format_id format : wanted) {
-    if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
-      formats.push_back(format);
-    }
-  }
-  return formats;
-}
-
 /// The formats that are measured in a tensor: those that the verdict tries on it, and those that the
 /// user wants to see.
 std::vector<format_id> measured_formats(const tensor_evidence& tensor, const element_reading& how,
                                         std::span<const format_id> wanted) {
-  std::vector<format_id> formats(wanted.begin(), wanted.end());
-  if (tensor.state != judged::yes) return formats;
-  for (const choice c : tried_choices(tensor)) {
-    if (!is_recipe(c) && c != choice::fp16_scaled) formats.push_back(spec_of(c).format);
+  std::vector<format_id> tried;
+  if (tensor.state == judged::yes) {
+    for (const choice c : tried_choices(tensor)) {
+      if (!is_recipe(c) && c != choice::fp16_scaled) tried.push_back(spec_of(c).format);
+    }
+    // Recipes take fp64 by way of fp32.
+    if (how.format == format_id::fp64) tried.push_back(format_id::fp32);
   }
-  // Recipes take fp64 by way of fp32.
-  if (how.format == format_id::fp64) formats.push_back(format_id::fp32);
+  std::vector<format_id> formats;
+  const auto add = [&](format_id format, std::span<const format_id> among) {
+    const auto in = [&](std::span<const format_id> list) {
+      return std::find(list.begin(), list.end(), format) != list.end();
+    };
+    if (in(among) && !in(formats)) formats.push_back(format);
+  };
+  for (const format_id format : {format_id::fp16, format_id::bf16, format_id::fp32}) {
+    add(format, tried);
+    add(format, wanted);
+  }
+  for (const format_id format : wanted) add(format, wanted);
   return formats;
 }
 
@@ -209,8 +210,7 @@ collected collect(std::span<const shown_tensor> tensors, std::span<const std::st
                   std::span<const role_rule> rules, std::span<const format_id> formats,
                   const need& wanted, const samebits::executor& where) {
   collected all;
-  const std::vector<format_id> targets = all_formats(formats);
-  tensor_analyser analyser(targets, where);
+  constexpr std::uint64_t most_columns = 1 << 20;  // 4 MiB of maxima for each thread
   std::uint64_t bytes = 0;
   std::uint64_t work = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -222,11 +222,14 @@ collected collect(std::span<const shown_tensor> tensors, std::span<const std::st
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const shown_tensor& tensor = tensors[i];
     tensor_evidence& evidence = all.evidence[i];
-    tensor_stats stats;
+    samebits::cast_statistics stats;
     if (tensor.how) {
       const std::uint64_t passes = passes_over(evidence);
-      stats = analyser.analyse(*tensor.file, tensor.info, *tensor.how,
-                               measured_formats(evidence, *tensor.how, formats));
+      stats = statistics_of(tensor,
+                            {.casts = measured_formats(evidence, *tensor.how, formats),
+                             .binades = true,
+                             .column_amax = has_columns(tensor.info, most_columns)},
+                            where);
       add_statistics(evidence, stats);
       line.add(tensor.info.bytes * (1 + passes - passes_over(evidence)));
       if (evidence.state == judged::yes) add_effects(evidence, tensor, stats, where, line);

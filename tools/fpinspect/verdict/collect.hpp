@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "fpinspect/tensors/element_statistics.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
-#include "fpinspect/tensors/tensor_analyser.hpp"
 #include "fpinspect/verdict/evidence.hpp"
 #include "fpinspect/verdict/gate/need.hpp"
 #include "fpinspect/verdict/roles.hpp"
@@ -16,7 +16,8 @@ namespace fpinspect {
 
 /// The tensors' own statistics and, in the same order, the evidence for the verdict.
 struct collected {
-  std::vector<tensor_stats> stats;  ///< empty statistics for elements that are not numbers
+  std::vector<samebits::cast_statistics>
+      stats;  ///< empty statistics for elements that are not numbers
   std::vector<tensor_evidence> evidence;
 };
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "samebits/cast_statistics.hpp"
 #include "samebits/core/format.hpp"
 
 namespace fpinspect {
@@ -14,22 +15,8 @@ inline constexpr int smallest_scale_log2 = -126;
 inline constexpr int largest_scale_log2 = 127;
 inline constexpr int usual_ceiling_log2 = 24;
 
-/// Magnitudes x with 2^e <= x < 2^(e + 1). The three counts decide exactly whether x * 2^k becomes
-/// 0 or infinite in fp16, for every k.
-struct binade_counts {
-  std::uint64_t all = 0;
-  std::uint64_t powers = 0;  ///< x == 2^e: a scaled 2^-25 is a tie and becomes 0
-  std::uint64_t top = 0;     ///< x >= 2^e * (2 - 2^-11): a scaled 65520 becomes infinite
-
-  constexpr void add(const binade_counts& more) {
-    all += more.all;
-    powers += more.powers;
-    top += more.top;
-  }
-};
-
 /// Finite non-zero elements by e = floor(log2(|x|)).
-using binades = std::map<int, binade_counts>;
+using binades = std::map<int, samebits::binade_counts>;
 
 /// Adds the counts of `more`.
 void add(binades& sum, const binades& more);

@@ -34,7 +34,7 @@ bool is_about_a_format(const condition& c) {
 double as_double(std::uint64_t count) { return static_cast<double>(count); }
 
 /// The ratio of a conversion that saturates. Without a ratio every `sqnr<X` holds.
-double level_of(const format_effect& effect) {
+double level_of(const samebits::cast_effect& effect) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (effect.changed == 0) return infinity;
   return sqnr_db(effect.saturated_signal, effect.saturated_noise).value_or(-infinity);
@@ -50,8 +50,8 @@ void require_role(const condition& c) {
   throw usage_error(cat("--fail-if: \"", c.text, "\": ", c.subject, " is none of ", names));
 }
 
-void add_format(gate& conditions, const std::string& tensor, const tensor_stats& stats,
-                const format_effect& effect) {
+void add_format(gate& conditions, const std::string& tensor, const samebits::cast_statistics& stats,
+                const samebits::cast_effect& effect) {
   const std::string_view format = samebits::name(effect.format);
   const std::string shown = cat(tensor, " in ", format);
   const double nonzero = as_double(stats.nonzero());
@@ -109,11 +109,12 @@ gate tensor_gate::checked(const collected& all, const verdict& v) const {
   gate result(conditions_);
   if (conditions_.empty()) return result;
   for (std::size_t i = 0; i < all.stats.size(); ++i) {
-    const tensor_stats& stats = all.stats[i];
+    const samebits::cast_statistics& stats = all.stats[i];
     const std::string& tensor = all.evidence[i].name;
     result.add("nan", "", tensor, as_double(stats.nan), as_double(stats.count));
     result.add("inf", "", tensor, as_double(stats.inf), as_double(stats.count));
-    for (const format_effect& effect : stats.formats) add_format(result, tensor, stats, effect);
+    for (const samebits::cast_effect& effect : stats.casts)
+      add_format(result, tensor, stats, effect);
   }
   add_verdict(result, v);
   return result;

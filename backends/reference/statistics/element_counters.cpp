@@ -1,0 +1,212 @@
+// Counts by power of two, amax of rows and columns, percentiles: implementation. The loops are
+// written for a compiler that vectorises them: words of one size, and no branches.
+#include "backends/reference/statistics/element_counters.hpp"
+
+#include <atomic>
+#include <numeric>
+
+namespace samebits::backends {
+
+template <class Value>
+void binade_counter<Value>::add(std::span<const Value> elements) {
+  constexpr word fraction_mask = (word{1} << fields::fraction_bits) - 1;
+  constexpr word top = word{0x7ff} << (fields::fraction_bits - 11);  // fraction of 2 - 2^-11
+  constexpr std::size_t block = 1024;
+  const std::uint64_t subnormals_before = subnormals();
+  std::array<word, block> places;  // first all places, in a loop that vectorises
+  for (std::size_t first = 0; first < elements.size(); first += block) {
+    const std::size_t size = std::min(block, elements.size() - first);
+    for (std::size_t i = 0; i < size; ++i) {
+      const word magnitude = magnitude_word(elements[first + i]);
+      const word fraction = magnitude & fraction_mask;
+      const word kind = (fraction == 0 ? no_fraction : 0) | (fraction >= top ? top_fraction : 0);
+      places[i] = kinds * (magnitude >> fields::fraction_bits) + kind;
+    }
+    std::size_t i = 0;
+    for (; i + 2 <= size; i += 2) {
+      ++counts_[0][static_cast<std::size_t>(places[i])];
+      ++counts_[1][static_cast<std::size_t>(places[i + 1])];
+    }
+    if (i < size) ++counts_[0][static_cast<std::size_t>(places[i])];
+  }
+  if (subnormals() != subnormals_before) count_subnormals(elements);
+}
+
+template <class Value>
+void binade_counter<Value>::count_subnormals(std::span<const Value> elements) {
+  for (const Value x : elements) {
+    const word magnitude = magnitude_word(x);
+    if (magnitude == 0 || magnitude >> fields::fraction_bits != 0) continue;
+    const auto bits = static_cast<std::uint64_t>(magnitude);
+    const int leading = 63 - std::countl_zero(bits);
+    const std::uint64_t fraction = bits << (fields::fraction_bits - leading);  // with leading bit
+    const bool top = fraction >> (fields::fraction_bits - 11) == 0xfff;
+    subnormals_[static_cast<std::size_t>(leading)].add(
+        {1, std::has_single_bit(bits) ? 1u : 0u, top ? 1u : 0u});
+  }
+}
+
+template <class Value>
+void binade_counter<Value>::combine(const binade_counter& other) {
+  for (std::size_t i = 0; i < counts_[0].size(); ++i) {
+    counts_[0][i] += other.counts_[0][i] + other.counts_[1][i];
+  }
+  for (std::size_t i = 0; i < subnormals_.size(); ++i) subnormals_[i].add(other.subnormals_[i]);
+}
+
+template <class Value>
+std::map<int, binade_counts> binade_counter<Value>::result() const {
+  constexpr int bias = (1 << (fields::exponent_bits - 1)) - 1;
+  std::map<int, binade_counts> binades;
+  const auto add = [&](int exponent, const binade_counts& counts) {
+    if (counts.all != 0) binades[exponent] = counts;
+  };
+  for (std::size_t i = 0; i < subnormals_.size(); ++i) {
+    add(static_cast<int>(i) + 1 - bias - fields::fraction_bits, subnormals_[i]);
+  }
+  for (std::size_t e = 1; e + 1 < exponents; ++e) {
+    const std::uint64_t powers = counted(e, no_fraction);
+    const std::uint64_t top = counted(e, top_fraction);
+    add(static_cast<int>(e) - bias, {powers + top + counted(e, other_fraction), powers, top});
+  }
+  return binades;
+}
+
+template <class Value>
+void channel_amaxes<Value>::add(std::uint64_t first, std::size_t row_size,
+                                std::span<const Value> elements, words& rows, words& columns) {
+  using word = word_of<Value>;
+  const auto finite_word = [](Value x) {
+    const word magnitude = magnitude_word(x);
+    return magnitude < infinity_word<Value> ? magnitude : word{-1};
+  };
+  auto row = static_cast<std::size_t>(first / row_size);
+  auto column = static_cast<std::size_t>(first % row_size);
+  for (; !elements.empty(); ++row, column = 0) {
+    const std::size_t size = std::min(elements.size(), row_size - column);
+    const Value* const x = elements.data();
+    if (!columns.empty()) {
+      word* const amax = columns.data() + column;
+      for (std::size_t i = 0; i < size; ++i) amax[i] = std::max(amax[i], finite_word(x[i]));
+    }
+    if (!rows.empty()) {
+      word amax = -1;
+      for (std::size_t i = 0; i < size; ++i) amax = std::max(amax, finite_word(x[i]));
+      const std::atomic_ref<word> shared(
+          rows[row]);  // another thread may have the row's other part
+      word before = shared.load(std::memory_order_relaxed);
+      while (before < amax && !shared.compare_exchange_weak(before, amax)) {
+      }
+    }
+    elements = elements.subspan(size);
+  }
+}
+
+template <class Value>
+std::vector<double> channel_amaxes<Value>::values(const words& of) {
+  std::vector<double> values(of.size());
+  std::transform(of.begin(), of.end(), values.begin(), [](word_of<Value> word) {
+    return word < 0 ? -1.0 : static_cast<double>(std::bit_cast<Value>(word));
+  });
+  return values;
+}
+
+template <class Value>
+percentile_search<Value>::percentile_search() : prefixes_(1), groups_(radix) {}
+
+/// The bits, all flipped if the number is negative, else with the sign bit flipped.
+template <class Value>
+auto percentile_search<Value>::key_of(Value number) -> key {
+  const key bits = std::bit_cast<key>(number + Value{0});  // -0 is +0
+  const key negative = key{0} - (bits >> (key_bits - 1));
+  return bits ^ (negative | key{1} << (key_bits - 1));
+}
+
+template <class Value>
+std::size_t percentile_search<Value>::counters() const {
+  return radix * (known_ == 0 ? 2 : prefixes_.size());
+}
+
+template <class Value>
+void percentile_search<Value>::count(std::span<const Value> elements,
+                                     std::span<std::uint64_t> counters) const {
+  constexpr int top = key_bits - digit_bits;
+  if (known_ == 0) {  // two tables that take turns, as in binade_counter
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      ++counters[(i % 2 << digit_bits) + (key_of(elements[i]) >> top)];
+    }
+    return;
+  }
+  const int shift = top - digit_bits * known_;
+  for (const Value x : elements) {
+    const key k = key_of(x);
+    std::size_t group = groups_[k >> top];
+    if (group == 0) continue;
+    const key start = k >> shift;
+    for (--group; group < prefixes_.size() && prefixes_[group] <= start >> digit_bits; ++group) {
+      if (prefixes_[group] == start >> digit_bits) {
+        ++counters[(group << digit_bits) + start % radix];
+      }
+    }
+  }
+}
+
+/// Of `all` > 0 sorted numbers, the position of percentile p is the one before ceil(all * p / 100).
+template <class Value>
+void percentile_search<Value>::set_ranks(std::span<std::uint64_t> counts) {
+  for (std::size_t i = 0; i < radix; ++i) counts[i] += counts[radix + i];
+  constexpr auto bits_of_infinity = static_cast<key>(infinity_word<Value>);
+  constexpr auto infinity = static_cast<std::size_t>(bits_of_infinity >> (key_bits - digit_bits));
+  const auto finite = counts.subspan(radix / 2 - infinity, 2 * infinity);
+  std::fill(counts.begin(), counts.begin() + (finite.data() - counts.data()), 0);
+  const std::uint64_t all = std::accumulate(finite.begin(), finite.end(), std::uint64_t{0});
+  if (all == 0) prefixes_.clear();
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    const auto percent = static_cast<std::uint64_t>(percentages[i]);
+    const std::uint64_t numbers = all / 100 * percent + (all % 100 * percent + 99) / 100;
+    targets_[i].rank = std::max<std::uint64_t>(numbers, 1) - 1;
+  }
+}
+
+template <class Value>
+void percentile_search<Value>::next(std::span<std::uint64_t> counters) {
+  if (known_ == 0) set_ranks(counters);
+  if (done()) return;
+  for (target& t : targets_) {
+    const auto group = std::lower_bound(prefixes_.begin(), prefixes_.end(), t.prefix);
+    const auto counts =
+        counters.subspan(static_cast<std::size_t>(group - prefixes_.begin()) << digit_bits, radix);
+    key digit = 0;
+    for (; t.rank >= counts[digit]; ++digit) t.rank -= counts[digit];
+    t.prefix = static_cast<key>(t.prefix << digit_bits | digit);
+  }
+  ++known_;
+  prefixes_.clear();
+  groups_.assign(radix, 0);
+  for (const target& t : targets_) {  // their prefixes are in order
+    if (prefixes_.empty() || prefixes_.back() != t.prefix) prefixes_.push_back(t.prefix);
+    std::uint8_t& group = groups_[t.prefix >> (digit_bits * (known_ - 1))];
+    if (group == 0) group = static_cast<std::uint8_t>(prefixes_.size());
+  }
+}
+
+template <class Value>
+std::vector<double> percentile_search<Value>::values() const {
+  std::vector<double> values;
+  if (prefixes_.empty()) return values;
+  for (const target& t : targets_) {
+    const key sign = key{1} << (key_bits - 1);
+    const key bits = (t.prefix & sign) != 0 ? t.prefix ^ sign : ~t.prefix;
+    values.push_back(static_cast<double>(std::bit_cast<Value>(bits)));
+  }
+  return values;
+}
+
+template class binade_counter<float>;
+template class binade_counter<double>;
+template class channel_amaxes<float>;
+template class channel_amaxes<double>;
+template class percentile_search<float>;
+template class percentile_search<double>;
+
+}  // namespace samebits::backends
