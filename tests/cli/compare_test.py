@@ -90,6 +90,10 @@ class Figures(cli_support.CliTest):
     def test_equal(self):
         got = self.check([1.0, NAN, INF, -0.0], [1.0, NAN, INF, -0.0])
         self.assertEqual((got["sqnr_note"], got["largest"]), ("exact", None))
+        draw = random.Random(8)
+        many = [draw.gauss(0, 1) for _ in range(70001)]
+        many[40000], many[50000], many[60000] = NAN, -INF, 0.0
+        self.assertEqual(self.check(many, many)["sqnr_note"], "exact")
         signs = self.check([0.0, 1.0], [-0.0, 1.0])
         self.assertEqual((signs["differ"], signs["bits_differ"]), (0, 1))
 

@@ -112,7 +112,10 @@ std::vector<double> channel_amaxes<Value>::values(const words& of) {
 }
 
 template <class Value>
-percentile_search<Value>::percentile_search() : prefixes_(1), groups_(radix) {}
+percentile_search<Value>::percentile_search(format_id format)
+    : digits_((fields::exponent_bits + spec_of(format).mantissa_bits) / digit_bits + 1),
+      prefixes_(1),
+      groups_(radix) {}
 
 /// The bits, all flipped if the number is negative, else with the sign bit flipped.
 template <class Value>
@@ -196,7 +199,9 @@ std::vector<double> percentile_search<Value>::values() const {
   if (prefixes_.empty()) return values;
   for (const target& t : targets_) {
     const key sign = key{1} << (key_bits - 1);
-    const key bits = (t.prefix & sign) != 0 ? t.prefix ^ sign : ~t.prefix;
+    const int unknown = key_bits - digit_bits * known_;  // bits, which are 0 in the numbers
+    const key zeros = static_cast<key>(t.prefix << unknown);
+    const key bits = (zeros & sign) != 0 ? zeros ^ sign : static_cast<key>(~t.prefix << unknown);
     values.push_back(static_cast<double>(std::bit_cast<Value>(bits)));
   }
   return values;

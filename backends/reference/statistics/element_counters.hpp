@@ -66,9 +66,10 @@ class channel_amaxes {
 template <class Value>
 class percentile_search {
  public:
-  percentile_search();
+  /// @param format  holds all numbers
+  explicit percentile_search(format_id format);
 
-  [[nodiscard]] bool done() const { return prefixes_.empty() || known_ == digits; }
+  [[nodiscard]] bool done() const { return prefixes_.empty() || known_ == digits_; }
   /// Number of counters of one thread in this pass.
   [[nodiscard]] std::size_t counters() const;
   /// Counts the numbers of a chunk. Any number of threads may call this in a pass.
@@ -80,11 +81,11 @@ class percentile_search {
   [[nodiscard]] std::vector<double> values() const;
 
  private:
+  using fields = value_fields<Value>;
   using key = std::make_unsigned_t<word_of<Value>>;
   static constexpr int digit_bits = 16;
   static constexpr std::size_t radix = std::size_t{1} << digit_bits;
   static constexpr int key_bits = std::numeric_limits<key>::digits;
-  static constexpr int digits = key_bits / digit_bits;
 
   struct target {
     key prefix = 0;          ///< the digits of the key that are known
@@ -94,7 +95,8 @@ class percentile_search {
   static key key_of(Value number);
   void set_ranks(std::span<std::uint64_t> counts);
 
-  int known_ = 0;  ///< digits
+  int digits_;     ///< that differ among the numbers of the format, with their sign
+  int known_ = 0;  ///< of these digits
   std::array<target, percentages.size()> targets_{};
   std::vector<key> prefixes_;         ///< of the targets, in order, each once
   std::vector<std::uint8_t> groups_;  ///< by first digit: 1 + the first prefix with this digit

@@ -200,6 +200,7 @@ class passes final : public element_passes {
         shape_(shape),
         targets_(request.casts.begin(), request.casts.end()),
         effects_(targets_.size()),
+        percentiles_(request.format),
         rows_(request.row_amax ? static_cast<std::size_t>(shape.rows) : 0, -1) {
     const std::int64_t chunks = (size() + chunk_size - 1) / chunk_size;
     const std::int64_t threads = std::clamp<std::int64_t>(chunks, 1, thread_count(where.threads));
@@ -240,9 +241,9 @@ class passes final : public element_passes {
   matrix_shape shape_;
   std::vector<cast_target> targets_;
   std::vector<total_effect> effects_;
+  percentile_search<Value> percentiles_;
   typename channel_amaxes<Value>::words rows_;
   std::vector<std::unique_ptr<worker>> workers_;
-  percentile_search<Value> percentiles_;
 
   stage stage_ = stage::elements;
   int sum_log2_ = 0;        ///< sums are of the elements times 2^this

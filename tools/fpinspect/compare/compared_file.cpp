@@ -81,6 +81,11 @@ compared_tensor dequantized(const std::string& input, const reader& file,
 
 }  // namespace
 
+std::optional<std::span<const std::byte>> compared_tensor::in_place() const {
+  if (stored) return view_elements(*stored->file, stored->info, *stored->how);
+  return *made;
+}
+
 void compared_tensor::read(std::uint64_t first, std::uint64_t elements, std::byte* out) const {
   if (stored) return read_elements(*stored->file, stored->info, *stored->how, first, elements, out);
   std::memcpy(out, made->data() + first * sizeof(float),

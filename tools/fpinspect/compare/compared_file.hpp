@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ struct compared_tensor {
   std::string type;       ///< of the elements in text: "bf16", "U8"
   std::string note = {};  ///< why the elements have no values; empty if they have
 
+  /// The codes of all elements, if they are in memory or in the file in place.
+  [[nodiscard]] std::optional<std::span<const std::byte>> in_place() const;
   /// Reads elements [first, first + elements) as codes of the format.
   void read(std::uint64_t first, std::uint64_t elements, std::byte* out) const;
 

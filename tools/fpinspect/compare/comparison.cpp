@@ -2,13 +2,15 @@
 #include "fpinspect/compare/comparison.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/tensors/source/decoder.hpp"
+#include "fpinspect/tensors/element_statistics.hpp"
+#include "samebits/cast_statistics.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/view.hpp"
 #include "tensor_file/error.hpp"
@@ -29,7 +31,7 @@ std::size_t bytes_of(format_id format) {
 class chunk_reader {
  public:
   chunk_reader(const compared_tensor& tensor, const samebits::executor& where)
-      : tensor_(tensor), where_(where), values_of_(tensor.format) {
+      : tensor_(tensor), where_(where) {
     const auto room = static_cast<std::size_t>(std::min(tensor.count, chunk));
     codes_.resize(room * bytes_of(tensor.format));
     values_.resize(room);
@@ -39,7 +41,7 @@ class chunk_reader {
   void load(std::uint64_t first, std::uint64_t count) {
     size_ = static_cast<std::size_t>(count);
     tensor_.read(first, count, codes_.data());
-    values_of_.decode(codes_.data(), std::span(values_).first(size_));
+    decode(tensor_.format, codes_.data(), std::span(values_).first(size_));
   }
 
   [[nodiscard]] format_id format() const { return tensor_.format; }
@@ -60,7 +62,6 @@ class chunk_reader {
  private:
   const compared_tensor& tensor_;
   samebits::executor where_;
-  decoder values_of_;
   std::size_t size_ = 0;
   std::vector<std::byte> codes_;
   std::vector<double> values_;
@@ -102,6 +103,43 @@ void for_each_range(std::uint64_t count, const Function& f) {
   for (std::uint64_t first = 0; first < count; first += chunk) {
     f(first, std::min(chunk, count - first));
   }
+}
+
+/// Whether all bytes are equal.
+bool are_equal(std::span<const std::byte> a, std::span<const std::byte> b, std::size_t threads) {
+  if (a.size() != b.size()) return false;
+  constexpr std::size_t part = 1 << 20;
+  std::atomic<bool> equal = true;
+  for_each_index((a.size() + part - 1) / part, threads, [&](std::size_t i, std::size_t) {
+    const std::size_t at = i * part;
+    const std::size_t size = std::min(part, a.size() - at);
+    if (equal && std::memcmp(a.data() + at, b.data() + at, size) != 0) equal = false;
+  });
+  return equal;
+}
+
+/// The figures of a pair of equal codes, which need the elements of one tensor only. Returns whether
+/// the pair is one whose codes are in place.
+bool measure_equal(compared_pair& pair, const samebits::executor& where) {
+  const compared_tensor& t = *pair.a;
+  if (pair.original != nullptr || t.format != pair.b->format || t.count == 0) return false;
+  const auto codes = t.in_place();
+  const auto others = pair.b->in_place();
+  if (!codes || !others || !are_equal(*codes, *others, static_cast<std::size_t>(where.threads))) {
+    return false;
+  }
+  const samebits::cast_statistics s = samebits::statistics_of(
+      samebits::view_of_codes(t.format, static_cast<const void*>(codes->data()), 1,
+                              static_cast<std::int64_t>(t.count)),
+      {.sums = true}, where);
+  difference_figures& f = pair.figures;
+  f.ulp_format = t.format;
+  f.count = s.count;
+  f.bits_differ = 0;
+  f.paired = f.steps[0] = s.finite();
+  f.nonzero = s.nonzero();
+  f.signal = s.squares;
+  return true;
 }
 
 void measure(compared_pair& pair, const samebits::executor& where) {
@@ -216,10 +254,12 @@ comparison compare_files(const compared_file& a, const compared_file& b,
         cat(samebits::tensor_file::escape_path(b.input), ": has no tensor of a name that ",
             samebits::tensor_file::escape_path(a.input), " has"));
   }
-  for_each_index(result.pairs.size(), static_cast<std::size_t>(where.threads),
-                 [&](std::size_t i, std::size_t) {
-                   if (result.pairs[i].reason.empty()) measure(result.pairs[i], where);
-                 });
+  std::vector<compared_pair*> others;
+  for (compared_pair& pair : result.pairs) {
+    if (pair.reason.empty() && !measure_equal(pair, where)) others.push_back(&pair);
+  }
+  for_each_index(others.size(), static_cast<std::size_t>(where.threads),
+                 [&](std::size_t i, std::size_t) { measure(*others[i], where); });
   return result;
 }
 

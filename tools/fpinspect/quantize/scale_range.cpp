@@ -8,7 +8,7 @@
 
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/source/decoder.hpp"
+#include "samebits/convert.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
 
@@ -51,22 +51,33 @@ void count_scale(scale_range& range, double scale) {
   range.largest_log2 = std::max(range.largest_log2.value_or(exponent), exponent);
 }
 
+/// Counts the scales of a matrix band by band, so that the codes stay in cache.
 scale_range range_by(const tiled_recipe& recipe, const samebits::const_matrix_view& in,
                      const samebits::executor& where) {
+  constexpr std::int64_t band_elements = std::int64_t{1} << 20;
+  constexpr std::int64_t tile_rows = 128;  // of the tallest tiles
   const samebits::recipe& rules = samebits::find_recipe(recipe.recipe)->rules;
-  const samebits::matrix_shape tiles = samebits::scales_shape(in.rows, in.cols, rules.tile);
-  owned_matrix codes(format_id::e4m3, {in.rows, in.cols});
-  owned_matrix scales(rules.scale_format, tiles);
-  samebits::quantize(in, {.codes = codes.view(), .scales = scales.view()}, rules, where);
-  std::vector<double> values(static_cast<std::size_t>(tiles.rows * tiles.cols));
-  decoder(rules.scale_format).decode(scales.bytes.data(), values);
-  scale_range range = {recipe.recipe, recipe.what, values.size()};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto at = static_cast<std::int64_t>(i);
-    if (is_zero(codes, rules.tile, at / tiles.cols, at % tiles.cols)) {
-      ++range.zero_tiles;
-    } else {
-      count_scale(range, values[i]);
+  const std::int64_t band_rows = (band_elements / in.cols / tile_rows + 1) * tile_rows;
+  owned_matrix codes(format_id::e4m3, {std::min(band_rows, in.rows), in.cols});
+  scale_range range = {recipe.recipe, recipe.what};
+  for (std::int64_t row = 0; row < in.rows; row += band_rows) {
+    samebits::const_matrix_view band = in;
+    band.rows = codes.shape.rows = std::min(band_rows, in.rows - row);
+    band.data = static_cast<const std::byte*>(in.data) +
+                row * in.row_stride * samebits::storage_bytes(in.format);
+    const samebits::matrix_shape tiles = samebits::scales_shape(band.rows, in.cols, rules.tile);
+    owned_matrix scales(rules.scale_format, tiles);
+    samebits::quantize(band, {.codes = codes.view(), .scales = scales.view()}, rules, where);
+    std::vector<double> values(static_cast<std::size_t>(tiles.rows * tiles.cols));
+    samebits::convert(scales.view(), samebits::view_of(values.data(), tiles.rows, tiles.cols));
+    range.tiles += values.size();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      if (is_zero(codes, rules.tile, at / tiles.cols, at % tiles.cols)) {
+        ++range.zero_tiles;
+      } else {
+        count_scale(range, values[i]);
+      }
     }
   }
   return range;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/source/decoder.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
@@ -97,17 +96,15 @@ std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
   tile_map map = empty_map(rows, cols);
   const stored_matrix stored = stored_by(in, format, stored_as, where);
   map.has_errors = !stored.codes.empty();
-  const decoder values_of(format);
-  const decoder stored_values_of(stored.format);
   std::vector<double> exact(cols);
   std::vector<double> after(map.has_errors ? cols : 0);
   const auto* const codes = static_cast<const std::byte*>(in.view.data);
   const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(format));
   const auto stored_bytes = static_cast<std::size_t>(samebits::storage_bytes(stored.format));
   for (std::uint64_t row = 0; row < rows; ++row) {
-    values_of.decode(codes + row * cols * bytes, exact);
+    decode(format, codes + row * cols * bytes, exact);
     if (map.has_errors) {
-      stored_values_of.decode(stored.codes.data() + row * cols * stored_bytes, after);
+      decode(stored.format, stored.codes.data() + row * cols * stored_bytes, after);
     }
     add_row(map, row, exact, after);
   }

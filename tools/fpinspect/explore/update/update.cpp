@@ -16,7 +16,6 @@
 #include "fpinspect/explore/update/update_result.hpp"
 #include "fpinspect/explore/update/weight_modes.hpp"
 #include "fpinspect/output/terminal.hpp"
-#include "fpinspect/tensors/source/decoder.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "samebits/error.hpp"
 #include "samebits/text.hpp"
@@ -53,7 +52,7 @@ std::vector<float> gradients_of_file(const std::string& input, std::uint64_t ste
   std::vector<std::byte> codes(static_cast<std::size_t>(count) * sizeof(double));
   source.read(0, count, codes.data());
   std::vector<double> values(static_cast<std::size_t>(count));
-  decoder(source.format()).decode(codes.data(), values);
+  decode(source.format(), codes.data(), values);
   return {values.begin(), values.end()};
 }
 

@@ -12,6 +12,7 @@
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
+#include "samebits/convert.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 
@@ -184,6 +185,22 @@ std::optional<std::span<const std::byte>> view_elements(const reader& file, cons
                                                         const element_reading& how) {
   if (how.integer_values) return std::nullopt;
   return file.view_codes(info);
+}
+
+void decode(format_id format, const std::byte* codes, std::span<double> out) {
+  if (format == format_id::fp64) {
+    std::copy_n(codes, out.size_bytes(), reinterpret_cast<std::byte*>(out.data()));
+    return;
+  }
+  // Messages show the sign of a NaN in 32 bits.
+  const auto on_nan = samebits::storage_bytes(format) == sizeof(float)
+                          ? samebits::nan_policy::preserve_sign
+                          : samebits::nan_policy::canonical;
+  std::vector<float> values(out.size());  // which hold every other format
+  samebits::convert(samebits::view_of_codes(format, static_cast<const void*>(codes), 1,
+                                            static_cast<std::int64_t>(out.size())),
+                    samebits::view_of(values), {.nan = on_nan});
+  std::copy(values.begin(), values.end(), out.begin());
 }
 
 source_tensor open_source(std::string_view which, const std::string& input, std::string_view option,

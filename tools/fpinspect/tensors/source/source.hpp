@@ -85,6 +85,9 @@ std::optional<std::span<const std::byte>> view_elements(
     const samebits::tensor_file::tensor_file& file, const samebits::tensor_file::tensor_info& info,
     const element_reading& how);
 
+/// The values of out.size() codes of any alignment.
+void decode(samebits::format_id format, const std::byte* codes, std::span<double> out);
+
 /// One tensor of a file.
 struct source_tensor {
   samebits::tensor_file::tensor_file file;
