@@ -1,7 +1,6 @@
 // `fpinspect compare`: measures how the values of two files differ.
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 #include <string>
 #include <thread>
@@ -21,27 +20,20 @@ constexpr std::array compare_figures = {
     figure_spec{"new-nan", "%"},  figure_spec{"new-inf", "%"},   figure_spec{"bits-differ", "%"},
 };
 
-double number(std::uint64_t count) { return static_cast<double>(count); }
-
-/// The ratio for conditions. Without a ratio every `sqnr<X` holds.
-double level(const sqnr& ratio) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (ratio.db) return *ratio.db;
-  return ratio.exact || ratio.reason == "there are no elements" ? infinity : -infinity;
-}
-
 void add_figures(gate& conditions, const std::string& name, const difference_figures& f) {
-  conditions.add("differ", "", name, number(f.differ), number(f.count));
-  conditions.add("sqnr", "", name, level(f.ratio()));
-  conditions.add("max-ulp", "", name, number(f.max_ulp));
+  const auto count = [&](std::string_view figure, std::uint64_t part, std::uint64_t all) {
+    conditions.add_count(figure, "", name, part, all);
+  };
+  count("differ", f.differ, f.count);
+  conditions.add("sqnr", "", name, f.ratio().level());
+  conditions.add("max-ulp", "", name, static_cast<double>(f.max_ulp));
   conditions.add("max-error", "", name, f.max_error);
   conditions.add("mean-error", "", name, f.mean_error());
-  conditions.add("underflow", "", name, number(f.underflow), number(f.nonzero));
-  conditions.add("new-nan", "", name, number(f.new_nan), number(f.count));
-  conditions.add("new-inf", "", name, number(f.new_inf), number(f.count));
+  count("underflow", f.underflow, f.nonzero);
+  count("new-nan", f.new_nan, f.count);
+  count("new-inf", f.new_inf, f.count);
   // Elements of two formats have no bits in common to compare: every number that differs counts.
-  conditions.add("bits-differ", "", name, number(f.bits_differ.value_or(f.differ)),
-                 number(f.count));
+  count("bits-differ", f.bits_differ.value_or(f.differ), f.count);
 }
 
 /// With an original, conditions are on both files against the original.

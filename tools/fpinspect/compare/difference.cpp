@@ -26,7 +26,7 @@ double difference_figures::mean_error() const {
 }
 
 sqnr difference_figures::ratio() const {
-  if (count == 0) return {.reason = "there are no elements"};
+  if (count == 0) return {.empty = true, .reason = "there are no elements"};
   std::string reason;
   const auto add = [&](std::uint64_t elements, const char* what) {
     if (elements != 0) reason += cat(reason.empty() ? "" : ", ", elements, " ", what);

@@ -310,7 +310,7 @@ void run_quantize(const quantize_arguments& arguments, output& out) {
   const std::string& stored = source.info.name.empty() ? arguments.input : source.info.name;
   const std::string name = samebits::tensor_file::escape(stored, 256);
   add_quantization(conditions, "", name, statistics, sqnr_of(statistics, is_saturating(task)));
-  add_nonfinite(conditions, name, statistics);
+  conditions.add_nonfinite(name, statistics.nan, statistics.inf, statistics.elements);
   if (arguments.view.json) {
     write_json(arguments, source, task, statistics, conditions, out);
   } else if (target.is_standard_output()) {

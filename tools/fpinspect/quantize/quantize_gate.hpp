@@ -24,13 +24,7 @@ gate recipes_gate(const std::vector<std::string>& texts);
 ///
 /// @param recipe  its name, or empty
 /// @param shown  the tensor's name in text
-/// @param ratio  without a ratio every `sqnr<X` holds, unless the quantization is exact or there
-///   are no elements
 void add_quantization(gate& conditions, std::string_view recipe, const std::string& shown,
                       const samebits::quantize_statistics& s, const sqnr& ratio);
-
-/// Notes the NaN and infinities of a tensor.
-void add_nonfinite(gate& conditions, const std::string& shown,
-                   const samebits::quantize_statistics& s);
 
 }  // namespace fpinspect

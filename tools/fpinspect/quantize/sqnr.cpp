@@ -2,6 +2,7 @@
 #include "fpinspect/quantize/sqnr.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "fpinspect/cli/text/text.hpp"
 
@@ -18,13 +19,18 @@ std::string sqnr::text(const char* none) const {
   return exact ? "exact" : none;
 }
 
+double sqnr::level() const {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return db.value_or(exact || empty ? infinity : -infinity);
+}
+
 std::optional<std::string> sqnr::note() const {
   if (db) return std::nullopt;
   return exact ? "exact" : reason;
 }
 
 sqnr sqnr_of(const samebits::quantize_statistics& s, bool saturating) {
-  if (s.elements == 0) return {.reason = "there are no elements"};
+  if (s.elements == 0) return {.empty = true, .reason = "there are no elements"};
   if (!saturating && s.saturated != 0) {
     return {.reason = cat(s.saturated, " became Inf or NaN")};
   }

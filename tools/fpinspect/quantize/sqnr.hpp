@@ -16,11 +16,15 @@ std::optional<double> sqnr_db(double signal, double noise);
 struct sqnr {
   std::optional<double> db = {};
   bool exact = false;  ///< no element changed
+  bool empty = false;  ///< there are no elements
   /// Why there is neither a ratio nor `exact`; a sentence without its full stop.
   std::string reason = {};
 
   /// "34.2 dB", "exact" or `none`.
   [[nodiscard]] std::string text(const char* none = "-") const;
+  /// The ratio for conditions: infinity if nothing changed, and -infinity, so that every `sqnr<X`
+  /// holds, if it is missing.
+  [[nodiscard]] double level() const;
   /// The JSON note beside a null ratio: "exact" or the reason. Nothing if there is a ratio.
   [[nodiscard]] std::optional<std::string> note() const;
 };

@@ -63,7 +63,7 @@ bool has_columns(const samebits::tensor_file::tensor_info& info, std::uint64_t m
 }
 
 sqnr sqnr_of(const samebits::cast_effect& effect, const samebits::cast_statistics& stats) {
-  if (stats.count == 0) return {.reason = "there are no elements"};
+  if (stats.count == 0) return {.empty = true, .reason = "there are no elements"};
   if (effect.changed == 0) return {.exact = true};
   std::string reason;
   const auto count = [&](std::uint64_t elements, const char* what) {

@@ -58,9 +58,7 @@ void for_each_statistics(std::span<const shown_tensor> tensors, std::span<const 
     std::optional<samebits::cast_statistics> s;
     if (tensors[i].how) {
       s = statistics_of(tensors[i], {.sums = true}, where);
-      const auto all = static_cast<double>(s->count);
-      conditions.add("nan", "", names[i], static_cast<double>(s->nan), all);
-      conditions.add("inf", "", names[i], static_cast<double>(s->inf), all);
+      conditions.add_nonfinite(names[i], s->nan, s->inf, s->count);
       line.add(tensors[i].info.bytes);
     } else {
       conditions.add_failure(names[i], tensors[i].note);

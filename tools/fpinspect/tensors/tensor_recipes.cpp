@@ -91,7 +91,8 @@ void add_figures(gate& conditions, std::span<const recipe_source> tensors,
       conditions.add_failure(name, not_quantized);
       continue;
     }
-    add_nonfinite(conditions, name, results[i].front().statistics);
+    const quantize_statistics& s = results[i].front().statistics;
+    conditions.add_nonfinite(name, s.nan, s.inf, s.elements);
     for (const recipe_result& r : results[i]) {
       add_quantization(conditions, r.preset->name, cat(name, " by ", r.preset->name), r.statistics,
                        r.ratio);

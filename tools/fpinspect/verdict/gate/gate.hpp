@@ -27,6 +27,18 @@ class gate {
   void add(std::string_view figure, std::string_view subject, const std::string& tensor,
            double value, double whole = 1);
 
+  /// The same for `count` elements of `all`.
+  void add_count(std::string_view figure, std::string_view subject, const std::string& tensor,
+                 std::uint64_t count, std::uint64_t all) {
+    add(figure, subject, tensor, static_cast<double>(count), static_cast<double>(all));
+  }
+  /// Notes the NaN and infinities of a tensor of `all` elements: nan, inf.
+  void add_nonfinite(const std::string& tensor, std::uint64_t nan, std::uint64_t inf,
+                     std::uint64_t all) {
+    add_count("nan", "", tensor, nan, all);
+    add_count("inf", "", tensor, inf, all);
+  }
+
   /// Notes a tensor whose figures cannot be had. It fails whatever the conditions are.
   void add_failure(const std::string& tensor, const std::string& reason);
 

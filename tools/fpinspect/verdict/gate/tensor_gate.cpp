@@ -31,15 +31,6 @@ bool is_about_a_format(const condition& c) {
   return c.figure == "underflow" || c.figure == "overflow" || c.figure == "sqnr";
 }
 
-double as_double(std::uint64_t count) { return static_cast<double>(count); }
-
-/// The ratio of a conversion that saturates. Without a ratio every `sqnr<X` holds.
-double level_of(const samebits::cast_effect& effect) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (effect.changed == 0) return infinity;
-  return sqnr_db(effect.saturated_signal, effect.saturated_noise).value_or(-infinity);
-}
-
 void require_role(const condition& c) {
   std::string names;
   for (int r = 0; r < role_count; ++r) {
@@ -54,10 +45,11 @@ void add_format(gate& conditions, const std::string& tensor, const samebits::cas
                 const samebits::cast_effect& effect) {
   const std::string_view format = samebits::name(effect.format);
   const std::string shown = cat(tensor, " in ", format);
-  const double nonzero = as_double(stats.nonzero());
-  conditions.add("underflow", format, shown, as_double(effect.underflow), nonzero);
-  conditions.add("overflow", format, shown, as_double(effect.overflow), nonzero);
-  conditions.add("sqnr", format, shown, level_of(effect));
+  conditions.add_count("underflow", format, shown, effect.underflow, stats.nonzero());
+  conditions.add_count("overflow", format, shown, effect.overflow, stats.nonzero());
+  const sqnr saturating = {.db = sqnr_db(effect.saturated_signal, effect.saturated_noise),
+                           .exact = effect.changed == 0};
+  conditions.add("sqnr", format, shown, saturating.level());
 }
 
 /// The bits of each role's choice, and the loss scale.
@@ -111,8 +103,7 @@ gate tensor_gate::checked(const collected& all, const verdict& v) const {
   for (std::size_t i = 0; i < all.stats.size(); ++i) {
     const samebits::cast_statistics& stats = all.stats[i];
     const std::string& tensor = all.evidence[i].name;
-    result.add("nan", "", tensor, as_double(stats.nan), as_double(stats.count));
-    result.add("inf", "", tensor, as_double(stats.inf), as_double(stats.count));
+    result.add_nonfinite(tensor, stats.nan, stats.inf, stats.count);
     for (const samebits::cast_effect& effect : stats.casts)
       add_format(result, tensor, stats, effect);
   }
