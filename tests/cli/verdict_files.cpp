@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "tensor_file/safetensors/safetensors.hpp"
+#include "support/write_tensor_files.hpp"
 
 namespace {
 
@@ -64,7 +64,7 @@ class model {
     for (std::size_t i = 0; i < names_.size(); ++i) {
       tensors.push_back({names_[i], dtype::f32, shapes_[i], std::as_bytes(std::span(values_[i]))});
     }
-    samebits::tensor_file::write_safetensors(path, tensors);
+    samebits::tensor_file::testing::write_safetensors(path, tensors);
   }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 void check(file_bytes file) {
   std::vector<tensor_info> tensors;
   try {
-    tensors = tensor_file::parse_gguf(file);
+    tensors = tensor_file::parse_gguf(file).tensors;
   } catch (const tensor_file::file_error& error) {
     require_message(error);
     return;

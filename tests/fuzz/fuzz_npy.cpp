@@ -16,7 +16,7 @@ std::string respelled(file_bytes file, const tensor_info& info) {
   dict += info.bytes_order == tensor_file::byte_order::big ? '>' : '<';
   dict += spec.npy;
   dict += "', 'fortran_order': ";
-  dict += info.order == tensor_file::element_order::fortran ? "True" : "False";
+  dict += !info.strides.empty() ? "True" : "False";
   dict += ", 'shape': (";
   for (const std::uint64_t extent : info.shape) dict += std::to_string(extent) + ",";
   dict += ")}\n";

@@ -41,7 +41,7 @@ void require_read(file_bytes file, tensor_file::npz_members& members, const tens
 }
 
 void check(file_bytes file) {
-  tensor_file::npz_contents contents;
+  tensor_file::file_contents contents;
   try {
     contents = tensor_file::parse_npz(file);
   } catch (const tensor_file::file_error& error) {

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 // A second opinion on an accepted header: a document keeps only the last of two equal keys, so the
 // number of entries tells whether there were any.
-void require_document(std::string_view header, const tensor_file::safetensors_header& parsed) {
+void require_document(std::string_view header, const tensor_file::file_contents& parsed) {
   const json document = json::parse(header, nullptr, false);
   require(document.is_object(), "the header is a JSON object");
   std::size_t entries = parsed.tensors.size();
@@ -40,7 +40,7 @@ void require_document(std::string_view header, const tensor_file::safetensors_he
 }
 
 void check(file_bytes file) {
-  tensor_file::safetensors_header parsed;
+  tensor_file::file_contents parsed;
   try {
     parsed = tensor_file::parse_safetensors(file);
   } catch (const tensor_file::file_error& error) {

@@ -50,7 +50,7 @@ inline std::byte naive_byte(file_bytes file, const tensor_info& info, std::uint6
     return static_cast<std::byte>(code);
   }
   std::uint64_t position = i;
-  if (info.order == tensor_file::element_order::fortran) {
+  if (!info.strides.empty()) {
     position = 0;
     std::uint64_t stride = info.count;
     for (std::size_t k = info.shape.size(); k-- > 0;) {

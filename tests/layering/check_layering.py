@@ -32,7 +32,7 @@ BACKENDS = {
 EXTENSION = {"backends/loss_scaler/report_ring.hpp", "backends/loss_scaler/resident.hpp",
              "backends/optimizer/described_list.hpp", "backends/ranks/ranks.hpp"}
 # fpinspect opens files in these places only, which know inputs and outputs.
-OPENS_FILES = re.compile(r"\b(?:[io]?fstream|fopen|write_npy|write_safetensors)\b|\bstaged_file \w|"
+OPENS_FILES = re.compile(r"\b(?:[io]?fstream|fopen)\b|\bstaged_file \w|"
                          r"\b(?:tensor_file|reader)::open\(")
 OPENERS = ("tools/fpinspect/cli/files.cpp", "tools/fpinspect/tensors/source/source.cpp")
 STANDARD = {"cstdint", "cstddef", "string_view", "optional"}

@@ -15,7 +15,8 @@ import sys
 FOLDERS = ("include", "backends", "tools/fpinspect", "tools/tensor_file")
 SUFFIXES = (".hpp", ".cpp", ".cu", ".cuh")
 LISTING = pathlib.Path(__file__).with_name("messages.txt")
-THROW = re.compile(r"\bthrow\s+([a-z_:]+)\s*([({])")
+# A throw, or a call of a function of tools/tensor_file/error.hpp that throws.
+THROW = re.compile(r"\b(?:throw\s+([a-z_:]+)|(?<!void )(malformed|unsupported))\s*([({])")
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?P<raw>.*?)\)"|"(?P<text>(?:\\.|[^"\\])*)"|\'(?:\\.|[^\'\\])+\'', re.S)
 
 
@@ -69,7 +70,7 @@ def messages(root):
                     continue
                 opening = thrown.end() - 1
                 text = text_of(source[opening + 1:end_of(source, opening) - 1])
-                yield f"{path.relative_to(root).as_posix()}: {thrown[1].split('::')[-1]}: {text}"
+                yield f"{path.relative_to(root).as_posix()}: {(thrown[1] or thrown[2]).split('::')[-1]}: {text}"
 
 
 def main():

@@ -58,30 +58,23 @@ std::byte* copy_run(const element_segment& run, int component_bytes, byte_order 
   }
 }
 
-void copy_fortran(const tensor_info& info, const std::byte* data, std::uint64_t first,
+void copy_strided(const tensor_info& info, const std::byte* data, std::uint64_t first,
                   std::uint64_t count, std::byte* out) {
   const std::size_t rank = info.shape.size();
   const auto element_bytes = static_cast<std::size_t>(code_bytes(info.type));
   std::array<std::uint64_t, max_rank> index{};
-  std::array<std::uint64_t, max_rank> stride{};  // in elements
-  std::uint64_t elements = 1;
-  for (std::size_t k = 0; k < rank; ++k) {
-    stride[k] = elements;
-    elements *= info.shape[k];
-  }
   for (std::size_t k = rank; k-- > 0;) {
     index[k] = first % info.shape[k];
     first /= info.shape[k];
   }
-
   const std::size_t last = rank - 1;
   while (count > 0) {
     std::uint64_t position = 0;
-    for (std::size_t k = 0; k < rank; ++k) position += index[k] * stride[k];
+    for (std::size_t k = 0; k < rank; ++k) position += index[k] * info.strides[k];
     const std::uint64_t n = std::min(count, info.shape[last] - index[last]);
-    out =
-        copy_run({data + position * element_bytes, stride[last] * element_bytes, n, element_bytes},
-                 spec_of(info.type).component_bytes, info.bytes_order, out);
+    out = copy_run(
+        {data + position * element_bytes, info.strides[last] * element_bytes, n, element_bytes},
+        spec_of(info.type).component_bytes, info.bytes_order, out);
     count -= n;
     index[last] = 0;
     for (std::size_t k = last; k-- > 0;) {
@@ -105,10 +98,6 @@ void unpack(const std::byte* data, unsigned bits, std::uint64_t first, std::uint
   }
 }
 
-bool is_in_c_order(const tensor_info& info) {
-  return info.order == element_order::c || info.shape.size() <= 1;
-}
-
 // A tensor_info that was not written by a parser may contradict itself. Refuses it, so that no byte
 // outside the tensor is accessed.
 void require_consistent(const tensor_info& info) {
@@ -117,8 +106,17 @@ void require_consistent(const tensor_info& info) {
   if (size.count != info.count || size.bytes != info.bytes) {
     throw std::out_of_range("info.count and info.bytes must agree with info.shape and info.type");
   }
-  if (spec_of(info.type).bits < 8 && !is_in_c_order(info)) {
-    throw std::out_of_range("info.order must be c for packed elements");
+  if (info.strides.empty()) return;
+  if (spec_of(info.type).bits < 8) {
+    throw std::out_of_range("info.strides must be empty for packed elements");
+  }
+  unsigned __int128 last = 0;  // index of the last element in memory
+  for (std::size_t k = 0; k < info.shape.size() && info.count != 0; ++k) {
+    if (k == info.strides.size()) break;
+    last += static_cast<unsigned __int128>(info.shape[k] - 1) * info.strides[k];
+  }
+  if (info.strides.size() != info.shape.size() || (info.count != 0 && last >= info.count)) {
+    throw std::out_of_range("info.strides must stay within the elements of info.shape");
   }
 }
 
@@ -142,12 +140,12 @@ void read_codes(std::span<const std::byte> file, const tensor_info& info, std::u
   const dtype_spec spec = spec_of(info.type);
   if (spec.bits < 8) {
     unpack(data, static_cast<unsigned>(spec.bits), first, count, out);
-  } else if (is_in_c_order(info)) {
+  } else if (info.strides.empty()) {
     const auto element_bytes = static_cast<std::size_t>(code_bytes(info.type));
     copy_run({data + first * element_bytes, element_bytes, count, element_bytes},
              spec.component_bytes, info.bytes_order, out);
   } else {
-    copy_fortran(info, data, first, count, out);
+    copy_strided(info, data, first, count, out);
   }
 }
 
@@ -159,7 +157,7 @@ std::optional<std::span<const std::byte>> view_codes(std::span<const std::byte> 
   const bool native = info.bytes_order == byte_order::little || spec.component_bytes == 1;
   const auto address = reinterpret_cast<std::uintptr_t>(data.data());
   const bool aligned = address % static_cast<std::uintptr_t>(spec.component_bytes) == 0;
-  if (spec.bits < 8 || !native || !aligned || !is_in_c_order(info)) return std::nullopt;
+  if (spec.bits < 8 || !native || !aligned || !info.strides.empty()) return std::nullopt;
   return data;
 }
 

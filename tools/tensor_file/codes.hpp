@@ -13,8 +13,8 @@ namespace samebits::tensor_file {
 
 /// Writes the codes of elements [first, first + count) to `out`.
 ///
-/// Elements are numbered in C order of the shape (last index fastest), even if the file stores them
-/// in Fortran order. Codes are little-endian. Elements of less than a byte become one byte each
+/// Elements are numbered in C order of the shape (last index fastest), whatever their strides in
+/// the file. Codes are little-endian. Elements of less than a byte become one byte each
 /// with high bits 0 (F4: low nibble first; F6: a little-endian bit stream, 4 elements in 3 bytes).
 ///
 /// @param out  count * code_bytes(info.type) bytes; needs no alignment

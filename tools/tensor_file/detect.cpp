@@ -44,14 +44,10 @@ constexpr known contents[] = {
 };
 
 constexpr known names[] = {
-    {".pt", torch_hint},  {".pth", torch_hint},  {".ckpt", torch_hint},
-    {".zip", zip_hint},   {".pkl", pickle_hint}, {".pickle", pickle_hint}, {".h5", hdf5_hint},
-    {".hdf5", hdf5_hint}, {".gz", gzip_hint},    {".json", index_hint},
+    {".pt", torch_hint},   {".pth", torch_hint},     {".ckpt", torch_hint}, {".zip", zip_hint},
+    {".pkl", pickle_hint}, {".pickle", pickle_hint}, {".h5", hdf5_hint},    {".hdf5", hdf5_hint},
+    {".gz", gzip_hint},    {".json", index_hint},
 };
-
-[[noreturn]] void unsupported(const std::string& message) {
-  throw file_error(error_kind::unsupported, message);
-}
 
 std::string lower_case(std::string_view text) {
   std::string out(text);

@@ -29,4 +29,21 @@ class file_error : public std::runtime_error {
   error_kind kind_;
 };
 
+[[noreturn]] inline void malformed(const std::string& message) {
+  throw file_error(error_kind::malformed, message);
+}
+[[noreturn]] inline void unsupported(const std::string& message) {
+  throw file_error(error_kind::unsupported, message);
+}
+
+/// Returns f(). The message of its file_error then begins with `where` and a colon.
+template <class Function>
+auto in_context(const std::string& where, const Function& f) {
+  try {
+    return f();
+  } catch (const file_error& error) {
+    throw file_error(error.kind(), where + ": " + error.what());
+  }
+}
+
 }  // namespace samebits::tensor_file

@@ -14,73 +14,55 @@ tensor_file::tensor_file(mapped_file file, std::string path)
 
 tensor_file tensor_file::open(const std::filesystem::path& path) {
   const std::string shown = escape_path(path);
-  try {
+  return in_context(shown, [&] {
     tensor_file opened(mapped_file(path), shown);
     opened.read_header(path.filename().native());
     return opened;
-  } catch (const file_error& error) {
-    throw file_error(error.kind(), shown + ": " + error.what());
-  }
+  });
 }
 
 tensor_file tensor_file::open(int descriptor, std::string_view shown) {
   const std::string name(shown);
-  try {
+  return in_context(name, [&] {
     tensor_file opened(mapped_file(descriptor, name), name);
     opened.read_header({});
     return opened;
-  } catch (const file_error& error) {
-    throw file_error(error.kind(), name + ": " + error.what());
-  }
+  });
 }
 
 void tensor_file::read_header(std::string_view file_name) {
   const std::span<const std::byte> content = file_.bytes();
   format_ = detect_format(content, file_name);
   switch (format_) {
-    case file_format::npy: tensors_.push_back(parse_npy(content)); break;
-    case file_format::npz: {
-      npz_contents archive = parse_npz(content);
-      tensors_ = std::move(archive.tensors);
-      members_ = std::make_unique<npz_members>(std::move(archive.members));
-      break;
-    }
-    case file_format::safetensors: {
-      safetensors_header header = parse_safetensors(content);
-      tensors_ = std::move(header.tensors);
-      metadata_ = std::move(header.metadata);
-      break;
-    }
-    case file_format::gguf: tensors_ = parse_gguf(content); break;
+    case file_format::npy: contents_.tensors.push_back(parse_npy(content)); break;
+    case file_format::npz: contents_ = parse_npz(content); break;
+    case file_format::safetensors: contents_ = parse_safetensors(content); break;
+    case file_format::gguf: contents_ = parse_gguf(content); break;
   }
+  members_ = std::make_unique<npz_members>(std::move(contents_.members));
 }
 
 const tensor_info& tensor_file::find(std::string_view name) const {
-  for (const tensor_info& info : tensors_) {
+  for (const tensor_info& info : tensors()) {
     if (info.name == name) return info;
   }
   constexpr std::size_t listed = 8;
   std::string held;
-  for (std::size_t i = 0; i < tensors_.size() && i < listed; ++i) {
-    held += (i == 0 ? " " : ", ") + quote(tensors_[i].name);
+  for (std::size_t i = 0; i < tensors().size() && i < listed; ++i) {
+    held += (i == 0 ? " " : ", ") + quote(tensors()[i].name);
   }
-  if (tensors_.size() > listed) held += ", ...";
+  if (tensors().size() > listed) held += ", ...";
   throw file_error(error_kind::no_such_tensor, path_ + ": no tensor " + quote(name) + "; it has " +
-                                                   std::to_string(tensors_.size()) +
-                                                   (tensors_.empty() ? "" : ":") + held);
+                                                   std::to_string(tensors().size()) +
+                                                   (tensors().empty() ? "" : ":") + held);
 }
 
 std::span<const std::byte> tensor_file::part_of(const tensor_info& info) const {
   if (!info.unread.empty()) {
-    throw file_error(error_kind::unsupported,
-                     path_ + ": tensor " + quote(info.name) + ": " + info.unread);
+    unsupported(path_ + ": tensor " + quote(info.name) + ": " + info.unread);
   }
   if (info.part == 0) return file_.bytes();
-  try {
-    return members_->bytes(file_.bytes(), info.part - 1);
-  } catch (const file_error& error) {
-    throw file_error(error.kind(), path_ + ": " + error.what());
-  }
+  return in_context(path_, [&] { return members_->bytes(file_.bytes(), info.part - 1); });
 }
 
 std::span<const std::byte> tensor_file::bytes(const tensor_info& info) const {

@@ -41,11 +41,13 @@ class tensor_file {
 
   /// All tensors in the order of their data; in .npz files in that of the directory. A .npy file
   /// has one tensor, with an empty name.
-  [[nodiscard]] const std::vector<tensor_info>& tensors() const noexcept { return tensors_; }
+  [[nodiscard]] const std::vector<tensor_info>& tensors() const noexcept {
+    return contents_.tensors;
+  }
 
   /// The pairs of __metadata__, sorted by key; empty for other files than .safetensors.
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& metadata() const noexcept {
-    return metadata_;
+    return contents_.metadata;
   }
 
   /// Finds a tensor by name.
@@ -79,9 +81,8 @@ class tensor_file {
   mapped_file file_;
   std::string path_;  // escaped, for messages
   file_format format_ = file_format::npy;
-  std::vector<tensor_info> tensors_;
-  std::vector<std::pair<std::string, std::string>> metadata_;
-  std::unique_ptr<npz_members> members_;  // of .npz files
+  file_contents contents_;  // without members
+  std::unique_ptr<npz_members> members_;
 };
 
 }  // namespace samebits::tensor_file

@@ -4,23 +4,23 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensor_file/dtype.hpp"
+#include "tensor_file/zip/zip_directory.hpp"
 
 namespace samebits::tensor_file {
 
 enum class byte_order : std::uint8_t { little, big };
-
-/// The index that runs fastest through the bytes: the last one (c) or the first one (fortran).
-enum class element_order : std::uint8_t { c, fortran };
 
 /// The description of one tensor in a file.
 struct tensor_info {
   std::string name = {};  ///< empty in a .npy file, whose only tensor has no name
   dtype type = dtype::u8;
   std::vector<std::uint64_t> shape = {};  ///< empty for a scalar
-  element_order order = element_order::c;
+  /// Elements from one index to the next, by dimension; empty: C order without gaps.
+  std::vector<std::uint64_t> strides = {};
   byte_order bytes_order = byte_order::little;
   std::uint64_t offset = 0;  ///< position of the first data byte in the file, or in its part
   std::uint64_t bytes = 0;   ///< size of the data
@@ -32,6 +32,14 @@ struct tensor_info {
   std::string unread = {};
 
   friend bool operator==(const tensor_info&, const tensor_info&) = default;
+};
+
+/// What the parser of a file format returns.
+struct file_contents {
+  /// In the order of their data; of .npz files in that of the directory.
+  std::vector<tensor_info> tensors;
+  std::vector<std::pair<std::string, std::string>> metadata;  ///< of .safetensors, sorted by key
+  std::vector<zip_member> members;                            ///< of .npz, those that are read
 };
 
 /// Maximum rank; tensors with more dimensions are refused. NumPy has the same limit.

@@ -41,7 +41,7 @@ TEST(Codes, ReadsAnyPart) {
   EXPECT_EQ(file.read(6, 0), "");
   file.info.bytes_order = byte_order::big;
   EXPECT_EQ(file.read(2, 3), "fehgji");
-  file.info.order = element_order::fortran;  // columns ab cd, ef gh, ij kl
+  file.info.strides = {1, 2};  // columns ab cd, ef gh, ij kl
   EXPECT_EQ(file.read(0, 6), "bafejidchglk");
   EXPECT_EQ(file.read(1, 3), "fejidc");
   file.info.bytes_order = byte_order::little;
@@ -105,8 +105,15 @@ TEST(Codes, RefusesContradictions) {
   file.info.type = dtype::f4;
   file.info.shape = {4, 6};
   file.info.count = 24;
-  file.info.order = element_order::fortran;
+  file.info.strides = {1, 4};
   EXPECT_THROW(file.read(0, 1), std::out_of_range);
+  for (const auto& strides :
+       {std::vector<std::uint64_t>{1}, {1, 2, 3}, {1, 3}, {6, 1}, {~0ull, 2}}) {
+    file = good;
+    file.info.strides = strides;
+    EXPECT_THROW(file.read(0, 1), std::out_of_range);
+    EXPECT_THROW(view_codes(file.bytes, file.info), std::out_of_range);
+  }
   file = good;
   file.info.shape = {1ull << 63, 2};
   EXPECT_THROW(file.read(0, 1), file_error);
@@ -118,8 +125,9 @@ TEST(Codes, ViewsWhatNeedsNoConversion) {
   ASSERT_TRUE(view.has_value());
   EXPECT_EQ(view->data(), file.bytes.data() + 8);
   EXPECT_EQ(view->size(), 12u);
-  file.info.order = element_order::fortran;
+  file.info.strides = {1, 2};
   EXPECT_FALSE(view_codes(file.bytes, file.info).has_value());
+  file.info.strides = {};
   file.info.shape = {6};
   EXPECT_TRUE(view_codes(file.bytes, file.info).has_value());
   file.info.bytes_order = byte_order::big;

@@ -48,7 +48,9 @@ struct gguf_file {
   }
 };
 
-std::vector<tensor_info> parse(const gguf_file& file) { return parse_gguf(bytes_of(file.text())); }
+std::vector<tensor_info> parse(const gguf_file& file) {
+  return parse_gguf(bytes_of(file.text())).tensors;
+}
 
 void refuse(const gguf_file& file, std::string_view text, error_kind kind = error_kind::malformed) {
   expect_refused([&] { parse(file); }, kind, text);
@@ -177,7 +179,7 @@ TEST(Gguf, VersionsAndByteOrder) {
 
 TEST(Gguf, ClaimedCountsMustFitTheFile) {
   std::string file = gguf_file{.infos = {info_of("t", {1}, 24, 0)}, .data = "x"}.text();
-  EXPECT_EQ(parse_gguf(bytes_of(file)).size(), 1u);
+  EXPECT_EQ(parse_gguf(bytes_of(file)).tensors.size(), 1u);
   std::string many = file;
   many.replace(8, 8, little_endian(~0ull, 8));
   expect_refused([&] { parse_gguf(bytes_of(many)); }, error_kind::malformed,

@@ -1,4 +1,4 @@
-// write_npy: the bytes it writes, and what it leaves behind when it cannot.
+// Written .npy files: their bytes, and what it leaves behind when it cannot.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <sys/resource.h>
@@ -12,7 +12,7 @@
 
 #include "numpy_files.hpp"
 #include "support.hpp"
-#include "tensor_file/npy/npy.hpp"
+#include "support/write_tensor_files.hpp"
 
 namespace samebits::tensor_file::testing {
 namespace {

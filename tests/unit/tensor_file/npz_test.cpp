@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::string_literals;
 
-npz_contents parse(const std::string& file) { return parse_npz(bytes_of(file)); }
+file_contents parse(const std::string& file) { return parse_npz(bytes_of(file)); }
 
 std::string codes_of(const tensor_file& file, const tensor_info& info) {
   std::string codes(info.count * static_cast<std::size_t>(code_bytes(info.type)), '\0');
@@ -98,7 +98,7 @@ TEST(Npz, BrokenMembersAreRefused) {
 
 TEST(Npz, WithoutZlibDeflatedMembersAreNotRead) {
   if (can_inflate()) GTEST_SKIP() << "this build has zlib";
-  const npz_contents contents = parse(zip_of({deflated_part("a.npy", npy)}));
+  const file_contents contents = parse(zip_of({deflated_part("a.npy", npy)}));
   EXPECT_EQ(contents.tensors.at(0).unread,
             "deflated, and this build has no zlib; save with numpy.savez");
 }
@@ -177,7 +177,7 @@ TEST_F(Deflated, BrokenDataIsRefusedWhenItIsRead) {
 
 TEST_F(Deflated, DecompressedMembersStayWithinALimit) {
   const std::string file = zip_of({deflated_part("a.npy", npy), deflated_part("b.npy", npy)});
-  npz_contents contents = parse(file);
+  file_contents contents = parse(file);
   npz_members members(std::move(contents.members), 2 * npy.size() - 1);
   EXPECT_EQ(members.bytes(bytes_of(file), 0).size(), npy.size());
   EXPECT_EQ(members.bytes(bytes_of(file), 0).size(), npy.size());  // counts once

@@ -9,6 +9,8 @@
 
 namespace samebits::tensor_file::testing {
 
+enum class element_order : std::uint8_t { c, fortran };
+
 struct numpy_file {
   const char* label;
   dtype type;

@@ -1,4 +1,4 @@
-// write_safetensors: what it writes reads back, and what it leaves behind when it cannot.
+// Written .safetensors files: they read back, and what is left behind when one cannot be written.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support.hpp"
-#include "tensor_file/safetensors/safetensors.hpp"
+#include "support/write_tensor_files.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace samebits::tensor_file::testing {

@@ -53,7 +53,7 @@ std::string naive_codes_of(std::string_view file, const tensor_info& info) {
       position += rest % info.shape[k] * later;
       rest /= info.shape[k];
     }
-    if (info.order == element_order::c) position = i;
+    if (info.strides.empty()) position = i;
     const std::string_view element = file.substr(info.offset + position * width, width);
     for (std::size_t at = 0; at < width; ++at) {
       const bool big = info.bytes_order == byte_order::big;

@@ -12,7 +12,7 @@
 
 #include "numpy_files.hpp"
 #include "support.hpp"
-#include "tensor_file/npy/npy.hpp"
+#include "support/write_tensor_files.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace samebits::tensor_file::testing {

@@ -16,10 +16,6 @@
 namespace samebits::tensor_file {
 namespace {
 
-[[noreturn]] void bad_gguf(const std::string& message) {
-  throw file_error(error_kind::malformed, message);
-}
-
 struct gguf_counts {
   std::uint64_t tensors = 0;
   std::uint64_t pairs = 0;
@@ -28,15 +24,14 @@ struct gguf_counts {
 gguf_counts read_start(gguf_cursor& in) {
   constexpr std::uint32_t magic = 0x46554747;  // "GGUF"
   if (in.read<std::uint32_t>("the magic number") != magic) {
-    bad_gguf("byte 0: a GGUF file begins with GGUF");
+    malformed("byte 0: a GGUF file begins with GGUF");
   }
   const auto version = in.read<std::uint32_t>("the version");
   if (version != 2 && version != 3) {
     const bool swapped = version != 0 && (version & 0xffffff) == 0;
-    throw file_error(error_kind::unsupported,
-                     swapped ? std::string("byte 4: a big-endian GGUF file")
-                             : "byte 4: GGUF version " + std::to_string(version) +
-                                   "; versions 2 and 3 are read");
+    unsupported(swapped ? std::string("byte 4: a big-endian GGUF file")
+                        : "byte 4: GGUF version " + std::to_string(version) +
+                              "; versions 2 and 3 are read");
   }
   gguf_counts counts;
   counts.tensors = in.read<std::uint64_t>("the number of tensors");
@@ -133,21 +128,17 @@ tensor_info read_tensor(gguf_cursor& in, std::uint64_t alignment) {
   info.name = name;
   const std::string where = "tensor " + quote(name) + ": ";
   const auto rank = in.read<std::uint32_t>("the rank of a tensor");
-  if (rank > max_rank) bad_gguf(where + "it has more than 64 dimensions");
+  if (rank > max_rank) malformed(where + "it has more than 64 dimensions");
   for (std::uint32_t k = 0; k < rank; ++k) {
     info.shape.push_back(in.read<std::uint64_t>("the shape of a tensor"));
   }
   std::reverse(info.shape.begin(), info.shape.end());  // GGUF has the fastest dimension first
   const auto type = in.read<std::uint32_t>("the type of a tensor");
-  try {
-    set_type(info, type);
-  } catch (const file_error& error) {
-    bad_gguf(where + error.what());
-  }
+  in_context("tensor " + quote(name), [&] { set_type(info, type); });
   info.offset = in.read<std::uint64_t>("the offset of a tensor");
   if (info.offset % alignment != 0) {
-    bad_gguf(where + "its offset " + std::to_string(info.offset) + " is not a multiple of " +
-             std::to_string(alignment));
+    malformed(where + "its offset " + std::to_string(info.offset) + " is not a multiple of " +
+              std::to_string(alignment));
   }
   return info;
 }
@@ -160,17 +151,17 @@ void require_disjoint(const std::vector<tensor_info>& tensors, std::uint64_t dat
     const bool last = i + 1 == tensors.size();
     const std::uint64_t end = last ? data_bytes : tensors[i + 1].offset;
     const bool fits = info.offset <= data_bytes && info.bytes <= data_bytes - info.offset;
-    if (!fits) bad_gguf("tensor " + quote(info.name) + ": its data exceeds the file");
+    if (!fits) malformed("tensor " + quote(info.name) + ": its data exceeds the file");
     if (info.offset + info.bytes > end) {
-      bad_gguf("tensor " + quote(info.name) + ": it shares bytes with tensor " +
-               quote(tensors[i + 1].name));
+      malformed("tensor " + quote(info.name) + ": it shares bytes with tensor " +
+                quote(tensors[i + 1].name));
     }
   }
 }
 
 }  // namespace
 
-std::vector<tensor_info> parse_gguf(std::span<const std::byte> file) {
+file_contents parse_gguf(std::span<const std::byte> file) {
   gguf_cursor in(file);
   const gguf_counts counts = read_start(in);
   const std::uint64_t alignment = read_pairs(in, counts.pairs);
@@ -178,15 +169,16 @@ std::vector<tensor_info> parse_gguf(std::span<const std::byte> file) {
   if (counts.tensors > in.rest() / least_bytes) {
     in.fail("the file has no room for " + std::to_string(counts.tensors) + " tensors");
   }
-  std::vector<tensor_info> tensors;
+  file_contents contents;
+  std::vector<tensor_info>& tensors = contents.tensors;
   std::set<std::string> names;
   for (std::uint64_t i = 0; i < counts.tensors; ++i) {
     tensors.push_back(read_tensor(in, alignment));
     if (!names.insert(tensors.back().name).second) {
-      bad_gguf("tensor " + quote(tensors.back().name) + ": it occurs twice");
+      malformed("tensor " + quote(tensors.back().name) + ": it occurs twice");
     }
   }
-  if (tensors.empty()) return tensors;
+  if (tensors.empty()) return contents;
 
   const std::uint64_t padding = (alignment - in.at() % alignment) % alignment;
   const std::uint64_t data_bytes = in.rest() - std::min(in.rest(), padding);
@@ -196,7 +188,7 @@ std::vector<tensor_info> parse_gguf(std::span<const std::byte> file) {
   require_disjoint(tensors, data_bytes);
   const std::uint64_t data_start = file.size() - data_bytes;
   for (tensor_info& info : tensors) info.offset += data_start;
-  return tensors;
+  return contents;
 }
 
 }  // namespace samebits::tensor_file

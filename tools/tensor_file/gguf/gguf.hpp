@@ -21,6 +21,6 @@ namespace samebits::tensor_file {
 /// @throws file_error  (malformed) if the header breaks a rule, if two tensors have the same name
 ///   or share bytes, or if the data of a tensor exceeds the file
 /// @throws file_error  (unsupported) for other versions and big-endian files
-std::vector<tensor_info> parse_gguf(std::span<const std::byte> file);
+file_contents parse_gguf(std::span<const std::byte> file);
 
 }  // namespace samebits::tensor_file

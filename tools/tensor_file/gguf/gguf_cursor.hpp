@@ -42,7 +42,7 @@ class gguf_cursor {
   }
 
   [[noreturn]] void fail(const std::string& message) const {
-    throw file_error(error_kind::malformed, "byte " + std::to_string(at_) + ": " + message);
+    malformed("byte " + std::to_string(at_) + ": " + message);
   }
 
  private:

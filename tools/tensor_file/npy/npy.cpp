@@ -14,14 +14,6 @@
 namespace samebits::tensor_file {
 namespace {
 
-[[noreturn]] void malformed(const std::string& message) {
-  throw file_error(error_kind::malformed, message);
-}
-
-[[noreturn]] void unsupported(const std::string& message) {
-  throw file_error(error_kind::unsupported, message);
-}
-
 std::uint64_t byte_at(std::span<const std::byte> file, std::size_t at) {
   return std::to_integer<std::uint64_t>(file[at]);
 }
@@ -165,6 +157,18 @@ npy_type parse_descr(std::string_view descr) {
   return {*type, big ? byte_order::big : byte_order::little};
 }
 
+/// The first index runs fastest. Ranks below 2 have one order only.
+std::vector<std::uint64_t> fortran_strides(const std::vector<std::uint64_t>& shape) {
+  std::vector<std::uint64_t> strides;
+  if (shape.size() < 2) return strides;
+  std::uint64_t elements = 1;
+  for (const std::uint64_t extent : shape) {
+    strides.push_back(elements);
+    elements *= extent;
+  }
+  return strides;
+}
+
 }  // namespace
 
 tensor_info parse_npy(std::span<const std::byte> file) {
@@ -187,7 +191,7 @@ tensor_info parse_npy_start(std::span<const std::byte> start, std::uint64_t file
   tensor_info info;
   info.type = element.type;
   info.shape = std::move(*dictionary.shape);
-  info.order = *dictionary.fortran_order ? element_order::fortran : element_order::c;
+  if (*dictionary.fortran_order) info.strides = fortran_strides(info.shape);
   info.bytes_order = element.order;
   info.offset = offset;
   info.bytes = size.bytes;

@@ -1,4 +1,4 @@
-// NumPy's .npy files, versions 1.0 to 3.0: the header parser and the writer.
+// NumPy's .npy files, versions 1.0 to 3.0: headers to read and to write.
 //
 //   "\x93NUMPY" major minor length header data        length: 2 bytes (1.0) or 4, little endian
 //   header = {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } spaces \n
@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 
@@ -30,17 +29,10 @@ tensor_info parse_npy(std::span<const std::byte> file);
 tensor_info parse_npy_start(std::span<const std::byte> start, std::uint64_t file_bytes);
 
 /// The bytes before the data of a .npy file (version 1.0, C order), identical to NumPy's.
-/// @throws std::invalid_argument  as write_npy() does
-std::string npy_start(dtype type, std::span<const std::uint64_t> shape,
-                      std::span<const std::byte> data);
-
-/// Writes a .npy file (version 1.0, C order), byte for byte identical to NumPy's. Writes next to
-/// `path`, then renames: on failure `path` is unchanged and nothing is left behind.
 /// @param data  the elements of the shape in C order, little-endian
 /// @throws std::invalid_argument  if .npy has no such element type
 /// @throws std::invalid_argument  if the rank exceeds 64 or data has the wrong size
-/// @throws file_error  (unwritable) if the file cannot be written; the message contains the path
-void write_npy(const std::filesystem::path& path, dtype type, std::span<const std::uint64_t> shape,
-               std::span<const std::byte> data);
+std::string npy_start(dtype type, std::span<const std::uint64_t> shape,
+                      std::span<const std::byte> data);
 
 }  // namespace samebits::tensor_file

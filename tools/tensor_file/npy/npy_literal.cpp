@@ -16,8 +16,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 }  // namespace
 
 void npy_literal_reader::fail(const std::string& message) const {
-  throw file_error(error_kind::malformed,
-                   "byte " + std::to_string(text_offset_ + at_) + ": " + message);
+  malformed("byte " + std::to_string(text_offset_ + at_) + ": " + message);
 }
 
 char npy_literal_reader::peek() {

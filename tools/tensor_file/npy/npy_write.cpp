@@ -1,10 +1,8 @@
-// The .npy writer.
+// The header of .npy files to write.
 #include <stdexcept>
 #include <string>
 
 #include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
-#include "tensor_file/files/staged_file.hpp"
 #include "tensor_file/npy/npy.hpp"
 #include "tensor_file/tensor_size.hpp"
 
@@ -47,18 +45,18 @@ std::string header_of(dtype type, std::span<const std::uint64_t> shape) {
 void require_writable(dtype type, std::span<const std::uint64_t> shape,
                       std::span<const std::byte> data) {
   if (std::string_view(spec_of(type).npy).empty()) {
-    throw std::invalid_argument("write_npy: type must be one that .npy has, not " +
+    throw std::invalid_argument("npy_start: type must be one that .npy has, not " +
                                 std::string(name(type)));
   }
-  if (shape.size() > max_rank) throw std::invalid_argument("write_npy: shape must have rank <= 64");
+  if (shape.size() > max_rank) throw std::invalid_argument("npy_start: shape must have rank <= 64");
   std::uint64_t bytes = 0;
   try {
     bytes = size_of(type, shape).bytes;
   } catch (const file_error& error) {
-    throw std::invalid_argument(std::string("write_npy: shape: ") + error.what());
+    throw std::invalid_argument(std::string("npy_start: shape: ") + error.what());
   }
   if (data.size() != bytes) {
-    throw std::invalid_argument("write_npy: data must have " + std::to_string(bytes) +
+    throw std::invalid_argument("npy_start: data must have " + std::to_string(bytes) +
                                 " bytes for its shape, not " + std::to_string(data.size()));
   }
 }
@@ -69,19 +67,6 @@ std::string npy_start(dtype type, std::span<const std::uint64_t> shape,
                       std::span<const std::byte> data) {
   require_writable(type, shape, data);
   return header_of(type, shape);
-}
-
-void write_npy(const std::filesystem::path& path, dtype type, std::span<const std::uint64_t> shape,
-               std::span<const std::byte> data) {
-  const std::string header = npy_start(type, shape, data);
-  try {
-    staged_file file(path);
-    file.write(std::as_bytes(std::span(header)));
-    file.write(data);
-    file.commit();
-  } catch (const file_error& error) {
-    throw file_error(error.kind(), escape_path(path) + ": " + error.what());
-  }
 }
 
 }  // namespace samebits::tensor_file

@@ -40,25 +40,23 @@ tensor_info parse_deflated(std::span<const std::byte> file, const zip_member& me
 }
 
 tensor_info parse_member(std::span<const std::byte> file, const zip_member& member) {
-  tensor_info info;
-  info.unread = refusal(member);
-  if (!info.unread.empty()) return info;
-  try {
-    if (member.method == zip_deflated) return parse_deflated(file, member);
-    return parse_npy(packed_data(file, member));
-  } catch (const file_error& error) {
-    if (error.kind() != error_kind::unsupported) {
-      throw file_error(error.kind(), "member " + quote(member.name) + ": " + error.what());
+  const std::string why = refusal(member);
+  if (!why.empty()) return {.unread = why};
+  return in_context("member " + quote(member.name), [&]() -> tensor_info {
+    try {
+      if (member.method == zip_deflated) return parse_deflated(file, member);
+      return parse_npy(packed_data(file, member));
+    } catch (const file_error& error) {
+      if (error.kind() != error_kind::unsupported) throw;
+      return {.unread = error.what()};
     }
-    info.unread = error.what();
-  }
-  return info;
+  });
 }
 
 }  // namespace
 
-npz_contents parse_npz(std::span<const std::byte> file) {
-  npz_contents contents;
+file_contents parse_npz(std::span<const std::byte> file) {
+  file_contents contents;
   for (zip_member& member : parse_zip(file)) {
     tensor_info info = parse_member(file, member);
     info.name = member.name;
@@ -80,11 +78,7 @@ std::span<const std::byte> npz_members::bytes(std::span<const std::byte> file, s
   const zip_member& member = members_[index];
   member_data& data = data_[index];
   if (data.is_checked) return data.checked;
-  try {
-    check(file, member, data);
-  } catch (const file_error& error) {
-    throw file_error(error.kind(), "member " + quote(member.name) + ": " + error.what());
-  }
+  in_context("member " + quote(member.name), [&] { check(file, member, data); });
   data.is_checked = true;
   return data.checked;
 }
@@ -94,16 +88,14 @@ void npz_members::check(std::span<const std::byte> file, const zip_member& membe
   const std::span<const std::byte> packed = packed_data(file, member);
   if (member.method == zip_stored) {
     if (crc32_of(packed) != member.crc32) {
-      throw file_error(error_kind::malformed, "data does not have the CRC-32 of its directory");
+      malformed("data does not have the CRC-32 of its directory");
     }
     data.checked = packed;
     return;
   }
   if (member.bytes > most_ - kept_) {
-    throw file_error(error_kind::unsupported,
-                     "decompressed members would take " + std::to_string(kept_ + member.bytes) +
-                         " bytes of memory, more than " + std::to_string(most_) +
-                         "; save with numpy.savez");
+    unsupported("decompressed members would take " + std::to_string(kept_ + member.bytes) +
+                " bytes of memory, more than " + std::to_string(most_) + "; save with numpy.savez");
   }
   auto inflated = std::make_unique_for_overwrite<std::byte[]>(member.bytes);
   inflate_all(packed, {inflated.get(), member.bytes}, member.crc32);

@@ -18,20 +18,13 @@
 
 namespace samebits::tensor_file {
 
-/// The contents of a checked archive.
-struct npz_contents {
-  /// In the order of the directory. The name is the member's without ".npy". `part` of a tensor that
-  /// is read is 1 + the index of its member in `members`; offset counts in the data of the member.
-  std::vector<tensor_info> tensors;
-  std::vector<zip_member> members;
-};
-
-/// Reads the directory and the .npy header of each member. Members that are not read have `unread`
+/// Reads the directory and the .npy header of each member. The name of a tensor is that of its member
+/// without ".npy". Members that are not read have `unread`
 /// set: other files than .npy, element types that are not read, encrypted members, other
 /// compression methods than stored and deflated, and deflated members if this build has no zlib.
 /// @throws file_error  (malformed) if the archive or the header of a member breaks a rule
 /// @throws file_error  (unsupported) if the archive has several parts
-npz_contents parse_npz(std::span<const std::byte> file);
+file_contents parse_npz(std::span<const std::byte> file);
 
 /// The members of an archive, checked and decompressed on demand. Several threads may call bytes()
 /// at once.

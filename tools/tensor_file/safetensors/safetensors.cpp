@@ -13,10 +13,6 @@
 namespace samebits::tensor_file {
 namespace {
 
-[[noreturn]] void malformed(const std::string& message) {
-  throw file_error(error_kind::malformed, message);
-}
-
 constexpr std::uint64_t length_bytes = 8;
 
 // The header, with its length checked, including the spaces that pad it.
@@ -65,12 +61,8 @@ std::string_view require_object(std::string_view header) {
 // Checks one entry alone. Its offset still counts from the start of the data.
 tensor_info checked(safetensors_entry&& entry) {
   const std::string where = "tensor " + quote(entry.name) + ": ";
-  tensor_size size;
-  try {
-    size = size_of(entry.type, entry.shape);
-  } catch (const file_error& error) {
-    malformed(where + error.what());
-  }
+  const tensor_size size =
+      in_context("tensor " + quote(entry.name), [&] { return size_of(entry.type, entry.shape); });
   const auto [begin, end] = entry.data_offsets;
   if (end < begin) {
     malformed(where + "data_offsets end at " + std::to_string(end) + ", before they begin at " +
@@ -109,11 +101,10 @@ void require_tiling(const std::vector<tensor_info>& tensors, std::uint64_t data_
 
 }  // namespace
 
-safetensors_header parse_safetensors(std::span<const std::byte> file,
-                                     const safetensors_limits& limits) {
+file_contents parse_safetensors(std::span<const std::byte> file, const safetensors_limits& limits) {
   const std::string_view header = find_header(file, limits);
   safetensors_json json = parse_safetensors_json(require_object(header), limits);
-  safetensors_header result;
+  file_contents result;
   result.metadata = std::move(json.metadata);
   result.tensors.reserve(json.entries.size());
   for (safetensors_entry& entry : json.entries) result.tensors.push_back(checked(std::move(entry)));

@@ -1,4 +1,4 @@
-// .safetensors files: the header parser and the writer.
+// .safetensors files: headers to read and to write.
 //
 //   N (8 bytes, little endian)  header (N bytes of JSON, padded with spaces)  data
 //   {"name": {"dtype": "BF16", "shape": [3, 4], "data_offsets": [begin, end]}, ...,
@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,17 +27,11 @@ struct safetensors_limits {
   std::size_t name_bytes = 4'096;
 };
 
-/// The contents of a checked header.
-struct safetensors_header {
-  std::vector<tensor_info> tensors;                           ///< in the order of their data
-  std::vector<std::pair<std::string, std::string>> metadata;  ///< sorted by key
-};
-
 /// Reads the header of a complete .safetensors file. The tensors' data must cover the rest of the
 /// file without gap or overlap.
 /// @throws file_error  (malformed; unsupported for an unknown dtype)
-safetensors_header parse_safetensors(std::span<const std::byte> file,
-                                     const safetensors_limits& limits = {});
+file_contents parse_safetensors(std::span<const std::byte> file,
+                                const safetensors_limits& limits = {});
 
 /// A tensor to write; `data` has its elements in C order, little-endian.
 struct named_tensor {
@@ -48,19 +41,13 @@ struct named_tensor {
   std::span<const std::byte> data;
 };
 
-/// The bytes before the data of a .safetensors file: length and header.
-/// @throws std::invalid_argument  as write_safetensors() does
-std::string safetensors_start(std::span<const named_tensor> tensors,
-                              std::span<const std::pair<std::string, std::string>> metadata = {});
-
-/// Writes a .safetensors file. Writes next to `path`, then renames: on failure `path` is unchanged
-/// and nothing is left behind. The data follows in the given order without gaps and starts at a
-/// multiple of 8 bytes. Wide elements first keep every tensor aligned.
+/// The bytes before the data of a .safetensors file: length and header. The data follows in the given
+/// order without gaps and starts at a multiple of 8 bytes. Wide elements first keep every tensor
+/// aligned.
 /// @throws std::invalid_argument  if data does not have the size of its shape
 /// @throws std::invalid_argument  if names are not distinct UTF-8 texts
 /// @throws std::invalid_argument  if .safetensors has no such element type
-/// @throws file_error  (unwritable) if the file cannot be written; the message contains the path
-void write_safetensors(const std::filesystem::path& path, std::span<const named_tensor> tensors,
-                       std::span<const std::pair<std::string, std::string>> metadata = {});
+std::string safetensors_start(std::span<const named_tensor> tensors,
+                              std::span<const std::pair<std::string, std::string>> metadata = {});
 
 }  // namespace samebits::tensor_file

@@ -19,10 +19,6 @@ using nlohmann::json;
 constexpr std::size_t header_offset = 8;
 constexpr std::string_view metadata_key = "__metadata__";
 
-[[noreturn]] void malformed(const std::string& message) {
-  throw file_error(error_kind::malformed, message);
-}
-
 // The parser's state: what it has entered, or what must come next.
 enum class state : std::uint8_t {
   start,
@@ -131,7 +127,7 @@ bool header_handler::string(const std::string& text) {
   }
   if (state_ != state::type) unexpected("the string " + quote(text));
   const std::optional<dtype> type = find_safetensors_dtype(text);
-  if (!type) throw file_error(error_kind::unsupported, where() + "unknown dtype " + quote(text));
+  if (!type) unsupported(where() + "unknown dtype " + quote(text));
   out_.entries.back().type = *type;
   state_ = state::tensor_fields;
   return true;

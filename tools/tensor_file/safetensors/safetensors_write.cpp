@@ -1,11 +1,9 @@
-// The .safetensors writer.
+// The header of .safetensors files to write.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
-#include "tensor_file/files/staged_file.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
 #include "tensor_file/tensor_size.hpp"
 #include "tensor_file/utf8.hpp"
@@ -14,7 +12,7 @@ namespace samebits::tensor_file {
 namespace {
 
 [[noreturn]] void refuse(const std::string& message) {
-  throw std::invalid_argument("write_safetensors: " + message);
+  throw std::invalid_argument("safetensors_start: " + message);
 }
 
 void require_text(const std::string& text, const char* what) {
@@ -73,19 +71,6 @@ std::string safetensors_start(std::span<const named_tensor> tensors,
     start += static_cast<char>(std::uint64_t{header.size()} >> shift & 0xff);
   }
   return start + header;
-}
-
-void write_safetensors(const std::filesystem::path& path, std::span<const named_tensor> tensors,
-                       std::span<const std::pair<std::string, std::string>> metadata) {
-  const std::string start = safetensors_start(tensors, metadata);
-  try {
-    staged_file file(path);
-    file.write(std::as_bytes(std::span(start)));
-    for (const named_tensor& tensor : tensors) file.write(tensor.data);
-    file.commit();
-  } catch (const file_error& error) {
-    throw file_error(error.kind(), escape_path(path) + ": " + error.what());
-  }
 }
 
 }  // namespace samebits::tensor_file

@@ -13,9 +13,7 @@
 namespace samebits::tensor_file {
 namespace {
 
-[[noreturn]] void malformed_index(const std::string& message) {
-  throw file_error(error_kind::malformed, "index: " + message);
-}
+[[noreturn]] void malformed_index(const std::string& message) { malformed("index: " + message); }
 
 /// Keeps the strings of weight_map and skips everything else.
 class index_handler {
@@ -112,14 +110,11 @@ shard_map parse_shard_index(std::string_view json) {
 }
 
 shard_map read_shard_index(const std::filesystem::path& path) {
-  try {
+  return in_context(escape_path(path), [&] {
     const mapped_file file(path);
     const auto bytes = file.bytes();
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    return parse_shard_index(text);
-  } catch (const file_error& error) {
-    throw file_error(error.kind(), escape_path(path) + ": " + error.what());
-  }
+    return parse_shard_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  });
 }
 
 }  // namespace samebits::tensor_file

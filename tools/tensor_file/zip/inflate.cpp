@@ -15,10 +15,6 @@
 namespace samebits::tensor_file {
 namespace {
 
-[[noreturn]] void bad_stream(const std::string& message) {
-  throw file_error(error_kind::malformed, message);
-}
-
 /// A deflate stream without a zlib header, decompressed from its start to its end.
 class raw_stream {
  public:
@@ -57,11 +53,11 @@ class raw_stream {
     const int result = ::inflate(&state_, Z_NO_FLUSH);
     if (result == Z_MEM_ERROR) throw std::bad_alloc();
     ended_ = result == Z_STREAM_END;
-    if (!ended_ && result != Z_OK && result != Z_BUF_ERROR) bad_stream("deflated data is broken");
+    if (!ended_ && result != Z_OK && result != Z_BUF_ERROR) malformed("deflated data is broken");
     const std::size_t used = given - state_.avail_in;
     const std::size_t written = room - state_.avail_out;
     packed_ = packed_.subspan(used);
-    if (!ended_ && used == 0 && written == 0) bad_stream("deflated data is cut off");
+    if (!ended_ && used == 0 && written == 0) malformed("deflated data is cut off");
     return written;
   }
 
@@ -93,11 +89,11 @@ void inflate_all(std::span<const std::byte> packed, std::span<std::byte> out, st
   raw_stream stream(packed);
   const std::size_t written = stream.read(out);
   if (written != out.size()) {
-    bad_stream("deflated data has " + std::to_string(written) + " bytes where the zip directory " +
-               "claims " + std::to_string(out.size()));
+    malformed("deflated data has " + std::to_string(written) + " bytes where the zip directory " +
+              "claims " + std::to_string(out.size()));
   }
-  if (!stream.ends()) bad_stream("deflated data is longer than the zip directory claims");
-  if (crc32_of(out) != crc32) bad_stream("deflated data does not have the CRC-32 of its directory");
+  if (!stream.ends()) malformed("deflated data is longer than the zip directory claims");
+  if (crc32_of(out) != crc32) malformed("deflated data does not have the CRC-32 of its directory");
 }
 
 }  // namespace samebits::tensor_file

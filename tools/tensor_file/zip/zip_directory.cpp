@@ -15,12 +15,8 @@ namespace {
 
 using file_bytes = std::span<const std::byte>;
 
-[[noreturn]] void bad_archive(const std::string& message) {
-  throw file_error(error_kind::malformed, message);
-}
-
 [[noreturn]] void bad_member(const std::string& name, const std::string& message) {
-  bad_archive("member " + quote(name) + ": " + message);
+  malformed("member " + quote(name) + ": " + message);
 }
 
 constexpr std::uint32_t local_mark = 0x04034b50;
@@ -52,19 +48,19 @@ struct directory {
 // The position of the end record: the last one whose comment ends with the file.
 std::uint64_t find_end_record(file_bytes file) {
   constexpr std::uint64_t longest_comment = 0xffff;
-  if (file.size() < end_bytes) bad_archive("the file ends before the directory of a zip archive");
+  if (file.size() < end_bytes) malformed("the file ends before the directory of a zip archive");
   const std::uint64_t last = file.size() - end_bytes;
   const std::uint64_t first = last - std::min(last, longest_comment);
   for (std::uint64_t at = last + 1; at-- > first;) {
     if (little_endian<std::uint32_t>(file, at) != end_mark) continue;
     if (little_endian<std::uint16_t>(file, at + 20) == file.size() - at - end_bytes) return at;
   }
-  bad_archive("the file does not end with the directory of a zip archive");
+  malformed("the file does not end with the directory of a zip archive");
 }
 
 void require_one_part(std::uint64_t disk, std::uint64_t directory_disk, bool all_entries_here) {
   if (disk == 0 && directory_disk == 0 && all_entries_here) return;
-  throw file_error(error_kind::unsupported, "a zip archive in several parts");
+  unsupported("a zip archive in several parts");
 }
 
 // A directory must end where its end record begins. An archive inside another file, such as a
@@ -72,11 +68,11 @@ void require_one_part(std::uint64_t disk, std::uint64_t directory_disk, bool all
 directory checked_directory(std::uint64_t offset, std::uint64_t size, std::uint64_t entries,
                             std::uint64_t end) {
   if (offset > end || size != end - offset) {
-    bad_archive("the directory of the zip archive is not before its end record");
+    malformed("the directory of the zip archive is not before its end record");
   }
   if (entries > size / entry_bytes) {
-    bad_archive("the directory of the zip archive has no room for " + std::to_string(entries) +
-                " entries");
+    malformed("the directory of the zip archive has no room for " + std::to_string(entries) +
+              " entries");
   }
   return {offset, end, entries};
 }
@@ -97,7 +93,7 @@ directory find_directory(file_bytes file) {
   const std::uint64_t locator = at - locator_bytes;
   if (end64 > locator || locator - end64 < end64_bytes ||
       little_endian<std::uint32_t>(file, end64) != end64_mark) {
-    bad_archive("the zip archive has no ZIP64 end record where its locator says");
+    malformed("the zip archive has no ZIP64 end record where its locator says");
   }
   const auto here = little_endian<std::uint64_t>(file, end64 + 24);
   const auto entries = little_endian<std::uint64_t>(file, end64 + 32);
@@ -140,13 +136,13 @@ void read_zip64(file_bytes extra, entry& to) {
 entry read_entry(file_bytes file, const directory& where, std::uint64_t& at) {
   const std::uint64_t room = where.end - at;
   if (room < entry_bytes || little_endian<std::uint32_t>(file, at) != entry_mark) {
-    bad_archive("byte " + std::to_string(at) + ": expected an entry of the zip directory");
+    malformed("byte " + std::to_string(at) + ": expected an entry of the zip directory");
   }
   const std::uint64_t name_bytes = little_endian<std::uint16_t>(file, at + 28);
   const std::uint64_t extra_bytes = little_endian<std::uint16_t>(file, at + 30);
   const std::uint64_t comment_bytes = little_endian<std::uint16_t>(file, at + 32);
   if (name_bytes + extra_bytes + comment_bytes > room - entry_bytes) {
-    bad_archive("byte " + std::to_string(at) + ": the entry exceeds the zip directory");
+    malformed("byte " + std::to_string(at) + ": the entry exceeds the zip directory");
   }
   entry result;
   zip_member& member = result.member;
@@ -225,7 +221,7 @@ std::vector<zip_member> parse_zip(std::span<const std::byte> file) {
     require_plausible_size(one.member);
     entries.push_back(std::move(one));
   }
-  if (at != where.end) bad_archive("bytes follow the last entry of the zip directory");
+  if (at != where.end) malformed("bytes follow the last entry of the zip directory");
   require_apart(entries);
   std::vector<zip_member> members;
   members.reserve(entries.size());
