@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import samebits as sb
+from planted import SEEDS, results_per_error
 from planted_kernels import PLANTED, STOCHASTIC, Planted, saturating_e4m3, stochastic, to_bf16
 from samebits.testing import Layout, check_conversion
-
-SEEDS = range(10)
 
 
 def failure(kernel: Any, *args: Any, **options: Any) -> str:
@@ -25,7 +24,7 @@ def failure(kernel: Any, *args: Any, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda p: p.name)
-def test_planted_error_is_found_shrunk_and_named(planted: Planted) -> None:
+def test_planted_error_is_found_shrunk_and_named(planted: Planted, record_property: Any) -> None:
     for seed in SEEDS:
         text = failure(planted.kernel, "fp32", planted.target, examples=2, examples_seed=seed,
                        **planted.options)
@@ -35,6 +34,7 @@ def test_planted_error_is_found_shrunk_and_named(planted: Planted) -> None:
         size = int(lines[0].split(" of ")[1].split()[0])
         largest = {"next_element": 3, "first_1024": 1025, "K_15": 4, "K_17": 4}
         assert size <= largest.get(planted.name, 1), text
+        record_property("cases", results_per_error(text))
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda p: p.name)

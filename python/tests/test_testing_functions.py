@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 
 import samebits
+from planted import SEEDS, results_per_error
 from samebits import functions
 from samebits.testing import Layout, check_function
 
@@ -81,10 +82,10 @@ def test_the_librarys_own_functions_pass(name: str, rule: str) -> None:
     (flushed_results, "exp", CUDA, "looks like: subnormal results flushed to zeros"),
     (flushed_inputs, "expm1", CUDA, "looks like: subnormal inputs read as zeros"),
     (one_result, "exp", CUDA, "looks like: none of the usual errors"),
-])
-def test_planted_errors_are_found_and_named(kernel: Any, function: str, rule: str,
-                                            says: str) -> None:
-    for seed in range(3):
+], ids=lambda p: getattr(p, "__name__", ""))
+def test_planted_errors_are_found_and_named(kernel: Any, function: str, rule: str, says: str,
+                                            record_property: Any) -> None:
+    for seed in SEEDS[:3]:
         text = failure(kernel, function, rule=rule, examples=1, examples_seed=seed)
         lines = text.splitlines()
         assert lines[0].startswith(f"{function} of fp32 by {rule}: 1 of 1 element is wrong")
@@ -93,6 +94,7 @@ def test_planted_errors_are_found_and_named(kernel: Any, function: str, rule: st
         with pytest.raises(AssertionError) as again:
             eval(lines[-1].replace("  repeat:   ", ""), scope)
         assert str(again.value).splitlines()[1:3] == lines[1:3]
+        record_property("cases", results_per_error(text))
 
 
 def test_the_text_of_a_failure() -> None:

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import samebits as sb
+from planted import SEEDS, results_per_error
 from planted_loss_scalers import PLANTED, Scaler, planted
 from samebits.testing import Trace, check_loss_scaler
-
-SEEDS = range(10)
 
 
 def failure(make_scaler: Any, *args: Any, **options: Any) -> str:
@@ -23,13 +22,15 @@ def failure(make_scaler: Any, *args: Any, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("says", PLANTED)
-def test_planted_error_is_found_shrunk_named_and_repeated(says: str) -> None:
+def test_planted_error_is_found_shrunk_named_and_repeated(says: str,
+                                                          record_property: Any) -> None:
     for seed in SEEDS:
         text = failure(PLANTED[says], examples=48, examples_seed=seed)
         assert says in text.split("looks like: ")[1], text
         assert "(smallest run found)" in text
         steps = int(text.split(" is wrong")[0].split(" of ")[-1])
         assert steps <= 5, text
+        record_property("cases", results_per_error(text))
     line = text.splitlines()[-1].replace("  repeat:   ", "")
     scope = {"check_loss_scaler": check_loss_scaler, "make_scaler": PLANTED[says], "Trace": Trace}
     with pytest.raises(AssertionError) as again:

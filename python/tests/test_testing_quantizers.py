@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planted import SEEDS, results_per_error
 from planted_quantizers import OPTIONS, PLANTED, quantizer
 from samebits.testing import check_quantize
 
-SEEDS = range(10)
 SHAPES = [(1, 1), (2, 128), (3, 129), (5, 300)]
 
 
@@ -23,13 +23,14 @@ def failure(kernel: Any, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("says", PLANTED)
-def test_planted_error_is_found_shrunk_and_named(says: str) -> None:
+def test_planted_error_is_found_shrunk_and_named(says: str, record_property: Any) -> None:
     for seed in SEEDS:
         text = failure(PLANTED[says], shapes=SHAPES, examples=12, examples_seed=seed)
         assert "looks like: " in text and says in text, text
         assert "(smallest case found)" in text
         elements = int(text.split(" of ")[1].split(" codes")[0])
         assert elements <= 16, text
+        record_property("cases", results_per_error(text))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -10,10 +10,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from planted import SEEDS, results_per_error
 from samebits.testing import assert_same_bits, check_reduction
 from samebits.testing.sums import amax, sum_of_squares, tree_sum
-
-SEEDS = range(10)
 
 
 def wide(x: Any) -> Any:
@@ -43,14 +42,15 @@ PLANTED: list[tuple[str, str, Callable[[Any], Any]]] = [
 
 @pytest.mark.parametrize(("reduction", "says", "kernel"), PLANTED,
                          ids=[f"{p[0]}-{p[1].replace(' ', '_')}" for p in PLANTED])
-def test_planted_error_is_found_and_named(reduction: str, says: str,
-                                          kernel: Callable[[Any], Any]) -> None:
+def test_planted_error_is_found_and_named(reduction: str, says: str, kernel: Callable[[Any], Any],
+                                          record_property: Any) -> None:
     for seed in SEEDS:
         with pytest.raises(AssertionError) as caught:
             check_reduction(kernel, reduction, examples=12, examples_seed=seed)
         text = str(caught.value)
         assert says in text.split("looks like: ")[1], text
         assert "(smallest case found)" in text and "  repeat:   check_reduction(" in text
+        record_property("cases", results_per_error(text))
 
 
 @pytest.mark.parametrize("source", ["fp32", "fp16", "bf16", "e4m3", "e5m2"])

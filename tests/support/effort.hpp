@@ -38,6 +38,12 @@ inline bool smallest_effort() {
   return asked;
 }
 
+/// With how many seeds each planted error must be found: 10, or SAMEBITS_TEST_SEEDS.
+inline int planted_seeds() {
+  const char* const text = std::getenv("SAMEBITS_TEST_SEEDS");
+  return text == nullptr ? 10 : std::stoi(text);
+}
+
 /// A size or a count of this run.
 template <class T>
 T by_effort(T full, std::type_identity_t<T> smallest) {

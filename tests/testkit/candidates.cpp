@@ -274,7 +274,7 @@ void add_positions(table& rows) {
 
 void add_unwritten(table& rows) {
   const auto unwritten = [](const seen_element& e, std::size_t i) {
-    const code before = std::to_integer<code>(guard) * 0x0101010101010101u >>
+    const code before = std::to_integer<code>(fill_of(e.call.count)) * 0x0101010101010101u >>
                         (64 - spec_of(e.conversion.to).storage_bits);
     return e.call.got[i] == before;
   };

@@ -22,6 +22,7 @@ struct seen_call {
   std::vector<std::uint64_t> got;
   std::vector<std::uint64_t> expected;
   std::uint64_t first = 0;  ///< position of in[0] in the call
+  std::uint64_t count = 0;  ///< elements of the whole call
 };
 
 /// Element `i` of a call that the kit has seen.

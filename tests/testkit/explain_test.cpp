@@ -13,6 +13,7 @@
 #include "planted_kernels.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/testkit/conversion.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::testkit {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 using enum format_id;
 
 constexpr check_effort effort{.batches = 4, .batch_size = 1000};
-constexpr int seeds = 10;
+const int seeds = support::planted_seeds();
 
 struct planted_error {
   const char* name;
@@ -225,6 +226,7 @@ TEST_P(Explain, EverySeedFindsShrinksAndNamesTheError) {
     const check_result result = check_raw(c, kernel_of(c, planted.element), with_seed);
     ASSERT_TRUE(result.failure()) << "seed " << seed << ": " << result.message();
     EXPECT_LE(result.failure()->size, planted.size) << result.message();
+    RecordProperty("cases", std::to_string(result.compared()));
     const std::string named = std::string("looks like: ") + planted.sentence;
     EXPECT_NE(result.message().find(named), std::string::npos) << seed << ": " << result.message();
   }

@@ -10,8 +10,12 @@
 
 namespace samebits::testkit {
 
-inline constexpr std::byte guard{0xA5};     ///< content of guards, and of outputs before a call
+inline constexpr std::byte guard{0xA5};     ///< content of guards
 inline constexpr std::size_t border = 256;  ///< bytes; also the size of each guard
+
+/// Returns the content of an array of `count` elements before a call. An element that is not written
+/// is right if its code consists of these bytes; so arrays of odd sizes have others than even ones.
+constexpr std::byte fill_of(std::size_t count) { return count % 2 == 0 ? guard : ~guard; }
 
 /// Memory that starts at a 256-byte border: guards, `offset` + `count` elements, guards. The last
 /// `count` elements are the array; the elements before the array are guards too.
@@ -24,6 +28,7 @@ class guarded_array {
         memory_(border + at_ + bytes_ + border, guard) {
     const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
     start_ = static_cast<std::size_t>((border - address % border) % border);
+    std::fill_n(elements(), bytes_, fill_of(count));
   }
 
   [[nodiscard]] std::span<std::byte> memory() {

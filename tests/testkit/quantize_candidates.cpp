@@ -152,8 +152,9 @@ void add_wrong_scales(table& rows, const quantizer_under_test& q) {
   add_neighbour_scales(rows, "scales of the tile before", -1);
   add_scales(
       rows, "some scales are not written", [format](const seen_quantize_call& call, std::size_t i) {
-        const std::uint64_t before = std::to_integer<std::uint64_t>(guard) * 0x0101010101010101u >>
-                                     (64 - spec_of(format).storage_bits);
+        const std::uint64_t before =
+            std::to_integer<std::uint64_t>(fill_of(call.got.scales.size())) * 0x0101010101010101u >>
+            (64 - spec_of(format).storage_bits);
         return call.got.scales[i] == before ? before : call.expected.scales[i];
       });
 }

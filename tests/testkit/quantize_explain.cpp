@@ -61,7 +61,8 @@ std::vector<std::string> explain_casts(const quantizer_under_test& q,
       if (!is_right(q.scale_format, q.nan, call.got.scales[i], call.expected.scales[i])) return {};
     }
     if (q.options.random.pitch) return {};  // random indices are not those of one array
-    casts.push_back({scaled_elements(q, call.in), call.got.codes, call.expected.codes, 0});
+    casts.push_back({scaled_elements(q, call.in), call.got.codes, call.expected.codes, 0,
+                     call.in.codes.size()});
   }
   const quantize_options& o = q.options;
   std::vector<std::string> sentences = explain({.from = format_id::fp32,

@@ -19,6 +19,7 @@
 #include "samebits/error.hpp"
 #include "samebits/recipe.hpp"
 #include "samebits/scalar.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::testkit {
 namespace {
@@ -28,7 +29,7 @@ using code_span = std::span<std::uint8_t>;
 using scale_span = std::span<float>;
 
 constexpr quantize_effort effort{.matrices = 30, .max_elements = 3000};
-constexpr int seeds = 10;
+const int seeds = support::planted_seeds();
 
 /// The arrays of one call.
 struct arrays {
@@ -167,6 +168,7 @@ TEST_P(ExplainQuantize, EverySeedFindsShrinksAndNamesTheError) {
     };
     const quantize_check_result result = check_quantize(planted.recipe, function, with_seed);
     ASSERT_TRUE(result.failure()) << "seed " << seed << ": " << result.message();
+    RecordProperty("cases", std::to_string(result.compared()));
     EXPECT_LE(result.failure()->rows * result.failure()->cols, 300) << result.message();
     const std::string named = std::string("looks like: ") + planted.sentence;
     EXPECT_NE(result.message().find(named), std::string::npos) << seed << ": " << result.message();

@@ -29,7 +29,7 @@ seen_call part_of(const seen_call& all, std::size_t i) {
     return std::vector<std::uint64_t>(codes.begin() + static_cast<std::ptrdiff_t>(first),
                                       codes.begin() + static_cast<std::ptrdiff_t>(last));
   };
-  return {cut(all.in), cut(all.got), cut(all.expected), all.first + first};
+  return {cut(all.in), cut(all.got), cut(all.expected), all.first + first, all.count};
 }
 
 void require_element_size(const char* what, std::size_t got, format_id format) {
@@ -109,7 +109,7 @@ verdict trial_runner::run(const trial& t) {
   if (!v.trouble.empty()) return v;
   guarded_array expected(function_.out_bytes, 0, t.codes.size());
   reference_codes(before.data(), t.codes.size(), expected.elements());
-  return compared(t, {in.codes(), out.codes(), expected.codes(), 0});
+  return compared(t, {in.codes(), out.codes(), expected.codes(), 0, t.codes.size()});
 }
 
 counterexample trial_runner::wrong_element(const trial& t, const seen_call& results,
@@ -172,7 +172,7 @@ verdict trial_runner::run_sequence(std::uint64_t first, std::uint64_t stride, st
   if (std::memcmp(out.elements(), expected.data(), expected.size()) == 0) return v;
   guarded_array right(function_.out_bytes, 0, count);
   std::memcpy(right.elements(), expected.data(), expected.size());
-  return compared_sequence({in.codes(), out.codes(), right.codes(), 0});
+  return compared_sequence({in.codes(), out.codes(), right.codes(), 0, count});
 }
 
 verdict trial_runner::compared_sequence(const seen_call& results) {

@@ -183,6 +183,8 @@ def _calls(rule: Rule, domain: _Domain, layouts: Sequence[Layout], examples: int
         yield codes, layouts[number % len(layouts)]
     first = inputs.hard_codes(source, target, min(_FIRST_CALL, 512 * examples), rng)
     yield domain.restrict(first, rng), layouts[0]
+    if source.storage_bits <= 16:  # every code once more, where an output has other bytes before
+        yield domain.restrict(first[1:], rng), layouts[0]
     if rule.rounding == "stochastic":
         for size in _BORDER_SIZES:
             borders = inputs.border_codes(rule, size, rng)

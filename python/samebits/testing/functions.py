@@ -153,6 +153,7 @@ def _calls(domain: _Domain, layouts: Sequence[Layout], examples: int,
     for number, size in enumerate(_SIZES):
         yield rng.choice(pool, size), layouts[number % len(layouts)]
     yield pool, layouts[0]
+    yield pool[1:], layouts[0]  # where an output has other bytes before
     for size in rng.integers(1, _MAX_RANDOM, examples, endpoint=True).tolist():
         yield rng.choice(domain.some(rng), size), layouts[int(rng.integers(len(layouts)))]
 

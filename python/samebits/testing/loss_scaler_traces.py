@@ -111,6 +111,8 @@ def traces(policy: str, fixed: Mapping[str, Any], source: Format, optimizers: in
         share = 0.05 if checkpoint else float(rng.choice(_BAD_SHARES))
         steps = [_step(shapes, source, rng.random() < share, rng)
                  for _ in range(rng.integers(6 if checkpoint else 2, 13))]
+        if shapes[0][-1] == _LARGE:  # the last element of a large tensor
+            steps[0][0][-1][-1] = _nonfinite(source, rng)
         resume = int(rng.integers(1, len(steps) - 2)) if checkpoint else -1
         yield Trace(settings, steps, bool(rng.random() < 0.5), resume)
 

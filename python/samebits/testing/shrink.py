@@ -32,6 +32,8 @@ def simpler_codes(code: int, f: Format) -> list[int]:
     """Return codes that are simpler than `code`, the simplest first."""
     low, mantissa_mask = f.unused_low_bits, (1 << f.mantissa_bits) - 1
     magnitude = (code >> low) & ((1 << f.magnitude_bits) - 1)
+    if not magnitude:  # 1.0 is no simpler than 0
+        return [0] if code else []
     sign, fraction = code & f.sign, magnitude & mantissa_mask
     field = magnitude >> f.mantissa_bits
     toward_one = field + (field < f.bias) - (field > f.bias)

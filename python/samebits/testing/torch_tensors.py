@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from samebits.errors import InvalidArgument, Unsupported
-from samebits.testing.memory import EDGE, GUARD, Array, Layout, Predicate
+from samebits.testing.memory import EDGE, GUARD, Array, Layout, Predicate, fill_of
 from samebits.testing.number_formats import Codes, Format, Mask
 
 _DTYPES: dict[str, torch.dtype] = {
@@ -80,6 +80,7 @@ class TorchMemory:
     def output(self, size: int, f: Format) -> tuple[Any, Callable[[], bool]]:
         edge = EDGE * f.storage_bits // 8
         memory = self._filled(2 * edge + size * f.storage_bits // 8)
+        memory[edge:memory.numel() - edge] = fill_of(size)
 
         def intact() -> bool:
             beside = torch.cat([memory[:edge], memory[memory.numel() - edge:]])

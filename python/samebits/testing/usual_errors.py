@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from samebits.testing.memory import GUARD
+from samebits.testing.memory import fill_of
 from samebits.testing.model import (NanPolicy, Overflow, Rounding, Rule, convert_codes, is_tie,
                                     overflows)
 from samebits.testing.number_formats import (FORMATS, Codes, Format, Mask, is_nan, is_subnormal,
@@ -298,7 +298,8 @@ def element(source: Callable[[Seen], "np.typing.NDArray[np.int64]"]) -> Guess:
 
 def not_written(seen: Seen, rule: Rule) -> Codes:
     """Guess that elements are not written: they still have the test kit's fill bytes."""
-    every_byte = np.full(1, GUARD * 0x0101010101010101, np.uint64)
+    odd = seen.count % 2 != 0
+    every_byte = np.where(odd, *(np.uint64(fill_of(n) * 0x0101010101010101) for n in (1, 0)))
     before = every_byte & np.uint64((1 << rule.target.storage_bits) - 1)
     return np.where(seen.got == before, seen.got, seen.expected)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 import samebits as sb
 from samebits.testing import Layout, check_conversion, check_quantize, check_reduction
 
-SEEDS = range(10)
+SEEDS = range(int(os.environ.get("SAMEBITS_TEST_SEEDS", "10")))
 E4M3 = torch.float8_e4m3fn
 SATURATE = {"overflow": "saturate"}
 
