@@ -134,6 +134,20 @@ TEST_P(OptimizerDevice, UsualFormats) {
   }
 }
 
+/// Sizes whose last vector of a warp is incomplete, beside whole vectors of the same warp.
+TEST_P(OptimizerDevice, TailsBesideWholeVectors) {
+  for (const optimizer_settings& s : all_settings()) {
+    std::vector<tensor_plan> plans;
+    for (std::int64_t count = 1; count < 300; count += 3) {
+      tensor_plan plan = {.mode = {fp32}, .gradient = fp32, .states = {fp32, fp32}};
+      plan.count = count;
+      plans.push_back(plan);
+    }
+    expect_reference(plans, {s}, 2000, text(s));
+    if (HasFailure()) return;
+  }
+}
+
 TEST_P(OptimizerDevice, RandomIndicesOfShards) {
   std::vector<tensor_plan> plans;
   for (const stored_format f : {bf16_stochastic, fp16_stochastic}) {

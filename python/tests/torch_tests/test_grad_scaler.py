@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ import torch
 
 import samebits as sb
 import samebits.torch as sbt
+from samebits import _core
+from samebits.torch import resident_scaler
 from scaler_models import bits, model_of, set_gradients, wait_for_reports
 
 Scaler = torch.amp.GradScaler
@@ -425,3 +428,26 @@ def test_a_norm_that_was_not_computed_is_none(device: str, max_norm: float, valu
     scaler.update()
     (report,) = wait_for_reports(scaler, 1)
     assert repr(report.norm) == repr(norm)
+
+
+def test_a_state_is_read_while_its_memory_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy of a GPU's state on the host must live until the library has read it."""
+    scaler = sb.LossScaler("torch")
+    resident = resident_scaler.ResidentScaler(scaler, torch.device("cpu"), 4)
+    copies, state = [], resident._state
+
+    class OnGpu:
+        def cpu(self) -> torch.Tensor:
+            copy = state.clone()
+            copies.append(weakref.ref(copy))
+            return copy
+
+    class Core:
+        def resident_load(self, core: Any, address: int) -> None:
+            assert [copy() is not None and copy().data_ptr() for copy in copies] == [address]
+            _core.resident_load(core, address)
+
+    monkeypatch.setattr(resident, "_state", OnGpu())
+    monkeypatch.setattr(resident_scaler, "_core", Core())
+    resident.fetch(scaler)
+    assert scaler.get_scale() == 65536.0
