@@ -4,14 +4,12 @@
 usage: planted_errors.py build DIR [--host] [--jobs N] [--cmake=-DOPTION=VALUE ...]
        planted_errors.py run PROGRAM [--host] [--cases N]
 
-`build` copies the sources to DIR/source, changes one piece of text for each error, configures
-DIR/build and builds the programs of the properties once, with all errors in them; with --host those
-of the host backends alone. It fails if a text to change is not there exactly once. `run` runs every
+`build` copies the sources to DIR/source, plants the errors of kind `kernel` of tests/power/errors.tsv,
+configures DIR/build and builds the programs of the properties once, with all errors in them; with
+--host those of the host backends alone. `run` runs every
 operation on every backend, each in a process of its own: all must fail, and print a small case and a
 line that repeats it. It takes device_property_test, which needs a GPU, or with --host
 property_operations_test. The reference has no error.
-
-An error that kernels of several operations share is rare, so that it does not hide their own.
 """
 
 import argparse
@@ -23,97 +21,18 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "power"))
+import count
 PARTS = ["CMakeLists.txt", "CMakePresets.json", "LICENSE", "backends", "examples", "include",
          "numerics", "tests", "tools"]
 
-# (file under backends/, text, what it becomes)
-DEVICE_ERRORS = [
-    # Convert: the pitch of random indices; the last element behind the last whole pack.
-    ("cuda/convert/emulated.cu", "c.index + row * c.pitch + col", "c.index + row * c.cols + col"),
-    ("cuda/common/launch.cuh", "c = whole * pack; c < d.cols; ++c)", "c = whole * pack; c + 1 < d.cols; ++c)"),
-    # Compute: the pitch of random indices; a repeated operand behind the last whole pack.
-    ("cuda/arithmetic/arithmetic.cu", "t.index + row * t.pitch + col", "t.index + row * t.cols + col"),
-    ("cuda/arithmetic/words_kernel.cuh", "(t.in[k].repeated ? 0 : col * width)", "col * width"),
-    # Reduction: +0 instead of inputs that are not there; one of the lanes of bytes.
-    ("cuda/reductions/reduction_parts.cuh", "return -Number{0};", "return Number{0};"),
-    ("cuda/reductions/native.cu", "word >> 8 & keep * 0x10001u", "word >> 16 & keep * 0x10001u"),
-    # Quantize: counts of half of the threads; random words for K = 9 to 16; zeros as underflowed.
-    ("cuda/quantize/general/general.cu", "half > 0; half /= 2", "half > 1; half /= 2"),
-    ("cuda/quantize/tiles/block/block_tiles_kernel.cuh", "case 16: return launch_cast<From, To, stochastic_cast<To, 16>>",
-     "case 16: return launch_cast<From, To, stochastic_cast<To, 32>>"),
-    ("cuda/quantize/tiles/statistics_tiles.cu", "add(underflowed, c.zero_codes - c.zeros);",
-     "add(underflowed, c.zero_codes);"),
-    # Dequantize: the scale of the last column.
-    ("cuda/quantize/dequantize.cu", "t.scales.at(row / t.tile_rows, col / t.tile_cols)",
-     "t.scales.at(row / t.tile_rows, (col + 1 < t.cols ? col : 0) / t.tile_cols)"),
-    # QuantizeList: scales of the tensor before.
-    ("cuda/quantize/quantize_list.cu", "scales + list.tiles.first[tensor];",
-     "scales + list.tiles.first[tensor & ~1u];"),
-    ("cuda/quantize/tiles/list/list_tiles_kernel.cuh", "&list.scales[list.tensor_of_block[blockIdx.x]]",
-     "&list.scales[list.tensor_of_block[blockIdx.x] & ~1u]"),
-    # Inspect: the smallest normal number as a subnormal one.
-    ("cuda/tensor_list/list_inspect.cuh", "m != 0 && m < minimum ?", "m != 0 && m <= minimum ?"),
-    # L2Norm: the last element of a whole chunk; a last group of up to 16 elements.
-    ("cuda/tensor_list/list_inspect.cuh", "if (at < c.count) {", "if (at < c.count && at != 4095) {"),
-    ("cuda/tensor_list/list_inspect.cuh", "codes::count >= count_) return 0.0;",
-     "codes::count >= count_ - 16) return 0.0;"),
-    # Unscale: a single overflow of a chunk. Scale, Clip: elements that are not stored.
-    ("cuda/tensor_list/list_elementwise.cu", "if (after != before) {", "if (after > before + 1) {"),
-    ("cuda/tensor_list/list_elementwise.cu", "codes.store(i, after);", "if (i % 32 != 31) codes.store(i, after);"),
-    ("cuda/tensor_list/list_elementwise.cu",
-     "store_value<F>(p, numerics::scaled_value<hardware>(before, factor));",
-     "if (lane != 2) store_value<F>(p, numerics::scaled_value<hardware>(before, factor));"),
-    # Accumulate: the scale of the tensor before.
-    ("cuda/tensor_list/list_elementwise.cu", "__float_as_uint(call.scales[c.tensor])",
-     "__float_as_uint(call.scales[c.tensor & ~1u])"),
-    # Axpby: an element of the turn before; the other factor behind the last whole vector.
-    ("cuda/tensor_list/list_elementwise.cu", "y.load(i)));", "y.load(i < 64 ? i : i - 32)));"),
-    ("cuda/tensor_list/list_elementwise.cu", "load_value<F>(x + at), b,", "load_value<F>(x + at), a,"),
-    # Cast: the stream of the first tensor behind the last whole pack; the policy of mixed lists.
-    ("cuda/tensor_list/list_cast.cuh", "index + static_cast<std::uint64_t>(i), tensor);",
-     "index + static_cast<std::uint64_t>(i), 0);"),
-    ("cuda/tensor_list/native_cast.cu", "if (on_overflow == overflow::saturate) {",
-     "if (on_overflow == overflow::saturate && alike) {"),
-    # ReduceGradients: ranks after the first in the reverse order.
-    ("cuda/training/gradient_reduction.cu", "load_dense<communication_bytes>(communication, rank * share + i)",
-     "load_dense<communication_bytes>(communication, (task.ranks - rank) * share + i)"),
-    # LossScaler: the last loss. ShardedLossScaler: the last of three ranks.
-    ("cuda/training/scaler_kernels.cuh", "threadIdx.x; i < count;", "threadIdx.x; i + 1 < count;"),
-    ("cuda/training/shard_kernels.cuh", "i < t.ranks * numerics::agreement_words;",
-     "i < (t.ranks == 3 ? 2 : t.ranks) * numerics::agreement_words;"),
-]
 DEVICE_OPERATIONS = ["Convert", "Compute", "Reduction", "Quantize", "Dequantize", "QuantizeList",
                      "Inspect", "L2Norm", "Unscale", "Scale", "Clip", "Accumulate", "Axpby", "Cast",
                      "ReduceGradients", "LossScaler", "ShardedLossScaler"]
 
-HOST_ERRORS = [
-    # Convert: random indices behind the border of a Philox block.
-    ("simd/convert/convert_walk.hpp", "index + static_cast<std::uint64_t>(lead), batch,",
-     "index + static_cast<std::uint64_t>(lead + (lead > 2)), batch,"),
-    # Compute: operands behind the last whole register.
-    ("simd/arithmetic/arithmetic_walk.hpp", "__builtin_memcpy(in_copy[i], s.in[i], static_cast<std::size_t>(bytes));",
-     "__builtin_memcpy(in_copy[i], s.in[i], static_cast<std::size_t>(bytes - (bytes == 12) * 4));"),
-    # Quantize, QuantizeList: the last row of tiles of one column.
-    ("simd/quantize/quantize_kernel.hpp", "for (std::int64_t r = 0; r < b.rows; ++r, p +=",
-     "for (std::int64_t r = 0; r + (b.rows > 1) < b.rows; ++r, p +="),
-    # Inspect: NaN as Inf. Scale, Accumulate, Axpby: the last element behind whole registers.
-    ("simd/tensor_list/list_kernel.hpp", "codes, count, inf) - found.nan;", "codes, count, inf);"),
-    ("simd/tensor_list/list_kernel.hpp", "static_cast<std::size_t>(count - i) * 4);",
-     "static_cast<std::size_t>(count - i - (count - i == 5)) * 4);"),
-]
 HOST_OPERATIONS = ["Operations.Convert", "Operations.Compute", "Operations.Quantize",
                    "Operations.QuantizeList", "*/inspect", "*/scale", "*/accumulate", "*/axpby",
                    "Operations.LossScaler"]
-
-
-def plant(source, errors):
-    for name, old, new in errors:
-        path = source / "backends" / name
-        text = path.read_text(encoding="utf-8")
-        if text.count(old) != 1:
-            sys.exit(f"backends/{name}: {text.count(old)} times instead of once: {old}")
-        path.write_text(text.replace(old, new), encoding="utf-8")
-    print(f"{len(errors)} errors planted")
 
 
 def build(arguments):
@@ -125,7 +44,10 @@ def build(arguments):
             shutil.copytree(ROOT / part, source / part)
         else:
             shutil.copy2(ROOT / part, source / part)
-    plant(source, HOST_ERRORS + DEVICE_ERRORS)
+    kernels = {row["name"] for row in count.read_list() if row["kind"] == "kernel"}
+    for name, changes in count.read_patches().items():
+        if name in kernels:
+            count.plant(source, changes)
     subprocess.run(["cmake", "-S", source, "-B", folder, "-G", "Ninja",
                     "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSAMEBITS_TOOLS=OFF",
                     f"-DSAMEBITS_CUDA={'OFF' if arguments.host else 'ON'}", *arguments.cmake],

@@ -65,12 +65,12 @@ def make_tree(commit, tree):
 class Build:
     """The build of a tree, and the tests that run on it."""
 
-    def __init__(self, tree, jobs):
+    def __init__(self, tree, jobs, options=()):
         self.tree, self.folder, self.jobs = tree, tree / "build" / "dev", jobs
         self.problem, self.targets = "", set()
         if not (self.folder / "build.ninja").exists():
             done = run(["cmake", "-S", tree, "-B", self.folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                        "-DSAMEBITS_DEEP_TESTS=OFF", "-DSAMEBITS_CUDA=OFF"])
+                        "-DSAMEBITS_DEEP_TESTS=OFF", "-DSAMEBITS_CUDA=OFF", *options])
             self.problem = done.stdout if done.returncode else ""
         if not self.problem:
             listed = run(["cmake", "--build", self.folder, "--target", "help"]).stdout
