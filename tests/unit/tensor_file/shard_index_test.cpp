@@ -51,6 +51,7 @@ TEST(ShardIndex, Refused) {
                                        R"({"x": 1, "weight_map": {}, "x": 1})",
                                        R"({"x": [{"y": 1, "y": 1}], "weight_map": {}})",
                                        R"({"weight_map": {}} x)",
+                                       R"({"x": 1e999, "weight_map": {}})",
                                        R"({"x": {"weight_map": {"a": "b"}}})",
                                        R"({"x": )" + deep}) {
     try {

@@ -19,7 +19,7 @@ using shard_map = std::map<std::string, std::string>;
 /// @throws file_error  (malformed) unless the text is a JSON object with one weight_map, whose
 ///   values are plain file names: not empty, without a slash, not "." or ".."; and if an object
 ///   repeats a key
-shard_map parse_shard_index(std::string_view json);
+shard_map parse_shard_index(std::string_view text);
 
 /// Reads an index, whose files are in its folder.
 /// @throws file_error  also if the index cannot be read; the message begins with the path
