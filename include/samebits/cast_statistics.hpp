@@ -35,7 +35,7 @@ struct statistics_request {
   bool std = false;          ///< standard deviation; takes a second pass
   bool row_amax = false;     ///< amax of each row
   bool column_amax = false;  ///< amax of each column
-  bool percentiles = false;  ///< takes 2 passes, for fp64 4
+  bool percentiles = false;  ///< takes 2 passes; with 8 significant bits or fewer 1, for fp64 4
 };
 
 /// Magnitudes x with 2^e <= x < 2^(e + 1). The three counts decide exactly whether x * 2^k becomes
@@ -145,7 +145,8 @@ class statistics_pass {
   /// @param elements  any shape and strides, in the format of the request, host memory
   /// @throws invalid_argument for a view that is not well-formed, of another format or in device
   ///   memory, or if it has more elements than are missing.
-  /// @note Allocates some 100 KiB for each thread, 1 MiB for percentiles, and the rows and columns.
+  /// @note Allocates some 100 KiB for each thread, up to 4 MiB for percentiles, and the amaxes of
+  ///   columns. After any other exception the pass cannot go on.
   void add(const const_matrix_view& elements);
 
   /// Ends a pass. Returns whether another pass is needed: then all elements are added once more.

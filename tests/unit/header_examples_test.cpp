@@ -1,10 +1,13 @@
 // Examples of public headers as the headers show them: they compile and give the right results.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "samebits/cast_statistics.hpp"
 #include "samebits/optimizer.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
@@ -73,6 +76,27 @@ TEST(HeaderExamples, StoreAndLoad) {
   EXPECT_EQ(scales, std::vector<float>(4, 0x1p-6f));
   EXPECT_EQ(codes[1], 0x5400);  // 64
   for (std::size_t i = 0; i < w.size(); ++i) EXPECT_EQ(values[i], float(w[i])) << i;
+}
+
+TEST(HeaderExamples, CastStatistics) {
+  const std::vector<samebits::bf16> x = activations();
+  samebits::statistics_pass pass(
+      {.format = samebits::format_id::bf16, .casts = {samebits::format_id::e4m3}, .sums = true},
+      {tokens, width});
+  do {
+    for (std::size_t at = 0; at < x.size(); at += 100) {
+      const auto part = std::span(x).subspan(at, std::min<std::size_t>(100, x.size() - at));
+      pass.add(samebits::view_of(part));
+    }
+  } while (pass.again());
+  const samebits::cast_statistics s = pass.result();
+  EXPECT_EQ(s.sum, 508.0 + 4 * 448.0);
+  EXPECT_EQ(s.casts[0].changed, 0u);
+
+  const std::vector<float> gradient = {1e-9f, 1.0f, 0.0f};
+  const auto of = samebits::statistics_of(samebits::view_of(gradient),
+                                          {.casts = {samebits::format_id::fp16}, .std = true});
+  EXPECT_EQ(of.casts[0].underflow, 1u);
 }
 
 }  // namespace

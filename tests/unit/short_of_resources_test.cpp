@@ -226,6 +226,18 @@ std::vector<operation_case> list_cases() {
   };
 }
 
+std::vector<operation_case> statistics_cases() {
+  return {
+      {"statistics of casts", [](arrays& a, const executor& by) {
+         const cast_statistics s = statistics_of(
+             fp32_view(a.y),
+             {.casts = {format_id::e4m3}, .std = true, .column_amax = true, .percentiles = true},
+             by);
+         a.returned = {word(*s.std), word(s.percentiles[3]), word(s.column_amax[0]),
+                       word(s.casts[0].noise), s.casts[0].changed};
+       }}};
+}
+
 std::vector<operation_case> matmul_cases() {
   const auto multiplied = [](const std::string& name, const accumulator& by_what) {
     return operation_case{
@@ -245,7 +257,7 @@ std::vector<operation_case> matmul_cases() {
 
 std::vector<operation_case> all_cases() {
   std::vector<operation_case> all = elementwise_cases();
-  for (const auto& more : {quantize_cases(), list_cases(), matmul_cases()}) {
+  for (const auto& more : {quantize_cases(), list_cases(), statistics_cases(), matmul_cases()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

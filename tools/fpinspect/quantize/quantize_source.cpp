@@ -44,11 +44,10 @@ bool is_quantizable(format_id format) {
 
 void require_quantizable(format_id format, const std::string& input) {
   if (is_quantizable(format)) return;
-  throw samebits::tensor_file::file_error(
-      samebits::tensor_file::error_kind::unsupported,
+  samebits::tensor_file::unsupported(
       samebits::tensor_file::escape_path(input) + ": elements are " +
-          std::string(samebits::name(format)) +
-          "; fp32, fp16 and bf16 are quantized, others after `fpinspect convert --to fp32`");
+      std::string(samebits::name(format)) +
+      "; fp32, fp16 and bf16 are quantized, others after `fpinspect convert --to fp32`");
 }
 
 source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
@@ -61,10 +60,9 @@ source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
                         const samebits::tensor_file::tensor_info& info, const element_reading& how,
                         const samebits::matrix_shape& shape) {
   if (shape.rows < 0 || shape.cols < 0) {
-    throw samebits::tensor_file::file_error(samebits::tensor_file::error_kind::unsupported,
-                                            file.shown_path() + ": tensor " +
-                                                samebits::tensor_file::quote(info.name) +
-                                                ": a matrix has fewer than 2^63 rows and columns");
+    samebits::tensor_file::unsupported(file.shown_path() + ": tensor " +
+                                       samebits::tensor_file::quote(info.name) +
+                                       ": a matrix has fewer than 2^63 rows and columns");
   }
   source_matrix m;
   const auto direct = view_elements(file, info, how);

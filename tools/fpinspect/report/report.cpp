@@ -16,7 +16,7 @@
 #include "fpinspect/report/page.hpp"
 #include "fpinspect/report/pictures.hpp"
 #include "fpinspect/scaler/scale_trace.hpp"
-#include "fpinspect/tensors/source/tensor_names.hpp"
+#include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/collect.hpp"
 #include "tensor_file/escape.hpp"
 

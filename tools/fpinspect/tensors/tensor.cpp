@@ -21,7 +21,6 @@
 #include "fpinspect/tensors/quick_output.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
-#include "fpinspect/tensors/source/tensor_names.hpp"
 #include "fpinspect/tensors/tensor_details.hpp"
 #include "fpinspect/tensors/tensor_json.hpp"
 #include "fpinspect/tensors/tensor_recipes.hpp"

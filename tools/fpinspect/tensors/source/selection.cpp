@@ -1,7 +1,9 @@
-// The tensors that `tensor` reads: implementation.
+// The tensors that `tensor` and `report` read, and their names: implementation.
 #include "fpinspect/tensors/source/selection.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -71,8 +73,7 @@ void add_exact(const std::vector<opened_file>& files, const tensor_location& whe
 }
 
 [[noreturn]] void refuse_index(const std::filesystem::path& path, const std::string& why) {
-  throw samebits::tensor_file::file_error(samebits::tensor_file::error_kind::malformed,
-                                          cat(shown_path(path), ": index: ", why));
+  samebits::tensor_file::malformed(cat(shown_path(path), ": index: ", why));
 }
 
 /// The files of an index. Each tensor of the index must be in the file that the index names, and in
@@ -153,6 +154,23 @@ shown_tensor shown(const chosen_tensor& chosen, const std::string& from, from_sc
   return tensor;
 }
 
+std::set<std::filesystem::path> paths_of(const std::vector<shown_tensor>& tensors) {
+  std::set<std::filesystem::path> paths;
+  for (const shown_tensor& tensor : tensors) paths.insert(tensor.path);
+  return paths;
+}
+
+/// The last `parts` parts of a path.
+std::filesystem::path tail_of(const std::filesystem::path& path, std::size_t parts) {
+  std::filesystem::path tail = path.filename();
+  std::filesystem::path folder = path.parent_path();
+  for (std::size_t i = 1; i < parts && folder.has_filename(); ++i) {
+    tail = folder.filename() / tail;
+    folder = folder.parent_path();
+  }
+  return tail;
+}
+
 }  // namespace
 
 std::string shown_tensor::title() const {
@@ -175,6 +193,55 @@ std::vector<shown_tensor> tensors_to_show(const tensor_arguments& arguments) {
   std::vector<shown_tensor> all;
   for (const chosen_tensor& one : chosen) all.push_back(shown(one, arguments.from, scope));
   return all;
+}
+
+std::map<std::filesystem::path, std::filesystem::path> short_paths_of(
+    const std::vector<shown_tensor>& tensors) {
+  const std::set<std::filesystem::path> paths = paths_of(tensors);
+  std::size_t longest = 1;
+  for (const std::filesystem::path& path : paths) {
+    longest = std::max(longest, static_cast<std::size_t>(std::distance(path.begin(), path.end())));
+  }
+  for (std::size_t parts = 1; parts < longest; ++parts) {
+    std::map<std::filesystem::path, std::filesystem::path> names;
+    std::set<std::filesystem::path> different;
+    for (const std::filesystem::path& path : paths) {
+      different.insert(names[path] = tail_of(path, parts));
+    }
+    if (different.size() == paths.size()) return names;
+  }
+  std::map<std::filesystem::path, std::filesystem::path> whole;
+  for (const std::filesystem::path& path : paths) whole[path] = path;
+  return whole;
+}
+
+std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors) {
+  const auto paths = short_paths_of(tensors);
+  std::vector<std::string> names;
+  for (const shown_tensor& tensor : tensors) {
+    const std::string file = samebits::tensor_file::escape_path(paths.at(tensor.path));
+    if (tensor.info.name.empty()) {
+      names.push_back(file);
+    } else {
+      names.push_back(paths.size() > 1 ? cat(file, "#", tensor.title()) : tensor.title());
+    }
+  }
+  return names;
+}
+
+std::string heading_of(const std::vector<shown_tensor>& tensors) {
+  const std::size_t files = paths_of(tensors).size();
+  if (files != 1) return cat(files, " files");
+  return shown_path(tensors.front().path);
+}
+
+void require_match(const char* option, const std::string& pattern,
+                   const std::vector<shown_tensor>& tensors) {
+  const bool any = std::any_of(tensors.begin(), tensors.end(), [&](const shown_tensor& tensor) {
+    return matches_glob(pattern, tensor.plain_name());
+  });
+  if (any) return;
+  throw usage_error(cat(option, ": no tensor matches ", samebits::tensor_file::quote(pattern)));
 }
 
 }  // namespace fpinspect

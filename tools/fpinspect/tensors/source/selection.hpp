@@ -1,7 +1,9 @@
-// The tensors that `tensor` reads: from one or many files, all or those that --tensor names.
+// The tensors that `tensor` and `report` read: from one or many files, all or those that --tensor names;
+// and how they are named.
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,5 +36,22 @@ struct shown_tensor {
 /// @throws usage_error  if --from or --tensor contradicts the files, or a pattern matches nothing
 /// @throws file_error  if a file cannot be read or has no such tensor
 std::vector<shown_tensor> tensors_to_show(const tensor_arguments& arguments);
+
+/// The path of each file with as few of its last folders as tell all files apart: none if the names
+/// of the files differ.
+std::map<std::filesystem::path, std::filesystem::path> short_paths_of(
+    const std::vector<shown_tensor>& tensors);
+
+/// The tensors' names in the verdict: FILE#NAME if there are several files, FILE as by
+/// short_paths_of().
+std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors);
+
+/// The path of the only file, or "3 files".
+std::string heading_of(const std::vector<shown_tensor>& tensors);
+
+/// Refuses a pattern that matches no tensor.
+/// @throws usage_error  the message names `option`
+void require_match(const char* option, const std::string& pattern,
+                   const std::vector<shown_tensor>& tensors);
 
 }  // namespace fpinspect

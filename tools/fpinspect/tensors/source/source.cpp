@@ -205,26 +205,21 @@ void decode(format_id format, const std::byte* codes, std::span<double> out) {
 
 source_tensor open_source(std::string_view which, const std::string& input, std::string_view option,
                           std::string_view from, from_scope scope) {
-  using samebits::tensor_file::error_kind;
-  using samebits::tensor_file::file_error;
+  using samebits::tensor_file::unsupported;
   const tensor_location where = locate(input);
   reader file = open_file(where.file);
   tensor_info info = choose(file, where, which);
   const auto how = reading_of(info, option, from, scope);
   const std::string shown = samebits::tensor_file::escape_path(input);
-  if (!info.unread.empty()) {
-    throw file_error(error_kind::unsupported, cat(shown, ": ", info.unread));
-  }
+  if (!info.unread.empty()) unsupported(cat(shown, ": ", info.unread));
   if (!how) {
-    throw file_error(error_kind::unsupported,
-                     cat(shown, ": elements are ", samebits::tensor_file::name(info.type),
-                         ", neither floating point nor integers"));
+    unsupported(cat(shown, ": elements are ", samebits::tensor_file::name(info.type),
+                    ", neither floating point nor integers"));
   }
   if (how->integer_values) {
     if (const auto index = find_inexact_integer(file, info)) {
-      throw file_error(error_kind::unsupported,
-                       cat(shown, ": integer number ", *index,
-                           " has more than 53 significant bits, so that fp64 does not hold it"));
+      unsupported(cat(shown, ": integer number ", *index,
+                      " has more than 53 significant bits, so that fp64 does not hold it"));
     }
   }
   return {std::move(file), std::move(info), *how};
