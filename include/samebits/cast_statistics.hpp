@@ -35,7 +35,7 @@ struct statistics_request {
   bool std = false;          ///< standard deviation; takes a second pass
   bool row_amax = false;     ///< amax of each row
   bool column_amax = false;  ///< amax of each column
-  bool percentiles = false;  ///< takes 2 passes; with 8 significant bits or fewer 1, for fp64 4
+  bool percentiles = false;  ///< takes up to 2 passes, of fp64 4
 };
 
 /// Magnitudes x with 2^e <= x < 2^(e + 1). The three counts decide exactly whether x * 2^k becomes

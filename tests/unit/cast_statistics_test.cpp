@@ -340,6 +340,24 @@ TEST(CastStatistics, SmallMatrices) {
   }
 }
 
+/// Few numbers are selected, many are counted.
+TEST(CastStatistics, PercentilesOfAnyNumberOfElements) {
+  const statistics_request request = everything({});
+  for (const format_id format : {format_id::fp64, format_id::fp32, format_id::fp16, format_id::bf16,
+                                 format_id::e5m2, format_id::e8m0}) {
+    for (const std::int64_t cols : {99, 101, 4096, 4097, 20000}) {
+      for (const content what : contents) {
+        SCOPED_TRACE(std::string(name(format)) + ", " + std::to_string(2 * cols) + ", content " +
+                     std::to_string(static_cast<int>(what)));
+        const matrix m = draw(what, format, 2, cols);
+        const std::vector<std::byte> memory = m.memory();
+        expect_equal(statistics_of(view_of_codes(format, memory.data(), 2, cols), request),
+                     by_definition(m, request));
+      }
+    }
+  }
+}
+
 TEST(CastStatistics, ScaledCasts) {
   for (const format_id format : {format_id::fp64, format_id::fp32, format_id::bf16}) {
     for (const int log2 : {-127, -3, 1, 16, 127}) {

@@ -145,6 +145,34 @@ std::vector<double> values_of(const amax_words<Value>& words) {
   return values;
 }
 
+/// The position of a percentile among `all` > 0 sorted numbers, from 0.
+inline std::uint64_t percentile_rank(int percentage, std::uint64_t all) {
+  const auto percent = static_cast<std::uint64_t>(percentage);
+  const std::uint64_t numbers = all / 100 * percent + (all % 100 * percent + 99) / 100;
+  return std::max<std::uint64_t>(numbers, 1) - 1;
+}
+
+/// Up to this many numbers, percentiles are selected; the counters of a search would cost more.
+inline constexpr std::int64_t few_numbers = 1 << 13;
+
+/// The percentiles of few numbers in the order of `percentages`; empty without finite ones.
+template <class Value>
+std::vector<double> select_percentiles(std::span<const Value> elements) {
+  std::vector<Value> numbers;
+  std::copy_if(elements.begin(), elements.end(), std::back_inserter(numbers), is_finite<Value>);
+  std::vector<double> values;
+  if (numbers.empty()) return values;
+  auto first = numbers.begin();  // all numbers before it are no larger than those from it on
+  for (const int percentage : percentages) {
+    const auto rank = percentile_rank(percentage, numbers.size());
+    const auto at = numbers.begin() + static_cast<std::ptrdiff_t>(rank);
+    std::nth_element(first, at, numbers.end());
+    values.push_back(static_cast<double>(*at) + 0.0);  // a zero is +0
+    first = at;
+  }
+  return values;
+}
+
 /// Finds percentiles of finite numbers by keys that have their order. Each pass over the numbers
 /// counts them by the next 16 bits of those keys that may still be a percentile's.
 template <class Value>
@@ -153,8 +181,7 @@ class percentile_search {
   /// @param format  holds all numbers
   explicit percentile_search(format_id format)
       : digits_((fields::exponent_bits + spec_of(format).mantissa_bits) / digit_bits + 1),
-        prefixes_(1),
-        groups_(radix) {}
+        prefixes_(1) {}
 
   [[nodiscard]] bool done() const { return prefixes_.empty() || known_ == digits_; }
   /// Number of counters of one thread in this pass.
@@ -237,7 +264,6 @@ class percentile_search {
     const key negative = key{0} - (bits >> (key_bits - 1));
     return bits ^ (negative | key{1} << (key_bits - 1));
   }
-  /// Of `all` > 0 sorted numbers, the position of percentile p is the one before ceil(all * p / 100).
   void set_ranks(std::span<std::uint64_t> counts) {
     for (std::size_t i = 0; i < radix; ++i) counts[i] += counts[radix + i];
     constexpr auto bits_of_infinity = static_cast<key>(infinity_word<Value>);
@@ -247,9 +273,7 @@ class percentile_search {
     const std::uint64_t all = std::accumulate(finite.begin(), finite.end(), std::uint64_t{0});
     if (all == 0) prefixes_.clear();
     for (std::size_t i = 0; i < targets_.size(); ++i) {
-      const auto percent = static_cast<std::uint64_t>(percentages[i]);
-      const std::uint64_t numbers = all / 100 * percent + (all % 100 * percent + 99) / 100;
-      targets_[i].rank = std::max<std::uint64_t>(numbers, 1) - 1;
+      targets_[i].rank = percentile_rank(percentages[i], all);
     }
   }
 

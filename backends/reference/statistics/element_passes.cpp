@@ -26,6 +26,16 @@ int sum_log2_for(double amax) {
   return squares_fit ? 0 : -std::ilogb(amax);
 }
 
+/// The data of a target format, computed once in a process.
+const cast_target& target_of(format_id format) {
+  static const std::vector<cast_target> targets = [] {
+    std::vector<cast_target> all;
+    for (int i = 0; i < format_count; ++i) all.emplace_back(format_at(i));
+    return all;
+  }();
+  return targets[static_cast<std::size_t>(format)];
+}
+
 /// What a pass computes besides percentiles: everything that needs only the elements; sums of the
 /// elements times a power of two; sums of deviations from the mean.
 enum class stage : std::uint8_t { elements, scaled_sums, deviations, percentiles, done };
@@ -67,8 +77,7 @@ class passes final : public element_passes {
   passes(const statistics_request& request, const matrix_shape& shape, const executor& where)
       : request_(request),
         shape_(shape),
-        targets_(request.casts.begin(), request.casts.end()),
-        effects_(targets_.size()),
+        effects_(request.casts.size()),
         percentiles_(request.format),
         rows_(request.row_amax ? static_cast<std::size_t>(shape.rows) : 0, -1) {
     const std::int64_t chunks = (size() + chunk_size - 1) / chunk_size;
@@ -77,6 +86,7 @@ class passes final : public element_passes {
     for (std::int64_t i = 0; i < threads; ++i) {
       workers_.push_back(std::make_unique<worker>(where.backend, columns));
     }
+    for (const format_id to : request.casts) targets_.push_back(target_of(to));
     format = request.format;
     begin_pass(stage::elements);
   }
@@ -136,7 +146,9 @@ class passes final : public element_passes {
 
   [[nodiscard]] std::int64_t size() const { return shape_.rows * shape_.cols; }
   [[nodiscard]] bool wants_sum() const { return request_.sums || request_.std; }
-  [[nodiscard]] bool searches() const { return request_.percentiles && !percentiles_.done(); }
+  [[nodiscard]] bool searches() const {
+    return request_.percentiles && size() > few_numbers && !percentiles_.done();
+  }
 
   void begin_pass(stage next) {
     stage_ = next;
@@ -196,6 +208,9 @@ class passes final : public element_passes {
       const auto found = std::find_if_not(elements.begin(), elements.end(), is_finite<Value>);
       const auto index = static_cast<std::uint64_t>(found - elements.begin());
       own.first_nonfinite = std::min(own.first_nonfinite, first + index);
+    }
+    if (request_.percentiles && size() <= few_numbers) {
+      result_.percentiles = select_percentiles(elements);
     }
     if (request_.binades) own.binades.add(elements);
     if (request_.row_amax || request_.column_amax) {
