@@ -3,9 +3,17 @@
 
 #include <string>
 
+#include "backends/dispatch/calls/quantize.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits {
+
+void check(const recipe& rules) {
+  const matrix_shape shape = scales_shape(0, 0, rules.tile);
+  float none = 0;
+  const matrix_view scales = {&none, rules.scale_format, shape.rows, shape.cols};
+  backends::checked_call({nullptr, format_id::fp32, 0, 0}, {.scales = scales}, options_of(rules));
+}
 
 void quantize_by_recipe(const const_matrix_view& in, const quantize_outputs& outputs,
                         const recipe& rules, const executor& where) {

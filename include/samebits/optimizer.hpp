@@ -141,6 +141,12 @@ class optimizer_list {
   std::shared_ptr<const backends::optimizer_data> data_;
 };
 
+/// Requires hyper-parameters in the ranges that optimizer_settings states, a profile that the rule has,
+/// and beta1 above 0.5 with torch_foreach and adamw or adam. optimizer_step() calls it for each group.
+///
+/// @throws invalid_argument, naming the member
+void check(const optimizer_settings& settings);
+
 /// Arguments of a step other than tensors and settings. Pointers are to the memory of the tensors.
 struct step_input {
   /// Steps applied so far, this step included; >= 1.
@@ -168,11 +174,9 @@ struct step_input {
 /// @param input  step count, gradient factor, decision, seed
 /// @param where  backend, threads and stream
 /// @throws invalid_argument before anything is written, if:
-///   - a hyper-parameter is out of the range that optimizer_settings states;
-///   - a rule does not have the profile;
+///   - check() refuses settings;
 ///   - a tensor's group has no settings, or the tensor lacks a state that the rule needs;
 ///   - a tensor's formats do not suit a torch profile (contract §12);
-///   - beta1 is at most 0.5 with torch_foreach and adamw or adam;
 ///   - applied_steps is 0 or grad_mul is NaN, and there is no decision;
 ///   - a decision in host memory is `applied` and has applied_steps 0;
 ///   - a learning rate in host memory is NaN, infinite or negative;

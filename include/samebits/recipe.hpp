@@ -46,6 +46,11 @@ struct recipe {
   friend constexpr bool operator==(const recipe&, const recipe&) = default;
 };
 
+/// Requires rules by which a matrix could be quantized: quantize() refuses no others but for their input.
+///
+/// @throws invalid_argument, naming the member of quantize_options, or `outputs` for scale_format
+void check(const recipe& rules);
+
 /// Evidence that a preset has the bits of its library.
 enum class recipe_evidence : std::uint8_t {
   unverified,      ///< formulas read in the library's source; not compared with its output

@@ -17,75 +17,23 @@ from typing import Any
 import samebits.arrays  # registers NumPy's types and functions with samebits._core
 from samebits import functions, optim
 from samebits._core import version as __version__
-from samebits.arithmetic import (
-    Flags,
-    Result,
-    add,
-    divide,
-    fma,
-    fmax,
-    fmin,
-    maximum,
-    minimum,
-    multiply,
-    remainder,
-    rint,
-    sqrt,
-    subtract,
-)
-from samebits.autocast import OperationFormats, autocast_formats, autocast_rule
-from samebits.backends import (
-    Backend,
-    SelfTest,
-    backends,
-    get_num_threads,
-    initialize,
-    self_test,
-    set_num_threads,
-)
-from samebits.convert import convert
-from samebits.delayed_scaling import DelayedScaling
-from samebits.errors import (
-    CallOrderError,
-    CudaError,
-    EnvironmentCheckFailed,
-    Error,
-    IncompleteWrite,
-    InternalError,
-    InvalidArgument,
-    RankError,
-    ScaleExhausted,
-    Unsupported,
-)
-from samebits.formats import FloatInfo, dtype_of, finfo, format_name, formats
-from samebits.loss_scaler import LossScaler, StepDecision
-from samebits.losses import ConversionLoss
-from samebits.matmul import Prediction, ProductError, matmul, predict
-from samebits.quantize import (
-    QuantizedTensor,
-    Statistics,
-    dequantize,
-    load_quantized,
-    quantize,
-)
-from samebits.recipes import Recipe, recipes
-from samebits.reductions import ElementCounts, amax, counts, dot, sum, sum_of_squares
-from samebits.rotary import rotary_table
-from samebits.tensors import (
-    ClipReport,
-    InspectReport,
-    TensorStatistics,
-    UnscaleReport,
-    accumulate,
-    axpby,
-    cast,
-    clip,
-    inspect,
-    l2norm,
-    scale,
-    unscale,
-)
-from samebits.verify import Verification, verify
+from samebits.arithmetic import *
+from samebits.autocast import *
+from samebits.backends import *
+from samebits.convert import *
+from samebits.delayed_scaling import *
+from samebits.errors import *
+from samebits.formats import *
+from samebits.loss_scaler import *
+from samebits.losses import *
+from samebits.matmul import *
+from samebits.quantize import *
+from samebits.recipes import *
+from samebits.reductions import *
+from samebits.rotary import *
+from samebits.rules import public_names
+from samebits.tensors import *
+from samebits.verify import *
 
 __all__ = [
     "Backend",
@@ -168,6 +116,10 @@ __all__ = [
     "unscale",
     "verify",
 ]
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, cast
 
 from samebits import _core
-from samebits.formats import choose, format_index
+from samebits.formats import choose
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from samebits.typing import AutocastRule, FormatLike, TrainingPrecision
 
 __all__ = ["OperationFormats", "autocast_formats", "autocast_rule"]
-
-_PRECISIONS: Final[dict[str, int]] = {
-    n: i for i, n in enumerate(_core.names("training_precision"))
-}
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class OperationFormats:
     result: str
 
 
-def autocast_rule(operation: str, *, library: str = "torch") -> str:
+def autocast_rule(operation: str, *, library: Literal["torch", "apex"] = "torch") -> AutocastRule:
     """Return what autocast does with the operands of an operation.
 
     Parameters
@@ -45,11 +46,12 @@ def autocast_rule(operation: str, *, library: str = "torch") -> str:
     >>> sb.autocast_rule("matmul"), sb.autocast_rule("softmax")
     ('low_precision', 'fp32_result')
     """
-    return _core.autocast_rule(
-        operation, choose("library", library, {"torch": 0, "apex": 1}) == 1)
+    return cast("AutocastRule", _core.autocast_rule(
+        operation, choose("library", library, ("torch", "apex")) == "apex"))
 
 
-def autocast_formats(operation: str, precision: str, widest: object) -> OperationFormats | None:
+def autocast_formats(operation: str, precision: TrainingPrecision,
+                     widest: FormatLike) -> OperationFormats | None:
     """Return the formats of an operation by PyTorch's rule; None for a banned operation.
 
     Parameters
@@ -67,6 +69,5 @@ def autocast_formats(operation: str, precision: str, widest: object) -> Operatio
     >>> sb.autocast_formats("matmul", "mixed_bf16", "fp32").operands
     'bf16'
     """
-    row: Any = _core.autocast_formats(operation, choose("precision", precision, _PRECISIONS),
-                                      format_index(widest, "widest"))
+    row: Any = _core.autocast_formats(operation, precision, widest)
     return None if row is None else OperationFormats(*row)

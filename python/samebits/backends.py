@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from samebits import _core
-from samebits.errors import InvalidArgument
-from samebits.rules import integer
 
 __all__ = [
     "Backend",
@@ -81,6 +79,11 @@ def self_test(backend: str | None = None) -> tuple[SelfTest, ...]:
 
     Failed checks are results, not errors. Waits for the device.
 
+    Parameters
+    ----------
+    backend : str, optional
+        Name of one of `backends`.
+
     Examples
     --------
     >>> import samebits as sb
@@ -95,10 +98,20 @@ def initialize(backend: str | None = None) -> None:
 
     Call `initialize` before capturing a CUDA graph: the self-test cannot run during a capture.
 
+    Parameters
+    ----------
+    backend : str, optional
+        Name of one of `backends`.
+
     Raises
     ------
     EnvironmentCheckFailed
         At least one check failed; the message names every failed check.
+
+    Examples
+    --------
+    >>> import samebits as sb
+    >>> sb.initialize("reference")
     """
     _core.initialize(backend)
 
@@ -113,10 +126,13 @@ def set_num_threads(threads: int | None) -> None:
     threads : int or None
         0: one per hardware thread. None, the initial setting: one thread up to 2^16 elements,
         else one per hardware thread.
+
+    Examples
+    --------
+    >>> import samebits as sb
+    >>> sb.set_num_threads(None)
     """
-    if threads is not None and not 0 <= integer(threads, "threads") < 2**31:
-        raise InvalidArgument(f"threads: 0 .. 2^31 - 1 or None is expected; got {threads}")
-    _core.set_num_threads(-1 if threads is None else threads)
+    _core.set_num_threads(threads)
 
 
 def get_num_threads() -> int | None:

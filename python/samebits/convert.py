@@ -6,47 +6,45 @@ from typing import TYPE_CHECKING, Any
 
 from samebits import _core
 from samebits._core import convert_default
-from samebits.rules import STOCHASTIC, optional_format, random_of, rule_of, stream_handle
+from samebits.rules import options_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from samebits.rules import ConvertOptions
+    from samebits.typing import FormatLike, NanPolicy, Overflow, Rounding
 
 __all__ = ["convert"]
 
 
-if TYPE_CHECKING:
-    from typing_extensions import TypedDict, Unpack
+def _convert(
+    x: Any,
+    to: FormatLike,
+    *,
+    format: FormatLike | None = None,
+    rounding: Rounding = "nearest_even",
+    overflow: Overflow = "ieee",
+    nan: NanPolicy = "canonical",
+    seed: int | None = None,
+    random_stream: int = 0,
+    offset: int = 0,
+    pitch: int | None = None,
+    random_bits: int = 32,
+    out: Any = None,
+    threads: int | None = None,
+    backend: str | None = None,
+    stream: Any = None,
+) -> Any:
+    """Convert with options.
 
-    class Options(TypedDict, total=False):
-        """Keyword arguments of `convert`."""
-
-        format: object
-        rounding: str
-        overflow: str
-        nan: str
-        seed: int
-        random_stream: int
-        offset: int
-        pitch: int | None
-        random_bits: int
-        out: Any
-        threads: int | None
-        backend: str | None
-        stream: Any
-
-
-def convert(x: Any, to: object, **options: Unpack[Options]) -> Any:
-    """Convert every element of an array to a format; each element is rounded once.
-
-    The result depends on the elements and the options alone: every backend, thread count, stride
-    and alignment returns the same bits.
+    `convert` itself has no keyword-only defaults: filling them in would take Python longer than a
+    whole call without options.
 
     Parameters
     ----------
-    x : array [...]
-        NumPy or ml_dtypes array, or an object with ``__dlpack__``, of any shape and strides.
-    to : str or dtype
-        The format of the result.
     format : str or dtype, optional
-        The format of `x` if its dtype does not say it: codes in unsigned integers, or TF32 numbers
-        in float32.
+        The format of the argument if its dtype does not say it: codes in unsigned integers, or TF32
+        numbers in float32.
     rounding : str
         nearest_even, nearest_away, toward_zero, upward, downward, to_odd or stochastic.
     overflow : str
@@ -59,14 +57,35 @@ def convert(x: Any, to: object, **options: Unpack[Options]) -> Any:
         The element with index i in C order uses the random bits of index offset + i. With a pitch,
         element (r, c) of a matrix uses offset + r * pitch + c.
     out : array [...], optional
-        Receives the result. It has the shape of `x`, and the dtype of `to` or unsigned integers of
-        the same width. `out` may be `x` itself if the element sizes are equal.
+        Receives the result. It has the shape of the argument, and the dtype of `to` or unsigned
+        integers of the same width. It may be the argument itself if the element sizes are equal.
     threads : int, optional
         CPU threads; 0: one per hardware thread. By default the number of `set_num_threads`.
     backend : str, optional
         Name of one of `backends`.
     stream : int or object with ``__cuda_stream__``, optional
         CUDA stream, for arrays in device memory.
+    """
+    return _core.convert(x, to, (rounding, overflow, nan, seed, random_stream, offset, pitch,
+                                 random_bits), format, out, (threads, backend, stream))
+
+
+_convert.__qualname__ = "convert"  # Python's messages about keyword arguments name the function
+
+
+@options_of(_convert)
+def convert(x: Any, to: FormatLike, **options: Unpack[ConvertOptions]) -> Any:
+    """Convert every element of an array to a format; each element is rounded once.
+
+    The result depends on the elements and the options alone: every backend, thread count, stride
+    and alignment returns the same bits.
+
+    Parameters
+    ----------
+    x : array [...]
+        NumPy or ml_dtypes array, or an object with ``__dlpack__``, of any shape and strides.
+    to : str or dtype
+        The format of the result.
 
     Returns
     -------
@@ -97,37 +116,3 @@ def convert(x: Any, to: object, **options: Unpack[Options]) -> Any:
     if options:
         return _convert(x, to, **options)
     return convert_default(x, to)
-
-
-def _convert(
-    x: Any,
-    to: object,
-    *,
-    format: object = None,
-    rounding: str = "nearest_even",
-    overflow: str = "ieee",
-    nan: str = "canonical",
-    seed: int | None = None,
-    random_stream: int = 0,
-    offset: int = 0,
-    pitch: int | None = None,
-    random_bits: int = 32,
-    out: Any = None,
-    threads: int | None = None,
-    backend: str | None = None,
-    stream: Any = None,
-) -> Any:
-    """Convert with options.
-
-    `convert` itself has no keyword-only defaults: filling them in would take Python longer than a
-    whole call without options.
-    """
-    rule = rule_of(rounding, overflow, nan)
-    random = None
-    if rule & 255 == STOCHASTIC:
-        random = random_of(seed, random_stream, offset, pitch, random_bits)
-    return _core.convert(x, to, rule, optional_format(format), random, out, threads, backend,
-                         stream_handle(stream))
-
-
-_convert.__qualname__ = "convert"  # Python's messages about keyword arguments name the function

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from samebits import _core
-from samebits.errors import InvalidArgument
-from samebits.formats import INDEX, NAMES, choose, format_index
-from samebits.rules import integer, number
+
+if TYPE_CHECKING:
+    from samebits.typing import FormatLike, HistoryChoice, ZeroStep
 
 __all__ = ["DelayedScaling"]
-
-_CHOICES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("history_choice"))}
-_ZERO_STEPS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("zero_step"))}
 
 
 class DelayedScaling:
@@ -56,19 +53,14 @@ class DelayedScaling:
     128.0
     """
 
-    def __init__(self, length: int = 1024, *, to: object = "e4m3", margin: int = 0,
-                 choice: str = "maximum", zero_step: str = "skip") -> None:
-        if integer(length, "length") < 1:
-            raise InvalidArgument(f"length: a positive number is expected; got {length}")
-        if not -64 <= integer(margin, "margin") <= 64:
-            raise InvalidArgument(f"margin: -64 .. 64 is expected; got {margin}")
-        self.history: npt.NDArray[np.float32] = np.zeros(length, np.float32)
+    def __init__(self, length: int = 1024, *, to: FormatLike = "e4m3", margin: int = 0,
+                 choice: HistoryChoice = "maximum", zero_step: ZeroStep = "skip") -> None:
+        size = _core.integer(length, "length", 1, 2**48 - 1)
+        self._settings = to, margin, choice, zero_step
+        _core.check_delayed_settings(*self._settings)
+        self.history: npt.NDArray[np.float32] = np.zeros(size, np.float32)
         self.inverse_scale = 1.0
         self.scale = 1.0
-        if (format := format_index(to, "to")) not in (INDEX["e4m3"], INDEX["e5m2"]):
-            raise InvalidArgument(f"to: e4m3 or e5m2 is expected; got {NAMES[format]}")
-        self._settings = (format, margin, choose("choice", choice, _CHOICES),
-                          choose("zero_step", zero_step, _ZERO_STEPS))
 
     @property
     def inverse_scales(self) -> npt.NDArray[np.float32]:
@@ -76,10 +68,15 @@ class DelayedScaling:
         return np.full((1, 1), self.inverse_scale, np.float32)
 
     def observe(self, amax: float) -> None:
-        """Record an amax of this step; a NaN is larger than all numbers."""
-        _core.delayed_observe(self.history, number(amax, "amax"))
+        """Record an amax of this step; a NaN is larger than all numbers.
+
+        Parameters
+        ----------
+        amax : float
+        """
+        _core.delayed_observe(self.history, amax)
 
     def update(self) -> None:
         """End the step: compute the scales of the next one and advance the history."""
         self.inverse_scale, self.scale = _core.delayed_update(
-            self.inverse_scale, self.scale, self.history, *self._settings)
+            self.inverse_scale, self.scale, self.history, self._settings)

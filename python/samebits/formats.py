@@ -5,17 +5,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from samebits import _core
 from samebits.errors import InvalidArgument
 
+if TYPE_CHECKING:
+    from samebits.typing import Format, FormatLike
+
 __all__ = ["FloatInfo", "dtype_of", "finfo", "format_name", "formats"]
 
 #: The formats in the order of the C enum.
-NAMES: Final[tuple[str, ...]] = tuple(_core.names("format"))
+NAMES: Final[tuple[Format, ...]] = tuple(_core.names("format"))
 INDEX: Final[dict[str, int]] = {name: i for i, name in enumerate(NAMES)}
 
 #: The name of each format in ml_dtypes; formats of NumPy itself are below.
@@ -50,19 +53,16 @@ def nearest_first(name: str, known: Iterable[str]) -> str:
     return ", ".join(close + [n for n in names if n not in close])
 
 
-def choose(argument: str, name: object, known: dict[str, int]) -> int:
-    """Return the number of a name; refuse another name with the list of the right ones."""
-    if isinstance(name, str):
-        number = known.get(name)
-        if number is None:
-            number = known.get(name.lower().replace("-", "_"))
-        if number is not None:
-            return number
-        raise InvalidArgument(
-            f"{argument}: {name!r} is not one of {nearest_first(name, known)}"
-        )
-    raise TypeError(f"{argument}: a string is expected, one of {', '.join(known)}; "
-                    f"got {type(name).__name__}")
+def choose(argument: str, name: object, known: Iterable[str]) -> Any:
+    """Return a name as it is known, also if it was written in another case or with other hyphens;
+    refuse all other names with the list of the right ones."""
+    if not isinstance(name, str):
+        raise TypeError(f"{argument}: a string is expected, one of {', '.join(known)}; "
+                        f"got {type(name).__name__}")
+    for one in known:
+        if one.lower().replace("-", "_") == name.lower().replace("-", "_"):
+            return one
+    raise InvalidArgument(f"{argument}: {name!r} is not one of {nearest_first(name, known)}")
 
 
 def _dtypes() -> dict[str, np.dtype[Any]]:
@@ -146,7 +146,7 @@ def array_attribute(name: str) -> str:
     return _NUMPY.get(name) or _ML_DTYPES.get(name) or name
 
 
-def format_name(name: object) -> str:
+def format_name(name: FormatLike) -> str:
     """Return the format's name in samebits.
 
     Parameters
@@ -165,10 +165,10 @@ def format_name(name: object) -> str:
     >>> sb.format_name("bfloat16"), sb.format_name("torch.float8_e4m3fn"), sb.format_name("half")
     ('bf16', 'e4m3', 'fp16')
     """
-    return NAMES[format_index(name)]
+    return NAMES[format_index(name, "name")]
 
 
-def dtype_of(name: object) -> np.dtype[Any]:
+def dtype_of(name: FormatLike) -> np.dtype[Any]:
     """Return the NumPy dtype of results in a format.
 
     Without ml_dtypes, and for formats that ml_dtypes lacks, this is the unsigned integer that holds
@@ -185,7 +185,7 @@ def dtype_of(name: object) -> np.dtype[Any]:
     >>> sb.dtype_of("fp16")
     dtype('float16')
     """
-    index = format_index(name)
+    index = format_index(name, "name")
     return _DTYPES.get(NAMES[index], _CODES[_core.format_bytes(index)])
 
 
@@ -239,7 +239,7 @@ class FloatInfo:
     has_nan: bool
 
 
-def finfo(name: object) -> FloatInfo:
+def finfo(name: FormatLike) -> FloatInfo:
     """Return the properties of a format.
 
     Parameters

@@ -26,12 +26,13 @@ def named(tensors: Any, argument: str = "tensors") -> tuple[list[Any], list[str]
                     f"got a {type(tensors).__name__}")
 
 
-def paired(first: Any, second: Any, name: str) -> tuple[list[Any], list[Any], list[str]]:
+def paired(first: Any, second: Any, first_name: str,
+           name: str) -> tuple[list[Any], list[Any], list[str]]:
     """Return the arrays of two arguments in the same order, and the names of the first argument."""
-    arrays, names = named(first)
+    arrays, names = named(first, first_name)
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         if set(first) != set(second):
-            raise InvalidArgument(f"{name}: its names are not those of the first argument")
+            raise InvalidArgument(f"{name}: its names are not those of {first_name}")
         return arrays, [second[key] for key in first], names
     others, _ = named(second, name)
     if len(others) != len(arrays):
@@ -39,16 +40,16 @@ def paired(first: Any, second: Any, name: str) -> tuple[list[Any], list[Any], li
     return arrays, others, names
 
 
-def results_of(argument: str, tensors: Any, out: Any, format: int, to: int) -> list[Any]:
+def results_of(argument: str, tensors: Any, out: Any, format: object, to: object) -> list[Any]:
     """Return the arrays that a call writes: those of `out`, or new ones if `out` is None.
 
-    `to` is the format number of the results, -1 for that of each argument. `format` is that of
+    `to` is the format of the results, None for that of each argument. `format` is that of
     arguments whose dtype does not say it.
     """
     if out is not None:
-        return paired(tensors, out, "out")[1]
+        return paired(tensors, out, argument, "out")[1]
     results = []
-    for x, name in zip(*named(tensors), strict=True):
+    for x, name in zip(*named(tensors, argument), strict=True):
         shape, own = _core.describe(x, f"{argument}[{name}]", format)
-        results.append(_core.empty_like(x, shape, own if to < 0 else to))
+        results.append(_core.empty_like(x, shape, own if to is None else to))
     return results

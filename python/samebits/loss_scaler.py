@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from samebits import _core
-from samebits.errors import InvalidArgument
-from samebits.formats import choose
 from samebits.list_arguments import named
 from samebits.ranks.agreement import RankObservation, agree
 from samebits.ranks.communicator import Communicator
-from samebits.rules import integer, number, stream_handle
 from samebits.tensors import InspectReport, UnscaleReport, unscale_report
+
+if TYPE_CHECKING:
+    from samebits.typing import ScalingPolicy
 
 __all__ = ["LossScaler", "StepDecision"]
 
 POLICY_NAMES: Final[tuple[str, ...]] = tuple(_core.names("scaling_policy"))
-_POLICIES: Final[dict[str, int]] = {n: i for i, n in enumerate(POLICY_NAMES)}
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,12 @@ class StepDecision:
 def _text(value: object) -> str:
     """Return a setting's value as the library reads it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def settings_of(core: _core.LossScaler) -> dict[str, str]:
+    """Return all settings of a scaler as text."""
+    lines = core.save().split("state\n")[0].splitlines()[2:]
+    return dict(line.split(" ", 1) for line in lines)
 
 
 class LossScaler:
@@ -87,18 +93,18 @@ class LossScaler:
     'kept'
     """
 
-    def __init__(self, policy: str = "native", **settings: object) -> None:
-        self._core = _core.LossScaler(choose("policy", policy, _POLICIES),
-                                      [(name, _text(value)) for name, value in settings.items()])
+    def __init__(self, policy: ScalingPolicy = "native", **settings: object) -> None:
+        self._core = _core.LossScaler(
+            policy, [(name, _text(value)) for name, value in settings.items()])
 
     @property
     def policy(self) -> str:
         """The policy's name."""
-        return POLICY_NAMES[self._core.policy()]
+        return self._core.policy()
 
     def scale(self, loss: float) -> float:
         """Return loss * scale, rounded to fp32. A loss that is not finite is remembered."""
-        return self._core.scale(number(loss, "loss"))
+        return self._core.scale(loss)
 
     def unscale(self, gradients: Any, optimizer: str = "", *, threads: int | None = None,
                 backend: str | None = None, stream: Any = None) -> UnscaleReport:
@@ -121,8 +127,8 @@ class LossScaler:
             Some gradients may be unscaled: call `discard` and compute the gradients again.
         """
         arrays, names = named(gradients, "gradients")
-        return unscale_report(self._core.unscale(arrays, names, optimizer, threads, backend,
-                                                 stream_handle(stream)), names)
+        return unscale_report(self._core.unscale(arrays, names, optimizer,
+                                                 (threads, backend, stream)), names)
 
     def observe(self, seen: InspectReport | None = None, *, nonfinite: bool = False,
                 loss_nonfinite: bool = False, unscaled_nonfinite: bool = False,
@@ -147,11 +153,7 @@ class LossScaler:
                     f"seen: the InspectReport of inspect() is expected; got a {type(seen).__name__}"
                 )
             nonfinite, amax_bits = seen.first_bad is not None, seen.total.amax_bits
-        amax_bits = integer(amax_bits, "amax_bits")
-        if not 0 <= amax_bits < 2**32:
-            raise InvalidArgument(f"amax_bits: 0 .. 2^32 - 1 is expected; got {amax_bits}")
-        self._core.observe(bool(nonfinite), bool(loss_nonfinite), bool(unscaled_nonfinite),
-                           amax_bits, optimizer)
+        self._core.observe(nonfinite, loss_nonfinite, unscaled_nonfinite, amax_bits, optimizer)
 
     def agree(self, ranks: Communicator, optimizer: str = "") -> RankObservation:
         """Combine an optimizer's observation, losses included, with those of all ranks.
@@ -188,7 +190,7 @@ class LossScaler:
         return agree(self._core, ranks, optimizer)
 
     def discard(self, optimizer: str = "") -> None:
-        """Tell the scaler that the gradients were thrown away after a failed `unscale`."""
+        """Forget a failed `unscale` of an optimizer, whose gradients were thrown away."""
         self._core.discard(optimizer)
 
     def step(self, run: Callable[[], object] | None = None, optimizer: str = "") -> bool:
@@ -251,7 +253,7 @@ class LossScaler:
         scaler._core = _core.LossScaler(text)
         return scaler
 
-    def state_dict(self, policy: str | None = None) -> dict[str, float]:
+    def state_dict(self, policy: ScalingPolicy | None = None) -> dict[str, float]:
         """Return the state with the keys of another library.
 
         Parameters
@@ -265,11 +267,13 @@ class LossScaler:
         >>> sb.LossScaler("torch").state_dict()["scale"]
         65536.0
         """
-        if policy is None:
-            policy = "torch" if self.policy == "native" else self.policy
-        return dict(self._core.export_state(choose("policy", policy, _POLICIES)))
+        of: Any = policy
+        if of is None:
+            of = "torch" if self.policy == "native" else self.policy
+        return dict(self._core.export_state(of))
 
-    def load_state_dict(self, state: Mapping[str, float], policy: str | None = None) -> None:
+    def load_state_dict(self, state: Mapping[str, float],
+                        policy: ScalingPolicy | None = None) -> None:
         """Continue from another library's state_dict; docs/loss_scaling.md lists the keys.
 
         Parameters
@@ -279,16 +283,27 @@ class LossScaler:
         policy : str, optional
             The library, as in `state_dict`.
         """
-        if policy is None:
-            policy = "torch" if self.policy == "native" else self.policy
+        of: Any = policy
+        if of is None:
+            of = "torch" if self.policy == "native" else self.policy
         if not isinstance(state, Mapping):
             raise TypeError(f"state: a mapping is expected; got a {type(state).__name__}")
-        self._core.import_state(choose("policy", policy, _POLICIES),
-                                [(key, number(value, f"state[{key!r}]"))
-                                 for key, value in state.items()])
+        self._core.import_state(of, list(state.items()))
 
     def __repr__(self) -> str:
         return f"LossScaler({self.policy!r}, scale={self.get_scale():g})"
 
     def __reduce__(self) -> tuple[Callable[[str], LossScaler], tuple[str]]:
         return type(self).load, (self.save(),)
+
+
+def _signature() -> inspect.Signature:
+    """Return the signature of the constructor, with the settings of all policies."""
+    own = inspect.signature(LossScaler.__init__)
+    names = dict.fromkeys(name for policy in POLICY_NAMES
+                          for name in settings_of(_core.LossScaler(policy, [])))
+    return own.replace(parameters=[*list(own.parameters.values())[:2], *(
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names)])
+
+
+LossScaler.__init__.__signature__ = _signature()  # type: ignore[attr-defined]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from samebits import _core
 from samebits.convert import convert
 from samebits.formats import NAMES, finfo, format_index
-from samebits.rules import optional_format
+
+if TYPE_CHECKING:
+    from samebits.typing import Overflow, Rounding
 
 __all__ = ["ConversionLoss"]
 
@@ -60,15 +62,15 @@ class ConversionLoss:
                 f"{self.overflowed} overflow, SQNR {self.sqnr:.1f} dB")
 
 
-def conversion_loss(arrays: list[Any], to: object, format: object, rounding: str,
-                    overflow: str) -> ConversionLoss:
+def conversion_loss(arrays: list[Any], to: object, format: Any, rounding: Rounding,
+                    overflow: Overflow) -> ConversionLoss:
     """Return what the conversion of all arrays together loses. The arrays are in host memory."""
     name = NAMES[format_index(to, "format")]
     largest = finfo(name).max
     elements = nonfinite = underflowed = overflowed = inexact = 0
     signal = noise = 0.0
     for array in arrays:
-        shape = _core.describe(array, "tensors", optional_format(format))[0]
+        shape = _core.describe(array, "tensors", format)[0]
         wide = convert(array, "fp64", format=format, out=np.empty(shape)).reshape(-1)
         for first in range(0, wide.size, _CHUNK):
             x = wide[first : first + _CHUNK]

@@ -3,23 +3,51 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.formats import INDEX, choose, format_index
+from samebits.formats import choose, format_index
 from samebits.quantize import QuantizedTensor
-from samebits.rules import optional_format
+from samebits.rules import options_of
+
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    from typing_extensions import TypedDict, Unpack
+
+    from samebits.typing import (
+        AccumulatorKind,
+        Addend,
+        FormatLike,
+        Fp32Order,
+        ScaleOrder,
+        TensorUnit,
+    )
+
+    Unit: TypeAlias = TensorUnit | Literal["hopper_fp8", "hopper_fp8_fast"]
+
+    class Options(TypedDict, total=False):
+        """Keyword arguments of `predict`."""
+
+        promotion: int | None
+        unit_result: FormatLike
+        products: int
+        a_scales: Any
+        a_tile: tuple[int, int] | None
+        b_scales: Any
+        b_tile: tuple[int, int] | None
+        scale_order: ScaleOrder | None
+        c: Any
+        c_enters: Addend
+        a_format: FormatLike | None
+        b_format: FormatLike | None
+        threads: int | None
+        backend: str | None
 
 __all__ = ["Prediction", "ProductError", "matmul", "predict"]
 
-_KINDS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("accumulator_kind"))}
-_FP32_ORDERS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("fp32_order"))}
-_SCALE_ORDERS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("scale_order"))}
-_ADDENDS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("addend"))}
-_UNITS: Final[dict[str, int]] = {
-    n.replace("-", "_"): i for i, n in enumerate(_core.names("tensor_unit"))
-}
+_UNITS: Final = [name.replace("-", "_") for name in _core.names("tensor_unit")]
 #: Common names of units, with the unit and the number of elements of K between promotions.
 _NICKNAMES: Final[dict[str, tuple[str, int]]] = {
     "hopper_fp8": ("hopper_wgmma", 128),
@@ -78,80 +106,107 @@ class Prediction:
     error: ProductError
 
 
-def _accumulator(sum: str | None, unit: str | None, order: str, promotion: int | None,
-                 result: object, products: int) -> tuple[int, int, int, int, int, int]:
+def _accumulator(sum: object, unit: object, order: object, promotion: int | None, result: object,
+                 products: int) -> tuple[Any, ...]:
     """Return the accumulator as samebits._core expects it: (kind, order, unit, promotion, ...)."""
-    if unit is not None:
-        if sum is not None:
-            raise InvalidArgument("sum: pass sum= or unit=, not both")
-        name = unit.lower().replace("-", "_") if isinstance(unit, str) else unit
-        name, every = _NICKNAMES.get(name, (name, 0))
-        number = choose("unit", name, _UNITS | dict.fromkeys(_NICKNAMES, -1))
-        return (_KINDS["tensor_core"], 0, number, every if promotion is None else promotion,
-                format_index(result, "unit_result"), products)
-    kind = choose("sum", sum or "exact", {k: v for k, v in _KINDS.items() if k != "tensor_core"})
-    return kind, choose("order", order, _FP32_ORDERS), 0, 0, INDEX["fp32"], 0
+    if unit is None:
+        if isinstance(sum, str) and sum.lower().replace("-", "_") == "tensor_core":
+            raise InvalidArgument("sum: a tensor core is chosen by unit=")
+        return "exact" if sum is None else sum, order, _core.names("tensor_unit")[0], 0, "fp32", 0
+    if sum is not None:
+        raise InvalidArgument("sum: pass sum= or unit=, not both")
+    name = choose("unit", unit, [*_UNITS, *_NICKNAMES])
+    name, every = _NICKNAMES.get(name, (name, 0))
+    return ("tensor_core", order, name.replace("_", "-"),
+            every if promotion is None else promotion, result, products)
 
 
-def _operand(x: Any, tile: tuple[int, int] | None, scales: Any, format: object, name: str,
-             ) -> tuple[Any, int, Any, tuple[int, int], int]:
-    """Return an operand's array, format, scales, tile, and format of the scales."""
+def _operand(x: Any, tile: object, scales: Any, format: object, name: str) -> tuple[Any, ...]:
+    """Return an operand as samebits._core takes it."""
     if isinstance(x, QuantizedTensor):
         if scales is not None or tile is not None:
             raise InvalidArgument(f"{name}_scales, {name}_tile: a QuantizedTensor has its own; "
                                   "pass neither")
-        return (x.codes, INDEX[x.format], x.scales, x.recipe.tile, INDEX[x.recipe.scale_format])
-    number = optional_format(format)
-    return x, number, scales, tile or (0, 0), -1
+        return x.codes, x.format, x.scales, x.recipe.tile, x.recipe.scale_format
+    return x, format, scales, (0, 0) if tile is None else tile, None
 
 
-def _prepare(a: Any, b: Any, out: object, options: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the arguments of _core.matmul and _core.predict; item 4 is the result's array."""
-    a, a_format, a_scales, a_tile, a_scale_format = _operand(
-        a, options["a_tile"], options["a_scales"], options["a_format"], "a")
-    b, b_format, b_scales, b_tile, b_scale_format = _operand(
-        b, options["b_tile"], options["b_scales"], options["b_format"], "b")
-    shape_a, _ = _core.describe(a, "a", a_format)
-    shape_b, _ = _core.describe(b, "b", b_format)
-    if len(shape_a) != 2 or len(shape_b) != 2:
-        raise InvalidArgument(f"a, b: arrays with two axes are expected; got {shape_a}, {shape_b}")
-    if isinstance(out, str) or not hasattr(out, "dtype") or isinstance(out, type):
-        to = format_index(out, "out")
-        value = _core.empty_like(a, (shape_a[0], shape_b[1]), to)
-    else:
-        value, to = out, _core.describe(out, "out", -1)[1]
-    order = options["scale_order"]
-    scales = (a_scales, a_tile, b_scales, b_tile, options["c"],
-              choose("c_enters", options["c_enters"], _ADDENDS), a_scale_format, b_scale_format,
-              -1 if order is None else choose("scale_order", order, _SCALE_ORDERS))
-    accumulator = _accumulator(options["sum"], options["unit"], options["order"],
-                               options["promotion"], options["unit_result"], options["products"])
-    return (a, a_format, b, b_format, value, to, accumulator, scales, options["threads"],
-            options["backend"])
-
-
-def matmul(
+def _product(
+    call: Any,
     a: Any,
     b: Any,
+    out: object,
+    sum: object,
+    unit: object,
+    order: object,
     *,
-    sum: str | None = None,
-    unit: str | None = None,
-    out: Any = "fp32",
-    order: str = "ascending",
     promotion: int | None = None,
-    unit_result: object = "fp32",
+    unit_result: FormatLike = "fp32",
     products: int = 0,
     a_scales: Any = None,
     a_tile: tuple[int, int] | None = None,
     b_scales: Any = None,
     b_tile: tuple[int, int] | None = None,
-    scale_order: str | None = None,
+    scale_order: ScaleOrder | None = None,
     c: Any = None,
-    c_enters: str = "last",
-    a_format: object = None,
-    b_format: object = None,
+    c_enters: Addend = "last",
+    a_format: FormatLike | None = None,
+    b_format: FormatLike | None = None,
     threads: int | None = None,
     backend: str | None = None,
+) -> tuple[Any, Any]:
+    """Call _core.matmul or _core.predict; return the product and the result of the call.
+
+    Parameters
+    ----------
+    promotion, unit_result, products
+        For a unit: elements of K between promotions to fp32 (0: none); format of the unit's sums;
+        products per instruction (0: the widest instruction).
+    a_scales, a_tile, b_scales, b_tile
+        Dequantization scales in fp32 or e8m0, and the tile of one scale in each operand.
+    scale_order : str, optional
+        Order in which scales are applied; by default cuBLASLt's.
+    c : array [M, N], optional
+        Matrix that is added, in fp32, fp16 or bf16.
+    c_enters : str
+        last: `c` is added after the scales. first: the sum starts from `c`.
+    a_format, b_format : str or dtype, optional
+        Formats of operands whose dtypes do not say them.
+    threads, backend
+        As in `convert`.
+
+    Raises
+    ------
+    InvalidArgument, Unsupported
+        An argument was refused, or no model has this product; nothing was written.
+    """
+    accumulator = _accumulator(sum, unit, order, promotion, unit_result, products)
+    left, right = (_operand(a, a_tile, a_scales, a_format, "a"),
+                   _operand(b, b_tile, b_scales, b_format, "b"))
+    shapes = (_core.describe(left[0], "a", left[1], "a_format")[0],
+              _core.describe(right[0], "b", right[1], "b_format")[0])
+    if len(shapes[0]) != 2 or len(shapes[1]) != 2:
+        raise InvalidArgument(f"a, b: arrays with two axes are expected; got {shapes[0]}, "
+                              f"{shapes[1]}")
+    if isinstance(out, str) or not hasattr(out, "dtype") or isinstance(out, type):
+        format_index(out, "out")  # names the argument
+        to, value = out, _core.empty_like(left[0], (shapes[0][0], shapes[1][1]), out)
+    else:
+        to, value = None, out
+    return value, call(left, right, value, to, accumulator, (c, c_enters, scale_order),
+                       (threads, backend, None))
+
+
+@options_of(_product)
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    sum: AccumulatorKind | None = None,
+    unit: Unit | None = None,
+    out: Any = "fp32",
+    order: Fp32Order = "ascending",
+    **options: Unpack[Options],
 ) -> Any:
     """Return the matrix product a [M, K] * b [K, N] + c, on the CPU.
 
@@ -169,21 +224,6 @@ def matmul(
         fp32, fp16, bf16, and fp64 for exact; or an array in one of them, which receives the result.
     order : str
         Order of the sums of ieee_fp32: ascending, ascending_fused or tree.
-    promotion, unit_result, products
-        For a unit: elements of K between promotions to fp32 (0: none); format of the unit's sums;
-        products per instruction (0: the widest instruction).
-    a_scales, a_tile, b_scales, b_tile
-        Dequantization scales in fp32 or e8m0, and the tile of one scale in each operand.
-    scale_order : str, optional
-        Order in which scales are applied; by default cuBLASLt's.
-    c : array [M, N], optional
-        Matrix that is added, in fp32, fp16 or bf16.
-    c_enters : str
-        last: `c` is added after the scales. first: the sum starts from `c`.
-    a_format, b_format : str or dtype, optional
-        Formats of operands whose dtypes do not say them.
-    threads, backend
-        As in `convert`.
 
     Returns
     -------
@@ -198,21 +238,18 @@ def matmul(
     array([[ 5., 11.],
            [11., 25.]], dtype=float32)
     """
-    arguments = _prepare(a, b, out, dict(locals()))
-    _core.matmul(*arguments)
-    return arguments[4]
+    return _product(_core.matmul, a, b, out, sum, unit, order, **options)[0]
 
 
-def predict(a: Any, b: Any, unit: str, *, out: Any = "fp32", **options: Any) -> Prediction:
+@options_of(_product)
+def predict(a: Any, b: Any, unit: Unit, *, out: Any = "fp32",
+            **options: Unpack[Options]) -> Prediction:
     """Return the product as a tensor core computes it, its evidence and its error.
 
     Parameters
     ----------
     a, b, unit, out
         As in `matmul`.
-    **options
-        promotion, unit_result, products, a_scales, a_tile, b_scales, b_tile, scale_order, c,
-        c_enters, a_format, b_format, threads, backend, as in `matmul`.
 
     Examples
     --------
@@ -222,17 +259,10 @@ def predict(a: Any, b: Any, unit: str, *, out: Any = "fp32", **options: Any) -> 
     >>> p.evidence, p.error.unequal
     ('hardware', 0)
     """
-    defaults: dict[str, Any] = {
-        "sum": None, "unit": unit, "order": "ascending", "promotion": None, "unit_result": "fp32",
-        "products": 0, "a_scales": None, "a_tile": None, "b_scales": None, "b_tile": None,
-        "scale_order": None, "c": None, "c_enters": "last", "a_format": None, "b_format": None,
-        "threads": None, "backend": None,
-    }
-    unknown = set(options) - set(defaults)
-    if unknown:
-        raise TypeError(f"predict() has no argument {sorted(unknown)[0]!r}")
     if unit is None:
         raise TypeError(f"unit: a tensor core is expected, one of {', '.join(_UNITS)}")
-    arguments = _prepare(a, b, out, defaults | options)
-    evidence, error = _core.predict(*arguments)
-    return Prediction(arguments[4], evidence, ProductError(*error))
+    value, (evidence, error) = _product(_core.predict, a, b, out, None, unit, "ascending", **options)
+    return Prediction(value, evidence, ProductError(*error))
+
+
+_product.__qualname__ = "matmul"  # Python's messages about keyword arguments name the function

@@ -1,44 +1,13 @@
 """Optimizer steps on NumPy arrays, with the bits of the steps on a GPU.
 
-Several threads may use one optimizer; their calls take turns. Every class takes these arguments:
+Several threads may use one optimizer; their calls take turns.
 
-params : array, list of arrays, or dict of str to array
-    Parameters in fp32, bf16 or fp16, C-contiguous; each step changes them in place.
-weights : str
-    How 16-bit parameters are kept. Parameters in fp32 need no mode; only ``fp8_copy`` changes them.
-
-    ``master32``
-        With fp32 master weights.
-    ``direct``
-        Alone, rounded to nearest: small updates are lost.
-    ``stochastic``
-        Alone, rounded stochastically.
-    ``split16``
-        bf16 with 16 more bits, together fp32.
-    ``kahan``
-        bf16 with their rounding error in bf16.
-    ``master16_scaled``
-        With fp16 master weights that have power-of-two scales for blocks.
-    ``fp8_copy``
-        fp32 parameters with a copy in e4m3 that has scales for blocks.
-states : str or sequence of str
-    Format of all states, or of each: fp32, bf16, fp16, bf16_stochastic, fp16_stochastic,
-    fp16_scaled, e4m3, e5m2 or dynamic8. The last four have a scale for each block of elements;
-    dynamic8 has the 8-bit codes of bitsandbytes' optimizers. fp16 and fp16_stochastic are refused for
-    the second moments of AdamW, Adam and LAMB, of which the small ones would become 0.
-profile : str
-    Whose operations a step takes: strict, fma, torch_foreach, torch_fused, apex_te or lightseq. See
-    docs/optimizers.md.
-block : int
-    Elements with one scale: 128 or 256.
-seed : int
-    Seed of stochastic rounding.
-maximize : bool
-    Whether a step follows the gradient instead of its opposite.
-
-A step overwrites 16-bit parameters by their master weights. So it undoes values that you write into a
-parameter after the optimizer was made: NumPy does not count writes, and a step cannot see them, unlike
-in `samebits.torch.optim`. Write ``state[name]["master"]`` (master32), too, or make a new optimizer. With
+A step overwrites 16-bit parameters by their master weights. So it undoes values that you write into
+a
+parameter after the optimizer was made: NumPy does not count writes, and a step cannot see them,
+unlike
+in `samebits.torch.optim`. Write ``state[name]["master"]`` (master32), too, or make a new optimizer.
+With
 ``split16`` and ``kahan``, set ``state[name]["low"]`` of the written elements to 0.
 
 Examples
@@ -57,38 +26,47 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.formats import INDEX, NAMES, choose, dtype_of
+from samebits.formats import dtype_of
 from samebits.list_arguments import named
 from samebits.optimizer_layout import (
     GRADIENTS,
-    PROFILES,
-    STORED,
     StateArray,
-    check_block,
-    layout_of,
+    check_group,
     settings_row,
-    state_keys,
 )
-from samebits.rules import integer, number
+from samebits.rules import options_of, public_names
 from samebits.safetensors import read_safetensors, write_safetensors
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
+    from samebits.optimizer_layout import States, Weights
+    from samebits.typing import StreamPurpose, UpdateProfile
+
+    class Options(TypedDict, total=False):
+        """Keyword arguments of every optimizer."""
+
+        weights: Weights
+        states: States | Sequence[States]
+        profile: UpdateProfile
+        block: int
+        seed: int
+        maximize: bool
 
 __all__ = ["LAMB", "SGD", "Adam", "AdamW", "Lion", "random_stream"]
 
 _VERSION = "1"
 #: Dtypes of arrays that are no formats, and formats of the same size for them in a file of `save`.
-_AS_FORMAT: Final[dict[str, str]] = {"int16": "fp16", "uint8": "e8m0"}
+_AS_FORMAT: Final[dict[str, Any]] = {"int16": "fp16", "uint8": "e8m0"}
 
 
-_PURPOSES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("stream_purpose"))}
-
-
-def random_stream(purpose: str, tensor: int, step: int) -> int:
+def random_stream(purpose: StreamPurpose, tensor: int, step: int) -> int:
     """Return the number of the random stream of one purpose, tensor and step.
 
     No two of them are equal, so quantizers and dropout share no random bits with optimizer steps of
@@ -109,18 +87,16 @@ def random_stream(purpose: str, tensor: int, step: int) -> int:
     >>> hex(random_stream("quantizer", 7, 3))
     '0x400000700000003'
     """
-    return _core.random_stream_number(choose("purpose", purpose, _PURPOSES),
-                                      integer(tensor, "tensor"), integer(step, "step"))
+    return _core.random_stream_number(purpose, tensor, step)
 
 
-def _format(array: Any, name: str) -> str:
+def _format(array: Any, name: str) -> Any:
     """Return the format of a C-contiguous NumPy array."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{name}: a NumPy array is expected; got a {type(array).__name__}")
     if not array.flags.c_contiguous:
         raise InvalidArgument(f"{name}: a C-contiguous array is expected")
-    number_of_format: int = _core.describe(array, name, -1)[1]
-    return NAMES[number_of_format]
+    return _core.describe(array, name)[1]
 
 
 def _dtype(state: StateArray) -> np.dtype[Any]:
@@ -141,29 +117,89 @@ class _Optimizer:
     _rule = ""
     _lock: threading.Lock
 
-    def __init__(self, params: Any, group: dict[str, Any], *, weights: str,
-                 states: str | Sequence[str], profile: str, block: int, seed: int,
-                 maximize: bool) -> None:
+    def __init__(self, params: Any, group: dict[str, Any], *, weights: Weights = "master32",
+                 states: States | Sequence[States] = "fp32", profile: UpdateProfile = "strict",
+                 block: int = 128, seed: int = 0, maximize: bool = False) -> None:
+        """Check all arguments, and make the states.
+
+        Parameters
+        ----------
+        params : array, list of arrays, or dict of str to array
+            Parameters in fp32, bf16 or fp16, C-contiguous; each step changes them in place.
+        lr : float
+            Learning rate, finite and >= 0.
+        betas : (float, float)
+            Of AdamW, Adam, LAMB and Lion: weights of the old averages, in [0, 1).
+        eps : float
+            Of AdamW, Adam and LAMB: added to the root of the second moment.
+        weight_decay : float
+            Finite and >= 0.
+        momentum, dampening : float
+            Of SGD: weight of the old average, 0 or in [2^-126, 1); part of the gradient that the
+            average leaves out, in [0, 1].
+        nesterov : bool
+            Of SGD: whether a step looks ahead, which needs momentum and no dampening.
+        weights : str
+            How 16-bit parameters are kept. Parameters in fp32 need no mode; only
+            ``fp8_copy`` changes them.
+
+            ``master32``
+                With fp32 master weights.
+            ``direct``
+                Alone, rounded to nearest: small updates are lost.
+            ``stochastic``
+                Alone, rounded stochastically.
+            ``split16``
+                bf16 with 16 more bits, together fp32.
+            ``kahan``
+                bf16 with their rounding error in bf16.
+            ``master16_scaled``
+                With fp16 master weights that have power-of-two scales for blocks.
+            ``fp8_copy``
+                fp32 parameters with a copy in e4m3 that has scales for blocks.
+        states : str or sequence of str
+            Format of all states, or of each: fp32, bf16, fp16, bf16_stochastic, fp16_stochastic,
+            fp16_scaled, e4m3, e5m2 or dynamic8. The last four have a scale for each
+            block of elements;
+            dynamic8 has the 8-bit codes of bitsandbytes' optimizers. fp16 and
+            fp16_stochastic are refused for
+            the second moments of AdamW, Adam and LAMB, of which the small ones would become 0.
+        profile : str
+            Whose operations a step takes: strict, fma, torch_foreach, torch_fused,
+            apex_te or lightseq. See
+            docs/optimizers.md.
+        block : int
+            Elements with one scale: 128 or 256.
+        seed : int
+            Seed of stochastic rounding.
+        maximize : bool
+            Whether a step follows the gradient instead of its opposite.
+
+        Raises
+        ------
+        InvalidArgument, TypeError
+            An argument was refused. Nothing is left for the first step to refuse but its gradients.
+        """
         self._lock = threading.Lock()
         arrays, self._names = named(params, "params")
         self._group = {**group, "profile": profile}
-        self._block, self._seed = integer(block, "block"), integer(seed, "seed")
-        check_block(self._block)
-        self._sign = -1.0 if maximize else 1.0
+        self._sign = -1.0 if _core.flag(maximize, "maximize") else 1.0
+        formats = [_format(array, f"params[{name}]")
+                   for name, array in zip(self._names, arrays, strict=True)]
+        layouts = check_group(
+            self._rule, {**self._group, "weights": weights, "states": states, "block": block,
+                         "seed": seed}, group["lr"], dict.fromkeys(formats))
+        self._block, self._seed = int(block), int(seed)
         self._steps = 0
-        choose("profile", profile, PROFILES)
-        keys = state_keys(self._rule, self._group)
         self._params = dict(zip(self._names, arrays, strict=True))
         self._layouts = {}
         self.state: dict[str, dict[str, np.ndarray[Any, Any]]] = {}
-        for name, array in self._params.items():
-            label = f"params[{name}]"
-            layout = layout_of(_format(array, label), weights, states, keys)
+        for (name, array), format in zip(self._params.items(), formats, strict=True):
             if not array.flags.writeable:
-                raise InvalidArgument(f"{label}: a writable array is expected")
-            self._layouts[name] = layout
+                raise InvalidArgument(f"params[{name}]: a writable array is expected")
+            self._layouts[name] = layouts[format]
             self.state[name] = {}
-            for state in layout.arrays():
+            for state in layouts[format].arrays():
                 self.state[name].update(self._begin(state, array))
 
     def _begin(self, state: StateArray, parameter: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -171,8 +207,8 @@ class _Optimizer:
         codes = np.zeros(parameter.shape, _dtype(state))
         scales = np.zeros(-(-parameter.size // self._block), np.float32)
         if state.begins_as == "parameter":
-            _core.store_or_load(True, parameter.ctypes.data, INDEX[_format(parameter, "params")],
-                                codes.ctypes.data, scales.ctypes.data, STORED[state.stored],
+            _core.store_or_load(True, parameter.ctypes.data, _format(parameter, "params"),
+                                codes.ctypes.data, scales.ctypes.data, state.stored,
                                 parameter.size, self._block, False, None)
         return {state.key: codes, **({state.scale_key: scales} if state.scale_key else {})}
 
@@ -205,14 +241,20 @@ class _Optimizer:
             Learning rate from this step on.
         threads, backend
             As in `samebits.convert`.
+
+        Raises
+        ------
+        InvalidArgument, TypeError
+            An argument was refused; nothing was written.
         """
         with self._lock:
             self._step(gradients, grad_mul, applied, lr, threads, backend)
 
     def _step(self, gradients: Any, grad_mul: float, applied: bool, lr: float | None,
               threads: int | None, backend: str | None) -> None:
-        rate = self._group["lr"] if lr is None else number(lr, "lr")
-        factor = self._sign * number(grad_mul, "grad_mul")
+        rate = self._group["lr"] if lr is None else lr
+        factor = self._sign * _core.number(grad_mul, "grad_mul")
+        applied = _core.flag(applied, "applied")
         settings = settings_row(self._rule, self._group, rate)
         arrays, names = named(gradients, "gradients")
         given = dict(zip(names, arrays, strict=True))
@@ -224,8 +266,8 @@ class _Optimizer:
             kind = _format(gradient, f"gradients[{name}]")
             if gradient.shape != parameter.shape or kind not in GRADIENTS:
                 raise InvalidArgument(
-                    f"gradients[{name}]: shape {parameter.shape} in fp32, bf16 or fp16 is expected; "
-                    f"got {gradient.shape} in {kind}")
+                    f"gradients[{name}]: shape {parameter.shape} in fp32, bf16 or fp16 is "
+                    f"expected; got {gradient.shape} in {kind}")
             self._check_states(name)
             rows.append(self._layouts[name].row(
                 parameter.ctypes.data,
@@ -235,7 +277,8 @@ class _Optimizer:
         tensors = _core.OptimizerTensors(rows if applied else [], names, False)
         addresses = np.array([given[name].ctypes.data for name in names], np.uint64)
         listed = tensors.with_gradients(addresses.tobytes())
-        listed.step([settings], self._steps + 1, factor, 0, 0, self._seed, threads, backend, None)
+        listed.step([settings], self._steps + 1, factor, 0, 0, self._seed,
+                    (threads, backend, None))
         self._group["lr"] = rate
         self._steps += int(applied)
 
@@ -249,13 +292,14 @@ class _Optimizer:
                 expected.append((array.scale_key, (blocks,), np.dtype(np.float32)))
             for key, shape, dtype in expected:
                 found = states.get(key)
-                if (not isinstance(found, np.ndarray) or found.shape != shape or found.dtype != dtype
+                if (not isinstance(found, np.ndarray) or found.shape != shape or
+                found.dtype != dtype
                         or not found.flags.c_contiguous or not found.flags.writeable):
                     raise InvalidArgument(f"state[{name}][{key}]: a writable, C-contiguous array of "
                                           f"{dtype} with shape {shape} is expected")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters, states, applied steps and seed to a .safetensors file."""
+        """Write parameters, states, applied steps and seed to the .safetensors file `path`."""
         with self._lock:
             tensors = {}
             for name, parameter in self._params.items():
@@ -268,7 +312,8 @@ class _Optimizer:
                 "seed": str(self._seed)})
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Continue from a file of `save`: all later steps have the bits of an uninterrupted run.
+        """Continue from `path`, written by `save`: later steps have the bits of an
+        uninterrupted run.
 
         Rule, block, names, shapes and formats must be those of this object. Use the same settings;
         the file has only the seed.
@@ -300,64 +345,115 @@ class _Optimizer:
             self._seed = int(metadata.get("seed", self._seed))
 
 
+@options_of(_Optimizer.__init__)
 class AdamW(_Optimizer):
-    """Adam with decoupled weight decay."""
+    """Adam with decoupled weight decay.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samebits.optim import AdamW
+    >>> w = np.float32([1, 2])
+    >>> AdamW(w, lr=0.5).step(np.float32([0.25, -4]))
+    >>> w
+    array([0.495, 2.49 ], dtype=float32)
+    """
 
     _rule = "adamw"
 
     def __init__(self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 1e-2, *, weights: str = "master32",
-                 states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
-                 seed: int = 0, maximize: bool = False) -> None:
-        group = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, group, weights=weights, states=states, profile=profile,
-                         block=block, seed=seed, maximize=maximize)
+                 eps: float = 1e-8, weight_decay: float = 1e-2, **options: Unpack[Options]) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay":
+        weight_decay},
+                         **options)
 
 
+@options_of(_Optimizer.__init__)
 class Adam(AdamW):
-    """Adam; weight decay is added to the gradient (L2)."""
+    """Adam; weight decay is added to the gradient (L2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samebits.optim import Adam
+    >>> w = np.float32([1, 2])
+    >>> Adam(w, lr=0.5).step(np.float32([0.25, -4]))
+    >>> w
+    array([0.5, 2.5], dtype=float32)
+    """
 
     _rule = "adam"
 
     def __init__(self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0, **options: Any) -> None:
+                 eps: float = 1e-8, weight_decay: float = 0, **options: Unpack[Options]) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, **options)
 
 
+@options_of(_Optimizer.__init__)
 class LAMB(AdamW):
-    """Adam's direction, scaled by the norms of weights and direction of each tensor."""
+    """Adam's direction, scaled by the norms of weights and direction of each tensor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samebits.optim import LAMB
+    >>> w = np.float32([1, 2])
+    >>> LAMB(w, lr=0.5).step(np.float32([0.25, -4]))
+    >>> w
+    array([0.19760513, 2.7785645 ], dtype=float32)
+    """
 
     _rule = "lamb"
 
     def __init__(self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-6, weight_decay: float = 1e-2, **options: Any) -> None:
+                 eps: float = 1e-6, weight_decay: float = 1e-2, **options: Unpack[Options]) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, **options)
 
 
+@options_of(_Optimizer.__init__)
 class Lion(_Optimizer):
-    """The sign of an average of gradients, with decoupled weight decay."""
+    """The sign of an average of gradients, with decoupled weight decay.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samebits.optim import Lion
+    >>> w = np.float32([1, 2])
+    >>> Lion(w, lr=0.5).step(np.float32([0.25, -4]))
+    >>> w
+    array([0.5, 2.5], dtype=float32)
+    """
 
     _rule = "lion"
 
     def __init__(self, params: Any, lr: float = 1e-4, betas: tuple[float, float] = (0.9, 0.99),
-                 weight_decay: float = 0, *, weights: str = "master32",
-                 states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
-                 seed: int = 0, maximize: bool = False) -> None:
-        group = {"lr": lr, "betas": betas, "weight_decay": weight_decay}
-        super().__init__(params, group, weights=weights, states=states, profile=profile,
-                         block=block, seed=seed, maximize=maximize)
+                 weight_decay: float = 0, **options: Unpack[Options]) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay},
+        **options)
 
 
+@options_of(_Optimizer.__init__)
 class SGD(_Optimizer):
-    """Gradient descent with momentum, dampening and Nesterov's momentum on request."""
+    """Gradient descent with momentum, dampening and Nesterov's momentum on request.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samebits.optim import SGD
+    >>> w = np.float32([1, 2])
+    >>> SGD(w, lr=0.5, momentum=0.5).step(np.float32([0.25, -4]))
+    >>> w
+    array([0.875, 4.   ], dtype=float32)
+    """
 
     _rule = "sgd"
 
     def __init__(self, params: Any, lr: float = 1e-3, momentum: float = 0, dampening: float = 0,
-                 weight_decay: float = 0, nesterov: bool = False, *, weights: str = "master32",
-                 states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
-                 seed: int = 0, maximize: bool = False) -> None:
-        group = {"lr": lr, "momentum": momentum, "dampening": dampening,
-                 "weight_decay": weight_decay, "nesterov": nesterov}
-        super().__init__(params, group, weights=weights, states=states, profile=profile,
-                         block=block, seed=seed, maximize=maximize)
+                 weight_decay: float = 0, nesterov: bool = False, **options:
+                 Unpack[Options]) -> None:
+        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening,
+                                  "weight_decay": weight_decay, "nesterov": nesterov}, **options)
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__)

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
 
-__all__ = ["Layout", "StateArray", "check_block", "layout_of", "settings_row", "state_keys"]
+__all__ = ["Layout", "StateArray", "check_group", "layout_of", "settings_row", "state_keys"]
 
-RULES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("update_rule"))}
-PROFILES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("update_profile"))}
 STORED: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("stored_format"))}
 LOW_PARTS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("low_part"))}
 
 #: How weights are kept: the argument `weights`.
-WEIGHTS: Final[dict[str, int]] = {n: i for i, n in enumerate(
-    ("master32", "direct", "stochastic", "split16", "kahan", "fp8_copy", "master16_scaled"))}
-#: How states are kept: the argument `states`, and the stored format of states with signs.
+Weights = Literal["master32", "direct", "stochastic", "split16", "kahan", "fp8_copy",
+                  "master16_scaled"]
+#: How states are kept: the argument `states`.
+States = Literal["fp32", "bf16", "fp16", "bf16_stochastic", "fp16_stochastic", "fp16_scaled", "e4m3",
+                 "e5m2", "dynamic8"]
+#: The stored format of states with signs.
 STATES: Final[dict[str, str]] = {
     "fp32": "fp32", "bf16": "bf16_nearest", "fp16": "fp16_nearest",
     "bf16_stochastic": "bf16_stochastic", "fp16_stochastic": "fp16_stochastic",
     "fp16_scaled": "fp16_scaled", "e4m3": "e4m3_scaled", "e5m2": "e5m2_scaled",
     "dynamic8": "dynamic8_signed",
 }
-#: The format of the codes of a stored format.
-CODES: Final[dict[str, str]] = {
-    "fp32": "fp32", "bf16_nearest": "bf16", "fp16_nearest": "fp16", "bf16_stochastic": "bf16",
-    "fp16_stochastic": "fp16", "fp16_scaled": "fp16", "e4m3_scaled": "e4m3", "e5m2_scaled": "e5m2",
-    "dynamic8_signed": "uint8", "dynamic8_unsigned": "uint8",
-}
-SCALED: Final = frozenset(("fp16_scaled", "e4m3_scaled", "e5m2_scaled", "dynamic8_signed",
-                           "dynamic8_unsigned"))
+#: The format of the codes of a stored format, and whether it has block scales.
+_STORED_CODES: Final[dict[str, tuple[str, bool]]] = _core.stored_formats()
+SCALED: Final = frozenset(name for name, (_, scaled) in _STORED_CODES.items() if scaled)
 #: States that are never negative.
 UNSIGNED: Final = frozenset(("exp_avg_sq",))
 #: The stored format of gradients of a format.
@@ -67,9 +65,9 @@ class StateArray:
     begins_as: str = "zero"
 
     @property
-    def codes(self) -> str:
+    def codes(self) -> Any:
         """Format of the codes; "int16" and "uint8" are no formats, but dtypes."""
-        return CODES.get(self.stored, self.stored)
+        return _STORED_CODES[self.stored][0] if self.stored in _STORED_CODES else self.stored
 
     @property
     def scale_key(self) -> str | None:
@@ -136,7 +134,7 @@ def _stored(states: str, key: str) -> str:
     return "dynamic8_unsigned" if states == "dynamic8" and key in UNSIGNED else STATES[states]
 
 
-def layout_of(parameter: str, weights: str, states: object, keys: tuple[str, ...]) -> Layout:
+def layout_of(parameter: str, weights: object, states: object, keys: tuple[str, ...]) -> Layout:
     """Return the arrays of a parameter.
 
     Parameters
@@ -151,12 +149,13 @@ def layout_of(parameter: str, weights: str, states: object, keys: tuple[str, ...
     keys : tuple of str
         Names of the states.
     """
-    choose("weights", weights, WEIGHTS)
-    each = [states] * len(keys) if isinstance(states, str) else list(states)  # type: ignore[call-overload]
+    weights = choose("weights", weights, get_args(Weights))
+    if not isinstance(states, (str, list, tuple)):
+        raise TypeError(f"states: a string or several are expected; got a {type(states).__name__}")
+    each = [states] * len(keys) if isinstance(states, str) else list(states)
     if len(each) != len(keys):
         raise InvalidArgument(f"states: one format or {len(keys)} are expected; got {len(each)}")
-    for name in each:
-        choose("states", name, dict.fromkeys(STATES, 0))
+    each = [choose("states", name, STATES) for name in each]
     for key, name in zip(keys, each, strict=True):
         if key in UNSIGNED and STATES[name] in ("fp16_nearest", "fp16_stochastic"):
             raise InvalidArgument(f"states: {name} has no numbers between 0 and 2^-24, so steps of small "
@@ -187,22 +186,46 @@ def layout_of(parameter: str, weights: str, states: object, keys: tuple[str, ...
     return Layout(None, f"{parameter}_nearest", master, stored, arrays, None, "none")
 
 
-def settings_row(rule: str, group: Mapping[str, Any], learning_rate: float) -> tuple[Any, ...]:
+def settings_row(rule: str, group: Mapping[str, Any], learning_rate: Any) -> tuple[Any, ...]:
     """Return the settings of a group of parameters as samebits._core takes them."""
-    beta1, beta2 = group.get("betas", (0.9, 0.999))
-    return (RULES[rule], choose("profile", group["profile"], PROFILES),
-            int(bool(group.get("nesterov", False))), learning_rate, float(beta1), float(beta2),
-            float(group.get("eps", 1e-8)), float(group["weight_decay"]),
-            float(group.get("momentum", 0.0)), float(group.get("dampening", 0.0)))
+    others = "betas", "eps", "weight_decay", "momentum", "dampening", "nesterov"
+    return (rule, group["profile"], learning_rate, *(group.get(key, ...) for key in others))
 
 
-def check_block(block: int) -> None:
-    """Refuse a number of elements with one scale that no step takes."""
-    if block not in (128, 256):
-        raise InvalidArgument(f"block: 128 or 256 is expected; got {block}")
+def check_group(rule: str, group: Mapping[str, Any], learning_rate: Any,
+                formats: Iterable[str]) -> dict[str, Layout]:
+    """Refuse a group of parameters that no step could update.
+
+    Parameters
+    ----------
+    rule : str
+        The rule of the optimizer.
+    group : mapping
+        All options of the group.
+    learning_rate : number
+        The learning rate.
+    formats : iterable of str
+        The formats of the parameters.
+
+    Returns
+    -------
+    dict of str to Layout
+        The arrays of a parameter of each format.
+    """
+    settings, block = settings_row(rule, group, learning_rate), group["block"]
+    keys = STATE_KEYS[rule][:_core.check_optimizer(settings, block, group["seed"])]
+    layouts = {f: layout_of(f, group["weights"], group["states"], keys) for f in formats}
+    # A step of tensors without elements, each with a gradient in its own format, checks the formats.
+    rows = [layout.row(0, defaultdict(int), (0, 0, 0, 0, block), GRADIENTS[f])
+            for f, layout in layouts.items()]
+    tensors = _core.OptimizerTensors(rows, [""] * len(rows), False)
+    try:
+        tensors.with_gradients(bytes(8 * len(rows))).step([settings], 1, 1.0, 0, 0, 0, (1, None, None))
+    except InvalidArgument as error:  # without the place in the list
+        raise InvalidArgument(re.sub(r"^tensors\[\d+\][.:]? ?", "", str(error))) from None
+    return layouts
 
 
 def state_keys(rule: str, group: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of a group's states."""
-    count = _core.optimizer_state_count(settings_row(rule, group, 0.0))
-    return STATE_KEYS[rule][:count]
+    return STATE_KEYS[rule][:_core.check_optimizer(settings_row(rule, group, 0.0), group["block"], 0)]

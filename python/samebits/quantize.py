@@ -5,28 +5,30 @@ from __future__ import annotations
 import functools
 import os
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 from samebits import _core
 from samebits.arrays import mark_written
 from samebits.errors import InvalidArgument
-from samebits.formats import INDEX, NAMES, choose, format_index
+from samebits.formats import NAMES, format_index
 from samebits.recipes import Recipe, recipe_of, recipes
-from samebits.rules import (
-    integer,
-    number,
-    optional_format,
-    random_of,
-    rule_of,
-    stream_handle,
-)
 from samebits.safetensors import read_safetensors, write_safetensors
 
-__all__ = ["QuantizedTensor", "Statistics", "dequantize", "load_quantized", "quantize"]
+if TYPE_CHECKING:
+    from typing import Literal
 
-SCALE_RULES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("scale_rule"))}
-NONFINITE: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("nonfinite"))}
-SCALE_OVERFLOW: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("scale_overflow"))}
+    from samebits.typing import (
+        Format,
+        FormatLike,
+        NanPolicy,
+        Nonfinite,
+        Overflow,
+        RecipeName,
+        ScaleOverflow,
+        ScaleRule,
+    )
+
+__all__ = ["QuantizedTensor", "Statistics", "dequantize", "load_quantized", "quantize"]
 
 
 @dataclass(frozen=True)
@@ -83,13 +85,13 @@ class QuantizedTensor:
     codes: Any
     scales: Any
     recipe: Recipe
-    format: str
+    format: Format
     codes_transposed: Any = None
     scales_transposed: Any = None
     statistics: Statistics | None = None
 
     def dequantize(
-        self, to: object = "fp32", *, out: Any = None, threads: int | None = None,
+        self, to: FormatLike = "fp32", *, out: Any = None, threads: int | None = None,
         backend: str | None = None, stream: Any = None,
     ) -> Any:
         """Return the values: code * scale, rounded once to fp32 and once to `to`.
@@ -145,10 +147,25 @@ class QuantizedTensor:
 def load_quantized(path: str | os.PathLike[str]) -> QuantizedTensor:
     """Read a file that `QuantizedTensor.save` wrote.
 
+    Parameters
+    ----------
+    path : str or path
+
     Raises
     ------
     InvalidArgument
         The file is no .safetensors file, or holds no quantized tensor.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "q.safetensors")
+    ...     sb.quantize(np.ones((2, 128), np.float32), "TE_CURRENT").save(path)
+    ...     sb.load_quantized(path).recipe.name
+    'TE_CURRENT'
     """
     tensors, rules = read_safetensors(path)
     for name in ("codes", "scales"):
@@ -157,15 +174,14 @@ def load_quantized(path: str | os.PathLike[str]) -> QuantizedTensor:
                                   f"{', '.join(tensors) or 'none'}")
     try:
         rows, cols = rules["samebits.tile"].split()
+        given: dict[str, Any] = {name: rules[f"samebits.{name}"] for name in (
+            "scale", "nonfinite", "scale_overflow", "overflow", "source")}
+        given["scale_format"] = tensors["scales"][1]
         recipe = Recipe(
-            tile=(int(rows), int(cols)), scale=rules["samebits.scale"],
-            eps=float.fromhex(rules["samebits.eps"]),
+            tile=(int(rows), int(cols)), eps=float.fromhex(rules["samebits.eps"]),
             upper_bound=float.fromhex(rules["samebits.upper_bound"]),
-            nonfinite=rules["samebits.nonfinite"],
-            scale_overflow=rules["samebits.scale_overflow"], overflow=rules["samebits.overflow"],
-            scale_format=tensors["scales"][1], source=rules["samebits.source"],
+            **given,
         )
-        options_of(recipe, rule_of("nearest_even", recipe.overflow, "canonical"))  # checks names
     except (KeyError, ValueError) as error:
         raise InvalidArgument(f"{os.fspath(path)}: no rules of samebits: {error}") from None
     name = rules.get("samebits.recipe", "")
@@ -182,19 +198,19 @@ def load_quantized(path: str | os.PathLike[str]) -> QuantizedTensor:
 
 def quantize(
     x: Any,
-    recipe: Recipe | str | None = None,
+    recipe: Recipe | RecipeName | None = None,
     *,
-    to: object = "e4m3",
+    to: FormatLike = "e4m3",
     tile: tuple[int, int] | None = None,
-    scale: str | None = None,
+    scale: ScaleRule | None = None,
     eps: float | None = None,
     upper_bound: float | None = None,
-    nonfinite: str | None = None,
-    scale_overflow: str | None = None,
-    scale_format: object = None,
-    rounding: str = "nearest_even",
-    overflow: str | None = None,
-    nan: str = "canonical",
+    nonfinite: Nonfinite | None = None,
+    scale_overflow: ScaleOverflow | None = None,
+    scale_format: FormatLike | None = None,
+    rounding: Literal["nearest_even", "stochastic"] = "nearest_even",
+    overflow: Overflow | None = None,
+    nan: NanPolicy = "canonical",
     inverse_scales: Any = None,
     transposed: bool = False,
     statistics: bool = False,
@@ -203,7 +219,7 @@ def quantize(
     offset: int = 0,
     pitch: int | None = None,
     random_bits: int = 32,
-    format: object = None,
+    format: FormatLike | None = None,
     out: QuantizedTensor | None = None,
     threads: int | None = None,
     backend: str | None = None,
@@ -266,41 +282,40 @@ def quantize(
         raise InvalidArgument("transposed: `out` was made without transposed=True")
     rules, core_rules = _rules(
         recipe, tuple(tile) if isinstance(tile, list) else tile, scale, eps, upper_bound,
-        nonfinite, scale_overflow, scale_format, rounding, overflow, nan)
+        nonfinite, scale_overflow, scale_format, overflow)
     if rules.source == "delayed" and inverse_scales is None:
         raise InvalidArgument(f"recipe: {rules.name} needs inverse_scales=, from earlier steps")
-    codes_format = format_index(to, "to")
     earlier = None
     if out is not None:
         earlier = (out.codes, out.scales, out.codes_transposed, out.scales_transposed)
         mark_written(list(earlier))
-    *arrays, found = _core.quantize(
-        x, optional_format(format), earlier, transposed, codes_format, INDEX[rules.scale_format],
-        core_rules,
-        random_of(seed, random_stream, offset, pitch, random_bits)
-        if rounding == "stochastic" else None,
-        inverse_scales, statistics, threads, backend, stream_handle(stream),
-    )
-    result = QuantizedTensor(arrays[0], arrays[1], rules, "", arrays[2], arrays[3])
+    name: Any
+    codes, scales, codes_t, scales_t, found, name = _core.quantize(
+        x, format, earlier, transposed, to, rules.scale_format, core_rules,
+        (rounding, rules.overflow, nan, seed, random_stream, offset, pitch, random_bits),
+        inverse_scales, statistics, (threads, backend, stream))
+    result = QuantizedTensor(codes, scales, rules, name, codes_t, scales_t)
     if out is not None:
         result = out
-        result.recipe = rules
-    result.format = NAMES[codes_format]
+        result.recipe, result.format = rules, name
     result.statistics = Statistics(*found) if found is not None else None
     return result
 
 
+def _rules(*given: Any) -> tuple[Recipe, tuple[Any, ...]]:
+    """Return the rules of a call, and what the core computes scales by."""
+    try:
+        return _known_rules(*given)
+    except TypeError:  # a value that is no key
+        return _known_rules.__wrapped__(*given)
+
+
 @functools.lru_cache(maxsize=256)
-def _rules(
-    recipe: Recipe | str | None, tile: Any, scale: str | None, eps: float | None,
-    upper_bound: float | None, nonfinite: str | None, scale_overflow: str | None,
-    scale_format: object, rounding: str, overflow: str | None, nan: str,
-) -> tuple[Recipe, tuple[int, int, int, float, float, int, int, int]]:
-    """Return the rules of a call, and these rules as the core takes them."""
-    rules = rules_of(recipe, tile=tile, scale=scale, eps=eps, upper_bound=upper_bound,
-                     nonfinite=nonfinite, scale_overflow=scale_overflow,
-                     scale_format=scale_format, overflow=overflow)
-    return rules, options_of(rules, rule_of(rounding, rules.overflow, nan))
+def _known_rules(recipe: Recipe | str | None, *given: Any) -> tuple[Recipe, tuple[Any, ...]]:
+    names = ("tile", "scale", "eps", "upper_bound", "nonfinite", "scale_overflow", "scale_format",
+             "overflow")
+    rules = rules_of(recipe, **dict(zip(names, given, strict=True)))
+    return rules, rules.rules()
 
 
 def rules_of(recipe: Recipe | str | None, **given: Any) -> Recipe:
@@ -309,35 +324,17 @@ def rules_of(recipe: Recipe | str | None, **given: Any) -> Recipe:
     changed = {name: value for name, value in given.items() if value is not None}
     if "scale_format" in changed:
         changed["scale_format"] = NAMES[format_index(changed["scale_format"], "scale_format")]
-    return replace(rules, **changed)
-
-
-def tile_of(tile: Any) -> tuple[int, int]:
-    """Return a tile given as two integers."""
-    if not isinstance(tile, (tuple, list)) or len(tile) != 2:
-        raise TypeError(f"tile: rows and columns are expected, such as (1, 128); got {tile!r}")
-    return integer(tile[0], "tile"), integer(tile[1], "tile")
-
-
-def options_of(
-    rules: Recipe, rule: int
-) -> tuple[int, int, int, float, float, int, int, int]:
-    """Return the rules as the core takes them."""
-    rows, cols = tile_of(rules.tile)
-    return (rows, cols, choose("scale", rules.scale, SCALE_RULES), number(rules.eps, "eps"),
-            number(rules.upper_bound, "upper_bound"),
-            choose("nonfinite", rules.nonfinite, NONFINITE), rule,
-            choose("scale_overflow", rules.scale_overflow, SCALE_OVERFLOW))
+    return replace(rules, **changed) if changed else rules
 
 
 def dequantize(
     codes: Any,
     scales: Any,
-    to: object = "fp32",
+    to: FormatLike = "fp32",
     *,
     tile: tuple[int, int] = (1, 128),
-    format: object = None,
-    scale_format: object = None,
+    format: FormatLike | None = None,
+    scale_format: FormatLike | None = None,
     out: Any = None,
     threads: int | None = None,
     backend: str | None = None,
@@ -366,7 +363,16 @@ def dequantize(
     -------
     array [..., cols]
         `out`, or a new array of the same library and device as `codes`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> q = sb.quantize(np.float32([[1, -2, 3.5, 0]]), tile=(0, 0))
+    >>> sb.dequantize(q.codes, q.scales, "fp16", tile=(0, 0))
+    array([[ 1. , -2. ,  3.5,  0. ]], dtype=float16)
     """
-    return _core.dequantize(codes, optional_format(format), scales, optional_format(scale_format),
-                            *tile_of(tile), out, format_index(to, "to"), threads, backend,
-                            stream_handle(stream))
+    if isinstance(tile, list):
+        tile = tuple(tile)
+    return _core.dequantize(codes, format, scales, scale_format, tile, out, to,
+                            (threads, backend, stream))

@@ -5,17 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from samebits import _core
-from samebits.formats import nearest_first
 from samebits.errors import InvalidArgument
+from samebits.formats import nearest_first
+
+if TYPE_CHECKING:
+    from samebits.typing import (
+        Format,
+        Nonfinite,
+        Overflow,
+        RecipeName,
+        ScaleOverflow,
+        ScaleRule,
+        ScaleSource,
+    )
 
 __all__ = ["Recipe", "recipes"]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything besides the input that determines codes and scales.
+    """Everything besides the input that determines codes and scales; wrong rules are refused.
 
     Attributes
     ----------
@@ -48,23 +60,43 @@ class Recipe:
     evidence, evidence_nonfinite : str
         Evidence for finite elements, and for tiles with NaN or Inf. "library output": compared with
         the library's own output. "unverified": formulas read in the library's source.
+
+    Raises
+    ------
+    InvalidArgument, TypeError
+        No tensor could be quantized by these rules; the message names the field.
+
+    Examples
+    --------
+    >>> import samebits as sb
+    >>> sb.Recipe(tile=(1, 32), scale="mx_rceil", scale_format="e8m0").source
+    'current'
     """
 
     name: str = ""
     tile: tuple[int, int] = (1, 128)
-    scale: str = "te"
+    scale: ScaleRule = "te"
     eps: float = 0.0
     upper_bound: float = math.inf
-    nonfinite: str = "te"
-    scale_overflow: str = "flt_max"
-    overflow: str = "saturate"
-    scale_format: str = "fp32"
-    source: str = "current"
+    nonfinite: Nonfinite = "te"
+    scale_overflow: ScaleOverflow = "flt_max"
+    overflow: Overflow = "saturate"
+    scale_format: Format = "fp32"
+    source: ScaleSource = "current"
     reproduces: str = ""
     version: str = ""
     exceptions: str = ""
     evidence: str = "unverified"
     evidence_nonfinite: str = "unverified"
+
+    def __post_init__(self) -> None:
+        """Refuse rules by which no tensor could be quantized."""
+        _core.check_recipe(self.rules(), self.overflow, self.scale_format, self.source)
+
+    def rules(self) -> tuple[Any, ...]:
+        """Return what `samebits._core` computes scales by."""
+        return (self.tile, self.scale, self.eps, self.upper_bound, self.nonfinite,
+                self.scale_overflow)
 
 
 class _Recipes(Mapping[str, Recipe]):
@@ -74,9 +106,7 @@ class _Recipes(Mapping[str, Recipe]):
         self._presets = {row["name"]: Recipe(**row) for row in _core.recipes()}
 
     def __getitem__(self, name: str) -> Recipe:
-        found = self._presets.get(name)
-        if found is None:
-            found = self._presets.get(name.upper()) if isinstance(name, str) else None
+        found = self._presets.get(name.upper()) if isinstance(name, str) else None
         if found is None:
             raise KeyError(
                 f"recipe: {name!r} is not one of {nearest_first(str(name).upper(), self._presets)}"
@@ -101,7 +131,7 @@ class _Recipes(Mapping[str, Recipe]):
 recipes = _Recipes()
 
 
-def recipe_of(recipe: Recipe | str) -> Recipe:
+def recipe_of(recipe: Recipe | RecipeName | str) -> Recipe:
     """Return the recipe with a name; return a `Recipe` unchanged."""
     if isinstance(recipe, Recipe):
         return recipe

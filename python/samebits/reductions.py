@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from samebits import _core
-from samebits.formats import choose
-from samebits.rules import optional_format, stream_handle
+
+if TYPE_CHECKING:
+    from samebits.typing import Accumulation, FormatLike, SumOrder
 
 __all__ = ["ElementCounts", "amax", "counts", "dot", "sum", "sum_of_squares"]
-
-_PRECISIONS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("accumulation"))}
-_ORDERS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("sum_order"))}
 
 
 @dataclass(frozen=True)
@@ -26,12 +24,7 @@ class ElementCounts:
     subnormals: int
 
 
-def _reduce(what: str, x: Any, format: object, threads: int | None, backend: str | None,
-            stream: Any) -> Any:
-    return _core.reduce(what, x, optional_format(format), threads, backend, stream_handle(stream))
-
-
-def amax(x: Any, *, format: object = None, threads: int | None = None,
+def amax(x: Any, *, format: FormatLike | None = None, threads: int | None = None,
          backend: str | None = None, stream: Any = None) -> float:
     """Return the largest magnitude; NaN if any element is NaN, 0 for an empty array.
 
@@ -49,14 +42,19 @@ def amax(x: Any, *, format: object = None, threads: int | None = None,
     >>> sb.amax(np.float32([1, -3, 2]))
     3.0
     """
-    return cast(float, _reduce("amax", x, format, threads, backend, stream))
+    return cast(float, _core.reduce("amax", x, format, (threads, backend, stream)))
 
 
-def sum(x: Any, *, format: object = None, threads: int | None = None,
+def sum(x: Any, *, format: FormatLike | None = None, threads: int | None = None,
         backend: str | None = None, stream: Any = None) -> float:
     """Return the sum of the elements in binary64, over a fixed tree: neighbours are added pairwise.
 
-    Parameters are those of `amax`. The tree takes the elements in C order.
+    The tree takes the elements in C order.
+
+    Parameters
+    ----------
+    x, format, threads, backend, stream
+        As in `amax`.
 
     Examples
     --------
@@ -65,23 +63,36 @@ def sum(x: Any, *, format: object = None, threads: int | None = None,
     >>> sb.sum(np.float32([1, 2, 3]))
     6.0
     """
-    return cast(float, _reduce("sum", x, format, threads, backend, stream))
+    return cast(float, _core.reduce("sum", x, format, (threads, backend, stream)))
 
 
-def sum_of_squares(x: Any, *, format: object = None, threads: int | None = None,
+def sum_of_squares(x: Any, *, format: FormatLike | None = None, threads: int | None = None,
                    backend: str | None = None, stream: Any = None) -> float:
     """Return the sum of the squares in binary64, in the order of `sum`.
 
-    Parameters are those of `amax`.
+    Parameters
+    ----------
+    x, format, threads, backend, stream
+        As in `amax`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> sb.sum_of_squares(np.float32([1, 2, 3]))
+    14.0
     """
-    return cast(float, _reduce("sum_of_squares", x, format, threads, backend, stream))
+    return cast(float, _core.reduce("sum_of_squares", x, format, (threads, backend, stream)))
 
 
-def counts(x: Any, *, format: object = None, threads: int | None = None,
+def counts(x: Any, *, format: FormatLike | None = None, threads: int | None = None,
            backend: str | None = None, stream: Any = None) -> ElementCounts:
     """Count the elements that are NaN, infinite, zero and subnormal.
 
-    Parameters are those of `amax`.
+    Parameters
+    ----------
+    x, format, threads, backend, stream
+        As in `amax`.
 
     Examples
     --------
@@ -90,11 +101,13 @@ def counts(x: Any, *, format: object = None, threads: int | None = None,
     >>> sb.counts(np.float16([1, 0, np.inf, 1e-7])).subnormals
     1
     """
-    return ElementCounts(*_reduce("counts", x, format, threads, backend, stream))
+    numbers: Any = _core.reduce("counts", x, format, (threads, backend, stream))
+    return ElementCounts(*numbers)
 
 
-def dot(x: Any, y: Any, *, precision: str = "fp64", order: str = "tree", format: object = None,
-        threads: int | None = None, backend: str | None = None, stream: Any = None) -> float:
+def dot(x: Any, y: Any, *, precision: Accumulation = "fp64", order: SumOrder = "tree",
+        format: FormatLike | None = None, threads: int | None = None,
+        backend: str | None = None, stream: Any = None) -> float:
     """Return the sum of the products x * y.
 
     Parameters
@@ -115,5 +128,4 @@ def dot(x: Any, y: Any, *, precision: str = "fp64", order: str = "tree", format:
     >>> sb.dot(np.float32([1, 2]), np.float32([3, 4]))
     11.0
     """
-    return _core.dot(x, y, optional_format(format), choose("precision", precision, _PRECISIONS),
-                     choose("order", order, _ORDERS), threads, backend, stream_handle(stream))
+    return _core.dot(x, y, format, precision, order, (threads, backend, stream))

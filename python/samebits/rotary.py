@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.formats import NAMES, choose, dtype_of, format_index
-from samebits.rules import number
-from samebits.formats import choose, dtype_of, format_index
-from samebits.rules import integer, number
+from samebits.formats import NAMES, dtype_of, format_index
+
+if TYPE_CHECKING:
+    from samebits.typing import FormatLike, RotaryAngle
 
 __all__ = ["rotary_table"]
-
-_ANGLES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("rotary_angle"))}
 
 
 def rotary_table(
     positions: int | npt.ArrayLike, dim: int, *, base: float = 10000.0,
-    frequencies: npt.ArrayLike | None = None, angle: str = "exact", to: object = "fp32",
+    frequencies: npt.ArrayLike | None = None, angle: RotaryAngle = "exact", to: FormatLike = "fp32",
     threads: int | None = None,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return cos and sin of position * base^(-2i / dim) for every position and i < dim / 2.
@@ -61,9 +59,7 @@ def rotary_table(
            [0.9092974 , 0.19866933]], dtype=float32)
     """
     if isinstance(positions, (int, np.integer)):
-        if positions < 0:
-            raise InvalidArgument(f"positions: a number >= 0 is expected; got {positions}")
-        rows = np.arange(positions, dtype=np.int64)
+        rows = np.arange(_core.integer(positions, "positions", 0, 2**48 - 1), dtype=np.int64)
     else:
         given = np.asarray(positions)
         if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size > 0):
@@ -72,16 +68,19 @@ def rotary_table(
         rows = given.astype(np.int64)
         if given.dtype == np.uint64 and (rows < 0).any():
             raise InvalidArgument("positions: must be below 2^63")
-    dim = integer(dim, "dim")
-    if dim < 0 or dim % 2 != 0:
+    dim = _core.integer(dim, "dim", 0, 2**48 - 1)
+    if dim % 2 != 0:
         raise InvalidArgument(f"dim: an even number >= 0 is expected; got {dim}")
-    columns = np.empty(0) if frequencies is None else np.asarray(frequencies, np.float64)
+    try:
+        columns = np.empty(0) if frequencies is None else np.asarray(frequencies, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError("frequencies: an array of numbers is expected; got a "
+                        f"{type(frequencies).__name__}") from None
     if frequencies is not None and columns.shape != (dim // 2,):
         raise InvalidArgument(f"frequencies: shape {(dim // 2,)} is expected; got {columns.shape}")
     format = format_index(to, "to")
     if NAMES[format] not in ("fp32", "fp16", "bf16"):
         raise InvalidArgument(f"to: fp32, fp16 or bf16 is expected; got {NAMES[format]}")
     cos, sin = (np.empty((rows.size, dim // 2), dtype_of(to)) for _ in range(2))
-    _core.rotary_table(rows.tobytes(), columns.tobytes(), number(base, "base"),
-                       choose("angle", angle, _ANGLES), cos, sin, format, threads)
+    _core.rotary_table(rows.tobytes(), columns.tobytes(), base, angle, cos, sin, to, threads)
     return cos, sin

@@ -5,27 +5,24 @@ All arrays lie in host memory, in fp32, fp16 or bf16.
 
 from __future__ import annotations
 
-import operator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from samebits import _core
-from samebits.formats import choose
-from samebits.rules import number, optional_format
+from samebits.rules import options_of
 
 if TYPE_CHECKING:
     from typing_extensions import Required, TypedDict, Unpack
 
+    from samebits.typing import FormatLike, FunctionRule
+
     class Options(TypedDict, total=False):
         """Keyword arguments of every function of rows."""
 
-        rule: Required[str]
+        rule: Required[FunctionRule]
         out: Any
-        format: object
+        format: FormatLike | None
         threads: int | None
         backend: str | None
-
-
-_RULES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("function_rule"))}
 
 
 class LayerNorm(NamedTuple):
@@ -36,27 +33,43 @@ class LayerNorm(NamedTuple):
     rstd: Any  #: fp32, 1 / sqrt(variance + epsilon), in the shape of `mean`
 
 
-def _rest(
+def _options(
+    *,
+    rule: FunctionRule,
     out: Any = None,
-    format: object = None,
+    format: FormatLike | None = None,
     threads: int | None = None,
     backend: str | None = None,
-) -> tuple[int, Any, int | None, str | None]:
-    return optional_format(format), out, threads, backend
+) -> tuple[str, tuple[Any, Any, Any]]:
+    """Return the rule, and the last arguments of the core's functions.
+
+    Parameters
+    ----------
+    rule : str
+        Whose bits the function returns.
+    out, format, threads, backend
+        As in `samebits.convert`. All arrays lie in host memory.
+
+    Raises
+    ------
+    InvalidArgument, Unsupported
+        An argument was refused, or the rule lacks the function; nothing was written.
+    """
+    return rule, (format, out, (threads, backend, None))
 
 
-def _split(function: str, options: Any) -> tuple[int, tuple[int, Any, int | None, str | None]]:
-    """The rule's number, and format, out, threads and backend."""
+def _split(function: str, options: Any) -> tuple[str, tuple[Any, Any, Any]]:
+    """Return what `_options` does; messages about keyword arguments name the function."""
     if "rule" not in options:
         raise TypeError(f"{function}() missing 1 required keyword-only argument: 'rule'")
     for name in options:
         if name not in ("rule", "out", "format", "threads", "backend"):
             axis = "; it computes over the last axis" if name in ("dim", "axis") else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{axis}")
-    others = {name: value for name, value in options.items() if name != "rule"}
-    return choose("rule", options["rule"], _RULES), _rest(**others)
+    return _options(**options)
 
 
+@options_of(_options)
 def softmax(
     x: Any,
     *,
@@ -81,9 +94,6 @@ def softmax(
         Of the Triton kernel; other rules ignore it.
     elements_per_thread : int
         Consecutive elements that a thread of the Triton kernel loads: 1, 2, 4 or 8; 0: 16 bytes.
-    **options
-        `rule` (required): ``torch_2_11`` or ``triton_3_6``. `out`, `format`, `threads` and
-        `backend` as in `samebits.convert`. All arrays lie in host memory.
 
     Examples
     --------
@@ -93,19 +103,32 @@ def softmax(
     array([[0.09003057, 0.24472848, 0.6652409 ]], dtype=float32)
     """
     rule, rest = _split("softmax", options)
-    return _core.softmax(False, rule, x, operator.index(offset), operator.index(num_warps),
-                         operator.index(elements_per_thread), *rest)
+    return _core.softmax(False, x, (rule, offset, num_warps, elements_per_thread), *rest)
 
 
+@options_of(_options)
 def log_softmax(x: Any, *, offset: int = 0, **options: Unpack[Options]) -> Any:
     """Return the logarithm of softmax over the last axis.
 
-    Parameters as in `softmax`. The only rule is ``torch_2_11``.
+    The only rule is ``torch_2_11``.
+
+    Parameters
+    ----------
+    x, offset
+        As in `softmax`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> samebits.functions.log_softmax(np.float32([[0, 0]]), rule="torch_2_11")
+    array([[-0.6931472, -0.6931472]], dtype=float32)
     """
     rule, rest = _split("log_softmax", options)
-    return _core.softmax(True, rule, x, operator.index(offset), 4, 0, *rest)
+    return _core.softmax(True, x, (rule, offset, 4, 0), *rest)
 
 
+@options_of(_options)
 def softmax_gradient(grad: Any, result: Any, **options: Unpack[Options]) -> Any:
     """Return the gradient of softmax's argument as PyTorch's backward pass computes it.
 
@@ -115,26 +138,46 @@ def softmax_gradient(grad: Any, result: Any, **options: Unpack[Options]) -> Any:
         The gradient of softmax's result.
     result : array [..., cols]
         softmax's result, in the format of `grad`.
-    **options
-        `rule` (required): ``torch_2_11``. `out`, `format`, `threads` and `backend` as in
-        `samebits.convert`. All arrays lie in host memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> grad, result = np.float32([[1, 0]]), np.float32([[0.5, 0.5]])
+    >>> samebits.functions.softmax_gradient(grad, result, rule="torch_2_11").tolist()
+    [[0.25, -0.25]]
     """
     rule, rest = _split("softmax_gradient", options)
-    return _core.softmax_gradient(False, rule, grad, result, 0, *rest)
+    return _core.softmax_gradient(False, grad, result, (rule, 0, 4, 0), *rest)
 
 
+@options_of(_options)
 def log_softmax_gradient(
     grad: Any, result: Any, *, offset: int = 0, **options: Unpack[Options]
 ) -> Any:
     """Return the gradient of log_softmax's argument.
 
-    Parameters as in `softmax_gradient`, but `offset` is the storage offset of `grad`. It changes
-    the order of sums of rows of more than 1024 elements.
+    Parameters
+    ----------
+    grad, result : array [..., cols]
+        As in `softmax_gradient`.
+    offset : int
+        The storage offset of `grad`. It changes the order of sums of rows of more than 1024
+        elements.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> grad, result = np.float32([[0, 0]]), np.float32([[-0.5, -1]])
+    >>> samebits.functions.log_softmax_gradient(grad, result, rule="torch_2_11").tolist()
+    [[0.0, 0.0]]
     """
     rule, rest = _split("log_softmax_gradient", options)
-    return _core.softmax_gradient(True, rule, grad, result, operator.index(offset), *rest)
+    return _core.softmax_gradient(True, grad, result, (rule, offset, 4, 0), *rest)
 
 
+@options_of(_options)
 def layer_norm(
     x: Any,
     weight: Any = None,
@@ -157,20 +200,24 @@ def layer_norm(
         The storage offset of `x`. PyTorch has another kernel for tensors that do not begin at a
         multiple of 4 elements. If `weight` or `bias` is not aligned to 4 elements, any offset that
         is no multiple of 4, such as 1, gives PyTorch's bits.
-    **options
-        `rule` (required): ``torch_2_11``. `out`, `format`, `threads` and `backend` as in
-        `samebits.convert`. All arrays lie in host memory.
 
     Returns
     -------
     LayerNorm
         The result, and mean and rstd of every row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> samebits.functions.layer_norm(np.float32([[1, 3]]), rule="torch_2_11").mean.tolist()
+    [[2.0]]
     """
     rule, rest = _split("layer_norm", options)
-    return LayerNorm(*_core.layer_norm(
-        rule, x, weight, bias, number(epsilon, "epsilon"), operator.index(offset), *rest))
+    return LayerNorm(*_core.layer_norm(x, weight, bias, rule, epsilon, offset, *rest))
 
 
+@options_of(_options)
 def layer_norm_gradient(
     grad: Any, x: Any, mean: Any, rstd: Any, weight: Any = None, **options: Unpack[Options]
 ) -> Any:
@@ -186,9 +233,14 @@ def layer_norm_gradient(
         fp32, as `layer_norm` returned them.
     weight : array [cols], optional
         In the format of `grad`.
-    **options
-        `rule` (required): ``torch_2_11``. `out`, `format`, `threads` and `backend` as in
-        `samebits.convert`. All arrays lie in host memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> x, ones = np.float32([[1, 3]]), np.ones((1, 1), np.float32)
+    >>> samebits.functions.layer_norm_gradient(x, x, 2 * ones, ones, rule="torch_2_11").shape
+    (1, 2)
     """
     rule, rest = _split("layer_norm_gradient", options)
-    return _core.layer_norm_gradient(rule, grad, x, mean, rstd, weight, *rest)
+    return _core.layer_norm_gradient(grad, x, mean, rstd, weight, rule, *rest)

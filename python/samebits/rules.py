@@ -1,38 +1,100 @@
-"""Names of rounding modes and policies, and the arguments that several functions share."""
+"""What several functions share: keyword arguments, their documentation, and the check of a seed."""
 
 from __future__ import annotations
 
-import operator
-from typing import Any, Final
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
-from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.formats import choose, format_index
 
-ROUNDINGS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("rounding"))}
-OVERFLOWS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("overflow"))}
-NAN_POLICIES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("nan_policy"))}
-STOCHASTIC: Final[int] = ROUNDINGS["stochastic"]
+if TYPE_CHECKING:
+    from samebits.typing import FormatLike, NanPolicy, Overflow, Rounding
 
-#: Names of (rounding, overflow, nan) -> rounding | overflow << 8 | nan << 16 for samebits._core.
-RULES: Final[dict[tuple[str, str, str], int]] = {
-    (r, o, n): ri | oi << 8 | ni << 16
-    for r, ri in ROUNDINGS.items()
-    for o, oi in OVERFLOWS.items()
-    for n, ni in NAN_POLICIES.items()
-}
+_Target = TypeVar("_Target", bound=Callable[..., Any])
+#: The order of a docstring's sections.
+_ORDER: Final = ("Parameters", "Returns", "Raises", "Notes", "Examples")
 
 
-def rule_of(rounding: str, overflow: str, nan: str) -> int:
-    """Return the number of a rule, as in `RULES`; for an unknown name, raise InvalidArgument."""
-    rule = RULES.get((rounding, overflow, nan))
-    if rule is not None:
-        return rule
-    return (
-        choose("rounding", rounding, ROUNDINGS)
-        | choose("overflow", overflow, OVERFLOWS) << 8
-        | choose("nan", nan, NAN_POLICIES) << 16
-    )
+class Where(TypedDict, total=False):
+    """Which processor computes."""
+
+    threads: int | None
+    backend: str | None
+    stream: Any
+
+
+class RandomBits(TypedDict, total=False):
+    """Random bits of stochastic rounding."""
+
+    seed: int | None
+    random_stream: int
+    random_bits: int
+
+
+class ConvertOptions(RandomBits, Where, total=False):
+    """Keyword arguments of `convert`."""
+
+    format: FormatLike | None
+    rounding: Rounding
+    overflow: Overflow
+    nan: NanPolicy
+    offset: int
+    pitch: int | None
+    out: Any
+
+
+def _sections(text: str | None) -> tuple[str, dict[str, str]]:
+    """Return a docstring's text before its first section, and its sections."""
+    intro, *parts = re.split(r"^(\w+)\n-+\n", inspect.cleandoc(text or ""), flags=re.MULTILINE)
+    return intro.rstrip(), dict(zip(parts[::2], map(str.rstrip, parts[1::2]), strict=True))
+
+
+def _names(entry: str) -> set[str]:
+    """Return the names that an entry of a section on parameters describes."""
+    return set(re.findall(r"\w+", entry.partition("\n")[0].partition(" : ")[0]))
+
+
+def _documented(target: Callable[..., Any], implementation: Callable[..., Any],
+                shown: Iterable[str]) -> str:
+    """Return a docstring with what that of the implementation says of parameters and errors."""
+    intro, own = _sections(target.__doc__)
+    _, others = _sections(implementation.__doc__)
+    entries = re.split(r"\n(?=\S)", own["Parameters"]) if "Parameters" in own else []
+    missing = set(shown).difference(*map(_names, entries))
+    entries += [e for e in re.split(r"\n(?=\S)", others.pop("Parameters")) if _names(e) & missing]
+    examples = own.get("Examples", "")
+    texts = {**others, **own, "Parameters": "\n".join(entries), "Examples": examples}
+    return "\n\n".join([intro, *(f"{name}\n{'-' * len(name)}\n{texts[name]}" for name in _ORDER
+                                if texts.get(name))]) + "\n"
+
+
+def options_of(implementation: Callable[..., Any]) -> Callable[[_Target], _Target]:
+    """Let a function or class with ``**options`` show the keyword arguments that it takes.
+
+    The signature gets the keyword-only arguments of `implementation`, and the docstring what that
+    of `implementation` says of them.
+    """
+    def decorate(target: _Target) -> _Target:
+        function: Any = target.__init__ if isinstance(target, type) else target  # type: ignore[misc]
+        own = inspect.signature(function)
+        shown = [p for p in own.parameters.values() if p.kind != p.VAR_KEYWORD]
+        shown += [p for p in inspect.signature(implementation).parameters.values()
+                  if p.kind == p.KEYWORD_ONLY and p.name not in own.parameters]
+        function.__signature__ = own.replace(parameters=shown)
+        if implementation.__doc__:  # not with python -OO
+            target.__doc__ = _documented(target, implementation, [p.name for p in shown])
+        return target
+
+    return decorate
+
+
+def public_names(module: str) -> list[str]:
+    """Return what ``dir()`` of a module shows: the names of ``__all__``, and those of Python."""
+    names = vars(sys.modules[module])
+    return sorted({*names["__all__"], *(n for n in names if n.startswith("__") and n.endswith("__"))})
 
 
 def check_seed(seed: int | None) -> None:
@@ -43,65 +105,3 @@ def check_seed(seed: int | None) -> None:
     if seed is None:
         raise InvalidArgument("seed: stochastic rounding needs a seed; pass seed=, and another seed "
                               "or random_stream= in each step of a training run")
-
-
-def random_of(
-    seed: int | None, random_stream: int, offset: int, pitch: int | None, random_bits: int
-) -> tuple[int, int, int, int, int]:
-    """Return the random stream as the core takes it; a pitch of -1 means none."""
-    check_seed(seed)
-    seed, random_stream, offset, random_bits = (
-        integer(value, name)
-        for value, name in ((seed, "seed"), (random_stream, "random_stream"), (offset, "offset"),
-                            (random_bits, "random_bits")))
-    pitch = None if pitch is None else integer(pitch, "pitch")
-    for name, value in (("seed", seed), ("random_stream", random_stream), ("offset", offset)):
-        if not 0 <= value < 2**64:
-            raise InvalidArgument(f"{name}: an integer of 0 .. 2^64 - 1 is expected; got {value}")
-    if not 1 <= random_bits <= 32:
-        raise InvalidArgument(f"random_bits: 1 .. 32 is expected; got {random_bits}")
-    if pitch is not None and not 0 <= pitch < 2**63:
-        raise InvalidArgument(f"pitch: an integer of 0 .. 2^63 - 1 is expected; got {pitch}")
-    return seed, random_stream, offset, -1 if pitch is None else pitch, random_bits
-
-
-def integer(value: Any, argument: str) -> int:
-    """Return an argument that is an integer of Python, NumPy or another library."""
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{argument}: an integer is expected; got {value!r}") from None
-
-
-def number(value: Any, argument: str) -> float:
-    """Return an argument that is one number: of Python, or with one element of NumPy or torch."""
-    try:
-        if isinstance(value, (str, bytes)):  # float() reads them
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError):
-        kind = type(value).__name__
-        raise TypeError(f"{argument}: a number is expected; got a {kind}") from None
-
-
-def optional_format(name: object, argument: str = "format") -> int:
-    """Return the number of a format, or -1 for None."""
-    return -1 if name is None else format_index(name, argument)
-
-
-def stream_handle(stream: Any) -> int | None:
-    """Return a stream as a number. `stream` is a number, an object with ``__cuda_stream__``, or
-    None, which stays None."""
-    if stream is None:
-        return None
-    if isinstance(stream, int):
-        if not 0 <= stream < 2**64:
-            raise InvalidArgument(f"stream: a cudaStream_t is expected; got {stream}")
-        return stream
-    protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is None:
-        raise TypeError(
-            "stream: an integer (cudaStream_t) or an object with __cuda_stream__ is expected; "
-            f"got a {type(stream).__name__}"
-        )
-    return int((protocol() if callable(protocol) else protocol)[1])

@@ -15,16 +15,16 @@ from samebits.errors import InvalidArgument
 from samebits.formats import dtype_of
 
 #: Names of formats in a .safetensors file. FP4 and FP6 are missing: a file packs their codes.
-_IN_FILE: Final[dict[str, str]] = {
+_IN_FILE: Final[dict[Any, str]] = {
     "fp64": "F64", "fp32": "F32", "fp16": "F16", "bf16": "BF16", "e4m3": "F8_E4M3",
     "e5m2": "F8_E5M2", "e4m3fnuz": "F8_E4M3FNUZ", "e5m2fnuz": "F8_E5M2FNUZ", "e8m0": "F8_E8M0",
 }
-_FROM_FILE: Final[dict[str, str]] = {file: name for name, file in _IN_FILE.items()}
+_FROM_FILE: Final[dict[str, Any]] = {file: name for name, file in _IN_FILE.items()}
 
 
 def write_safetensors(
     path: str | os.PathLike[str],
-    tensors: Mapping[str, tuple[npt.NDArray[Any], str]],
+    tensors: Mapping[str, tuple[npt.NDArray[Any], Any]],
     metadata: Mapping[str, str],
 ) -> None:
     """Write a file of arrays, each with its format, and a metadata table of texts."""
@@ -45,16 +45,23 @@ def write_safetensors(
         parts.append(data)
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
+    with open(_path(path), "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         file.writelines(parts)
 
 
+def _path(path: Any) -> str | bytes:
+    """Return the path of a file; open() would take a number for an open file."""
+    if isinstance(path, (str, bytes, os.PathLike)):
+        return os.fspath(path)
+    raise TypeError(f"path: a path is expected; got a {type(path).__name__}")
+
+
 def read_safetensors(
     path: str | os.PathLike[str],
-) -> tuple[dict[str, tuple[npt.NDArray[Any], str]], dict[str, str]]:
+) -> tuple[dict[str, tuple[npt.NDArray[Any], Any]], dict[str, str]]:
     """Return the arrays of a file with their formats, and its metadata table of texts."""
-    with open(path, "rb") as file:
+    with open(_path(path), "rb") as file:
         data = file.read()
     try:
         length = int.from_bytes(data[:8], "little")
@@ -74,7 +81,7 @@ def read_safetensors(
 
 def _tensor(
     body: memoryview, name: str, entry: Mapping[str, Any]
-) -> tuple[npt.NDArray[Any], str]:
+) -> tuple[npt.NDArray[Any], Any]:
     """Return one array of a file, copied out of it."""
     format_name = _FROM_FILE.get(entry["dtype"])
     if format_name is None:

@@ -5,20 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from samebits import _core
-from samebits.formats import format_index
 from samebits.list_arguments import named, paired, results_of
 from samebits.losses import ConversionLoss, conversion_loss
-from samebits.rules import (
-    STOCHASTIC,
-    number,
-    optional_format,
-    random_of,
-    rule_of,
-    stream_handle,
-)
+
+if TYPE_CHECKING:
+    from samebits.typing import FormatLike, NanPolicy, Overflow, Rounding
 
 __all__ = [
     "ClipReport",
@@ -102,8 +96,8 @@ class InspectReport:
     _arrays: list[Any] = field(repr=False, compare=False)
     _format: object = field(repr=False, compare=False)
 
-    def to(self, format: object, *, rounding: str = "nearest_even",
-           overflow: str = "saturate") -> ConversionLoss:
+    def to(self, format: FormatLike, *, rounding: Rounding = "nearest_even",
+           overflow: Overflow = "saturate") -> ConversionLoss:
         """Return what a conversion of the inspected arrays to a format would lose.
 
         Reads the arrays again, as they are now.
@@ -169,7 +163,7 @@ class ClipReport:
     factor: float
 
 
-def inspect(tensors: Any, *, format: object = None, distribution: bool = True,
+def inspect(tensors: Any, *, format: FormatLike | None = None, distribution: bool = True,
             threads: int | None = None, backend: str | None = None,
             stream: Any = None) -> InspectReport:
     """Read every element once: count NaN, Inf, zeros and subnormals; find amax and norm.
@@ -201,19 +195,23 @@ def inspect(tensors: Any, *, format: object = None, distribution: bool = True,
     """
     arrays, names = named(tensors)
     total, each, first_bad, exponents = _core.inspect(
-        arrays, names, optional_format(format), distribution, threads, backend,
-        stream_handle(stream))
+        arrays, names, format, distribution, (threads, backend, stream))
     return InspectReport(
         TensorStatistics(*total),
         {name: TensorStatistics(*row) for name, row in zip(names, each, strict=True)},
         names[first_bad] if first_bad >= 0 else None, exponents, arrays, format)
 
 
-def l2norm(tensors: Any, *, format: object = None, threads: int | None = None,
+def l2norm(tensors: Any, *, format: FormatLike | None = None, threads: int | None = None,
            backend: str | None = None, stream: Any = None) -> tuple[float, dict[str, float]]:
     """Return the L2 norm of all tensors together, and of each by name.
 
-    Parameters are those of `inspect`. Waits for the device.
+    Waits for the device.
+
+    Parameters
+    ----------
+    tensors, format, threads, backend, stream
+        As in `inspect`.
 
     Examples
     --------
@@ -223,12 +221,11 @@ def l2norm(tensors: Any, *, format: object = None, threads: int | None = None,
     (5.0, {'0': 3.0, '1': 4.0})
     """
     arrays, names = named(tensors)
-    total, each = _core.l2norm(arrays, names, optional_format(format), threads, backend,
-                               stream_handle(stream))
+    total, each = _core.l2norm(arrays, names, format, (threads, backend, stream))
     return total, dict(zip(names, each, strict=True))
 
 
-def unscale(tensors: Any, inverse_scale: float, *, format: object = None,
+def unscale(tensors: Any, inverse_scale: float, *, format: FormatLike | None = None,
             threads: int | None = None, backend: str | None = None,
             stream: Any = None) -> UnscaleReport:
     """Multiply tensors by `inverse_scale` in place, and report NaN, Inf and amax from before.
@@ -243,30 +240,59 @@ def unscale(tensors: Any, inverse_scale: float, *, format: object = None,
         Factor, rounded to fp32; not negative, not NaN.
     format, threads, backend, stream
         As in `inspect`.
+
+    Raises
+    ------
+    InvalidArgument
+        An argument was refused; nothing was written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> g = np.float32([1024, np.inf])
+    >>> sb.unscale({"w": g}, 1 / 1024).first_bad, g.tolist()
+    ('w', [1.0, inf])
     """
     arrays, names = named(tensors)
-    return unscale_report(_core.unscale(arrays, names, optional_format(format),
-                                        number(inverse_scale, "inverse_scale"), threads, backend,
-                                        stream_handle(stream)), names)
+    return unscale_report(_core.unscale(arrays, names, format,
+                                        inverse_scale, (threads, backend, stream)), names)
 
 
-def scale(tensors: Any, factor: float, *, format: object = None, threads: int | None = None,
-          backend: str | None = None, stream: Any = None) -> None:
+def scale(tensors: Any, factor: float, *, format: FormatLike | None = None,
+          threads: int | None = None, backend: str | None = None, stream: Any = None) -> None:
     """Multiply tensors by `factor`, rounded to fp32, in place; no report.
 
-    Parameters are those of `unscale`.
+    Parameters
+    ----------
+    tensors, format, threads, backend, stream
+        As in `unscale`.
+    factor : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> g = np.float32([3, 4])
+    >>> sb.scale(g, 0.5)
+    >>> g.tolist()
+    [1.5, 2.0]
     """
     arrays, names = named(tensors)
-    _core.scale(arrays, names, optional_format(format), number(factor, "factor"), threads,
-                backend, stream_handle(stream))
+    _core.scale(arrays, names, format, factor, (threads, backend, stream))
 
 
-def clip(tensors: Any, max_norm: float, *, format: object = None, threads: int | None = None,
+def clip(tensors: Any, max_norm: float, *, format: FormatLike | None = None, threads: int | None = None,
          backend: str | None = None, stream: Any = None) -> ClipReport:
     """Scale tensors in place so that their common L2 norm is at most `max_norm`.
 
     Writes no element if the factor is 1 or the norm is not finite. Waits for the device.
-    Parameters are those of `unscale`.
+
+    Parameters
+    ----------
+    tensors, format, threads, backend, stream
+        As in `unscale`.
+    max_norm : float
 
     Examples
     --------
@@ -277,12 +303,12 @@ def clip(tensors: Any, max_norm: float, *, format: object = None, threads: int |
     5.0
     """
     arrays, names = named(tensors)
-    norm, factor = _core.clip(arrays, names, optional_format(format), number(max_norm, "max_norm"),
-                              threads, backend, stream_handle(stream))
+    norm, factor = _core.clip(arrays, names, format, max_norm,
+                              (threads, backend, stream))
     return ClipReport(norm, factor)
 
 
-def accumulate(acc: Any, gradients: Any, *, scales: Any = None, format: object = None,
+def accumulate(acc: Any, gradients: Any, *, scales: Any = None, format: FormatLike | None = None,
                threads: int | None = None, backend: str | None = None,
                stream: Any = None) -> None:
     """Add gradients to sums in place: acc = acc + gradient * scale, tensor by tensor.
@@ -299,10 +325,18 @@ def accumulate(acc: Any, gradients: Any, *, scales: Any = None, format: object =
         The format of gradients whose dtype does not say it.
     threads, backend, stream
         As in `convert`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> total = np.float32([1, 1])
+    >>> sb.accumulate(total, np.float16([2, 3]), scales=np.float32([0.5]))
+    >>> total.tolist()
+    [2.0, 2.5]
     """
-    sums, terms, names = paired(acc, gradients, "gradients")
-    _core.accumulate(sums, terms, names, optional_format(format), scales, threads, backend,
-                     stream_handle(stream))
+    sums, terms, names = paired(acc, gradients, "acc", "gradients")
+    _core.accumulate(sums, terms, names, format, scales, (threads, backend, stream))
 
 
 def axpby(a: float, x: Any, b: float, y: Any, out: Any, *, threads: int | None = None,
@@ -317,15 +351,24 @@ def axpby(a: float, x: Any, b: float, y: Any, out: Any, *, threads: int | None =
         In fp32, fp16 or bf16, of the same shapes. `out` may be `x` or `y`.
     threads, backend, stream
         As in `convert`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> x = np.float32([1, 2])
+    >>> sb.axpby(2.0, x, 0.5, np.float32([4, 8]), out=x)
+    >>> x.tolist()
+    [4.0, 8.0]
     """
-    left, right, names = paired(x, y, "y")
-    _, into, _ = paired(x, out, "out")
-    _core.axpby(number(a, "a"), left, number(b, "b"), right, into, names, threads,
-                backend, stream_handle(stream))
+    left, right, names = paired(x, y, "x", "y")
+    _, into, _ = paired(x, out, "x", "out")
+    _core.axpby(a, left, b, right, into, names, (threads, backend, stream))
 
 
-def cast(tensors: Any, to: object, *, format: object = None, rounding: str = "nearest_even",
-         overflow: str = "ieee", nan: str = "canonical", seed: int | None = None, random_stream: int = 0,
+def cast(tensors: Any, to: FormatLike, *, format: FormatLike | None = None,
+         rounding: Rounding = "nearest_even", overflow: Overflow = "ieee",
+         nan: NanPolicy = "canonical", seed: int | None = None, random_stream: int = 0,
          random_bits: int = 32, out: Any = None, threads: int | None = None,
          backend: str | None = None, stream: Any = None) -> Any:
     """Convert a list of tensors in one call; tensor i uses the random stream random_stream + i.
@@ -344,16 +387,19 @@ def cast(tensors: Any, to: object, *, format: object = None, rounding: str = "ne
     Returns
     -------
     list of arrays, or dict of str to array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> sb.cast({"w": np.float32([1, 1.3])}, "fp16")
+    {'w': array([1. , 1.3], dtype=float16)}
     """
-    index = format_index(to, "to")
-    rule = rule_of(rounding, overflow, nan)
     arrays, names = named(tensors)
-    format_number = optional_format(format)
-    results = results_of("tensors", tensors, out, format_number, index)
-    random = (random_of(seed, random_stream, 0, None, random_bits)
-              if rule & 255 == STOCHASTIC else None)
-    _core.cast(arrays, format_number, results, index, names, rule, random, threads, backend,
-               stream_handle(stream))
+    results = results_of("tensors", tensors, out, format, to)
+    _core.cast(arrays, format, results, to, names,
+               (rounding, overflow, nan, seed, random_stream, 0, None, random_bits),
+               (threads, backend, stream))
     if isinstance(tensors, Mapping):
         return dict(zip(names, results, strict=True))
     return results

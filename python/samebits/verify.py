@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 from samebits import _core
-from samebits.formats import choose
+
+if TYPE_CHECKING:
+    from samebits.typing import VerifyExtent
 
 __all__ = ["Verification", "verify"]
-
-_EXTENTS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("verify_extent"))}
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Verification:
     first_difference: str
 
 
-def verify(backend: str | None = None, *, extent: str = "quick", threads: int = 0,
+def verify(backend: str | None = None, *, extent: VerifyExtent = "quick", threads: int = 0,
            on_result: Callable[[Verification], object] | None = None) -> list[Verification]:
     """Compare backends with the reference bit for bit.
 
@@ -52,11 +52,24 @@ def verify(backend: str | None = None, *, extent: str = "quick", threads: int = 
         CPU threads; 0: one per hardware thread.
     on_result : callable, optional
         Called with each entry as soon as it is complete.
+
+    Examples
+    --------
+    An exception ends the verification:
+
+    >>> import samebits as sb
+    >>> def first(v):
+    ...     print(v.backend, v.differed)
+    ...     raise StopIteration
+    >>> sb.verify("reference", on_result=first)
+    Traceback (most recent call last):
+    StopIteration
     """
     def each(row: tuple[Any, ...]) -> None:
-        if on_result is not None:
-            on_result(Verification(*row))
+        assert on_result is not None
+        on_result(Verification(*row))
 
-    rows = _core.verify(backend, choose("extent", extent, _EXTENTS), threads,
-                        each if on_result is not None else None)
+    if on_result is not None and not callable(on_result):
+        raise TypeError(f"on_result: a function is expected; got a {type(on_result).__name__}")
+    rows = _core.verify(backend, extent, threads, None if on_result is None else each)
     return [Verification(*row) for row in rows]

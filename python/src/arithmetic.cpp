@@ -64,22 +64,23 @@ flags compute_slice(operation op, const computation& c, int operands, const slic
 }
 
 // Returns (out, flags that any element raised).
-nb::tuple compute(int op, nb::tuple inputs, int format, int to, int packed_rule, nb::handle random,
-                  nb::handle out, nb::handle each, nb::handle threads, nb::handle backend,
-                  nb::handle stream) {
-  void* const on = stream_of(stream);
+nb::tuple compute(nb::handle op, nb::tuple inputs, nb::handle format, nb::handle to, nb::handle how,
+                  nb::handle out, nb::handle each, nb::handle where) {
+  void* const on = stream_in(where);
+  const auto what = enumerator_of<operation>(op, "operation");
+  const std::optional<format_id> own_format = format_of(format);
   computation c;
   const int operands = static_cast<int>(nb::len(inputs));
   for (int i = 0; i < operands; ++i) {
     const char* const name = operand_names[i];
     c.add(array_of(inputs[static_cast<std::size_t>(i)],
-                   {.name = name, .format = format_of(format), .stream = on}),
+                   {.name = name, .format = own_format, .stream = on}),
           name);
-    if (to < 0 && c.arrays[i].format != c.arrays[0].format) {
+    if (to.is_none() && c.arrays[i].format != c.arrays[0].format) {
       raise_invalid("to: the operands have two formats; say the format of the result");
     }
   }
-  const format_id to_format = format_of(to).value_or(c.arrays[0].format);
+  const format_id to_format = format_of(to, "to").value_or(c.arrays[0].format);
   const common_shape shape = broadcast(c);
   nb::object result = out.is_none()
                           ? empty_like(inputs[0], shape_of(shape.dims, shape.sizes), to_format)
@@ -98,16 +99,15 @@ nb::tuple compute(int op, nb::tuple inputs, int format, int to, int packed_rule,
   const slices s = slices_of(shape.dims, shape.sizes, c.operands, c.count);
   if (s.loops > 0) check_overlap(c.operands[operands], c.operands, operands);
 
-  auto options = rounding_options<compute_options>(packed_rule, random);
+  auto options = rounding_options<compute_options>(how);
   const std::uint64_t first = options.random.offset;
-  const executor where = executor_of(threads, backend, stream, target, target.size());
+  const executor with = executor_of(where, target, target.size());
   flags raised = flags::none;
   run(target.size(),
       [&] {
         s.for_each([&](const std::int64_t* offsets, std::int64_t flat) {
           options.random.offset = first + static_cast<std::uint64_t>(flat);
-          raised = raised | compute_slice(static_cast<operation>(op), c, operands, s, offsets,
-                                          options, where);
+          raised = raised | compute_slice(what, c, operands, s, offsets, options, with);
         });
       },
       {{"each", "flags_out"}});
@@ -117,11 +117,8 @@ nb::tuple compute(int op, nb::tuple inputs, int format, int to, int packed_rule,
 }  // namespace
 
 void bind_arithmetic(nb::module_& m) {
-  m.def("compute", &compute, nb::arg("operation"), nb::arg("operands"), nb::arg("format"),
-        nb::arg("to"), nb::arg("rule"), nb::arg("random").none(), nb::arg("out").none(),
-        nb::arg("flags_out").none(), nb::arg("threads").none(), nb::arg("backend").none(),
-        nb::arg("stream").none(),
-        "Computes an operation; returns the result and the flags that any element raised.");
+  def(m, "compute", &compute,
+      "Computes an operation; returns the result and the flags that any element raised.");
 }
 
 }  // namespace samebits::python

@@ -253,13 +253,13 @@ nb::object torch_workspace(const array& on, std::size_t bytes) {
 
 void mark_written(nb::handle tensors) { nb::handle(table.helper).attr("mark_written")(tensors); }
 
-format_id format_named(nb::handle name, const char* argument_name) {
+format_id format_named(nb::handle name, const char* argument) {
   if (PyUnicode_Check(name.ptr())) {
     PyObject* const found = PyDict_GetItem(table.formats, name.ptr());  // borrowed
     if (found != nullptr) return static_cast<format_id>(PyLong_AsLong(found));
   }
   return static_cast<format_id>(
-      nb::cast<int>(nb::handle(table.helper).attr("format_index")(name, argument_name)));
+      nb::cast<int>(nb::handle(table.helper).attr("format_index")(name, argument)));
 }
 
 nb::tuple shape_of(int dims, const std::int64_t* shape) {
@@ -287,8 +287,8 @@ void bind_arrays(nb::module_& m) {
       "of refusals, and the formats by name.");
   m.def(
       "empty_like",
-      [](nb::handle like, nb::handle shape, int format) {
-        return empty_like(like, shape, static_cast<format_id>(format));
+      [](nb::handle like, nb::handle shape, nb::handle format) {
+        return empty_like(like, shape, format_named(format, "to"));
       },
       nb::arg("like").none(), nb::arg("shape"), nb::arg("format"),
       "Returns a new array of the library and device of `like`.");
@@ -296,7 +296,9 @@ void bind_arrays(nb::module_& m) {
       "register_dtype",
       [](nb::object dtype, int format, std::int64_t bytes, bool of_results) {
         if (table.count >= 32) raise_internal("the table of dtypes is full");
-        table.rows[table.count++] = {dtype.inc_ref().ptr(), format_of(format), bytes};
+        table.rows[table.count++] = {
+            dtype.inc_ref().ptr(),
+            format < 0 ? std::nullopt : std::optional(static_cast<format_id>(format)), bytes};
         if (of_results && format >= 0) table.dtype_of[format] = dtype.inc_ref().ptr();
       },
       nb::arg("dtype"), nb::arg("format"), nb::arg("bytes"), nb::arg("of_results"),

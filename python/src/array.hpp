@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "arguments.hpp"
 #include "exchange.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/core/format.hpp"
@@ -47,11 +48,6 @@ struct argument {
   void* stream = nullptr;  ///< for device memory: the stream on which the call reads the array
 };
 
-/// Returns the format with a number; none for -1.
-inline std::optional<format_id> format_of(int number) {
-  return number < 0 ? std::nullopt : std::optional(static_cast<format_id>(number));
-}
-
 /// Describes an array. Nothing is copied.
 ///
 /// @throws TypeError or samebits.InvalidArgument, naming the argument and the remedy, for an object
@@ -90,11 +86,6 @@ output new_output(nb::handle like, const array& in, int dims, const std::int64_t
 inline output new_output(nb::handle like, const array& in, format_id format) {
   return new_output(like, in, in.dims, in.shape, format);
 }
-
-/// Returns the format of a name or dtype.
-///
-/// @throws samebits.InvalidArgument, naming the argument and listing the formats.
-format_id format_named(nb::handle name, const char* argument_name);
 
 /// Returns a shape [dims] as a tuple.
 nb::tuple shape_of(int dims, const std::int64_t* shape);

@@ -6,14 +6,21 @@
 namespace samebits::python {
 namespace {
 
-std::string_view rule_name(std::string_view operation, bool apex) {
-  return name(apex ? apex_rule_of(operation) : autocast_rule_of(operation));
+std::string_view name_of_operation(nb::handle operation) {
+  if (operation.is_none()) raise_type("operation: a string is expected; got a NoneType");
+  return text_of(operation, "operation");
+}
+
+std::string_view rule_name(nb::handle operation, bool apex) {
+  const std::string_view text = name_of_operation(operation);
+  return name(apex ? apex_rule_of(text) : autocast_rule_of(text));
 }
 
 // Returns (operands, gradients, result), or None for a banned operation.
-nb::object formats_of(std::string_view operation, int precision, int widest) {
-  const auto f = samebits::formats_of(operation, static_cast<training_precision>(precision),
-                                      static_cast<format_id>(widest));
+nb::object formats_of(nb::handle operation, nb::handle precision, nb::handle widest) {
+  const auto f = samebits::formats_of(name_of_operation(operation),
+                                      enumerator_of<training_precision>(precision, "precision"),
+                                      format_named(widest, "widest"));
   if (!f) return nb::none();
   return nb::make_tuple(name(f->operands), name(f->gradients), name(f->result));
 }
@@ -21,10 +28,8 @@ nb::object formats_of(std::string_view operation, int precision, int widest) {
 }  // namespace
 
 void bind_autocast(nb::module_& m) {
-  m.def("autocast_rule", &rule_name, nb::arg("operation"), nb::arg("apex"),
-        "Returns the name of an operation's rule.");
-  m.def("autocast_formats", &formats_of, nb::arg("operation"), nb::arg("precision"),
-        nb::arg("widest"), "Returns the formats of an operation, or None.");
+  def(m, "autocast_rule", &rule_name, "Returns the name of an operation's rule.");
+  def(m, "autocast_formats", &formats_of, "Returns the formats of an operation, or None.");
 }
 
 }  // namespace samebits::python

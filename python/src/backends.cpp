@@ -29,11 +29,11 @@ nb::list self_test(nb::handle backend) {
   return result;
 }
 
-nb::list verify(nb::handle backend, int extent, int threads, nb::handle on_result) {
+nb::list verify(nb::handle backend, nb::handle extent, nb::handle threads, nb::handle on_result) {
   nb::list entries;
   verify_options options = {.backend = text_of(backend, "backend"),
-                            .extent = static_cast<verify_extent>(extent),
-                            .threads = threads};
+                            .extent = enumerator_of<verify_extent>(extent, "extent"),
+                            .threads = integer_of<std::int32_t>(threads, "threads", 0)};
   options.on_result = [&](const verification& v) {
     const nb::gil_scoped_acquire acquire;
     const nb::object entry =
@@ -49,8 +49,7 @@ nb::list verify(nb::handle backend, int extent, int threads, nb::handle on_resul
 
 void bind_backends(nb::module_& m) {
   m.def("backends", &backends, "Returns the fields of samebits.Backend.");
-  m.def("self_test", &self_test, nb::arg("backend").none(),
-        "Returns the fields of samebits.SelfTest.");
+  def(m, "self_test", &self_test, "Returns the fields of samebits.SelfTest.");
   m.def(
       "initialize",
       [](nb::handle backend) {
@@ -58,8 +57,7 @@ void bind_backends(nb::module_& m) {
         run([&] { initialize(name); });
       },
       nb::arg("backend").none(), "Runs the self-test and remembers that it passed.");
-  m.def("verify", &verify, nb::arg("backend").none(), nb::arg("extent"), nb::arg("threads"),
-        nb::arg("on_result").none(), "Returns the fields of samebits.Verification.");
+  def(m, "verify", &verify, "Returns the fields of samebits.Verification.");
 }
 
 }  // namespace samebits::python

@@ -21,7 +21,7 @@ executor executor_of(nb::handle threads, nb::handle backend, nb::handle stream, 
                      std::int64_t elements) {
   executor e;
   if (!threads.is_none()) {
-    if (!nb::try_cast(threads, e.threads)) raise_type("threads: a 32-bit integer is expected");
+    e.threads = integer_of<std::int32_t>(threads, "threads", 0);
   } else {
     const int chosen = default_threads.load(std::memory_order_relaxed);
     e.threads = chosen >= 0 ? chosen : elements > elements_per_call_of_one_thread ? 0 : 1;
@@ -40,27 +40,48 @@ std::int32_t run_signal_handlers() {
 
 void* stream_of(nb::handle stream) {
   if (stream.is_none()) return nullptr;
-  std::uintptr_t handle = 0;
-  if (!nb::try_cast(stream, handle)) raise_type("stream: an unsigned 64-bit integer is expected");
-  return reinterpret_cast<void*>(handle);
+  std::uintptr_t number = 0;
+  if (PyLong_Check(stream.ptr())) {
+    if (!nb::try_cast(stream, number)) {
+      raise_invalid("stream: a cudaStream_t is expected; got " +
+                    std::string(nb::repr(stream).c_str()));
+    }
+    return reinterpret_cast<void*>(number);
+  }
+  nb::object protocol = nb::getattr(stream, "__cuda_stream__", nb::none());
+  if (PyCallable_Check(protocol.ptr()) != 0 && !PyType_Check(stream.ptr())) protocol = protocol();
+  if (!PyTuple_Check(protocol.ptr()) || !nb::try_cast(item(protocol, 1), number)) {
+    raise_type(
+        "stream: an integer (cudaStream_t) or an object with __cuda_stream__ is expected; got a " +
+        nb::cast<std::string>(nb::handle(stream.type()).attr("__name__")));
+  }
+  return reinterpret_cast<void*>(number);
 }
 
-std::string_view text_of(nb::handle text, const char* name) {
-  if (text.is_none()) return {};
-  if (!PyUnicode_Check(text.ptr())) raise_type(std::string(name) + ": a string is expected");
-  const char* const bytes = PyUnicode_AsUTF8AndSize(text.ptr(), nullptr);
-  if (bytes == nullptr) throw nb::python_error();
-  return bytes;
+rounded::rounded(nb::handle how)
+    : rule{.rounding = enumerator_of<rounding>(item(how, 0), "rounding"),
+           .overflow = enumerator_of<overflow>(item(how, 1), "overflow"),
+           .nan = enumerator_of<nan_policy>(item(how, 2), "nan")} {
+  if (rule.rounding != rounding::stochastic) return;
+  if (item(how, 3).is_none()) {  // raises that a seed is needed
+    nb::module_::import_("samebits.rules").attr("check_seed")(nb::none());
+  }
+  random.seed = integer_of<std::uint64_t>(item(how, 3), "seed");
+  random.stream = integer_of<std::uint64_t>(item(how, 4), "random_stream");
+  random.offset = integer_of<std::uint64_t>(item(how, 5), "offset");
+  if (const nb::handle pitch = item(how, 6); !pitch.is_none()) {
+    random.pitch = static_cast<std::uint64_t>(integer_of<std::int64_t>(pitch, "pitch", 0));
+  }
+  random.bits = integer_of<int>(item(how, 7), "random_bits", 1, 32);
 }
 
-random_stream random_of(nb::handle random) {
-  if (random.is_none()) return {};
-  const auto pitch = nb::cast<std::int64_t>(random[3]);
-  return {.seed = nb::cast<std::uint64_t>(random[0]),
-          .stream = nb::cast<std::uint64_t>(random[1]),
-          .offset = nb::cast<std::uint64_t>(random[2]),
-          .pitch = pitch >= 0 ? std::optional<std::uint64_t>(pitch) : std::nullopt,
-          .bits = nb::cast<int>(random[4])};
+tile_shape tile_of(nb::handle tile, const char* name) {
+  if (!PyTuple_Check(tile.ptr()) || nb::len(tile) != 2) {
+    raise_type(std::string(name) + ": rows and columns are expected, such as (1, 128); got " +
+               nb::repr(tile).c_str());
+  }
+  return {integer_of<std::int64_t>(item(tile, 0), name),
+          integer_of<std::int64_t>(item(tile, 1), name)};
 }
 
 matrix_view view_of(const operand& of) {
@@ -97,20 +118,23 @@ void check_shape(const operand& of, int dims, const std::int64_t* shape) {
 
 void bind_calls(nb::module_& m) {
   m.def(
-      "set_num_threads", [](int threads) { default_threads = threads; }, nb::arg("threads"),
-      "Sets the threads of calls without threads=; -1: by the number of elements.");
+      "set_num_threads",
+      [](nb::handle threads) {
+        default_threads = threads.is_none() ? -1 : integer_of<std::int32_t>(threads, "threads", 0);
+      },
+      nb::arg("threads").none(), "Sets the threads of calls without threads=.");
   m.def(
       "get_num_threads", [] { return default_threads.load(); }, "Returns set_num_threads()'s.");
   m.def("get_mxcsr", &get_mxcsr, "Returns the SSE control register. For tests.");
-  m.def("set_mxcsr", &set_mxcsr, nb::arg("value"), "Sets the SSE control register. For tests.");
+  def(m, "set_mxcsr", &set_mxcsr, "Sets the SSE control register. For tests.");
   m.def(
       "describe",
-      [](nb::handle x, const char* name, int format) {
-        const array a = array_of(x, {.name = name, .format = format_of(format)});
-        return nb::make_tuple(shape_of(a), static_cast<int>(a.format));
+      [](nb::handle x, const char* name, nb::handle format, const char* format_name) {
+        const array a = array_of(x, {.name = name, .format = format_of(format, format_name)});
+        return nb::make_tuple(shape_of(a), samebits::name(a.format));
       },
-      nb::arg("x").none(), nb::arg("name"), nb::arg("format"),
-      "Returns shape and format number of an array.");
+      nb::arg("x").none(), nb::arg("name"), nb::arg("format") = nb::none(),
+      nb::arg("format_name") = "format", "Returns shape and format of an array.");
 }
 
 }  // namespace samebits::python

@@ -1,20 +1,20 @@
 // Turns Python arguments into those of a call of the library: executor, rule, random stream, views.
 #pragma once
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
+#include "arguments.hpp"
 #include "array.hpp"
 #include "errors.hpp"
 #include "host_guard.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/core/rounding.hpp"
 #include "samebits/interruption.hpp"
+#include "samebits/quantize.hpp"
 #include "samebits/view.hpp"
 #include "slices.hpp"
 
@@ -24,41 +24,53 @@ namespace samebits::python {
 ///
 /// @param threads  a number, or None for the number of set_num_threads()
 /// @param backend  a name or None
-/// @param stream  a cudaStream_t as a number; None: torch's current stream for torch tensors, else
-///   the default stream
+/// @param stream  a cudaStream_t as a number or an object with __cuda_stream__; None: torch's current
+///   stream for torch tensors, else the default stream
 /// @param on  array whose library and device say which stream is current
 /// @param elements  number of elements; by default a call on few elements uses one thread
 executor executor_of(nb::handle threads, nb::handle backend, nb::handle stream, const array& on,
                      std::int64_t elements);
+/// Returns the executor of `where`, the tuple (threads, backend, stream).
+inline executor executor_of(nb::handle where, const array& on, std::int64_t elements) {
+  return executor_of(item(where, 0), item(where, 1), item(where, 2), on, elements);
+}
 
-/// The stream of a call as a pointer.
+/// Returns a stream as a pointer; null for None.
 void* stream_of(nb::handle stream);
+/// Returns the stream of (threads, backend, stream).
+inline void* stream_in(nb::handle where) { return stream_of(item(where, 2)); }
 
-/// Returns the text of a str, valid as long as the str and with a 0 behind it; no text for None.
-std::string_view text_of(nb::handle text, const char* name);
+/// How results are rounded.
+struct rounded {
+  cast_rule rule;
+  random_stream random;
 
-/// Returns the rule of rounding | overflow << 8 | nan << 16.
-inline cast_rule rule_of(int packed) {
-  return {.rounding = static_cast<rounding>(packed & 255),
-          .overflow = static_cast<overflow>(packed >> 8 & 255),
-          .nan = static_cast<nan_policy>(packed >> 16)};
-}
+  /// @param how  (rounding, overflow, nan, seed, random_stream, offset, pitch, random_bits); the last
+  ///   five are read for stochastic rounding alone
+  explicit rounded(nb::handle how);
+};
 
-/// Returns the random stream of (seed, stream, offset, pitch or -1, bits); the default for None.
-random_stream random_of(nb::handle random);
-
-/// Returns options, such as convert_options, of a rule and a random stream.
+/// Returns options, such as convert_options, of a `how` of rounded.
 template <class Options>
-Options rounding_options(int packed_rule, nb::handle random) {
-  const cast_rule rule = rule_of(packed_rule);
-  return {.rounding = rule.rounding,
-          .overflow = rule.overflow,
-          .nan = rule.nan,
-          .random = random_of(random)};
+Options rounding_options(nb::handle how) {
+  const rounded r(how);
+  return {.rounding = r.rule.rounding,
+          .overflow = r.rule.overflow,
+          .nan = r.rule.nan,
+          .random = r.random};
 }
+
+/// Returns a tile, a tuple of two integers.
+tile_shape tile_of(nb::handle tile, const char* name);
 
 /// Calls on fewer elements keep the GIL: releasing the GIL would take longer than the call.
 inline constexpr std::int64_t elements_without_release = 4096;
+
+/// The pointer of an address that Python code passes; the Python code keeps the owner of the memory.
+template <class T>
+T* at(std::uintptr_t address) {
+  return reinterpret_cast<T*>(address);
+}
 
 /// Lets Python's signal handlers run. Returns -1 if one of them raised, such as KeyboardInterrupt.
 std::int32_t run_signal_handlers();
@@ -140,6 +152,14 @@ output output_like(nb::handle x, const array& in, format_id format, nb::handle o
 /// Raises InvalidArgument unless the array has the expected shape [dims]. The message names both
 /// shapes.
 void check_shape(const operand& of, int dims, const std::int64_t* shape);
+
+/// Adds a function of positional arguments, each of which may be None. Functions of this module are
+/// called by the package alone, which knows the arguments' order.
+template <class Result, class... Arguments>
+void def(nb::module_& m, const char* name, Result (*function)(Arguments...), const char* doc) {
+  const auto accepting = [](auto) { return nb::arg().none(); };
+  m.def(name, function, accepting(std::add_pointer_t<Arguments>())..., doc);
+}
 
 // Each function adds the functions of one file to the module.
 void bind_calls(nb::module_& m);

@@ -41,26 +41,22 @@ nb::object convert_default(nb::handle x, nb::handle to) {
   return out.object;
 }
 
-nb::object convert(nb::handle x, nb::handle to, int packed_rule, int format, nb::handle random,
-                   nb::handle out, nb::handle threads, nb::handle backend, nb::handle stream) {
-  void* const on = stream_of(stream);
+nb::object convert(nb::handle x, nb::handle to, nb::handle how, nb::handle format, nb::handle out,
+                   nb::handle where) {
+  void* const on = stream_in(where);
   const format_id to_format = format_named(to, "to");
   const array in = array_of(x, {.name = "x", .format = format_of(format), .stream = on});
   const output target = output_like(x, in, to_format, out, on);
-  auto options = rounding_options<convert_options>(packed_rule, random);
-  convert_array(in, target.a, options, executor_of(threads, backend, stream, in, in.size()));
+  auto options = rounding_options<convert_options>(how);
+  convert_array(in, target.a, options, executor_of(where, in, in.size()));
   return target.object;
 }
 
 }  // namespace
 
 void bind_convert(nb::module_& m) {
-  m.def("convert_default", &convert_default, nb::arg("x").none(), nb::arg("to").none(),
-        "Converts an array into a new one, to nearest even.");
-  m.def("convert", &convert, nb::arg("x").none(), nb::arg("to").none(), nb::arg("rule"),
-        nb::arg("format"), nb::arg("random").none(), nb::arg("out").none(),
-        nb::arg("threads").none(), nb::arg("backend").none(), nb::arg("stream").none(),
-        "Converts an array; samebits.convert() describes the arguments.");
+  def(m, "convert_default", &convert_default, "Converts an array into a new one, to nearest even.");
+  def(m, "convert", &convert, "Converts an array; samebits.convert() describes the arguments.");
 }
 
 }  // namespace samebits::python

@@ -6,14 +6,7 @@
 namespace samebits::python {
 namespace {
 
-template <class Enum>
-nb::list names_of() {
-  nb::list result;
-  for (const auto& row : table_of<Enum>) result.append(row.name);
-  return result;
-}
-template <>
-nb::list names_of<format_id>() {
+nb::list names_of_formats() {
   nb::list result;
   for (int i = 0; i < format_count; ++i) result.append(name(format_at(i)));
   return result;
@@ -23,7 +16,7 @@ constexpr struct {
   std::string_view name;
   nb::list (*names)();
 } enumerations[] = {
-    {"format", names_of<format_id>},
+    {"format", names_of_formats},
     {"rounding", names_of<rounding>},
     {"overflow", names_of<overflow>},
     {"nan_policy", names_of<nan_policy>},
@@ -33,6 +26,7 @@ constexpr struct {
     {"scale_rule", names_of<scale_rule>},
     {"nonfinite", names_of<nonfinite>},
     {"scale_overflow", names_of<scale_overflow>},
+    {"scale_source", names_of<scale_source>},
     {"history_choice", names_of<history_choice>},
     {"zero_step", names_of<zero_step>},
     {"scaling_policy", names_of<scaling_policy>},
@@ -92,14 +86,29 @@ nb::dict format_properties(int number) {
 }  // namespace
 
 void bind_formats(nb::module_& m) {
-  m.def("names", &names, nb::arg("enumeration"), "Returns the names of an enumeration's values.");
-  m.def("find_format", &find_format_number, nb::arg("name"),
-        "Returns the number of a format by any of its names, or -1.");
+  def(m, "names", &names, "Returns the names of an enumeration's values.");
+  m.def(
+      "enumerations",
+      [] {
+        nb::dict names;
+        for (const auto& e : enumerations) names[nb::cast(e.name)] = e.names();
+        return names;
+      },
+      "Returns the names of all enumerations' values.");
+  m.def(
+      "format_aliases",
+      [] {
+        nb::list names;
+        for (const auto& alias : detail::format_aliases) names.append(alias.text);
+        return names;
+      },
+      "Returns the names that other libraries have for formats.");
+  def(m, "find_format", &find_format_number,
+      "Returns the number of a format by any of its names, or -1.");
   m.def(
       "format_bytes", [](int format) { return storage_bytes(static_cast<format_id>(format)); },
       nb::arg("format"), "Returns the bytes of one code.");
-  m.def("format_properties", &format_properties, nb::arg("format"),
-        "Returns the fields of samebits.FloatInfo.");
+  def(m, "format_properties", &format_properties, "Returns the fields of samebits.FloatInfo.");
 }
 
 }  // namespace samebits::python

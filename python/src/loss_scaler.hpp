@@ -9,13 +9,16 @@
 
 namespace samebits::python {
 
+/// Returns the name of an optimizer.
+std::string_view name_of(nb::handle optimizer);
+
 /// Owns a scaler of the library. A mutex serialises the calls of several threads. The mutex is
 /// recursive because the optimizer that step() runs may ask for the scale. A thread releases the
 /// GIL while it waits for the mutex.
 class scaler {
  public:
   /// @param settings  a list of (name, value), both as text
-  scaler(int policy, nb::list settings);
+  scaler(nb::handle policy, nb::list settings);
   /// @param text  from loss_scaler::save()
   explicit scaler(const char* text);
   scaler(const scaler&) = delete;

@@ -8,24 +8,21 @@ namespace {
 
 // Returns the accumulator of (kind, order, unit, promotion, result format, products).
 accumulator accumulator_of(nb::tuple a) {
-  return {.kind = static_cast<accumulator_kind>(nb::cast<int>(a[0])),
-          .order = static_cast<fp32_order>(nb::cast<int>(a[1])),
-          .unit = static_cast<tensor_unit>(nb::cast<int>(a[2])),
-          .promotion = nb::cast<std::int64_t>(a[3]),
-          .result = static_cast<format_id>(nb::cast<int>(a[4])),
-          .products = nb::cast<int>(a[5])};
+  return {.kind = enumerator_of<accumulator_kind>(a[0], "sum"),
+          .order = enumerator_of<fp32_order>(a[1], "order"),
+          .unit = enumerator_of<tensor_unit>(a[2], "unit"),
+          .promotion = integer_of<std::int64_t>(a[3], "promotion"),
+          .result = format_named(a[4], "unit_result"),
+          .products = integer_of<int>(a[5], "products")};
 }
 
 // An array with exactly two axes, of any strides that are not negative; None gives one without data.
-viewed factor(nb::handle x, const char* name, int format, access needs = access::read) {
+viewed factor(nb::handle x, const char* name, std::optional<format_id> format,
+              access needs = access::read) {
   if (x.is_none()) return {};
-  viewed v(x, {.name = name, .needs = needs, .format = format_of(format)});
+  viewed v(x, {.name = name, .needs = needs, .format = format});
   if (v.a.dims != 2) raise_invalid(std::string(name) + ": an array with two axes is expected");
   return v;
-}
-
-tile_shape tile_of(nb::handle t) {
-  return {nb::cast<std::int64_t>(t[0]), nb::cast<std::int64_t>(t[1])};
 }
 
 nb::tuple tuple_of(const product_error& e) {
@@ -35,33 +32,33 @@ nb::tuple tuple_of(const product_error& e) {
                         e.rounding_noise, e.accumulation_noise, octaves);
 }
 
-// All arguments of a product.
+// All arguments of a product. An operand is (array, format, scales, tile, format of the scales).
 struct product {
   viewed a, b, d, a_scales, b_scales, c;
   accumulator sum;
   matmul_options options;
 
-  product(nb::handle left, int a_format, nb::handle right, int b_format, nb::handle out, int to,
-          nb::tuple accumulator, nb::tuple scales)
-      : a(factor(left, "a", a_format)),
-        b(factor(right, "b", b_format)),
-        d(factor(out, "out", to, access::write)),
-        a_scales(factor(scales[0], "a_scales", nb::cast<int>(scales[6]))),
-        b_scales(factor(scales[2], "b_scales", nb::cast<int>(scales[7]))),
-        c(factor(scales[4], "c", -1)),
+  product(nb::tuple left, nb::tuple right, nb::handle out, nb::handle to, nb::tuple accumulator,
+          nb::tuple options_given)
+      : a(factor(left[0], "a", format_of(left[1], "a_format"))),
+        b(factor(right[0], "b", format_of(right[1], "b_format"))),
+        d(factor(out, "out", format_of(to, "out"), access::write)),
+        a_scales(factor(left[2], "a_scales", format_of(left[4]))),
+        b_scales(factor(right[2], "b_scales", format_of(right[4]))),
+        c(factor(options_given[0], "c", std::nullopt)),
         sum(accumulator_of(accumulator)) {
-    options.a_scales = {a_scales.view, tile_of(scales[1])};
-    options.b_scales = {b_scales.view, tile_of(scales[3])};
+    options.a_scales = {a_scales.view, tile_of(left[3], "a_tile")};
+    options.b_scales = {b_scales.view, tile_of(right[3], "b_tile")};
     options.c = c.view;
-    options.c_enters = static_cast<addend>(nb::cast<int>(scales[5]));
-    const int order = nb::cast<int>(scales[8]);
-    if (order >= 0) options.order = static_cast<scale_order>(order);
+    options.c_enters = enumerator_of<addend>(options_given[1], "c_enters");
+    const nb::handle order = item(options_given, 2);
+    if (!order.is_none()) options.order = enumerator_of<scale_order>(order, "scale_order");
   }
   // Calls compute(a, b, d, sum, options, where).
   template <class Compute>
-  void run(nb::handle threads, nb::handle backend, const Compute& compute) const {
-    const executor where = executor_of(threads, backend, nb::none(), a.a, d.a.size() * a.view.cols);
-    python::run([&] { compute(a.view, b.view, d.view, sum, options, where); },
+  void run(nb::handle where, const Compute& compute) const {
+    const executor on = executor_of(where, a.a, d.a.size() * a.view.cols);
+    python::run([&] { compute(a.view, b.view, d.view, sum, options, on); },
                 {{"d", "out"},
                  {"sum.promotion", "promotion"},
                  {"sum.result", "unit_result"},
@@ -73,31 +70,25 @@ struct product {
   }
 };
 
-void matmul(nb::handle a, int a_format, nb::handle b, int b_format, nb::handle out, int to,
-            nb::tuple accumulator, nb::tuple scales, nb::handle threads, nb::handle backend) {
-  const product p(a, a_format, b, b_format, out, to, accumulator, scales);
-  p.run(threads, backend, samebits::matmul);
+void matmul(nb::tuple a, nb::tuple b, nb::handle out, nb::handle to, nb::tuple accumulator,
+            nb::tuple options, nb::handle where) {
+  product(a, b, out, to, accumulator, options).run(where, samebits::matmul);
 }
 
-nb::tuple predict(nb::handle a, int a_format, nb::handle b, int b_format, nb::handle out, int to,
-                  nb::tuple accumulator, nb::tuple scales, nb::handle threads, nb::handle backend) {
-  const product p(a, a_format, b, b_format, out, to, accumulator, scales);
+nb::tuple predict(nb::tuple a, nb::tuple b, nb::handle out, nb::handle to, nb::tuple accumulator,
+                  nb::tuple options, nb::handle where) {
   prediction found = {};
-  p.run(threads, backend,
-        [&](const auto&... arguments) { found = samebits::predict(arguments...); });
+  product(a, b, out, to, accumulator, options).run(where, [&](const auto&... arguments) {
+    found = samebits::predict(arguments...);
+  });
   return nb::make_tuple(name(found.level), tuple_of(found.error));
 }
 
 }  // namespace
 
 void bind_matmul(nb::module_& m) {
-  using nb::arg;
-  m.def("matmul", &matmul, arg("a"), arg("a_format"), arg("b"), arg("b_format"), arg("out"),
-        arg("to"), arg("accumulator"), arg("scales"), arg("threads").none(), arg("backend").none(),
-        "Writes a matrix product.");
-  m.def("predict", &predict, arg("a"), arg("a_format"), arg("b"), arg("b_format"), arg("out"),
-        arg("to"), arg("accumulator"), arg("scales"), arg("threads").none(), arg("backend").none(),
-        "Writes a tensor core's product; returns evidence and error.");
+  def(m, "matmul", &matmul, "Writes a matrix product.");
+  def(m, "predict", &predict, "Writes a tensor core's product; returns evidence and error.");
 }
 
 }  // namespace samebits::python

@@ -15,6 +15,7 @@ NB_MODULE(_core, m) {
 #else
   m.attr("has_cuda") = false;
 #endif
+  python::bind_arguments(m);
   python::bind_arrays(m);
   python::bind_calls(m);
   python::bind_formats(m);

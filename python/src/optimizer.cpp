@@ -19,11 +19,6 @@ namespace {
 static_assert(sizeof(step_report) == 64 && offsetof(step_report, applied_steps) == 8 &&
               offsetof(step_report, grad_mul) == 48 && offsetof(step_report, applied) == 60);
 
-template <class T>
-T* at(std::uintptr_t address) {
-  return reinterpret_cast<T*>(address);
-}
-
 // Reads the fields of a row one after another.
 class fields {
  public:
@@ -74,22 +69,53 @@ optimizer_tensor tensor_of(nb::handle row, std::string name) {
   return t;
 }
 
-// A row: rule, profile, nesterov, learning_rate, beta1, beta2, epsilon, weight_decay, momentum,
-// dampening.
+// Names of the members of optimizer_settings in Python.
+constexpr std::initializer_list<argument_name> names_of_settings = {
+    {"learning_rate", "lr"}, {"beta1", "betas[0]"}, {"beta2", "betas[1]"}, {"epsilon", "eps"}};
+
+bool is_given(nb::handle value) { return value.ptr() != Py_Ellipsis; }
+
+// Returns the checked settings of a group of parameters.
+//
+// @param row  (rule, profile, lr, betas, eps, weight_decay, momentum, dampening, nesterov); `...` for
+//   those that the rule does not have
 optimizer_settings settings_of(nb::handle row) {
-  fields f(row);
   optimizer_settings s;
-  s.rule = f.enumerator<update_rule>();
-  s.profile = f.enumerator<update_profile>();
-  s.nesterov = f.next<int>() != 0;
-  s.learning_rate = f.next<double>();
-  s.beta1 = f.next<double>();
-  s.beta2 = f.next<double>();
-  s.epsilon = f.next<double>();
-  s.weight_decay = f.next<double>();
-  s.momentum = f.next<double>();
-  s.dampening = f.next<double>();
+  s.rule = enumerator_of<update_rule>(item(row, 0), "rule");
+  s.profile = enumerator_of<update_profile>(item(row, 1), "profile");
+  const auto set = [&](int field, double& number, const char* name) {
+    if (is_given(item(row, field))) number = number_of(item(row, field), name);
+  };
+  set(2, s.learning_rate, "lr");
+  if (const nb::handle betas = item(row, 3); is_given(betas)) {
+    const bool two = !PyUnicode_Check(betas.ptr()) && !PyBytes_Check(betas.ptr()) &&
+                     !PyDict_Check(betas.ptr()) && PyObject_Size(betas.ptr()) == 2;
+    PyErr_Clear();  // of an object without a size
+    if (!two) {
+      raise_type("betas: two numbers are expected; got " + std::string(nb::repr(betas).c_str()));
+    }
+    s.beta1 = number_of(nb::object(betas[nb::int_(0)]), "betas[0]");
+    s.beta2 = number_of(nb::object(betas[nb::int_(1)]), "betas[1]");
+  }
+  set(4, s.epsilon, "eps");
+  set(5, s.weight_decay, "weight_decay");
+  set(6, s.momentum, "momentum");
+  set(7, s.dampening, "dampening");
+  if (is_given(item(row, 8))) s.nesterov = flag_of(item(row, 8), "nesterov");
+  run_to_end(
+      0, [&] { check(s); }, names_of_settings);
   return s;
+}
+
+// Refuses settings of an optimizer that no step could take. Returns the number of states of a
+// parameter.
+int check_settings(nb::handle settings, nb::handle block, nb::handle seed) {
+  const auto elements = integer_of<std::int64_t>(block, "block");
+  if (elements != 128 && elements != 256) {
+    raise_invalid("block: 128 or 256 is expected; got " + std::to_string(elements));
+  }
+  integer_of<std::uint64_t>(seed, "seed");
+  return state_count(settings_of(settings));
 }
 
 // A list of the library. The arrays may be gone; the caller compares addresses before each use.
@@ -103,8 +129,7 @@ class optimizer_step_list {
     list_.write_tables(at<std::byte>(tables), at<const std::byte>(on_device));
   }
   void step(nb::list groups, std::uint64_t applied_steps, double grad_mul, std::uintptr_t decision,
-            std::uintptr_t learning_rates, std::uint64_t seed, nb::handle threads,
-            nb::handle backend, nb::handle stream) const {
+            std::uintptr_t learning_rates, nb::handle seed, nb::handle where) const {
     if (!list_.has_tables()) raise_internal("the list has no tables");
     std::vector<optimizer_settings> settings;
     settings.reserve(nb::len(groups));
@@ -114,9 +139,9 @@ class optimizer_step_list {
                               .grad_mul = static_cast<float>(grad_mul),
                               .decision = at<const step_report>(decision),
                               .learning_rates = at<const float>(learning_rates),
-                              .seed = seed};
-    const executor where = executor_of(threads, backend, stream, array(), elements);
-    run_to_end(elements, [&] { optimizer_step(list_.list(), settings, input, where); });
+                              .seed = integer_of<std::uint64_t>(seed, "seed")};
+    const executor on = executor_of(where, array(), elements);
+    run_to_end(elements, [&] { optimizer_step(list_.list(), settings, input, on); });
   }
 
  private:
@@ -155,20 +180,33 @@ class optimizer_tensors {
   std::optional<backends::described_tensors> tensors_;
 };
 
-std::uint64_t stream_number(int purpose, std::uint32_t tensor, std::uint64_t step) {
-  if (tensor >> stream_tensor_bits != 0) {
-    raise_invalid("tensor: must be below 2^24, got " + std::to_string(tensor));
+// Returns the format of the codes of each stored format, and whether it has block scales.
+nb::dict stored_formats() {
+  nb::dict formats;
+  for (const auto& row : table_of<stored_format>) {
+    if (row.value == stored_format::none) continue;
+    const std::string_view codes = row.name.substr(0, row.name.find('_'));
+    formats[nb::cast(row.name)] =
+        nb::make_tuple(is_dynamic(row.value) ? "uint8" : codes, has_block_scales(row.value));
   }
-  return random_stream_number(static_cast<stream_purpose>(purpose), tensor, step);
+  return formats;
+}
+
+std::uint64_t stream_number(nb::handle purpose, nb::handle tensor, nb::handle step) {
+  constexpr std::uint32_t last = (1U << stream_tensor_bits) - 1;
+  return random_stream_number(enumerator_of<stream_purpose>(purpose, "purpose"),
+                              integer_of<std::uint32_t>(tensor, "tensor", 0, last),
+                              integer_of<std::uint64_t>(step, "step"));
 }
 
 // Stores `count` values without gaps in an array, or loads the values of the array.
-void store_or_load(bool stores, std::uintptr_t values, std::uint8_t format, std::uintptr_t codes,
-                   std::uintptr_t scales, std::uint8_t stored, std::int64_t count,
+void store_or_load(bool stores, std::uintptr_t values, nb::handle format, std::uintptr_t codes,
+                   std::uintptr_t scales, nb::handle stored, std::int64_t count,
                    std::uint32_t block, bool on_device, nb::handle stream) {
-  matrix_view view = view_of_codes(format_id{format}, at<void>(values), 1, count);
+  matrix_view view = view_of_codes(format_named(format, "format"), at<void>(values), 1, count);
   if (on_device) view.space = memory_space::device;
-  const samebits::stored_array array = {at<void>(codes), stored_format{stored}, at<float>(scales)};
+  const samebits::stored_array array = {
+      at<void>(codes), enumerator_of<stored_format>(stored, "stored"), at<float>(scales)};
   const executor where = executor_of(nb::none(), nb::none(), stream, {}, count);
   run(count, [&] {
     if (stores) return store(view, array, {.block = block}, where);
@@ -185,22 +223,21 @@ void bind_optimizer(nb::module_& m) {
       .def("write_tables", &optimizer_step_list::write_tables, arg("tables"), arg("size"),
            arg("on_device"), "Writes the tables into host memory.")
       .def("step", &optimizer_step_list::step, arg("groups"), arg("applied_steps"), arg("grad_mul"),
-           arg("decision"), arg("learning_rates"), arg("seed"), arg("threads").none(),
-           arg("backend").none(), arg("stream").none(), "Applies one step.");
+           arg("decision"), arg("learning_rates"), arg("seed").none(), arg("where"),
+           "Applies one step.");
   nb::class_<optimizer_tensors>(m, "OptimizerTensors", "Weights and states, by address.")
       .def(nb::init<nb::list, nb::list, bool>(), arg("rows"), arg("names"), arg("on_device"))
       .def("with_gradients", &optimizer_tensors::with_gradients, arg("addresses"),
            nb::rv_policy::take_ownership,
            "Returns an OptimizerList; addresses are 64-bit integers.");
-  m.def("store_or_load", &store_or_load, arg("stores"), arg("values"), arg("format"), arg("codes"),
-        arg("scales"), arg("stored"), arg("count"), arg("block"), arg("on_device"),
-        arg("stream").none(), "Stores values in an array of an optimizer, or loads them.");
-  m.def(
-      "optimizer_state_count",
-      [](nb::handle settings) { return state_count(settings_of(settings)); }, arg("settings"),
-      "Number of states of a group.");
-  m.def("random_stream_number", &stream_number, arg("purpose"), arg("tensor"), arg("step"),
-        "The random stream of one purpose, tensor and step.");
+  def(m, "store_or_load", &store_or_load,
+      "Stores values in an array of an optimizer, or loads them.");
+  m.def("stored_formats", &stored_formats,
+        "Returns (format of the codes, whether there are block scales) of each stored format.");
+  def(m, "check_optimizer", &check_settings,
+      "Refuses settings that no step could take; returns the number of states of a parameter.");
+  def(m, "random_stream_number", &stream_number,
+      "The random stream of one purpose, tensor and step.");
 }
 
 }  // namespace samebits::python

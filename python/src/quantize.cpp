@@ -56,20 +56,32 @@ struct quantized_arrays {
   }
 };
 
-// Returns the options of the tuple (tile rows, tile cols, scale rule, eps, upper bound, nonfinite,
-// rule, scale overflow).
-quantize_options options_of(nb::tuple o) {
+// Returns how scales are made, of (tile, scale, eps, upper bound, nonfinite, scale overflow) of a
+// samebits.Recipe.
+quantize_options scale_options_of(nb::handle rules) {
   const host_guard guard;  // a subnormal eps stays one as a float
-  const cast_rule rule = rule_of(nb::cast<int>(o[6]));
-  return {.tile = {nb::cast<std::int64_t>(o[0]), nb::cast<std::int64_t>(o[1])},
-          .rule = static_cast<scale_rule>(nb::cast<int>(o[2])),
-          .eps = nb::cast<float>(o[3]),
-          .upper_bound = nb::cast<float>(o[4]),
-          .nonfinite = static_cast<nonfinite>(nb::cast<int>(o[5])),
-          .rounding = rule.rounding,
-          .overflow = rule.overflow,
-          .nan = rule.nan,
-          .scale_overflow = static_cast<scale_overflow>(nb::cast<int>(o[7]))};
+  return {.tile = tile_of(item(rules, 0), "tile"),
+          .rule = enumerator_of<scale_rule>(item(rules, 1), "scale"),
+          .eps = static_cast<float>(number_of(item(rules, 2), "eps")),
+          .upper_bound = static_cast<float>(number_of(item(rules, 3), "upper_bound")),
+          .nonfinite = enumerator_of<nonfinite>(item(rules, 4), "nonfinite"),
+          .scale_overflow = enumerator_of<scale_overflow>(item(rules, 5), "scale_overflow")};
+}
+
+// Refuses the rules of a samebits.Recipe by which no matrix could be quantized.
+void check_recipe(nb::handle rules, nb::handle overflow, nb::handle scale_format,
+                  nb::handle source) {
+  const quantize_options o = scale_options_of(rules);
+  const recipe given = {.tile = o.tile,
+                        .rule = o.rule,
+                        .eps = o.eps,
+                        .upper_bound = o.upper_bound,
+                        .nonfinite = o.nonfinite,
+                        .scale_overflow = o.scale_overflow,
+                        .overflow = enumerator_of<samebits::overflow>(overflow, "overflow"),
+                        .scale_format = format_named(scale_format, "scale_format"),
+                        .source = enumerator_of<scale_source>(source, "source")};
+  run_to_end(0, [&] { check(given); }, {{"outputs", "scale_format"}, {"scales", "scale_format"}});
 }
 
 nb::object tuple_of(const quantize_statistics& s) {
@@ -78,13 +90,19 @@ nb::object tuple_of(const quantize_statistics& s) {
                         s.min_nonzero, s.signal, s.noise);
 }
 
-nb::tuple quantize(nb::handle x, int format, nb::handle out, bool transposed, int to,
-                   int scale_format, nb::tuple rules, nb::handle random, nb::handle inverse_scales,
-                   bool statistics, nb::handle threads, nb::handle backend, nb::handle stream) {
-  void* const s = stream_of(stream);
+nb::tuple quantize(nb::handle x, nb::handle format, nb::handle out, nb::handle transposed,
+                   nb::handle to, nb::handle scale_format, nb::handle rules, nb::handle how,
+                   nb::handle inverse_scales, nb::handle with_statistics, nb::handle where) {
+  void* const s = stream_in(where);
+  const bool statistics = flag_of(with_statistics, "statistics");
   const viewed in(x, {.name = "x", .format = format_of(format), .stream = s});
   const bool on_device = in.a.memory == memory_space::device;
-  quantize_options options = options_of(rules);
+  quantize_options options = scale_options_of(rules);
+  const rounded codes(how);
+  options.rounding = codes.rule.rounding;
+  options.overflow = codes.rule.overflow;
+  options.nan = codes.rule.nan;
+  options.random = codes.random;
   viewed inverse;
   if (!inverse_scales.is_none()) {
     inverse =
@@ -93,14 +111,14 @@ nb::tuple quantize(nb::handle x, int format, nb::handle out, bool transposed, in
   if (statistics && on_device) {
     raise_invalid("statistics: they need host memory; pass statistics=False for device arrays");
   }
-  const quantized_arrays results(x, in, out, transposed, options.tile, static_cast<format_id>(to),
-                                 static_cast<format_id>(scale_format), s);
+  const quantized_arrays results(x, in, out, flag_of(transposed, "transposed"), options.tile,
+                                 format_named(to, "to"), format_named(scale_format, "scale_format"),
+                                 s);
   quantize_statistics found;
   quantize_outputs outputs = results.outputs();
   outputs.statistics = statistics ? &found : nullptr;
-  options.random = random_of(random);
   options.inverse_scales = inverse.view;
-  const executor where = executor_of(threads, backend, stream, in.a, in.a.size());
+  const executor on = executor_of(where, in.a, in.a.size());
   const bool made = out.is_none();
   const argument_names names = {{"in", "x"},
                                 {"round", "rounding"},
@@ -110,10 +128,10 @@ nb::tuple quantize(nb::handle x, int format, nb::handle out, bool transposed, in
                                 {"codes_transposed", "out.codes_transposed"},
                                 {"scales_transposed", "out.scales_transposed"}};
   nb::object scratch;
-  if (in.a.library != nullptr && on_device && stream.is_none()) {
+  if (in.a.library != nullptr && on_device && item(where, 2).is_none()) {
     std::size_t bytes = 0;
     run_to_end(
-        0, [&] { bytes = quantize_workspace(in.view, outputs, options, where); }, names);
+        0, [&] { bytes = quantize_workspace(in.view, outputs, options, on); }, names);
     if (bytes > 0) {
       scratch = torch_workspace(in.a, bytes);
       const array a = array_of(scratch, {.name = "workspace", .format = format_id::e8m0});
@@ -121,22 +139,23 @@ nb::tuple quantize(nb::handle x, int format, nb::handle out, bool transposed, in
     }
   }
   run(
-      in.a.size(), [&] { samebits::quantize(in.view, outputs, options, where); }, names);
+      in.a.size(), [&] { samebits::quantize(in.view, outputs, options, on); }, names);
   return nb::make_tuple(results.object(0), results.object(1), results.object(2), results.object(3),
-                        statistics ? tuple_of(found) : nb::none());
+                        statistics ? tuple_of(found) : nb::none(), name(results.each[0].a.format));
 }
 
-nb::object dequantize(nb::handle codes, int format, nb::handle scales, int scale_format,
-                      std::int64_t tile_rows, std::int64_t tile_cols, nb::handle out, int to,
-                      nb::handle threads, nb::handle backend, nb::handle stream) {
-  void* const s = stream_of(stream);
+nb::object dequantize(nb::handle codes, nb::handle format, nb::handle scales,
+                      nb::handle scale_format, nb::handle tile, nb::handle out, nb::handle to,
+                      nb::handle where) {
+  void* const s = stream_in(where);
+  const tile_shape shape = tile_of(tile, "tile");
   const viewed in(codes, {.name = "codes", .format = format_of(format), .stream = s});
-  const viewed by(scales, {.name = "scales", .format = format_of(scale_format), .stream = s});
-  const output target = output_like(codes, in.a, static_cast<format_id>(to), out, s);
+  const viewed by(
+      scales, {.name = "scales", .format = format_of(scale_format, "scale_format"), .stream = s});
+  const output target = output_like(codes, in.a, format_named(to, "to"), out, s);
   const matrix_view into = view_of({&target.a, "out"});
-  const tile_shape tile = {tile_rows, tile_cols};
-  const executor where = executor_of(threads, backend, stream, in.a, in.a.size());
-  run(in.a.size(), [&] { samebits::dequantize(in.view, by.view, into, tile, where); });
+  const executor on = executor_of(where, in.a, in.a.size());
+  run(in.a.size(), [&] { samebits::dequantize(in.view, by.view, into, shape, on); });
   return target.object;
 }
 
@@ -175,43 +194,54 @@ std::span<float> history_of(nb::handle history) {
   return {reinterpret_cast<float*>(a.data), static_cast<std::size_t>(a.shape[0])};
 }
 
-void delayed_observe(nb::handle history, double amax) {
+void delayed_observe(nb::handle history, nb::handle amax) {
+  const double largest = number_of(amax, "amax");
   const host_guard guard;
-  observe(history_of(history), static_cast<float>(amax));
+  observe(history_of(history), static_cast<float>(largest));
 }
 
-nb::tuple delayed_update(double inverse_scale, double scale, nb::handle history, int format,
-                         int margin, int choice, int zero_steps) {
+delayed_settings delayed_settings_of(nb::handle to, nb::handle margin, nb::handle choice,
+                                     nb::handle zero_step) {
+  const format_id format = format_named(to, "to");
+  if (format != format_id::e4m3 && format != format_id::e5m2) {
+    raise_invalid("to: e4m3 or e5m2 is expected; got " + std::string(name(format)));
+  }
+  return {.to = format,
+          .margin = integer_of<int>(margin, "margin", -64, 64),
+          .choice = enumerator_of<history_choice>(choice, "choice"),
+          .on_zero = enumerator_of<samebits::zero_step>(zero_step, "zero_step")};
+}
+
+nb::tuple delayed_update(double inverse_scale, double scale, nb::handle history,
+                         nb::handle settings) {
   const std::span<float> amaxes = history_of(history);
   const host_guard guard;
   const delayed_scale state = {static_cast<float>(inverse_scale), static_cast<float>(scale)};
   const delayed_scale next = updated(state, amaxes,
-                                     {.to = static_cast<format_id>(format),
-                                      .margin = margin,
-                                      .choice = static_cast<history_choice>(choice),
-                                      .on_zero = static_cast<zero_step>(zero_steps)});
+                                     delayed_settings_of(item(settings, 0), item(settings, 1),
+                                                         item(settings, 2), item(settings, 3)));
   return nb::make_tuple(next.inverse_scale, next.scale);
 }
 
 }  // namespace
 
 void bind_quantize(nb::module_& m) {
-  m.def("quantize", &quantize, nb::arg("x").none(), nb::arg("format"), nb::arg("out").none(),
-        nb::arg("transposed"), nb::arg("to"), nb::arg("scale_format"), nb::arg("rules"),
-        nb::arg("random").none(), nb::arg("inverse_scales").none(), nb::arg("statistics"),
-        nb::arg("threads").none(), nb::arg("backend").none(), nb::arg("stream").none(),
-        "Quantizes an array; returns codes, scales, both transposed or None, and the fields of "
-        "samebits.Statistics or None.");
-  m.def("dequantize", &dequantize, nb::arg("codes").none(), nb::arg("format"),
-        nb::arg("scales").none(), nb::arg("scale_format"), nb::arg("tile_rows"),
-        nb::arg("tile_cols"), nb::arg("out").none(), nb::arg("to"), nb::arg("threads").none(),
-        nb::arg("backend").none(), nb::arg("stream").none(), "Dequantizes codes.");
+  using nb::arg;
+  def(m, "quantize", &quantize,
+      "Quantizes an array; returns codes, scales, both transposed or None, the fields of "
+      "samebits.Statistics or None, and the codes' format.");
+  def(m, "dequantize", &dequantize, "Dequantizes codes.");
   m.def("recipes", &recipes, "Returns the fields of each samebits.Recipe preset.");
-  m.def("delayed_observe", &delayed_observe, nb::arg("history"), nb::arg("amax"),
-        "Records an amax in history[0].");
-  m.def("delayed_update", &delayed_update, nb::arg("inverse_scale"), nb::arg("scale"),
-        nb::arg("history"), nb::arg("format"), nb::arg("margin"), nb::arg("choice"),
-        nb::arg("zero_step"), "Returns the next scales and advances the history.");
+  def(m, "check_recipe", &check_recipe, "Refuses rules that no input could be quantized by.");
+  def(m, "delayed_observe", &delayed_observe, "Records an amax in history[0].");
+  def(m, "delayed_update", &delayed_update, "Returns the next scales and advances the history.");
+  m.def(
+      "check_delayed_settings",
+      [](nb::handle to, nb::handle margin, nb::handle choice, nb::handle zero_step) {
+        delayed_settings_of(to, margin, choice, zero_step);
+      },
+      arg("to").none(), arg("margin").none(), arg("choice").none(), arg("zero_step").none(),
+      "Refuses settings of samebits.DelayedScaling.");
 }
 
 }  // namespace samebits::python

@@ -114,28 +114,30 @@ class python_ranks final : public communicator {
   std::exception_ptr raised_;
 };
 
-nb::tuple agree(scaler& s, nb::handle ranks, const char* optimizer) {
+nb::tuple agree(scaler& s, nb::handle ranks, nb::handle optimizer) {
+  const std::string name(name_of(optimizer));
   python_ranks with(ranks);
   rank_observation all;
-  with.guarded([&] { all = s.locked([&](loss_scaler& l) { return l.agree(with, optimizer); }); });
+  with.guarded([&] { all = s.locked([&](loss_scaler& l) { return l.agree(with, name); }); });
   return nb::make_tuple(all.seen.nonfinite, all.seen.loss_nonfinite, all.seen.unscaled_nonfinite,
                         all.seen.amax, all.first_bad, all.bad_rank);
 }
 
-void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names, int communication,
-                      int scale, int round, nb::handle random, double factor,
-                      std::int64_t elements_at_once, nb::handle backend) {
+void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names,
+                      nb::handle communication, nb::handle scale, nb::handle rounding,
+                      nb::handle factor, nb::handle elements_at_once, nb::handle backend) {
   python_ranks with(ranks);
   gradient_reduction how;
   std::vector<array> arrays;
   std::vector<matrix_view> views;
   with.converted_together("reduce_gradients()", 2, [&] {
-    how = {.communication = static_cast<format_id>(communication),
-           .rule = static_cast<scale_rule>(scale),
-           .rounding = static_cast<rounding>(round),
-           .random = random_of(random),
-           .factor = static_cast<float>(factor),
-           .elements_at_once = elements_at_once,
+    const rounded r(rounding);
+    how = {.communication = format_named(communication, "communication"),
+           .rule = enumerator_of<scale_rule>(scale, "scale"),
+           .rounding = r.rule.rounding,
+           .random = r.random,
+           .factor = static_cast<float>(number_of(factor, "factor")),
+           .elements_at_once = integer_of<std::int64_t>(elements_at_once, "elements_at_once"),
            .backend = text_of(backend, "backend")};
     arrays.reserve(nb::len(gradients));
     views.reserve(nb::len(gradients));
@@ -180,10 +182,11 @@ nb::tuple sum_shards(nb::handle ranks, nb::list parts) {
   return nb::make_tuple(sums.total, each);
 }
 
-nb::float_ clip_factor(double norm, double max_norm) {
+nb::float_ clip_factor(double norm, nb::handle max_norm) {
+  const double most = number_of(max_norm, "max_norm");
   const host_guard guard;  // a subnormal factor stays one as a Python number
   float factor = 1;
-  run_to_end(0, [&] { factor = samebits::clip_factor(norm, max_norm); });
+  run_to_end(0, [&] { factor = samebits::clip_factor(norm, most); });
   return nb::float_(factor);
 }
 
@@ -198,20 +201,14 @@ nb::bytes gather(nb::handle ranks, nb::bytes message) {
 }  // namespace
 
 void bind_ranks(nb::module_& m) {
-  using nb::arg;
-  m.def("agree", &agree, arg("scaler"), arg("ranks"), arg("optimizer"),
-        "Combines a scaler's observation with those of all ranks; returns (nonfinite, "
-        "loss_nonfinite, unscaled_nonfinite, amax bits, first bad tensor, bad rank).");
-  m.def("reduce_gradients", &reduce_gradients, arg("ranks"), arg("gradients"), arg("names"),
-        arg("communication"), arg("scale_rule"), arg("rounding"), arg("random").none(),
-        arg("factor"), arg("elements_at_once"), arg("backend").none(),
-        "Replaces gradients by their sum over all ranks.");
-  m.def("sum_shards", &sum_shards, arg("ranks"), arg("parts"),
-        "Returns the sum of squares of all tensors and of each tensor.");
-  m.def("clip_factor", &clip_factor, arg("norm"), arg("max_norm"),
-        "Returns the factor that brings a norm down to max_norm.");
-  m.def("gather", &gather, arg("ranks"), arg("message"),
-        "Returns the messages of all ranks, one after another.");
+  def(m, "agree", &agree,
+      "Combines a scaler's observation with those of all ranks; returns (nonfinite, "
+      "loss_nonfinite, unscaled_nonfinite, amax bits, first bad tensor, bad rank).");
+  def(m, "reduce_gradients", &reduce_gradients, "Replaces gradients by their sum over all ranks.");
+  def(m, "sum_shards", &sum_shards,
+      "Returns the sum of squares of all tensors and of each tensor.");
+  def(m, "clip_factor", &clip_factor, "Returns the factor that brings a norm down to max_norm.");
+  def(m, "gather", &gather, "Returns the messages of all ranks, one after another.");
 }
 
 }  // namespace samebits::python

@@ -12,14 +12,14 @@ struct input {
   matrix_view view;
   executor where;
 
-  input(nb::handle x, const char* name, int format, nb::handle threads, nb::handle backend,
-        nb::handle stream)
-      : a(array_of(x, {.name = name, .format = format_of(format), .stream = stream_of(stream)})),
+  input(nb::handle x, const char* name, nb::handle format, nb::handle on)
+      : a(array_of(x, {.name = name, .format = format_of(format), .stream = stream_in(on)})),
         view(view_of({&a, name})),
-        where(executor_of(threads, backend, stream, a, a.size())) {}
+        where(executor_of(on, a, a.size())) {}
 };
 
-nb::object reduce_by_name(const std::string& what, const input& in) {
+nb::object reduce(std::string_view what, nb::handle x, nb::handle format, nb::handle where) {
+  const input in(x, "x", format, where);
   const auto reduced = [&](auto* reduction) {
     decltype(reduction(in.view, in.where)) result = {};
     run(in.a.size(), [&] { result = reduction(in.view, in.where); }, {{"in", "x"}});
@@ -33,13 +33,13 @@ nb::object reduce_by_name(const std::string& what, const input& in) {
   return nb::make_tuple(c.elements, c.nan, c.inf, c.zeros, c.subnormals);
 }
 
-double dot(nb::handle x, nb::handle y, int format, int precision, int order, nb::handle threads,
-           nb::handle backend, nb::handle stream) {
-  const input a(x, "x", format, threads, backend, stream);
-  const input b(y, "y", format, threads, backend, stream);
+double dot(nb::handle x, nb::handle y, nb::handle format, nb::handle precision, nb::handle order,
+           nb::handle where) {
+  const input a(x, "x", format, where);
+  const input b(y, "y", format, where);
   check_shape({&b.a, "y"}, a.a.dims, a.a.shape);
-  const dot_options options = {.precision = static_cast<accumulation>(precision),
-                               .order = static_cast<sum_order>(order)};
+  const dot_options options = {.precision = enumerator_of<accumulation>(precision, "precision"),
+                               .order = enumerator_of<sum_order>(order, "order")};
   double result = 0;
   run(a.a.size(), [&] { result = samebits::dot(a.view, b.view, options, a.where); });
   return result;
@@ -48,19 +48,8 @@ double dot(nb::handle x, nb::handle y, int format, int precision, int order, nb:
 }  // namespace
 
 void bind_reductions(nb::module_& m) {
-  m.def(
-      "reduce",
-      [](const char* what, nb::handle x, int format, nb::handle threads, nb::handle backend,
-         nb::handle stream) {
-        return reduce_by_name(what, input(x, "x", format, threads, backend, stream));
-      },
-      nb::arg("what"), nb::arg("x").none(), nb::arg("format"), nb::arg("threads").none(),
-      nb::arg("backend").none(), nb::arg("stream").none(),
-      "Returns amax, sum, sum_of_squares or counts of an array.");
-  m.def("dot", &dot, nb::arg("x").none(), nb::arg("y").none(), nb::arg("format"),
-        nb::arg("precision"), nb::arg("order"), nb::arg("threads").none(),
-        nb::arg("backend").none(), nb::arg("stream").none(),
-        "Returns the dot product of two arrays.");
+  def(m, "reduce", &reduce, "Returns amax, sum, sum_of_squares or counts of an array.");
+  def(m, "dot", &dot, "Returns the dot product of two arrays.");
 }
 
 }  // namespace samebits::python

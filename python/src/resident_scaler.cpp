@@ -1,7 +1,6 @@
 // Loss scaling in memory of a framework: gradients of one optimizer, and the state of a scaler.
 //
 // Memory is passed as addresses. The Python code keeps the tensors that own it.
-#include <nanobind/stl/string_view.h>
 
 #include <bit>
 #include <cstddef>
@@ -28,11 +27,6 @@ static_assert(offsetof(scaler_words, inverse) == 4 && offsetof(scaler_words, bad
 static_assert(offsetof(gradient_report, first_bad) == 8 &&
               offsetof(gradient_report, found_inf) == 16 &&
               offsetof(gradient_report, factor) == 32 && offsetof(gradient_report, divisor) == 36);
-
-template <class T>
-T* at(std::uintptr_t address) {
-  return reinterpret_cast<T*>(address);
-}
 
 // Owns the description of an optimizer's gradients. The gradients themselves may be gone; the
 // caller compares their addresses before each use.
@@ -165,16 +159,11 @@ void bind_resident_scaler(nb::module_& m) {
            arg("rewrites"), arg("only_clips"), arg("skips_overflow"), arg("max_norm"), arg("first"),
            arg("threads").none(), arg("stream").none(),
            "Unscales in place and writes a gradient report.");
-  m.def("resident_size", &resident_size, arg("scaler"), "Bytes of a scaler's state.");
-  m.def("resident_store", &resident_store, arg("scaler"), arg("state"), arg("words"),
-        "Writes a scaler's state into host memory.");
-  m.def("resident_load", &resident_load, arg("scaler"), arg("state"),
-        "Continues a scaler from a state in host memory.");
-  m.def("resident_update", &resident_update, arg("scaler"), arg("on_device"), arg("state"),
-        arg("words"), arg("reports"), arg("count"), arg("ring"), arg("capacity"),
-        arg("stream").none(), "Ends a step: sets the next scale.");
-  m.def("poll_report", &poll_report, arg("ring"), arg("capacity"), arg("next"), arg("lost"),
-        "Returns the next report of a ring, without waiting.");
+  def(m, "resident_size", &resident_size, "Bytes of a scaler's state.");
+  def(m, "resident_store", &resident_store, "Writes a scaler's state into host memory.");
+  def(m, "resident_load", &resident_load, "Continues a scaler from a state in host memory.");
+  def(m, "resident_update", &resident_update, "Ends a step: sets the next scale.");
+  def(m, "poll_report", &poll_report, "Returns the next report of a ring, without waiting.");
   m.attr("report_slot_bytes") = sizeof(report_slot);
 }
 

@@ -17,16 +17,18 @@ std::vector<T> numbers_of(const nb::bytes& bytes) {
 }
 
 // `positions` are int64, `frequencies` fp64, none: by `base`; cos and sin are written.
-void rotary_table(const nb::bytes& positions, const nb::bytes& frequencies, double base, int angle,
-                  nb::handle cos, nb::handle sin, int format, nb::handle threads) {
+void rotary_table(const nb::bytes& positions, const nb::bytes& frequencies, nb::handle base,
+                  nb::handle angle, nb::handle cos, nb::handle sin, nb::handle format,
+                  nb::handle threads) {
   const auto rows = numbers_of<std::int64_t>(positions);
   const auto columns = numbers_of<double>(frequencies);
   const array c =
       array_of(cos, {.name = "cos", .needs = access::write, .format = format_of(format)});
   const array s =
       array_of(sin, {.name = "sin", .needs = access::write, .format = format_of(format)});
-  const rotary_options options = {
-      .base = base, .frequencies = columns, .angle = static_cast<rotary_angle>(angle)};
+  const rotary_options options = {.base = number_of(base, "base"),
+                                  .frequencies = columns,
+                                  .angle = enumerator_of<rotary_angle>(angle, "angle")};
   const matrix_view cos_view = view_of({&c, "cos"});
   const matrix_view sin_view = view_of({&s, "sin"});
   // An entry takes as long as hundreds of conversions, whose number chooses the threads.
@@ -37,9 +39,7 @@ void rotary_table(const nb::bytes& positions, const nb::bytes& frequencies, doub
 }  // namespace
 
 void bind_rotary(nb::module_& m) {
-  m.def("rotary_table", &rotary_table, nb::arg("positions"), nb::arg("frequencies"),
-        nb::arg("base"), nb::arg("angle"), nb::arg("cos"), nb::arg("sin"), nb::arg("format"),
-        nb::arg("threads").none(), "Writes cos and sin of rotary position embeddings.");
+  def(m, "rotary_table", &rotary_table, "Writes cos and sin of rotary position embeddings.");
 }
 
 }  // namespace samebits::python

@@ -14,7 +14,7 @@ struct row_arrays {
   matrix_view out_view;
 
   row_arrays(nb::handle x, const char* x_name, nb::handle y, const char* y_name, nb::handle given,
-             int format)
+             nb::handle format)
       : first(x, {.name = x_name, .format = format_of(format)}) {
     if (!y.is_none()) {
       second = viewed(y, {.name = y_name, .format = format_of(format)});
@@ -23,8 +23,8 @@ struct row_arrays {
     out = output_like(x, first.a, first.a.format, given);
     out_view = view_of({&out.a, "out"});
   }
-  [[nodiscard]] executor on(nb::handle threads, nb::handle backend) const {
-    return executor_of(threads, backend, nb::none(), first.a, first.a.size());
+  [[nodiscard]] executor on(nb::handle where) const {
+    return executor_of(where, first.a, first.a.size());
   }
   // Calls the library on rows.
   template <class Call>
@@ -33,28 +33,32 @@ struct row_arrays {
   }
 };
 
-nb::object softmax(bool logarithm, int rule, nb::handle x, std::int64_t offset, int num_warps,
-                   int elements_per_thread, int format, nb::handle out, nb::handle threads,
-                   nb::handle backend) {
+// Returns the options of (rule, offset, num_warps, elements_per_thread).
+softmax_options softmax_options_of(nb::handle o) {
+  return {.rule = enumerator_of<function_rule>(item(o, 0), "rule"),
+          .offset = integer_of<std::int64_t>(item(o, 1), "offset"),
+          .num_warps = integer_of<int>(item(o, 2), "num_warps"),
+          .elements_per_thread = integer_of<int>(item(o, 3), "elements_per_thread")};
+}
+
+nb::object softmax(bool logarithm, nb::handle x, nb::handle how, nb::handle format, nb::handle out,
+                   nb::handle where) {
   const row_arrays a(x, "x", nb::none(), "", out, format);
-  const softmax_options options = {.rule = static_cast<function_rule>(rule),
-                                   .offset = offset,
-                                   .num_warps = num_warps,
-                                   .elements_per_thread = elements_per_thread};
-  const executor where = a.on(threads, backend);
+  const softmax_options options = softmax_options_of(how);
+  const executor on = a.on(where);
   auto* const call = logarithm ? &log_softmax : &samebits::softmax;
-  a.run([&] { call(a.first.view, a.out_view, options, where); });
+  a.run([&] { call(a.first.view, a.out_view, options, on); });
   return a.out.object;
 }
 
-nb::object softmax_gradient(bool logarithm, int rule, nb::handle grad, nb::handle result,
-                            std::int64_t offset, int format, nb::handle out, nb::handle threads,
-                            nb::handle backend) {
+nb::object softmax_gradient(bool logarithm, nb::handle grad, nb::handle result, nb::handle how,
+                            nb::handle format, nb::handle out, nb::handle where) {
+  if (result.is_none()) raise_type("result: an array is expected; got a NoneType");
   const row_arrays a(grad, "grad", result, "result", out, format);
-  const softmax_options options = {.rule = static_cast<function_rule>(rule), .offset = offset};
-  const executor where = a.on(threads, backend);
+  const softmax_options options = softmax_options_of(how);
+  const executor on = a.on(where);
   auto* const call = logarithm ? &log_softmax_gradient : &samebits::softmax_gradient;
-  a.run([&] { call(a.first.view, a.second.view, a.out_view, options, where); });
+  a.run([&] { call(a.first.view, a.second.view, a.out_view, options, on); });
   return a.out.object;
 }
 
@@ -84,9 +88,12 @@ viewed row_numbers(nb::handle x, const char* name, const row_arrays& rows) {
   return v;
 }
 
-nb::tuple layer_norm(int rule, nb::handle x, nb::handle weight, nb::handle bias, double epsilon,
-                     std::int64_t offset, int format, nb::handle out, nb::handle threads,
-                     nb::handle backend) {
+nb::tuple layer_norm(nb::handle x, nb::handle weight, nb::handle bias, nb::handle rule,
+                     nb::handle epsilon, nb::handle offset, nb::handle format, nb::handle out,
+                     nb::handle where) {
+  const layer_norm_options options = {.rule = enumerator_of<function_rule>(rule, "rule"),
+                                      .epsilon = number_of(epsilon, "epsilon"),
+                                      .offset = integer_of<std::int64_t>(offset, "offset")};
   const row_arrays a(x, "x", nb::none(), "", out, format);
   const viewed weights = row_vector(weight, "weight", a);
   const viewed biases = row_vector(bias, "bias", a);
@@ -99,28 +106,27 @@ nb::tuple layer_norm(int rule, nb::handle x, nb::handle weight, nb::handle bias,
   const auto column = [&](const output& o) {
     return matrix_view{o.a.data, o.a.format, a.first.view.rows, 1, 1, 1, o.a.memory};
   };
-  const layer_norm_options options = {
-      .rule = static_cast<function_rule>(rule), .epsilon = epsilon, .offset = offset};
-  const executor where = a.on(threads, backend);
+  const executor on = a.on(where);
   a.run([&] {
     samebits::layer_norm(a.first.view, weights.view, biases.view, a.out_view, column(mean),
-                         column(rstd), options, where);
+                         column(rstd), options, on);
   });
   return nb::make_tuple(a.out.object, mean.object, rstd.object);
 }
 
-nb::object layer_norm_gradient(int rule, nb::handle grad, nb::handle x, nb::handle mean,
-                               nb::handle rstd, nb::handle weight, int format, nb::handle out,
-                               nb::handle threads, nb::handle backend) {
+nb::object layer_norm_gradient(nb::handle grad, nb::handle x, nb::handle mean, nb::handle rstd,
+                               nb::handle weight, nb::handle rule, nb::handle format,
+                               nb::handle out, nb::handle where) {
+  if (x.is_none()) raise_type("x: an array is expected; got a NoneType");
   const row_arrays a(grad, "grad", x, "x", out, format);
   const viewed means = row_numbers(mean, "mean", a);
   const viewed rstds = row_numbers(rstd, "rstd", a);
   const viewed weights = row_vector(weight, "weight", a);
-  const layer_norm_options options = {.rule = static_cast<function_rule>(rule)};
-  const executor where = a.on(threads, backend);
+  const layer_norm_options options = {.rule = enumerator_of<function_rule>(rule, "rule")};
+  const executor on = a.on(where);
   a.run([&] {
     samebits::layer_norm_gradient(a.first.view, a.second.view, means.view, rstds.view, weights.view,
-                                  a.out_view, options, where);
+                                  a.out_view, options, on);
   });
   return a.out.object;
 }
@@ -128,23 +134,12 @@ nb::object layer_norm_gradient(int rule, nb::handle grad, nb::handle x, nb::hand
 }  // namespace
 
 void bind_row_functions(nb::module_& m) {
-  using nb::arg;
-  m.def("softmax", &softmax, arg("logarithm"), arg("rule"), arg("x").none(), arg("offset"),
-        arg("num_warps"), arg("elements_per_thread"), arg("format"), arg("out").none(),
-        arg("threads").none(), arg("backend").none(),
-        "Returns softmax or its logarithm over the last axis.");
-  m.def("softmax_gradient", &softmax_gradient, arg("logarithm"), arg("rule"), arg("grad").none(),
-        arg("result").none(), arg("offset"), arg("format"), arg("out").none(),
-        arg("threads").none(), arg("backend").none(),
-        "Returns the gradient of softmax or of its logarithm.");
-  m.def("layer_norm", &layer_norm, arg("rule"), arg("x").none(), arg("weight").none(),
-        arg("bias").none(), arg("epsilon"), arg("offset"), arg("format"), arg("out").none(),
-        arg("threads").none(), arg("backend").none(),
-        "Returns LayerNorm over the last axis, means and rstds.");
-  m.def("layer_norm_gradient", &layer_norm_gradient, arg("rule"), arg("grad").none(),
-        arg("x").none(), arg("mean").none(), arg("rstd").none(), arg("weight").none(),
-        arg("format"), arg("out").none(), arg("threads").none(), arg("backend").none(),
-        "Returns the gradient of LayerNorm's argument.");
+  def(m, "softmax", &softmax, "Returns softmax or its logarithm over the last axis.");
+  def(m, "softmax_gradient", &softmax_gradient,
+      "Returns the gradient of softmax or of its logarithm.");
+  def(m, "layer_norm", &layer_norm, "Returns LayerNorm over the last axis, means and rstds.");
+  def(m, "layer_norm_gradient", &layer_norm_gradient,
+      "Returns the gradient of LayerNorm's argument.");
 }
 
 }  // namespace samebits::python

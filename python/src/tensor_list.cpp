@@ -7,7 +7,8 @@
 namespace samebits::python {
 
 listed_arrays::listed_arrays(nb::list arrays, nb::list names, const char* name, access needs,
-                             int format, void* stream) {
+                             nb::handle format, void* stream) {
+  const std::optional<format_id> own = format_of(format);
   const std::size_t count = nb::len(arrays);
   arrays_.reserve(count);
   std::vector<list_tensor> tensors;
@@ -16,8 +17,7 @@ listed_arrays::listed_arrays(nb::list arrays, nb::list names, const char* name, 
     auto text = nb::cast<std::string>(nb::str(names[i]));
     const std::string label = std::string(name) + "[" + text + "]";
     arrays_.push_back(array_of(
-        arrays[i],
-        {.name = label.c_str(), .needs = needs, .format = format_of(format), .stream = stream}));
+        arrays[i], {.name = label.c_str(), .needs = needs, .format = own, .stream = stream}));
     const array& a = arrays_.back();
     elements_ += a.size();
     tensors.push_back({.view = view_of({&a, label.c_str()}), .name = std::move(text)});
@@ -27,9 +27,8 @@ listed_arrays::listed_arrays(nb::list arrays, nb::list names, const char* name, 
   run_to_end(0, [&] { list_ = tensor_list(std::move(tensors)); });
 }
 
-executor listed_arrays::on(nb::handle threads, nb::handle backend, nb::handle stream) const {
-  return executor_of(threads, backend, stream, arrays_.empty() ? array() : arrays_.front(),
-                     elements_);
+executor listed_arrays::on(nb::handle where) const {
+  return executor_of(where, arrays_.empty() ? array() : arrays_.front(), elements_);
 }
 
 nb::tuple tuple_of(const unscale_report& r) {
@@ -51,64 +50,62 @@ nb::list list_of(const Numbers& numbers) {
 }
 
 // Returns (total, statistics of each tensor, position of the first bad tensor, exponents).
-nb::tuple inspect(nb::list arrays, nb::list names, int format, bool distribution,
-                  nb::handle threads, nb::handle backend, nb::handle stream) {
-  const listed_arrays list(arrays, names, "tensors", access::read, format, stream_of(stream));
-  const executor where = list.on(threads, backend, stream);
+nb::tuple inspect(nb::list arrays, nb::list names, nb::handle format, nb::handle distribution,
+                  nb::handle where) {
+  const auto counts = flag_of(distribution, "distribution") ? inspect_counts::distribution
+                                                            : inspect_counts::nonfinite;
+  const listed_arrays list(arrays, names, "tensors", access::read, format, stream_in(where));
+  const executor on = list.on(where);
   inspect_report report;
-  run(list.elements(), [&] {
-    report = samebits::inspect(
-        list.get(),
-        {.counts = distribution ? inspect_counts::distribution : inspect_counts::nonfinite}, where);
-  });
+  run(list.elements(), [&] { report = samebits::inspect(list.get(), {.counts = counts}, on); });
   nb::list statistics;
   for (const tensor_statistics& s : report.tensors) statistics.append(tuple_of(s));
   return nb::make_tuple(tuple_of(report.total), statistics, report.first_bad,
                         list_of(report.exponents));
 }
 
-nb::tuple l2norm(nb::list arrays, nb::list names, int format, nb::handle threads,
-                 nb::handle backend, nb::handle stream) {
-  const listed_arrays list(arrays, names, "tensors", access::read, format, stream_of(stream));
-  const executor where = list.on(threads, backend, stream);
+nb::tuple l2norm(nb::list arrays, nb::list names, nb::handle format, nb::handle where) {
+  const listed_arrays list(arrays, names, "tensors", access::read, format, stream_in(where));
+  const executor on = list.on(where);
   norm_report report;
-  run(list.elements(), [&] { report = samebits::l2norm(list.get(), where); });
+  run(list.elements(), [&] { report = samebits::l2norm(list.get(), on); });
   return nb::make_tuple(report.total, list_of(report.tensors));
 }
 
-nb::tuple unscale(nb::list arrays, nb::list names, int format, double inverse_scale,
-                  nb::handle threads, nb::handle backend, nb::handle stream) {
-  const listed_arrays list(arrays, names, "tensors", access::write, format, stream_of(stream));
-  const executor where = list.on(threads, backend, stream);
+nb::tuple unscale(nb::list arrays, nb::list names, nb::handle format, nb::handle inverse_scale,
+                  nb::handle where) {
+  const double factor = number_of(inverse_scale, "inverse_scale");
+  const listed_arrays list(arrays, names, "tensors", access::write, format, stream_in(where));
+  const executor on = list.on(where);
   unscale_report report;
-  run_to_end(list.elements(), [&] {
-    report = samebits::unscale(list.get(), static_cast<float>(inverse_scale), where);
-  });
+  run_to_end(list.elements(),
+             [&] { report = samebits::unscale(list.get(), static_cast<float>(factor), on); });
   return python::tuple_of(report);
 }
 
-void scale(nb::list arrays, nb::list names, int format, double factor, nb::handle threads,
-           nb::handle backend, nb::handle stream) {
-  const listed_arrays list(arrays, names, "tensors", access::write, format, stream_of(stream));
-  const executor where = list.on(threads, backend, stream);
-  run_to_end(list.elements(),
-             [&] { samebits::scale(list.get(), static_cast<float>(factor), where); });
+void scale(nb::list arrays, nb::list names, nb::handle format, nb::handle factor,
+           nb::handle where) {
+  const double by = number_of(factor, "factor");
+  const listed_arrays list(arrays, names, "tensors", access::write, format, stream_in(where));
+  const executor on = list.on(where);
+  run_to_end(list.elements(), [&] { samebits::scale(list.get(), static_cast<float>(by), on); });
 }
 
-nb::tuple clip(nb::list arrays, nb::list names, int format, double max_norm, nb::handle threads,
-               nb::handle backend, nb::handle stream) {
-  const listed_arrays list(arrays, names, "tensors", access::write, format, stream_of(stream));
-  const executor where = list.on(threads, backend, stream);
+nb::tuple clip(nb::list arrays, nb::list names, nb::handle format, nb::handle max_norm,
+               nb::handle where) {
+  const double most = number_of(max_norm, "max_norm");
+  const listed_arrays list(arrays, names, "tensors", access::write, format, stream_in(where));
+  const executor on = list.on(where);
   clip_report report;
-  run_to_end(list.elements(), [&] { report = samebits::clip(list.get(), max_norm, where); });
+  run_to_end(list.elements(), [&] { report = samebits::clip(list.get(), most, on); });
   const host_guard guard;  // a subnormal factor stays one as a Python number
   return nb::make_tuple(report.norm, report.factor);
 }
 
-void accumulate(nb::list sums, nb::list arrays, nb::list names, int format, nb::handle scales,
-                nb::handle threads, nb::handle backend, nb::handle stream) {
-  void* const s = stream_of(stream);
-  const listed_arrays acc(sums, names, "acc", access::write, -1, s);
+void accumulate(nb::list sums, nb::list arrays, nb::list names, nb::handle format,
+                nb::handle scales, nb::handle where) {
+  void* const s = stream_in(where);
+  const listed_arrays acc(sums, names, "acc", access::write, nb::none(), s);
   const listed_arrays gradients(arrays, names, "gradients", access::read, format, s);
   array factors;
   accumulate_options options;
@@ -121,61 +118,48 @@ void accumulate(nb::list sums, nb::list arrays, nb::list names, int format, nb::
     }
     options.scales = reinterpret_cast<const float*>(factors.data);
   }
-  const executor where = acc.on(threads, backend, stream);
+  const executor on = acc.on(where);
   run_to_end(acc.elements(),
-             [&] { samebits::accumulate(acc.get(), gradients.get(), options, where); });
+             [&] { samebits::accumulate(acc.get(), gradients.get(), options, on); });
 }
 
-void axpby(double a, nb::list x, double b, nb::list y, nb::list out, nb::list names,
-           nb::handle threads, nb::handle backend, nb::handle stream) {
-  void* const s = stream_of(stream);
-  const listed_arrays left(x, names, "x", access::read, -1, s);
-  const listed_arrays right(y, names, "y", access::read, -1, s);
-  const listed_arrays into(out, names, "out", access::write, -1, s);
-  const executor where = into.on(threads, backend, stream);
+void axpby(nb::handle a, nb::list x, nb::handle b, nb::list y, nb::list out, nb::list names,
+           nb::handle where) {
+  void* const s = stream_in(where);
+  const double left_factor = number_of(a, "a");
+  const double right_factor = number_of(b, "b");
+  const listed_arrays left(x, names, "x", access::read, nb::none(), s);
+  const listed_arrays right(y, names, "y", access::read, nb::none(), s);
+  const listed_arrays into(out, names, "out", access::write, nb::none(), s);
+  const executor on = into.on(where);
   run_to_end(into.elements(), [&] {
-    samebits::axpby(static_cast<float>(a), left.get(), static_cast<float>(b), right.get(),
-                    into.get(), where);
+    samebits::axpby(static_cast<float>(left_factor), left.get(), static_cast<float>(right_factor),
+                    right.get(), into.get(), on);
   });
 }
 
-void cast(nb::list from, int format, nb::list to, int to_format, nb::list names, int packed_rule,
-          nb::handle random, nb::handle threads, nb::handle backend, nb::handle stream) {
-  void* const s = stream_of(stream);
+void cast(nb::list from, nb::handle format, nb::list to, nb::handle to_format, nb::list names,
+          nb::handle how, nb::handle where) {
+  void* const s = stream_in(where);
+  const auto options = rounding_options<convert_options>(how);
   const listed_arrays in(from, names, "tensors", access::read, format, s);
   const listed_arrays out(to, names, "out", access::write, to_format, s);
-  const auto options = rounding_options<convert_options>(packed_rule, random);
-  const executor where = in.on(threads, backend, stream);
-  run(in.elements(), [&] { samebits::cast(in.get(), out.get(), options, where); },
+  const executor on = in.on(where);
+  run(in.elements(), [&] { samebits::cast(in.get(), out.get(), options, on); },
       {{"from", "tensors"}, {"to", "out"}});
 }
 
 }  // namespace
 
 void bind_tensor_list(nb::module_& m) {
-  using nb::arg;
-  m.def("inspect", &inspect, arg("tensors"), arg("names"), arg("format"), arg("distribution"),
-        arg("threads").none(), arg("backend").none(), arg("stream").none(),
-        "Returns the fields of samebits.InspectReport.");
-  m.def("l2norm", &l2norm, arg("tensors"), arg("names"), arg("format"), arg("threads").none(),
-        arg("backend").none(), arg("stream").none(), "Returns the norm of all and of each.");
-  m.def("unscale", &unscale, arg("tensors"), arg("names"), arg("format"), arg("inverse_scale"),
-        arg("threads").none(), arg("backend").none(), arg("stream").none(),
-        "Unscales in place; returns the fields of samebits.UnscaleReport.");
-  m.def("scale", &scale, arg("tensors"), arg("names"), arg("format"), arg("factor"),
-        arg("threads").none(), arg("backend").none(), arg("stream").none(), "Scales in place.");
-  m.def("clip", &clip, arg("tensors"), arg("names"), arg("format"), arg("max_norm"),
-        arg("threads").none(), arg("backend").none(), arg("stream").none(),
-        "Clips in place by the common norm; returns norm and factor.");
-  m.def("accumulate", &accumulate, arg("acc"), arg("gradients"), arg("names"), arg("format"),
-        arg("scales").none(), arg("threads").none(), arg("backend").none(), arg("stream").none(),
-        "Accumulates gradients in place.");
-  m.def("axpby", &axpby, arg("a"), arg("x"), arg("b"), arg("y"), arg("out"), arg("names"),
-        arg("threads").none(), arg("backend").none(), arg("stream").none(),
-        "Writes a * x + b * y.");
-  m.def("cast", &cast, arg("tensors"), arg("format"), arg("out"), arg("to"), arg("names"),
-        arg("rule"), arg("random").none(), arg("threads").none(), arg("backend").none(),
-        arg("stream").none(), "Converts tensor by tensor.");
+  def(m, "inspect", &inspect, "Returns the fields of samebits.InspectReport.");
+  def(m, "l2norm", &l2norm, "Returns the norm of all and of each.");
+  def(m, "unscale", &unscale, "Unscales in place; returns the fields of samebits.UnscaleReport.");
+  def(m, "scale", &scale, "Scales in place.");
+  def(m, "clip", &clip, "Clips in place by the common norm; returns norm and factor.");
+  def(m, "accumulate", &accumulate, "Accumulates in place.");
+  def(m, "axpby", &axpby, "Writes a * x + b * y.");
+  def(m, "cast", &cast, "Converts tensor by tensor.");
 }
 
 }  // namespace samebits::python

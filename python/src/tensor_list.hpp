@@ -16,14 +16,14 @@ class listed_arrays {
   /// @param names  a Python list of str, as long as `arrays`
   /// @param name  name of the argument in messages
   /// @param needs  whether the call writes the arrays
-  /// @param format  format of integer codes and of tf32; -1: the dtype's own format
-  listed_arrays(nb::list arrays, nb::list names, const char* name, access needs, int format,
+  /// @param format  format of integer codes and of tf32; None: the dtype's own format
+  listed_arrays(nb::list arrays, nb::list names, const char* name, access needs, nb::handle format,
                 void* stream);
 
   [[nodiscard]] const tensor_list& get() const { return list_; }
   [[nodiscard]] std::int64_t elements() const { return elements_; }
-  /// Returns the executor of a call on these arrays.
-  [[nodiscard]] executor on(nb::handle threads, nb::handle backend, nb::handle stream) const;
+  /// Returns the executor of a call on these arrays; `where` is (threads, backend, stream).
+  [[nodiscard]] executor on(nb::handle where) const;
 
  private:
   std::vector<array> arrays_;

@@ -47,7 +47,7 @@ def read_only() -> np.ndarray:
         (lambda: sb.convert(X, "fp16", backend="gpu"), sb.InvalidArgument, "'gpu' is unknown"),
         (lambda: sb.convert(X, "fp16", threads=-1), sb.InvalidArgument, "thread"),
         (lambda: sb.convert(X, "bf16", rounding="stochastic", seed=1, random_bits=0),
-         sb.InvalidArgument, "random_bits: 1 .. 32"),
+         sb.InvalidArgument, "random_bits: an integer of 1 .. 32 is expected; got 0"),
         (lambda: sb.convert(X, "bf16", rounding="stochastic", seed=-1), sb.InvalidArgument,
          "seed: "),
         (lambda: sb.finfo("fp12"), sb.InvalidArgument, "name: 'fp12'"),

@@ -211,10 +211,10 @@ def test_refusals(tmp_path: Path) -> None:
     for message, call in (
         ("weights: 'master' is not one of", lambda: optim.AdamW(w, weights="master")),
         ("states: 'e4m2' is not one of", lambda: optim.AdamW(w, states="e4m2")),
-        ("epsilon: must be a number >= 0", lambda: optim.Adam(w, eps=-1.0).step(w.copy())),
+        ("eps: must be a number >= 0", lambda: optim.Adam(w, eps=-1.0).step(w.copy())),
         ("states: one format or 2", lambda: optim.AdamW(w, states=("fp32",) * 3)),
         ("profile: 'torch' is not one of", lambda: optim.AdamW(w, profile="torch")),
-        ("beta1", lambda: optim.AdamW(w, betas=(1.0, 0.9)).step(w.copy())),
+        (r"betas\[0\]: must be in", lambda: optim.AdamW(w, betas=(1.0, 0.9)).step(w.copy())),
         ("has no such profile", lambda: optim.Lion(w, profile="apex_te").step(w.copy())),
         ("C-contiguous", lambda: optim.AdamW(w[::2])),
         ("split16 needs parameters in bf16", lambda: optim.AdamW(w.astype(np.float16),
@@ -228,7 +228,7 @@ def test_refusals(tmp_path: Path) -> None:
     ):
         with pytest.raises(samebits.InvalidArgument, match=message):
             call()
-    with pytest.raises(samebits.InvalidArgument, match="below 2\\^24"):
+    with pytest.raises(samebits.InvalidArgument, match=r"tensor: an integer of 0 .. 2\^24 - 1 is expected; got 16777216"):
         optim.random_stream("weights", 2**24, 0)
     with pytest.raises(TypeError, match="a NumPy array"):
         optim.AdamW([[1.0, 2.0]])
@@ -380,3 +380,35 @@ def test_copies_and_pickles_continue() -> None:
         assert other.applied_steps == 2
         results.append([bits(v), *(bits(other.state["0"][key]) for key in ("master", "exp_avg"))])
     assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize(("options", "kind", "message"), [
+    ({"seed": -1}, samebits.InvalidArgument, "seed: an integer of 0 .. 2^64 - 1 is expected; got -1"),
+    ({"seed": 1.5}, TypeError, "seed: an integer is expected; got 1.5"),
+    ({"block": 128.0}, TypeError, "block: an integer is expected; got 128.0"),
+    ({"block": 64}, samebits.InvalidArgument, "block: 128 or 256 is expected; got 64"),
+    ({"lr": "1e-3"}, TypeError, "lr: a number is expected; got '1e-3'"),
+    ({"lr": -1.0}, samebits.InvalidArgument, "lr: must be a finite number >= 0"),
+    ({"betas": (0.9, 1.0)}, samebits.InvalidArgument, "betas[1]: must be in [0, 1)"),
+    ({"betas": 0.9}, TypeError, "betas: two numbers are expected; got 0.9"),
+    ({"eps": None}, TypeError, "eps: a number is expected; got None"),
+    ({"maximize": "yes"}, TypeError, "maximize: True or False is expected; got 'yes'"),
+    ({"weights": "master"}, samebits.InvalidArgument, "weights: 'master' is not one of master32"),
+    ({"states": ["fp32"]}, samebits.InvalidArgument, "states: one format or 2 are expected; got 1"),
+    ({"states": 3}, TypeError, "states: a string or several are expected; got a int"),
+    ({"profile": "torch"}, samebits.InvalidArgument, "profile: 'torch' is not one of torch_f"),
+    ({"profile": "torch_fused", "states": "bf16"}, samebits.InvalidArgument, "with a torch profile"),
+])
+def test_constructors_refuse_what_no_step_could_take(options: Any, kind: type[Exception],
+                                                     message: str) -> None:
+    with pytest.raises(kind) as caught:
+        optim.AdamW(np.ones(4, np.float32), **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_names_in_another_case_are_the_same_names() -> None:
+    w = np.ones(4, np.float32)
+    optimizer = optim.AdamW({"w": w}, weights="FP8-copy", states="FP16_SCALED")
+    optimizer.step({"w": w.copy()})
+    assert set(optimizer.state["w"]) == {"fp8", "fp8_scale", "exp_avg", "exp_avg_scale",
+                                         "exp_avg_sq", "exp_avg_sq_scale"}

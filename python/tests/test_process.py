@@ -187,19 +187,47 @@ def test_other_floating_point_modes_do_not_matter(mode: int) -> None:
 
 
 SAMPLE = '''
+import ml_dtypes
 import numpy as np
 import samebits as sb
+from samebits import ranks
+from samebits.optim import AdamW, SGD
 
 x = np.zeros((4, 128), np.float32)
 y = sb.convert(x, "e4m3", overflow="saturate")
+sb.convert(x, "bfloat16"), sb.convert(x, np.float16), sb.convert(x, x.dtype)
+sb.convert(x, ml_dtypes.bfloat16, rounding="stochastic", seed=1)
 q: sb.QuantizedTensor = sb.quantize(x, "TE_CURRENT")
+q = sb.quantize(x, sb.Recipe(scale="mx_rceil", scale_format="e8m0", tile=(1, 32)))
 largest: float = sb.finfo("e4m3").max
 report: sb.InspectReport = sb.inspect({"w": x})
 flag: bool = sb.add(x, x, to="bf16").flags.inexact
 scaler = sb.LossScaler("torch", init_scale=1024)
 applied: bool = scaler.step(lambda: None)
+sb.matmul(x, x.T, unit="hopper_fp8", promotion=0), sb.matmul(x, x.T, sum="ieee_fp32", order="tree")
+sb.functions.exp(x, rule="torch_2_11"), sb.functions.evaluate("gelu", x, to="fp16")
+AdamW(x, 1e-3, weights="fp8_copy", states=("bf16", "fp16_scaled"), profile="torch_fused")
+SGD(x, momentum=0.9, nesterov=True, seed=3)
+ranks.reduce_gradients(ranks.SingleRank(), x, rounding="stochastic", seed=1)
+
 wrong: int = sb.finfo("e4m3").name  # type: ignore[assignment]
+sb.convert(x, "e4m4")  # type: ignore[arg-type]
 sb.convert(x, "e4m3", roundng="to_odd")  # type: ignore[call-arg]
+sb.convert(x, "e4m3", rounding="nearest")  # type: ignore[arg-type]
+sb.add(x, x, overflow="clip")  # type: ignore[arg-type]
+sb.quantize(x, "TE_CURENT")  # type: ignore[arg-type]
+sb.quantize(x, scale="tee")  # type: ignore[arg-type]
+sb.quantize(x, rounding="upward")  # type: ignore[arg-type]
+sb.Recipe(nonfinite="skip")  # type: ignore[arg-type]
+sb.LossScaler("tensorflow")  # type: ignore[arg-type]
+sb.matmul(x, x.T, unit="hoper")  # type: ignore[arg-type]
+sb.dot(x, x, order="random")  # type: ignore[arg-type]
+sb.functions.exp(x, rule="torch")  # type: ignore[arg-type]
+sb.functions.evaluate("expp", x)  # type: ignore[arg-type]
+AdamW(x, weights="master")  # type: ignore[arg-type]
+AdamW(x, profile="torch", seed="1")  # type: ignore[arg-type]
+AdamW(x, momentum=0.9)  # type: ignore[call-arg]
+sb.autocast_formats("matmul", "fp8", "fp32")  # type: ignore[arg-type]
 '''
 
 

@@ -87,7 +87,7 @@ def test_integers_of_numpy() -> None:
 
 @pytest.mark.parametrize(("arguments", "options", "message"), [
     ((3, 5), {}, "dim: an even number"),
-    ((-1, 4), {}, "positions: a number >= 0"),
+    ((-1, 4), {}, "positions: an integer of 0 .. 2.48 - 1 is expected; got -1"),
     (([[1]], 4), {}, "positions: an int or a one-dimensional array"),
     (([0.5], 4), {}, "positions: an int or a one-dimensional array"),
     ((np.uint64([2**63]), 4), {}, "positions: must be below"),

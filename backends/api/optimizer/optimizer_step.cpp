@@ -70,19 +70,6 @@ void check_ranges(const optimizer_settings& s) {
           "epsilon: must be a number >= 0 that is finite after rounding to binary32");
 }
 
-void check_settings(const optimizer_settings& s) {
-  require(static_cast<int>(s.rule) < enum_count<update_rule>, "rule: is no update_rule");
-  require(static_cast<int>(s.profile) < enum_count<update_profile>,
-          "profile: is no update_profile");
-  require(has_profile(s.rule, s.profile),
-          "profile: the rule has no such profile (see has_profile())");
-  check_ranges(s);
-  require(s.profile != update_profile::torch_foreach || s.rule == update_rule::sgd ||
-              magnitude(s.beta1) > magnitude(0.5),
-          "beta1: must be above 0.5 with profile torch_foreach, because PyTorch takes other steps "
-          "below");
-}
-
 bool is_of_torch(const optimizer_settings& s) {
   return s.profile == update_profile::torch_foreach || s.profile == update_profile::torch_fused;
 }
@@ -143,7 +130,7 @@ void check_step(const optimizer_data& list, std::span<const optimizer_settings> 
                 const step_input& input) {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     try {
-      check_settings(groups[i]);
+      check(groups[i]);
     } catch (const invalid_argument& error) {
       throw invalid_argument("groups[" + std::to_string(i) + "]." + error.what());
     }
@@ -159,6 +146,19 @@ void check_step(const optimizer_data& list, std::span<const optimizer_settings> 
 }
 
 }  // namespace
+
+void check(const optimizer_settings& s) {
+  require(static_cast<int>(s.rule) < enum_count<update_rule>, "rule: is no update_rule");
+  require(static_cast<int>(s.profile) < enum_count<update_profile>,
+          "profile: is no update_profile");
+  require(has_profile(s.rule, s.profile),
+          "profile: the rule has no such profile (see has_profile())");
+  check_ranges(s);
+  require(s.profile != update_profile::torch_foreach || s.rule == update_rule::sgd ||
+              magnitude(s.beta1) > magnitude(0.5),
+          "beta1: must be above 0.5 with profile torch_foreach, because PyTorch takes other steps "
+          "below");
+}
 
 void optimizer_step(const optimizer_list& list, std::span<const optimizer_settings> groups,
                     const step_input& input, const executor& where) {

@@ -10,7 +10,7 @@
 
 namespace samebits {
 
-/// A function of one number. `pow` has its exponent as a parameter.
+/// A function of one number; table_of<function> has the formulas.
 enum class function : std::uint8_t {
   exp,
   exp2,
@@ -24,51 +24,51 @@ enum class function : std::uint8_t {
   tanh,
   erf,
   erfc,
-  pow,         ///< x^parameter
-  rsqrt,       ///< 1 / sqrt(x)
-  reciprocal,  ///< 1 / x
-  sigmoid,     ///< 1 / (1 + e^-x)
-  silu,        ///< x * sigmoid(x)
-  gelu,        ///< x * (1 + erf(x / sqrt(2))) / 2
-  gelu_tanh,   ///< gelu with an approximation of erf by tanh
-  softplus,    ///< log(1 + e^x)
-  elu,         ///< x for x > 0, else parameter * (e^x - 1)
-  relu,        ///< max(x, 0)
-  leaky_relu,  ///< x for x > 0, else parameter * x
-  mish,        ///< x * tanh(softplus(x))
-  hardswish,   ///< x * min(max(x + 3, 0), 6) / 6
-  fast_exp,    ///< CUDA's __expf
-  fast_log,    ///< CUDA's __logf
+  pow,
+  rsqrt,
+  reciprocal,
+  sigmoid,
+  silu,
+  gelu,
+  gelu_tanh,
+  softplus,
+  elu,
+  relu,
+  leaky_relu,
+  mish,
+  hardswish,
+  fast_exp,
+  fast_log,
 };
 template <>
 inline constexpr auto table_of<function> = enum_table<function>({
-    {function::exp, "exp"},
-    {function::exp2, "exp2"},
-    {function::expm1, "expm1"},
-    {function::log, "log"},
-    {function::log2, "log2"},
-    {function::log10, "log10"},
-    {function::log1p, "log1p"},
-    {function::sin, "sin"},
-    {function::cos, "cos"},
-    {function::tanh, "tanh"},
-    {function::erf, "erf"},
-    {function::erfc, "erfc"},
-    {function::pow, "pow"},
-    {function::rsqrt, "rsqrt"},
-    {function::reciprocal, "reciprocal"},
-    {function::sigmoid, "sigmoid"},
-    {function::silu, "silu"},
-    {function::gelu, "gelu"},
-    {function::gelu_tanh, "gelu_tanh"},
-    {function::softplus, "softplus"},
-    {function::elu, "elu"},
-    {function::relu, "relu"},
-    {function::leaky_relu, "leaky_relu"},
-    {function::mish, "mish"},
-    {function::hardswish, "hardswish"},
-    {function::fast_exp, "fast_exp"},
-    {function::fast_log, "fast_log"},
+    {function::exp, "exp", "e^x"},
+    {function::exp2, "exp2", "2^x"},
+    {function::expm1, "expm1", "e^x - 1"},
+    {function::log, "log", "log(x)"},
+    {function::log2, "log2", "log2(x)"},
+    {function::log10, "log10", "log10(x)"},
+    {function::log1p, "log1p", "log(1 + x)"},
+    {function::sin, "sin", "sin(x)"},
+    {function::cos, "cos", "cos(x)"},
+    {function::tanh, "tanh", "tanh(x)"},
+    {function::erf, "erf", "erf(x)"},
+    {function::erfc, "erfc", "1 - erf(x)"},
+    {function::pow, "pow", "x^parameter"},
+    {function::rsqrt, "rsqrt", "1 / sqrt(x)"},
+    {function::reciprocal, "reciprocal", "1 / x"},
+    {function::sigmoid, "sigmoid", "1 / (1 + e^-x)"},
+    {function::silu, "silu", "x * sigmoid(x)"},
+    {function::gelu, "gelu", "x * (1 + erf(x / sqrt(2))) / 2"},
+    {function::gelu_tanh, "gelu_tanh", "gelu(x) with an approximation of erf by tanh"},
+    {function::softplus, "softplus", "log(1 + e^x)"},
+    {function::elu, "elu", "x for x > 0, else parameter * (e^x - 1)"},
+    {function::relu, "relu", "max(x, 0)"},
+    {function::leaky_relu, "leaky_relu", "x for x > 0, else parameter * x"},
+    {function::mish, "mish", "x * tanh(softplus(x))"},
+    {function::hardswish, "hardswish", "x * min(max(x + 3, 0), 6) / 6"},
+    {function::fast_exp, "fast_exp", "CUDA's __expf(x)"},
+    {function::fast_log, "fast_log", "CUDA's __logf(x)"},
 });
 
 /// Whether a function has a parameter: pow, elu, leaky_relu.

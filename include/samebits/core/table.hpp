@@ -9,11 +9,13 @@
 
 namespace samebits {
 
-/// One enumerator and its name in code, on the command line, in files and in errors.
+/// One enumerator, its name in code, on the command line, in files and in errors, and what it is, for
+/// docstrings.
 template <class Enum>
 struct enum_row {
   Enum value;
   std::string_view name;
+  std::string_view doc = {};
 };
 
 namespace detail {

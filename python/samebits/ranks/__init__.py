@@ -24,6 +24,7 @@ from samebits.ranks.agreement import RankObservation
 from samebits.ranks.communicator import Communicator, DeviceBuffer, SingleRank
 from samebits.ranks.gradients import reduce_gradients
 from samebits.ranks.shards import ShardNorms, norm_of_shards
+from samebits.rules import public_names
 
 __all__ = [
     "Communicator",
@@ -34,3 +35,7 @@ __all__ = [
     "norm_of_shards",
     "reduce_gradients",
 ]
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__)

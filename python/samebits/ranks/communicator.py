@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import abc
 import ctypes
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from samebits._core import integer
 from samebits.formats import choose
-from samebits.rules import integer
 
 __all__ = ["Communicator", "DeviceBuffer", "SingleRank"]
-
-_MEMORIES: Final[dict[str, int]] = {"host": 0, "device": 1}
 
 
 class DeviceBuffer:
@@ -26,6 +24,12 @@ class DeviceBuffer:
     ----------
     address : int
     nbytes : int
+
+    Examples
+    --------
+    >>> from samebits.ranks import DeviceBuffer
+    >>> DeviceBuffer(0x7F0000000000, 64).__cuda_array_interface__["shape"]
+    (64,)
     """
 
     def __init__(self, address: int, nbytes: int) -> None:
@@ -145,7 +149,8 @@ def fields(ranks: Any) -> tuple[int, int, int, int]:
         raise TypeError("ranks: a samebits.ranks.Communicator is expected, such as "
                         f"samebits.torch.ProcessGroup(); got a {type(ranks).__name__}")
     return (integer(ranks.rank, "ranks.rank"), integer(ranks.size, "ranks.size"),
-            choose("ranks.memory", ranks.memory, _MEMORIES), integer(ranks.stream, "ranks.stream"))
+            ("host", "device").index(choose("ranks.memory", ranks.memory, ("host", "device"))),
+            integer(ranks.stream, "ranks.stream"))
 
 
 def _buffer(ranks: Communicator, address: int, nbytes: int) -> Any:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.formats import choose, format_index
 from samebits.list_arguments import named
-from samebits.quantize import SCALE_RULES
 from samebits.ranks.communicator import Communicator, fields
-from samebits.rules import ROUNDINGS, STOCHASTIC, integer, number, random_of
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from samebits.typing import FormatLike, ScaleRule
 
 __all__ = ["reduce_gradients"]
 
 
-def reduce_gradients(ranks: Communicator, gradients: Any, *, communication: object = "bf16",
-                     factor: float = 1.0, scale: str = "pow2", rounding: str = "nearest_even",
-                     seed: int | None = None, random_stream: int = 0, offset: int = 0, random_bits: int = 32,
-                     elements_at_once: int = 1 << 22, backend: str | None = None) -> None:
+def reduce_gradients(ranks: Communicator, gradients: Any, *, communication: FormatLike = "bf16",
+                     factor: float = 1.0, scale: ScaleRule = "pow2",
+                     rounding: Literal["nearest_even", "stochastic"] = "nearest_even",
+                     seed: int | None = None, random_stream: int = 0, offset: int = 0,
+                     random_bits: int = 32, elements_at_once: int = 1 << 22,
+                     backend: str | None = None) -> None:
     """Replace the gradients on every rank by their sum over all ranks, in a fixed order of steps.
 
     Every rank gets the same bits, on any network. Each rank rounds its gradients once into the
@@ -70,21 +74,17 @@ def reduce_gradients(ranks: Communicator, gradients: Any, *, communication: obje
     fields(ranks)
     try:
         arrays, names = named(gradients, "gradients")
-        rounding_number = choose("rounding", rounding, ROUNDINGS)
-        random = (random_of(seed, random_stream, offset, None, random_bits)
-                  if rounding_number == STOCHASTIC else None)
-        arguments = (arrays, names, format_index(communication, "communication"),
-                     choose("scale", scale, SCALE_RULES), rounding_number, random,
-                     number(factor, "factor"), integer(elements_at_once, "elements_at_once"))
-    except Exception:
+    except TypeError:
         _refuse(ranks)
         raise
-    _core.reduce_gradients(ranks, *arguments, backend)
+    how = rounding, "ieee", "canonical", seed, random_stream, offset, None, random_bits
+    _core.reduce_gradients(ranks, arrays, names, communication, scale, how, factor, elements_at_once,
+                           backend)
 
 
 def _refuse(ranks: Communicator) -> None:
     """Take part in reduce_gradients() with arguments that are refused, so that no rank waits."""
     try:
-        _core.reduce_gradients(ranks, [None], ["0"], 0, 0, 0, None, 1.0, 1, None)
+        _core.reduce_gradients(ranks, [], [], None, None, ("",), None, None, None)
     except (InvalidArgument, TypeError):
         pass

@@ -20,10 +20,8 @@ import numpy.typing as npt
 from samebits import _core
 from samebits.convert import convert
 from samebits.errors import InvalidArgument, RankError
-from samebits.formats import NAMES
 from samebits.list_arguments import named
 from samebits.ranks.communicator import Communicator, fields
-from samebits.rules import integer, stream_handle
 
 __all__ = ["ShardNorms", "norm_of_shards"]
 
@@ -185,9 +183,7 @@ def _shards(shards: Any, first: Any) -> list[Shard]:
                               f"{len(begins)}")
     result = []
     for array, name, begin in zip(arrays, names, begins, strict=True):
-        begin = integer(begin, f"first[{name}]")
-        if not 0 <= begin < 2**62:
-            raise InvalidArgument(f"first[{name}]: an index below 2^62 is expected; got {begin}")
+        begin = _core.integer(begin, f"first[{name}]", 0, 2**62 - 1)
         check_shard(array, f"shards[{name}]")
         flat = (array.detach() if hasattr(array, "detach") else array).reshape(-1)
         result.append(Shard(name, flat, begin if flat.shape[0] else 0))
@@ -196,7 +192,7 @@ def _shards(shards: Any, first: Any) -> list[Shard]:
 
 def check_shard(array: Any, name: str) -> None:
     """Refuse an argument that is no array in fp32, fp16 or bf16."""
-    found = NAMES[_core.describe(array, name, -1)[1]]
+    found = _core.describe(array, name)[1]
     if found not in ("fp32", "fp16", "bf16"):
         raise InvalidArgument(f"{name}: fp32, fp16 or bf16 is expected; got {found}")
 
@@ -212,8 +208,7 @@ def _subtree_sums(shards: Sequence[Shard], threads: int | None, backend: str | N
             names.append(shard.name)
     if not views:
         return [[] for _ in shards]
-    statistics = iter(_core.inspect(views, names, -1, False, threads, backend,
-                                    stream_handle(stream))[1])
+    statistics = iter(_core.inspect(views, names, None, False, (threads, backend, stream))[1])
     return [[(chunks, next(statistics)[_SQUARES]) for _, chunks in subtrees]
             for subtrees in trees]
 

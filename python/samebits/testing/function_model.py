@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,9 @@ from samebits.testing.number_formats import Codes, Format
 class FunctionModel:
     """A function of samebits.functions by a rule, on codes of one format."""
 
-    function: str
+    function: Any
     f: Format
-    rule: str
+    rule: Any
     parameter: float | None = None
 
     @property

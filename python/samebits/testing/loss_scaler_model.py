@@ -61,7 +61,7 @@ def tensor_codes(codes: Codes, f: Format) -> tuple[int, ...]:
     return tuple(plain.tolist())
 
 
-def expected_steps(policy: str, trace: Trace, f: Format) -> list[StepResult]:
+def expected_steps(policy: Any, trace: Trace, f: Format) -> list[StepResult]:
     """Return the right results: those of samebits.LossScaler."""
     scaler = library.LossScaler(policy, **trace.settings)
     found = []

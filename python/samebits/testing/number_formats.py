@@ -29,7 +29,7 @@ class Format:
     magnitude, "negative_zero" the code of −0 (fnuz), "none" no code.
     """
 
-    name: str
+    name: Any
     sign_bits: int
     exponent_bits: int
     mantissa_bits: int
@@ -104,7 +104,7 @@ FORMATS: dict[str, Format] = {f.name: f for f in (
 )}
 
 
-def format_named(name: object) -> Format:
+def format_named(name: Any) -> Format:
     """Return the format of a name or of a dtype.
 
     Raises

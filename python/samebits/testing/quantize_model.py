@@ -39,14 +39,14 @@ class QuantizeRule:
     source: Format = field(default_factory=lambda: FORMATS["fp32"])
     to: Format = field(default_factory=lambda: FORMATS["e4m3"])
     tile: tuple[int, int] = (1, 128)
-    scale: str = "te"
+    scale: Any = "te"
     eps: float = 0.0
     upper_bound: float = float("inf")
-    nonfinite: str = "te"
-    scale_overflow: str = "flt_max"
+    nonfinite: Any = "te"
+    scale_overflow: Any = "flt_max"
     overflow: Overflow = "saturate"
-    scale_format: str = "fp32"
-    rounding: Rounding = "nearest_even"
+    scale_format: Any = "fp32"
+    rounding: Any = "nearest_even"
 
     def but(self, **changes: object) -> QuantizeRule:
         """Return this rule with some fields changed."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from samebits.errors import InvalidArgument
 from samebits.ranks import Communicator
-from samebits.rules import integer
+from samebits._core import integer
 
 __all__ = ["RankCallsDiffer", "simulate_ranks"]
 

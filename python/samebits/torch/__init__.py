@@ -11,6 +11,7 @@ tensor([  1.,   1., 448.], dtype=torch.float8_e4m3fn)
 
 from __future__ import annotations
 
+from samebits.rules import public_names
 from samebits.torch import optim
 from samebits.torch.convert import convert
 from samebits.torch.convert_linears import convert_linears, float8_layers
@@ -62,3 +63,7 @@ __all__ = [
     "reduce_gradients",
     "to_numpy",
 ]
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__)

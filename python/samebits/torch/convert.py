@@ -9,13 +9,14 @@ import torch
 import samebits
 from samebits.errors import InvalidArgument
 from samebits.formats import NAMES, format_index
-from samebits.rules import check_seed
+from samebits.rules import check_seed, options_of
 from samebits.torch.tensors import is_dtensor, needs_gradient, needs_operator, torch_dtype
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from samebits.convert import Options
+    from samebits.rules import ConvertOptions
+    from samebits.typing import FormatLike
 
 __all__ = ["convert"]
 
@@ -33,7 +34,7 @@ _OPTIONS = ("out", "format", "rounding", "overflow", "nan", "seed", "random_stre
 
 
 @torch.library.impl(_NAME, ("CPU", "CUDA"))
-def _run(x: torch.Tensor, to: str, format: str | None, rounding: str, overflow: str, nan: str,
+def _run(x: torch.Tensor, to: Any, format: Any, rounding: Any, overflow: Any, nan: Any,
          seed: int, random_stream: int, offset: int, pitch: int | None,
          random_bits: int) -> torch.Tensor:
     result: torch.Tensor = samebits.convert(
@@ -44,7 +45,7 @@ def _run(x: torch.Tensor, to: str, format: str | None, rounding: str, overflow: 
 
 @torch.library.register_fake(_NAME)
 def _shape(x: torch.Tensor, to: str, *_options: object) -> torch.Tensor:
-    return torch.empty(x.shape, dtype=torch_dtype(format_index(to, "to")), device=x.device)
+    return torch.empty(x.shape, dtype=torch_dtype(NAMES[format_index(to, "to")]), device=x.device)
 
 
 def _remember_dtype(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -62,7 +63,7 @@ class _Convert(torch.autograd.Function):
     """The gradient of a call that is not compiled."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, to: object, options: dict[str, Any]) -> Any:
+    def forward(ctx: Any, x: torch.Tensor, to: FormatLike, options: dict[str, Any]) -> Any:
         ctx.dtype = x.dtype
         return samebits.convert(x, to, **options)
 
@@ -71,7 +72,8 @@ class _Convert(torch.autograd.Function):
         return convert(gradients[0], ctx.dtype), None, None
 
 
-def convert(x: torch.Tensor, to: object, **options: Unpack[Options]) -> torch.Tensor:
+@options_of(samebits.convert)
+def convert(x: torch.Tensor, to: FormatLike, **options: Unpack[ConvertOptions]) -> torch.Tensor:
     """Convert every element of a tensor to a format; each element is rounded once.
 
     The bits are those of `samebits.convert`, on CPU and GPU. The gradient passes straight through:
@@ -83,8 +85,6 @@ def convert(x: torch.Tensor, to: object, **options: Unpack[Options]) -> torch.Te
         On the CPU or a GPU, of any strides. A DTensor is converted shard by shard.
     to : str or dtype
         The format of the result: a name or a torch dtype.
-    **options
-        Those of `samebits.convert`. With `out=` nothing is recorded for autograd.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def convert(x: torch.Tensor, to: object, **options: Unpack[Options]) -> torch.Te
         return samebits.convert(x, to, **options)
     if needs_operator(x):
         return _call_operator(x, to, options)
-    if needs_gradient(x) and torch_dtype(format_index(to, "to")).is_floating_point:
+    if needs_gradient(x) and torch_dtype(NAMES[format_index(to, "to")]).is_floating_point:
         return _Convert.apply(x, to, options)  # type: ignore[no-untyped-call]
     return samebits.convert(x, to, **options)
 
@@ -141,7 +141,7 @@ def _name(format: object) -> str:
     return NAMES[format_index(format, "to")]
 
 
-def _convert_shard(x: Any, to: object, options: Any) -> Any:
+def _convert_shard(x: Any, to: FormatLike, options: Any) -> Any:
     if options.get("rounding") == "stochastic" or options.get("out") is not None:
         raise InvalidArgument("x: a DTensor is converted without `out` and without stochastic "
                               "rounding; pass x.to_local() and the shard's offset=")

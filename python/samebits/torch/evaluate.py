@@ -9,12 +9,15 @@ import torch
 
 from samebits import functions
 from samebits.errors import InvalidArgument, Unsupported
+from samebits.evaluation import evaluated
+from samebits.rules import options_of
 from samebits.torch.tensors import is_dtensor, needs_gradient, needs_operator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from samebits.functions import Options
+    from samebits.evaluation import Options
+    from samebits.typing import Function
 
 __all__ = ["evaluate"]
 
@@ -27,14 +30,14 @@ torch.library.define(
 
 
 @torch.library.impl(_NAME, ("CPU", "CUDA"))
-def _run(x: torch.Tensor, function: str, parameter: float | None, rule: str) -> torch.Tensor:
+def _run(x: torch.Tensor, function: Any, parameter: float | None, rule: Any) -> torch.Tensor:
     result: torch.Tensor = functions.evaluate(function, x, parameter, rule=rule)
     return result
 
 
 @torch.library.impl(_GRADIENT, ("CPU", "CUDA"))
-def _run_gradient(grad: torch.Tensor, x: torch.Tensor, function: str, parameter: float | None,
-                  rule: str) -> torch.Tensor:
+def _run_gradient(grad: torch.Tensor, x: torch.Tensor, function: Any, parameter: float | None,
+                  rule: Any) -> torch.Tensor:
     result: torch.Tensor = functions.gradient(function, grad, x, parameter, rule=rule)
     return result
 
@@ -67,7 +70,8 @@ torch.library.register_autograd(_NAME, _backward, setup_context=_keep)
 torch.library.register_autograd(_GRADIENT, _refuse_second_derivative)
 
 
-def evaluate(x: Any, function: str, parameter: float | None = None,
+@options_of(evaluated)
+def evaluate(x: Any, function: Function, parameter: float | None = None,
              **options: Unpack[Options]) -> Any:
     """Compute a function of every element of a tensor, or of each tensor of a list.
 
@@ -85,9 +89,6 @@ def evaluate(x: Any, function: str, parameter: float | None = None,
         The name of a function of `samebits.functions`, for example ``"gelu_tanh"``.
     parameter : float, optional
         The exponent of pow, the alpha of elu or the slope of leaky_relu.
-    **options
-        Those of `samebits.functions`. With `out=` nothing is recorded for autograd. Calls that
-        autograd records and compiled calls have the option `rule` only.
 
     Returns
     -------

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from samebits._core import flag, integer
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.quantize import QuantizedTensor
 from samebits.recipes import Recipe
@@ -17,6 +18,9 @@ from samebits.torch.quantized_operand import (
 )
 from samebits.torch.scaled_product import scaled_product
 from samebits.torch.tensors import is_dtensor
+
+if TYPE_CHECKING:
+    from samebits.typing import RecipeName
 
 __all__ = ["Float8Conv1D", "Float8Linear"]
 
@@ -188,23 +192,29 @@ class Float8Linear(torch.nn.Linear):
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, *,
-                 recipe: LinearRecipe | Recipe | str = "TE_CURRENT", use_fast_accum: bool = False,
+                 recipe: LinearRecipe | Recipe | RecipeName = "TE_CURRENT", use_fast_accum: bool = False,
                  device: Any = None, dtype: Any = None) -> None:
         check_sizes("", in_features, out_features)
         rules = check_recipe("", recipe, use_fast_accum)
-        super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
+        super().__init__(in_features, out_features, flag(bias, "bias"), device=device, dtype=dtype)
         self.recipe = rules
         self.use_fast_accum = use_fast_accum
         self._add_hook()
 
     @classmethod
-    def from_linear(cls, linear: torch.nn.Module, recipe: LinearRecipe | Recipe | str, *,
-                    use_fast_accum: bool = False) -> Float8Linear:
+    def from_linear(cls, linear: torch.nn.Module, recipe: LinearRecipe | Recipe | RecipeName,
+                    *, use_fast_accum: bool = False) -> Float8Linear:
         """Return a layer with the Parameters, hooks and mode of a `torch.nn.Linear`.
 
         ``Float8Conv1D.from_linear`` takes a ``Conv1D`` of transformers instead.
 
         The Parameters are the same objects, so optimizers that hold them stay valid.
+
+        Parameters
+        ----------
+        linear : torch.nn.Linear
+        recipe, use_fast_accum
+            As in the constructor.
 
         Examples
         --------
@@ -281,11 +291,25 @@ class Float8Conv1D(Float8Linear):
 
     Takes the place of ``transformers.pytorch_utils.Conv1D``, the linear layer of GPT-2; made by
     `convert_linears` or ``Float8Conv1D.from_linear(conv1d, recipe)``.
+
+    Parameters
+    ----------
+    in_features, out_features, bias, recipe, use_fast_accum, device, dtype
+        As in `Float8Linear`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> sbt.Float8Conv1D(32, 64)(torch.ones(2, 32)).shape
+    torch.Size([2, 64])
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True,
-                 **options: Any) -> None:
-        super().__init__(in_features, out_features, bias, **options)
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, *,
+                 recipe: LinearRecipe | Recipe | RecipeName = "TE_CURRENT",
+                 use_fast_accum: bool = False, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(in_features, out_features, bias, recipe=recipe,
+                         use_fast_accum=use_fast_accum, device=device, dtype=dtype)
         self.weight = torch.nn.Parameter(super()._matrix().detach().t().contiguous())
 
     @classmethod
@@ -300,6 +324,7 @@ class Float8Conv1D(Float8Linear):
 def check_sizes(layer: str, in_features: int, out_features: int) -> None:
     """Refuse sizes that scaled_mm refuses."""
     for name, size in (("in_features", in_features), ("out_features", out_features)):
+        size = integer(size, f"{layer}{name}")
         if size % 16 or size == 0:
             raise InvalidArgument(
                 f"{layer}{name}: {size} is no positive multiple of 16, which scaled_mm needs; "
@@ -309,7 +334,7 @@ def check_sizes(layer: str, in_features: int, out_features: int) -> None:
 def check_recipe(layer: str, recipe: LinearRecipe | Recipe | str,
                   use_fast_accum: bool) -> LinearRecipe:
     rules = linear_recipe(recipe)
-    if use_fast_accum and not rules.allows_fast_accumulation:
+    if flag(use_fast_accum, f"{layer}use_fast_accum") and not rules.allows_fast_accumulation:
         raise InvalidArgument(f"{layer}use_fast_accum: {rules.name or 'the recipe'} has scales "
                               "along the sum, where cuBLASLt has no fast accumulation; pass False")
     return rules

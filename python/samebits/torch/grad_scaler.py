@@ -12,8 +12,10 @@ import torch
 from torch.amp.grad_scaler import GradScaler as TorchGradScaler
 from torch.amp.grad_scaler import OptState, _refresh_per_optimizer_state
 
+from samebits._core import flag, integer, number
 from samebits.errors import InvalidArgument, ScaleExhausted
 from samebits.loss_scaler import LossScaler
+from samebits.rules import options_of
 from samebits.torch.grad_step import GradStep, grad_step
 from samebits.torch.gradient_list import GradientReport, moved
 from samebits.torch.optimizer_gradients import OptimizerGradients, combine_over_ranks
@@ -29,6 +31,7 @@ from samebits.torch.scale_rules import (
 __all__ = ["GradScaler", "GradStep"]
 
 
+@options_of(LossScaler.__init__)
 class GradScaler(TorchGradScaler):
     """Scales losses, unscales gradients, and skips steps whose gradients are not finite.
 
@@ -89,12 +92,13 @@ class GradScaler(TorchGradScaler):
                  growth_interval: int = GROWTH_INTERVAL, enabled: bool = True, *,
                  policy: str = "torch", max_norm: float = math.inf, reports: int = 256,
                  **settings: object) -> None:
-        super().__init__(device, float(init_scale), float(growth_factor), float(backoff_factor),
-                         int(growth_interval), enabled)
-        if not max_norm >= 0:
+        super().__init__(device, number(init_scale, "init_scale"),
+                         number(growth_factor, "growth_factor"),
+                         number(backoff_factor, "backoff_factor"),
+                         integer(growth_interval, "growth_interval"), flag(enabled, "enabled"))
+        if not number(max_norm, "max_norm") >= 0:
             raise InvalidArgument(f"max_norm: a number >= 0 is expected; got {max_norm}")
-        if reports < 1:
-            raise InvalidArgument(f"reports: 1 or more is expected; got {reports}")
+        integer(reports, "reports", 1, 2**32 - 1)
         given = {"init_scale": init_scale, "growth_factor": growth_factor,
                  "backoff_factor": backoff_factor, "growth_interval": growth_interval}
         self._rules = ScaleRules(policy, given, settings)
@@ -152,17 +156,17 @@ class GradScaler(TorchGradScaler):
             self._resident.store(self._rules.scaler)
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set the factor by which the scale grows; waits for the GPU."""
+        """Set the factor by which the scale grows to `new_factor`; waits for the GPU."""
         self._synchronized().change("growth_factor", new_factor)
         self._mirror()
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set the factor by which the scale backs off; waits for the GPU."""
+        """Set the factor by which the scale backs off to `new_factor`; waits for the GPU."""
         self._synchronized().change("backoff_factor", new_factor)
         self._mirror()
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set the number of good iterations before the scale grows; waits for the GPU."""
+        """Let the scale grow after `new_interval` good iterations; waits for the GPU."""
         self._synchronized().change("growth_interval", new_interval)
         self._mirror()
 
@@ -181,7 +185,7 @@ class GradScaler(TorchGradScaler):
         return {**rules.torch_keys(), "samebits": rules.scaler.save()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue from a state of this class or of torch's scaler; waits for the GPU.
+        """Continue from the `state_dict` of this class or of torch's scaler; waits for the GPU.
 
         A state of this class and policy continues with the same bits. Otherwise the scale and, where
         the policy has one, the growth counter are taken. Only policy torch takes torch's settings.

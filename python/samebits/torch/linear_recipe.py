@@ -74,6 +74,9 @@ class LinearRecipe:
 
     def __post_init__(self) -> None:
         for role in ("activations", "weights", "gradients"):
+            if not isinstance(getattr(self, role), Recipe):
+                raise TypeError(f"{role}: a Recipe is expected; got a "
+                                f"{type(getattr(self, role)).__name__}")
             if getattr(self, role).source != "current":
                 raise InvalidArgument(
                     f"{role}: {getattr(self, role).name or 'the recipe'} takes its scales from "

@@ -1,13 +1,8 @@
 """Optimizers that keep weights and states in many formats, with the same bits on CPU and GPU.
 
-Each takes the place of the optimizer of ``torch.optim`` with its name, and takes these arguments:
-
-weights, states, profile, block, seed, maximize
-    As in `samebits.optim`. All but `maximize` and `seed` may differ between parameter groups.
-
-The optimizers also accept some arguments of ``torch.optim`` that they do not need. `capturable` has no
-effect: every step can be captured into a CUDA graph. `amsgrad`, `differentiable`, `foreach` and `fused`
-must be false; they are not supported.
+Each takes the place of the optimizer of ``torch.optim`` with its name. The optimizers also accept some
+arguments of ``torch.optim`` that they do not need. `capturable` has no effect: every step can be captured
+into a CUDA graph. `amsgrad`, `differentiable`, `foreach` and `fused` must be false; they are not supported.
 
 After the first step, a parameter keeps its device, dtype, shape and memory order, and a group its
 `weights`, `states` and `block`. A parameter's memory, its dict in `state` and the tensors in the dict
@@ -35,12 +30,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
+from samebits._core import flag
 from samebits.errors import InvalidArgument
 from samebits.optimizer_layout import SCALED, settings_row, state_keys
+from samebits.rules import options_of, public_names
 from samebits.torch.optimizer_export import exported_state
 from samebits.torch.optimizer_groups import (
     OPTIONS,
@@ -53,6 +50,22 @@ from samebits.torch.optimizer_groups import (
 from samebits.torch.optimizer_state import begin_state, loaded_states, parameter_layout, whole_steps
 from samebits.torch.parameter_batch import ParameterBatch, Places, Slot, StepCount
 from samebits.torch.written_weights import UNKNOWN, Mark, mark_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from samebits import optim
+    from samebits.optimizer_layout import States, Weights
+    from samebits.typing import UpdateProfile
+
+    class Options(optim.Options, total=False):
+        """Keyword arguments of every optimizer: also those of torch's that are not needed."""
+
+        amsgrad: bool
+        capturable: bool
+        differentiable: bool
+        foreach: bool | None
+        fused: bool | None
 
 __all__ = ["LAMB", "SGD", "Adam", "AdamW", "Lion", "Optimizer"]
 
@@ -74,18 +87,38 @@ class Optimizer(torch.optim.Optimizer):
     _step_supports_amp_scaling = True
     _takes_grad_mul = True  # samebits.torch.GradScaler sets `grad_mul`
 
-    def __init__(self, params: Any, defaults: dict[str, Any], torch_options: dict[str, Any], *,
-                 weights: str, states: str | Sequence[str], profile: str, block: int, seed: int,
-                 maximize: bool) -> None:
+    def __init__(self, params: Any, defaults: dict[str, Any], *, weights: Weights = "master32",
+                 states: States | Sequence[States] = "fp32", profile: UpdateProfile = "strict",
+                 block: int = 128, seed: int = 0, maximize: bool = False,
+                 **torch_options: Any) -> None:
+        """Check all arguments.
+
+        Parameters
+        ----------
+        params : iterable of Parameter, of (str, Parameter) or of dict
+            As in ``torch.optim``.
+        lr : float or Tensor
+            Learning rate; a tensor on the GPU is not read, so it can change between replays of a
+            CUDA graph.
+        betas, eps, weight_decay, momentum, dampening, nesterov
+            As in `samebits.optim`.
+        weights, states, profile, block, seed, maximize
+            As in `samebits.optim`. All but `maximize` and `seed` may differ between parameter groups.
+
+        Raises
+        ------
+        InvalidArgument, TypeError
+            An argument was refused.
+        """
         refuse_torch_options(type(self).__name__, torch_options)
         self._forget()
         super().__init__(params, {**defaults, "weights": weights, "states": states,
                                   "profile": profile, "block": block, "seed": seed,
-                                  "maximize": maximize})
+                                  "maximize": flag(maximize, "maximize")})
         self._common("maximize"), self._common("seed")
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group of parameters; a group that no step could update is refused now."""
+        """Add a `param_group`; a group that no step could update is refused now."""
         super().add_param_group(param_group)
         try:
             check_group(self._rule, self.param_groups[-1])
@@ -284,7 +317,7 @@ class Optimizer(torch.optim.Optimizer):
                 group.setdefault(key, self.defaults[key])
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue from a state: all later steps have the bits of an uninterrupted run.
+        """Continue from a `state_dict`: all later steps have the bits of an uninterrupted run.
 
         Takes states of this class, of ``torch.optim``, of TransformerEngine's FusedAdam and of
         torchao's low-bit optimizers. States in another format are rounded to nearest. Options that
@@ -350,77 +383,127 @@ class Optimizer(torch.optim.Optimizer):
         return exported_state(self, self._rule, layout)
 
 
+@options_of(Optimizer.__init__)
 class AdamW(Optimizer):
-    """Adam with decoupled weight decay."""
+    """Adam with decoupled weight decay.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from samebits.torch.optim import AdamW
+    >>> w = torch.nn.Parameter(torch.ones(2))
+    >>> w.sum().backward()
+    >>> optimizer = AdamW([w], lr=0.5)
+    >>> optimizer.step()
+    >>> w.tolist()
+    [0.4950000047683716, 0.4950000047683716]
+    """
 
     _rule = "adamw"
 
     def __init__(self, params: Iterable[Any], lr: float | torch.Tensor = 1e-3,
-                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 1e-2, *, weights: str = "master32",
-                 states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
-                 seed: int = 0, maximize: bool = False, **torch_options: Any) -> None:
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, defaults, torch_options, weights=weights, states=states,
-                         profile=profile, block=block, seed=seed, maximize=maximize)
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2,
+                 **options: Unpack[Options]) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay},
+                         **options)
 
 
+@options_of(Optimizer.__init__)
 class Adam(AdamW):
-    """Adam; weight decay is added to the gradient (L2)."""
+    """Adam; weight decay is added to the gradient (L2).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from samebits.torch.optim import Adam
+    >>> w = torch.nn.Parameter(torch.ones(2))
+    >>> w.sum().backward()
+    >>> optimizer = Adam([w], lr=0.5)
+    >>> optimizer.step()
+    >>> w.tolist()
+    [0.5, 0.5]
+    """
 
     _rule = "adam"
 
     def __init__(self, params: Iterable[Any], lr: float | torch.Tensor = 1e-3,
-                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 0, *, weights: str = "master32",
-                 states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
-                 seed: int = 0, maximize: bool = False, **torch_options: Any) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, weights=weights, states=states,
-                         profile=profile, block=block, seed=seed, maximize=maximize,
-                         **torch_options)
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
+                 **options: Unpack[Options]) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, **options)
 
 
+@options_of(Optimizer.__init__)
 class LAMB(AdamW):
-    """Adam's direction, scaled by the norms of weights and direction of each parameter."""
+    """Adam's direction, scaled by the norms of weights and direction of each parameter.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from samebits.torch.optim import LAMB
+    >>> w = torch.nn.Parameter(torch.ones(2))
+    >>> w.sum().backward()
+    >>> optimizer = LAMB([w], lr=0.5)
+    >>> optimizer.step()
+    >>> w.tolist()
+    [0.5, 0.5]
+    """
 
     _rule = "lamb"
 
     def __init__(self, params: Iterable[Any], lr: float | torch.Tensor = 1e-3,
-                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-6,
-                 weight_decay: float = 1e-2, *, weights: str = "master32",
-                 states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
-                 seed: int = 0, maximize: bool = False, **torch_options: Any) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, weights=weights, states=states,
-                         profile=profile, block=block, seed=seed, maximize=maximize,
-                         **torch_options)
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-6, weight_decay: float = 1e-2,
+                 **options: Unpack[Options]) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, **options)
 
 
+@options_of(Optimizer.__init__)
 class Lion(Optimizer):
-    """The sign of an average of gradients, with decoupled weight decay."""
+    """The sign of an average of gradients, with decoupled weight decay.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from samebits.torch.optim import Lion
+    >>> w = torch.nn.Parameter(torch.ones(2))
+    >>> w.sum().backward()
+    >>> optimizer = Lion([w], lr=0.5)
+    >>> optimizer.step()
+    >>> w.tolist()
+    [0.5, 0.5]
+    """
 
     _rule = "lion"
 
     def __init__(self, params: Iterable[Any], lr: float | torch.Tensor = 1e-4,
-                 betas: tuple[float, float] = (0.9, 0.99), weight_decay: float = 0, *,
-                 weights: str = "master32", states: str | Sequence[str] = "fp32",
-                 profile: str = "strict", block: int = 128, seed: int = 0,
-                 maximize: bool = False, **torch_options: Any) -> None:
-        defaults = {"lr": lr, "betas": betas, "weight_decay": weight_decay}
-        super().__init__(params, defaults, torch_options, weights=weights, states=states,
-                         profile=profile, block=block, seed=seed, maximize=maximize)
+                 betas: tuple[float, float] = (0.9, 0.99), weight_decay: float = 0,
+                 **options: Unpack[Options]) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay}, **options)
 
 
+@options_of(Optimizer.__init__)
 class SGD(Optimizer):
-    """Gradient descent with momentum, dampening and Nesterov's momentum on request."""
+    """Gradient descent with momentum, dampening and Nesterov's momentum on request.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from samebits.torch.optim import SGD
+    >>> w = torch.nn.Parameter(torch.ones(2))
+    >>> w.sum().backward()
+    >>> optimizer = SGD([w], lr=0.5, momentum=0.5)
+    >>> optimizer.step()
+    >>> w.tolist()
+    [0.5, 0.5]
+    """
 
     _rule = "sgd"
 
     def __init__(self, params: Iterable[Any], lr: float | torch.Tensor = 1e-3, momentum: float = 0,
-                 dampening: float = 0, weight_decay: float = 0, nesterov: bool = False, *,
-                 weights: str = "master32", states: str | Sequence[str] = "fp32",
-                 profile: str = "strict", block: int = 128, seed: int = 0,
-                 maximize: bool = False, **torch_options: Any) -> None:
-        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening,
-                    "weight_decay": weight_decay, "nesterov": nesterov}
-        super().__init__(params, defaults, torch_options, weights=weights, states=states,
-                         profile=profile, block=block, seed=seed, maximize=maximize)
+                 dampening: float = 0, weight_decay: float = 0, nesterov: bool = False,
+                 **options: Unpack[Options]) -> None:
+        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening,
+                                  "weight_decay": weight_decay, "nesterov": nesterov}, **options)
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__)

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import numbers
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import torch
 
-from samebits import _core
+from samebits import optimizer_layout
 from samebits.errors import InvalidArgument
-from samebits.formats import choose
-from samebits.optimizer_layout import (
-    GRADIENTS,
-    PROFILES,
-    Layout,
-    check_block,
-    settings_row,
-    state_keys,
-)
-from samebits.torch.optimizer_state import parameter_layout
-from samebits.torch.parameter_batch import FORMATS, Slot
+from samebits.torch.optimizer_state import format_of
+from samebits.torch.parameter_batch import Slot
 
 __all__ = ["OPTIONS", "KeptOptions", "check_group", "kept_options", "refuse_changes",
            "refuse_torch_options"]
@@ -64,38 +53,6 @@ def _refuse_other_rules(rule: str, group: Mapping[str, Any], what: str) -> None:
                               f"{'AdamW' if decoupled else 'Adam'}")
 
 
-def _check_numbers(group: Mapping[str, Any], what: str) -> None:
-    """Refuse settings of other types than numbers, such as strings from a configuration file."""
-    given = {key: group[key] for key in ("lr", "eps", "weight_decay", "momentum", "dampening")
-             if key in group}
-    if "betas" in group:
-        betas = group["betas"]
-        if isinstance(betas, str) or not hasattr(betas, "__len__") or len(betas) != 2:
-            raise TypeError(f"{what}: betas: two numbers are expected; got {betas!r}")
-        given.update({"betas[0]": betas[0], "betas[1]": betas[1]})
-    for key, value in given.items():
-        if isinstance(value, torch.Tensor):
-            is_number = value.numel() == 1 and not value.is_complex()
-        else:
-            is_complex = isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real)
-            is_number = (hasattr(value, "__float__") and not isinstance(value, str)
-                         and not is_complex and getattr(value, "size", 1) == 1)  # of NumPy's arrays
-        if not is_number:
-            raise TypeError(f"{what}: {key}: a number is expected; got {value!r}")
-
-
-# Arguments of the library, and what they are called in a group.
-_NAMES: Final = {"learning_rate:": "lr:", "epsilon:": "eps:", "beta1:": "betas[0]:",
-                 "beta2:": "betas[1]:"}
-
-
-def _in_names_of_torch(message: str) -> str:
-    """Return a message of the library without places in its lists, and with the names of a group."""
-    message = re.sub(r"^(groups|tensors)\[\d+\][.:]? ?", "", message)
-    first = message.partition(" ")[0]
-    return message.replace(first, _NAMES.get(first, first), 1)
-
-
 def _refuse_repeated(parameters: Sequence[torch.Tensor]) -> None:
     """Refuse a group that lists a parameter twice: a step would update it twice at once."""
     seen: dict[int, int] = {}
@@ -119,27 +76,15 @@ def check_group(rule: str, group: Mapping[str, Any], what: str = "params") -> No
         The argument that the group comes from.
     """
     _refuse_other_rules(rule, group, what)
-    _check_numbers(group, what)
     _refuse_repeated(group["params"])
-    choose("profile", group["profile"], PROFILES)
-    check_block(group["block"])
+    formats = dict.fromkeys(map(format_of, group["params"]))
     rate = group["lr"]
-    on_gpu = isinstance(rate, torch.Tensor) and rate.device.type != "cpu"  # reading it would wait
-    settings = settings_row(rule, group, 0.0 if on_gpu else float(rate))
-    keys = state_keys(rule, group)
-    layouts = {p.dtype: parameter_layout(p, group, keys) for p in group["params"]}
-    rows = [_empty_row(layout, dtype, group["block"]) for dtype, layout in layouts.items()]
-    try:  # a step of tensors without elements checks settings and formats
-        _core.OptimizerTensors(rows, [""] * len(rows), False).with_gradients(bytes(8 * len(rows))).step(
-            [settings], 1, 1.0, 0, 0, 0, 1, None, 0)
-    except InvalidArgument as error:
-        raise InvalidArgument(f"{what}: {_in_names_of_torch(str(error))}") from None
-
-
-def _empty_row(layout: Layout, dtype: torch.dtype, block: int) -> tuple[int, ...]:
-    """Return the row of a tensor without elements, with a gradient in the parameter's format."""
-    addresses = {key: 0 for a in layout.arrays() for key in (a.key, a.scale_key) if key is not None}
-    return layout.row(0, addresses, (0, 0, 0, 0, block), GRADIENTS[FORMATS[dtype]])
+    if isinstance(rate, torch.Tensor) and rate.device.type != "cpu":  # reading it would wait
+        rate = 0.0
+    try:
+        optimizer_layout.check_group(rule, group, rate, formats)
+    except (InvalidArgument, TypeError) as error:
+        raise type(error)(f"{what}: {error}") from None
 
 
 class KeptOptions(NamedTuple):

@@ -8,12 +8,11 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.formats import INDEX
-from samebits.optimizer_layout import STORED, UNSIGNED, Layout, StateArray, layout_of, state_keys
-from samebits.torch.gradient_list import local, stream_of
-from samebits.torch.parameter_batch import FORMATS, codes_dtype, memory_order
+from samebits.optimizer_layout import UNSIGNED, Layout, StateArray, layout_of, state_keys
+from samebits.torch.gradient_list import local
+from samebits.torch.parameter_batch import codes_dtype, memory_order
+from samebits.torch.stored_values import FORMATS, store_or_load
 
 __all__ = ["begin_state", "load_state", "loaded_states", "parameter_layout", "saved_weights",
            "values_of", "whole_steps"]
@@ -25,13 +24,18 @@ _SCALED: Final[dict[torch.dtype, str]] = {
 }
 
 
-def parameter_layout(parameter: torch.Tensor, group: Mapping[str, Any],
-                     keys: tuple[str, ...]) -> Layout:
-    """Return the arrays that a parameter needs."""
+def format_of(parameter: torch.Tensor) -> str:
+    """Return the format of a parameter."""
     if parameter.dtype not in FORMATS:
         raise InvalidArgument("params: float32, bfloat16 or float16 is expected; got "
                               f"{parameter.dtype}")
-    return layout_of(FORMATS[parameter.dtype], group["weights"], group["states"], keys)
+    return FORMATS[parameter.dtype]
+
+
+def parameter_layout(parameter: torch.Tensor, group: Mapping[str, Any],
+                     keys: tuple[str, ...]) -> Layout:
+    """Return the arrays that a parameter needs."""
+    return layout_of(format_of(parameter), group["weights"], group["states"], keys)
 
 
 def _values_in_order(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
@@ -40,24 +44,13 @@ def _values_in_order(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(like, dtype=dtype).copy_(values)
 
 
-def _store_or_load(stores: bool, values: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor,
-                   stored: str, block: int) -> None:
-    """Store values as codes with block scales, or load them; blocks follow the order of memory.
-
-    All tensors are without gaps, values and codes in the same memory order.
-    """
-    _core.store_or_load(stores, values.data_ptr(), INDEX[FORMATS[values.dtype]], codes.data_ptr(),
-                        scales.data_ptr(), STORED[stored], codes.numel(), block,
-                        codes.device.type == "cuda", stream_of(codes.device))
-
-
 def _store(values: torch.Tensor, array: StateArray, state: dict[str, Any], block: int) -> None:
     """Write values to an array, rounded to nearest."""
     codes = state[array.key]
     if array.scale_key is None:
         codes.copy_(values)
     else:
-        _store_or_load(True, _values_in_order(values, codes), codes, state[array.scale_key],
+        store_or_load(True, _values_in_order(values, codes), codes, state[array.scale_key],
                        array.stored, block)
 
 
@@ -195,7 +188,7 @@ def _values(found: _Saved, key: str) -> torch.Tensor:
     values = torch.empty_like(codes, dtype=torch.float32)
     block = 128 if codes.numel() <= 128 * scales.numel() else 256
     scales = scales.to(codes.device, torch.float32).contiguous()
-    _store_or_load(False, values, codes, scales, stored, block)
+    store_or_load(False, values, codes, scales, stored, block)
     return values
 
 

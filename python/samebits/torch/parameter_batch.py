@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import torch
 
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.formats import INDEX
 from samebits.optimizer_layout import GRADIENTS, Layout, StateArray
 from samebits.torch.gradient_list import local, moved, stream_of
 from samebits.torch.kept_lists import KeptLists
+from samebits.torch.stored_values import FORMATS
 from samebits.torch.tensors import torch_dtype
 from samebits.torch.written_weights import UNKNOWN, adopt_written, marks_of, versions_of
 
 __all__ = ["ParameterBatch", "Places", "Slot", "StepCount", "codes_dtype", "memory_order"]
-
-FORMATS: Final[dict[torch.dtype, str]] = {
-    torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16",
-}
 
 
 class StepCount:
@@ -190,7 +186,7 @@ class Slot:
 def codes_dtype(array: StateArray) -> torch.dtype:
     """Return the dtype of an array beside a parameter."""
     other = {"int16": torch.int16, "uint8": torch.uint8}.get(array.codes)
-    return other or torch_dtype(INDEX[array.codes])
+    return other or torch_dtype(array.codes)
 
 
 def memory_order(tensor: torch.Tensor) -> list[int]:
@@ -365,7 +361,7 @@ class ParameterBatch:
         try:
             prepared.core.step(settings, 1, 1.0, self.count.report.data_ptr(),
                                0 if learning_rates is None else learning_rates.data_ptr(), seed,
-                               self._threads, None, stream_of(self.device))
+                               (self._threads, None, stream_of(self.device)))
         except Exception:
             self.count.take_back()
             raise

@@ -6,20 +6,59 @@ import functools
 import json
 import os
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 import samebits
 from samebits.errors import InvalidArgument
-from samebits.formats import INDEX, NAMES, format_index
-from samebits.quantize import rules_of, tile_of
+from samebits.formats import NAMES, format_index
+from samebits.quantize import rules_of
 from samebits.recipes import Recipe
-from samebits.rules import check_seed
+from samebits.rules import RandomBits, Where, check_seed, options_of
 from samebits.torch.convert import convert
 from samebits.torch.tensors import needs_gradient, needs_operator, to_numpy, torch_dtype
 
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from typing_extensions import Unpack
+
+    from samebits.typing import (
+        FormatLike,
+        NanPolicy,
+        Nonfinite,
+        Overflow,
+        RecipeName,
+        ScaleOverflow,
+        ScaleRule,
+    )
+
 __all__ = ["QuantizedTensor", "dequantize", "fake_quantize", "quantize"]
+
+
+class QuantizeOptions(RandomBits, Where, total=False):
+    """Keyword arguments of `quantize`."""
+
+    to: FormatLike
+    tile: tuple[int, int] | None
+    scale: ScaleRule | None
+    eps: float | None
+    upper_bound: float | None
+    nonfinite: Nonfinite | None
+    scale_overflow: ScaleOverflow | None
+    scale_format: FormatLike | None
+    rounding: Literal["nearest_even", "stochastic"]
+    overflow: Overflow | None
+    nan: NanPolicy
+    inverse_scales: Any
+    transposed: bool
+    statistics: bool
+    offset: int
+    pitch: int | None
+    format: FormatLike | None
+    out: Any
+
 
 # The version is part of the name: torch.compile keeps compiled calls of an operator by its name.
 _QUANTIZE = "samebits::quantize_v1"
@@ -50,7 +89,7 @@ def _rules_of_text(text: str) -> Recipe:
 
 
 def _call(transposed: bool, x: torch.Tensor, inverse_scales: torch.Tensor | None, rules: str,
-          to: str, *options: Any) -> samebits.QuantizedTensor:
+          to: Any, *options: Any) -> samebits.QuantizedTensor:
     return samebits.quantize(x, _rules_of_text(rules), to=to, inverse_scales=inverse_scales,
                              transposed=transposed, **dict(zip(_OPTIONS, options, strict=True)))
 
@@ -72,8 +111,8 @@ def _shapes(x: torch.Tensor, inverse_scales: object, rules: str, to: str,
             *_options: object) -> tuple[torch.Tensor, torch.Tensor]:
     recipe = _rules_of_text(rules)
     rows, cols = _matrix_of(x)
-    scale_dtype = torch_dtype(INDEX[recipe.scale_format])
-    return (torch.empty(x.shape, dtype=torch_dtype(INDEX[to]), device=x.device),
+    scale_dtype = torch_dtype(recipe.scale_format)
+    return (torch.empty(x.shape, dtype=torch_dtype(to), device=x.device),
             torch.empty(_scales_shape(rows, cols, recipe.tile), dtype=scale_dtype,
                         device=x.device))
 
@@ -87,8 +126,8 @@ def _shapes_both(x: torch.Tensor, inverse_scales: object, rules: str, to: str,
 
 
 @torch.library.impl(_DEQUANTIZE, ("CPU", "CUDA"))
-def _run_dequantize(codes: torch.Tensor, scales: torch.Tensor, to: str, tile_rows: int,
-                    tile_cols: int, format: str | None, scale_format: str | None) -> torch.Tensor:
+def _run_dequantize(codes: torch.Tensor, scales: torch.Tensor, to: Any, tile_rows: int,
+                    tile_cols: int, format: Any, scale_format: Any) -> torch.Tensor:
     result: torch.Tensor = samebits.dequantize(
         codes, scales, to, tile=(tile_rows, tile_cols), format=format, scale_format=scale_format)
     return result
@@ -97,7 +136,7 @@ def _run_dequantize(codes: torch.Tensor, scales: torch.Tensor, to: str, tile_row
 @torch.library.register_fake(_DEQUANTIZE)
 def _shape_dequantized(codes: torch.Tensor, scales: object, to: str,
                        *_options: object) -> torch.Tensor:
-    return torch.empty(codes.shape, dtype=torch_dtype(INDEX[to]), device=codes.device)
+    return torch.empty(codes.shape, dtype=torch_dtype(to), device=codes.device)
 
 
 def _matrix_of(x: torch.Tensor) -> tuple[int, int]:
@@ -128,7 +167,7 @@ class QuantizedTensor(samebits.QuantizedTensor):
     source: torch.Tensor | None = None
 
     def dequantize(
-        self, to: object = "fp32", *, out: Any = None, threads: int | None = None,
+        self, to: FormatLike = "fp32", *, out: Any = None, threads: int | None = None,
         backend: str | None = None, stream: Any = None,
     ) -> Any:
         """Return the values, as `samebits.QuantizedTensor.dequantize` does.
@@ -183,8 +222,9 @@ class _Restored(torch.autograd.Function):
         return convert(gradients[0], ctx.dtype), None
 
 
-def quantize(x: torch.Tensor, recipe: Recipe | str | None = None,
-             **options: Any) -> QuantizedTensor:
+@options_of(samebits.quantize)
+def quantize(x: torch.Tensor, recipe: Recipe | RecipeName | None = None,
+             **options: Unpack[QuantizeOptions]) -> QuantizedTensor:
     """Quantize a matrix tile by tile into E4M3 or E5M2 codes with one scale per tile.
 
     Codes and scales are those of `samebits.quantize`, on CPU and GPU, bit for bit.
@@ -195,9 +235,6 @@ def quantize(x: torch.Tensor, recipe: Recipe | str | None = None,
         In fp32, fp16 or bf16. All leading axes together are the rows of the matrix.
     recipe : str or Recipe, optional
         Name of one of `samebits.recipes`, or a `samebits.Recipe`.
-    **options
-        Those of `samebits.quantize`. Compiled calls do not support `out`, `statistics`, `threads`,
-        `backend` and `stream`.
 
     Returns
     -------
@@ -234,7 +271,7 @@ def quantize(x: torch.Tensor, recipe: Recipe | str | None = None,
 
 
 def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
-                   options: dict[str, Any]) -> QuantizedTensor:
+                   options: Any) -> QuantizedTensor:
     left = dict(options)
     for name in ("out", "statistics", "threads", "backend", "stream"):
         if left.pop(name, None):
@@ -273,8 +310,9 @@ def _recipe_of_text(text: str) -> Recipe:
 
 
 def dequantize(
-    codes: torch.Tensor, scales: torch.Tensor, to: object = "fp32", *,
-    tile: tuple[int, int] = (1, 128), format: object = None, scale_format: object = None,
+    codes: torch.Tensor, scales: torch.Tensor, to: FormatLike = "fp32", *,
+    tile: tuple[int, int] = (1, 128), format: FormatLike | None = None,
+    scale_format: FormatLike | None = None,
 ) -> torch.Tensor:
     """Dequantize codes: code * scale, rounded to fp32 and then to `to`.
 
@@ -303,13 +341,14 @@ def dequantize(
         return samebits.dequantize(
             codes, scales, to, tile=tile, format=format, scale_format=scale_format)
     return torch.ops.samebits.dequantize_v1(
-        codes, scales, _format_name(to), *tile_of(tile),
+        codes, scales, _format_name(to), *tile,
         None if format is None else _format_name(format),
         None if scale_format is None else _format_name(scale_format))
 
 
-def fake_quantize(x: torch.Tensor, recipe: Recipe | str | None = None,
-                  **options: Any) -> torch.Tensor:
+@options_of(samebits.quantize)
+def fake_quantize(x: torch.Tensor, recipe: Recipe | RecipeName | None = None,
+                  **options: Unpack[QuantizeOptions]) -> torch.Tensor:
     """Quantize and dequantize: the values that training in FP8 sees, in the dtype of `x`.
 
     The gradient passes straight through.
@@ -318,7 +357,7 @@ def fake_quantize(x: torch.Tensor, recipe: Recipe | str | None = None,
     ----------
     x : torch.Tensor [..., cols]
         In fp32, fp16 or bf16.
-    recipe, **options
+    recipe : str or Recipe, optional
         As in `quantize`.
 
     Examples

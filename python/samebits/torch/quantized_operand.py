@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -29,7 +30,22 @@ _INPUTS = (torch.float32, torch.bfloat16, torch.float16)
 
 
 class QuantizedOperand:
-    """Codes and scales of a matrix [rows, cols] for the products that it is an operand of."""
+    """Codes and scales of a matrix [rows, cols] for the products that it is an operand of.
+
+    Attributes
+    ----------
+    direct, transposed : QuantizedTensor or None
+        The matrix and its transpose, each quantized along its rows; None if not asked for.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> operand: sbt.QuantizedOperand = sbt.quantize_weights(torch.ones(32, 16), "TE_CURRENT",
+    ...                                                    transposed=True)
+    >>> operand.direct.codes.shape, operand.transposed.codes.shape
+    (torch.Size([32, 16]), torch.Size([16, 32]))
+    """
 
     def __init__(self, direct: QuantizedTensor | None, transposed: QuantizedTensor | None) -> None:
         self._direct = direct
@@ -152,7 +168,7 @@ def quantize_gradients(dy: torch.Tensor, recipe: LinearRecipe | Recipe | str, *,
     return _operand(dy, "dy", rules.gradients, rules.gradient_format, direct, transposed)
 
 
-def _operand(x: torch.Tensor, name: str, rules: Recipe, to: str, direct: bool,
+def _operand(x: torch.Tensor, name: str, rules: Recipe, to: Any, direct: bool,
              transposed: bool) -> QuantizedOperand:
     """Quantize the rows of a tensor, its columns, or both."""
     if x.dtype not in _INPUTS:
@@ -174,7 +190,7 @@ def _operand(x: torch.Tensor, name: str, rules: Recipe, to: str, direct: bool,
     return QuantizedOperand(along, across)
 
 
-def _quantize(matrix: torch.Tensor, rules: Recipe, to: str, along: QuantizedTensor | None,
+def _quantize(matrix: torch.Tensor, rules: Recipe, to: Any, along: QuantizedTensor | None,
               across: QuantizedTensor | None) -> None:
     """Write the codes and scales of a matrix, their transposes, or both."""
     if along or across:
@@ -184,7 +200,7 @@ def _quantize(matrix: torch.Tensor, rules: Recipe, to: str, along: QuantizedTens
 
 
 def _empty(matrix: torch.Tensor, shape: tuple[int, int], rules: Recipe,
-           to: str) -> QuantizedTensor:
+           to: Any) -> QuantizedTensor:
     """Return uninitialized codes [shape], and scales with the strides that scaled_mm reads."""
     codes = torch.empty(shape, dtype=_CODES[to], device=matrix.device)
     return QuantizedTensor(codes, _empty_scales(matrix, shape, rules), rules, to)

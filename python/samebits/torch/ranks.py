@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -12,11 +12,28 @@ import torch.distributed as dist
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.ranks import Communicator, DeviceBuffer, ShardNorms
+from samebits.ranks import norm_of_shards as _norm_of_shards
 from samebits.ranks import reduce_gradients as _reduce_gradients
 from samebits.ranks.shards import Shard, check_shard, norm_of
-from samebits.rules import number
+from samebits.rules import RandomBits, Where, options_of
 from samebits.tensors import scale
 from samebits.torch.tensors import is_dtensor
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from typing_extensions import Unpack
+
+    from samebits.typing import FormatLike, ScaleRule
+
+    class ReduceOptions(RandomBits, total=False):
+        """Keyword arguments of `reduce_gradients`."""
+
+        scale: ScaleRule
+        rounding: Literal["nearest_even", "stochastic"]
+        offset: int
+        elements_at_once: int
+        backend: str | None
 
 __all__ = ["ProcessGroup", "clip_shards_", "norm_of_shards", "reduce_gradients"]
 
@@ -152,8 +169,9 @@ def _gradients(parameters: Any) -> dict[str, torch.Tensor]:
     return {str(name): p.grad for name, p in pairs if p.grad is not None}
 
 
-def reduce_gradients(parameters: Any, group: Any = None, *, communication: object = "bf16",
-                     factor: float | None = None, **options: Any) -> None:
+@options_of(_reduce_gradients)
+def reduce_gradients(parameters: Any, group: Any = None, *, communication: FormatLike = "bf16",
+                     factor: float | None = None, **options: Unpack[ReduceOptions]) -> None:
     """Replace the gradients of replicated parameters by their mean over all ranks.
 
     Use it in place of DistributedDataParallel's reduction. The order of addition is fixed: every
@@ -171,8 +189,6 @@ def reduce_gradients(parameters: Any, group: Any = None, *, communication: objec
         The communication dtype: fp32, fp16, bf16, e4m3 or e5m2.
     factor : float, optional
         The sum is multiplied by it; by default 1 / number of ranks, which gives the mean.
-    **options
-        As in `samebits.ranks.reduce_gradients`.
 
     Raises
     ------
@@ -180,13 +196,25 @@ def reduce_gradients(parameters: Any, group: Any = None, *, communication: objec
         This rank's arguments were refused; the other ranks raise RankError.
     RankError
         The ranks' gradients or options differ. Nothing was written on any rank.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.ranks, samebits.torch as sbt
+    >>> w = torch.nn.Parameter(torch.zeros(2))
+    >>> w.grad = torch.tensor([1.001, -2.0])
+    >>> sbt.reduce_gradients([w], samebits.ranks.SingleRank(), communication="bf16")
+    >>> w.grad
+    tensor([ 1., -2.])
     """
     ranks = _ranks(group)
     _reduce_gradients(ranks, _local_tensors(_gradients(parameters)), communication=communication,
                       factor=1 / ranks.size if factor is None else factor, **options)
 
 
-def norm_of_shards(parameters: Any, group: Any = None, **options: Any) -> ShardNorms:
+@options_of(_norm_of_shards)
+def norm_of_shards(parameters: Any, group: Any = None,
+                   **options: Unpack[Where]) -> ShardNorms:
     """Return the L2 norm of the gradients of sharded parameters, the same bits on every rank.
 
     The norm has the bits of `samebits.l2norm` over the whole gradients, however FSDP2 cuts them.
@@ -200,8 +228,6 @@ def norm_of_shards(parameters: Any, group: Any = None, **options: Any) -> ShardN
         Copies count once.
     group : torch.distributed.ProcessGroup or Communicator, optional
         All ranks that hold shards; by default the group of all processes.
-    **options
-        threads, backend and stream of `samebits.ranks.norm_of_shards`.
 
     Raises
     ------
@@ -222,12 +248,14 @@ def norm_of_shards(parameters: Any, group: Any = None, **options: Any) -> ShardN
     return _norm(_ranks(group), _gradients(parameters), options)
 
 
-def _norm(ranks: Communicator, gradients: dict[str, Any], options: dict[str, Any]) -> ShardNorms:
+def _norm(ranks: Communicator, gradients: dict[str, Any], options: Where) -> ShardNorms:
     """Return the norm of the gradients of all ranks."""
     return norm_of(ranks, lambda: [_shard(name, g) for name, g in gradients.items()], **options)
 
 
-def clip_shards_(parameters: Any, max_norm: float, group: Any = None, **options: Any) -> ShardNorms:
+@options_of(_norm_of_shards)
+def clip_shards_(parameters: Any, max_norm: float, group: Any = None,
+                 **options: Unpack[Where]) -> ShardNorms:
     """Scale the gradients of sharded parameters so that their common L2 norm is at most `max_norm`.
 
     Takes the place of ``torch.nn.utils.clip_grad_norm_`` with FSDP2. The norm is that of
@@ -235,7 +263,7 @@ def clip_shards_(parameters: Any, max_norm: float, group: Any = None, **options:
 
     Parameters
     ----------
-    parameters, group, **options
+    parameters, group
         As in `norm_of_shards`; the gradients are written.
     max_norm : float
         At least 0. Gradients whose norm is NaN or Inf stay as they are.
@@ -256,7 +284,6 @@ def clip_shards_(parameters: Any, max_norm: float, group: Any = None, **options:
     >>> w.grad
     tensor([0.6000, 0.8000])
     """
-    max_norm = number(max_norm, "max_norm")
     _core.clip_factor(0.0, max_norm)  # refuses max_norm before any message
     gradients = _gradients(parameters)
     norms = _norm(_ranks(group), gradients, options)

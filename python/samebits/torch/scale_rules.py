@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
-from samebits.loss_scaler import LossScaler
+from samebits.loss_scaler import POLICY_NAMES, LossScaler, settings_of
 
 __all__ = ["BACKOFF_FACTOR", "GROWTH_FACTOR", "GROWTH_INTERVAL", "INIT_SCALE", "ScaleRules"]
 
@@ -60,10 +60,9 @@ class ScaleRules:
         Settings by the policy's own names.
     """
 
-    def __init__(self, policy: str, given: Mapping[str, float],
+    def __init__(self, policy: Any, given: Mapping[str, float],
                  settings: Mapping[str, object]) -> None:
-        choose("policy", policy, {name: i for i, name in enumerate(_STATE_KEYS)})
-        self.policy = policy
+        self.policy = policy = choose("policy", policy, POLICY_NAMES)
         own = dict(settings)
         own.update(self._own(name, value) for name, value in given.items()
                    if policy in ("torch", "apex")
@@ -81,14 +80,9 @@ class ScaleRules:
             return own, exponent - 1
         return own, int(value) if name == "growth_interval" else float(value)
 
-    def _settings(self) -> dict[str, object]:
-        """Return all settings, as text."""
-        lines = self.scaler.save().split("state\n")[0].splitlines()[2:]
-        return {name: value for name, value in (line.split(" ", 1) for line in lines)}
-
     def change(self, name: str, value: float) -> None:
         """Change a setting, by the name of torch's argument; the state stays."""
-        settings = self._settings()
+        settings = settings_of(self.scaler._core)
         own, number = self._own(name, value)
         if own not in settings:
             raise InvalidArgument(f"{name}: policy {self.policy} has no setting of this kind")
@@ -98,7 +92,7 @@ class ScaleRules:
 
     def torch_keys(self) -> dict[str, Any]:
         """Return the entries of the state_dict of torch's scaler."""
-        settings = self._settings()
+        settings = settings_of(self.scaler._core)
 
         def setting(name: str, otherwise: float) -> float:
             value = settings.get(_SETTINGS.get(self.policy, {}).get(name, name))

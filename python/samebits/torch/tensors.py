@@ -41,9 +41,8 @@ def is_dtensor(x: Any) -> bool:
     return tensors is not None and isinstance(x, tensors.DTensor)
 
 
-def torch_dtype(format_number: int) -> torch.dtype:
+def torch_dtype(name: str) -> torch.dtype:
     """Return the dtype of results in a format: unsigned integers for formats that torch lacks."""
-    name = NAMES[format_number]
     known = {"fp64": torch.float64, "fp32": torch.float32, "tf32": torch.float32,
              "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
              "e5m2": torch.float8_e5m2, "e4m3fnuz": torch.float8_e4m3fnuz,
@@ -106,7 +105,7 @@ def from_numpy(x: np.ndarray[Any, Any]) -> torch.Tensor:
         raise TypeError(f"x: a NumPy array is expected; got a {type(x).__name__}")
     if x.dtype.kind in "biuc" or x.dtype.name in ("float16", "float32", "float64"):
         return torch.from_numpy(x)
-    dtype = torch_dtype(format_index(x.dtype, "x"))
+    dtype = torch_dtype(NAMES[format_index(x.dtype, "x")])
     if dtype == torch.uint8:
         raise InvalidArgument(f"x: torch has no dtype for {x.dtype}; pass x.view(np.uint8), the "
                               "codes")

@@ -10,6 +10,7 @@ import torch
 
 from samebits.optimizer_layout import Layout
 from samebits.torch.gradient_list import local
+from samebits.torch.stored_values import store_or_load
 
 __all__ = ["UNKNOWN", "Mark", "adopt_written", "mark_of", "marks_of", "versions_of"]
 
@@ -105,11 +106,10 @@ def _adopt_scaled(weights: torch.Tensor, codes: torch.Tensor, scales: torch.Tens
     masters, half = old.float() * scale, 0.5 * spacing * scale
     first, last = ((masters + x).to(weights.dtype).float() for x in (-half, half))
     kept = ((first <= stored) & (stored <= last)) | (stored.isnan() & masters.isnan())
-    masters = torch.where(kept, masters, stored)
     anew = ~kept.all(1, keepdim=True)
-    amax = masters.abs().amax(1, keepdim=True)
-    exponents = (amax.view(torch.int32) >> 23) & 0xFF  # contract §12, fp16_scaled
-    scale = ((exponents - 14).clamp(min=1) << 23).view(torch.float32).masked_fill(amax == 0, 1.0)
-    new = torch.where(anew, (masters / scale).half(), old)
-    codes.as_strided((codes.numel(),), (1,)).copy_(new.view(-1)[:codes.numel()])
-    scales.copy_(torch.where(anew[:, 0], scale[:, 0], scales))
+    values = torch.where(kept, masters, stored).view(-1)[:codes.numel()]
+    new, new_scales = torch.empty_like(values, dtype=codes.dtype), torch.empty_like(scales)
+    store_or_load(True, values, new, new_scales, "fp16_scaled", block)
+    flat = codes.as_strided((codes.numel(),), (1,))
+    torch.where(anew.expand_as(old).reshape(-1)[:codes.numel()], new, flat, out=flat)
+    torch.where(anew[:, 0], new_scales, scales, out=scales)

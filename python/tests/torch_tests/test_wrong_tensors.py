@@ -60,3 +60,33 @@ def test_quantized_tensors_are_saved(device: str, tmp_path: Path, recipe: str,
         assert (saved is None) == (found is None)
         if saved is not None:
             assert sbt.to_numpy(saved.cpu()).tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize(("call", "kind", "begin"), [
+    (lambda: sbt.GradScaler("cpu", "65536"), TypeError, "init_scale: a number is expected; got '65536"),
+    (lambda: sbt.GradScaler("cpu", growth_interval=2.5), TypeError,
+     "growth_interval: an integer is expected; got 2.5"),
+    (lambda: sbt.GradScaler("cpu", max_norm="1"), TypeError, "max_norm: a number is expected"),
+    (lambda: sbt.GradScaler("cpu", enabled="no"), TypeError, "enabled: True or False is expected"),
+    (lambda: sbt.GradScaler("cpu", reports=None), TypeError, "reports: an integer is expected"),
+    (lambda: sbt.Float8Linear("32", 32), TypeError, "in_features: an integer is expected; got '32'"),
+    (lambda: sbt.Float8Linear(32, 32.0), TypeError, "out_features: an integer is expected; got 32.0"),
+    (lambda: sbt.Float8Linear(32, 32, use_fast_accum="no"), TypeError,
+     "use_fast_accum: True or False is expected; got 'no'"),
+    (lambda: sbt.Float8Conv1D(32, 32, bias=None), TypeError, "bias: True or False is expected"),
+    (lambda: sbt.Float8Linear(32, 32, recipe=3), TypeError, "recipe: a name, a Recipe or a Linear"),
+    (lambda: sbt.LinearRecipe("TE_CURRENT", None, None), TypeError,
+     "activations: a Recipe is expected; got a str"),
+    (lambda: sbt.optim.AdamW([torch.ones(2)], seed=-1), sb.InvalidArgument,
+     "params: seed: an integer of 0 .. 2^64 - 1 is expected; got -1"),
+    (lambda: sbt.optim.AdamW([torch.ones(2)], block=128.0), TypeError,
+     "params: block: an integer is expected; got 128.0"),
+    (lambda: sbt.optim.SGD([torch.ones(2)], nesterov="no", momentum=0.5), TypeError,
+     "params: nesterov: True or False is expected; got 'no'"),
+    (lambda: sbt.optim.Lion([torch.ones(2)], maximize=None), TypeError,
+     "maximize: True or False is expected; got None"),
+])
+def test_constructors_refuse_wrong_types(call: Any, kind: type[Exception], begin: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value).startswith(begin)
