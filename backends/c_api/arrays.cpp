@@ -14,77 +14,14 @@
 namespace samebits::c_api {
 namespace {
 
-constexpr option<convert_options> converting[] = {
-    {"rounding", [](convert_options& o, const word& w) { read(w, o.rounding); }},
-    {"overflow", [](convert_options& o, const word& w) { read(w, o.overflow); }},
-    {"nan", [](convert_options& o, const word& w) { read(w, o.nan); }},
-};
-
-constexpr option<evaluate_options> evaluating[] = {
-    {"rule", [](evaluate_options& o, const word& w) { read(w, o.rule); }},
-    {"parameter", [](evaluate_options& o, const word& w) { read(w, o.parameter); }},
-    {"rounding", [](evaluate_options& o, const word& w) { read(w, o.rounding); }},
-    {"overflow", [](evaluate_options& o, const word& w) { read(w, o.overflow); }},
-};
-
 /// The options of quantize(), or a recipe.
 struct quantizer : quantize_options {
   const recipe_preset* preset = nullptr;
 };
 
-void read_recipe(quantizer& to, const word& w) {
-  to.preset = find_recipe(w.value);
-  if (to.preset == nullptr) {
-    std::vector<std::string_view> names;
-    for (const recipe_preset& p : recipe_presets) names.push_back(p.name);
-    refuse_name(w.name, w.value, names);
-  }
-  to.tile = to.preset->rules.tile;
-}
-
-constexpr option<quantizer> quantizing[] = {
-    {"recipe", read_recipe},
-    {"tile", [](quantizer& o, const word& w) { read(w, o.tile); }},
-    {"scale", [](quantizer& o, const word& w) { read(w, o.rule); }},
-    {"eps", [](quantizer& o, const word& w) { read(w, o.eps); }},
-    {"upper_bound", [](quantizer& o, const word& w) { read(w, o.upper_bound); }},
-    {"nonfinite", [](quantizer& o, const word& w) { read(w, o.nonfinite); }},
-    {"scale_overflow", [](quantizer& o, const word& w) { read(w, o.scale_overflow); }},
-    {"rounding", [](quantizer& o, const word& w) { read(w, o.rounding); }},
-    {"overflow", [](quantizer& o, const word& w) { read(w, o.overflow); }},
-    {"nan", [](quantizer& o, const word& w) { read(w, o.nan); }},
-};
-
-quantizer quantizer_of(const char* options) {
-  quantizer q;
-  set_options<quantizer>(q, options, quantizing, random_options<quantizer>);
-  if (q.preset != nullptr && words_of(options).size() > 1) {
-    throw invalid_argument("options: recipe must stand alone, because it sets all others");
-  }
-  return q;
-}
-
 struct product {
   accumulator sum = accumulator::exact();
-  bool has_sum = false;
   matmul_options options = {};
-};
-
-constexpr option<product> multiplying[] = {
-    {"sum",
-     [](product& o, const word& w) {
-       read(w, o.sum.kind);
-       o.has_sum = true;
-     }},
-    {"order", [](product& o, const word& w) { read(w, o.sum.order); }},
-    {"unit", [](product& o, const word& w) { read(w, o.sum.unit); }},
-    {"promotion", [](product& o, const word& w) { read(w, o.sum.promotion); }},
-    {"unit_result", [](product& o, const word& w) { read(w, o.sum.result); }},
-    {"products", [](product& o, const word& w) { read(w, o.sum.products); }},
-    {"a_tile", [](product& o, const word& w) { read(w, o.options.a_scales.tile); }},
-    {"b_tile", [](product& o, const word& w) { read(w, o.options.b_scales.tile); }},
-    {"scale_order", [](product& o, const word& w) { read(w, o.options.order); }},
-    {"c_enters", [](product& o, const word& w) { read(w, o.options.c_enters); }},
 };
 
 /// Returns the element at a position, for the functions that list something.
@@ -95,6 +32,32 @@ const auto& at(const List& list, std::int32_t i) {
                            std::to_string(i));
   }
   return list[static_cast<std::size_t>(i)];
+}
+
+}  // namespace
+}  // namespace samebits::c_api
+
+template <>
+inline constexpr auto samebits::option_table<samebits::c_api::quantizer> =
+    std::tuple_cat(std::tuple(option("recipe", "name of a recipe", &c_api::quantizer::preset)),
+                   option_table<quantize_options>);
+template <>
+inline constexpr auto samebits::option_table<samebits::c_api::product> =
+    std::tuple_cat(options_in(&c_api::product::sum, option_table<accumulator>),
+                   options_in(&c_api::product::options, option_table<matmul_options>));
+
+namespace samebits::c_api {
+namespace {
+
+quantizer quantizer_of(const char* options) {
+  quantizer q;
+  set_options(q, options);
+  if (q.preset == nullptr) return q;
+  if (words_of(options).size() > 1) {
+    throw invalid_argument("options: recipe must stand alone, because it sets all others");
+  }
+  q.tile = q.preset->rules.tile;
+  return q;
 }
 
 }  // namespace
@@ -131,9 +94,8 @@ int samebits_format(int32_t i, const char** name, int32_t* bytes) {
 int samebits_convert(const samebits_array* in, const samebits_array* out, const char* options,
                      const samebits_executor* where) {
   return api::guarded([&] {
-    using options_type = samebits::convert_options;
-    options_type o;
-    api::set_options<options_type>(o, options, api::converting, api::random_options<options_type>);
+    samebits::convert_options o;
+    api::set_options(o, options);
     samebits::convert(api::view(in, "in"), api::view(out, "out"), o, api::where(where));
   });
 }
@@ -177,8 +139,8 @@ int samebits_matmul(const samebits_array* a, const samebits_array* a_scales,
                     const samebits_executor* where) {
   return api::guarded([&] {
     api::product p;
-    api::set_options<api::product>(p, options, api::multiplying);
-    if (!p.has_sum) {
+    api::set_options(p, options);
+    if (std::ranges::count(api::words_of(options), "sum", &api::word::name) == 0) {
       throw samebits::invalid_argument("options: must name the accumulation, such as sum=exact");
     }
     p.options.a_scales.values = api::optional_view(a_scales, "a_scales");
@@ -193,11 +155,9 @@ int samebits_evaluate(const char* function, const samebits_array* grad, const sa
                       const samebits_array* out, const char* options,
                       const samebits_executor* where) {
   return api::guarded([&] {
-    using options_type = samebits::evaluate_options;
-    options_type o;
-    api::set_options<options_type>(o, options, api::evaluating, api::random_options<options_type>);
-    const auto f =
-        api::enumerator<samebits::function>(&api::required(function, "function"), "function");
+    samebits::evaluate_options o;
+    api::set_options(o, options);
+    const auto f = api::named<samebits::function>(&api::required(function, "function"), "function");
     const samebits::const_matrix_view x = api::view(in, "in");
     const samebits::matrix_view y = api::view(out, "out");
     if (grad == nullptr) return samebits::evaluate(f, x, y, o, api::where(where));

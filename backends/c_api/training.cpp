@@ -22,23 +22,8 @@ struct optimizer_options {
   std::uint32_t first_parameter = 0;
 };
 
-constexpr option<optimizer_options> optimizing[] = {
-    {"rule", [](optimizer_options& o, const word& w) { read(w, o.settings.rule); }},
-    {"profile", [](optimizer_options& o, const word& w) { read(w, o.settings.profile); }},
-    {"beta1", [](optimizer_options& o, const word& w) { read(w, o.settings.beta1); }},
-    {"beta2", [](optimizer_options& o, const word& w) { read(w, o.settings.beta2); }},
-    {"eps", [](optimizer_options& o, const word& w) { read(w, o.settings.epsilon); }},
-    {"weight_decay", [](optimizer_options& o, const word& w) { read(w, o.settings.weight_decay); }},
-    {"momentum", [](optimizer_options& o, const word& w) { read(w, o.settings.momentum); }},
-    {"dampening", [](optimizer_options& o, const word& w) { read(w, o.settings.dampening); }},
-    {"nesterov", [](optimizer_options& o, const word& w) { read(w, o.settings.nesterov); }},
-    {"seed", [](optimizer_options& o, const word& w) { read(w, o.seed); }},
-    {"block", [](optimizer_options& o, const word& w) { read(w, o.block); }},
-    {"first_parameter", [](optimizer_options& o, const word& w) { read(w, o.first_parameter); }},
-};
-
 stored_format stored(const char* text, const std::string& which) {
-  return text == nullptr ? stored_format::none : enumerator<stored_format>(text, which + ".format");
+  return text == nullptr ? stored_format::none : named<stored_format>(text, which + ".format");
 }
 
 stored_array stored(const samebits_stored& s, const std::string& which) {
@@ -53,7 +38,7 @@ optimizer_tensor tensor_of(const samebits_parameter& p, const std::string& which
   t.master = stored(p.master, which + ".master");
   t.states = {stored(p.states[0], which + ".states[0]"), stored(p.states[1], which + ".states[1]")};
   t.low = p.low;
-  if (p.low_kind != nullptr) t.low_kind = enumerator<low_part>(p.low_kind, which + ".low_kind");
+  if (p.low_kind != nullptr) t.low_kind = named<low_part>(p.low_kind, which + ".low_kind");
   t.count = p.count;
   t.first_index = p.first_index;
   if (p.name != nullptr) t.name = p.name;
@@ -65,6 +50,14 @@ optimizer_tensor tensor_of(const samebits_parameter& p, const std::string& which
 
 namespace api = samebits::c_api;
 
+template <>
+inline constexpr auto samebits::option_table<samebits::c_api::optimizer_options> = std::tuple_cat(
+    options_in(&c_api::optimizer_options::settings, detail::update_options),
+    std::tuple(option("seed", "seed of the stochastic formats", &c_api::optimizer_options::seed),
+               option("block", "elements that share a scale", &c_api::optimizer_options::block),
+               option("first_parameter", "random stream of parameter 0",
+                      &c_api::optimizer_options::first_parameter)));
+
 struct samebits_optimizer {
   samebits::optimizer_list list;
   samebits::optimizer_settings settings;
@@ -75,10 +68,8 @@ int samebits_scaler_create(const char* policy, const char* options, samebits_sca
   return api::guarded([&] {
     samebits_scaler*& out = api::required(scaler, "scaler");
     samebits::scaling_settings settings = samebits::default_settings(
-        api::enumerator<samebits::scaling_policy>(&api::required(policy, "policy"), "policy"));
-    for (const api::word& w : api::words_of(options)) {
-      samebits::set_option(settings, w.name, w.value);
-    }
+        api::named<samebits::scaling_policy>(&api::required(policy, "policy"), "policy"));
+    api::set_options(settings, options);
     out = new samebits_scaler{samebits::loss_scaler(settings)};
   });
 }
@@ -147,7 +138,7 @@ int samebits_optimizer_create(const samebits_parameter* parameters, size_t count
   return api::guarded([&] {
     samebits_optimizer*& out = api::required(optimizer, "optimizer");
     api::optimizer_options o;
-    api::set_options<api::optimizer_options>(o, options, api::optimizing);
+    api::set_options(o, options);
     std::vector<samebits::optimizer_tensor> tensors;
     for (const samebits_parameter& p : api::array_of(parameters, count, "parameters")) {
       const std::size_t i = tensors.size();

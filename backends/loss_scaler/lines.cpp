@@ -7,20 +7,10 @@
 #include "backends/loss_scaler/checks.hpp"
 #include "backends/loss_scaler/fields.hpp"
 #include "samebits/device_loss_scaler.hpp"
+#include "samebits/options.hpp"
 
 namespace samebits {
 namespace backends {
-namespace {
-
-std::optional<scaling_policy> find_policy(std::string_view text) {
-  for (int i = 0; i < enum_count<scaling_policy>; ++i) {
-    const auto policy = static_cast<scaling_policy>(i);
-    if (name(policy) == text) return policy;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::string policy_lines(std::string_view heading, const scaling_settings& settings,
                          const scaling_state& state) {
@@ -35,7 +25,8 @@ std::string policy_lines(std::string_view heading, const scaling_settings& setti
 
 policy_text read_policy(line_reader& lines, std::string_view heading) {
   lines.expect(heading);
-  const std::optional<scaling_policy> policy = find_policy(lines.after("policy"));
+  const std::optional<scaling_policy> policy =
+      find_enumerator<scaling_policy>(lines.after("policy"));
   if (!policy) lines.refuse("that policy is not known");
   policy_text read = {default_settings(*policy), {}};
   const auto value = [&](std::string_view word, auto& field) { lines.read(word, field); };

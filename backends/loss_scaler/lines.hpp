@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "backends/loss_scaler/text.hpp"
+#include "backends/api/value_text.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
 

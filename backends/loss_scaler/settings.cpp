@@ -8,16 +8,14 @@
 
 #include "backends/loss_scaler/checks.hpp"
 #include "backends/loss_scaler/fields.hpp"
-#include "backends/loss_scaler/text.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/arithmetic/binary64.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
+#include "samebits/options.hpp"
 
 namespace samebits {
 namespace {
-
-using backends::for_each_setting;
 
 // Upper bounds of settings and counters. Within them a counter overflows only after as many further
 // steps.
@@ -188,26 +186,9 @@ void check_settings(const scaling_settings& settings) {
 }
 
 void set_option(scaling_settings& settings, std::string_view name, std::string_view text) {
-  std::string names;
-  bool found = false;
-  std::visit(
-      [&](auto& s) {
-        for_each_setting(s, [&](std::string_view field, auto& value) {
-          names += (names.empty() ? "" : ", ") + std::string(field);
-          if (field != name) return;
-          found = true;
-          if (!backends::read_value(text, value)) {
-            throw invalid_argument(std::string(name) + ": \"" + std::string(text) + "\" is not " +
-                                   backends::expected(value));
-          }
-        });
-      },
-      settings);
-  if (!found) {
-    throw invalid_argument("'" + std::string(name) + "' is not a setting of policy " +
-                           std::string(samebits::name(policy_of(settings))) +
-                           "; there are: " + names);
-  }
+  const std::string what =
+      "a setting of policy " + std::string(samebits::name(policy_of(settings)));
+  std::visit([&](auto& s) { detail::set_option(s, name, text, what); }, settings);
 }
 
 namespace backends {

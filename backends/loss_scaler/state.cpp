@@ -5,13 +5,14 @@
 #include <variant>
 #include <vector>
 
+#include "backends/api/value_text.hpp"
 #include "backends/loss_scaler/checks.hpp"
 #include "backends/loss_scaler/fields.hpp"
 #include "backends/loss_scaler/lines.hpp"
-#include "backends/loss_scaler/text.hpp"
 #include "numerics/arithmetic/binary64.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
+#include "samebits/options.hpp"
 
 namespace samebits {
 namespace {

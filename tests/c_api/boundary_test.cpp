@@ -48,8 +48,8 @@ TEST(CBoundary, OptionTextsThatAreRefused) {
                  "overflow: must be one of ieee, saturate, saturate_finite, got 'sat'");
   expect_refused("overflow=", "overflow: must be one of ieee, saturate, saturate_finite, got ''");
   expect_refused("round=upward",
-                 "options: must be one of rounding, overflow, nan, seed, random_stream, offset, "
-                 "pitch, random_bits, got 'round'");
+                 "'round' is not an option; there are: rounding, overflow, nan, seed, "
+                 "random_stream, offset, pitch, random_bits");
   expect_refused("saturate",
                  "options: must be words NAME=VALUE with spaces between, got 'saturate'");
   expect_refused("seed=1,nan=canonical", "seed: must be an integer >= 0, got '1,nan=canonical'");

@@ -24,7 +24,7 @@ BACKENDS = {
     "reference": {"dispatch", "threads", "self_test"},
     "simd": {"dispatch", "threads", "self_test", "reference"},
     "optimizer": {"dispatch"},
-    "c_api": {"loss_scaler"},
+    "c_api": set(),
     "cuda": {"dispatch", "threads", "self_test", "api", "ranks", "loss_scaler"},
 }
 # What the Python extension may include of backends/: calls whose memory a framework owns, and messages

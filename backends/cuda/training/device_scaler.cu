@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "backends/api/lists/list_checks.hpp"
+#include "backends/api/value_text.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/error.hpp"
@@ -23,12 +24,12 @@
 #include "backends/loss_scaler/checks.hpp"
 #include "backends/loss_scaler/fields.hpp"
 #include "backends/loss_scaler/report_ring.hpp"
-#include "backends/loss_scaler/text.hpp"
 #include "backends/ranks/ranks.hpp"
 #include "backends/ranks/shard_layout.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "numerics/arithmetic/binary64.hpp"
 #include "numerics/loss_scale/decide.hpp"
+#include "samebits/options.hpp"
 
 namespace samebits {
 namespace cuda {

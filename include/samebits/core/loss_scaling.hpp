@@ -74,15 +74,30 @@ inline constexpr auto table_of<scale_change> = enum_table<scale_change>({
 
 /// Native policy: whether a bad step at the lower bound of the scale ends the run.
 enum class at_minimum : std::uint8_t { keep_on, stop };
+template <>
+inline constexpr auto table_of<at_minimum> = enum_table<at_minimum>({
+    {at_minimum::keep_on, "keep_on"},
+    {at_minimum::stop, "stop"},
+});
 
 /// Native policy: effect of a non-finite loss on the scale.
 enum class loss_fault : std::uint8_t {
   hold,      ///< no effect: the forward pass was not scaled
   back_off,  ///< the effect of non-finite gradients
 };
+template <>
+inline constexpr auto table_of<loss_fault> = enum_table<loss_fault>({
+    {loss_fault::hold, "hold"},
+    {loss_fault::back_off, "back_off"},
+});
 
 /// Native policy: whether the max magnitude of the gradients also decides on growth.
 enum class headroom : std::uint8_t { off, amax };
+template <>
+inline constexpr auto table_of<headroom> = enum_table<headroom>({
+    {headroom::off, "off"},
+    {headroom::amax, "amax"},
+});
 
 /// Value of an amax that was not measured.
 inline constexpr std::uint32_t amax_unknown = 0xFFFFFFFFu;

@@ -1,5 +1,4 @@
-// Settings and states of loss scaling as text: writes and reads single values, for options and
-// checkpoints.
+// Values as text: writes and reads single values, for options and checkpoints.
 //
 // All functions work on bits: a process with FTZ or DAZ must not lose a subnormal scale.
 #pragma once
@@ -13,6 +12,7 @@
 #include "numerics/arithmetic/binary64.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/loss_scaling.hpp"
+#include "samebits/core/table.hpp"
 #include "samebits/text.hpp"
 
 namespace samebits::backends {
@@ -26,13 +26,10 @@ inline std::string value_text(float value) {
   return to_hex_float(format_id::fp32, detail::bits_of(value));
 }
 inline std::string value_text(format_id value) { return std::string(name(value)); }
-inline std::string value_text(at_minimum value) {
-  return value == at_minimum::stop ? "stop" : "keep_on";
+template <listed_enum Enum>
+std::string value_text(Enum value) {
+  return std::string(name(value));
 }
-inline std::string value_text(loss_fault value) {
-  return value == loss_fault::hold ? "hold" : "back_off";
-}
-inline std::string value_text(headroom value) { return value == headroom::amax ? "amax" : "off"; }
 
 // read_value() returns false and leaves the value unchanged if the text is not of its type.
 
@@ -75,21 +72,11 @@ inline bool read_value(std::string_view text, format_id& value) {
   return found.has_value();
 }
 
-/// Reads an enum with the two values a and b.
-template <class Enum>
-bool read_enum(std::string_view text, Enum& value, Enum a, Enum b) {
-  if (text != value_text(a) && text != value_text(b)) return false;
-  value = text == value_text(a) ? a : b;
-  return true;
-}
-inline bool read_value(std::string_view text, at_minimum& value) {
-  return read_enum(text, value, at_minimum::keep_on, at_minimum::stop);
-}
-inline bool read_value(std::string_view text, loss_fault& value) {
-  return read_enum(text, value, loss_fault::hold, loss_fault::back_off);
-}
-inline bool read_value(std::string_view text, headroom& value) {
-  return read_enum(text, value, headroom::off, headroom::amax);
+template <listed_enum Enum>
+bool read_value(std::string_view text, Enum& value) {
+  const auto found = find_enumerator<Enum>(text);
+  if (found) value = *found;
+  return found.has_value();
 }
 
 // expected() words what a refused text should have been.
@@ -101,8 +88,13 @@ inline std::string expected(bool) { return "true or false"; }
 inline std::string expected(double) { return "a number"; }
 inline std::string expected(float) { return "a number that binary32 holds"; }
 inline std::string expected(format_id) { return "the name of a format"; }
-inline std::string expected(at_minimum) { return "keep_on or stop"; }
-inline std::string expected(loss_fault) { return "hold or back_off"; }
-inline std::string expected(headroom) { return "off or amax"; }
+template <listed_enum Enum>
+std::string expected(Enum) {
+  std::string names;
+  for (const enum_row<Enum>& row : table_of<Enum>) {
+    names += (names.empty() ? "" : " or ") + std::string(row.name);
+  }
+  return names;
+}
 
 }  // namespace samebits::backends
