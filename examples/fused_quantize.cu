@@ -30,7 +30,7 @@ __global__ void relu_quantize(const float* x, std::int64_t elements, std::uint8_
   if (at >= elements) return;
   float y[per_lane];
   for (int i = 0; i < per_lane; ++i) y[i] = x[at + i] > 0.0f ? x[at + i] : 0.0f;
-  const device::tile_options options{.rule = scale_rule::div, .eps = 1e-4f};
+  const device::tile_options options{.scale = scale_rule::div, .eps = 1e-4f};
   const auto q = device::quantize_tile<format_id::e4m3>(y, options);
   for (int i = 0; i < per_lane; ++i) codes[at + i] = q.codes[i];
   if (threadIdx.x % 32 == 0) scales[at / 128] = q.scale;
@@ -49,7 +49,7 @@ int main() try {
   quantize(view_of(relu.data(), rows, cols),
            {.codes = view_of_codes(format_id::e4m3, expected.data(), rows, cols),
             .scales = view_of(expected_scales.data(), rows, tiles)},
-           {.tile = {1, 128}, .rule = scale_rule::div, .eps = 1e-4f});
+           {.tile = {1, 128}, .scale = scale_rule::div, .eps = 1e-4f});
 
   float *device_x = nullptr, *device_scales = nullptr;
   std::uint8_t* device_codes = nullptr;

@@ -29,7 +29,7 @@ quantized quantize_matrix(const std::vector<bf16>& x, std::int64_t rows, std::in
            {.codes = view_of(q.codes.data(), rows, cols),
             .scales = view_of(q.scales.data(), q.tiles.rows, q.tiles.cols),
             .statistics = &q.statistics},
-           {.tile = tile, .rule = scale_rule::div, .eps = 1e-4f});
+           {.tile = tile, .scale = scale_rule::div, .eps = 1e-4f});
   return q;
 }
 

@@ -42,7 +42,7 @@ struct tensor {
       : name(what),
         rows(n_rows),
         cols(n_cols),
-        options{.tile = tile, .rule = scale_rule::div, .eps = 1e-4f},
+        options{.tile = tile, .scale = scale_rule::div, .eps = 1e-4f},
         tiles(scales_shape(rows, cols, tile)),
         values(static_cast<std::size_t>(rows * cols)),
         x(values.size()),

@@ -118,7 +118,7 @@ int main() {
   const recipe te = find_recipe("TE_BLOCK_1D")->rules;
   compare("UE8M0 to power-of-two blocks:", find_recipe("DEEPGEMM_UE8M0")->rules, te, x);
   recipe te_fp32 = te;  // NVTE_FP8_BLOCK_SCALING_FP32_SCALES=1
-  te_fp32.rule = scale_rule::te;
+  te_fp32.scale = scale_rule::te;
   compare("FP32 scales to FP32 blocks:", find_recipe("DEEPGEMM_FP32_CUDA")->rules, te_fp32, x);
 
   // The matrix products of both libraries expect other layouts than [tokens, tiles].

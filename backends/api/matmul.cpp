@@ -171,8 +171,9 @@ matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, cons
   }
   const bool exact = sum.kind == accumulator_kind::exact;
   check_format(d, "d", std::span(exact_formats).first(exact ? 4 : 3));
-  call.order = options.order.value_or(cublaslt_order(options.a_scales.tile, options.b_scales.tile));
-  check_value("options.order", call.order, "scale_order");
+  call.order =
+      options.scale_order.value_or(cublaslt_order(options.a_scales.tile, options.b_scales.tile));
+  check_value("options.scale_order", call.order, "scale_order");
   check_value("options.c_enters", options.c_enters, "addend");
   call.a_scales =
       checked_scales(options.a_scales, "options.a_scales.values", "options.a_scales.tile", a, true);

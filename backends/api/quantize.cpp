@@ -131,11 +131,11 @@ format_id scale_format_of(const quantize_outputs& o, const quantize_options& opt
   if (!one_of_both) return format_id::fp32;
   const format_id format = scales.data != nullptr ? scales.format : transposed.format;
   if (format == format_id::e8m0 &&
-      (options.inverse_scales.data != nullptr || !is_power_of_two(options.rule))) {
+      (options.inverse_scales.data != nullptr || !is_power_of_two(options.scale))) {
     throw invalid_argument(
         "outputs: scales in e8m0 need a scale rule whose scales are powers of two, got " +
         std::string(options.inverse_scales.data != nullptr ? "options.inverse_scales"
-                                                           : name(options.rule)));
+                                                           : name(options.scale)));
   }
   return format;
 }
@@ -157,7 +157,7 @@ void check_inverse_scales(const const_matrix_view& in, const const_matrix_view& 
 }
 
 void check_options(const quantize_options& o) {
-  check_value("options.rule", o.rule, "scale_rule");
+  check_value("options.scale", o.scale, "scale_rule");
   check_value("options.nonfinite", o.nonfinite, "nonfinite");
   check_value("options.scale_overflow", o.scale_overflow, "scale_overflow");
   if (o.rounding != rounding::nearest_even && o.rounding != rounding::stochastic) {
@@ -187,7 +187,7 @@ numerics::scale_settings scale_settings_of(const quantize_options& o, format_id 
   if (upper == 0 || upper > binary32::inf) {
     throw invalid_argument("options.upper_bound must be > 0; infinity where there is none");
   }
-  return {o.rule, o.nonfinite, binary32::magnitude(eps), upper,
+  return {o.scale, o.nonfinite, binary32::magnitude(eps), upper,
           largest_factor_of(o.scale_overflow, from)};
 }
 

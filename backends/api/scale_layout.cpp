@@ -64,7 +64,7 @@ void check_scales(const const_matrix_view& scales, scale_layout layout,
                   const scale_layout_options& options) {
   check_value("layout", layout, "scale_layout");
   check_value("options.padding", options.padding, "scale_padding");
-  check_value("options.on_unpackable", options.on_unpackable, "unpackable");
+  check_value("options.unpackable", options.unpackable, "unpackable");
   check_view(scales, "scales");
   if (scales.format != format_id::fp32 && scales.format != format_id::e8m0) {
     throw invalid_argument("scales: format must be one of fp32, e8m0, got " +
@@ -137,7 +137,7 @@ scale_layout_report arrange_scales(const const_matrix_view& scales, scale_layout
     return b::load_scale(from.at(row, col), scales.format);
   };
   const bool packs = to == format_id::e8m0 && scales.format == format_id::fp32;
-  const scale_layout_report report = b::look(scales, packs, options.on_unpackable, load);
+  const scale_layout_report report = b::look(scales, packs, options.unpackable, load);
   b::for_each_scale(scales, [&](std::int64_t row, std::int64_t col) {
     b::store_scale(out.data() + layout_offset(layout, scales.rows, scales.cols, row, col), to,
                    load(row, col));
@@ -157,7 +157,7 @@ scale_layout_report restore_scales(std::span<const std::byte> in, scale_layout l
                          from);
   };
   const bool packs = scales.format == format_id::e8m0 && from == format_id::fp32;
-  const scale_layout_report report = b::look(scales, packs, options.on_unpackable, load);
+  const scale_layout_report report = b::look(scales, packs, options.unpackable, load);
   const b::viewed to{scales};
   b::for_each_scale(scales, [&](std::int64_t row, std::int64_t col) {
     b::store_scale(const_cast<std::byte*>(to.at(row, col)), scales.format, load(row, col));

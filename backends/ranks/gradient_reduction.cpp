@@ -32,7 +32,7 @@ namespace {
 constexpr std::int64_t batch = 4096;
 
 numerics::communication_settings rule_of(const gradient_reduction& how) {
-  return {spec_of(how.communication), how.rule, how.rounding};
+  return {spec_of(how.communication), how.scale, how.rounding};
 }
 
 bool is_scaled(const gradient_reduction& how) { return numerics::has_scale(rule_of(how)); }
@@ -50,9 +50,9 @@ void check_options(const gradient_reduction& how) {
                                   ? ", got " + std::string(name(how.communication))
                                   : std::string()));
   }
-  if (static_cast<int>(how.rule) >= enum_count<scale_rule>) {
-    throw invalid_argument("how.rule: must be a value of samebits::scale_rule, got " +
-                           std::to_string(static_cast<int>(how.rule)));
+  if (static_cast<int>(how.scale) >= enum_count<scale_rule>) {
+    throw invalid_argument("how.scale: must be a value of samebits::scale_rule, got " +
+                           std::to_string(static_cast<int>(how.scale)));
   }
   if (how.rounding != rounding::nearest_even && how.rounding != rounding::stochastic) {
     throw invalid_argument("how.rounding must be nearest_even or stochastic, got " +
@@ -77,7 +77,7 @@ std::uint32_t fingerprint_of(std::span<const matrix_view> tensors, const gradien
     f.add(static_cast<std::uint64_t>(t.rows));
     f.add(static_cast<std::uint64_t>(t.cols));
   }
-  for (const auto option : {static_cast<int>(how.communication), static_cast<int>(how.rule),
+  for (const auto option : {static_cast<int>(how.communication), static_cast<int>(how.scale),
                             static_cast<int>(how.rounding), how.random.bits}) {
     f.add(static_cast<std::uint64_t>(option));
   }
@@ -275,7 +275,7 @@ class reduction {
       convert(block, view_of(scaled_.data() + (at - first), block.rows, block.cols));
     });
     const auto factor = std::bit_cast<float>(scales_[i].factor);
-    if (how_.rule == scale_rule::div) {
+    if (how_.scale == scale_rule::div) {
       backends::divide_each(scaled_, factor);
     } else {
       backends::multiply_each(scaled_, factor);

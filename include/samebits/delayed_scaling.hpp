@@ -48,7 +48,7 @@ struct delayed_settings {
   format_id to = format_id::e4m3;  ///< format of the codes: e4m3 or e5m2
   int margin = 0;                  ///< in -64 .. 64: M is multiplied by 2^-margin
   history_choice choice = history_choice::maximum;
-  zero_step on_zero = zero_step::skip;
+  samebits::zero_step zero_step = zero_step::skip;
 };
 
 /// Scales of a tensor: the inverse scale S and the dequantization scale s = RN(1 / S).
@@ -110,7 +110,7 @@ constexpr delayed_scale updated(const delayed_scale& state, std::span<float> his
   namespace binary32 = numerics::binary32;
   if (history.empty()) return state;
   auto amax = std::bit_cast<std::uint32_t>(history[0]);
-  if (settings.on_zero == zero_step::skip && amax == 0) return state;
+  if (settings.zero_step == samebits::zero_step::skip && amax == 0) return state;
   if (settings.choice == history_choice::maximum) {
     amax = 0;
     for (const float h : history) {

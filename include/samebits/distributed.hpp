@@ -183,7 +183,7 @@ class shard_layout {
 //                      and the tensor's scale s
 // The result is cast(RN(t * factor)) in the tensor's own format, to nearest even.
 //
-// With e4m3 and e5m2, all ranks use one scale per tensor. The scale rule `rule`
+// With e4m3 and e5m2, all ranks use one scale per tensor. The scale rule `scale`
 // (samebits/core/scaling.hpp) computes the scale from the max finite magnitude on all ranks. Every
 // cast is overflow::ieee: an element that overflows or is not finite arrives as Inf or NaN, so the
 // loss scaler can detect it.
@@ -191,7 +191,7 @@ class shard_layout {
 /// Options of reduce_gradients(); the same on every rank.
 struct gradient_reduction {
   format_id communication = format_id::bf16;  ///< communication dtype: fp32, fp16, bf16, e4m3, e5m2
-  scale_rule rule = scale_rule::pow2;         ///< scale rule of e4m3 and e5m2
+  scale_rule scale = scale_rule::pow2;        ///< scale rule of e4m3 and e5m2
   samebits::rounding rounding =
       samebits::rounding::nearest_even;  ///< into `communication`: this or stochastic
   /// Read only by rounding::stochastic; the pitch is ignored. Rank k uses the random stream

@@ -49,8 +49,8 @@ constexpr scale_order cublaslt_order(const tile_shape& a, const tile_shape& b) {
 struct matmul_options {
   operand_scales a_scales = {};
   operand_scales b_scales = {};
-  std::optional<scale_order> order = {};  ///< empty: cublaslt_order() of the tiles
-  const_matrix_view c = {};               ///< [M, N] in fp32, fp16 or bf16; without data: none
+  std::optional<samebits::scale_order> scale_order = {};  ///< empty: cublaslt_order() of the tiles
+  const_matrix_view c = {};  ///< [M, N] in fp32, fp16 or bf16; without data: none
   addend c_enters = addend::last;
 };
 

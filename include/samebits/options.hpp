@@ -84,7 +84,7 @@ namespace detail {
 template <class Options>
 inline constexpr auto scaling_options = std::tuple(
     option("tile", "elements that share a scale, ROWSxCOLS; 0: the whole extent", &Options::tile),
-    option("scale", "scale rule", &Options::rule),
+    option("scale", "scale rule", &Options::scale),
     option("eps", "lower bound of a tile's amax", &Options::eps),
     option("upper_bound", "upper bound of a tile's amax", &Options::upper_bound),
     option("nonfinite", "NaN and Inf in a tile's amax", &Options::nonfinite),
@@ -108,12 +108,12 @@ inline constexpr auto option_table<delayed_settings> =
                option("margin", "the largest code counts as 2^-margin of its value",
                       &delayed_settings::margin),
                option("choice", "which amax of the history decides", &delayed_settings::choice),
-               option("zero_step", "a step whose amax is 0", &delayed_settings::on_zero));
+               option("zero_step", "a step whose amax is 0", &delayed_settings::zero_step));
 
 template <>
 inline constexpr auto option_table<scale_layout_options> = std::tuple(
     option("padding", "scales beyond the matrix", &scale_layout_options::padding),
-    option("unpackable", "scales that a byte cannot hold", &scale_layout_options::on_unpackable));
+    option("unpackable", "scales that a byte cannot hold", &scale_layout_options::unpackable));
 
 template <>
 inline constexpr auto option_table<accumulator> = std::tuple(
@@ -133,7 +133,7 @@ inline constexpr auto option_table<matmul_options> =
                option("b_tile", "elements of B that share a scale", &matmul_options::b_scales,
                       &operand_scales::tile),
                option("scale_order", "order in which scales are applied; default: that of cuBLASLt",
-                      &matmul_options::order),
+                      &matmul_options::scale_order),
                option("c_enters", "step at which C is added", &matmul_options::c_enters));
 
 template <>
@@ -166,7 +166,7 @@ inline constexpr auto option_table<gradient_reduction> = std::tuple_cat(
     std::tuple(option("communication", "format in which gradients are sent",
                       &gradient_reduction::communication),
                option("factor", "factor of the sum over all ranks", &gradient_reduction::factor),
-               option("scale", "scale rule of e4m3 and e5m2", &gradient_reduction::rule),
+               option("scale", "scale rule of e4m3 and e5m2", &gradient_reduction::scale),
                option("rounding", "rounding mode into the communication format",
                       &gradient_reduction::rounding)),
     options_in(&gradient_reduction::random, option_table<random_stream>),

@@ -8,7 +8,7 @@
 //   samebits::quantize(samebits::view_of(x.data(), tokens, width),
 //                      {.codes = samebits::view_of(codes.data(), tokens, width),
 //                       .scales = samebits::view_of(scales.data(), tile_rows, tile_cols)},
-//                      {.tile = tile, .rule = samebits::scale_rule::div, .eps = 1e-4f});
+//                      {.tile = tile, .scale = samebits::scale_rule::div, .eps = 1e-4f});
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ matrix_shape scales_shape(std::int64_t rows, std::int64_t cols, const tile_shape
 /// Options of quantize() (contract §7).
 struct quantize_options {
   tile_shape tile = {};
-  scale_rule rule = scale_rule::te;
+  scale_rule scale = scale_rule::te;
   float eps = 0.0f;  ///< lower bound of the amax; finite, >= 0
   float upper_bound = std::numeric_limits<float>::infinity();  ///< of the amax; > 0
   samebits::nonfinite nonfinite = samebits::nonfinite::te;
@@ -66,7 +66,7 @@ struct quantize_options {
   samebits::scale_overflow scale_overflow =
       samebits::scale_overflow::flt_max;  ///< read only by te and te_pow2
   /// Given inverse scales: [scales_shape(rows, cols, tile)] in fp32, in the memory of the views.
-  /// With the inverse scale S of a tile, y = RN(x * S) and s = RN(1 / S); `rule`, `eps`,
+  /// With the inverse scale S of a tile, y = RN(x * S) and s = RN(1 / S); `scale`, `eps`,
   /// `upper_bound` and `nonfinite` are ignored. Without data: quantize() computes the scales.
   const_matrix_view inverse_scales = {};
   /// Null, or a word in the memory of the views. If the word is not 0, quantize() writes nothing. A
@@ -118,7 +118,7 @@ struct quantize_outputs {
   quantize_statistics* statistics = nullptr;  ///< in the memory of the views
 };
 
-/// Quantizes a matrix tile by tile: options.rule gives each tile's scale from the tile's amax, and
+/// Quantizes a matrix tile by tile: options.scale gives each tile's scale from the tile's amax, and
 /// each code is a scaled element rounded once.
 ///
 /// The result depends on the inputs and options alone. The executor, the thread count, the strides

@@ -34,7 +34,7 @@ inline constexpr auto table_of<scale_source> = enum_table<scale_source>({
 /// even.
 struct recipe {
   tile_shape tile = {1, 128};  ///< of row-wise outputs
-  scale_rule rule = scale_rule::te;
+  scale_rule scale = scale_rule::te;
   float eps = 0.0f;
   float upper_bound = std::numeric_limits<float>::infinity();
   samebits::nonfinite nonfinite = samebits::nonfinite::te;
@@ -87,32 +87,34 @@ inline constexpr std::string_view torchao = "torchao 36027d8 (2026-08-21)";
 /// kernels.
 inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
     {"TE_BLOCK_1D",
-     {.tile = {1, 128}, .rule = scale_rule::te_pow2, .scale_overflow = scale_overflow::input_max},
+     {.tile = {1, 128}, .scale = scale_rule::te_pow2, .scale_overflow = scale_overflow::input_max},
      "Float8BlockScaling of activations and gradients, power-of-two scales (its default)",
      detail::transformer_engine,
      "padded scale layouts; NVTE_FP8_BLOCK_SCALING_FP32_SCALES=1 is scale rule te",
      recipe_evidence::library_output},
     {"TE_BLOCK_2D",
-     {.tile = {128, 128}, .rule = scale_rule::te_pow2, .scale_overflow = scale_overflow::input_max},
+     {.tile = {128, 128},
+      .scale = scale_rule::te_pow2,
+      .scale_overflow = scale_overflow::input_max},
      "Float8BlockScaling of weights, power-of-two scales (its default)",
      detail::transformer_engine,
      "padded scale layouts; NVTE_FP8_BLOCK_SCALING_FP32_SCALES=1 is scale rule te",
      recipe_evidence::library_output},
     {"TE_CURRENT",
-     {.tile = {0, 0}, .rule = scale_rule::te},
+     {.tile = {0, 0}, .scale = scale_rule::te},
      "Float8CurrentScaling, amax_epsilon 0, no force_pow_2_scales",
      detail::transformer_engine,
      "its Python and C++ references where a is Inf: the kernel is followed",
      recipe_evidence::library_output},
     {"TE_DELAYED",
-     {.tile = {0, 0}, .rule = scale_rule::te, .source = scale_source::delayed},
+     {.tile = {0, 0}, .scale = scale_rule::te, .source = scale_source::delayed},
      "DelayedScaling, one process",
      detail::transformer_engine,
      "NaN: amaxes here keep it, its kernels drop it; the all-reduce of amaxes is the caller's; "
      "NVTE_UNFUSED_FP8_UPDATE=1 is zero_step::roll",
      recipe_evidence::library_output},
     {"DEEPGEMM_UE8M0",
-     {.rule = scale_rule::pow2,
+     {.scale = scale_rule::pow2,
       .eps = 1e-4f,
       .nonfinite = nonfinite::propagate,
       .overflow = overflow::ieee},
@@ -123,7 +125,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      recipe_evidence::library_output,
      recipe_evidence::library_output},
     {"DEEPGEMM_FP32_CUDA",
-     {.rule = scale_rule::dg_cuda,
+     {.scale = scale_rule::dg_cuda,
       .eps = 1e-4f,
       .nonfinite = nonfinite::propagate,
       .overflow = overflow::ieee},
@@ -132,7 +134,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      "torch.compile; the sign of NaN codes; the bits of a NaN scale; fused kernels",
      recipe_evidence::library_output},
     {"DEEPGEMM_FP32_CPU",
-     {.rule = scale_rule::rcp,
+     {.scale = scale_rule::rcp,
       .eps = 1e-4f,
       .nonfinite = nonfinite::propagate,
       .overflow = overflow::ieee},
@@ -142,14 +144,14 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      recipe_evidence::library_output,
      recipe_evidence::library_output},
     {"DSV3_IEEE",
-     {.rule = scale_rule::div, .eps = 1e-4f, .nonfinite = nonfinite::skip_nan},
+     {.scale = scale_rule::div, .eps = 1e-4f, .nonfinite = nonfinite::skip_nan},
      "act_quant of inference/kernel.py with division as IEEE 754 has it",
      "DeepSeek-V3 9b4e978 (2025-08-28)",
      "a GPU, where Triton 3.6 takes a * RN(1 / 448) for a / 448 and x / s within 2 ulp; a tile of "
      "NaN",
      recipe_evidence::library_output},
     {"VLLM_GROUP",
-     {.rule = scale_rule::div, .eps = 1e-10f, .nonfinite = nonfinite::skip_nan},
+     {.scale = scale_rule::div, .eps = 1e-10f, .nonfinite = nonfinite::skip_nan},
      "per_token_group_quant in CUDA, fp32 scales",
      "vLLM 0.31.0",
      "0.33.0, which multiplies by RN(1 / s); NaN and Inf, which it makes -448, and a tile of NaN; "
@@ -157,14 +159,14 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      "silu kernel, which computes in bf16",
      recipe_evidence::library_output},
     {"TORCHAO_BLOCK",
-     {.rule = scale_rule::te, .eps = 1e-12f, .nonfinite = nonfinite::skip_nan},
+     {.scale = scale_rule::te, .eps = 1e-12f, .nonfinite = nonfinite::skip_nan},
      "the blockwise training prototype's Triton kernels, 1 x 128",
      detail::torchao,
      "tails, which it refuses; Inf and NaN elements, which it makes 448; a tile of NaN",
      recipe_evidence::library_output},
     {"TORCHAO_ROW",
      {.tile = {1, 0},
-      .rule = scale_rule::te_pow2,
+      .scale = scale_rule::te_pow2,
       .eps = 1e-12f,
       .nonfinite = nonfinite::propagate},
      "rowwise scaling with power-of-two scales (its default); it stores S, this s = 1 / S",
@@ -174,7 +176,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      recipe_evidence::library_output,
      recipe_evidence::library_output},
     {"FBGEMM_ROW",
-     {.tile = {1, 0}, .rule = scale_rule::div, .eps = 0x1p-9f, .nonfinite = nonfinite::skip_nan},
+     {.tile = {1, 0}, .scale = scale_rule::div, .eps = 0x1p-9f, .nonfinite = nonfinite::skip_nan},
      "quantize_fp8_per_row in CUDA: s at least 1 / (448 * 512) is amax at least 2^-9",
      "FBGEMM 71d6f8b (2026-08-21)",
      "fp16 and fp32, whose bits it takes for bf16; odd widths; a scale_ub below 2^-9; a row of "
@@ -182,7 +184,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      "Triton kernels and stochastic rounding",
      recipe_evidence::library_output},
     {"MSAMP",
-     {.tile = {0, 0}, .rule = scale_rule::te_pow2},
+     {.tile = {0, 0}, .scale = scale_rule::te_pow2},
      "a tensor's first scaling: the power of two at or below M / amax, margin 0",
      "MS-AMP 9746ea8 (2025-12-01)",
      "the scale it keeps for zero and NaN; its Inf bug; M / amax that overflows; log2 just below a "
@@ -190,7 +192,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      recipe_evidence::library_output},
     {"MXFP8_TE",
      {.tile = {1, 32},
-      .rule = scale_rule::mx_rceil,
+      .scale = scale_rule::mx_rceil,
       .nonfinite = nonfinite::skip_nan,
       .scale_format = format_id::e8m0},
      "MXFP8BlockScaling; with Inf the byte is FE",
@@ -201,7 +203,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      recipe_evidence::library_output},
     {"MXFP8_TORCHAO",
      {.tile = {1, 32},
-      .rule = scale_rule::mx_rceil,
+      .scale = scale_rule::mx_rceil,
       .nonfinite = nonfinite::propagate,
       .scale_format = format_id::e8m0},
      "MXFP8 with ScaleCalculationMode.RCEIL; with Inf or NaN the byte is FF",
@@ -212,7 +214,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      recipe_evidence::library_output},
     {"MXFP8_FLOOR",
      {.tile = {1, 32},
-      .rule = scale_rule::mx_floor,
+      .scale = scale_rule::mx_floor,
       .nonfinite = nonfinite::propagate,
       .scale_format = format_id::e8m0},
      "MXFP8 with ScaleCalculationMode.FLOOR (its default)",
@@ -239,7 +241,7 @@ constexpr tile_shape column_tile(const recipe& r) { return {r.tile.cols, r.tile.
 constexpr quantize_options options_of(const recipe& r) {
   quantize_options o;
   o.tile = r.tile;
-  o.rule = r.rule;
+  o.scale = r.scale;
   o.eps = r.eps;
   o.upper_bound = r.upper_bound;
   o.nonfinite = r.nonfinite;

@@ -144,7 +144,7 @@ inline constexpr auto table_of<unpackable> = enum_table<unpackable>({
 /// Options of arrange_scales() and restore_scales().
 struct scale_layout_options {
   scale_padding padding = scale_padding::zero;
-  unpackable on_unpackable = unpackable::refuse;
+  samebits::unpackable unpackable = samebits::unpackable::refuse;
 };
 
 /// Report of arrange_scales() and restore_scales().
@@ -159,7 +159,7 @@ struct scale_layout_report {
 };
 
 /// Writes scales and padding in a layout. Bytes become fp32 exactly; fp32 becomes bytes as
-/// options.on_unpackable says.
+/// options.unpackable says.
 ///
 /// @param scales  [rows, cols] in fp32 or e8m0, host memory, any strides
 /// @param layout  the layout

@@ -52,7 +52,7 @@ struct product {
     options.c = c.view;
     options.c_enters = enumerator_of<addend>(options_given[1], "c_enters");
     const nb::handle order = item(options_given, 2);
-    if (!order.is_none()) options.order = enumerator_of<scale_order>(order, "scale_order");
+    if (!order.is_none()) options.scale_order = enumerator_of<samebits::scale_order>(order, "scale_order");
   }
   // Calls compute(a, b, d, sum, options, where).
   template <class Compute>

@@ -61,7 +61,7 @@ struct quantized_arrays {
 quantize_options scale_options_of(nb::handle rules) {
   const host_guard guard;  // a subnormal eps stays one as a float
   return {.tile = tile_of(item(rules, 0), "tile"),
-          .rule = enumerator_of<scale_rule>(item(rules, 1), "scale"),
+          .scale = enumerator_of<scale_rule>(item(rules, 1), "scale"),
           .eps = static_cast<float>(number_of(item(rules, 2), "eps")),
           .upper_bound = static_cast<float>(number_of(item(rules, 3), "upper_bound")),
           .nonfinite = enumerator_of<nonfinite>(item(rules, 4), "nonfinite"),
@@ -73,7 +73,7 @@ void check_recipe(nb::handle rules, nb::handle overflow, nb::handle scale_format
                   nb::handle source) {
   const quantize_options o = scale_options_of(rules);
   const recipe given = {.tile = o.tile,
-                        .rule = o.rule,
+                        .scale = o.scale,
                         .eps = o.eps,
                         .upper_bound = o.upper_bound,
                         .nonfinite = o.nonfinite,
@@ -166,7 +166,7 @@ nb::list recipes() {
     nb::dict d;
     d["name"] = p.name;
     d["tile"] = nb::make_tuple(r.tile.rows, r.tile.cols);
-    d["scale"] = name(r.rule);
+    d["scale"] = name(r.scale);
     d["eps"] = r.eps;
     d["upper_bound"] = r.upper_bound;
     d["nonfinite"] = name(r.nonfinite);
@@ -209,7 +209,7 @@ delayed_settings delayed_settings_of(nb::handle to, nb::handle margin, nb::handl
   return {.to = format,
           .margin = integer_of<int>(margin, "margin", -64, 64),
           .choice = enumerator_of<history_choice>(choice, "choice"),
-          .on_zero = enumerator_of<samebits::zero_step>(zero_step, "zero_step")};
+          .zero_step = enumerator_of<samebits::zero_step>(zero_step, "zero_step")};
 }
 
 nb::tuple delayed_update(double inverse_scale, double scale, nb::handle history,

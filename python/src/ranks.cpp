@@ -133,7 +133,7 @@ void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names,
   with.converted_together("reduce_gradients()", 2, [&] {
     const rounded r(rounding);
     how = {.communication = format_named(communication, "communication"),
-           .rule = enumerator_of<scale_rule>(scale, "scale"),
+           .scale = enumerator_of<scale_rule>(scale, "scale"),
            .rounding = r.rule.rounding,
            .random = r.random,
            .factor = static_cast<float>(number_of(factor, "factor")),
@@ -152,7 +152,7 @@ void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names,
   if (std::ranges::any_of(arrays, of_torch)) mark_written(gradients);
   with.call([&] { samebits::reduce_gradients(with, views, how); },
             {{"how.communication", "communication"},
-             {"how.rule", "scale"},
+             {"how.scale", "scale"},
              {"how.rounding", "rounding"},
              {"how.random", "random"},
              {"how.factor", "factor"},

@@ -82,11 +82,11 @@ TEST(CArrays, QuantizeByEveryRecipe) {
 TEST(CArrays, QuantizeWithOptions) {
   expect_quantized(nullptr, quantize_options{}, format_id::fp32);
   expect_quantized("scale=mx_rceil tile=1x32",
-                   quantize_options{.tile = {1, 32}, .rule = scale_rule::mx_rceil},
+                   quantize_options{.tile = {1, 32}, .scale = scale_rule::mx_rceil},
                    format_id::e8m0);
   expect_quantized("tile=0x1 scale=div eps=1e-4 upper_bound=0x1p10 nonfinite=skip_nan",
                    quantize_options{.tile = {0, 1},
-                                    .rule = scale_rule::div,
+                                    .scale = scale_rule::div,
                                     .eps = 1e-4f,
                                     .upper_bound = 1024,
                                     .nonfinite = nonfinite::skip_nan},
@@ -127,7 +127,7 @@ TEST(CArrays, Matmul) {
                  accumulator::ieee_fp32(fp32_order::tree), {.c_enters = addend::first}, false,
                  true);
   expect_product("sum=fp32_per_128 a_tile=1x128 b_tile=128x128 scale_order=product",
-                 accumulator::fp32_per_128(), {.order = scale_order::product}, true, false);
+                 accumulator::fp32_per_128(), {.scale_order = scale_order::product}, true, false);
   expect_product("sum=tensor_core unit=hopper-wgmma promotion=128 a_tile=1x128 b_tile=128x128",
                  accumulator::tensor_core(tensor_unit::hopper_wgmma, 128), {}, true, true);
   expect_product("sum=tensor_core unit=ada-mma unit_result=fp16 products=32",

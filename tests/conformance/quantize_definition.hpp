@@ -37,7 +37,7 @@ inline numerics::scale_settings scale_settings_of(const quantize_options& o, for
   const std::uint32_t largest = o.scale_overflow == scale_overflow::flt_max
                                     ? numerics::binary32::max_finite
                                     : numerics::largest_value(spec_of(from));
-  return {o.rule, o.nonfinite, std::bit_cast<std::uint32_t>(o.eps),
+  return {o.scale, o.nonfinite, std::bit_cast<std::uint32_t>(o.eps),
           std::bit_cast<std::uint32_t>(o.upper_bound), largest};
 }
 
@@ -89,7 +89,7 @@ inline void define_quantization(const quantize_case& c, strided_buffer& in,
             o.rounding == rounding::stochastic ? detail::dither_of(c, r, k) : 0;
         const auto code =
             numerics::encode<std::uint32_t>(to, {o.rounding, o.overflow, o.nan},
-                                            numerics::scaled(o.rule, scale, x), dither)
+                                            numerics::scaled(o.scale, scale, x), dither)
                 .code;
         detail::put(outputs.codes, r, k, code);
         detail::put(outputs.codes_transposed, k, r, code);

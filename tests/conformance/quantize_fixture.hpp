@@ -140,7 +140,7 @@ class QuantizeSuite : public ::testing::TestWithParam<quantize_target> {
     quantize_options o{.tile = tile, .random = stream_of(bits)};
     const format_id from = sources[draws.draw("source", std::size(sources))];
     const format_id to = targets[draws.draw("target", std::size(targets))];
-    o.rule = draws.draw_as<scale_rule>("rule", enum_count<scale_rule>);
+    o.scale = draws.draw_as<scale_rule>("rule", enum_count<scale_rule>);
     o.nonfinite = draws.draw_as<nonfinite>("non-finite policy", enum_count<nonfinite>);
     o.rounding = mode ? *mode : modes[draws.draw("rounding", std::size(modes))];
     o.overflow = draws.draw_as<overflow>("overflow", enum_count<overflow>);

@@ -233,7 +233,7 @@ TEST_P(QuantizeSuite, ScalesOfAmaxesFromZeroToNaN) {
       for (int policy = 0; policy < enum_count<nonfinite>; ++policy) {
         const quantize_case c = dense(format_id::fp32, to, 1, cols,
                                       {.tile = {0, 1},
-                                       .rule = static_cast<scale_rule>(rule),
+                                       .scale = static_cast<scale_rule>(rule),
                                        .nonfinite = static_cast<nonfinite>(policy)});
         strided_buffer in(format_id::fp32, c.in);
         first += 611;
@@ -288,7 +288,7 @@ TEST_P(QuantizeSuite, LargeElementsFarFromAnInfOfTheirTile) {
            ++i) {
         const quantize_options options{
             .tile = tile,
-            .rule = static_cast<scale_rule>(i % enum_count<scale_rule>),
+            .scale = static_cast<scale_rule>(i % enum_count<scale_rule>),
             .nonfinite = static_cast<nonfinite>(i / enum_count<scale_rule> % enum_count<nonfinite>),
             .overflow = static_cast<overflow>(i / enum_count<scale_rule> / enum_count<nonfinite>)};
         expect(2, 400, options, from, targets[i % 2], 1);

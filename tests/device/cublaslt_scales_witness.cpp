@@ -85,7 +85,7 @@ std::vector<float> expected(const problem& of, const part& p, scale_order order)
   const std::int64_t w_depth = is_along_k(of.how.w_tiles) ? 128 : 0;
   std::vector<float> d(static_cast<std::size_t>(m * n));
   matmul_options options;
-  options.order = order;
+  options.scale_order = order;
   options.a_scales = {scales(p.a_scales, of.a_scales, m), {1, a_depth}};
   options.b_scales = {transposed(scales(p.w_scales, of.w_scales, n)), {w_depth, 1}};
   matmul(view_of_codes(of.how.a, p.a.data(), m, of.size.k),

@@ -175,7 +175,7 @@ void expect_the_bytes_of_quantize(const shape_case& c) {
     if (cases.leaves_out()) continue;
     const auto to = n % 2 == 0 ? format_id::e4m3 : format_id::e5m2;
     quantize_options o{.tile = c.tile,
-                       .rule = static_cast<scale_rule>(n / 2 % enum_count<scale_rule>),
+                       .scale = static_cast<scale_rule>(n / 2 % enum_count<scale_rule>),
                        .eps = random() % 3 == 0 ? 1e-4f : 0.0f,
                        .nonfinite = static_cast<nonfinite>(n / (2 * enum_count<scale_rule>) %
                                                            enum_count<nonfinite>)};
@@ -190,7 +190,7 @@ void expect_the_bytes_of_quantize(const shape_case& c) {
               .scales = view_of(scales.data(), s.rows, s.cols)},
              o);
     got.run(c, to,
-            {.rule = o.rule,
+            {.scale = o.scale,
              .nonfinite = o.nonfinite,
              .eps = o.eps,
              .upper_bound = o.upper_bound,

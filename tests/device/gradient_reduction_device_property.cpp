@@ -96,7 +96,7 @@ TEST_P(ReductionOnDevice, EveryCommunicationDtypeAndScaleRuleHasTheBitsOfTheHost
         for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
           reduction_case c = draw_reduction(seed, 1 + static_cast<int>(seed % 8), 6, 40);
           c.how.communication = communication;
-          c.how.rule = static_cast<scale_rule>(rule);
+          c.how.scale = static_cast<scale_rule>(rule);
           c.how.rounding = round;
           c.how.elements_at_once = 500;
           expect_host_bits(c);

@@ -67,7 +67,7 @@ class batch_draws {
     b.transposed = draws_.draw("transposed", 2) != 0;
     b.counts = draws_.draw("statistics", 2) != 0;
     b.options.tile = tiles[tile];
-    b.options.rule = static_cast<scale_rule>(rule);
+    b.options.scale = static_cast<scale_rule>(rule);
     b.options.nonfinite = draws_.draw_as<nonfinite>("non-finite policy", enum_count<nonfinite>);
     b.options.overflow = draws_.draw_as<overflow>("overflow", enum_count<overflow>);
     b.options.eps = draws_.draw("eps", 2) != 0 ? 1e-4f : 0.0f;
@@ -89,8 +89,8 @@ class batch_draws {
 inline std::ostream& operator<<(std::ostream& out, const batch& b) {
   out << "batch " << b.number << ": " << name(b.from) << " to " << name(b.to) << " [" << b.rows
       << ", " << b.cols << "], " << content_names[static_cast<std::size_t>(b.kind)] << ", tile "
-      << b.options.tile.rows << " x " << b.options.tile.cols << ", " << name(b.options.rule) << ", "
-      << name(b.options.nonfinite) << ", " << name(b.options.rounding);
+      << b.options.tile.rows << " x " << b.options.tile.cols << ", " << name(b.options.scale)
+      << ", " << name(b.options.nonfinite) << ", " << name(b.options.rounding);
   if (b.options.rounding == rounding::stochastic) out << " K = " << b.options.random.bits;
   return out << (b.transposed ? ", row-wise and transposed" : "")
              << (b.counts ? ", statistics" : "");

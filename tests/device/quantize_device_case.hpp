@@ -141,10 +141,10 @@ inline quantize_case random_case(engine& random) {
   c.scales_transposed.wanted = random() % 3 == 0;
   c.codes.wanted = !c.codes_transposed.wanted || random() % 2 == 0;
   c.scales.wanted = random() % 4 != 0;
-  c.options.rule = static_cast<scale_rule>(random() % enum_count<scale_rule>);
+  c.options.scale = static_cast<scale_rule>(random() % enum_count<scale_rule>);
   c.inverse_scales = place(random, fp32, s.rows, s.cols, plain);
   c.inverse_scales.wanted = random() % 6 == 0;
-  if (!c.inverse_scales.wanted && is_power_of_two(c.options.rule) && random() % 2 == 0) {
+  if (!c.inverse_scales.wanted && is_power_of_two(c.options.scale) && random() % 2 == 0) {
     c.scales.format = c.scales_transposed.format = e8m0;
   }
   if (random() % 4 == 0) c.options.scale_overflow = scale_overflow::input_max;
@@ -167,7 +167,7 @@ inline std::string describe(const quantize_case& c) {
   text << name(c.in.format) << " [" << c.in.rows << ", " << c.in.cols << "] strides "
        << c.in.row_stride << ", " << c.in.col_stride << " offset " << c.in.offset << " to "
        << name(c.codes.format) << ", tile " << c.options.tile.rows << " x " << c.options.tile.cols
-       << ", scale rule " << static_cast<int>(c.options.rule) << ", nonfinite "
+       << ", scale rule " << static_cast<int>(c.options.scale) << ", nonfinite "
        << static_cast<int>(c.options.nonfinite) << ", " << name(c.options.rounding)
        << " K=" << c.options.random.bits << ", " << name(c.options.overflow) << ", "
        << name(c.options.nan) << ", codes " << c.codes.wanted << " scales " << c.scales.wanted

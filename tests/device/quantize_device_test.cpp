@@ -104,7 +104,7 @@ TEST_P(QuantizeDevice, ManyElements) {
   for (int m = 0; m < enum_count<scale_rule>; ++m) {
     const auto rule = static_cast<scale_rule>(m);
     for (const int k : {0, 8, 16, 32}) {
-      quantize_options options{.rule = rule};
+      quantize_options options{.scale = rule};
       if (k != 0) options.rounding = rounding::stochastic, options.random = {.seed = 3, .bits = k};
       quantize(from,
                {.codes = view_of(expected.data(), rows, cols),

@@ -121,7 +121,7 @@ class QuantizeCounted : public testing::TestWithParam<format_id> {
         const scale_rule rule = scale_rules_[cases_++ % std::size(scale_rules_)];
         if (thinned.leaves_out()) continue;
         const format_id to = cases_ % 4 == 0 ? format_id::e5m2 : format_id::e4m3;
-        expect_same(in, to, {.tile = tile, .rule = rule},
+        expect_same(in, to, {.tile = tile, .scale = rule},
                     std::to_string(rows) + " x " + std::to_string(cols) + ", tile " +
                         std::to_string(tile.rows) + " x " + std::to_string(tile.cols) +
                         ", content " + std::to_string(kind) + ", scale rule " +

@@ -200,7 +200,7 @@ TEST(WholeRows, OfEveryWidth) {
           random_matrix(from, shape.rows, shape.cols, static_cast<std::uint64_t>(cols));
       for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::mx_floor}) {
         for (const overflow o : {overflow::saturate, overflow::ieee}) {
-          const recipe rules{.tile = {1, 0}, .rule = rule, .overflow = o};
+          const recipe rules{.tile = {1, 0}, .scale = rule, .overflow = o};
           EXPECT_EQ(differing_by(rules, x, from, shape), 0u)
               << name(from) << " " << cols << " " << name(rule) << " " << name(o);
         }
@@ -228,7 +228,7 @@ TEST(WholeTensors, OfEveryShape) {
         if (only_nan) x.fill(0xFF);
         for (const nonfinite policy : {nonfinite::te, nonfinite::skip_nan, nonfinite::propagate}) {
           for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::pow2}) {
-            const recipe rules{.tile = {0, 0}, .rule = rule, .eps = 1e-4f, .nonfinite = policy};
+            const recipe rules{.tile = {0, 0}, .scale = rule, .eps = 1e-4f, .nonfinite = policy};
             for (const bool transposed : {false, true}) {
               if (cases.leaves_out()) continue;
               EXPECT_EQ(differing_by(rules, x, from, shape, transposed), 0u)

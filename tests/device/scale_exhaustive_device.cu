@@ -216,7 +216,7 @@ class sweep {
 
  private:
   static quantize_options options_of(std::int64_t tile_cols, scale_rule rule) {
-    return {.tile = {1, tile_cols}, .rule = rule, .nonfinite = nonfinite::propagate};
+    return {.tile = {1, tile_cols}, .scale = rule, .nonfinite = nonfinite::propagate};
   }
 
   found on_host(const std::vector<std::uint32_t>& amaxes, format_id to, scale_rule rule) {

@@ -329,7 +329,7 @@ TEST_F(ProcessorState, QuantizationHoldsOnEveryBackendAndStatisticsAreRefused) {
   const auto run = [&](scale_rule rule, const std::string& backend = "reference") {
     const void* data = x.data();
     quantize(view_of_codes(format_id::fp32, data, rows, cols), outputs,
-             {.tile = {1, 16}, .rule = rule, .nonfinite = nonfinite::propagate},
+             {.tile = {1, 16}, .scale = rule, .nonfinite = nonfinite::propagate},
              {backend, 2, nullptr});
   };
   for (const scale_rule rule :

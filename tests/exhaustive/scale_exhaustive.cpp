@@ -35,7 +35,7 @@ void check(const std::vector<std::uint32_t>& amaxes, scale_rule rule, format_id 
   quantize(view_of_codes(format_id::fp32, data, count, 1),
            {.codes = view_of_codes(to, codes.data(), count, 1),
             .scales = view_of_codes(format_id::fp32, scales.data(), count, 1)},
-           {.tile = {1, 16}, .rule = rule}, {backend, 0, nullptr});
+           {.tile = {1, 16}, .scale = rule}, {backend, 0, nullptr});
   const oracle::format& exact_format = support::oracle_of(to);
   const auto oracle_rule = static_cast<oracle::scale_rule>(rule);
   for (std::size_t i = 0; i < amaxes.size(); ++i) {

@@ -94,7 +94,7 @@ std::vector<std::uint32_t> replayed(const recording& r, scale_order order, const
   const std::int64_t along = r.scaled_along_k() ? (r.depth + 127) / 128 : 1;
   const std::int64_t deep = r.scaled_along_k() ? 128 : 0;
   matmul_options options;
-  options.order = order;
+  options.scale_order = order;
   options.a_scales = {view_of_codes(format_id::fp32, r.a_scales.data(), r.rows, along), {1, deep}};
   options.b_scales = {transposed(view_of_codes(format_id::fp32, r.w_scales.data(), r.cols, along)),
                       {deep, 1}};

@@ -78,7 +78,7 @@ std::vector<reduction_case> simpler_ranks(const reduction_case& c) {
   };
   reset(&gradient_reduction::factor);
   reset(&gradient_reduction::rounding);
-  reset(&gradient_reduction::rule);
+  reset(&gradient_reduction::scale);
   reset(&gradient_reduction::elements_at_once);
   const auto reset_random = [&](auto random_stream::*part) {
     if (c.how.random.*part == plain.random.*part) return;

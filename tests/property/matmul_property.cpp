@@ -49,7 +49,7 @@ oracle::dot_problem problem_of(const matmul_case& x, std::int64_t i, std::int64_
   }
   p.kind = name(x.sum().kind);
   p.order = name(x.sum().order);
-  if (o.order) p.scale_order = name(*o.order);
+  if (o.scale_order) p.scale_order = name(*o.scale_order);
   p.a_tiles = tiles_of(o.a_scales.tile.rows, o.a_scales.tile.cols);
   p.b_tiles = tiles_of(o.b_scales.tile.cols, o.b_scales.tile.rows);
   if (x.sum().kind == accumulator_kind::tensor_core) {

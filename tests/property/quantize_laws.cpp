@@ -152,7 +152,7 @@ TEST(QuantizeLaws, CodesAreOfTheElementsScaledByTheStoredScale) {
   const rc::Gen<quantize_case> generator = quantize_cases();
   expect_holds("codes", 700, [&] {
     quantize_case c = *generator;
-    c.options.rule = scale_rule::pow2;
+    c.options.scale = scale_rule::pow2;
     c.scale_format = format_id::fp32;
     c.options.rounding = rounding::nearest_even;
     strided_buffer in = matrix_of(c);
@@ -206,7 +206,7 @@ TEST(QuantizeLaws, RequantizationKeepsTheValues) {
     constexpr scale_rule scale_rules[] = {scale_rule::pow2,     scale_rule::te_pow2,
                                           scale_rule::mx_floor, scale_rule::mx_ceil,
                                           scale_rule::mx_even,  scale_rule::mx_rceil};
-    c.options.rule = scale_rules[c.content % std::size(scale_rules)];
+    c.options.scale = scale_rules[c.content % std::size(scale_rules)];
     c.options.upper_bound = quantize_options{}.upper_bound;
     strided_buffer in = matrix_of(c);
     for (std::int64_t i = 0; i < c.in.span(); ++i) {  // finite tiles
@@ -227,7 +227,7 @@ TEST(QuantizeLaws, RequantizationKeepsTheValues) {
     quantize_result r = quantized(again, first, executor_of(c));
     dequantize(r.codes.view(), r.scales.view(), second.view(), c.options.tile, executor_of(c));
     RC_ASSERT(same_bytes(first, second));
-    if (c.options.rule == scale_rule::mx_floor || c.options.rule == scale_rule::mx_even) {
+    if (c.options.scale == scale_rule::mx_floor || c.options.scale == scale_rule::mx_even) {
       RC_ASSERT(same_bytes(q.codes, r.codes));
       for (std::int64_t row = 0; row < c.scales.rows; ++row) {
         for (std::int64_t col = 0; col < c.scales.cols; ++col) {

@@ -57,9 +57,9 @@ TEST(QuantizeBatches, HoldEveryCombination) {
     for (std::uint64_t n = 0; n < batch_draws::round; ++n) {
       const batch b = draws.next(5'000'000);
       const bool stochastic = b.options.rounding == rounding::stochastic;
-      seen.insert({b.options.tile.rows, b.options.tile.cols, b.options.rule, b.options.rounding,
+      seen.insert({b.options.tile.rows, b.options.tile.cols, b.options.scale, b.options.rounding,
                    stochastic ? b.options.random.bits : 0});
-      ++rules[b.options.rule];
+      ++rules[b.options.scale];
       ++policies[b.options.nonfinite];
       EXPECT_GE(b.rows * b.cols, 5'000'000);
     }

@@ -52,7 +52,7 @@ float draw_bound(const word_source& next) {
 quantize_options draw_options(const word_source& next) {
   quantize_options o;
   o.tile = draw_tile(next);
-  o.rule = static_cast<scale_rule>(below(enum_count<scale_rule>, next));
+  o.scale = static_cast<scale_rule>(below(enum_count<scale_rule>, next));
   if (below(3, next) == 0) o.eps = draw_bound(next);
   if (below(3, next) == 0) o.upper_bound = draw_bound(next);
   o.nonfinite = static_cast<nonfinite>(below(enum_count<nonfinite>, next));
@@ -107,7 +107,7 @@ quantize_case draw_quantize_case(const word_source& next) {
   c.from = sources[below(3, next)];
   c.to = below(2, next) == 0 ? format_id::e4m3 : format_id::e5m2;
   c.options = draw_options(next);
-  if (is_power_of_two(c.options.rule) && below(2, next) == 0) c.scale_format = format_id::e8m0;
+  if (is_power_of_two(c.options.scale) && below(2, next) == 0) c.scale_format = format_id::e8m0;
   std::int64_t rows = draw_size(c.options.tile.rows, next);
   std::int64_t cols = draw_size(c.options.tile.cols, next);
   if (below(64, next) == 0) {  // enough for several threads
@@ -164,7 +164,7 @@ std::vector<quantize_case> simpler_options(const quantize_case& c) {
   reset(&quantize_options::overflow);
   reset(&quantize_options::nonfinite);
   reset(&quantize_options::scale_overflow);
-  if (c.scale_format == format_id::fp32) reset(&quantize_options::rule);
+  if (c.scale_format == format_id::fp32) reset(&quantize_options::scale);
   const auto reset_random = [&](auto random_stream::*part) {
     if (c.options.random.*part == plain.random.*part) return;
     simpler.push_back(c);
@@ -242,7 +242,7 @@ std::ostream& operator<<(std::ostream& out, const quantize_case& c) {
         << ", " << layout.col_stride << ", " << layout.misalignment << " bytes off; ";
   };
   out << name(c.from) << " to " << name(c.to) << ", tile " << o.tile.rows << " x " << o.tile.cols
-      << ", " << name(o.rule) << ", " << name(o.nonfinite) << ", " << name(o.scale_overflow)
+      << ", " << name(o.scale) << ", " << name(o.nonfinite) << ", " << name(o.scale_overflow)
       << ", eps " << o.eps << ", upper " << o.upper_bound << ", "
       << text_of({o.rounding, o.overflow, o.nan}) << "; ";
   show("in", c.in);

@@ -14,9 +14,9 @@
 namespace samebits::support {
 
 std::ostream& operator<<(std::ostream& out, const reduction_case& c) {
-  out << c.ranks << " ranks, communication " << name(c.how.communication) << " " << name(c.how.rule)
-      << " " << name(c.how.rounding) << " K " << c.how.random.bits << ", factor " << c.how.factor
-      << ", " << c.how.elements_at_once << " at once;";
+  out << c.ranks << " ranks, communication " << name(c.how.communication) << " "
+      << name(c.how.scale) << " " << name(c.how.rounding) << " K " << c.how.random.bits
+      << ", factor " << c.how.factor << ", " << c.how.elements_at_once << " at once;";
   for (const reduction_tensor& t : c.tensors) {
     out << " " << name(t.format) << "[" << t.rows << ", " << t.cols << "]"
         << (t.col_stride > 1 ? " strided" : "");
@@ -66,7 +66,7 @@ reduction_case draw_reduction(std::uint64_t seed, int ranks, int tensors, int el
   constexpr std::array formats = {format_id::fp32, format_id::fp16, format_id::bf16};
   reduction_case c = {ranks, {}, {}};
   c.how.communication = dtypes[next() % dtypes.size()];
-  c.how.rule = static_cast<scale_rule>(next() % enum_count<scale_rule>);
+  c.how.scale = static_cast<scale_rule>(next() % enum_count<scale_rule>);
   c.how.rounding = next() % 2 == 0 ? rounding::nearest_even : rounding::stochastic;
   c.how.random = {.seed = draw_number(next),
                   .stream = draw_number(next),

@@ -54,7 +54,7 @@ std::string quantizer_text(const quantizer_under_test& q) {
   const std::string nan = q.nan == nan_result::any ? "any NaN" : std::string(name(o.nan));
   return std::string(name(q.from)) + " to " + std::string(name(q.to)) + " with scales in " +
          std::string(name(q.scale_format)) + ", tile " + std::to_string(o.tile.rows) + " x " +
-         std::to_string(o.tile.cols) + ", rule " + std::string(name(o.rule)) + ", " +
+         std::to_string(o.tile.cols) + ", rule " + std::string(name(o.scale)) + ", " +
          std::string(name(o.rounding)) + " " + std::string(name(o.overflow)) + ", " + nan;
 }
 

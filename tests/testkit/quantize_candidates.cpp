@@ -32,13 +32,13 @@ void add_options(table& rows, std::string sentence, const quantizer_under_test& 
 void add_scale_rules(table& rows, const quantizer_under_test& q) {
   for (int i = 0; i < enum_count<scale_rule>; ++i) {
     quantizer_under_test other = q;
-    other.options.rule = static_cast<scale_rule>(i);
+    other.options.scale = static_cast<scale_rule>(i);
     const bool fits_format =
-        q.scale_format == format_id::fp32 || is_power_of_two(other.options.rule);
-    if (other.options.rule == q.options.rule || !fits_format) continue;
+        q.scale_format == format_id::fp32 || is_power_of_two(other.options.scale);
+    if (other.options.scale == q.options.scale || !fits_format) continue;
     add_options(rows,
-                "scale rule " + std::string(name(other.options.rule)) + " instead of " +
-                    std::string(name(q.options.rule)),
+                "scale rule " + std::string(name(other.options.scale)) + " instead of " +
+                    std::string(name(q.options.scale)),
                 other);
   }
 }

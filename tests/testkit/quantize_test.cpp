@@ -99,11 +99,11 @@ std::function<void(const arrays&, const quantize_options&)> casting(const cast_r
 
 std::vector<planted_quantizer> planted_quantizers() {
   return {
-      {"rule", "DEEPGEMM_FP32_CUDA", with([](quantize_options& o) { o.rule = scale_rule::rcp; }),
+      {"rule", "DEEPGEMM_FP32_CUDA", with([](quantize_options& o) { o.scale = scale_rule::rcp; }),
        "scale rule rcp instead of dg_cuda"},
-      {"pow2_missing", "TE_BLOCK_1D", with([](quantize_options& o) { o.rule = scale_rule::te; }),
+      {"pow2_missing", "TE_BLOCK_1D", with([](quantize_options& o) { o.scale = scale_rule::te; }),
        "scale rule te instead of te_pow2"},
-      {"pow2", "DEEPGEMM_FP32_CPU", with([](quantize_options& o) { o.rule = scale_rule::pow2; }),
+      {"pow2", "DEEPGEMM_FP32_CPU", with([](quantize_options& o) { o.scale = scale_rule::pow2; }),
        "scale rule pow2 instead of rcp"},
       {"eps", "DEEPGEMM_FP32_CUDA", with([](quantize_options& o) { o.eps = 0; }), "eps missing"},
       {"tile", "DSV3_IEEE", with([](quantize_options& o) {

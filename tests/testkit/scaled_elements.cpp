@@ -16,7 +16,7 @@ std::uint32_t element(const quantizer_under_test& q, const code_matrix& in, std:
 
 numerics::scale_settings settings_of(const quantizer_under_test& q) {
   const quantize_options& o = q.options;
-  numerics::scale_settings settings{o.rule, o.nonfinite, std::bit_cast<std::uint32_t>(o.eps),
+  numerics::scale_settings settings{o.scale, o.nonfinite, std::bit_cast<std::uint32_t>(o.eps),
                                     std::bit_cast<std::uint32_t>(o.upper_bound)};
   if (o.scale_overflow == scale_overflow::input_max) {
     settings.largest_factor = numerics::largest_value(spec_of(q.from));

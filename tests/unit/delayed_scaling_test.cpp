@@ -38,7 +38,7 @@ struct transcription {
     if (settings.choice == history_choice::maximum) {
       for (const float h : history) a = std::fmax(a, h);  // drops NaN
     }
-    if (settings.on_zero == zero_step::skip && history[0] == 0) return;
+    if (settings.zero_step == zero_step::skip && history[0] == 0) return;
     std::rotate(history.begin(), history.begin() + 1, history.end());
     history[0] = 0;
     if (a > 0 && std::isfinite(a)) {
@@ -111,14 +111,14 @@ static_assert(after({1, 896, 0}, {.margin = 1}) == delayed_scale{0.25f, 4});
 static_assert(after({0x1p-149f, 0, 0}) == delayed_scale{flt_max, 0x1p-128f});
 // An Inf among amaxes is the largest, and keeps the scale.
 static_assert(after({1, inf, 0}) == delayed_scale{1, 1});
-constexpr std::array<float, 3> moved(std::array<float, 3> history, zero_step on_zero = {}) {
-  static_cast<void>(updated({}, history, {.on_zero = on_zero}));
+constexpr std::array<float, 3> moved(std::array<float, 3> history, zero_step at_zero = {}) {
+  static_cast<void>(updated({}, history, {.zero_step = at_zero}));
   return history;
 }
 static_assert(moved({0, 2, 3}) == std::array<float, 3>{0, 2, 3});
 static_assert(moved({0, 2, 3}, zero_step::roll) == std::array<float, 3>{0, 3, 0});
 static_assert(after({0, 448, 7}) == delayed_scale{1, 1});
-static_assert(after({0, 896, 7}, {.on_zero = zero_step::roll}) == delayed_scale{0.5f, 2});
+static_assert(after({0, 896, 7}, {.zero_step = zero_step::roll}) == delayed_scale{0.5f, 2});
 static_assert(moved({1, 2, 3}) == std::array<float, 3>{0, 3, 1});
 // margins end at 64
 static_assert(after({1, 448, 0}, {.margin = 64}) == delayed_scale{0x1p-64f, 0x1p64f});

@@ -92,7 +92,7 @@ TEST(ReduceGradients, EightBitsShareTheScaleOfTheLargestOnAnyRank) {
   EXPECT_EQ(reduced({{3.5f, 0x1p-7f}, {3000, 16}}, {.communication = format_id::e4m3}),
             (codes{bits(8 * (0.4375f + 384)), bits(16)}));
   // te: S = 448 / 3 is rounded; 3 * S and 1.5 * S are 448 and 224 all the same, and s * 672 = 4.5.
-  EXPECT_EQ(reduced({{1.5f}, {3}}, {.communication = format_id::e4m3, .rule = scale_rule::te}),
+  EXPECT_EQ(reduced({{1.5f}, {3}}, {.communication = format_id::e4m3, .scale = scale_rule::te}),
             codes{bits(672 * (1 / (448 / 3.0f)))});
 }
 
@@ -122,9 +122,9 @@ TEST(ReduceGradients, WithoutFiniteElementsTheScaleIsOne) {
   for (const scale_rule rule :
        {scale_rule::te, scale_rule::div, scale_rule::rcp, scale_rule::pow2}) {
     EXPECT_EQ(
-        reduced({{nan_value, inf}, {inf, inf}}, {.communication = format_id::e5m2, .rule = rule}),
+        reduced({{nan_value, inf}, {inf, inf}}, {.communication = format_id::e5m2, .scale = rule}),
         (codes{0x7FFFFFFF, bits(inf)}));
-    EXPECT_EQ(reduced({{0, -0.0f}, {0, -0.0f}}, {.communication = format_id::e5m2, .rule = rule}),
+    EXPECT_EQ(reduced({{0, -0.0f}, {0, -0.0f}}, {.communication = format_id::e5m2, .scale = rule}),
               (codes{0, 0x80000000}));
   }
 }

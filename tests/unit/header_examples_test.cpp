@@ -46,7 +46,7 @@ TEST(HeaderExamples, Quantize) {
   samebits::quantize(samebits::view_of(x.data(), tokens, width),
                      {.codes = samebits::view_of(codes.data(), tokens, width),
                       .scales = samebits::view_of(scales.data(), tile_rows, tile_cols)},
-                     {.tile = tile, .rule = samebits::scale_rule::div, .eps = 1e-4f});
+                     {.tile = tile, .scale = samebits::scale_rule::div, .eps = 1e-4f});
   expect_activations(codes, scales);
 }
 

@@ -74,7 +74,7 @@ TEST(Matmul, ScalesAndAddsInTheStatedOrder) {
   volatile float scale = sa * sb;
   volatile float scaled = p * scale;
   EXPECT_EQ(product<float>(x, wgmma(0), o), scaled + c);
-  o.order = scale_order::b_then_a;
+  o.scale_order = scale_order::b_then_a;
   scaled = p * sb;
   scaled = scaled * sa;
   EXPECT_EQ(product<float>(x, wgmma(0), o), scaled + c);
@@ -97,9 +97,10 @@ TEST(Matmul, FusedOrdersAddToPlusZeroAtTheEnd) {
   o.a_scales = {view_of(&sa, 1, 1), {0, 0}};
   o.b_scales = {view_of(&sb, 1, 1), {0, 0}};
   for (int i = 0; i <= enum_count<scale_order>; ++i) {
-    if (i < enum_count<scale_order>) o.order = static_cast<scale_order>(i);
-    if (i == enum_count<scale_order>) o.order.reset();
-    const bool fused = !o.order || name(*o.order).find("fused") != std::string_view::npos;
+    if (i < enum_count<scale_order>) o.scale_order = static_cast<scale_order>(i);
+    if (i == enum_count<scale_order>) o.scale_order.reset();
+    const bool fused =
+        !o.scale_order || name(*o.scale_order).find("fused") != std::string_view::npos;
     float d = 1;
     matmul(view_of(&zero, 1, 1), view_of(&zero, 1, 1), view_of(&d, 1, 1), wgmma(0), o);
     EXPECT_EQ(d, 0.0f);

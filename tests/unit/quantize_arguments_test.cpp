@@ -157,8 +157,8 @@ TEST_F(QuantizeArguments, Options) {
   options_.rounding = rounding::stochastic;
   options_.random.bits = 33;
   expect_refused("options.random.bits", "33");
-  options_ = {.tile = {1, 16}, .rule = static_cast<scale_rule>(enum_count<scale_rule>)};
-  expect_refused("options.rule", "scale_rule");
+  options_ = {.tile = {1, 16}, .scale = static_cast<scale_rule>(enum_count<scale_rule>)};
+  expect_refused("options.scale", "scale_rule");
   options_ = {.tile = {1, 16}, .nonfinite = static_cast<nonfinite>(enum_count<nonfinite>)};
   expect_refused("options.nonfinite", "nonfinite");
   options_ = {.tile = {1, 16}, .scale_overflow = static_cast<scale_overflow>(2)};
@@ -179,7 +179,7 @@ TEST_F(QuantizeArguments, InverseScales) {
   expect_refused("outputs.scales: overlaps options.inverse_scales", "");
   options_.inverse_scales = view_of_codes(format_id::fp32, given.data(), 4, 2);
   outputs_.scales.format = outputs_.scales_transposed.format = format_id::e8m0;
-  options_.rule = scale_rule::pow2;
+  options_.scale = scale_rule::pow2;
   expect_refused("outputs: scales in e8m0", "options.inverse_scales");
 }
 

@@ -169,7 +169,7 @@ TEST_F(QuantizeListArguments, MixedFormats) {
   b = second.item();
   b.outputs.scales.format = format_id::e8m0;
   expect_refused("items[1]: outputs: format of the scales must be that of the list, fp32, got e8m0",
-                 {.rule = scale_rule::pow2});
+                 {.scale = scale_rule::pow2});
 }
 TEST_F(QuantizeListArguments, Memory) {
   b.in.space = memory_space::device;

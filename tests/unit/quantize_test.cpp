@@ -86,7 +86,7 @@ TEST(Quantize, TilesAndTails) {
   x[16] = 448;
   x[17] = 448;
   x[33] = -896;
-  const result r = quantize_rows(x, 2, {.tile = {1, 16}, .rule = scale_rule::div});
+  const result r = quantize_rows(x, 2, {.tile = {1, 16}, .scale = scale_rule::div});
   EXPECT_EQ(r.scales, (floats{2, 1, 1, 2}));
   EXPECT_EQ(r.codes[0], 0x7E);
   EXPECT_EQ(r.codes[1], 0xB8);
@@ -105,7 +105,7 @@ TEST(Quantize, TilesAndTails) {
 TEST(Quantize, RulesDifferInTheLastBitsOfScalesAndInCodes) {
   // 448 / 0.3 and its reciprocal are not 0.3 / 448; bits from exact arithmetic.
   const auto scale_bits = [](scale_rule rule, float a) {
-    const result r = quantize_rows({a}, 1, {.rule = rule});
+    const result r = quantize_rows({a}, 1, {.scale = rule});
     return std::bit_cast<std::uint32_t>(r.scales[0]);
   };
   int differ = 0;
@@ -116,13 +116,13 @@ TEST(Quantize, RulesDifferInTheLastBitsOfScalesAndInCodes) {
   }
   EXPECT_GT(differ, 200);  // 26 % of all amaxes
   EXPECT_LT(differ, 320);
-  EXPECT_EQ(quantize_rows({3.0f}, 1, {.rule = scale_rule::pow2}).scales[0], 0x1p-7f);
+  EXPECT_EQ(quantize_rows({3.0f}, 1, {.scale = scale_rule::pow2}).scales[0], 0x1p-7f);
 }
 
 TEST(Quantize, ZeroTileKeepsItsSigns) {
   for (int m = 0; m < enum_count<scale_rule>; ++m) {
     const auto rule = static_cast<scale_rule>(m);
-    const result r = quantize_rows({0.0f, -0.0f}, 1, {.rule = rule});
+    const result r = quantize_rows({0.0f, -0.0f}, 1, {.scale = rule});
     EXPECT_EQ(r.codes, (codes{0x00, 0x80}));
     EXPECT_EQ(r.scales, floats{1});
     EXPECT_EQ(r.statistics.zeros, 2u);
@@ -135,7 +135,7 @@ TEST(Quantize, ZeroTileKeepsItsSigns) {
 TEST(Quantize, NonFinitePolicies) {
   const floats x = {nan, 896, -inf, 1, negative_nan};
   const auto with = [&](nonfinite policy, overflow o = overflow::saturate) {
-    return quantize_rows(x, 1, {.rule = scale_rule::div, .nonfinite = policy, .overflow = o});
+    return quantize_rows(x, 1, {.scale = scale_rule::div, .nonfinite = policy, .overflow = o});
   };
   const result te = with(nonfinite::te);
   EXPECT_EQ(te.scales, floats{1});
@@ -158,7 +158,7 @@ TEST(Quantize, NonFinitePolicies) {
 TEST(Quantize, PropagatedInfinityLeavesZerosAndNaN) {
   const floats x = {inf, 5, -5};
   for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::rcp}) {
-    const result r = quantize_rows(x, 1, {.rule = rule, .nonfinite = nonfinite::propagate});
+    const result r = quantize_rows(x, 1, {.scale = rule, .nonfinite = nonfinite::propagate});
     EXPECT_EQ(r.scales, floats{inf});
     EXPECT_EQ(r.codes, (codes{0x7F, 0x00, 0x80}));
     EXPECT_EQ(r.statistics.underflowed, 2u);
@@ -191,7 +191,7 @@ TEST(Quantize, TinyTiles) {
   EXPECT_EQ(te.codes, codes{0x00});  // 2^-149 * FLT_MAX = 2^-21: below half of 2^-9
   EXPECT_EQ(te.statistics.underflowed, 1u);
   for (const scale_rule rule : {scale_rule::div, scale_rule::rcp, scale_rule::pow2}) {
-    EXPECT_EQ(quantize_rows({tiny}, 1, {.rule = rule}).scales, floats{0x1p-126f});
+    EXPECT_EQ(quantize_rows({tiny}, 1, {.scale = rule}).scales, floats{0x1p-126f});
   }
 }
 
@@ -209,7 +209,7 @@ TEST(Quantize, BytesOfMxScales) {
     quantize(view_of_codes(format_id::fp32, static_cast<const float*>(x.data()), 1, 64),
              {.codes = view_of_codes(format_id::e4m3, c.data(), 1, 64),
               .scales = view_of_codes(format_id::e8m0, bytes.data(), 1, 4)},
-             {.tile = {1, 16}, .rule = scale_rule::mx_floor, .nonfinite = policy});
+             {.tile = {1, 16}, .scale = scale_rule::mx_floor, .nonfinite = policy});
     EXPECT_EQ(c[1], 0x80);
     EXPECT_EQ(c[16], 0x78);  // 256
     floats back(64);
@@ -236,7 +236,7 @@ TEST(Quantize, GivenInverseScales) {
            {.codes = view_of_codes(format_id::e4m3, c.data(), 2, 2),
             .scales = view_of_codes(format_id::fp32, scales.data(), 2, 1)},
            {.tile = {1, 16},
-            .rule = scale_rule::div,
+            .scale = scale_rule::div,
             .eps = 1000,
             .inverse_scales = view_of_codes(format_id::fp32, given.data(), 2, 1)});
   EXPECT_EQ(c, (codes{0x40, 0x7E, 0x80, 0x44}));

@@ -50,7 +50,7 @@ void compare(format_id own, const gradient_reduction& how) {
     if (ranks.rank() == 3) got = mine;
   });
 
-  const numerics::communication_settings settings = {spec_of(how.communication), how.rule,
+  const numerics::communication_settings settings = {spec_of(how.communication), how.scale,
                                                      how.rounding};
   std::uint32_t largest = 0;
   for (const auto& of_rank : codes) {
@@ -95,7 +95,7 @@ TEST(RankSum, IsWhatArraysGet) {
          rule < (spec_of(communication).storage_bits == 8 ? enum_count<scale_rule> : 1); ++rule) {
       for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
         const gradient_reduction how = {.communication = communication,
-                                        .rule = static_cast<scale_rule>(rule),
+                                        .scale = static_cast<scale_rule>(rule),
                                         .rounding = round,
                                         .random = stream,
                                         .factor = 0.2f,

@@ -29,7 +29,7 @@ TEST(Recipe, EveryRowIsAQuantizationOfItsOwn) {
     const recipe& r = p.rules;
     EXPECT_NO_THROW(static_cast<void>(scales_shape(3, 300, r.tile))) << p.name;
     EXPECT_NO_THROW(static_cast<void>(scales_shape(3, 300, column_tile(r)))) << p.name;
-    EXPECT_TRUE(r.scale_format == format_id::fp32 || is_power_of_two(r.rule)) << p.name;
+    EXPECT_TRUE(r.scale_format == format_id::fp32 || is_power_of_two(r.scale)) << p.name;
     for (const recipe_preset& other : recipe_presets) {
       EXPECT_EQ(r == other.rules, &p == &other) << p.name << " " << other.name;
     }

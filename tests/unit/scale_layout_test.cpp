@@ -176,7 +176,7 @@ TEST(ScaleLayout, WhatNoByteHoldsIsRefusedOrCounted) {
     }
     for (const std::byte b : out) EXPECT_EQ(b, std::byte{0x55});
     const auto report = arrange_scales(view_of(scales.data(), 3, 2), scale_layout::packed_ue8m0,
-                                       out, {.on_unpackable = unpackable::count});
+                                       out, {.unpackable = unpackable::count});
     EXPECT_EQ(report, (scale_layout_report{6, 2, 2, 0}));
     EXPECT_EQ(out[0], std::byte{127});
     EXPECT_EQ(out[8], std::byte{0xFF});
@@ -189,7 +189,7 @@ TEST(ScaleLayout, WhatNoByteHoldsIsRefusedOrCounted) {
   std::array<std::uint8_t, 2> bytes{};
   const matrix_view to{bytes.data(), format_id::e8m0, 1, 2, 2, 1};
   EXPECT_THROW(restore_scales(out, scale_layout::row_major, to), invalid_argument);
-  restore_scales(out, scale_layout::row_major, to, {.on_unpackable = unpackable::count});
+  restore_scales(out, scale_layout::row_major, to, {.unpackable = unpackable::count});
   EXPECT_EQ(bytes[0], 0xFF);
   EXPECT_EQ(bytes[1], 127);
 }

@@ -91,7 +91,7 @@ std::vector<bench_case> cases() {
   }
   all.push_back({fp32, {}});
   for (const scale_rule rule : {scale_rule::div, scale_rule::rcp, scale_rule::pow2}) {
-    all.push_back({bf16, {.rule = rule}});
+    all.push_back({bf16, {.scale = rule}});
   }
   for (const int k : {8, 16, 32}) {
     all.push_back({bf16, {.rounding = rounding::stochastic, .random = {.seed = 1, .bits = k}}});
@@ -102,7 +102,7 @@ std::vector<bench_case> cases() {
 std::string text_of(const bench_case& c) {
   const quantize_options& o = c.options;
   std::string what = std::string(name(c.from)) + " to e4m3, " + std::to_string(o.tile.rows) + "x" +
-                     std::to_string(o.tile.cols) + ", " + std::string(name(o.rule));
+                     std::to_string(o.tile.cols) + ", " + std::string(name(o.scale));
   if (o.rounding == rounding::stochastic) what += ", stochastic K=" + std::to_string(o.random.bits);
   return what;
 }

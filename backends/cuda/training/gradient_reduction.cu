@@ -261,7 +261,7 @@ void launch(Kernel kernel, const reduction_list& list, const list_range& range, 
 
 reduction_task task_of(const reduction_rule& rule) {
   const gradient_reduction& how = rule.how;
-  return {{spec_of(how.communication), how.rule, how.rounding},
+  return {{spec_of(how.communication), how.scale, how.rounding},
           source_of(how.random),
           how.random.offset,
           std::bit_cast<std::uint32_t>(how.factor),

@@ -28,7 +28,7 @@ namespace samebits::device {
 /// The options are not checked: eps must be finite and >= 0, upper_bound > 0, the rounding
 /// nearest_even or stochastic, random_bits in 1..32.
 struct tile_options {
-  scale_rule rule = scale_rule::te;
+  scale_rule scale = scale_rule::te;
   samebits::nonfinite nonfinite = samebits::nonfinite::te;
   float eps = 0.0f;
   float upper_bound = std::numeric_limits<float>::infinity();
@@ -112,7 +112,7 @@ template <format_id To>
 __device__ __forceinline__ numerics::tile_scale scale_of(const tile_options& options,
                                                          numerics::tile_amax amax) {
   const numerics::scale_settings settings = {
-      options.rule, options.nonfinite, numerics::binary32::magnitude(__float_as_uint(options.eps)),
+      options.scale, options.nonfinite, numerics::binary32::magnitude(__float_as_uint(options.eps)),
       __float_as_uint(options.upper_bound)};
   return numerics::scale_of<hardware>(spec_of(To), settings, amax);
 }
@@ -152,7 +152,7 @@ __device__ __forceinline__ quantized<To, N> codes_of(const float (&x)[N],
       dither = numerics::align_random<std::uint32_t>(
           numerics::field_of(random, static_cast<int>(element % per_block), k), k);
     }
-    const std::uint32_t y = numerics::scaled<hardware>(options.rule, scale, __float_as_uint(x[i]));
+    const std::uint32_t y = numerics::scaled<hardware>(options.scale, scale, __float_as_uint(x[i]));
     const auto code = numerics::encode<std::uint32_t>(spec_of(To), options.cast, y, dither).code;
     q.codes[i] = static_cast<storage_t<To>>(i < count ? code : 0);
   }

@@ -121,13 +121,13 @@ void add_quantizations(std::vector<work>& list, const buffers& b) {
     add_quantize(list, b, b.normal, tile, what, options, outputs);
   };
   normal({1, 128}, "1x128 te");
-  normal({1, 128}, "1x128 div", {.rule = scale_rule::div});
-  normal({1, 128}, "1x128 rcp", {.rule = scale_rule::rcp});
-  normal({1, 128}, "1x128 pow2", {.rule = scale_rule::pow2});
+  normal({1, 128}, "1x128 div", {.scale = scale_rule::div});
+  normal({1, 128}, "1x128 rcp", {.scale = scale_rule::rcp});
+  normal({1, 128}, "1x128 pow2", {.scale = scale_rule::pow2});
   normal({1, 32}, "1x32 te");
   normal({1, 256}, "1x256 te");
   normal({128, 128}, "128x128 te");
-  normal({128, 128}, "128x128 div", {.rule = scale_rule::div});
+  normal({128, 128}, "128x128 div", {.scale = scale_rule::div});
   normal({32, 32}, "32x32 te");
   normal({128, 1}, "128x1 te");
   normal({1, 128}, "1x128 te, transposed", {}, wanted::transposed);
@@ -144,17 +144,17 @@ void add_quantizations(std::vector<work>& list, const buffers& b) {
                                    {{32, 1}, "32x1"},
                                    {{32, 32}, "32x32"}}) {
     add_quantize(list, b, b.normal, tile, std::string("MXFP8 ") + what + " RCEIL, e8m0 scales",
-                 {.rule = scale_rule::mx_rceil, .nonfinite = nonfinite::skip_nan}, wanted::codes, 0,
-                 format_id::e8m0);
+                 {.scale = scale_rule::mx_rceil, .nonfinite = nonfinite::skip_nan}, wanted::codes,
+                 0, format_id::e8m0);
   }
   for (const std::int64_t width : {512, 2048, 4096, 5120, 8192, 16384, 65536}) {
     add_quantize(list, b, b.normal, {1, 0}, "row of " + std::to_string(width) + " te", {},
                  wanted::codes, width);
   }
-  add_quantize(list, b, b.normal, {1, 0}, "row of 4096 div", {.rule = scale_rule::div},
+  add_quantize(list, b, b.normal, {1, 0}, "row of 4096 div", {.scale = scale_rule::div},
                wanted::codes, 4096);
   normal({1, 128}, "1x128 dg_cuda, ieee",
-         {.rule = scale_rule::dg_cuda, .overflow = overflow::ieee});
+         {.scale = scale_rule::dg_cuda, .overflow = overflow::ieee});
   for (const auto& [data, values] : {std::pair{b.normal, ""}, {b.in, ", wide values"}}) {
     for (const int k : {8, 16, 32}) {
       add_quantize(list, b, data, {1, 128}, "1x128 te, stochastic K=" + std::to_string(k) + values,

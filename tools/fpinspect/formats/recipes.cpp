@@ -24,7 +24,7 @@ void write_recipes_json(output& out) {
     json.begin_object();
     json.member("name", p.name);
     json.member("block", block_text(p.rules.tile));
-    json.member("scale_rule", samebits::name(p.rules.rule));
+    json.member("scale_rule", samebits::name(p.rules.scale));
     json.member("scale_format", samebits::name(p.rules.scale_format));
     json.member("scales", samebits::name(p.rules.source));
     json.member("eps", static_cast<double>(p.rules.eps));
@@ -65,7 +65,7 @@ void run_recipes(const recipes_arguments& arguments, output& out) {
                                                     "nonfinite", "verified")));
   for (const recipe_preset& p : samebits::recipe_presets) {
     const bool delayed = p.rules.source == samebits::scale_source::delayed;
-    out.write(recipe_row(p.name, block_text(p.rules.tile), samebits::name(p.rules.rule),
+    out.write(recipe_row(p.name, block_text(p.rules.tile), samebits::name(p.rules.scale),
                          delayed ? "delayed" : samebits::name(p.rules.scale_format),
                          general(static_cast<double>(p.rules.eps), 3),
                          samebits::name(p.rules.nonfinite), evidence_text(p)));

@@ -80,7 +80,7 @@ quantization quantization_of(const quantize_arguments& arguments) {
     task.scale_format = task.preset->rules.scale_format;
   } else {
     o.tile = tile_argument("--block", arguments.block);
-    o.rule = scale_rule_argument("--scale-rule", arguments.scale);
+    o.scale = scale_rule_argument("--scale-rule", arguments.scale);
     o.eps = bound_argument("--eps", arguments.eps);
     if (!arguments.upper_bound.empty()) {
       o.upper_bound = bound_argument("--upper-bound", arguments.upper_bound);
@@ -111,7 +111,7 @@ std::vector<std::pair<std::string, std::string>> metadata_of(const quantization&
   const samebits::quantize_options& o = task.options;
   std::vector<std::pair<std::string, std::string>> all = {
       {"samebits.block", block_text(o.tile)},
-      {"samebits.scale_rule", std::string(samebits::name(o.rule))},
+      {"samebits.scale_rule", std::string(samebits::name(o.scale))},
       {"samebits.rule",
        cat("eps ", shortest(static_cast<double>(o.eps)), ", upper bound ",
            shortest(static_cast<double>(o.upper_bound)), ", ", samebits::name(o.nonfinite), ", ",
@@ -206,7 +206,7 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
     json.value(task.preset->name);
   }
   write_shape(json, "block", o.tile.rows, o.tile.cols);
-  json.member("scale_rule", samebits::name(o.rule));
+  json.member("scale_rule", samebits::name(o.scale));
   json.member("eps", static_cast<double>(o.eps));
   json.member("upper_bound", static_cast<double>(o.upper_bound));
   json.member("nonfinite", samebits::name(o.nonfinite));
@@ -283,7 +283,7 @@ void write_report(const tensor_target& target, const source_tensor& source,
                   " against the library\n"));
   }
   out.write(cat("  from ", type_text(source.info, source.how), ", block ", block_text(o.tile), ", ",
-                samebits::name(o.rule), ", ", samebits::name(o.rounding), ", ",
+                samebits::name(o.scale), ", ", samebits::name(o.rounding), ", ",
                 samebits::name(o.overflow), "\n"));
   const sqnr ratio = sqnr_of(s, is_saturating(task));
   const std::string why = ratio.reason.empty() ? "" : cat(" (", ratio.reason, ")");

@@ -125,7 +125,7 @@ void write_tensor_recipes(std::span<const recipe_source> tensors, gate& conditio
     out.write(recipe_effect("recipe", "tile", "scale", "SQNR", "underflowed", "saturated", "bits"));
     for (const recipe_result& r : results[i]) {
       out.write(recipe_effect(r.preset->name, block_text(r.preset->rules.tile),
-                              samebits::name(r.preset->rules.rule), r.ratio.text(),
+                              samebits::name(r.preset->rules.scale), r.ratio.text(),
                               cat(r.statistics.underflowed), cat(r.statistics.saturated),
                               general(r.bits, 3)));
     }
