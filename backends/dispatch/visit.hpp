@@ -11,6 +11,7 @@ namespace samebits::backends {
 /// A format known at compile time.
 template <format_id F>
 struct fixed_format {
+  static constexpr format_id id = F;
   SAMEBITS_HD static constexpr format_spec spec() { return spec_of(F); }
 };
 
@@ -87,7 +88,8 @@ void visit_list_format(format_id id, const Function& f) {
   detail::visit_among<fp32, fp16, bf16, e4m3, e5m2>(id, f, [] {});
 }
 
-/// Calls f.operator()<From>() for the input formats of quantization: fp32, bf16 and fp16.
+/// Calls f.operator()<From>() for a tensor in fp32, bf16 or fp16, such as the input of a
+/// quantization.
 template <class Function>
 void visit_quantized(format_id from, const Function& f) {
   switch (from) {

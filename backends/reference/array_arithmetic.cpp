@@ -50,21 +50,7 @@ flags compute_range(const compute_call& call, element_range range) {
 }  // namespace
 
 flags reference_compute(const compute_call& call, element_range range) {
-  switch (call.op) {
-    case operation::add: return compute_range<operation::add>(call, range);
-    case operation::sub: return compute_range<operation::sub>(call, range);
-    case operation::mul: return compute_range<operation::mul>(call, range);
-    case operation::div: return compute_range<operation::div>(call, range);
-    case operation::sqrt: return compute_range<operation::sqrt>(call, range);
-    case operation::fma: return compute_range<operation::fma>(call, range);
-    case operation::rem: return compute_range<operation::rem>(call, range);
-    case operation::rint: return compute_range<operation::rint>(call, range);
-    case operation::min: return compute_range<operation::min>(call, range);
-    case operation::max: return compute_range<operation::max>(call, range);
-    case operation::min_num: return compute_range<operation::min_num>(call, range);
-    case operation::max_num: return compute_range<operation::max_num>(call, range);
-  }
-  return flags::none;
+  return with_enumerator(call.op, [&]<operation Op>() { return compute_range<Op>(call, range); });
 }
 
 }  // namespace samebits::backends

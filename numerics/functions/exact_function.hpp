@@ -7,6 +7,7 @@
 // docs/decisions/0046-correct-rounding.md proves this, with exact_functions_sweep.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "numerics/bits/encode.hpp"
@@ -63,101 +64,33 @@ SAMEBITS_INLINE constexpr Word finite_value(Word x) {
   else return exact_gelu_tanh_gradient(x);
 }
 
-/// Limits of a function: its values at +Inf and -Inf.
-struct limits {
-  std::uint64_t plus;
-  std::uint64_t minus;
-};
-SAMEBITS_HD constexpr limits limits_of(exact_function f) {
-  constexpr std::uint64_t minus_zero = sign_bit;
-  constexpr std::uint64_t minus_one = one | sign_bit;
-  switch (f) {
-    case exact_function::exp:
-    case exact_function::exp2:
-    case exact_function::softplus: return {inf, 0};
-    case exact_function::expm1: return {inf, minus_one};
-    case exact_function::log:
-    case exact_function::log2:
-    case exact_function::log1p: return {inf, nan};
-    case exact_function::tanh:
-    case exact_function::erf: return {one, minus_one};
-    case exact_function::rsqrt: return {0, nan};
-    case exact_function::reciprocal: return {0, minus_zero};
-    case exact_function::sigmoid: return {one, 0};
-    case exact_function::silu:
-    case exact_function::gelu:
-    case exact_function::gelu_tanh: return {inf, minus_zero};
-    case exact_function::silu_gradient:
-    case exact_function::gelu_gradient:
-    case exact_function::gelu_tanh_gradient: return {one, minus_zero};
-  }
-  return {};
-}
-
 /// The binary64 result of the function at binary64 bits of a binary32 number.
 template <exact_function F, class Word>
 SAMEBITS_INLINE constexpr Word value_at(Word x) {
   const Word size = magnitude(x);
   const Word top = inf;
-  constexpr limits at_infinity = limits_of(F);
+  constexpr exact_row row = exact_rows[static_cast<std::size_t>(F)];
+  static_assert(row.value == F);
   const Word y = finite_value<F>(select(size < top, x, Word(one)));
-  const Word finite = select(x == top, Word(at_infinity.plus),
-                             select(x == Word(inf | sign_bit), Word(at_infinity.minus), y));
+  const Word finite = select(x == top, Word(row.at_inf),
+                             select(x == Word(inf | sign_bit), Word(row.at_minus_inf), y));
   return select(size > top, Word(nan), finite);
 }
 
 /// The binary64 result of a function known at run time.
-template <class Word>
+template <exact_function F = exact_function{}, class Word>
 SAMEBITS_HD constexpr Word value_of_function(exact_function f, Word x) {
-  switch (f) {
-    case exact_function::exp: return value_at<exact_function::exp>(x);
-    case exact_function::exp2: return value_at<exact_function::exp2>(x);
-    case exact_function::expm1: return value_at<exact_function::expm1>(x);
-    case exact_function::log: return value_at<exact_function::log>(x);
-    case exact_function::log2: return value_at<exact_function::log2>(x);
-    case exact_function::log1p: return value_at<exact_function::log1p>(x);
-    case exact_function::tanh: return value_at<exact_function::tanh>(x);
-    case exact_function::erf: return value_at<exact_function::erf>(x);
-    case exact_function::rsqrt: return value_at<exact_function::rsqrt>(x);
-    case exact_function::reciprocal: return value_at<exact_function::reciprocal>(x);
-    case exact_function::sigmoid: return value_at<exact_function::sigmoid>(x);
-    case exact_function::silu: return value_at<exact_function::silu>(x);
-    case exact_function::gelu: return value_at<exact_function::gelu>(x);
-    case exact_function::gelu_tanh: return value_at<exact_function::gelu_tanh>(x);
-    case exact_function::softplus: return value_at<exact_function::softplus>(x);
-    case exact_function::silu_gradient: return value_at<exact_function::silu_gradient>(x);
-    case exact_function::gelu_gradient: return value_at<exact_function::gelu_gradient>(x);
-    case exact_function::gelu_tanh_gradient: break;
+  constexpr int next = static_cast<int>(F) + 1;
+  if constexpr (next < exact_function_count) {
+    if (f != F) return value_of_function<static_cast<exact_function>(next)>(f, x);
   }
-  return value_at<exact_function::gelu_tanh_gradient>(x);
+  return value_at<F>(x);
 }
 
 /// Calls use.operator()<F>(), F the function as a constant. For the host.
 template <class Use>
 constexpr auto with_function(exact_function f, const Use& use) {
-  switch (f) {
-    case exact_function::exp: return use.template operator()<exact_function::exp>();
-    case exact_function::exp2: return use.template operator()<exact_function::exp2>();
-    case exact_function::expm1: return use.template operator()<exact_function::expm1>();
-    case exact_function::log: return use.template operator()<exact_function::log>();
-    case exact_function::log2: return use.template operator()<exact_function::log2>();
-    case exact_function::log1p: return use.template operator()<exact_function::log1p>();
-    case exact_function::tanh: return use.template operator()<exact_function::tanh>();
-    case exact_function::erf: return use.template operator()<exact_function::erf>();
-    case exact_function::rsqrt: return use.template operator()<exact_function::rsqrt>();
-    case exact_function::reciprocal: return use.template operator()<exact_function::reciprocal>();
-    case exact_function::sigmoid: return use.template operator()<exact_function::sigmoid>();
-    case exact_function::silu: return use.template operator()<exact_function::silu>();
-    case exact_function::gelu: return use.template operator()<exact_function::gelu>();
-    case exact_function::gelu_tanh: return use.template operator()<exact_function::gelu_tanh>();
-    case exact_function::softplus: return use.template operator()<exact_function::softplus>();
-    case exact_function::silu_gradient:
-      return use.template operator()<exact_function::silu_gradient>();
-    case exact_function::gelu_gradient:
-      return use.template operator()<exact_function::gelu_gradient>();
-    case exact_function::gelu_tanh_gradient: break;
-  }
-  return use.template operator()<exact_function::gelu_tanh_gradient>();
+  return with_enumerator<exact_function, exact_function_count>(f, use);
 }
 
 /// grad * d, exactly. `grad` has the bits of a binary32 number; d is a derivative rounded to

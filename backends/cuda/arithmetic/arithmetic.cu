@@ -163,20 +163,7 @@ void launch(const compute_task& t, cudaStream_t stream) {
 }
 
 void launch_operation(operation op, const compute_task& t, cudaStream_t stream) {
-  switch (op) {
-    case operation::add: return launch<operation::add>(t, stream);
-    case operation::sub: return launch<operation::sub>(t, stream);
-    case operation::mul: return launch<operation::mul>(t, stream);
-    case operation::div: return launch<operation::div>(t, stream);
-    case operation::sqrt: return launch<operation::sqrt>(t, stream);
-    case operation::fma: return launch<operation::fma>(t, stream);
-    case operation::rem: return launch<operation::rem>(t, stream);
-    case operation::rint: return launch<operation::rint>(t, stream);
-    case operation::min: return launch<operation::min>(t, stream);
-    case operation::max: return launch<operation::max>(t, stream);
-    case operation::min_num: return launch<operation::min_num>(t, stream);
-    case operation::max_num: return launch<operation::max_num>(t, stream);
-  }
+  with_enumerator(op, [&]<operation Op>() { launch<Op>(t, stream); });
 }
 
 /// Enqueues a call by the definition, for any layout. `raised`: device memory for the flags, read

@@ -1,6 +1,7 @@
 // Selects the instance of words_kernel for a call's operation and overflow policy.
 #pragma once
 
+#include "backends/cuda/arithmetic/arithmetic.hpp"
 #include "backends/cuda/arithmetic/word_steps.cuh"
 #include "backends/cuda/arithmetic/words_kernel.cuh"
 
@@ -20,20 +21,11 @@ void launch_policy(overflow policy, const word_task& t, cudaStream_t stream) {
 /// is_computed_by_gpu().
 template <format_id F>
 void launch_format(operation op, overflow policy, const word_task& t, cudaStream_t stream) {
-  switch (op) {
-    case operation::add: return launch_policy<operation::add, F>(policy, t, stream);
-    case operation::sub: return launch_policy<operation::sub, F>(policy, t, stream);
-    case operation::mul: return launch_policy<operation::mul, F>(policy, t, stream);
-    case operation::div: return launch_policy<operation::div, F>(policy, t, stream);
-    case operation::sqrt: return launch_policy<operation::sqrt, F>(policy, t, stream);
-    case operation::fma: return launch_policy<operation::fma, F>(policy, t, stream);
-    case operation::min: return launch_policy<operation::min, F>(policy, t, stream);
-    case operation::max: return launch_policy<operation::max, F>(policy, t, stream);
-    case operation::min_num: return launch_policy<operation::min_num, F>(policy, t, stream);
-    case operation::max_num: return launch_policy<operation::max_num, F>(policy, t, stream);
-    case operation::rem:
-    case operation::rint: break;
-  }
+  with_enumerator(op, [&]<operation Op>() {
+    if constexpr (is_computed_by_gpu(Op)) {
+      launch_policy<Op, F>(policy, t, stream);
+    }
+  });
 }
 
 }  // namespace samebits::cuda

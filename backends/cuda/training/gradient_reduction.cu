@@ -13,6 +13,7 @@
 #include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/tensor_list/list_launch.cuh"
 #include "backends/cuda/training/gradient_reduction_steps.cuh"
+#include "backends/dispatch/visit.hpp"
 #include "numerics/sums/sum_tree.hpp"
 
 namespace samebits::cuda {
@@ -226,29 +227,6 @@ __global__ void __launch_bounds__(list_threads, list_residents)
 
 // --- launches
 
-template <format_id F>
-struct format_constant {
-  static constexpr format_id value = F;
-};
-
-/// Calls f with a tensor's format as a compile-time constant.
-template <class Function>
-void with_own(format_id own, const Function& f) {
-  switch (own) {
-    case format_id::fp32: return f(format_constant<format_id::fp32>{});
-    case format_id::fp16: return f(format_constant<format_id::fp16>{});
-    default: return f(format_constant<format_id::bf16>{});
-  }
-}
-/// Calls f with a communication dtype as a compile-time constant.
-template <class Function>
-void with_communication(format_id communication, const Function& f) {
-  switch (communication) {
-    case format_id::e4m3: return f(format_constant<format_id::e4m3>{});
-    case format_id::e5m2: return f(format_constant<format_id::e5m2>{});
-    default: return with_own(communication, f);
-  }
-}
 /// Launches a kernel over a non-empty range.
 template <class Kernel, class... Arguments>
 void launch(Kernel kernel, const reduction_list& list, const list_range& range, const char* what,
@@ -292,10 +270,10 @@ void enqueue_contributions(const reduction_list& list, const list_range& range,
                            void* stream) {
   const reduction_task task = task_of(rule);
   with_arithmetic(rule.by, [&](auto policy) {
-    with_own(own, [&](auto o) {
-      with_communication(rule.how.communication, [&](auto w) {
+    backends::visit_quantized(own, [&]<format_id Own>() {
+      backends::visit_list_format(rule.how.communication, [&](auto sent) {
         using Arithmetic = decltype(policy);
-        constexpr format_id from = decltype(o)::value, to = decltype(w)::value;
+        constexpr format_id from = Own, to = decltype(sent)::id;
         const auto kernel =
             rule.how.rounding == rounding::stochastic
                 ? contributions_kernel<Arithmetic, from, to, rounding::stochastic>
@@ -311,9 +289,9 @@ void enqueue_sums(const reduction_list& list, const list_range& range, const red
                   std::byte* sums, void* stream) {
   const reduction_task task = task_of(rule);
   with_arithmetic(rule.by, [&](auto policy) {
-    with_own(own, [&](auto o) {
-      with_communication(rule.how.communication, [&](auto w) {
-        launch(sums_kernel<decltype(policy), decltype(o)::value, decltype(w)::value>, list, range,
+    backends::visit_quantized(own, [&]<format_id Own>() {
+      backends::visit_list_format(rule.how.communication, [&](auto sent) {
+        launch(sums_kernel<decltype(policy), Own, decltype(sent)::id>, list, range,
                "kernel of sums over ranks", stream, task, communication, share, sums);
       });
     });

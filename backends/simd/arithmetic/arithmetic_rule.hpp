@@ -19,21 +19,9 @@ enum class fused_steps : std::uint8_t {
 
 /// Whether the processor computes this operation on one format, rounded to nearest even.
 constexpr bool is_computed(operation op, format_id format, fused_steps steps) {
-  switch (op) {
-    case operation::add:
-    case operation::sub:
-    case operation::mul:
-    case operation::div:
-    case operation::sqrt: return true;
-    case operation::fma: return steps == fused_steps::directed || format == format_id::e4m3;
-    case operation::rem:
-    case operation::rint:
-    case operation::min:
-    case operation::max:
-    case operation::min_num:
-    case operation::max_num: break;
-  }
-  return false;
+  if (op == operation::fma) return steps == fused_steps::directed || format == format_id::e4m3;
+  return op == operation::add || op == operation::sub || op == operation::mul ||
+         op == operation::div || op == operation::sqrt;
 }
 
 /// Whether the kernels support a call; the reference definition computes all others.

@@ -62,4 +62,14 @@ constexpr std::optional<Enum> find_enumerator(std::string_view text) {
   return std::nullopt;
 }
 
+/// Calls use.operator()<E>(), E the enumerator as a constant. For the host.
+template <class Enum, int Count = enum_count<Enum>, int Position = 0, class Use>
+constexpr auto with_enumerator(Enum value, const Use& use) {
+  constexpr auto candidate = static_cast<Enum>(Position);
+  if constexpr (Position + 1 < Count) {
+    if (value != candidate) return with_enumerator<Enum, Count, Position + 1>(value, use);
+  }
+  return use.template operator()<candidate>();
+}
+
 }  // namespace samebits
