@@ -168,7 +168,7 @@ SAMEBITS_HD constexpr update_constants constants_of(const optimizer_settings& s,
     c.w1 = update_detail::one_minus(
         update_detail::magnitude_bits(samebits::detail::bits_of(s.dampening)));
   }
-  if (s.rule == update_rule::sgd || s.rule == update_rule::lion) {
+  if (state_count(s) < 2) {
     c.rate = update_detail::not_inlined::narrow(x.lr);
   } else {
     update_detail::set_bias_corrections(c, s, x, t);

@@ -19,9 +19,7 @@ template <update_rule Rule, update_profile Profile, bool HasMomentum = false>
 struct update_formula {
   static constexpr update_rule rule = Rule;
   static constexpr update_profile profile = Profile;
-  static constexpr int states = Rule == update_rule::sgd    ? (HasMomentum ? 1 : 0)
-                                : Rule == update_rule::lion ? 1
-                                                            : 2;
+  static constexpr int states = state_count({.rule = Rule, .momentum = HasMomentum ? 1 : 0});
 
   /// Computes the new weight and states of one element. lamb: only the states.
   ///
@@ -55,42 +53,25 @@ struct update_formula {
   }
 };
 
+/// The profile whose steps a profile takes: torch_fused of sgd is fma.
+constexpr update_profile steps_of(update_rule rule, update_profile profile) {
+  const bool fused_sgd = rule == update_rule::sgd && profile == update_profile::torch_fused;
+  return fused_sgd ? update_profile::fma : profile;
+}
+
 /// Calls f with the update_formula of checked settings. Host only: a launch chooses its kernel.
 template <class Function>
 constexpr void visit_formula(const optimizer_settings& s, const Function& f) {
-  using enum update_profile;
-  const auto adam = [&](auto rule) {
-    constexpr update_rule r = decltype(rule)::rule;
-    switch (s.profile) {
-      case strict: return f(update_formula<r, strict>{});
-      case fma: return f(update_formula<r, fma>{});
-      case torch_foreach: return f(update_formula<r, torch_foreach>{});
-      case torch_fused: return f(update_formula<r, torch_fused>{});
-      case apex_te: return f(update_formula<r, apex_te>{});
-      case lightseq: return f(update_formula<r, lightseq>{});
-    }
-  };
-  const auto sgd = [&](auto momentum) {
-    constexpr bool m = decltype(momentum)::states == 1;
-    switch (s.profile) {
-      case strict: return f(update_formula<update_rule::sgd, strict, m>{});
-      case torch_foreach: return f(update_formula<update_rule::sgd, torch_foreach, m>{});
-      default: return f(update_formula<update_rule::sgd, fma, m>{});
-    }
-  };
-  switch (s.rule) {
-    case update_rule::adamw: return adam(update_formula<update_rule::adamw, strict>{});
-    case update_rule::adam: return adam(update_formula<update_rule::adam, strict>{});
-    case update_rule::sgd:
-      return s.momentum == 0 ? sgd(update_formula<update_rule::sgd, strict, false>{})
-                             : sgd(update_formula<update_rule::sgd, strict, true>{});
-    case update_rule::lion:
-      return s.profile == strict ? f(update_formula<update_rule::lion, strict>{})
-                                 : f(update_formula<update_rule::lion, fma>{});
-    case update_rule::lamb:
-      return s.profile == strict ? f(update_formula<update_rule::lamb, strict>{})
-                                 : f(update_formula<update_rule::lamb, fma>{});
-  }
+  with_enumerator(s.rule, [&]<update_rule R>() {
+    with_enumerator(s.profile, [&]<update_profile P>() {
+      if constexpr (has_profile(R, P)) {
+        if constexpr (R == update_rule::sgd) {
+          if (s.momentum != 0) return f(update_formula<R, steps_of(R, P), true>{});
+        }
+        f(update_formula<R, steps_of(R, P)>{});
+      }
+    });
+  });
 }
 
 }  // namespace samebits::numerics

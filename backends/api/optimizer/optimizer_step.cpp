@@ -66,7 +66,7 @@ void check_ranges(const optimizer_settings& s) {
   };
   require(!is_one_in_binary32(s.beta1), "beta1: must be below 1 after rounding to binary32");
   require(!is_one_in_binary32(s.beta2), "beta2: must be below 1 after rounding to binary32");
-  require(s.rule == update_rule::lion || is_epsilon(s.epsilon),
+  require(state_count(s) < 2 || is_epsilon(s.epsilon),
           "epsilon: must be a number >= 0 that is finite after rounding to binary32");
 }
 

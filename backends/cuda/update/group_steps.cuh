@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include "numerics/bits/random.hpp"
 #include "numerics/update/constants.hpp"
@@ -51,27 +53,53 @@ struct formula_list {
 
 namespace formulas {
 
-using enum update_profile;
-template <update_profile P>
-using adamw = numerics::update_formula<update_rule::adamw, P>;
-template <update_profile P>
-using adam = numerics::update_formula<update_rule::adam, P>;
-template <update_profile P, bool HasMomentum>
-using sgd = numerics::update_formula<update_rule::sgd, P, HasMomentum>;
-template <update_profile P>
-using lion = numerics::update_formula<update_rule::lion, P>;
-template <update_profile P>
-using lamb = numerics::update_formula<update_rule::lamb, P>;
+template <class... Lists>
+struct joined;
+template <class... F>
+struct joined<formula_list<F...>> {
+  using type = formula_list<F...>;
+};
+template <class... F, class... G, class... Lists>
+struct joined<formula_list<F...>, formula_list<G...>, Lists...>
+    : joined<formula_list<F..., G...>, Lists...> {};
+
+/// The formulas of one rule and profile: two if a profile of sgd takes steps of its own.
+template <update_rule R, update_profile P>
+constexpr auto of_profile() {
+  if constexpr (!has_profile(R, P) || numerics::steps_of(R, P) != P)
+    return formula_list<>{};
+  else if constexpr (R != update_rule::sgd)
+    return formula_list<numerics::update_formula<R, P>>{};
+  else
+    return formula_list<numerics::update_formula<R, P, false>,
+                        numerics::update_formula<R, P, true>>{};
+}
+
+/// The formulas of a rule.
+template <update_rule R,
+          class Profiles = std::make_integer_sequence<int, enum_count<update_profile>>>
+struct of_rule;
+template <update_rule R, int... P>
+struct of_rule<R, std::integer_sequence<int, P...>>
+    : joined<decltype(of_profile<R, static_cast<update_profile>(P)>())...> {};
+template <update_rule R>
+using list_of = typename of_rule<R>::type;
+
+/// The formulas of all rules from First on, except those of lamb.
+template <update_rule First = update_rule{}>
+constexpr auto from() {
+  constexpr int next = static_cast<int>(First) + 1;
+  using own = std::conditional_t<First == update_rule::lamb, formula_list<>, list_of<First>>;
+  if constexpr (next == enum_count<update_rule>)
+    return own{};
+  else
+    return typename joined<own, decltype(from<static_cast<update_rule>(next)>())>::type{};
+}
 
 /// The formulas that update each element alone, without norms.
-using of_elements =
-    formula_list<adamw<strict>, adamw<update_profile::fma>, adamw<torch_foreach>,
-                 adamw<torch_fused>, adamw<apex_te>, adamw<lightseq>, adam<strict>,
-                 adam<update_profile::fma>, adam<torch_foreach>, adam<torch_fused>, adam<apex_te>,
-                 adam<lightseq>, sgd<strict, false>, sgd<update_profile::fma, false>,
-                 sgd<torch_foreach, false>, sgd<strict, true>, sgd<update_profile::fma, true>,
-                 sgd<torch_foreach, true>, lion<strict>, lion<update_profile::fma>>;
-using of_lamb = formula_list<lamb<strict>, lamb<update_profile::fma>>;
+using of_elements = decltype(from<>());
+using of_others = decltype(from<update_rule::sgd>());  ///< without those of adamw and adam
+using of_lamb = list_of<update_rule::lamb>;
 
 }  // namespace formulas
 
@@ -108,10 +136,12 @@ __device__ __forceinline__ bool has_work(const group_step& group) {
   return group.applied && group.formula == formula_number<Formula>;
 }
 
-/// Enqueues a step of all tensors whose groups have a formula of formulas::of_elements, by the GPU's
-/// instructions.
-template <class Formula>
-void launch_native_update(const update_launch& call, void* stream);
+// Enqueue a step of all tensors whose groups have the formula with this number, by the GPU's
+// instructions. Each function has the formulas of some rules, so that nvcc compiles them side by side;
+// together they have formulas::of_elements. A function does nothing for another number.
+void launch_native_adamw(std::uint8_t number, const update_launch& call, void* stream);
+void launch_native_adam(std::uint8_t number, const update_launch& call, void* stream);
+void launch_native_others(std::uint8_t number, const update_launch& call, void* stream);
 
 /// Enqueues a step of all tensors whose groups have any formula of formulas::of_elements, in
 /// integers.

@@ -20,8 +20,8 @@ void launch_lamb(const update_launch& call, void* stream) {
                 update_threads, 0, on, call);
 }
 
-using strict_lamb = formulas::lamb<update_profile::strict>;
-using fma_lamb = formulas::lamb<update_profile::fma>;
+using strict_lamb = numerics::update_formula<update_rule::lamb, update_profile::strict>;
+using fma_lamb = numerics::update_formula<update_rule::lamb, update_profile::fma>;
 using numerics::update_by_definition;
 
 template void launch_lamb<strict_lamb, update_hardware>(const update_launch&, void*);

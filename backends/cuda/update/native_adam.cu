@@ -3,11 +3,8 @@
 
 namespace samebits::cuda {
 
-SAMEBITS_NATIVE_UPDATE(adam<update_profile::strict>);
-SAMEBITS_NATIVE_UPDATE(adam<update_profile::fma>);
-SAMEBITS_NATIVE_UPDATE(adam<update_profile::torch_foreach>);
-SAMEBITS_NATIVE_UPDATE(adam<update_profile::torch_fused>);
-SAMEBITS_NATIVE_UPDATE(adam<update_profile::apex_te>);
-SAMEBITS_NATIVE_UPDATE(adam<update_profile::lightseq>);
+void launch_native_adam(std::uint8_t number, const update_launch& call, void* stream) {
+  launch_native<formulas::list_of<update_rule::adam>>(number, call, stream);
+}
 
 }  // namespace samebits::cuda

@@ -1,5 +1,4 @@
-// launch_native_update(). Sources of this folder instantiate it for their formulas, so that nvcc
-// compiles them side by side.
+// The launch of the kernel of a formula.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,15 +9,14 @@
 
 namespace samebits::cuda {
 
-template <class Formula>
-void launch_native_update(const update_launch& call, void* stream) {
-  launch_kernel("update kernel", native_update_kernel<Formula>,
-                static_cast<unsigned>(call.list.chunks), call.threads, 0,
-                static_cast<cudaStream_t>(stream), call);
+/// Enqueues a step by the formula with this number, if the list has it.
+template <class Formulas>
+void launch_native(std::uint8_t number, const update_launch& call, void* stream) {
+  Formulas::visit(number, [&](auto formula) {
+    launch_kernel("update kernel", native_update_kernel<decltype(formula)>,
+                  static_cast<unsigned>(call.list.chunks), call.threads, 0,
+                  static_cast<cudaStream_t>(stream), call);
+  });
 }
 
 }  // namespace samebits::cuda
-
-/// Defines launch_native_update() for a formula, in namespace samebits::cuda.
-#define SAMEBITS_NATIVE_UPDATE(...) \
-  template void launch_native_update<formulas::__VA_ARGS__>(const update_launch&, void*)

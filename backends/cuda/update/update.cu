@@ -114,10 +114,11 @@ void launch_formulas(const std::vector<std::uint8_t>& numbers, const update_laun
       if (native) return launch_lamb<f, update_hardware>(launch, stream);
       launch_lamb<f, numerics::update_by_definition>(launch, stream);
     });
-    formulas::of_elements::visit(number, [&](auto formula) {
-      if (native) return launch_native_update<decltype(formula)>(launch, stream);
-      emulated = true;
-    });
+    emulated = emulated || (!native && formulas::of_elements::has(number));
+    if (!native) continue;
+    launch_native_adamw(number, launch, stream);
+    launch_native_adam(number, launch, stream);
+    launch_native_others(number, launch, stream);
   }
   if (emulated) launch_emulated_update(launch, stream);
 }
