@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "oracle/scale_exact.hpp"
+#include "oracle/scale.hpp"
 #include "samebits/quantize.hpp"
 #include "support/rules.hpp"
 
@@ -37,9 +37,8 @@ void check(const std::vector<std::uint32_t>& amaxes, scale_rule rule, format_id 
             .scales = view_of_codes(format_id::fp32, scales.data(), count, 1)},
            {.tile = {1, 16}, .scale = rule}, {backend, 0, nullptr});
   const oracle::format& exact_format = support::oracle_of(to);
-  const auto oracle_rule = static_cast<oracle::scale_rule>(rule);
   for (std::size_t i = 0; i < amaxes.size(); ++i) {
-    const oracle::tile_scale expected = oracle::scale_exact(oracle_rule, exact_format, amaxes[i]);
+    const oracle::tile_scale expected = oracle::scale_exact(rule, exact_format, amaxes[i]);
     ++t.compared;
     if (scales[i] == expected.s) continue;
     if (t.differing++ == 0) {

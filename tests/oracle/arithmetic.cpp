@@ -55,17 +55,8 @@ grid_position grid_position_of(const fraction& x) {
 /// Whether contract §3 goes away from zero, to q + 1.
 bool goes_away(const grid_position& p, rounding mode, bool negative, const random_bits& bits) {
   if (p.exact) return false;
-  switch (mode) {
-    case rounding::nearest_even: return p.to_half > 0 || (p.to_half == 0 && p.odd);
-    case rounding::nearest_away: return p.to_half >= 0;
-    case rounding::toward_zero: return false;
-    case rounding::upward: return !negative;
-    case rounding::downward: return negative;
-    case rounding::to_odd: return !p.odd;
-    case rounding::stochastic:
-      return cpp_int(p.rest << bits.count) / p.whole + bits.value >= cpp_int(1) << bits.count;
-  }
-  throw std::invalid_argument("oracle: mode is not a rounding value");
+  if (mode != rounding::stochastic) return oracle::goes_away(mode, p.to_half, p.odd, negative);
+  return cpp_int(p.rest << bits.count) / p.whole + bits.value >= cpp_int(1) << bits.count;
 }
 
 struct integer_step {

@@ -52,18 +52,8 @@ bool random_goes_away(const position& p, const random_bits& bits) {
 
 bool goes_away_from_zero(const position& p, rounding mode, bool negative, const random_bits& bits) {
   if (p.to_lower == 0) return false;
-  const bool q_is_odd = p.q % 2 == 1;
-  switch (mode) {
-    case rounding::nearest_even:
-      return p.to_upper < p.to_lower || (p.to_upper == p.to_lower && q_is_odd);
-    case rounding::nearest_away: return p.to_upper <= p.to_lower;
-    case rounding::toward_zero: return false;
-    case rounding::upward: return !negative;
-    case rounding::downward: return negative;
-    case rounding::to_odd: return !q_is_odd;
-    case rounding::stochastic: return random_goes_away(p, bits);
-  }
-  throw std::invalid_argument("oracle: rule.rounding is not a rounding value");
+  if (mode == rounding::stochastic) return random_goes_away(p, bits);
+  return goes_away(mode, p.to_lower.compare(p.to_upper), p.q % 2 == 1, negative);
 }
 
 /// The magnitude code of a grid point that is not beyond max finite. In e8m0, which has no zero,

@@ -6,18 +6,12 @@
 #include <vector>
 
 #include "oracle/format_table.hpp"
+#include "samebits/core/optimizer.hpp"
 
 namespace samebits::oracle {
 
-enum class update_rule : std::uint8_t { adamw, adam, sgd, lion, lamb };
-enum class update_profile : std::uint8_t {
-  strict,
-  fma,
-  torch_foreach,
-  torch_fused,
-  apex_te,
-  lightseq
-};
+using samebits::update_profile;
+using samebits::update_rule;
 
 /// Settings of a group; numbers are binary64 codes.
 struct update_settings {

@@ -2,11 +2,12 @@
 #include "oracle/scale.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 
 #include "oracle/convert.hpp"
 #include "oracle/elementary.hpp"
-#include "oracle/exact.hpp"
+#include "oracle/integer_steps.hpp"
 
 namespace samebits::oracle {
 namespace {
@@ -53,102 +54,108 @@ tile_amax amax_of(std::span<const std::uint32_t> elements, nonfinite policy) {
   return a;
 }
 
-tile_scale te_scale(std::uint32_t m, std::uint32_t a, std::uint32_t instead) {
-  const std::uint32_t big_s = infinity_to(instead, divide32(m, a));
-  return {divide32(one, big_s), big_s};
-}
-
-/// S without its fraction: the power of two at or below it.
-tile_scale te_pow2_scale(std::uint32_t m, std::uint32_t a, std::uint32_t instead) {
-  const std::uint32_t full = te_scale(m, a, instead).factor;
-  const std::uint32_t big_s = is_nan(full) ? full : full - full % exponent_unit;
-  return {divide32(one, big_s), big_s};
-}
-
-/// s = a * (1 / M), rounded twice.
-std::uint32_t by_reciprocal(std::uint32_t m, std::uint32_t a) {
-  return multiply32(a, divide32(one, m));
-}
-
-/// r = M / a, but no more than the reciprocal of the least s.
-std::uint32_t capped_inverse(std::uint32_t m, std::uint32_t a) {
-  const std::uint32_t r = divide32(m, a);
-  return is_nan(r) ? r : std::min(r, largest_raised);
-}
-
-tile_scale rcp_scale(std::uint32_t m, std::uint32_t a) {
-  const std::uint32_t s = raised(divide32(a, m));
-  return {s, divide32(one, s)};
-}
-
-tile_scale div_scale(std::uint32_t m, std::uint32_t a) {
-  const std::uint32_t s = raised(divide32(a, m));
-  return {s, s};
-}
-
 /// 2^(e - 127) as a code, for e in 0..254; 2^-127 is subnormal.
 std::uint32_t power_of_two_code(std::uint32_t e) {
   return e == 0 ? exponent_unit / 2 : e * exponent_unit;
 }
 
-tile_scale pow2_scale(std::uint32_t m, std::uint32_t a) {
-  const std::uint32_t t = divide32(a, m);
-  const std::uint32_t up = t % exponent_unit != 0 ? 1 : 0;
-  const std::uint32_t e = std::clamp(t / exponent_unit + up, 1u, 254u);
-  return {power_of_two_code(e), power_of_two_code(254 - e)};
-}
+/// A positive finite number as 2^exponent * (significand / 2^23), significand in 2^23 .. 2^24 - 1.
+struct binade {
+  int exponent;
+  std::uint32_t significand;
+};
 
-cpp_rational power(int k) {
-  const cpp_int shifted = cpp_int(1) << (k < 0 ? -k : k);
-  return k < 0 ? cpp_rational(1, shifted) : cpp_rational(shifted);
-}
-
-/// The rational of a positive finite code.
-cpp_rational value_of(std::uint32_t code) {
-  return rational_of(decode(format_named("fp32"), code));
-}
-
-/// Within 1 of the exponent of a > 0.
-int about_exponent(const cpp_rational& a) {
-  return static_cast<int>(msb(numerator(a))) - static_cast<int>(msb(denominator(a)));
-}
-
-/// The largest k with 2^k * (1 - part) <= a; part is below a half.
-int exponent_below(const cpp_rational& a, const cpp_rational& part) {
-  int k = about_exponent(a) + 2;
-  while (power(k) * (1 - part) > a) --k;
-  return k;
-}
-
-/// The least k with 2^k >= a.
-int exponent_above(const cpp_rational& a) {
-  int k = about_exponent(a) - 1;
-  while (power(k) < a) ++k;
-  return k;
-}
-
-/// The exponent of an mx rule's scale before it is clamped; a is finite.
-int mx_exponent(scale_rule rule, const format& to, std::uint32_t m, std::uint32_t a) {
-  if (rule == scale_rule::mx_rceil) {
-    const std::uint32_t t = divide32(a, m);
-    return t == 0 ? -127 : exponent_above(value_of(t));
+binade binade_of(std::uint32_t code) {
+  const std::uint32_t fraction = code % exponent_unit;
+  if (code >= exponent_unit) {
+    return {static_cast<int>(code / exponent_unit) - 127, fraction + exponent_unit};
   }
-  const int emax = exponent_below(value_of(m), 0);
-  if (rule == scale_rule::mx_floor) return exponent_below(value_of(a), 0) - emax;
-  if (rule == scale_rule::mx_ceil) return exponent_above(value_of(a)) - emax;
-  // Rounded to the codes' precision, 2^k is reached from the midpoint below it on: the number with
-  // all mantissa bits set is odd, so that the tie goes to 2^k.
-  const int mantissa = to.name == "e4m3" ? 3 : 2;
-  return exponent_below(value_of(a), power(-mantissa - 2)) - emax;
+  const int missing = 24 - static_cast<int>(std::bit_width(fraction));
+  return {-126 - missing, fraction << missing};
 }
 
-tile_scale mx_scale(scale_rule rule, const format& to, std::uint32_t m, std::uint32_t a) {
-  const int k = a >= infinity ? 127 : std::clamp(mx_exponent(rule, to, m, a), -127, 127);
-  return {power_of_two_code(static_cast<std::uint32_t>(k + 127)),
-          power_of_two_code(static_cast<std::uint32_t>(127 - k))};
+/// The least k with 2^k no less than the number.
+int exponent_above(std::uint32_t code) {
+  const binade b = binade_of(code);
+  return b.exponent + (b.significand == exponent_unit ? 0 : 1);
 }
 
-bool is_mx(scale_rule rule) {
+/// The scale rules of one amax a > 0.
+struct rules {
+  const binary32_steps& steps;
+  const format& to;
+  std::uint32_t m;
+  std::uint32_t a;
+  std::uint32_t infinite_factor;
+
+  [[nodiscard]] std::uint32_t reciprocal(std::uint32_t s) const { return steps.quotient(one, s); }
+  [[nodiscard]] tile_scale of_factor(std::uint32_t big_s) const {
+    return {reciprocal(big_s), big_s};
+  }
+  [[nodiscard]] tile_scale of_scale(std::uint32_t s) const { return {s, reciprocal(s)}; }
+  [[nodiscard]] std::uint32_t quotient() const { return steps.quotient(a, m); }
+  /// s = a / M.
+  [[nodiscard]] std::uint32_t divided() const { return raised(quotient()); }
+  /// s = a * (1 / M), rounded twice.
+  [[nodiscard]] std::uint32_t multiplied() const { return raised(steps.product(a, reciprocal(m))); }
+  /// r = M / a, but no more than the reciprocal of the least s.
+  [[nodiscard]] std::uint32_t capped_inverse() const {
+    const std::uint32_t r = steps.quotient(m, a);
+    return is_nan(r) ? r : std::min(r, largest_raised);
+  }
+  /// S = M / a.
+  [[nodiscard]] std::uint32_t factor() const {
+    return infinity_to(infinite_factor, steps.quotient(m, a));
+  }
+  /// S without its fraction: the power of two at or below it.
+  [[nodiscard]] std::uint32_t power_of_two_factor() const {
+    const std::uint32_t full = factor();
+    return is_nan(full) ? full : full - full % exponent_unit;
+  }
+  [[nodiscard]] tile_scale pow2() const {
+    const std::uint32_t t = quotient();
+    const std::uint32_t up = t % exponent_unit != 0 ? 1 : 0;
+    const std::uint32_t e = std::clamp(t / exponent_unit + up, 1u, 254u);
+    return {power_of_two_code(e), power_of_two_code(254 - e)};
+  }
+  /// s = 2^k; k is an mx rule's exponent of a finite a.
+  template <class Exponent>
+  [[nodiscard]] tile_scale mx(const Exponent& exponent) const {
+    const int k = a >= infinity ? 127 : std::clamp(exponent(), -127, 127);
+    return {power_of_two_code(static_cast<std::uint32_t>(k + 127)),
+            power_of_two_code(static_cast<std::uint32_t>(127 - k))};
+  }
+  /// The exponent of a, rounded to the codes' precision. Half a last place below a power of two, it is
+  /// reached: the number with all mantissa bits set is odd, so that the tie goes to the power.
+  [[nodiscard]] int rounded_exponent() const {
+    const binade b = binade_of(a);
+    const std::uint32_t half = exponent_unit >> (to.name == "e4m3" ? 4 : 3);
+    return b.exponent + (b.significand + half >= 2 * exponent_unit ? 1 : 0);
+  }
+
+  [[nodiscard]] tile_scale scale(scale_rule rule) const {
+    const int emax = binade_of(m).exponent;
+    switch (rule) {
+      case scale_rule::te: return of_factor(factor());
+      case scale_rule::te_pow2: return of_factor(power_of_two_factor());
+      case scale_rule::div: return {divided(), divided()};
+      case scale_rule::rcp: return of_scale(divided());
+      case scale_rule::dg_cuda: return of_scale(multiplied());
+      case scale_rule::dg_tile: return {divided(), capped_inverse()};
+      case scale_rule::sgl_v2: return {multiplied(), capped_inverse()};
+      case scale_rule::pow2: return pow2();
+      case scale_rule::mx_floor: return mx([&] { return binade_of(a).exponent - emax; });
+      case scale_rule::mx_ceil: return mx([&] { return exponent_above(a) - emax; });
+      case scale_rule::mx_even: return mx([&] { return rounded_exponent() - emax; });
+      case scale_rule::mx_rceil:
+        return mx([&] { return quotient() == 0 ? -127 : exponent_above(quotient()); });
+    }
+    throw std::invalid_argument("oracle: settings.rule is not a scale_settings value");
+  }
+};
+
+/// Whether the rule is an mx rule.
+bool has_exponents(scale_rule rule) {
   return rule == scale_rule::mx_floor || rule == scale_rule::mx_ceil ||
          rule == scale_rule::mx_even || rule == scale_rule::mx_rceil;
 }
@@ -162,29 +169,22 @@ std::uint32_t bounded(const scale_settings& settings, std::uint32_t a) {
 
 }  // namespace
 
+const binary32_steps by_rationals = {divide32, multiply32};
+const binary32_steps by_integers = {integer_quotient, integer_product};
+
 tile_scale scale_of_amax(scale_rule rule, const format& to, std::uint32_t a,
-                         std::uint32_t infinite_factor) {
+                         std::uint32_t infinite_factor, const binary32_steps& steps) {
   if (a >= magnitude_end) throw std::invalid_argument("oracle: a has a sign, expected a magnitude");
   const std::uint32_t m = largest_of(to);
   if (a == 0) return {};
-  switch (rule) {
-    case scale_rule::te: return te_scale(m, a, infinite_factor);
-    case scale_rule::div: return div_scale(m, a);
-    case scale_rule::rcp: return rcp_scale(m, a);
-    case scale_rule::pow2: return pow2_scale(m, a);
-    case scale_rule::dg_cuda: {
-      const std::uint32_t s = raised(by_reciprocal(m, a));
-      return {s, divide32(one, s)};
-    }
-    case scale_rule::dg_tile: return {raised(divide32(a, m)), capped_inverse(m, a)};
-    case scale_rule::sgl_v2: return {raised(by_reciprocal(m, a)), capped_inverse(m, a)};
-    case scale_rule::te_pow2: return te_pow2_scale(m, a, infinite_factor);
-    case scale_rule::mx_floor:
-    case scale_rule::mx_ceil:
-    case scale_rule::mx_even:
-    case scale_rule::mx_rceil: return mx_scale(rule, to, m, a);
+  return rules{steps, to, m, a, infinite_factor}.scale(rule);
+}
+
+tile_scale scale_exact(scale_rule rule, const format& to, std::uint32_t amax) {
+  if (amax == 0 || amax >= infinity) {
+    throw std::invalid_argument("oracle::scale_exact: amax is not positive and finite");
   }
-  throw std::invalid_argument("oracle: settings.rule is not a scale_settings value");
+  return scale_of_amax(rule, to, amax, 0x7F7FFFFF, by_integers);
 }
 
 tile_scale scale_of_tile(const scale_settings& settings, const format& to,
@@ -195,26 +195,12 @@ tile_scale scale_of_tile(const scale_settings& settings, const format& to,
   if (settings.nonfinite == nonfinite::te && amax.value == infinity) return {};
   const std::uint32_t a = bounded(settings, amax.value);
   const bool poisoned = settings.nonfinite == nonfinite::propagate && a >= infinity;
-  if (poisoned && is_mx(settings.rule)) return {canonical_nan, canonical_nan};
+  if (poisoned && has_exponents(settings.rule)) return {canonical_nan, canonical_nan};
   return scale_of_amax(settings.rule, to, a, settings.infinite_factor);
 }
 
 bool scales_are_powers_of_two(scale_rule rule) {
-  switch (rule) {
-    case scale_rule::pow2:
-    case scale_rule::te_pow2:
-    case scale_rule::mx_floor:
-    case scale_rule::mx_ceil:
-    case scale_rule::mx_even:
-    case scale_rule::mx_rceil: return true;
-    case scale_rule::te:
-    case scale_rule::div:
-    case scale_rule::rcp:
-    case scale_rule::dg_cuda:
-    case scale_rule::dg_tile:
-    case scale_rule::sgl_v2: return false;
-  }
-  throw std::invalid_argument("oracle: no such scale rule");
+  return rule == scale_rule::pow2 || rule == scale_rule::te_pow2 || has_exponents(rule);
 }
 
 std::uint8_t e8m0_of_tile(const scale_settings& settings, const format& to,
@@ -238,9 +224,6 @@ std::uint32_t scaled(scale_rule rule, const tile_scale& scale, std::uint32_t x) 
 }
 
 void require_valid(const scale_settings& settings) {
-  if (settings.rule > scale_rule::mx_rceil) {
-    throw std::invalid_argument("oracle: settings.rule is not a scale_settings value");
-  }
   if (settings.nonfinite > nonfinite::skip_nan) {
     throw std::invalid_argument("oracle: settings.nonfinite is not a nonfinite value");
   }

@@ -21,33 +21,25 @@
 #include <span>
 
 #include "oracle/format_table.hpp"
+#include "samebits/core/scaling.hpp"
 
 namespace samebits::oracle {
 
-enum class scale_rule : std::uint8_t {
-  te,
-  div,
-  rcp,
-  pow2,
-  dg_cuda,
-  dg_tile,
-  sgl_v2,
-  te_pow2,
-  mx_floor,
-  mx_ceil,
-  mx_even,
-  mx_rceil
+using samebits::nonfinite;
+using samebits::scale_rule;
+
+/// Binary32 quotients and products, rounded to nearest even.
+struct binary32_steps {
+  std::uint32_t (*quotient)(std::uint32_t, std::uint32_t);
+  std::uint32_t (*product)(std::uint32_t, std::uint32_t);
 };
-
-inline constexpr int scale_rule_count = 12;
-
-/// What NaN and Inf do to a tile's amax.
-enum class nonfinite : std::uint8_t { te, skip_nonfinite, propagate, skip_nan };
+extern const binary32_steps by_rationals;
+extern const binary32_steps by_integers;  ///< for positive finite numbers
 
 /// How a tile's scale is taken. All numbers are binary32 codes.
 struct scale_settings {
   scale_rule rule = scale_rule::te;
-  oracle::nonfinite nonfinite = oracle::nonfinite::te;
+  samebits::nonfinite nonfinite = samebits::nonfinite::te;
   std::uint32_t eps = 0;                                    ///< finite, not negative
   std::optional<std::uint32_t> upper_bound = std::nullopt;  ///< not negative, may be Inf
   std::uint32_t infinite_factor = 0x7F7FFFFF;               ///< what S = Inf becomes; finite, > 0
@@ -64,7 +56,11 @@ struct tile_scale {
 /// The scale of a tile whose policies are behind it: any binary32 magnitude a; 0 gives ones. `to`
 /// is e4m3 or e5m2. Throws std::invalid_argument for another format, a sign bit or a bad enum.
 tile_scale scale_of_amax(scale_rule rule, const format& to, std::uint32_t a,
-                         std::uint32_t infinite_factor = 0x7F7FFFFF);
+                         std::uint32_t infinite_factor = 0x7F7FFFFF,
+                         const binary32_steps& steps = by_rationals);
+
+/// scale_of_amax() by integers, for a positive finite amax. Throws std::invalid_argument for another.
+tile_scale scale_exact(scale_rule rule, const format& to, std::uint32_t amax);
 
 /// The scale of a tile from its existing elements' binary32 codes: amax, non-finite policy, eps,
 /// upper bound, zero test, scale. Throws std::invalid_argument on a bad rule.

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -11,7 +10,7 @@
 #include <vector>
 
 #include "oracle/elementary.hpp"
-#include "oracle/scale_exact.hpp"
+#include "oracle/integer_steps.hpp"
 #include "oracle/sum_tree.hpp"
 #include "oracle/test_support.hpp"
 
@@ -19,10 +18,6 @@ namespace samebits::oracle {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr std::array<scale_rule, scale_rule_count> all_scale_rules{
-    scale_rule::te,       scale_rule::div,     scale_rule::rcp,     scale_rule::pow2,
-    scale_rule::dg_cuda,  scale_rule::dg_tile, scale_rule::sgl_v2,  scale_rule::te_pow2,
-    scale_rule::mx_floor, scale_rule::mx_ceil, scale_rule::mx_even, scale_rule::mx_rceil};
 const format& e4m3 = format_named("e4m3");
 const format& e5m2 = format_named("e5m2");
 
@@ -240,11 +235,12 @@ TEST(OracleScale, IntegersAgreeWithRationals) {
   for (const std::uint64_t a : amaxes) {
     const auto amax = static_cast<std::uint32_t>(a);
     if (amax == 0 || amax >= 0x7F800000u) continue;
-    for (const scale_rule rule : all_scale_rules) {
+    for (const auto& [rule, name] : table_of<scale_rule>) {
       for (const format* to : {&e4m3, &e5m2}) {
         const tile_scale quick = scale_exact(rule, *to, amax);
         const tile_scale plain = scale_of_amax(rule, *to, amax);
-        ASSERT_EQ(quick, plain) << std::hex << amax << " " << quick.s << " " << plain.s;
+        ASSERT_EQ(quick, plain) << std::hex << amax << " " << name << " " << quick.s << " "
+                                << plain.s;
       }
     }
   }

@@ -46,17 +46,21 @@ std::uint64_t overflow_result(const format& to, bool negative, const cast_rule& 
   return beyond_finite(to, negative, rule);
 }
 
-bool keeps_finite(rounding mode, bool negative) {
+bool goes_away(rounding mode, int to_half, bool q_is_odd, bool negative) {
   switch (mode) {
-    case rounding::toward_zero:
-    case rounding::to_odd: return true;
-    case rounding::upward: return negative;
-    case rounding::downward: return !negative;
-    case rounding::nearest_even:
-    case rounding::nearest_away:
-    case rounding::stochastic: return false;
+    case rounding::nearest_even: return to_half > 0 || (to_half == 0 && q_is_odd);
+    case rounding::nearest_away: return to_half >= 0;
+    case rounding::toward_zero: return false;
+    case rounding::upward: return !negative;
+    case rounding::downward: return negative;
+    case rounding::to_odd: return !q_is_odd;
+    case rounding::stochastic: break;
   }
-  throw std::invalid_argument("oracle: rule.rounding is not a rounding value");
+  throw std::invalid_argument("oracle: rule.rounding is not a deterministic rounding value");
+}
+
+bool keeps_finite(rounding mode, bool negative) {
+  return mode != rounding::stochastic && !goes_away(mode, 1, true, negative);
 }
 
 void require_valid(const cast_rule& rule) {

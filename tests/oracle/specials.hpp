@@ -20,8 +20,13 @@ std::uint64_t infinite_result(const format& to, bool negative, const cast_rule& 
 /// What a finite value becomes whose rounded magnitude exceeds max finite.
 std::uint64_t overflow_result(const format& to, bool negative, const cast_rule& rule);
 
-/// True where the mode moves an inexact value of that sign toward zero, or stays in the finite
-/// range by definition (to_odd): such modes never overflow to Inf or NaN.
+/// Whether contract §3 goes away from zero, to q + 1, from a number between the grid points q and
+/// q + 1. `to_half` is below, at or above 0 as the number is below, at or above their midpoint. Throws
+/// std::invalid_argument for rounding::stochastic, which depends on random bits.
+bool goes_away(rounding mode, int to_half, bool q_is_odd, bool negative);
+
+/// Whether the mode never overflows to Inf or NaN on that sign. Beyond max finite, a number counts as
+/// above the midpoint behind an odd q.
 bool keeps_finite(rounding mode, bool negative);
 
 /// Throws std::invalid_argument if a member is not one of its enumerators.

@@ -15,17 +15,27 @@
 
 namespace samebits::oracle::testing {
 
-inline constexpr std::array<rounding, 6> deterministic_modes{
-    rounding::nearest_even, rounding::nearest_away, rounding::toward_zero,
-    rounding::upward,       rounding::downward,     rounding::to_odd};
+/// All rounding modes but stochastic.
+inline constexpr auto deterministic_modes = [] {
+  std::array<rounding, enum_count<rounding> - 1> modes{};
+  std::size_t count = 0;
+  for (const auto& row : table_of<rounding>) {
+    if (row.value != rounding::stochastic) modes[count++] = row.value;
+  }
+  return modes;
+}();
 
-inline constexpr std::array<overflow, 3> overflow_policies{overflow::ieee, overflow::saturate,
-                                                           overflow::saturate_finite};
+/// The values of an enum, in its order.
+template <class Enum>
+inline constexpr auto values_of = [] {
+  std::array<Enum, enum_count<Enum>> values{};
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = table_of<Enum>[i].value;
+  return values;
+}();
+inline constexpr auto overflow_policies = values_of<overflow>;
+inline constexpr auto nan_policies = values_of<nan_policy>;
 
-inline constexpr std::array<nan_policy, 2> nan_policies{nan_policy::canonical,
-                                                        nan_policy::preserve_sign};
-
-/// All 6 x 3 x 2 deterministic rules.
+/// All deterministic rules.
 inline std::vector<cast_rule> deterministic_rules() {
   std::vector<cast_rule> rules;
   for (const rounding mode : deterministic_modes) {

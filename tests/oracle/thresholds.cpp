@@ -20,19 +20,11 @@ struct threshold {
 
 threshold threshold_between(const dyadic& lower, const dyadic& upper, rounding mode,
                             bool negative) {
-  const threshold reaches_upper{upper, true};
-  const threshold leaves_lower{lower, false};
   const bool q_is_odd = lower.significand % 2 == 1;
-  switch (mode) {
-    case rounding::nearest_even: return {midpoint(lower, upper), q_is_odd};
-    case rounding::nearest_away: return {midpoint(lower, upper), true};
-    case rounding::toward_zero: return reaches_upper;
-    case rounding::upward: return negative ? reaches_upper : leaves_lower;
-    case rounding::downward: return negative ? leaves_lower : reaches_upper;
-    case rounding::to_odd: return q_is_odd ? reaches_upper : leaves_lower;
-    case rounding::stochastic: break;
-  }
-  throw std::invalid_argument("oracle::make_step_function: rule.rounding must be deterministic");
+  const auto away = [&](int to_half) { return goes_away(mode, to_half, q_is_odd, negative); };
+  if (away(-1)) return {lower, false};
+  if (away(1)) return {midpoint(lower, upper), away(0)};
+  return {upper, true};
 }
 
 /// Magnitude codes of a format in increasing order, numbered from 0.

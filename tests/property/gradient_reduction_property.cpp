@@ -42,8 +42,8 @@ oracle::tile_scale scale_of(const reduction_case& c, const reduction_tensor& t) 
           oracle::convert(support::oracle_of(t.format), fp32(), code, {})));
     }
   }
-  const oracle::scale_settings settings = {.rule = static_cast<oracle::scale_rule>(c.how.scale),
-                                           .nonfinite = oracle::nonfinite::skip_nonfinite};
+  const oracle::scale_settings settings = {.rule = c.how.scale,
+                                           .nonfinite = nonfinite::skip_nonfinite};
   return oracle::scale_of_tile(settings, support::oracle_of(c.how.communication), all);
 }
 
@@ -62,8 +62,7 @@ std::uint64_t expected(const reduction_case& c, const reduction_tensor& t,
     std::uint64_t q = 0;
     if (scale != nullptr) {
       x = oracle::convert(own, fp32(), x, {});
-      x = oracle::scaled(static_cast<oracle::scale_rule>(c.how.scale), *scale,
-                         static_cast<std::uint32_t>(x));
+      x = oracle::scaled(c.how.scale, *scale, static_cast<std::uint32_t>(x));
       q = oracle::convert(fp32(), communication, x, cast, bits);
     } else {
       q = oracle::convert(own, communication, x, cast, bits);

@@ -124,8 +124,8 @@ void store_weights(tensor_memory& t, const words& values, std::uint64_t seed,
 std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
 
 oracle::update_settings oracle_settings(const optimizer_settings& s) {
-  return {static_cast<oracle::update_rule>(s.rule),
-          static_cast<oracle::update_profile>(s.profile),
+  return {s.rule,
+          s.profile,
           bits(s.learning_rate),
           bits(s.beta1),
           bits(s.beta2),

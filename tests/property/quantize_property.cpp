@@ -35,8 +35,8 @@ oracle::tiling tiling_of(std::int64_t rows, std::int64_t cols, const tile_shape&
 
 oracle::quantize_rule rule_of(const quantize_options& o, format_id from) {
   oracle::quantize_rule rule;
-  rule.scale.rule = static_cast<oracle::scale_rule>(o.scale);
-  rule.scale.nonfinite = static_cast<oracle::nonfinite>(o.nonfinite);
+  rule.scale.rule = o.scale;
+  rule.scale.nonfinite = o.nonfinite;
   if (o.scale_overflow == scale_overflow::input_max) {
     rule.scale.infinite_factor = from == format_id::fp32   ? 0x7F7FFFFF
                                  : from == format_id::bf16 ? 0x7F7F0000

@@ -21,8 +21,8 @@ std::string text_of(rounding r) {
     case rounding::downward: return "down (toward -Inf)";
     case rounding::to_odd: return "to odd";
     case rounding::stochastic: return "stochastically";
+    default: return std::string(name(r));
   }
-  return "?";
 }
 
 std::string instead(rounding got, rounding asked) {

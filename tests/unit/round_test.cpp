@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "oracle/specials.hpp"
+
 namespace samebits::numerics {
 namespace {
 
@@ -29,21 +31,11 @@ Word by_definition(rounding mode, Word sig, int shift, bool negative, std::uint3
   const auto unit = static_cast<unsigned __int128>(1) << shift;
   const auto quotient = static_cast<Word>(sig / unit);
   const auto rem = sig % unit;
-  const bool inexact = rem != 0;
-  bool away = false;
-  switch (mode) {
-    case rounding::nearest_even:
-      away = 2 * rem > unit || (2 * rem == unit && quotient % 2 == 1);
-      break;
-    case rounding::nearest_away: away = inexact && 2 * rem >= unit; break;
-    case rounding::toward_zero: break;
-    case rounding::upward: away = inexact && !negative; break;
-    case rounding::downward: away = inexact && negative; break;
-    case rounding::to_odd: away = inexact && quotient % 2 == 0; break;
-    case rounding::stochastic:
-      away = (rem << k) / unit + r >= static_cast<unsigned __int128>(1) << k;
-      break;
+  if (mode == rounding::stochastic) {
+    return quotient + ((rem << k) / unit + r >= static_cast<unsigned __int128>(1) << k ? 1 : 0);
   }
+  const int to_half = 2 * rem < unit ? -1 : 2 * rem > unit ? 1 : 0;
+  const bool away = rem != 0 && oracle::goes_away(mode, to_half, quotient % 2 == 1, negative);
   return quotient + (away ? 1 : 0);
 }
 

@@ -1,4 +1,4 @@
-// Scales of tiles: the formulas against the processor's binary32 steps, and every edge by hand.
+// Scales of tiles: the formulas against the oracle's, and every edge by hand.
 #include "numerics/quantize/scale.hpp"
 
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/self_test/build_flags.hpp"
 #include "numerics/quantize/tile.hpp"
+#include "oracle/scale.hpp"
 #include "support/effort.hpp"
 
 namespace samebits::numerics {
@@ -27,77 +27,20 @@ constexpr bool is(const tile_scale& s, std::uint32_t dequantization_scale, std::
   return s.dequantization_scale == dequantization_scale && s.factor == factor;
 }
 
-// --- The formulas as a processor computes them -------------------------------------------------
-
-float value(std::uint32_t bits) { return std::bit_cast<float>(bits); }
-std::uint32_t bits(float x) {
-  const auto b = std::bit_cast<std::uint32_t>(x);
-  return binary32::is_nan(b) ? nan : b;
-}
-
-float quotient(float a, float b) {
-  volatile float x = a;
-  volatile float y = b;
-  return x / y;
-}
-
-float product(float a, float b) {
-  volatile float x = a;
-  volatile float y = b;
-  return x * y;
-}
-
-/// By comparisons of the powers of two from below; 2^256 and 2^-254 fit in binary64.
-tile_scale mx_by_hardware(scale_rule rule, float largest, float a) {
-  const double wide = rule == scale_rule::mx_rceil ? quotient(a, largest) : a;
-  const double emax = rule == scale_rule::mx_rceil ? 1 : largest / 1.75f;
-  // Rounded to 1 + 3 or 1 + 2 bits, what is above this part of a power of two becomes it.
-  const double part = rule != scale_rule::mx_even ? 1 : largest == 448 ? 31.0 / 32 : 15.0 / 16;
-  const bool up = rule == scale_rule::mx_rceil || rule == scale_rule::mx_ceil;
-  double s = 0x1p-127;
-  while (up ? s * emax < wide : 2 * s * emax * part <= wide) s *= 2;
-  return {bits(static_cast<float>(s)), bits(static_cast<float>(1 / s))};
-}
-
-tile_scale by_hardware(scale_rule rule, float largest, float a) {
-  if (is_mx(rule)) return mx_by_hardware(rule, largest, a);
-  constexpr float minimum = 0x1p-126f;
-  const float inverse = quotient(largest, a);
-  if (rule == scale_rule::te || rule == scale_rule::te_pow2) {
-    float factor = bits(inverse) == inf ? 0x1.fffffep127f : inverse;
-    if (rule == scale_rule::te_pow2) factor = value(bits(factor) & 0xFF800000u);
-    return {bits(quotient(1.0f, factor)), bits(factor)};
-  }
-  const bool by_product = rule == scale_rule::dg_cuda || rule == scale_rule::sgl_v2;
-  float s = by_product ? product(a, quotient(1.0f, largest)) : quotient(a, largest);
-  if (rule == scale_rule::pow2) {
-    // The least power of two that is not below s, from below.
-    float power = minimum;
-    for (; power < s && power < 0x1p127f; power = power * 2) {
-    }
-    return {bits(power), bits(quotient(1.0f, power))};
-  }
-  if (s < minimum) s = minimum;
-  if (rule == scale_rule::dg_tile || rule == scale_rule::sgl_v2) {
-    return {bits(s), bits(inverse < 0x1p126f ? inverse : 0x1p126f)};
-  }
-  return {bits(s), rule == scale_rule::div ? bits(s) : bits(quotient(1.0f, s))};
-}
-
-TEST(Scale, IsWhatTheStepsGive) {
+TEST(Scale, IsWhatTheOracleGives) {
   constexpr bool whole = support::effort_divisor == 1;  // still in strides, which are primes
   constexpr std::uint32_t stride = whole ? 1009 : 16127, subnormal_stride = whole ? 97 : 1549;
   for (const format_id to : {format_id::e4m3, format_id::e5m2}) {
-    const float largest = to == format_id::e4m3 ? 448.0f : 57344.0f;
+    const oracle::format& exact = oracle::format_named(name(to));
     for (int m = 0; m < enum_count<scale_rule>; ++m) {
       const auto rule = static_cast<scale_rule>(m);
       for (std::uint32_t a = 1; a < inf; a += a < 0x800000u ? subnormal_stride : stride) {
         const tile_scale got = scale(rule, a, to);
-        const tile_scale expected = by_hardware(rule, largest, value(a));
-        ASSERT_TRUE(is(got, expected.dequantization_scale, expected.factor))
+        const oracle::tile_scale expected = oracle::scale_exact(rule, exact, a);
+        ASSERT_TRUE(is(got, expected.s, expected.factor))
             << name(to) << " " << name(rule) << " amax " << std::hex << a << ": "
-            << got.dequantization_scale << ", " << got.factor << " not "
-            << expected.dequantization_scale << ", " << expected.factor;
+            << got.dequantization_scale << ", " << got.factor << " not " << expected.s << ", "
+            << expected.factor;
       }
     }
   }
@@ -232,7 +175,7 @@ TEST(Scale, AnInfiniteFactorBecomesWhatTheRuleSays) {
   EXPECT_TRUE(is(of(scale_rule::te, 1), 0x00202020u, bf16_max));
   EXPECT_TRUE(is(of(scale_rule::te_pow2, 1), 0x00400000u, 0x7F000000u));
   // Just no overflow: S of its own, beyond bf16's largest.
-  EXPECT_EQ(of(scale_rule::te, bits(0x1.c00002p-120f)).factor, 0x7F7FFFFFu);
+  EXPECT_EQ(of(scale_rule::te, std::bit_cast<std::uint32_t>(0x1.c00002p-120f)).factor, 0x7F7FFFFFu);
   for (const scale_rule rule : {scale_rule::div, scale_rule::rcp, scale_rule::dg_tile}) {
     EXPECT_EQ(of(rule, 1).dequantization_scale, 0x00800000u);
   }
