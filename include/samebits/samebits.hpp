@@ -1,4 +1,5 @@
-// Includes every public header but eigen.hpp, device_loss_scaler.hpp, verify.hpp and kernel/.
+// Includes every public header but eigen.hpp, device_loss_scaler.hpp, options.hpp, verify.hpp and
+// kernel/.
 #pragma once
 
 #include "samebits/arithmetic.hpp"
