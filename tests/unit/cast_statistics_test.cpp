@@ -390,6 +390,31 @@ TEST(CastStatistics, SumsBeyondBinary64) {
   }
 }
 
+/// Values in which one step decides: zeros of either sign, and overflow of the largest element alone.
+TEST(CastStatistics, DirectedValues) {
+  const auto check = [](format_id format, const std::vector<double>& values,
+                        std::vector<format_id> casts) {
+    matrix m{format, 1, static_cast<std::int64_t>(values.size())};
+    for (const double x : values) m.codes.push_back(code_of(format, x));
+    const std::vector<std::byte> memory = m.memory();
+    const statistics_request request = everything(std::move(casts));
+    expect_equal(statistics_of(view_of_codes(format, memory.data(), 1, m.cols), request),
+                 by_definition(m, request));
+  };
+  check(format_id::fp32, {-0.0, -0.0, -0.0}, {format_id::fp16});
+  check(format_id::fp64, {-0.0, -0.0, -0.0, -0.0, -0.0}, {format_id::fp16});
+  check(format_id::fp32, {-0.0, 0.0}, {format_id::fp16});
+  for (const format_id to : all_targets()) {
+    const double largest = decode_double(to, max_finite(to));
+    const double second = decode_double(to, max_finite(to) - (1u << spec_of(to).padding_bits));
+    const double tie = largest + (largest - second) / 2;
+    for (const double x : {tie, std::nextafter(tie, 0.0), std::nextafter(tie, 1e308)}) {
+      check(format_id::fp64, {0.5, x, 0.25}, {to});
+      check(format_id::fp32, {0.5, -x, 0.25}, {to});
+    }
+  }
+}
+
 /// Several chunks, by every host backend, on several threads, in parts that cut chunks and rows.
 TEST(CastStatistics, PartsThreadsAndBackends) {
   for (const format_id format : {format_id::fp64, format_id::fp32, format_id::bf16}) {
