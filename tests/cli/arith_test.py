@@ -42,7 +42,7 @@ class Arith(cli_support.CliTest):
 
     def test_table(self):
         self.assertEqual(self.ok("arith", "fma", "1.5", "-200", "0.1", "--format", "fp16", "--dest",
-                                 "e4m3", "--round", "toward_zero").out, (
+                                 "e4m3", "--rounding", "toward_zero").out, (
             "A        fp16  0x3e00      1.5\n"
             "B        fp16  0xda40      -200\n"
             "C        fp16  0x2e66      0.0999755859375           rounded from 0.1\n"
@@ -55,7 +55,7 @@ class Arith(cli_support.CliTest):
                 (["add", "448", "18"], "0x7f", ["overflow", "inexact"]),
                 (["add", "448", "16"], "0x7e", ["inexact"]),
                 (["sub", "1", "1"], "0x00", []),
-                (["sub", "1", "1", "--round", "downward"], "0x80", []),
+                (["sub", "1", "1", "--rounding", "downward"], "0x80", []),
                 (["mul", "-0", "3"], "0x80", []),
                 (["mul", "0.0625", "0.01"], "0x00", ["underflow", "inexact"]),
                 (["mul", "300", "2", "--overflow", "saturate"], "0x7e", ["overflow", "inexact"]),
@@ -66,7 +66,7 @@ class Arith(cli_support.CliTest):
                 (["sqrt", "2"], "0x3b", ["inexact"]), (["sqrt", "-1"], "0x7f", ["invalid"]),
                 (["fma", "3", "5", "1"], "0x58", []), (["rem", "7", "4"], "0xb8", []),
                 (["rint", "2.5"], "0x40", ["inexact"]),
-                (["rint", "2.5", "--round", "to_odd"], "0x44", ["inexact"]),
+                (["rint", "2.5", "--rounding", "to_odd"], "0x44", ["inexact"]),
                 (["min", "-0", "0"], "0x80", []), (["max", "nan", "1"], "0x7f", []),
                 (["min_num", "nan", "1"], "0x38", []), (["max_num", "2", "-3"], "0x40", [])]:
             got = self.result(*arguments, "--format", "e4m3")
@@ -147,7 +147,7 @@ class Arith(cli_support.CliTest):
         x = self.npy("x.npy", "|u1", CODES)
         for bits in (8, 32):
             (_, _, codes), _, _ = self.arith(
-                "mul", x, "1.125", "--format", "e4m3", "--from", "e4m3", "--round", "stochastic", "--seed", "5",
+                "mul", x, "1.125", "--format", "e4m3", "--from", "e4m3", "--rounding", "stochastic", "--seed", "5",
                 "--stream", "3", "--offset", "70", "--random-bits", str(bits))
             moved = 0
             for i, code in enumerate(codes):
@@ -186,7 +186,7 @@ class Arith(cli_support.CliTest):
                          {"result": ("BF16", [2], b"\x80\x3f\x80\x40")})
 
     def test_values_take_the_index_of_their_offset(self):
-        codes = {self.result("add", "1", "0.0625", "--format", "e4m3", "--round", "stochastic",
+        codes = {self.result("add", "1", "0.0625", "--format", "e4m3", "--rounding", "stochastic",
                              "--offset", str(i))["code"] for i in range(20)}
         self.assertEqual(codes, {"0x38", "0x39"})
 
@@ -222,7 +222,7 @@ class Arith(cli_support.CliTest):
                 (["add", x, "1", "--format", "fp16", "--from", "fp16", "--out", "z.npy"],
                  "--from: codes of fp16 have 16 bits, the elements are U8"),
                 (["add", x, "1", "--format", "fp16", "--out", "z.txt"], ".npy or .safetensors"),
-                (["add", "1", "2", "--format", "fp16", "--round", "up"], "--round")]:
+                (["add", "1", "2", "--format", "fp16", "--rounding", "up"], "--rounding")]:
             self.fails(2, "arith", *arguments, says=says)
             self.assertFalse(os.path.exists("z.npy"))
         self.fails(3, "arith", "add", booleans, "1", "--format", "fp16", "--out", "z.npy", says="BOOL")
@@ -269,15 +269,15 @@ class Functions(cli_support.CliTest):
         self.assertEqual(self.exact_of("elu", "-inf"), "-1")
 
     def test_options_of_operations_are_refused(self):
-        for option, value in (("--round", "downward"), ("--round", "stochastic"),
+        for option, value in (("--rounding", "downward"), ("--rounding", "stochastic"),
                               ("--overflow", "saturate"), ("--nan", "preserve_sign")):
             self.fails(2, "arith", "exp", "1", "--rule", "cuda_13_0", option, value,
                        says=f"{option}: not for functions; leave it out")
         for option in ("--seed", "--stream", "--offset", "--random-bits"):
             self.fails(2, "arith", "exp", "1", "--rule", "cuda_13_0", option, "1", says=option)
-            self.fails(2, "arith", "exp", "1", "--rule", "cuda_13_0", "--round", "stochastic",
-                       option, "1", says="--round: not for functions")
-        self.ok("arith", "exp", "1", "--rule", "cuda_13_0", "--round", "nearest_even")
+            self.fails(2, "arith", "exp", "1", "--rule", "cuda_13_0", "--rounding", "stochastic",
+                       option, "1", says="--rounding: not for functions")
+        self.ok("arith", "exp", "1", "--rule", "cuda_13_0", "--rounding", "nearest_even")
 
     def test_rules_that_have_the_function_are_named(self):
         self.fails(2, "arith", "exp", "1", "--rule", "cuda_13_0", "--format", "fp16",

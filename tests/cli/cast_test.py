@@ -16,6 +16,15 @@ class Cast(cli_support.CliTest):
         ((_, result),) = results.items()
         return result["code"]
 
+    def test_older_name_of_rounding(self):
+        new = self.ok("cast", "1.1", "--to", "e4m3,bf16", "--rounding", "upward").out
+        for old in [("--round", "upward"), ("--round=upward",)]:
+            self.assertEqual(self.ok("cast", "1.1", "--to", "e4m3,bf16", *old).out, new)
+        self.assertEqual(self.ok("show", "bf16", "0.1", "--round", "all").out,
+                         self.ok("show", "bf16", "0.1", "--rounding", "all").out)
+        self.assertNotIn("--round ", self.ok("cast", "--help").out)
+        self.fails(2, "cast", "--to", "e4m3", "--", "--round", says='"--round" is not a number')
+
     def test_all_formats_by_default(self):
         ((text, results),) = self.cast("0.1")
         self.assertEqual(text, "0.1")
@@ -56,7 +65,7 @@ class Cast(cli_support.CliTest):
                 ("448", "e4m3", [], "exact", "0x7e"), ("450", "e4m3", [], "rounded", "0x7e"),
                 ("500", "e4m3", [], "overflow", "0x7f"),
                 ("500", "e4m3", ["--overflow", "saturate"], "saturated", "0x7e"),
-                ("-500", "e4m3", ["--round", "toward_zero"], "saturated", "0xfe"),
+                ("-500", "e4m3", ["--rounding", "toward_zero"], "saturated", "0xfe"),
                 ("500", "e5m2", ["--overflow", "saturate_finite"], "rounded", "0x60"),
                 ("1e9", "e5m2", [], "overflow", "0x7c"), ("inf", "e5m2", [], "exact", "0x7c"),
                 ("inf", "e5m2", ["--overflow", "saturate"], "saturated", "0x7b"),
@@ -67,7 +76,7 @@ class Cast(cli_support.CliTest):
                 ("-0.0e9", "e4m3fnuz", [], "exact", "0x00"),
                 ("1e-99999", "fp64", [], "underflow", "0x0000000000000000"),
                 ("1e99999", "fp64", [], "overflow", "0x7ff0000000000000"),
-                ("1e-9", "e4m3", ["--round", "upward"], "subnormal", "0x01"),
+                ("1e-9", "e4m3", ["--rounding", "upward"], "subnormal", "0x01"),
                 ("0.0078125", "e4m3", [], "subnormal", "0x04"),
                 ("0", "e8m0", [], "rounded", "0x00"),
                 ("500", "e8m0", [], "rounded", "0x88"), ("1e99", "e8m0", [], "overflow", "0xff")]:
@@ -106,7 +115,7 @@ class Cast(cli_support.CliTest):
         # Value number i has the random bits of index offset + i.
         seed, stream, offset, bits = 0x123456789abcdef0, 5, 2**64 - 3, 16
         values = [1.0625, 1.03125, -1.1, 3e-3, 100.0, 447.0]
-        cast = self.cast(*map(repr, values), "--to", "e4m3", "--round", "stochastic", "--seed",
+        cast = self.cast(*map(repr, values), "--to", "e4m3", "--rounding", "stochastic", "--seed",
                          hex(seed), "--stream", str(stream), "--offset", str(offset),
                          "--random-bits", str(bits))
         for i, (value, (_, results)) in enumerate(zip(values, cast)):
@@ -118,7 +127,7 @@ class Cast(cli_support.CliTest):
         for arguments, says in [
                 ([], "VALUE"), (["--to", "fp16"], "VALUE"), (["1x"], '"1x"'), (["0x"], '"0x"'),
                 (["1", "e4m3"], '"e4m3" is not a number'), (["1", "--to", "e9m9"], "e9m9"),
-                (["1", "--round", "nearest"], "--round"),
+                (["1", "--rounding", "nearest"], "--rounding"),
                 (["1", "--overflow", "inf"], "--overflow"),
                 (["1", "--nan", "keep"], "--nan"), (["1", "--from", "fp16"], "0xCODE"),
                 (["0x10000", "--from", "fp16"], "16 bits of fp16"), (["--", "--to"], '"--to"'),

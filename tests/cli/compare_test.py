@@ -100,7 +100,7 @@ class Figures(cli_support.CliTest):
     def test_ulp_of_the_coarser_format(self):
         for mode, most in ("nearest_even", 0), ("toward_zero", 1):
             target = self.path("bf16.safetensors")
-            run("convert", SAMPLE + "#weight.fc1", target, "--to", "bf16", "--round", mode)
+            run("convert", SAMPLE + "#weight.fc1", target, "--to", "bf16", "--rounding", mode)
             for files in ([SAMPLE + "#weight.fc1", target], [target, SAMPLE + "#weight.fc1"]):
                 (got,) = self.ok_json("compare", *files)["tensors"]
                 self.assertEqual((got["ulp_format"], got["max_ulp"]), ("bf16", most))

@@ -38,7 +38,7 @@ class Convert(cli_support.CliTest):
 
     def test_rounding_modes(self):
         for mode, codes in TO_E4M3.items():
-            result = self.convert(self.source(), "--to", "e4m3", "--round", mode)
+            result = self.convert(self.source(), "--to", "e4m3", "--rounding", mode)
             self.assertEqual(result, ("|u1", (10,), bytes.fromhex(codes)), mode)
 
     def test_overflow_policies(self):
@@ -167,7 +167,7 @@ class Convert(cli_support.CliTest):
         source = self.source(values.tobytes(), "<f4", (3, 4, 5))
         for name in ["fp16", "e4m3", "e5m2", "e2m1"]:
             for bits in [1, 7, 8, 9, 16, 17, 32]:
-                *_, data = self.convert(source, "--to", name, "--round", "stochastic", "--seed",
+                *_, data = self.convert(source, "--to", name, "--rounding", "stochastic", "--seed",
                                         str(seed), "--stream", hex(stream), "--offset", str(offset),
                                         "--random-bits", str(bits))
                 width = 2 if name == "fp16" else 1
@@ -182,7 +182,7 @@ class Convert(cli_support.CliTest):
         # worked on in blocks, which must not show.
         count, value, bits = (1 << 20) + 4099, 1.0625, 8
         source = self.source(struct.pack("<f", value) * count, "<f4", (count,))
-        options = ["--to", "e4m3", "--round", "stochastic", "--seed", "7", "--random-bits", "8"]
+        options = ["--to", "e4m3", "--rounding", "stochastic", "--seed", "7", "--random-bits", "8"]
         *_, data = self.convert(source, *options)
         self.assertEqual(len(data), count)
         for index in [*range(64), *range((1 << 20) - 64, (1 << 20) + 64),
@@ -205,7 +205,7 @@ class Convert(cli_support.CliTest):
     def test_json(self):
         source = self.source(floats(1, 2), "<f4", (1, 2))
         target = self.path("out.npy")
-        document = self.ok_json("convert", source, target, "--to", "fp16", "--round", "stochastic",
+        document = self.ok_json("convert", source, target, "--to", "fp16", "--rounding", "stochastic",
                                 "--seed", "18446744073709551615", "--backend", "reference")
         self.assertEqual(document, {
             "schema": 1, "input": source, "output": target, "from": "fp32", "to": "fp16",
@@ -292,7 +292,7 @@ class Convert(cli_support.CliTest):
                 ([source, out, "--to", "fp64"], "fp64"), ([source, out, "--to", "fp8"], "e4m3"),
                 ([source, out, "--to", "fp16", "--from", "bf16"], "F32"),
                 ([codes, out, "--to", "fp16", "--from", "bf16"], "16 bits"),
-                ([source, out, "--to", "fp16", "--round", "even"], "nearest_even"),
+                ([source, out, "--to", "fp16", "--rounding", "even"], "nearest_even"),
                 ([source, out, "--to", "fp16", "--nope"], "--nope")]:
             self.fails(2, "convert", *arguments, says=says)
         for text in ["-1", "+1", "1.0", "1e3", " 1", "0x", "0xg", "", "18446744073709551616",

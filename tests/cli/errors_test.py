@@ -74,7 +74,7 @@ class CommandLine(cli_support.CliTest):
         hostile = b"a\x01\n\x1b[31m\xff\xc3\xe2\x80\xae\""
         for arguments in [[hostile], ["formats", hostile], ["formats", b"--" + hostile],
                           ["show", hostile, "1"], ["show", "e4m3", hostile],
-                          ["cast", "1", "--to", hostile], ["cast", "1", "--round", hostile],
+                          ["cast", "1", "--to", hostile], ["cast", "1", "--rounding", hostile],
                           ["cast", hostile], ["cast", "--", b"-" + hostile]]:
             self.fails(2, *arguments, says=r"\x1b")
         self.fails(4, "convert", self.input(), self.path("o.npy"), "--to", "fp16", "--backend", hostile,
@@ -106,8 +106,8 @@ class Contradictions(cli_support.CliTest):
                           ["quantize", self.x, self.path("q.safetensors"), "--to", "e4m3"],
                           ["arith", "add", "1", "2", "--format", "fp16"]]:
             for option in self.RULE:
-                self.refused([*arguments, option], option.split("=")[0], "--round stochastic")
-                self.refused([*arguments, option, "--round", "to_odd"], "--round stochastic")
+                self.refused([*arguments, option], option.split("=")[0], "--rounding stochastic")
+                self.refused([*arguments, option, "--rounding", "to_odd"], "--rounding stochastic")
 
     def test_pairs(self):
         quantize = ["quantize", self.x, self.path("q.safetensors")]
@@ -180,7 +180,7 @@ class Contradictions(cli_support.CliTest):
     def test_what_fits_together_is_taken(self):
         self.ok("tensor", self.x, "--json", "--all-formats")  # what JSON has anyway
         self.ok("tensor", self.x, "--json", "--color", "never")
-        self.ok("cast", "1", "--round", "stochastic", *self.RULE)
+        self.ok("cast", "1", "--rounding", "stochastic", *self.RULE)
         self.ok("scaler", "--policy", "torch", "--generate", "noisy", "--seed", "3", "--steps", "9")
 
     def test_quotes_in_messages_are_quotes(self):

@@ -104,7 +104,7 @@ class Module(ExplorerTest):
                        check=True, timeout=300)
         for to, round_index, overflow_index, out in jobs:
             target = self.path("native.npy")
-            done = run("convert", read, target, "--from", source, "--to", to, "--round",
+            done = run("convert", read, target, "--from", source, "--to", to, "--rounding",
                        ROUNDINGS[round_index], "--overflow", OVERFLOWS[overflow_index])
             self.assertEqual(done.code, 0, done.err)
             native = read_npy(target)[2]

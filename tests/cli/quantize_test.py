@@ -78,7 +78,7 @@ class Quantize(cli_support.CliTest):
         values = list(struct.unpack("<63f", floats(*values)))
         for bits in [3, 8, 16, 32]:
             written, document = self.quantize(
-                values, (3, 21), "--block", "tensor", "--round", "stochastic", "--seed", "7",
+                values, (3, 21), "--block", "tensor", "--rounding", "stochastic", "--seed", "7",
                 "--stream", "0x10", "--offset", "5", "--random-bits", str(bits))
             self.assertEqual(document["seed"], 7)
             for i, (x, code) in enumerate(zip(values, written["codes"][2])):
@@ -213,7 +213,7 @@ class Quantize(cli_support.CliTest):
                 (["--to", "e4m3", "--scale-rule", "max"], 
                  "te, div, rcp, pow2, dg_cuda, dg_tile, sgl_v2, te_pow2"),
                 (["--to", "e4m3", "--nonfinite", "drop"], "te, skip_nonfinite, propagate"),
-                (["--to", "e4m3", "--round", "upward"], "nearest_even or stochastic"),
+                (["--to", "e4m3", "--rounding", "upward"], "nearest_even or stochastic"),
                 (["--to", "e4m3", "--eps", "-1"], "--eps"),
                 (["--to", "e4m3", "--eps", "inf"], "--eps"),
                 (["--to", "e4m3", "--eps", "nan"], "--eps"),

@@ -105,7 +105,7 @@ class Show(cli_support.CliTest):
             "to_odd": lambda v, q, negative: q % 2 == 0,
         }
         for x in [0.1, -0.1, 3.7, -2.5, 1.0, 5.0, 2.0**-9, -1e-6]:
-            results = self.shown(",".join(names), str(x), "--round", "all")["results"]
+            results = self.shown(",".join(names), str(x), "--rounding", "all")["results"]
             for name in names:
                 found = {mode: r["code"] for r in results if r["format"] == name
                          for mode in r["round"] if mode != "stochastic"}
@@ -122,7 +122,7 @@ class Show(cli_support.CliTest):
             to = format_named(name)
             for x in [0.1, 3.7, 2.5, 1.0]:
                 shares = {r["code"]: r["round"]["stochastic"]
-                          for r in self.shown(name, str(x), "--round", "stochastic")["results"]}
+                          for r in self.shown(name, str(x), "--rounding", "stochastic")["results"]}
                 self.assertEqual(sum(shares.values()), 1.0)
                 words = {}
                 below, _ = to.round(x, lambda v, q: False)
@@ -138,7 +138,7 @@ class Show(cli_support.CliTest):
                     self.assertAlmostEqual(shares.get(text, 0.0), count / 2**32, places=9)
 
     def test_text_of_several(self):
-        self.assertEqual(self.ok("show", "bf16,e4m3", "0.1", "--round", "upward,stochastic").out, (
+        self.assertEqual(self.ok("show", "bf16,e4m3", "0.1", "--rounding", "upward,stochastic").out, (
             "0.1\n"
             "format    sign exponent mantissa\n"
             "bf16         0 01111011 1001101\n"
@@ -154,8 +154,8 @@ class Show(cli_support.CliTest):
     def test_errors_of_several(self):
         for arguments, says in [
                 (["e4m3,e9m9", "1"], "e9m9"), (["e4m3,bf16", "0x3c"], "a code needs one format"),
-                (["e4m3", "0x3c", "--round", "upward"], "a code needs one format"),
-                (["all", "one"], '"one"'), (["e4m3", "1", "--round", "up"], '"up" is not one of all')]:
+                (["e4m3", "0x3c", "--rounding", "upward"], "a code needs one format"),
+                (["all", "one"], '"one"'), (["e4m3", "1", "--rounding", "up"], '"up" is not one of all')]:
             self.fails(2, "show", *arguments, says=says)
 
 

@@ -56,15 +56,15 @@ class Table(cli_support.CliTest):
         pairs = [(a, b) for a in range(256) for b in range(256)]
         files = [cli_support.write_npy(self.path(f"{i}.npy"), "|u1", (65536,), bytes(p[i] for p in pairs))
                  for i in (0, 1)]
-        shown, rows = self.rows("e5m2", "div", "--round", "toward_zero")
+        shown, rows = self.rows("e5m2", "div", "--rounding", "toward_zero")
         out = self.path("out.npy")
         document = self.ok_json("arith", "div", *files, "--format", "e5m2", "--from", "e5m2", "--out",
-                                out, "--round", "toward_zero")
+                                out, "--rounding", "toward_zero")
         self.assertEqual(shown["flags"], document["raised"])
         self.assertEqual(b"".join(map(bytes, rows)), cli_support.read_npy(out)[2])
 
     def test_stochastic(self):
-        shown, rows = self.rows("e4m3", "mul", "--round", "stochastic", "--seed", "5", "--offset", "9")
+        shown, rows = self.rows("e4m3", "mul", "--rounding", "stochastic", "--seed", "5", "--offset", "9")
         self.assertEqual((shown["seed"], shown["offset"]), (5, 9))
         values = [format_named("e4m3").value(code) for code in range(256)]
         for a, b in [(0x39, 0x3B), (0x12, 0x55), (0xB1, 0x4D), (0x03, 0x2F), (0x77, 0x21)]:
@@ -94,7 +94,7 @@ class Table(cli_support.CliTest):
                 (["e3m2", "add"], 'FORMAT: "e3m2" is not one of e4m3, e5m2'),
                 (["e4m3", "fma"], 'OP: "fma" is not one of add'), (["e4m3"], "OP"),
                 (["e4m3", "add", "--csv", "--json"], "--json and --csv"),
-                (["e4m3", "add", "--seed", "1"], "--round stochastic")]:
+                (["e4m3", "add", "--seed", "1"], "--rounding stochastic")]:
             self.fails(2, "table", *arguments, says=says)
 
 

@@ -31,10 +31,10 @@ class Wording(cli_support.CliTest):
                       self.ok("resolution", "e4m3", "--points", "1").out)
 
     def test_a_number_below_binary64_has_no_error(self):
-        (result,) = self.ok_json("show", "fp16", "1e-400", "--round", "nearest_even")["results"]
+        (result,) = self.ok_json("show", "fp16", "1e-400", "--rounding", "nearest_even")["results"]
         self.assertEqual((result["error"], result["outcome"]), (None, "underflow"))
         self.assertIn("underflow", self.ok("show", "fp16,bf16", "1e-400").out)
-        (result,) = self.ok_json("show", "fp16", "0", "--round", "nearest_even")["results"]
+        (result,) = self.ok_json("show", "fp16", "0", "--rounding", "nearest_even")["results"]
         self.assertEqual(result["error"], 0)
 
     def test_gradients_that_bf16_does_not_hold(self):

@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/parse.hpp"
-#include "fpinspect/cli/text/value_marks.hpp"
+#include "fpinspect/cli/command_line.hpp"
 #include "fpinspect/output/output.hpp"
 #include "invariants.hpp"
 #include "samebits/error.hpp"

@@ -331,9 +331,9 @@ def shard_index_seeds():
 
 def command_line_seeds():
     lines = {
-        "show": "show e4m3 0.1 --round toward_zero --json",
+        "show": "show e4m3 0.1 --rounding toward_zero --json",
         "show_several": "show fp16,bf16,e5m2 1e-400 nan -0 0x1.8p-3 --plain --ascii",
-        "arith": "arith div 1 3 --format bf16 --round stochastic --seed 5 --random-bits 12",
+        "arith": "arith div 1 3 --format bf16 --rounding stochastic --seed 5 --random-bits 12",
         "arith_fma": "arith fma 1e38 10 -inf --overflow saturate --nan canonical",
         "arith_rule": "arith exp 0.5 --rule cuda_13_0",
         "cast": "cast fp32 e4m3 448 449 -1e9 --overflow saturate",

@@ -2,8 +2,8 @@
 
 usage: collect_messages.py ROOT [--write]
 
-Collects the texts of all throw expressions: `file: exception: text`, where {expression} stands for what
-the program puts in. Compares them with messages.txt beside this script; --write replaces that file. After a
+Collects the texts of all throw expressions, and of fpinspect's calls of functions that throw: `file:
+exception: text`, where {expression} stands for what the program puts in. Compares them with messages.txt beside this script; --write replaces that file. After a
 change, read the new lines beside their neighbours: a message names the argument, what was expected and
 what was given.
 """
@@ -15,8 +15,8 @@ import sys
 FOLDERS = ("include", "backends", "tools/fpinspect", "tools/tensor_file")
 SUFFIXES = (".hpp", ".cpp", ".cu", ".cuh")
 LISTING = pathlib.Path(__file__).with_name("messages.txt")
-# A throw, or a call of a function of tools/tensor_file/error.hpp that throws.
-THROW = re.compile(r"\b(?:throw\s+([a-z_:]+)|(?<!void )(malformed|unsupported))\s*([({])")
+# A throw, or a call of a function that throws, of tools/tensor_file/error.hpp or of fpinspect.
+THROW = re.compile(r"\b(?:throw\s+([a-z_:]+)|(?<!void )(malformed|unsupported|refuse_(?:value|name|content)))\s*([({])")
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?P<raw>.*?)\)"|"(?P<text>(?:\\.|[^"\\])*)"|\'(?:\\.|[^\'\\])+\'', re.S)
 
 
@@ -66,7 +66,7 @@ def messages(root):
             source = path.read_text(encoding="utf-8")
             for thrown in THROW.finditer(source):
                 line = source[source.rfind("\n", 0, thrown.start()) + 1:thrown.start()]
-                if "//" in line:
+                if "//" in line or (thrown[2] and folder != "tools/fpinspect"):
                     continue
                 opening = thrown.end() - 1
                 text = text_of(source[opening + 1:end_of(source, opening) - 1])

@@ -235,7 +235,7 @@ TEST(OracleScale, IntegersAgreeWithRationals) {
   for (const std::uint64_t a : amaxes) {
     const auto amax = static_cast<std::uint32_t>(a);
     if (amax == 0 || amax >= 0x7F800000u) continue;
-    for (const auto& [rule, name] : table_of<scale_rule>) {
+    for (const auto& [rule, name, doc] : table_of<scale_rule>) {
       for (const format* to : {&e4m3, &e5m2}) {
         const tile_scale quick = scale_exact(rule, *to, amax);
         const tile_scale plain = scale_of_amax(rule, *to, amax);

@@ -66,7 +66,7 @@ bool value_says_all(const conversion_case& c) {
 }
 
 std::string rule_options(const cast_rule& rule) {
-  return "--round " + std::string(name(rule.rounding)) + " --overflow " +
+  return "--rounding " + std::string(name(rule.rounding)) + " --overflow " +
          std::string(name(rule.overflow)) + " --nan " + std::string(name(rule.nan));
 }
 

@@ -46,7 +46,7 @@ TEST(FailureText, Deterministic) {
                "-464.0000305175781\n"
                "  got      0xFF = 1|1111|111 = -nan = -nan\n"
                "  expected 0xFE = 1|1111|110 = -0x1.cp+8 = -448\n"
-               "  repeat with: fpinspect cast --to e4m3 --round nearest_away "
+               "  repeat with: fpinspect cast --to e4m3 --rounding nearest_away "
                "--overflow saturate_finite --nan canonical -- -0x1.d00002p+8");
 }
 
@@ -66,7 +66,7 @@ TEST(FailureText, RandomBitsWithAnOrigin) {
                "  expected 0x3D = 0|01111|01 = 0x1.4p+0 = 1.25\n"
                "  repeat with: python3 -c \"import numpy as n; n.save('case.npy', "
                "n.array([0x3F81], '<u2'))\" && fpinspect convert case.npy out.npy --from bf16 "
-               "--to e5m2 --round stochastic --overflow ieee --nan preserve_sign "
+               "--to e5m2 --rounding stochastic --overflow ieee --nan preserve_sign "
                "--seed 1311768467463790320 --stream 5 --offset 3 --random-bits 16");
 }
 
@@ -74,7 +74,7 @@ TEST(FailureText, Reproductions) {
   const auto text = [](format_id from, format_id to, std::uint64_t input, cast_rule rule = {}) {
     return reproduction({from, to, input, rule, {}, {}});
   };
-  const std::string plain = "--round nearest_even --overflow ieee --nan canonical";
+  const std::string plain = "--rounding nearest_even --overflow ieee --nan canonical";
   EXPECT_EQ(text(fp32, e4m3, 0xFF800000), "fpinspect cast --to e4m3 " + plain + " -- -inf");
   EXPECT_EQ(text(fp32, e4m3, 0xFFFFFFFF), "fpinspect cast --to e4m3 " + plain + " -- -nan");
   EXPECT_EQ(text(fp64, fp16, 0x3FF0000000000001),

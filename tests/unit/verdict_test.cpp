@@ -1,6 +1,6 @@
 // The verdict of `fpinspect tensor`, on statistics without files.
 #include "fpinspect/verdict/verdict.hpp"
-#include "fpinspect/output/progress_text.hpp"
+#include "fpinspect/output/progress.hpp"
 #include "fpinspect/verdict/gate/condition.hpp"
 
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/output/json.hpp"
 #include "fpinspect/verdict/roles.hpp"
 
 namespace fpinspect {
@@ -277,16 +277,9 @@ precision_map precision_map_of(const precision_choice& choice, std::span<const s
 }
 
 std::string precision_map_text(const precision_map& map, std::string_view comment) {
-  json_writer json;
-  json.begin_object();
-  json.member("version", 1);
-  json.member("comment", comment);
-  json.key("layers");
-  json.begin_object();
-  for (const auto& [pattern, precision] : map) json.member(pattern, precision);
-  json.end_object();
-  json.end_object();
-  return json.document();
+  json_object layers;
+  for (const auto& [pattern, precision] : map) layers.add(pattern, precision);
+  return json_text(json_object{{"version", 1}, {"comment", comment}, {"layers", layers}});
 }
 
 }  // namespace fpinspect

@@ -5,17 +5,15 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/explore/update/weight_modes.hpp"
-#include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/explore/update/weight_life.hpp"
+#include "fpinspect/output/table.hpp"
 #include "samebits/core/format.hpp"
 
 namespace fpinspect {
@@ -84,16 +82,14 @@ struct memory_mode {
   }
 };
 
-/// Every combination of the arguments: weights vary slowest, gradients fastest.
-std::vector<memory_mode> modes_of(const memory_arguments& arguments) {
-  const auto weights = weight_modes_argument("--weights", arguments.weights);
-  const auto rule = enumerator_argument<update_rule>("--rule", arguments.rule);
+/// Every combination of the request: weights vary slowest, gradients fastest.
+std::vector<memory_mode> modes_of(const memory_request& request) {
+  const auto weights = weight_modes_argument("--weights", request.weights);
+  const update_rule rule = request.rule;
   const int states_of_rule = samebits::state_count({.rule = rule, .momentum = 0.9});
-  const auto block = static_cast<int>(unsigned_argument("--block", arguments.block, 128, 256));
-  if (block != 128 && block != 256) throw usage_error("--block: 128 or 256 is expected");
   std::vector<memory_mode> modes;
   for (const weight_mode& mode : weights) {
-    for (const std::string& states : arguments.states) {
+    for (const std::string& states : request.states) {
       const auto& state = row_argument<named_format>("--states", states, state_formats);
       if (state.stored == stored_format::none && rule != update_rule::sgd) {
         throw usage_error(cat("--states: none is only for --rule sgd; ", name(rule), " keeps ",
@@ -106,43 +102,15 @@ std::vector<memory_mode> modes_of(const memory_arguments& arguments) {
                               " would divide steps of small second moments by epsilon alone; use "
                               "fp16_scaled or bf16"));
       }
-      for (const std::string& gradients : arguments.gradients) {
+      for (const std::string& gradients : request.gradients) {
         const auto& gradient =
             row_argument<named_format>("--gradients", gradients, gradient_formats);
         const int count = state.stored == stored_format::none ? 0 : states_of_rule;
-        modes.push_back({mode, gradient, state, count, block});
+        modes.push_back({mode, gradient, state, count, request.block});
       }
     }
   }
   return modes;
-}
-
-void write_json(const std::vector<memory_mode>& modes, const std::optional<double>& parameters,
-                output& out) {
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.member("parameters", parameters);
-  json.key("modes");
-  json.begin_array();
-  for (const memory_mode& mode : modes) {
-    const int block = mode.block;
-    json.begin_object(json_writer::layout::one_line);
-    json.member("name", mode.weights.name);
-    json.member("gradients", mode.gradient.name);
-    json.member("states", mode.states.name);
-    json.member("weight_bytes", bytes_of(mode.weights.weights, block));
-    json.member("master_bytes", bytes_of(mode.weights.master, block));
-    json.member("low_bytes", mode.low_bytes());
-    json.member("gradient_bytes", bytes_of(mode.gradient.stored, block));
-    json.member("state_bytes", mode.state_count * bytes_of(mode.states.stored, block));
-    json.member("bytes_per_parameter", mode.bytes());
-    json.member("total_bytes", parameters ? std::optional(mode.total(*parameters)) : std::nullopt);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-  out.write(json.document());
 }
 
 std::string format_text(stored_format stored) {
@@ -150,52 +118,70 @@ std::string format_text(stored_format stored) {
   return cat(samebits::name(codes_of(stored)), samebits::has_block_scales(stored) ? "*" : "");
 }
 
-std::string row_text(std::string_view mode, const std::string& weights, const std::string& master,
-                     const std::string& low, std::string_view gradient, const std::string& states,
-                     const std::string& bytes, const std::string& total) {
-  return cat(left(mode, 17), left(weights, 9), left(master, 8), left(low, 6), left(gradient, 6),
-             left(states, 15), right(bytes, 8), total.empty() ? "" : cat(" ", right(total, 8)),
-             "\n");
-}
-
-std::string states_text(const named_format& states) {
-  return cat(states.name, samebits::has_block_scales(states.stored) ? "*" : "");
-}
-
 std::string low_text(samebits::low_part low) {
   if (low == samebits::low_part::none) return "-";
   return low == samebits::low_part::split ? "int16" : "bf16";
 }
 
-void write_text(const std::vector<memory_mode>& modes, const std::optional<double>& parameters,
-                const terminal& term, output& out) {
-  out.write(term.painted(paint::heading, row_text("mode", "weights", "master", "low", "grad",
-                                                  "states", "bytes", parameters ? "GB" : "")));
-  for (const memory_mode& mode : modes) {
-    out.write(row_text(mode.weights.name, format_text(mode.weights.weights),
-                       format_text(mode.weights.master), low_text(mode.weights.low),
-                       mode.gradient.name, states_text(mode.states), general(mode.bytes(), 7),
-                       parameters ? general(mode.total(*parameters) / 1e9, 6) : ""));
+/// A row of the table.
+struct memory_row {
+  memory_mode mode;
+  std::optional<double> parameters;
+
+  [[nodiscard]] double bytes_of(stored_format stored) const {
+    return fpinspect::bytes_of(stored, mode.block);
   }
-  const memory_mode& first = modes.front();
-  int most_states = 0;  // 0 of SGD without momentum; else the same in all rows
-  for (const memory_mode& mode : modes) most_states = std::max(most_states, mode.state_count);
-  out.write(
-      cat("\nbytes: of a parameter, its part of the scales included   states: ",
-          most_states == 0 ? "none" : number_of(static_cast<std::uint64_t>(most_states), "array"),
-          "\n*: with an fp32 scale for ", first.block, " elements\n"));
-  if (parameters) {
-    out.write(cat("GB: 10^9 bytes for ", shortest(*parameters), " parameters in one tensor\n"));
+  [[nodiscard]] std::optional<double> total() const {
+    return parameters ? std::optional(mode.total(*parameters)) : std::nullopt;
   }
-}
+};
+
+constexpr column<memory_row> mode_columns[] = {
+    {"name", "mode", 17, [](auto& r) { return r.mode.weights.name; }},
+    {"gradients", "", 0, [](auto& r) { return r.mode.gradient.name; }},
+    {"states", "", 0, [](auto& r) { return r.mode.states.name; }},
+    {"weight_bytes", "weights", 9, [](auto& r) { return r.bytes_of(r.mode.weights.weights); },
+     [](auto& r) { return format_text(r.mode.weights.weights); }},
+    {"master_bytes", "master", 8, [](auto& r) { return r.bytes_of(r.mode.weights.master); },
+     [](auto& r) { return format_text(r.mode.weights.master); }},
+    {"low_bytes", "low", 6, [](auto& r) { return r.mode.low_bytes(); },
+     [](auto& r) { return low_text(r.mode.weights.low); }},
+    {"gradient_bytes", "grad", 6, [](auto& r) { return r.bytes_of(r.mode.gradient.stored); },
+     [](auto& r) { return r.mode.gradient.name; }},
+    {"state_bytes", "states", 15,
+     [](auto& r) { return r.mode.state_count * r.bytes_of(r.mode.states.stored); },
+     [](auto& r) {
+       return cat(r.mode.states.name, samebits::has_block_scales(r.mode.states.stored) ? "*" : "");
+     }},
+    {"bytes_per_parameter", "bytes", -8, [](auto& r) { return r.mode.bytes(); },
+     [](auto& r) { return general(r.mode.bytes(), 7); }},
+    {"total_bytes", "", 0, [](auto& r) { return r.total(); }},
+};
+constexpr column<memory_row> total_columns[] = {
+    {"", "GB", -9, nullptr, [](auto& r) { return general(*r.total() / 1e9, 6); }}};
 
 }  // namespace
 
-void write_memory_modes(const memory_arguments& arguments, const std::optional<double>& parameters,
-                        const terminal& term, output& out) {
-  const std::vector<memory_mode> modes = modes_of(arguments);
-  if (arguments.view.json) return write_json(modes, parameters, out);
-  write_text(modes, parameters, term, out);
+void write_memory_modes(const memory_request& request, const session& s) {
+  std::vector<memory_row> rows;
+  for (const memory_mode& mode : modes_of(request)) rows.push_back({mode, request.parameters});
+  std::vector<column<memory_row>> columns(std::begin(mode_columns), std::end(mode_columns));
+  if (s.json) {
+    return s.write_json({{"parameters", request.parameters},
+                         {"modes", table_json<memory_row>(columns, rows, true)}});
+  }
+  if (request.parameters)
+    columns.insert(columns.end(), std::begin(total_columns), std::end(total_columns));
+  int states = 0;  // 0 of SGD without momentum; else the same in all rows
+  for (const memory_row& row : rows) states = std::max(states, row.mode.state_count);
+  s.out.write(table_text<memory_row>(columns, rows, s.term));
+  s.out.write(cat("\nbytes: of a parameter, its part of the scales included   states: ",
+                  states == 0 ? "none" : number_of(static_cast<std::uint64_t>(states), "array"),
+                  "\n*: with an fp32 scale for ", request.block, " elements\n"));
+  if (request.parameters) {
+    s.out.write(
+        cat("GB: 10^9 bytes for ", shortest(*request.parameters), " parameters in one tensor\n"));
+  }
 }
 
 }  // namespace fpinspect

@@ -2,23 +2,22 @@
 #include "fpinspect/cli/arguments.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <stdexcept>
+#include <cmath>
+#include <thread>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/named_argument.hpp"
 #include "samebits/core/rounding.hpp"
 #include "samebits/error.hpp"
+#include "samebits/text.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
 
+using samebits::format_id;
 using samebits::tensor_file::quote;
-
-[[noreturn]] void refuse(std::string_view option, std::string_view text, const std::string& why) {
-  throw usage_error(std::string(option) + ": " + quote(text) + " " + why);
-}
 
 bool has_hex_prefix(std::string_view text) {
   return text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
@@ -33,30 +32,55 @@ std::optional<std::uint64_t> read_integer(std::string_view digits, int base) {
   return number;
 }
 
+/// The text without the letter of a factor behind it, with an exponent in its place.
+std::string with_exponent(std::string_view text) {
+  constexpr std::string_view letters = "KMBTkmbt";
+  constexpr std::string_view factors[] = {"e3", "e6", "e9", "e12"};
+  const std::size_t letter = text.empty() ? letters.npos : letters.find(text.back());
+  const bool has_exponent = text.find_first_of("eExX") != letters.npos;  // 0xb: a hexadecimal digit
+  if (letter == letters.npos || has_exponent) return std::string(text);
+  const std::string product = cat(text.substr(0, text.size() - 1), factors[letter % 4]);
+  return samebits::parse(format_id::fp64, product).ok ? product : std::string(text);
+}
+
 }  // namespace
 
-samebits::format_id format_argument(std::string_view option, std::string_view text) {
-  std::vector<samebits::format_id> all;
+void refuse_value(std::string_view option, std::string_view text, std::string_view why) {
+  throw usage_error(cat(option, ": ", quote(text), " ", why));
+}
+
+void refuse_name(std::string_view option, std::string_view text, std::string_view names) {
+  refuse_value(option, text, cat("is not one of ", names));
+}
+
+std::vector<format_id> all_formats() {
+  std::vector<format_id> all;
   for (int i = 0; i < samebits::format_count; ++i) all.push_back(samebits::format_at(i));
-  return format_argument(option, text, all);
+  return all;
 }
 
-samebits::format_id format_argument(std::string_view option, std::string_view text,
-                                    std::span<const samebits::format_id> among) {
+format_id format_argument(std::string_view option, std::string_view text) {
+  return format_among(option, text, all_formats());
+}
+
+format_id format_among(std::string_view option, std::string_view text,
+                       std::span<const format_id> among) {
   const auto found = samebits::find_format(text);
-  std::string names;
-  for (const samebits::format_id format : among) {
+  for (const format_id format : among) {
     if (found == format) return format;
-    names += (names.empty() ? "" : ", ") + std::string(samebits::name(format));
   }
-  refuse(option, text, "is not one of " + names);
+  refuse_name(option, text, joined(among, [](format_id format) { return samebits::name(format); }));
 }
 
-std::vector<samebits::format_id> format_list_argument(std::string_view option,
-                                                      const std::vector<std::string>& texts) {
-  std::vector<samebits::format_id> formats;
+format_id code_format_argument(std::string_view option, std::string_view text) {
+  return format_among(option, text, std::array{format_id::e4m3, format_id::e5m2});
+}
+
+std::vector<format_id> format_list_argument(std::string_view option,
+                                            const std::vector<std::string>& texts) {
+  std::vector<format_id> formats;
   for (const std::string& text : texts) {
-    const samebits::format_id format = format_argument(option, text);
+    const format_id format = format_argument(option, text);
     if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
       formats.push_back(format);
     }
@@ -69,24 +93,53 @@ std::uint64_t unsigned_argument(std::string_view option, std::string_view text,
   const auto number =
       has_hex_prefix(text) ? read_integer(text.substr(2), 16) : read_integer(text, 10);
   if (!number || *number < minimum || *number > maximum) {
-    refuse(option, text,
-           "is not an integer from " + std::to_string(minimum) + " to " + std::to_string(maximum) +
-               ", in decimal or after 0x");
+    refuse_value(
+        option, text,
+        cat("is not an integer from ", minimum, " to ", maximum, ", in decimal or after 0x"));
   }
   return *number;
 }
 
-samebits::convert_options rule_argument(const rule_options& options) {
-  samebits::convert_options rule;
-  rule.rounding = enumerator_argument<samebits::rounding>("--round", options.rounding);
-  rule.overflow = enumerator_argument<samebits::overflow>("--overflow", options.overflow);
-  rule.nan = enumerator_argument<samebits::nan_policy>("--nan", options.nan);
-  rule.random.seed = unsigned_argument("--seed", options.seed);
-  rule.random.stream = unsigned_argument("--stream", options.stream);
-  rule.random.offset = unsigned_argument("--offset", options.offset);
-  rule.random.bits =
-      static_cast<int>(unsigned_argument("--random-bits", options.random_bits, 1, 32));
-  return rule;
+double number_argument(std::string_view option, std::string_view text) {
+  const samebits::parse_result parsed = samebits::parse(format_id::fp64, text);
+  const auto value = __builtin_bit_cast(double, parsed.code);
+  if (!parsed.ok || !std::isfinite(value)) refuse_value(option, text, "is not a finite number");
+  return value;
+}
+
+double positive_argument(std::string_view option, std::string_view text) {
+  const double number = number_argument(option, text);
+  if (!(number > 0)) refuse_value(option, text, "is not above 0");
+  return number;
+}
+
+double count_argument(std::string_view option, std::string_view text) {
+  const double number = number_argument(option, with_exponent(text));
+  if (!(number > 0)) refuse_value(option, text, "is not above 0");
+  return number;
+}
+
+void add_rounding_rule(option_list& add, samebits::convert_options& rule, const char* overflow) {
+  using namespace samebits;
+  add.group("Rule");
+  add.value("--rounding", rule.rounding, enumerator_argument<rounding>, names_of<rounding>(" or "),
+            "nearest_even");
+  add.value("--overflow", rule.overflow, enumerator_argument<samebits::overflow>,
+            names_of<samebits::overflow>(" or "), overflow);
+  add.value("--nan", rule.nan, enumerator_argument<nan_policy>, names_of<nan_policy>(" or "),
+            "canonical");
+  add.value("--seed", rule.random.seed, integer(), "stochastic: key of the random bits, 64 bits",
+            "0");
+  add.value("--stream", rule.random.stream, integer(),
+            "stochastic: second half of their counter, 64 bits", "0");
+  add.value("--offset", rule.random.offset, integer(),
+            "stochastic: index of the first element, 64 bits", "0");
+  add.value("--random-bits", rule.random.bits, integer(1, 32),
+            "stochastic: random bits per element, 1 to 32", "32");
+  add.group("");
+  add.need(
+      {"--seed", "--stream", "--offset", "--random-bits"},
+      [&add] { return add.is("--rounding", "stochastic"); }, "--rounding stochastic");
 }
 
 std::optional<std::uint64_t> code_argument(samebits::format_id format, std::string_view text) {
@@ -117,8 +170,10 @@ samebits::executor backend_argument(std::string_view name) {
   }
 }
 
-samebits::tensor_unit unit_argument(std::string_view option, std::string_view text) {
-  return enumerator_argument<samebits::tensor_unit>(option, text);
+samebits::executor all_threads() {
+  samebits::executor where = backend_argument("");
+  where.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return where;
 }
 
 samebits::executor host_backend_argument(std::string_view name) {

@@ -9,33 +9,95 @@
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/cli/options.hpp"
+#include "fpinspect/cli/option_list.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/core/format.hpp"
-#include "samebits/core/tensor_unit.hpp"
+#include "samebits/core/table.hpp"
 
 namespace fpinspect {
 
-// All functions throw usage_error; the message names `option` and the accepted values.
+// All functions throw usage_error; the message names `option` and what is accepted. Those with the
+// parameters `option` and `text` alone, or that return a function of them, are parsers of options.
 
+/// Throws the message OPTION: "TEXT" WHY.
+[[noreturn]] void refuse_value(std::string_view option, std::string_view text,
+                               std::string_view why);
+/// Throws for a text that is not one of the names.
+[[noreturn]] void refuse_name(std::string_view option, std::string_view text,
+                              std::string_view names);
+
+/// The row of a table whose member `name` is `text`.
+template <class Row>
+const Row& row_argument(std::string_view option, std::string_view text,
+                        std::span<const Row> table) {
+  for (const Row& row : table) {
+    if (row.name == text) return row;
+  }
+  refuse_name(option, text, joined(table, [](const Row& row) { return row.name; }));
+}
+
+/// The value in `among` for which name(value) is `text`.
+template <class Value>
+Value value_argument(std::string_view option, std::string_view text, std::span<const Value> among) {
+  for (const Value value : among) {
+    if (name(value) == text) return value;
+  }
+  refuse_name(option, text, joined(among, [](Value value) { return name(value); }));
+}
+
+/// The enumerator with the name `text`.
+template <samebits::listed_enum Enum>
+Enum enumerator_argument(std::string_view option, std::string_view text) {
+  return row_argument<samebits::enum_row<Enum>>(option, text, samebits::table_of<Enum>).value;
+}
+
+/// The names of an enum: "a, b, c", or "a, b or c" with " or " before the last one.
+template <samebits::listed_enum Enum>
+std::string names_of(std::string_view before_last = ", ") {
+  const auto& rows = samebits::table_of<Enum>;
+  const auto row_name = [](const samebits::enum_row<Enum>& row) { return row.name; };
+  return cat(joined(std::span(rows).first(rows.size() - 1), row_name), before_last,
+             rows.back().name);
+}
+
+/// All formats.
+std::vector<samebits::format_id> all_formats();
 samebits::format_id format_argument(std::string_view option, std::string_view text);
 /// One of the formats in `among`.
-samebits::format_id format_argument(std::string_view option, std::string_view text,
-                                    std::span<const samebits::format_id> among);
-
+samebits::format_id format_among(std::string_view option, std::string_view text,
+                                 std::span<const samebits::format_id> among);
+/// e4m3 or e5m2.
+samebits::format_id code_format_argument(std::string_view option, std::string_view text);
 /// The formats in the given order, without duplicates.
 std::vector<samebits::format_id> format_list_argument(std::string_view option,
                                                       const std::vector<std::string>& texts);
-
-samebits::tensor_unit unit_argument(std::string_view option, std::string_view text);
 
 /// Parses a decimal number, or a hexadecimal number after 0x; no sign and no spaces.
 std::uint64_t unsigned_argument(std::string_view option, std::string_view text,
                                 std::uint64_t minimum = 0,
                                 std::uint64_t maximum = std::numeric_limits<std::uint64_t>::max());
+/// The parser of such numbers in a range.
+inline auto integer(std::uint64_t minimum = 0,
+                    std::uint64_t maximum = std::numeric_limits<std::uint64_t>::max()) {
+  return [=](std::string_view option, std::string_view text) {
+    return unsigned_argument(option, text, minimum, maximum);
+  };
+}
 
-samebits::convert_options rule_argument(const rule_options& options);
+/// The binary64 value nearest to a finite number. Refuses infinities, NaN, and numbers that binary64
+/// cannot hold.
+double number_argument(std::string_view option, std::string_view text);
+double positive_argument(std::string_view option, std::string_view text);
+/// A number above 0, with a factor behind it if the last letter is one of K, M, B and T (10^3, 10^6,
+/// 10^9, 10^12), in upper or lower case: "350M", "7b".
+double count_argument(std::string_view option, std::string_view text);
+
+/// Adds the options of a rounding rule, in the contract's terms.
+/// @param overflow  the default of --overflow
+void add_rounding_rule(option_list& add, samebits::convert_options& rule,
+                       const char* overflow = "ieee");
 
 /// The code of a text 0xCODE with hexadecimal digits only that fits the format's storage; nothing
 /// for any other text. "0x10" is a code, "0x1p4" and "0x10.0" are not.
@@ -44,7 +106,8 @@ std::optional<std::uint64_t> code_argument(samebits::format_id format, std::stri
 /// The executor with this name, or the default executor for an empty name, on all hardware threads.
 /// @throws backend_error  if the backend is unknown or not supported
 samebits::executor backend_argument(std::string_view name);
-
+/// The default executor with its number of threads, at least 1.
+samebits::executor all_threads();
 /// Like backend_argument(), for host memory.
 /// @throws backend_error  also for a backend that works on device memory
 samebits::executor host_backend_argument(std::string_view name);

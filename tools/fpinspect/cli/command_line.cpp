@@ -1,20 +1,24 @@
-// The parser: parts shared by all subcommands, and the errors of a command line.
+// The parser, its subcommands, and the errors of a command line.
 #include "fpinspect/cli/command_line.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
+#include <list>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/help/shell_files.hpp"
-#include "fpinspect/cli/named_argument.hpp"
-#include "fpinspect/cli/text/parse.hpp"
 #include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/cli/value_mark.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/function.hpp"
-#include "samebits/core/rounding.hpp"
+#include "samebits/text.hpp"
+#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 
@@ -35,7 +39,62 @@ std::size_t edits_between(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-}  // namespace
+bool is_standard_input(const std::string& text) { return text.starts_with("-#"); }
+
+bool is_negative_number(const std::string& text) {
+  return text.starts_with('-') && samebits::parse(samebits::format_id::fp64, text).ok;
+}
+
+/// The process arguments. Negative numbers and all arguments after "--" are marked as values.
+/// --round, the older name of --rounding, is replaced.
+std::vector<std::string> marked_arguments(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  bool values_only = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string text = argv[i];
+    if (!values_only && text == "--") {
+      values_only = true;
+    } else if (values_only || is_negative_number(text) || is_standard_input(text) ||
+               text.starts_with(value_mark)) {
+      arguments.push_back(value_mark + text);
+    } else {
+      if (text == "--round" || text.starts_with("--round=")) text.insert(7, "ing");
+      arguments.push_back(std::move(text));
+    }
+  }
+  return arguments;
+}
+
+class command_line {
+ public:
+  command_line();
+
+  void run(int argc, char** argv, output& out);
+
+ private:
+  struct subcommand {
+    CLI::App* app;
+    std::unique_ptr<command> what;
+    option_list options;
+  };
+
+  void add(const command_entry& entry);
+  /// Adds the view options, which may stand before or after the subcommand's name.
+  void add_view(CLI::App* app);
+  void add_shell_files();
+  void parse(std::vector<std::string> arguments);
+  [[nodiscard]] std::string subcommand_names() const;
+  /// Checks for a subcommand. CLI11's own message would only say that one is missing.
+  void check_subcommand(const std::vector<std::string>& arguments) const;
+  void refuse_empty_values() const;
+  /// Throws for the first argument that the parser did not use, if there is one.
+  void refuse_unexpected() const;
+
+  CLI::App app_{"What low-precision floating-point formats do to numbers and tensors"};
+  view_options view_;
+  std::list<subcommand> subcommands_;
+  std::string shell_;
+};
 
 command_line::command_line() {
   app_.name("fpinspect");
@@ -45,32 +104,10 @@ command_line::command_line() {
   app_.footer(
       "Numbers may be negative, decimal of any length, hexadecimal (0x1.8p3), inf, nan.\n"
       "Exit codes: 0 ok, 1 a check failed, 2 command line, 3 file, 4 backend.");
-  add_formats();
-  add_show();
-  add_cast();
-  add_convert();
-  add_quantize();
-  add_dequantize();
-  add_recipes();
-  add_diff();
-  add_compare();
-  add_tensor();
-  add_report();
-  add_scaler();
-  add_arith();
-  add_matmul();
-  add_units();
-  add_backends();
-  add_verify();
-  add_range();
-  add_resolution();
-  add_memory();
-  add_demo();
-  add_update();
-  add_claims();
-  add_table();
-  add_advise();
-  add_explorer();
+  std::vector<command_entry> entries = registered_commands();
+  std::sort(entries.begin(), entries.end(),
+            [](const command_entry& a, const command_entry& b) { return a.rank < b.rank; });
+  for (const command_entry& entry : entries) add(entry);
   add_shell_files();
 }
 
@@ -90,109 +127,48 @@ void command_line::run(int argc, char** argv, output& out) {
   } catch (const CLI::CallForVersion&) {
     return out.write(app_.version() + "\n");
   }
-  check_rules();
-  chosen_(out);
+  refuse_empty_values();
+  const CLI::App* const chosen = app_.get_subcommands().front();
+  for (subcommand& one : subcommands_) {
+    if (one.app != chosen) continue;
+    one.options.interpret();
+    write_json_bits(view_.json_bits);
+    return one.what->run({out, view_.json, terminal(view_)});
+  }
+  if (chosen->get_name() == "manual") return out.write(manual_page(app_));
+  if (shell_ == "bash") return out.write(bash_completion(app_));
+  if (shell_ == "zsh") return out.write(zsh_completion(app_));
+  if (shell_ == "fish") return out.write(fish_completion(app_));
+  throw usage_error("SHELL: must be one of bash, zsh, fish");
 }
 
-void command_line::add_view(CLI::App* command) {
-  command->add_flag("--json", view_.json, "Write JSON");
-  command->add_flag("--json-bits", view_.json_bits,
-                    "With --json: the bits of each binary64 number beside it");
-  command->add_option("--color", view_.color, "auto, always or never")->capture_default_str();
+void command_line::add_view(CLI::App* app) {
+  app->add_flag("--json", view_.json, "Write JSON");
+  app->add_flag("--json-bits", view_.json_bits,
+                "With --json: the bits of each binary64 number beside it");
+  app->add_option("--color", view_.color, "auto, always or never")->capture_default_str();
 }
 
-CLI::App* command_line::add(const char* name, const char* description) {
-  CLI::App* command = app_.add_subcommand(name, description);
-  add_view(command);
+void command_line::add(const command_entry& entry) {
+  CLI::App* const app = app_.add_subcommand(entry.name, entry.help);
+  add_view(app);
+  subcommands_.push_back({app, entry.make(), option_list(app_, *app, view_.ascii)});
+  option_list& options = subcommands_.back().options;
   const auto is_color = [this](const char* color) { return view_.color == color; };
-  refuse(
-      command, [=] { return !is_color("auto") && !is_color("always") && !is_color("never"); },
-      "--color: must be one of auto, always, never");
-  refuse(
-      command, [=, this] { return is_color("always") && given(command, "--json"); },
-      "--color and --json contradict each other: JSON has no colour; leave one of them out");
-  need(
-      command, {"--json-bits"}, [=, this] { return given(command, "--json"); }, "--json");
-  return command;
+  options.refuse([=] { return !is_color("auto") && !is_color("always") && !is_color("never"); },
+                 "--color: must be one of auto, always, never");
+  options.refuse([=, &options] { return is_color("always") && options.given("--json"); },
+                 "--color and --json contradict each other: JSON has no colour; leave one of them "
+                 "out");
+  options.need({"--json-bits"}, "--json");
+  subcommands_.back().what->options(options);
 }
 
 void command_line::add_shell_files() {
-  CLI::App* completion =
-      app_.add_subcommand("completion", "Write the completion script of a shell");
-  completion->add_option("SHELL", shell_, "bash, zsh or fish")->required();
-  completion->callback([this] {
-    chosen_ = [this](output& out) {
-      if (shell_ == "bash") return out.write(bash_completion(app_));
-      if (shell_ == "zsh") return out.write(zsh_completion(app_));
-      if (shell_ == "fish") return out.write(fish_completion(app_));
-      throw usage_error("SHELL: must be one of bash, zsh, fish");
-    };
-  });
-  CLI::App* manual = app_.add_subcommand("manual", "Write the manual page");
-  manual->callback([this] { chosen_ = [this](output& out) { out.write(manual_page(app_)); }; });
-}
-
-CLI::Option* command_line::add_list(CLI::App* command, const char* name,
-                                    std::vector<std::string>& list, const char* description) {
-  return command->add_option(name, list, description)
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->take_all();
-}
-
-void command_line::add_rule(CLI::App* command, rule_options& rule) {
-  const auto option = [&](const char* name, std::string& text, const std::string& description) {
-    command->add_option(name, text, description)->capture_default_str()->group("Rule");
-  };
-  option("--round", rule.rounding, names_of<samebits::rounding>(" or "));
-  option("--overflow", rule.overflow, names_of<samebits::overflow>(" or "));
-  option("--nan", rule.nan, names_of<samebits::nan_policy>(" or "));
-  option("--seed", rule.seed, "stochastic: key of the random bits, 64 bits");
-  option("--stream", rule.stream, "stochastic: second half of their counter, 64 bits");
-  option("--offset", rule.offset, "stochastic: index of the first element, 64 bits");
-  option("--random-bits", rule.random_bits, "stochastic: random bits per element, 1 to 32");
-  need(
-      command, {"--seed", "--stream", "--offset", "--random-bits"},
-      [&rule] { return rule.rounding == "stochastic"; }, "--round stochastic");
-}
-
-void command_line::refuse(const CLI::App* command, std::function<bool()> broken,
-                          std::string message) {
-  rules_.push_back({command, std::move(broken), std::move(message)});
-}
-
-void command_line::exclude(const CLI::App* command, const std::string& option,
-                           std::initializer_list<std::string> others) {
-  for (const std::string& other : others) {
-    refuse(
-        command, [=, this] { return given(command, option) && given(command, other); },
-        cat(option, " and ", other, " contradict each other; leave one of them out"));
-  }
-}
-
-void command_line::need(const CLI::App* command, std::initializer_list<std::string> options,
-                        const std::function<bool()>& holds, const std::string& what) {
-  for (const std::string& option : options) {
-    refuse(
-        command, [=, this] { return given(command, option) && !holds(); },
-        cat(option, " does nothing without ", what, "; add that, or leave ", option, " out"));
-  }
-}
-
-void command_line::refuse_json_beside(const CLI::App* command, const std::string& output,
-                                      const std::string& path) {
-  refuse(
-      command, [=, this, &path] { return path == "-" && given(command, "--json"); },
-      cat("--json and ", output,
-          " - contradict each other: both are for standard output; name a file"));
-}
-
-bool command_line::given(const CLI::App* command, const std::string& option) const {
-  for (const CLI::App* app : {command, &app_}) {
-    const CLI::Option* found = app->get_option_no_throw(option);
-    if (found != nullptr && found->count() != 0) return true;
-  }
-  return false;
+  app_.add_subcommand("completion", "Write the completion script of a shell")
+      ->add_option("SHELL", shell_, "bash, zsh or fish")
+      ->required();
+  app_.add_subcommand("manual", "Write the manual page");
 }
 
 void command_line::parse(std::vector<std::string> arguments) {
@@ -247,9 +223,9 @@ void command_line::check_subcommand(const std::vector<std::string>& arguments) c
   throw usage_error(message + "there are: " + subcommand_names());
 }
 
-void command_line::check_rules() const {
-  const CLI::App* const command = app_.get_subcommands().front();
-  for (const CLI::App* app : {&app_, command}) {
+void command_line::refuse_empty_values() const {
+  for (const CLI::App* app :
+       {&app_, static_cast<const CLI::App*>(app_.get_subcommands().front())}) {
     for (const CLI::Option* option : app->get_options()) {
       const std::string name = option->get_name();
       if (option->get_positional() || name == "--tensor") continue;  // a tensor's name may be empty
@@ -258,9 +234,6 @@ void command_line::check_rules() const {
           throw usage_error(name + ": the value is empty; leave it out or give one");
       }
     }
-  }
-  for (const option_rule& rule : rules_) {
-    if (rule.command == command && rule.broken()) throw usage_error(rule.message);
   }
 }
 
@@ -286,6 +259,18 @@ void command_line::refuse_unexpected() const {
   }
   throw usage_error(cat(shown, " is one argument too many: ", name, " takes ",
                         known.empty() ? "nothing but options" : known, advice));
+}
+
+}  // namespace
+
+std::vector<command_entry>& registered_commands() {
+  static std::vector<command_entry> all;
+  return all;
+}
+
+std::string unmarked_message(std::string text) {
+  std::erase(text, value_mark);
+  return samebits::tensor_file::escape_message(text);
 }
 
 void run_command_line(int argc, char** argv, output& out) {

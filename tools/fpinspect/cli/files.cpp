@@ -65,12 +65,11 @@ std::size_t extension_of(std::string_view option, const std::string& path,
   for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
-  std::string all;
   for (std::size_t i = 0; i < extensions.size(); ++i) {
     if (lower.ends_with(extensions[i])) return i;
-    all += cat(i == 0 ? "" : " or ", extensions[i]);
   }
-  throw usage_error(cat(option, ": ", quote(path), " must end in ", all,
+  throw usage_error(cat(option, ": ", quote(path), " must end in ",
+                        joined(extensions, std::identity{}, " or "),
                         ", which says what is written, or be - for standard output"));
 }
 
@@ -94,6 +93,10 @@ void require_whole_inputs() {
     throw file_error(error_kind::unreadable,
                      shown + ": cannot be read to its end: the file was shortened meanwhile");
   }
+}
+
+void refuse_content(const std::filesystem::path& path, const std::string& what) {
+  throw file_error(error_kind::malformed, cat(escape_path(path), ": ", what));
 }
 
 std::string read_text_file(const std::string& path) {

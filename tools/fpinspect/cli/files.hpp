@@ -22,6 +22,10 @@ void note_input(const std::filesystem::path& path);
 /// @throws file_error
 void require_whole_inputs();
 
+/// Refuses what a file holds: PATH: WHAT.
+/// @throws file_error  always
+[[noreturn]] void refuse_content(const std::filesystem::path& path, const std::string& what);
+
 /// The bytes of a file; "-" is standard input. Throws file_error.
 std::string read_text_file(const std::string& path);
 

@@ -9,10 +9,9 @@
 #include <new>
 #include <string>
 
+#include "fpinspect/cli/command_line.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/parse.hpp"
-#include "fpinspect/cli/text/value_marks.hpp"
 #include "fpinspect/output/output.hpp"
 #include "samebits/error.hpp"
 #include "tensor_file/error.hpp"

@@ -1,17 +1,80 @@
 // `fpinspect compare`: measures how the values of two files differ.
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/compare/comparison.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
 
 namespace fpinspect {
+
+// --- The comparison of two files as JSON ----------------------------------------------------------
+
+namespace {
+
+json_value place_json(const std::optional<found_difference>& at) {
+  if (!at) return std::nullopt;
+  return json_line({{"index", at->index}, {"a", at->a}, {"b", at->b}});
+}
+
+json_object figures_json(const difference_figures& f) {
+  const sqnr ratio = f.ratio();
+  json_object ulp;
+  for (std::size_t k = 0; k < f.steps.size(); ++k) {
+    if (f.steps[k] == 0) continue;
+    ulp.add(std::to_string(k == 0 ? 0 : std::uint64_t{1} << (k - 1)), f.steps[k]);
+  }
+  return {{"differ", f.differ},
+          {"bits_differ", f.bits_differ},
+          {"new_nan", f.new_nan},
+          {"new_inf", f.new_inf},
+          {"lost_nan", f.lost_nan},
+          {"lost_inf", f.lost_inf},
+          {"nonzero", f.nonzero},
+          {"underflow", f.underflow},
+          {"paired", f.paired},
+          {"max_error", f.max_error},
+          {"mean_error", f.mean_error()},
+          {"sqnr_db", ratio.db},
+          {"sqnr_note", ratio.note()},
+          {"signal", f.signal},
+          {"noise", f.noise},
+          {"ulp_format", samebits::name(f.ulp_format)},
+          {"max_ulp", f.max_ulp},
+          {"ulp", ulp.on_one_line()},
+          {"largest", place_json(f.largest)},
+          {"first", place_json(f.first)}};
+}
+
+json_object pair_json(const compared_pair& pair) {
+  json_object members = {
+      {"name", pair.a->name},
+      {"shape", pair.a->shape},
+      {"count", pair.a->count},
+      {"type_a", pair.a->type},
+      {"type_b", pair.b->type},
+      {"not_compared", pair.reason.empty() ? std::nullopt : std::optional(pair.reason)}};
+  if (!pair.against) return pair.reason.empty() ? members.add(figures_json(pair.figures)) : members;
+  const original_figures& f = *pair.against;
+  return members.add("against_original", json_object{{"a", figures_json(f.a)},
+                                                     {"b", figures_json(f.b)},
+                                                     {"closer_a", f.closer.a},
+                                                     {"closer_b", f.closer.b}});
+}
+
+}  // namespace
+
+json_object comparison_json(const comparison& all) {
+  return {{"tensors", json_rows(all.pairs, pair_json)},
+          {"only_in_a", json_list(all.only_in_a)},
+          {"only_in_b", json_list(all.only_in_b)}};
+}
+
+// --- `fpinspect compare`: measures how the values of two files differ -----------------------------
+
 namespace {
 
 constexpr std::array compare_figures = {
@@ -21,19 +84,16 @@ constexpr std::array compare_figures = {
 };
 
 void add_figures(gate& conditions, const std::string& name, const difference_figures& f) {
-  const auto count = [&](std::string_view figure, std::uint64_t part, std::uint64_t all) {
-    conditions.add_count(figure, "", name, part, all);
-  };
-  count("differ", f.differ, f.count);
+  conditions.add_share("differ", "", name, f.differ, f.count);
   conditions.add("sqnr", "", name, f.ratio().level());
   conditions.add("max-ulp", "", name, static_cast<double>(f.max_ulp));
   conditions.add("max-error", "", name, f.max_error);
   conditions.add("mean-error", "", name, f.mean_error());
-  count("underflow", f.underflow, f.nonzero);
-  count("new-nan", f.new_nan, f.count);
-  count("new-inf", f.new_inf, f.count);
+  conditions.add_share("underflow", "", name, f.underflow, f.nonzero);
+  conditions.add_share("new-nan", "", name, f.new_nan, f.count);
+  conditions.add_share("new-inf", "", name, f.new_inf, f.count);
   // Elements of two formats have no bits in common to compare: every number that differs counts.
-  count("bits-differ", f.bits_differ.value_or(f.differ), f.count);
+  conditions.add_share("bits-differ", "", name, f.bits_differ.value_or(f.differ), f.count);
 }
 
 /// With an original, conditions are on both files against the original.
@@ -44,40 +104,67 @@ void add_pair(gate& conditions, const compared_pair& pair) {
   add_figures(conditions, cat(pair.name, " in B"), pair.against->b);
 }
 
-}  // namespace
+class compare_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.required(
+        "A", a_,
+        "The reference: FILE.npy, .npz, .safetensors or .gguf, an index, FILE#TENSOR, or -");
+    add.required("B", b_, "The other one");
+    add.text("--original", original_,
+             "Say whether A or B is closer to this file, the reference of both");
+    add.repeated("--tensor", tensors_, "Only this tensor, or those of a pattern");
+    add.list(
+        "--fail-if", conditions_,
+        [](const std::vector<std::string>& texts) {
+          return gate(conditions_argument("--fail-if", texts, compare_figures));
+        },
+        "Exit code 1 if a tensor has: 'max-ulp>1', 'sqnr<30dB', 'new-nan>0', ...");
+    add.text("--from-a", from_a_, "A's integers are codes of this format");
+    add.text("--from-b", from_b_, "The same of B");
+    add.text("--from-original", from_original_, "The same of the original");
+    add.need({"--from-original"}, "--original");
+  }
 
-void run_compare(const compare_arguments& arguments, output& out) {
-  const terminal term(arguments.view);
-  gate conditions(conditions_argument("--fail-if", arguments.fail_if, compare_figures));
-  samebits::executor where = backend_argument("");
-  where.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const compared_file a =
-      open_compared(arguments.a, arguments.tensors, "--from-a", arguments.from_a);
-  const compared_file b =
-      open_compared(arguments.b, arguments.tensors, "--from-b", arguments.from_b);
-  std::optional<compared_file> original;
-  if (!arguments.original.empty()) {
-    original = open_compared(arguments.original, arguments.tensors, "--from-original",
-                             arguments.from_original);
+  void run(const session& s) override {
+    const samebits::executor where = all_threads();
+    const compared_file a = open_compared(a_, tensors_, "--from-a", from_a_);
+    const compared_file b = open_compared(b_, tensors_, "--from-b", from_b_);
+    std::optional<compared_file> original;
+    if (!original_.empty()) {
+      original = open_compared(original_, tensors_, "--from-original", from_original_);
+    }
+    const comparison all = compare_files(a, b, original ? &*original : nullptr, where);
+    for (const compared_pair& pair : all.pairs) add_pair(conditions_, pair);
+    for (const std::string& name : all.only_in_a) conditions_.add_failure(name, "only in A");
+    for (const std::string& name : all.only_in_b) conditions_.add_failure(name, "only in B");
+    if (s.json) {
+      s.write_json(json_object{
+          {"a", a_}, {"b", b_}, {"original", original ? std::optional(original_) : std::nullopt}}
+                       .add(comparison_json(all))
+                       .add("fail_if", conditions_.json()));
+    } else {
+      s.out.write(comparison_text(all, a_, b_, original_, s.term));
+    }
+    if (conditions_.is_empty()) return;
+    s.out.flush();
+    conditions_.check();
   }
-  const comparison all = compare_files(a, b, original ? &*original : nullptr, where);
-  for (const compared_pair& pair : all.pairs) add_pair(conditions, pair);
-  for (const std::string& name : all.only_in_a) conditions.add_failure(name, "only in A");
-  for (const std::string& name : all.only_in_b) conditions.add_failure(name, "only in B");
-  if (arguments.view.json) {
-    json_writer json;
-    json.begin_object();
-    json.member("schema", 1);
-    write_comparison_json(json, all, arguments);
-    conditions.write_json(json);
-    json.end_object();
-    out.write(json.document());
-  } else {
-    out.write(comparison_text(all, arguments, term));
-  }
-  if (conditions.is_empty()) return;
-  out.flush();
-  conditions.check();
-}
+
+ private:
+  std::string a_;
+  std::string b_;
+  std::string original_;
+  std::vector<std::string> tensors_;
+  gate conditions_;
+  std::string from_a_;
+  std::string from_b_;
+  std::string from_original_;
+};
+
+const registered<compare_command> compare_here("compare",
+                                               "Measure how the values of two files differ", 90);
+
+}  // namespace
 
 }  // namespace fpinspect

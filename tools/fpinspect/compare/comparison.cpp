@@ -1,4 +1,4 @@
-// The comparison of two files: implementation.
+// The comparison of two files, tensor by tensor, with or without an original of both.
 #include "fpinspect/compare/comparison.hpp"
 
 #include <algorithm>
@@ -6,17 +6,132 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <utility>
 
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/element_statistics.hpp"
 #include "samebits/cast_statistics.hpp"
 #include "samebits/convert.hpp"
+#include "samebits/error.hpp"
+#include "samebits/quantize.hpp"
 #include "samebits/view.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {
+
+// --- The tensors of one side of a comparison ------------------------------------------------------
+
+namespace {
+
+using samebits::format_id;
+using samebits::tensor_file::tensor_info;
+using reader = samebits::tensor_file::tensor_file;
+
+compared_tensor tensor_of(shown_tensor shown, std::string_view option, const std::string& from) {
+  compared_tensor result;
+  if (!from.empty() && holds_integers(shown.info)) {
+    shown.how = reading_of(shown.info, option, from, from_scope::integers);
+    shown.note.clear();
+  }
+  result.name = shown.info.name;
+  result.shape = shown.info.shape;
+  result.count = shown.info.count;
+  result.note = shown.note;
+  if (shown.how) {
+    result.format = shown.how->format;
+    result.type = type_text(shown.info, *shown.how);
+  }
+  result.stored = std::move(shown);
+  return result;
+}
+
+/// codes * scales, as `dequantize` writes them.
+compared_tensor dequantized(const std::string& input, const reader& file,
+                            const samebits::tile_shape& tile) {
+  const auto load = [&](const char* name) {
+    const tensor_info& info = file.find(name);
+    const auto how = reading_of(info, "--from", "");
+    if (!how) refuse_content(input, cat(name, " are no numbers"));
+    return std::pair(matrix_of(file, info, *how), info.shape);
+  };
+  const auto [codes, shape] = load("codes");
+  const auto [scales, unused] = load("scales");
+  compared_tensor result = {.name = "values", .shape = shape, .type = "codes x scales"};
+  result.count = file.find("codes").count;
+  result.made = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(result.count) *
+                                                         sizeof(float));
+  try {
+    samebits::dequantize(codes.view, scales.view,
+                         samebits::view_of_codes(format_id::fp32, result.made->data(),
+                                                 codes.view.rows, codes.view.cols),
+                         tile);
+  } catch (const samebits::invalid_argument& error) {  // the shapes in the file do not fit together
+    refuse_content(input, error.what());
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<std::span<const std::byte>> compared_tensor::in_place() const {
+  if (stored) return view_elements(*stored->file, stored->info, *stored->how);
+  return *made;
+}
+
+void compared_tensor::read(std::uint64_t first, std::uint64_t elements, std::byte* out) const {
+  if (stored) return read_elements(*stored->file, stored->info, *stored->how, first, elements, out);
+  std::memcpy(out, made->data() + first * sizeof(float),
+              static_cast<std::size_t>(elements) * sizeof(float));
+}
+
+const compared_tensor* compared_file::find(std::string_view name) const {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const compared_tensor& t) { return t.name == name; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+compared_file open_compared(const std::string& input, const std::vector<std::string>& names,
+                            std::string_view option, const std::string& from) {
+  tensor_selection selection;
+  selection.files = {input};
+  const bool whole = !locate(input).tensor;
+  std::vector<shown_tensor> shown = tensors_to_show(selection);
+  compared_file result = {.input = input};
+  if (whole && !shown.empty()) {
+    if (const auto tile = stored_tile(input, *shown.front().file)) {
+      if (!names.empty() || !from.empty()) {
+        throw usage_error(cat(names.empty() ? option : "--tensor", ": ",
+                              samebits::tensor_file::escape_path(input),
+                              " holds one quantized tensor; leave it out"));
+      }
+      result.tensors.push_back(dequantized(input, *shown.front().file, *tile));
+      return result;
+    }
+  }
+  if (!names.empty()) {
+    selection.tensors = names;
+    shown = tensors_to_show(selection);
+  }
+  const bool any_integers = std::any_of(
+      shown.begin(), shown.end(), [](const shown_tensor& one) { return holds_integers(one.info); });
+  if (!from.empty() && !any_integers) {
+    throw usage_error(cat(option, ": none of the tensors of ",
+                          samebits::tensor_file::escape_path(input),
+                          " holds integers; leave it out"));
+  }
+  for (shown_tensor& one : shown) {
+    result.tensors.push_back(tensor_of(std::move(one), option, from));
+  }
+  return result;
+}
+
+// --- The comparison of two files ------------------------------------------------------------------
+
 namespace {
 
 using samebits::format_id;

@@ -1,20 +1,150 @@
 // The comparison of two files, tensor by tensor, with or without an original of both.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "fpinspect/cli/options.hpp"
-#include "fpinspect/compare/compared_file.hpp"
-#include "fpinspect/compare/difference.hpp"
-#include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/output/json.hpp"
 #include "fpinspect/output/terminal.hpp"
+#include "fpinspect/quantize/sqnr.hpp"
+#include "fpinspect/tensors/source/selection.hpp"
 #include "samebits/backend.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/reductions.hpp"
 
 namespace fpinspect {
+
+/// An element by its index in C order, and a figure or both values.
+struct found_difference {
+  std::uint64_t index = 0;
+  double a = 0;
+  double b = 0;
+};
+
+/// Counts and sums over pairs of elements (a, b). Numbers are compared: -0 equals 0, and NaN equals
+/// NaN whatever its bits are.
+struct difference_figures {
+  std::uint64_t count = 0;
+  std::uint64_t differ = 0;
+  std::optional<std::uint64_t> bits_differ;  ///< codes that differ, if both have one format
+  std::uint64_t new_nan = 0;                 ///< b is NaN, a is not
+  std::uint64_t new_inf = 0;                 ///< b is an infinity, a is not the same one
+  std::uint64_t lost_nan = 0;                ///< a is NaN, b is not
+  std::uint64_t lost_inf = 0;                ///< a is an infinity, b is not the same one
+  std::uint64_t nonzero = 0;                 ///< a is finite and not zero
+  std::uint64_t underflow = 0;               ///< of these, b is zero
+  std::uint64_t paired = 0;                  ///< both are finite: the errors are over these pairs
+  double max_error = 0;                      ///< largest |a - b|
+  std::optional<found_difference> largest;   ///< the first pair with this error, if it is not 0
+  std::optional<found_difference> first;     ///< the first pair that differs
+  double sum_error = 0;                      ///< sum of |a - b|
+  double signal = 0;                         ///< sum of a^2
+  double noise = 0;                          ///< sum of (a - b)^2
+
+  /// The distance of a and b in steps between neighbouring values of `ulp_format`, to which both
+  /// are rounded. steps[0] counts distance 0, steps[k] counts 2^(k-1) to 2^k - 1.
+  samebits::format_id ulp_format = samebits::format_id::fp32;
+  std::uint64_t max_ulp = 0;
+  std::array<std::uint64_t, 65> steps{};
+
+  [[nodiscard]] double mean_error() const;
+  /// Whether NaN or infinities are not the same in both.
+  [[nodiscard]] bool changes_specials() const {
+    return new_nan + new_inf + lost_nan + lost_inf != 0;
+  }
+  [[nodiscard]] sqnr ratio() const;
+};
+
+/// The format in which a distance between elements of two formats is counted: the one with fewer
+/// significand bits. e8m0 counts only beside itself.
+samebits::format_id coarser(samebits::format_id a, samebits::format_id b);
+
+/// The number of steps between two codes of a format. Neither may be NaN. Both zeros are one value.
+std::uint64_t code_distance(samebits::format_id format, std::uint64_t a, std::uint64_t b);
+
+/// Collects the figures. Elements come in C order, in chunks of any size.
+class difference_meter {
+ public:
+  /// @param format  the format of the codes for add_steps()
+  explicit difference_meter(samebits::format_id format) { figures_.ulp_format = format; }
+
+  /// Adds the values of a chunk.
+  ///
+  /// @param codes_a,codes_b  both, rounded to the format with saturation; storage_bytes() each
+  void add(std::span<const double> a, std::span<const double> b, const std::byte* codes_a,
+           const std::byte* codes_b);
+  /// Adds the number of codes that differ.
+  void add_bits(std::uint64_t differ) {
+    figures_.bits_differ = figures_.bits_differ.value_or(0) + differ;
+  }
+
+  [[nodiscard]] difference_figures result() const;
+
+ private:
+  void add_values(std::span<const double> a, std::span<const double> b);
+  void add_specials(double a, double b);
+
+  difference_figures figures_;
+  samebits::tree_sum errors_;
+  samebits::tree_sum signal_;
+  samebits::tree_sum noise_;
+  std::vector<double> inputs_;
+};
+
+/// Which of two tensors is closer to a third one, element by element.
+struct closeness {
+  std::uint64_t a = 0;      ///< a is closer
+  std::uint64_t b = 0;      ///< b is closer
+  std::uint64_t equal = 0;  ///< the same distance, or not finite
+
+  void add(std::span<const double> original, std::span<const double> in_a,
+           std::span<const double> in_b);
+};
+
+/// A tensor with values.
+struct compared_tensor {
+  std::string name = {};  ///< empty for a .npy file
+  std::vector<std::uint64_t> shape = {};
+  std::uint64_t count = 0;
+  samebits::format_id format = samebits::format_id::fp32;  ///< holds every value exactly
+  std::string type;       ///< of the elements in text: "bf16", "U8"
+  std::string note = {};  ///< why the elements have no values; empty if they have
+
+  /// The codes of all elements, if they are in memory or in the file in place.
+  [[nodiscard]] std::optional<std::span<const std::byte>> in_place() const;
+  /// Reads elements [first, first + elements) as codes of the format.
+  void read(std::uint64_t first, std::uint64_t elements, std::byte* out) const;
+
+  std::optional<shown_tensor> stored = {};            ///< the tensor in its file
+  std::shared_ptr<std::vector<std::byte>> made = {};  ///< else: codes * scales in fp32
+};
+
+/// One side of a comparison.
+struct compared_file {
+  std::string input = {};  ///< the argument
+  std::vector<compared_tensor> tensors = {};
+
+  /// The tensor with this name; null if there is none.
+  [[nodiscard]] const compared_tensor* find(std::string_view name) const;
+};
+
+/// Opens FILE, FILE#TENSOR or an index. The tensors `codes` and `scales` of a file that `quantize`
+/// wrote become one tensor `values` in fp32, whose name is that of the quantized tensor.
+///
+/// @param names  names or patterns of tensors; empty: all
+/// @param option  the name of `from` in errors
+/// @param from  integers are codes of this format; empty: values
+/// @throws usage_error  if `from` or `names` contradicts the file
+/// @throws file_error  if a file cannot be read
+compared_file open_compared(const std::string& input, const std::vector<std::string>& names,
+                            std::string_view option, const std::string& from);
 
 /// What A and B make of one tensor of the original.
 struct original_figures {
@@ -53,11 +183,12 @@ comparison compare_files(const compared_file& a, const compared_file& b,
                          const compared_file* original, const samebits::executor& where);
 
 /// The report on standard output.
-std::string comparison_text(const comparison& all, const compare_arguments& arguments,
-                            const terminal& term);
+///
+/// @param a,b,original  the arguments; original may be empty
+std::string comparison_text(const comparison& all, const std::string& a, const std::string& b,
+                            const std::string& original, const terminal& term);
 
-/// Writes the members of the document except `schema` and `fail_if`.
-void write_comparison_json(json_writer& json, const comparison& all,
-                           const compare_arguments& arguments);
+/// The members of the document from `tensors` on, except `fail_if`.
+json_object comparison_json(const comparison& all);
 
 }  // namespace fpinspect

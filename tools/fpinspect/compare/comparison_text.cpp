@@ -31,34 +31,39 @@ std::string position_text(std::uint64_t index, const std::vector<std::uint64_t>&
 
 std::string ratio_text(const difference_figures& f) { return f.ratio().text("-"); }
 
-std::size_t name_width(const std::vector<const compared_pair*>& pairs) {
-  std::size_t width = 6;
-  for (const compared_pair* pair : pairs) width = std::max(width, pair->name.size());
-  return std::min<std::size_t>(width, 40);
-}
-
 std::string error_text(double error) { return error == 0 ? "0" : scientific(error, 2); }
 
-/// A line of the table of differences.
-std::string line(std::size_t width, std::string_view name,
-                 const std::array<std::string, 5>& cells) {
-  std::string text = cat("  ", left(name, width));
-  for (const std::string& cell : cells) text += cat(" ", right(cell, 9));
-  return text + "\n";
+using text_cells = std::vector<std::string>;
+
+std::string line(std::size_t width, std::string_view name, const text_cells& padded) {
+  return cat("  ", left(name, width), joined(padded, std::identity{}, ""), "\n");
+}
+
+/// Two lines of headings, and text_cells(pair) for each pair.
+template <class Cells>
+std::string pair_table(const std::vector<const compared_pair*>& pairs, const text_cells& above,
+                       const text_cells& below, const Cells& cells_of, const terminal& term) {
+  std::size_t width = 6;
+  for (const compared_pair* pair : pairs) width = std::max(width, pair->name.size());
+  width = std::min<std::size_t>(width, 40);
+  std::string text =
+      term.painted(paint::heading, line(width, "", above) + line(width, "tensor", below));
+  for (const compared_pair* pair : pairs) text += line(width, pair->name, cells_of(*pair));
+  return text;
 }
 
 std::string difference_table(const std::vector<const compared_pair*>& pairs, const terminal& term) {
-  const std::size_t width = name_width(pairs);
-  std::string text = term.painted(
-      paint::heading, line(width, "", {"values", "largest", "mean", "largest", "SQNR"}) +
-                          line(width, "tensor", {"differ", "error", "error", "ulp", "of B"}));
-  for (const compared_pair* pair : pairs) {
-    const difference_figures& f = pair->figures;
-    text += line(width, pair->name,
-                 {percent(f.differ, f.count), error_text(f.max_error), error_text(f.mean_error()),
-                  cat(f.max_ulp), ratio_text(f)});
-  }
-  return text;
+  const auto padded = [](text_cells texts) {
+    for (std::string& text : texts) text = " " + right(text, 9);
+    return texts;
+  };
+  const auto cells_of = [&](const compared_pair& pair) {
+    const difference_figures& f = pair.figures;
+    return padded({percent(f.differ, f.count), error_text(f.max_error), error_text(f.mean_error()),
+                   cat(f.max_ulp), ratio_text(f)});
+  };
+  return pair_table(pairs, padded({"values", "largest", "mean", "largest", "SQNR"}),
+                    padded({"differ", "error", "error", "ulp", "of B"}), cells_of, term);
 }
 
 /// "3 new NaN, 1 new Inf", empty if NaN and infinities are the same.
@@ -117,12 +122,10 @@ std::string ulp_histogram(const std::vector<const compared_pair*>& pairs) {
 
 std::string names_text(const char* what, const std::vector<std::string>& names) {
   if (names.empty()) return {};
-  std::string text = cat(what, ": ");
-  for (std::size_t i = 0; i < std::min(most_names, names.size()); ++i) {
-    text += cat(i == 0 ? "" : ", ", names[i]);
-  }
-  if (names.size() > most_names) text += cat(" and ", names.size() - most_names, " more");
-  return text + "\n";
+  const auto shown = std::span(names).first(std::min(most_names, names.size()));
+  const std::string more =
+      names.size() > most_names ? cat(" and ", names.size() - most_names, " more") : "";
+  return cat(what, ": ", joined(shown), more, "\n");
 }
 
 /// Tensors that are in one file only or are not compared.
@@ -183,27 +186,22 @@ std::string_view closer_of(const original_figures& f) {
   return *a.db == *b.db ? "-" : *a.db > *b.db ? "A" : "B";
 }
 
-std::string original_line(std::size_t width, std::string_view name,
-                          const std::array<std::string, 7>& cells) {
-  return cat("  ", left(name, width), right(cells[0], 9), right(cells[1], 9), right(cells[2], 10),
-             right(cells[3], 10), right(cells[4], 9), right(cells[5], 9), "  ", cells[6], "\n");
-}
-
 std::string original_table(const std::vector<const compared_pair*>& pairs, const terminal& term) {
-  const std::size_t width = name_width(pairs);
-  std::string text = term.painted(
-      paint::heading,
-      original_line(width, "", {"SQNR", "SQNR", "largest", "largest", "A is", "B is", "closer"}) +
-          original_line(width, "tensor",
-                        {"of A", "of B", "of A", "of B", "closer", "closer", "by SQNR"}));
-  for (const compared_pair* pair : pairs) {
-    const original_figures& f = *pair->against;
-    text += original_line(width, pair->name,
-                          {ratio_text(f.a), ratio_text(f.b), error_text(f.a.max_error),
-                           error_text(f.b.max_error), percent(f.closer.a, f.a.count),
-                           percent(f.closer.b, f.a.count), std::string(closer_of(f))});
-  }
-  return text;
+  const auto padded = [](text_cells texts) {
+    constexpr std::size_t widths[] = {9, 9, 10, 10, 9, 9};
+    for (std::size_t i = 0; i < std::size(widths); ++i) texts[i] = right(texts[i], widths[i]);
+    texts.back() = "  " + texts.back();
+    return texts;
+  };
+  const auto cells_of = [&](const compared_pair& pair) {
+    const original_figures& f = *pair.against;
+    return padded({ratio_text(f.a), ratio_text(f.b), error_text(f.a.max_error),
+                   error_text(f.b.max_error), percent(f.closer.a, f.a.count),
+                   percent(f.closer.b, f.a.count), std::string(closer_of(f))});
+  };
+  return pair_table(pairs, padded({"SQNR", "SQNR", "largest", "largest", "A is", "B is", "closer"}),
+                    padded({"of A", "of B", "of A", "of B", "closer", "closer", "by SQNR"}),
+                    cells_of, term);
 }
 
 std::string original_text(const comparison& all, const std::string& heading, const terminal& term) {
@@ -237,14 +235,12 @@ std::string original_text(const comparison& all, const std::string& heading, con
 
 }  // namespace
 
-std::string comparison_text(const comparison& all, const compare_arguments& arguments,
-                            const terminal& term) {
-  const auto shown = [](const std::string& path) {
-    return samebits::tensor_file::escape_path(path);
-  };
-  std::string heading = cat("A ", shown(arguments.a), "\nB ", shown(arguments.b), "\n");
-  if (arguments.original.empty()) return two_files_text(all, heading, term);
-  return original_text(all, cat("original ", shown(arguments.original), "\n", heading), term);
+std::string comparison_text(const comparison& all, const std::string& a, const std::string& b,
+                            const std::string& original, const terminal& term) {
+  using samebits::tensor_file::escape_path;
+  const std::string heading = cat("A ", escape_path(a), "\nB ", escape_path(b), "\n");
+  if (original.empty()) return two_files_text(all, heading, term);
+  return original_text(all, cat("original ", escape_path(original), "\n", heading), term);
 }
 
 }  // namespace fpinspect

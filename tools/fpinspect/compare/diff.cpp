@@ -1,5 +1,4 @@
 // `fpinspect diff`: explains why codes and scales of two quantizations of one tensor differ.
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -7,18 +6,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/compare/diff_cause.hpp"
-#include "fpinspect/output/json_writer.hpp"
-#include "fpinspect/quantize/quantize_arguments.hpp"
+#include "fpinspect/formats/describe.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/scalar.hpp"
-#include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 #include "tensor_file/tensor.hpp"
 
@@ -29,23 +26,18 @@ using samebits::format_id;
 using samebits::matrix_shape;
 using samebits::tensor_file::tensor_info;
 
-[[noreturn]] void refuse_file(const std::string& path, const std::string& what) {
-  throw samebits::tensor_file::file_error(samebits::tensor_file::error_kind::malformed,
-                                          samebits::tensor_file::escape_path(path) + ": " + what);
-}
-
 /// A file written by `quantize`.
 struct quantized_file {
   quantized_file(std::string_view which, const std::string& name)
       : path(name), file(open_file(whole_file(which, name))) {
+    tile = stored_tile(path, file);
     for (const auto& [key, text] : file.metadata()) {
-      if (key == "samebits.block") tile = stored_tile(path, text);
       if (key == "samebits.rule") stochastic = text.find("stochastic") != std::string::npos;
       if (key.starts_with("samebits.") && key != "samebits.recipe") rules += text + "; ";
     }
     if (!tile) {
-      refuse_file(path,
-                  "has no samebits.block among its metadata; `fpinspect compare` takes any arrays");
+      refuse_content(
+          path, "has no samebits.block among its metadata; `fpinspect compare` takes any arrays");
     }
   }
 
@@ -78,7 +70,7 @@ struct quantized_matrix {
     const tensor_info& info = from.file.find("codes" + suffix);
     const auto code_format = samebits::tensor_file::format_of(info.type);
     if (code_format != format_id::e4m3 && code_format != format_id::e5m2) {
-      refuse_file(from.path, "codes" + suffix + " must be e4m3 or e5m2");
+      refuse_content(from.path, "codes" + suffix + " must be e4m3 or e5m2");
     }
     format = *code_format;
     shape = matrix_of(info);
@@ -89,17 +81,14 @@ struct quantized_matrix {
     const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, tile);
     const bool known = scale_format == format_id::fp32 || scale_format == format_id::e8m0;
     if (!known || matrix_of(of_scales) != tiles) {
-      refuse_file(from.path, "scales" + suffix + " must be fp32 or e8m0 of one element a tile");
+      refuse_content(from.path, "scales" + suffix + " must be fp32 or e8m0 of one element a tile");
     }
     scale_cols = tiles.cols;
     const auto width = static_cast<std::size_t>(samebits::storage_bytes(*scale_format));
     std::vector<std::byte> bytes(of_scales.bytes);
     from.file.read_codes(of_scales, 0, of_scales.count, bytes.data());
     for (std::size_t i = 0; i < of_scales.count; ++i) {
-      std::uint32_t code = 0;
-      for (std::size_t b = 0; b < width; ++b) {
-        code |= std::to_integer<std::uint32_t>(bytes[i * width + b]) << (8 * b);
-      }
+      const std::uint64_t code = load_code(&bytes[i * width], width);
       scales.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(
           samebits::convert_code(*scale_format, format_id::fp32, code).code)));
     }
@@ -149,8 +138,7 @@ struct known_elements {
     const std::int64_t i = transposed ? col * matrix.view.cols + row : row * matrix.view.cols + col;
     const auto* p =
         static_cast<const std::byte*>(matrix.view.data) + static_cast<std::size_t>(i) * width;
-    std::uint64_t code = 0;
-    for (std::size_t b = 0; b < width; ++b) code |= std::to_integer<std::uint64_t>(p[b]) << (8 * b);
+    const std::uint64_t code = load_code(p, width);
     return std::bit_cast<double>(samebits::convert_code(format, format_id::fp64, code).code);
   }
 };
@@ -240,7 +228,7 @@ difference difference_of(const quantized_file& a, const quantized_file& b,
     const bool turned = *suffix != '\0';
     const quantized_matrix in_a(a, suffix, tile_for(a, turned));
     const quantized_matrix in_b(b, suffix, tile_for(b, turned));
-    if (in_a.shape != in_b.shape) refuse_file(b.path, codes + " has another shape than in A");
+    if (in_a.shape != in_b.shape) refuse_content(b.path, codes + " has another shape than in A");
     const bool transposed = std::string_view(suffix) == "_t";
     if (source) {
       const samebits::const_matrix_view& x = source->matrix.view;
@@ -250,76 +238,80 @@ difference difference_of(const quantized_file& a, const quantized_file& b,
     }
     matrix_comparison(in_a, in_b, a.stochastic, b.stochastic, same_rules).run(suffix, source, all);
   }
-  if (!any) refuse_file(b.path, "has no codes in common with A");
+  if (!any) refuse_content(b.path, "has no codes in common with A");
   return all;
 }
 
-void write_diff_json(const diff_arguments& arguments, const difference& d, output& out) {
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.member("a", arguments.first);
-  json.member("b", arguments.second);
-  const difference_counts both = d.codes + d.scales;
-  json.member("compared", both.compared);
-  json.member("differ", both.differ);
-  json.key("why");
-  json.begin_object();
-  for (std::size_t i = 0; i < cause_count; ++i) json.member(name(static_cast<cause>(i)), d.why[i]);
-  json.end_object();
-  const auto part = [&](const char* which, const difference_counts& counts) {
-    json.key(which);
-    json.begin_object(json_writer::layout::one_line);
-    json.member("compared", counts.compared);
-    json.member("differ", counts.differ);
-    json.end_object();
+json_object json_of(const difference& d) {
+  const auto part = [](const difference_counts& counts) {
+    return json_line({{"compared", counts.compared}, {"differ", counts.differ}});
   };
-  part("codes", d.codes);
-  part("scales", d.scales);
-  json.end_object();
-  out.write(json.document());
+  const difference_counts both = d.codes + d.scales;
+  json_object why;
+  for (std::size_t i = 0; i < cause_count; ++i) why.add(name(static_cast<cause>(i)), d.why[i]);
+  return {{"compared", both.compared},
+          {"differ", both.differ},
+          {"why", why},
+          {"codes", part(d.codes)},
+          {"scales", part(d.scales)}};
 }
 
-void write_diff(const difference& d, output& out) {
-  const auto part = [&](const char* which, const difference_counts& counts) {
-    out.write(cat(which, ": ", counts.differ, " of ", counts.compared, " differ\n"));
+std::string text_of(const difference& d) {
+  const auto part = [](const char* which, const difference_counts& counts) {
+    return cat(which, ": ", counts.differ, " of ", counts.compared, " differ\n");
   };
-  part("codes", d.codes);
-  part("scales", d.scales);
+  std::string text = part("codes", d.codes) + part("scales", d.scales);
   for (std::size_t i = 0; i < cause_count; ++i) {
     if (d.why[i] == 0) continue;
-    out.write(cat("  ", left(name(static_cast<cause>(i)), 12), d.why[i], "\n"));
+    text += cat("  ", left(name(static_cast<cause>(i)), 12), d.why[i], "\n");
   }
-  if (!d.first_unexplained.empty()) {
-    out.write(cat("  first unexplained: ", d.first_unexplained, "\n"));
-  }
+  if (d.first_unexplained.empty()) return text;
+  return cat(text, "  first unexplained: ", d.first_unexplained, "\n");
 }
+
+class diff_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.required("A", a_, "A file that quantize wrote");
+    add.required("B", b_, "Another one of the same tensor");
+    add.text("--source", source_,
+             "The tensor: FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -");
+    add.text("--from", from_, "Its integers are codes of this format");
+    add.need({"--from"}, "--source");
+  }
+
+  void run(const session& s) override {
+    const quantized_file a("A", a_);
+    const quantized_file b("B", b_);
+    std::optional<source_tensor> tensor;
+    std::optional<known_elements> source;
+    if (!source_.empty()) {
+      tensor = open_source("--source", source_, "--from", from_);
+      require_quantizable(tensor->format(), source_);
+      source.emplace(tensor->format(), matrix_of(tensor->file, tensor->info, tensor->how));
+    }
+    const difference d = difference_of(a, b, source);
+    if (s.json) {
+      s.write_json(json_object{{"a", a_}, {"b", b_}}.add(json_of(d)));
+    } else {
+      s.out.write(text_of(d));
+    }
+    const difference_counts both = d.codes + d.scales;
+    if (both.differ == 0) return;
+    s.out.flush();
+    throw check_failed(
+        cat("diff: ", number_of(both.differ, "result"), both.differ == 1 ? " differs" : " differ"));
+  }
+
+ private:
+  std::string a_;
+  std::string b_;
+  std::string source_;
+  std::string from_;
+};
+
+const registered<diff_command> diff_here("diff", "Say why two quantizations of a tensor differ",
+                                         80);
 
 }  // namespace
-
-void run_diff(const diff_arguments& arguments, output& out) {
-  const quantized_file a("A", arguments.first);
-  const quantized_file b("B", arguments.second);
-  std::optional<source_tensor> tensor;
-  std::optional<known_elements> source;
-  if (!arguments.source.empty()) {
-    tensor = open_source("--source", arguments.source, "--from", arguments.from);
-    require_quantizable(tensor->format(), arguments.source);
-    source.emplace();
-    source->format = tensor->format();
-    source->matrix = matrix_of(tensor->file, tensor->info, tensor->how);
-  }
-  const difference d = difference_of(a, b, source);
-  if (arguments.view.json) {
-    write_diff_json(arguments, d, out);
-  } else {
-    write_diff(d, out);
-  }
-  const difference_counts both = d.codes + d.scales;
-  if (both.differ == 0) return;
-  out.flush();
-  throw check_failed(
-      cat("diff: ", both.differ, both.differ == 1 ? " result differs" : " results differ"));
-}
-
 }  // namespace fpinspect

@@ -1,7 +1,6 @@
 // Why a code or a scale differs: implementation.
 #include "fpinspect/compare/diff_cause.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // How the values of two tensors differ: implementation.
-#include "fpinspect/compare/difference.hpp"
+#include "fpinspect/compare/comparison.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,19 +7,10 @@
 #include <cstring>
 
 #include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/formats/describe.hpp"
 
 namespace fpinspect {
-namespace {
-
 using samebits::format_id;
-
-std::uint64_t load_code(const std::byte* from, std::size_t bytes) {
-  std::uint64_t code = 0;
-  std::memcpy(&code, from, bytes);  // little-endian, as everywhere in this library
-  return code;
-}
-
-}  // namespace
 
 double difference_figures::mean_error() const {
   return paired == 0 ? 0.0 : sum_error / static_cast<double>(paired);

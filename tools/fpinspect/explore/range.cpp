@@ -8,10 +8,9 @@
 #include <string_view>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/formats/describe.hpp"
-#include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/output/table.hpp"
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {
@@ -125,70 +124,74 @@ std::string axis_foot(const decade_axis& axis, charset characters) {
   return ticks + "\n" + labels + "\n";
 }
 
-void write_range_text(std::span<const decade_range> ranges, const terminal& term, output& out) {
-  const decade_axis axis = decade_axis_of(ranges, term.width() - static_cast<int>(margin));
-  const auto cells = [](std::string_view name, const std::string& smallest,
-                        const std::string& largest, const std::string& decades) {
-    return cat(left(name, 9), right(smallest, 8), right(largest, 9), right(decades, 8));
-  };
-  out.write(term.painted(paint::heading, cells("format", "smallest", "largest", "decades")) + "\n");
-  for (const decade_range& range : ranges) {
-    const auto value = [&](std::uint64_t code) {
-      return scientific(samebits::decode_double(range.format, code), 1);
-    };
-    out.write(cells(samebits::name(range.format), value(samebits::min_positive(range.format)),
-                    value(samebits::max_finite(range.format)),
-                    fixed(range.maximum - range.minimum, 1)) +
-              " " + range_bar(range, axis, term) + "\n");
-  }
+std::string legend(const decade_axis& axis, const terminal& term) {
   const range_marks marks = marks_of(term.characters());
   const auto mark = [&](column_band band) {
     return term.painted(paint_of_band(band), marks.bands[static_cast<std::size_t>(band)]);
   };
-  out.write(axis_foot(axis, term.characters()));
-  out.write(cat("\n", mark(column_band::normal), " normal  ", mark(column_band::subnormal),
-                " subnormal  ", mark(column_band::both), " both  ", marks.before, " ", marks.after,
-                " goes on  a column: ", shortest(axis.step),
-                axis.step == 1 ? " decade\n" : " decades\n"));
+  return cat("\n", mark(column_band::normal), " normal  ", mark(column_band::subnormal),
+             " subnormal  ", mark(column_band::both), " both  ", marks.before, " ", marks.after,
+             " goes on  a column: ", shortest(axis.step),
+             axis.step == 1 ? " decade\n" : " decades\n");
 }
 
-void write_range_json(std::span<const decade_range> ranges, output& out) {
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.key("formats");
-  json.begin_array();
-  for (const decade_range& range : ranges) {
-    const samebits::format_id format = range.format;
-    json.begin_object(json_writer::layout::one_line);
-    json.member("name", samebits::name(format));
-    json.member("min_positive", samebits::decode_double(format, samebits::min_positive(format)));
-    json.member("min_normal", samebits::decode_double(format, samebits::min_normal(format)));
-    json.member("max", samebits::decode_double(format, samebits::max_finite(format)));
-    json.member("decades", range.maximum - range.minimum);
-    json.member("decades_subnormal", range.min_normal - range.minimum);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-  out.write(json.document());
+double smallest(const decade_range& r) {
+  return samebits::decode_double(r.format, samebits::min_positive(r.format));
 }
+double largest(const decade_range& r) {
+  return samebits::decode_double(r.format, samebits::max_finite(r.format));
+}
+
+constexpr column<decade_range> range_columns[] = {
+    {"name", "format", 9, [](auto& r) { return samebits::name(r.format); }},
+    {"min_positive", "smallest", -8, [](auto& r) { return smallest(r); },
+     [](auto& r) { return scientific(smallest(r), 1); }},
+    {"min_normal", "", 0,
+     [](auto& r) { return samebits::decode_double(r.format, samebits::min_normal(r.format)); }},
+    {"max", "largest", -9, [](auto& r) { return largest(r); },
+     [](auto& r) { return scientific(largest(r), 1); }},
+    {"decades", "decades", -8, [](auto& r) { return r.maximum - r.minimum; },
+     [](auto& r) { return fixed(r.maximum - r.minimum, 1); }},
+    {"decades_subnormal", "", 0, [](auto& r) { return r.min_normal - r.minimum; }},
+};
+
+class range_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.ascii();
+    add.list(
+        "FORMAT", formats_,
+        [](const std::vector<std::string>& texts) {
+          return texts.empty() ? all_formats() : format_list_argument("FORMAT", texts);
+        },
+        "Formats (default: all)");
+    add.exclude("--json", {"--ascii"});
+  }
+
+  void run(const session& s) override {
+    const std::span<const column<decade_range>> columns = range_columns;
+    std::vector<decade_range> ranges;
+    for (const samebits::format_id format : formats_) ranges.push_back(decade_range_of(format));
+    if (s.json) return s.write_json({{"formats", table_json(columns, ranges, true)}});
+    const decade_axis axis = decade_axis_of(ranges, s.term.width() - static_cast<int>(margin));
+    std::string heading = table_heading(columns);
+    heading.pop_back();
+    s.out.write(s.term.painted(paint::heading, heading) + "\n");
+    for (const decade_range& range : ranges) {
+      std::string line = table_line(columns, range);
+      line.back() = ' ';
+      s.out.write(line + range_bar(range, axis, s.term) + "\n");
+    }
+    s.out.write(axis_foot(axis, s.term.characters()) + legend(axis, s.term));
+  }
+
+ private:
+  std::vector<samebits::format_id> formats_;
+};
+
+const registered<range_command> range_here("range",
+                                           "Show the ranges of formats on one axis of decades",
+                                           180);
 
 }  // namespace
-
-void run_range(const range_arguments& arguments, output& out) {
-  const terminal term(arguments.view);
-  std::vector<samebits::format_id> formats = format_list_argument("FORMAT", arguments.formats);
-  for (int i = 0; formats.size() < samebits::format_count && arguments.formats.empty(); ++i) {
-    formats.push_back(samebits::format_at(i));
-  }
-  std::vector<decade_range> ranges;
-  for (const samebits::format_id format : formats) ranges.push_back(decade_range_of(format));
-  if (arguments.view.json) {
-    write_range_json(ranges, out);
-  } else {
-    write_range_text(ranges, term, out);
-  }
-}
-
 }  // namespace fpinspect

@@ -3,10 +3,8 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "fpinspect/output/terminal.hpp"
 #include "samebits/core/format.hpp"
 
 namespace fpinspect {

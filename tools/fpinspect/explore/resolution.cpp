@@ -8,217 +8,313 @@
 #include <utility>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/explore/number_argument.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/output/json_writer.hpp"
-#include "fpinspect/output/terminal.hpp"
+#include "fpinspect/output/table.hpp"
+#include "samebits/core/rounding.hpp"
 #include "samebits/scalar.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
+
+// --- The resolution of a format: computation ------------------------------------------------------
+
+namespace {
+
+using samebits::format_id;
+using samebits::rounding;
+
+samebits::converted round_to(format_id format, double x, rounding mode) {
+  const samebits::cast_rule rule{.rounding = mode};
+  return samebits::convert_code(format_id::fp64, format, __builtin_bit_cast(std::uint64_t, x),
+                                rule);
+}
+
+/// Codes of values >= 0 without padding are consecutive integers, in the order of the values.
+std::uint64_t index_of(format_id format, std::uint64_t code) {
+  return code >> samebits::spec_of(format).padding_bits;
+}
+std::uint64_t code_at(format_id format, std::uint64_t index) {
+  return index << samebits::spec_of(format).padding_bits;
+}
+
+/// The index of the smallest value >= x, for x >= 0; one after the largest value if there is none.
+std::uint64_t first_index(format_id format, double x) {
+  const std::uint64_t end = index_of(format, samebits::max_finite(format)) + 1;
+  if (x > samebits::decode_double(format, samebits::max_finite(format))) return end;
+  return index_of(format, round_to(format, x, rounding::upward).code);
+}
+
+/// log2 of the distance from a value to the next one; the values must be finite.
+int spacing_after(format_id format, std::uint64_t code) {
+  const double value = samebits::decode_double(format, code);
+  return exponent_of(samebits::decode_double(format, samebits::next_up(format, code)) - value);
+}
+
+/// Like spacing_after(), also for the largest value: its binade continues below it.
+int spacing_at(format_id format, std::uint64_t code) {
+  return spacing_after(
+      format, code == samebits::max_finite(format) ? samebits::next_down(format, code) : code);
+}
+
+}  // namespace
+
+interval_values values_between(format_id format, double from, double to) {
+  const std::uint64_t begin = first_index(format, from);
+  const std::uint64_t end = first_index(format, to);
+  interval_values values{end - begin, code_at(format, begin), {}};
+  for (std::uint64_t index = begin; index < end;) {
+    // Values with equal exponent field have equal spacing.
+    const std::uint64_t binade = std::uint64_t{1} << samebits::spec_of(format).mantissa_bits;
+    const std::uint64_t stop = std::min(end, (index / binade + 1) * binade);
+    const double first = samebits::decode_double(format, code_at(format, index));
+    const double last = samebits::decode_double(format, code_at(format, stop - 1));
+    const int spacing = spacing_at(format, code_at(format, index));
+    auto& spacings = values.spacings;
+    if (!spacings.empty() &&
+        spacings.back().spacing_log2 == spacing) {  // subnormals, first normals
+      spacings.back().last = last;
+      spacings.back().count += stop - index;
+    } else {
+      spacings.push_back({first, last, stop - index, spacing});
+    }
+    index = stop;
+  }
+  return values;
+}
+
+double largest_exact_integer(format_id format) {
+  // Bisection for the first value whose distance to the next one is more than 1.
+  std::uint64_t low = index_of(format, round_to(format, 1.0, rounding::nearest_even).code);
+  std::uint64_t high = index_of(format, samebits::max_finite(format));
+  while (low < high) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    if (spacing_after(format, code_at(format, middle)) > 0) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return std::floor(samebits::decode_double(format, code_at(format, low)));
+}
+
+std::optional<spot> spot_of(format_id format, double x) {
+  const samebits::converted below = round_to(format, x, rounding::downward);
+  const samebits::converted above = round_to(format, x, rounding::upward);
+  const double low = samebits::decode_double(format, below.code);
+  const double high = samebits::decode_double(format, above.code);
+  if (!(low <= x && x <= high) || !std::isfinite(low) || !std::isfinite(high)) return std::nullopt;
+  spot found{below.code, above.code, round_to(format, x, rounding::nearest_even).code,
+             std::nullopt};
+  if (low != high) {
+    found.spacing_log2 = exponent_of(high - low);
+  } else if (const auto next = finite_value(format, samebits::next_up(format, below.code));
+             next && *next > low) {
+    found.spacing_log2 = exponent_of(*next - low);
+  }
+  return found;
+}
+
+rounded_points round_points(format_id format, double from, double to, std::uint64_t points) {
+  rounded_points result{points, 0, 0, 0};
+  std::uint64_t previous = 0;
+  double sum = 0;
+  for (std::uint64_t i = 0; i < points; ++i) {
+    const double part = static_cast<double>(i) / static_cast<double>(points);
+    const double x = from + (to - from) * part;
+    const std::uint64_t code = round_to(format, x, rounding::nearest_even).code;
+    const double rounded = samebits::decode_double(format, code);
+    const double error = std::isfinite(rounded) ? std::fabs(rounded - x) : HUGE_VAL;
+    if (i == 0 || code != previous) ++result.distinct;
+    result.max_error = std::max(result.max_error, error);
+    sum += error;
+    previous = code;
+  }
+  result.mean_error = points == 0 ? 0 : sum / static_cast<double>(points);
+  return result;
+}
+
+// --- The subcommand -------------------------------------------------------------------------------
+
 namespace {
 
 using samebits::format_id;
 
-/// Everything that `resolution` prints of one format.
-struct resolution_task {
-  format_id format;
-  double from;
-  double to;
-  interval_values values;
-  double largest_integer;
-  rounded_points points;
-  std::vector<std::pair<double, std::optional<spot>>> spots;  ///< of the numbers of --at
-};
-
-resolution_task task_of(const resolution_arguments& arguments) {
-  const format_id format = format_argument("FORMAT", arguments.format);
-  if (arguments.from.empty() != arguments.to.empty()) {
-    throw usage_error("B: needed after A; the interval is [A, B)");
-  }
-  const double from = arguments.from.empty() ? 1.0 : number_argument("A", arguments.from);
-  const double to = arguments.to.empty() ? 2.0 : number_argument("B", arguments.to);
-  if (!(0 <= from && from < to)) {
-    throw usage_error("A and B: 0 <= A < B is expected; negative values mirror the positive ones");
-  }
-  const std::uint64_t points = unsigned_argument("--points", arguments.points, 1, 100'000'000);
-  resolution_task task{format,
-                       from,
-                       to,
-                       values_between(format, from, to),
-                       largest_exact_integer(format),
-                       round_points(format, from, to, points),
-                       {}};
-  for (const std::string& text : arguments.at) {
-    const double x = number_argument("--at", text);
-    task.spots.emplace_back(x, spot_of(format, x));
-  }
-  return task;
-}
-
 double power_of_two(int exponent) { return std::ldexp(1.0, exponent); }
-
-void write_spot_json(json_writer& json, format_id format, double x,
-                     const std::optional<spot>& where) {
-  const auto value = [&](std::uint64_t spot::*code) {
-    return where ? finite_value(format, (*where).*code) : std::nullopt;
-  };
-  json.begin_object(json_writer::layout::one_line);
-  json.member("x", x);
-  json.member("below", value(&spot::below));
-  json.member("above", value(&spot::above));
-  json.member("nearest", value(&spot::nearest));
-  if (where && where->spacing_log2) {
-    json.member("spacing_log2", *where->spacing_log2);
-    json.member("spacing", power_of_two(*where->spacing_log2));
-  } else {
-    json.member("spacing_log2", std::nullopt);
-    json.member("spacing", std::nullopt);
-  }
-  json.end_object();
-}
-
-void write_resolution_json(const resolution_task& task, output& out) {
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.member("format", samebits::name(task.format));
-  json.member("from", task.from);
-  json.member("to", task.to);
-  json.member("values", task.values.count);
-  json.member("largest_exact_integer", task.largest_integer);
-  json.key("spacings");
-  json.begin_array();
-  for (const even_values& values : task.values.spacings) {
-    json.begin_object(json_writer::layout::one_line);
-    json.member("first", values.first);
-    json.member("last", values.last);
-    json.member("values", values.count);
-    json.member("spacing_log2", values.spacing_log2);
-    json.member("spacing", power_of_two(values.spacing_log2));
-    json.end_object();
-  }
-  json.end_array();
-  json.key("points");
-  json.begin_object(json_writer::layout::one_line);
-  json.member("count", task.points.points);
-  json.member("distinct", task.points.distinct);
-  json.member("max_error", task.points.max_error);
-  json.member("mean_error", task.points.mean_error);
-  json.end_object();
-  json.key("at");
-  json.begin_array();
-  for (const auto& [x, where] : task.spots) write_spot_json(json, task.format, x, where);
-  json.end_array();
-  json.end_object();
-  out.write(json.document());
-}
-
-std::string spacing_row(std::string_view first, std::string_view last, std::string_view count,
-                        const std::string& spacing) {
-  return cat("  ", left(first, 13), left(last, 13), right(count, 10), "  ", spacing, "\n");
-}
 
 std::string spacing_text(int exponent) {
   return cat(power_text(exponent), " = ", general(power_of_two(exponent), 6));
 }
 
-void write_spacings(const resolution_task& task, output& out) {
-  constexpr std::size_t shown_at_each_end = 8;
-  const auto& spacings = task.values.spacings;
-  if (spacings.empty()) return;
-  out.write(spacing_row("from", "to", "values", "spacing"));
-  for (std::size_t i = 0; i < spacings.size(); ++i) {
-    if (spacings.size() > 2 * shown_at_each_end + 1 && i == shown_at_each_end) {
-      i = spacings.size() - shown_at_each_end;
-      out.write(cat("  ... ", i - shown_at_each_end, " more spacings, all with --json\n"));
+constexpr column<even_values> spacing_columns[] = {
+    {"", "", 2, nullptr, [](auto&) { return ""; }},
+    {"first", "from", 13, [](auto& v) { return v.first; },
+     [](auto& v) { return general(v.first, 6); }},
+    {"last", "to", 13, [](auto& v) { return v.last; }, [](auto& v) { return general(v.last, 6); }},
+    {"values", "values", -10, [](auto& v) { return v.count; }},
+    {"spacing_log2", "", 0, [](auto& v) { return v.spacing_log2; }},
+    {"", "", 2, nullptr, [](auto&) { return ""; }},
+    {"spacing", "spacing", 0, [](auto& v) { return power_of_two(v.spacing_log2); },
+     [](auto& v) { return spacing_text(v.spacing_log2); }},
+};
+
+class resolution_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.required("FORMAT", format_, format_argument, "Name of the format");
+    add.text("A", a_, "Start of the interval (default: 1)");
+    add.text("B", b_, "End of the interval (default: 2)");
+    add.list("--at", at_, "Numbers whose neighbours and spacing are shown");
+    add.value("--points", point_count_, integer(1, 100'000'000),
+              "Number of points that are rounded", "10000");
+    add.ascii();
+    add.exclude("--json", {"--ascii"});
+  }
+
+  void run(const session& s) override {
+    if (a_.empty() != b_.empty()) throw usage_error("B: needed after A; the interval is [A, B)");
+    if (!a_.empty()) from_ = number_argument("A", a_);
+    if (!b_.empty()) to_ = number_argument("B", b_);
+    if (!(0 <= from_ && from_ < to_)) {
+      throw usage_error(
+          "A and B: 0 <= A < B is expected; negative values mirror the positive ones");
     }
-    const even_values& values = spacings[i];
-    out.write(spacing_row(general(values.first, 6), general(values.last, 6),
-                          std::to_string(values.count), spacing_text(values.spacing_log2)));
+    values_ = values_between(format_, from_, to_);
+    points_ = round_points(format_, from_, to_, point_count_);
+    for (const std::string& text : at_) {
+      const double x = number_argument("--at", text);
+      spots_.emplace_back(x, spot_of(format_, x));
+    }
+    if (s.json) return s.write_json(json());
+    write_text(s.out, s.term);
   }
-}
 
-/// The values themselves, if there are few.
-void write_values(const resolution_task& task, output& out) {
-  constexpr std::uint64_t most = 16;
-  if (task.values.count == 0 || task.values.count > most) return;
-  std::string line = "  values:";
-  std::uint64_t code = task.values.first_code;
-  for (std::uint64_t i = 0; i < task.values.count; ++i) {
-    line += " " + shortest(samebits::decode_double(task.format, code));
-    code = samebits::next_up(task.format, code);
-  }
-  out.write(line + "\n");
-}
+ private:
+  using located = std::pair<double, std::optional<spot>>;
 
-/// The interval as a line of columns of equal width, each marked if a value lies in it.
-std::string number_line(const resolution_task& task, charset characters) {
-  constexpr int columns = 72;
-  const std::string_view has_value = characters == charset::unicode ? "┼" : "+";
-  const std::string_view has_none = characters == charset::unicode ? "─" : "-";
-  std::string line = "  ";
-  for (int i = 0; i < columns; ++i) {
-    const auto bound = [&](int column) {
-      return column == columns ? task.to
-                               : task.from + (task.to - task.from) * (double{1} * column / columns);
+  [[nodiscard]] json_value spot_json(const located& at) const {
+    const std::optional<spot>& where = at.second;
+    const auto value = [&](std::uint64_t spot::*code) {
+      return where ? finite_value(format_, (*where).*code) : std::nullopt;
     };
-    line += values_between(task.format, bound(i), bound(i + 1)).count > 0 ? has_value : has_none;
+    json_value log2 = std::nullopt;
+    json_value spacing = std::nullopt;
+    if (where && where->spacing_log2) {
+      log2 = *where->spacing_log2;
+      spacing = power_of_two(*where->spacing_log2);
+    }
+    return json_line({{"x", at.first},
+                      {"below", value(&spot::below)},
+                      {"above", value(&spot::above)},
+                      {"nearest", value(&spot::nearest)},
+                      {"spacing_log2", log2},
+                      {"spacing", spacing}});
   }
-  return line + "\n";
-}
 
-void write_spots(const resolution_task& task, output& out) {
-  for (const auto& [x, where] : task.spots) {
+  [[nodiscard]] json_object json() const {
+    const std::span<const column<even_values>> columns = spacing_columns;
+    return {{"format", samebits::name(format_)},
+            {"from", from_},
+            {"to", to_},
+            {"values", values_.count},
+            {"largest_exact_integer", largest_exact_integer(format_)},
+            {"spacings", table_json(columns, values_.spacings, true)},
+            {"points", json_line({{"count", points_.points},
+                                  {"distinct", points_.distinct},
+                                  {"max_error", points_.max_error},
+                                  {"mean_error", points_.mean_error}})},
+            {"at", json_rows(spots_, [&](const located& at) { return spot_json(at); })}};
+  }
+
+  void write_text(output& out, const terminal& term) const {
+    out.write(
+        term.painted(paint::heading, cat(samebits::name(format_), " in [", shortest(from_), ", ",
+                                         shortest(to_), "): ", number_of(values_.count, "value"))) +
+        "\n" + number_line(term.characters()) + spacings_text() + values_text());
+    out.write(cat(number_of(points_.points, "point"), " spread evenly over it ",
+                  points_.points == 1 ? "becomes " : "become ",
+                  number_of(points_.distinct, "value"), "; error ", general(points_.mean_error, 3),
+                  " on average, ", general(points_.max_error, 3), " at most\n"));
+    const std::string integer = fixed(largest_exact_integer(format_), 0);
+    out.write(cat("all integers from 1 to ", integer, " are values, ", integer, " + 1 is not\n"));
+    for (const located& at : spots_) out.write(spot_text(at));
+  }
+
+  [[nodiscard]] std::string spacings_text() const {
+    constexpr std::size_t shown_at_each_end = 8;
+    const std::span<const column<even_values>> columns = spacing_columns;
+    const std::span<const even_values> all = values_.spacings;
+    if (all.empty()) return {};
+    if (all.size() <= 2 * shown_at_each_end + 1) {
+      return table_heading(columns) + table_lines(columns, all);
+    }
+    return cat(table_heading(columns), table_lines(columns, all.first(shown_at_each_end)), "  ... ",
+               all.size() - 2 * shown_at_each_end, " more spacings, all with --json\n",
+               table_lines(columns, all.last(shown_at_each_end)));
+  }
+
+  /// The values themselves, if there are few.
+  [[nodiscard]] std::string values_text() const {
+    constexpr std::uint64_t most = 16;
+    if (values_.count == 0 || values_.count > most) return {};
+    std::string line = "  values:";
+    std::uint64_t code = values_.first_code;
+    for (std::uint64_t i = 0; i < values_.count; ++i) {
+      line += " " + shortest(samebits::decode_double(format_, code));
+      code = samebits::next_up(format_, code);
+    }
+    return line + "\n";
+  }
+
+  /// The interval as a line of columns of equal width, each marked if a value lies in it.
+  [[nodiscard]] std::string number_line(charset characters) const {
+    constexpr int columns = 72;
+    const std::string_view has_value = characters == charset::unicode ? "┼" : "+";
+    const std::string_view has_none = characters == charset::unicode ? "─" : "-";
+    std::string line = "  ";
+    for (int i = 0; i < columns; ++i) {
+      const auto bound = [&](int column) {
+        return column == columns ? to_ : from_ + (to_ - from_) * (double{1} * column / columns);
+      };
+      line += values_between(format_, bound(i), bound(i + 1)).count > 0 ? has_value : has_none;
+    }
+    return line + "\n";
+  }
+
+  [[nodiscard]] std::string spot_text(const located& at) const {
+    const auto& [x, where] = at;
     if (!where) {
-      out.write(
-          cat("at ", shortest(x), ": beyond the values of ", samebits::name(task.format), "\n"));
-      continue;
+      return cat("at ", shortest(x), ": beyond the values of ", samebits::name(format_), "\n");
     }
     const auto value = [&](std::uint64_t code) {
-      return shortest(samebits::decode_double(task.format, code));
+      return shortest(samebits::decode_double(format_, code));
     };
     const std::string between = where->below == where->above
                                     ? "a value"
                                     : cat("between ", value(where->below), " and ",
                                           value(where->above), ", nearest ", value(where->nearest));
-    out.write(cat("at ", shortest(x), ": ", between,
-                  where->spacing_log2 ? cat("; spacing ", spacing_text(*where->spacing_log2)) : "",
-                  "\n"));
+    return cat("at ", shortest(x), ": ", between,
+               where->spacing_log2 ? cat("; spacing ", spacing_text(*where->spacing_log2)) : "",
+               "\n");
   }
-}
 
-void write_resolution_text(const resolution_task& task, const terminal& term, output& out) {
-  out.write(term.painted(paint::heading,
-                         cat(samebits::name(task.format), " in [", shortest(task.from), ", ",
-                             shortest(task.to), "): ", number_of(task.values.count, "value"))) +
-            "\n");
-  out.write(number_line(task, term.characters()));
-  write_spacings(task, out);
-  write_values(task, out);
-  const rounded_points& points = task.points;
-  out.write(cat(number_of(points.points, "point"), " spread evenly over it ",
-                points.points == 1 ? "becomes " : "become ", number_of(points.distinct, "value"),
-                "; error ", general(points.mean_error, 3), " on average, ",
-                general(points.max_error, 3), " at most\n"));
-  out.write(cat("all integers from 1 to ", fixed(task.largest_integer, 0), " are values, ",
-                fixed(task.largest_integer, 0), " + 1 is not\n"));
-  write_spots(task, out);
-}
+  format_id format_ = format_id::fp32;
+  std::string a_;
+  std::string b_;
+  std::vector<std::string> at_;
+  std::uint64_t point_count_ = 0;
+
+  double from_ = 1;
+  double to_ = 2;
+  interval_values values_;
+  rounded_points points_;
+  std::vector<located> spots_;  ///< of the numbers of --at
+};
+
+const registered<resolution_command> resolution_here(
+    "resolution", "Show the values of a format in an interval [A, B)", 190);
 
 }  // namespace
-
-void run_resolution(const resolution_arguments& arguments, output& out) {
-  const terminal term(arguments.view);
-  const resolution_task task = task_of(arguments);
-  if (arguments.view.json) {
-    write_resolution_json(task, out);
-  } else {
-    write_resolution_text(task, term, out);
-  }
-}
 
 }  // namespace fpinspect

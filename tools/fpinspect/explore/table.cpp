@@ -5,16 +5,12 @@
 #include <string>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/commands.hpp"
-#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/formats/flag_names.hpp"
-#include "fpinspect/output/json_writer.hpp"
-#include "fpinspect/output/terminal.hpp"
+#include "fpinspect/formats/describe.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/view.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 
@@ -66,16 +62,12 @@ table_summary summary_of(const operation_table& table) {
 
 namespace {
 
-samebits::operation table_operation(const std::string& text) {
-  const auto found = samebits::find_enumerator<samebits::operation>(text);
-  if (found && samebits::operand_count(*found) <= 2) return *found;
-  std::string names;
-  for (int i = 0; i < samebits::enum_count<samebits::operation>; ++i) {
-    const samebits::operation op = static_cast<samebits::operation>(i);
-    if (samebits::operand_count(op) > 2) continue;
-    names += cat(names.empty() ? "" : ", ", samebits::name(op));
+samebits::operation operation_argument(std::string_view option, std::string_view text) {
+  std::vector<samebits::operation> known;
+  for (const auto& row : samebits::table_of<samebits::operation>) {
+    if (samebits::operand_count(row.value) <= 2) known.push_back(row.value);
   }
-  throw usage_error(cat("OP: ", samebits::tensor_file::quote(text), " is not one of ", names));
+  return value_argument<samebits::operation>(option, text, known);
 }
 
 void append_hex(std::string& text, std::size_t code) {
@@ -120,94 +112,82 @@ std::vector<named_count> counts_of(const table_summary& summary) {
 
 constexpr std::size_t kinds_of_results = 5;  // the first counts; the others are flags
 
-void write_table_json(const operation_table& table, const samebits::convert_options& rule,
-                      output& out) {
+json_object json_of(const operation_table& table, const samebits::convert_options& rule) {
   const table_summary summary = summary_of(table);
   const std::vector<named_count> counts = counts_of(summary);
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.member("format", samebits::name(table.format));
-  json.member("op", samebits::name(table.op));
-  json.member("round", samebits::name(rule.rounding));
-  json.member("overflow", samebits::name(rule.overflow));
-  json.member("nan", samebits::name(rule.nan));
-  if (rule.rounding == samebits::rounding::stochastic) {
-    json.member("seed", rule.random.seed);
-    json.member("stream", rule.random.stream);
-    json.member("offset", rule.random.offset);
-    json.member("random_bits", rule.random.bits);
+  json_object results;
+  json_object flags;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    (i < kinds_of_results ? results : flags).add(counts[i].name, counts[i].count);
   }
-  for (const bool flags : {false, true}) {
-    json.key(flags ? "flags" : "results");
-    json.begin_object(json_writer::layout::one_line);
-    for (std::size_t i = flags ? kinds_of_results : 0;
-         i < (flags ? counts.size() : kinds_of_results); ++i) {
-      json.member(counts[i].name, counts[i].count);
-    }
-    json.end_object();
-  }
-  json.member("distinct", summary.distinct);
-  if (table.columns == 1) {
-    json.member("asymmetric", std::nullopt);
-  } else {
-    json.member("asymmetric", summary.asymmetric);
-  }
-  json.key("rows");
-  json.begin_array();
+  json_array rows;
   for (std::size_t a = 0; a < table_codes; ++a) {
     std::string row;
     for (std::size_t b = 0; b < table.columns; ++b) append_hex(row, table.result(a, b));
-    json.value(row);
+    rows.add(row);
   }
-  json.end_array();
-  json.end_object();
-  out.write(json.document());
+  const bool pairs = table.columns > 1;
+  return json_object{{"format", samebits::name(table.format)}, {"op", samebits::name(table.op)}}
+      .add(rule_json(rule))
+      .add({{"results", results.on_one_line()},
+            {"flags", flags.on_one_line()},
+            {"distinct", summary.distinct},
+            {"asymmetric", pairs ? std::optional(summary.asymmetric) : std::nullopt},
+            {"rows", rows}});
 }
 
-void write_table_text(const operation_table& table, const samebits::convert_options& rule,
-                      const terminal& term, output& out) {
+std::string text_of(const operation_table& table, const samebits::convert_options& rule,
+                    const terminal& term) {
   const table_summary summary = summary_of(table);
   const std::size_t count = table.results.size();
-  out.write(term.painted(paint::heading,
-                         cat(samebits::name(table.op), " in ", samebits::name(table.format), ": ",
-                             count, table.columns == 1 ? " codes" : " pairs of codes", " (",
-                             samebits::name(rule.rounding), ", ", samebits::name(rule.overflow),
-                             ", ", samebits::name(rule.nan), ")")) +
-            "\n\n");
+  std::string text = term.painted(
+      paint::heading,
+      cat(samebits::name(table.op), " in ", samebits::name(table.format), ": ", count,
+          table.columns == 1 ? " codes" : " pairs of codes", " (", rule_text(rule), ")"));
+  text += "\n\n";
   const std::vector<named_count> counts = counts_of(summary);
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (i == 0) out.write("results\n");
-    if (i == kinds_of_results) out.write("flags\n");
-    out.write(cat("  ", left(counts[i].name, 16), right(std::to_string(counts[i].count), 6), "  ",
-                  right(percent(counts[i].count, count), 9), "\n"));
+    if (i == 0) text += "results\n";
+    if (i == kinds_of_results) text += "flags\n";
+    text += cat("  ", left(counts[i].name, 16), right(cat(counts[i].count), 6), "  ",
+                right(percent(counts[i].count, count), 9), "\n");
   }
-  out.write(cat("\n", summary.distinct, " different codes among the results"));
+  text += cat("\n", summary.distinct, " different codes among the results");
   if (table.columns > 1) {
-    out.write(summary.asymmetric == 0
-                  ? ", a and b can be exchanged"
-                  : cat(", ", summary.asymmetric, " pairs differ from the exchanged pair"));
+    text += summary.asymmetric == 0
+                ? ", a and b can be exchanged"
+                : cat(", ", summary.asymmetric, " pairs differ from the exchanged pair");
   }
-  out.write("\n--csv and --json have the whole table\n");
+  return text + "\n--csv and --json have the whole table\n";
 }
+
+class table_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.required("FORMAT", format_, code_format_argument, "e4m3 or e5m2");
+    add.required("OP", op_, operation_argument,
+                 "add, sub, mul, div, sqrt, rem, rint, min, max, min_num or max_num");
+    add.flag("--csv", csv_, "Write the table: codes in hexadecimal");
+    add_rounding_rule(add, rule_);
+    add.exclude("--json", {"--csv"});
+  }
+
+  void run(const session& s) override {
+    const operation_table table = table_of(op_, format_, rule_);
+    if (s.json) return s.write_json(json_of(table, rule_));
+    s.out.write(csv_ ? csv_of(table) : text_of(table, rule_, s.term));
+  }
+
+ private:
+  samebits::format_id format_ = samebits::format_id::e4m3;
+  samebits::operation op_ = samebits::operation::add;
+  bool csv_ = false;
+  samebits::convert_options rule_;
+};
+
+const registered<table_command> table_here("table",
+                                           "Compute an operation for all codes of an 8-bit format",
+                                           240);
 
 }  // namespace
-
-void run_table(const table_arguments& arguments, output& out) {
-  using samebits::format_id;
-  const terminal term(arguments.view);
-  constexpr std::array formats = {format_id::e4m3, format_id::e5m2};
-  const format_id format = format_argument("FORMAT", arguments.format, formats);
-  const samebits::operation op = table_operation(arguments.op);
-  const samebits::convert_options rule = rule_argument(arguments.rule);
-  const operation_table table = table_of(op, format, rule);
-  if (arguments.view.json) {
-    write_table_json(table, rule, out);
-  } else if (arguments.csv) {
-    out.write(csv_of(table));
-  } else {
-    write_table_text(table, rule, term, out);
-  }
-}
-
 }  // namespace fpinspect

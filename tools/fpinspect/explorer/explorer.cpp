@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
@@ -24,27 +24,18 @@ constexpr std::string_view explorer_script =
 #include "fpinspect/explorer/explorer_script.inc"
     ;
 
-std::string option_list(std::string_view id, std::string_view label, const std::string& options) {
+std::string choice_list(std::string_view id, std::string_view label, const std::string& options) {
   return cat("<label for=\"", id, "\">", label, "</label><select id=\"", id, "\">", options,
              "</select>\n");
 }
 
-/// The rounding modes except stochastic, which needs random bits.
-std::string rounding_options() {
+/// The names of an enum, except stochastic rounding, which needs random bits.
+template <class Enum>
+std::string enum_options() {
   std::string options;
-  for (int i = 0; i < samebits::enum_count<samebits::rounding>; ++i) {
-    const auto mode = static_cast<samebits::rounding>(i);
-    if (mode == samebits::rounding::stochastic) continue;
-    options += cat("<option value=\"", i, "\">", samebits::name(mode), "</option>");
-  }
-  return options;
-}
-
-std::string overflow_options() {
-  std::string options;
-  for (int i = 0; i < samebits::enum_count<samebits::overflow>; ++i) {
-    options += cat("<option value=\"", i, "\">", samebits::name(static_cast<samebits::overflow>(i)),
-                   "</option>");
+  for (const auto& [value, text, doc] : samebits::table_of<Enum>) {
+    if (text == "stochastic") continue;
+    options += cat("<option value=\"", static_cast<int>(value), "\">", text, "</option>");
   }
   return options;
 }
@@ -63,8 +54,8 @@ std::string explorer_page() {
       "format.</p></header>\n<main>\n<form id=\"settings\">"
       "<label for=\"number\">Number</label><input id=\"number\" value=\"0.1\" inputmode=\"text\" "
       "autocomplete=\"off\" spellcheck=\"false\">\n",
-      option_list("round", "Rounding", rounding_options()),
-      option_list("overflow", "Overflow", overflow_options()),
+      choice_list("round", "Rounding", enum_options<samebits::rounding>()),
+      choice_list("overflow", "Overflow", enum_options<samebits::overflow>()),
       "</form>\n<p id=\"status\" role=\"status\">This page needs JavaScript and WebAssembly.</p>\n"
       "<div id=\"formats\"></div>\n</main>\n<footer><p>Bits: sign, exponent, mantissa. Numbers are "
       "read as fp64. The arithmetic is the library's own, compiled to WebAssembly.</p>"
@@ -73,13 +64,27 @@ std::string explorer_page() {
       explorer_module, "</script>\n<script>", explorer_script, "</script>\n</body></html>\n");
 }
 
-}  // namespace
-
-void run_explorer(const explorer_arguments& arguments, output& out) {
-  if (explorer_module.empty()) {
-    throw backend_error("explorer: not in this build, which had no clang for wasm32-wasi");
+class explorer_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.required("-o,--out", out_, "FILE.html");
+    add.refuse([&add] { return add.given("--json"); },
+               "--json: explorer writes a page; `fpinspect show` and `cast` have JSON");
   }
-  output_file("--out", arguments.out, {".html"}).write({explorer_page()}, out);
-}
 
+  void run(const session& s) override {
+    if (explorer_module.empty()) {
+      throw backend_error("explorer: not in this build, which had no clang for wasm32-wasi");
+    }
+    output_file("--out", out_, {".html"}).write({explorer_page()}, s.out);
+  }
+
+ private:
+  std::string out_;
+};
+
+const registered<explorer_command> explorer_here(
+    "explorer", "Write a page on which to try out numbers and their bits", 260);
+
+}  // namespace
 }  // namespace fpinspect

@@ -8,16 +8,12 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/output/json_writer.hpp"
 #include "samebits/core/operation.hpp"
 #include "samebits/error.hpp"
 #include "samebits/evaluate.hpp"
@@ -44,32 +40,6 @@ struct function_task {
   samebits::evaluate_options options;
 };
 
-function_rule rule_argument(std::string_view text) {
-  return enumerator_argument<function_rule>("--rule", text);
-}
-
-/// A number of the command line in binary64.
-double parameter_argument(std::string_view which, std::string_view text) {
-  const samebits::parse_result parsed = samebits::parse(format_id::fp64, text);
-  if (parsed.ok) return std::bit_cast<double>(parsed.code);
-  throw usage_error(cat(which, ": ", samebits::tensor_file::quote(text), " is not a number"));
-}
-
-/// Refuses the options of operations that a function does not use. The command line itself refuses
-/// --seed, --stream, --offset and --random-bits without --round stochastic.
-void refuse_unused(const arith_arguments& arguments) {
-  const rule_options unused;
-  const std::string none;
-  for (const auto& [option, text, without] :
-       {std::tuple{"--dest", &arguments.dest, &none}, std::tuple{"--from", &arguments.from, &none},
-        std::tuple{"--out", &arguments.out, &none}, std::tuple{"--flags", &arguments.flags, &none},
-        std::tuple{"--round", &arguments.rule.rounding, &unused.rounding},
-        std::tuple{"--overflow", &arguments.rule.overflow, &unused.overflow},
-        std::tuple{"--nan", &arguments.rule.nan, &unused.nan}}) {
-    if (*text != *without) throw usage_error(cat(option, ": not for functions; leave it out"));
-  }
-}
-
 /// Refuses another number of operands than the function's.
 void check_operand_count(function of, std::size_t count) {
   const bool needs_parameter = of == function::pow;
@@ -81,25 +51,26 @@ void check_operand_count(function of, std::size_t count) {
       cat(name(of), " takes one number", most == 2 ? " and its parameter" : "", ", got ", got));
 }
 
-function_task task_of(function of, const arith_arguments& arguments) {
-  if (arguments.rule_of_function.empty()) {
+function_task task_of(function of, const std::string& rule,
+                      const std::vector<std::string>& operands, format_id format) {
+  if (rule.empty()) {
     throw usage_error(cat("--rule: needed for ", name(of), ", for example --rule cuda_13_0"));
   }
-  refuse_unused(arguments);
-  function_task task{of, rule_argument(arguments.rule_of_function), format_id::fp32, {}, 0, false,
+  function_task task{of, enumerator_argument<function_rule>("--rule", rule), format, {}, 0, false,
                      {}};
-  if (!arguments.format.empty()) task.format = format_argument("--format", arguments.format);
   task.options.rule = task.rule;
-  check_operand_count(of, arguments.operands.size());
-  if (arguments.operands.size() == 2) {
-    task.options.parameter = parameter_argument("parameter", arguments.operands[1]);
+  check_operand_count(of, operands.size());
+  if (operands.size() == 2) {
+    const samebits::parse_result parsed = samebits::parse(format_id::fp64, operands[1]);
+    if (!parsed.ok) refuse_value("parameter", operands[1], "is not a number");
+    task.options.parameter = std::bit_cast<double>(parsed.code);
   }
-  task.text = arguments.operands[0];
+  task.text = operands[0];
   const samebits::parse_result parsed = samebits::parse(task.format, task.text);
   if (!parsed.ok) {
-    throw usage_error(cat("A: ", samebits::tensor_file::quote(task.text),
-                          " is not a number; functions take one number, and files only in Python: "
-                          "samebits.evaluate()"));
+    refuse_value("A", task.text,
+                 "is not a number; functions take one number, and files only in Python: "
+                 "samebits.evaluate()");
   }
   task.code = parsed.code;
   task.inexact = parsed.inexact;
@@ -109,8 +80,7 @@ function_task task_of(function of, const arith_arguments& arguments) {
 /// The rules that have the function for the format, as evaluate() says.
 std::string rules_with(function of, format_id format) {
   std::string names;
-  for (int i = 0; i < samebits::enum_count<samebits::function_rule>; ++i) {
-    const function_rule rule = static_cast<samebits::function_rule>(i);
+  for (const auto& [rule, rule_name, doc] : samebits::table_of<function_rule>) {
     samebits::evaluate_options options;
     options.rule = rule;
     if (of == function::pow) options.parameter = 1;
@@ -124,7 +94,7 @@ std::string rules_with(function of, format_id format) {
     } catch (const samebits::unsupported&) {
       continue;
     }
-    names += cat(names.empty() ? "" : ", ", name(rule));
+    names += cat(names.empty() ? "" : ", ", rule_name);
   }
   return names.empty() ? "no rule has it" : "rules that have it: " + names;
 }
@@ -132,14 +102,12 @@ std::string rules_with(function of, format_id format) {
 std::uint64_t result_of(const function_task& task) {
   std::array<std::byte, 8> in{}, out{};
   const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(task.format));
-  for (std::size_t i = 0; i < bytes; ++i) in[i] = static_cast<std::byte>(task.code >> (8 * i));
+  store_code(in.data(), bytes, task.code);
   const void* const from = in.data();
   samebits::evaluate(task.of, samebits::view_of_codes(task.format, from, 1, 1),
                      samebits::view_of_codes(task.format, static_cast<void*>(out.data()), 1, 1),
                      task.options, {.backend = "reference"});
-  std::uint64_t code = 0;
-  for (std::size_t i = bytes; i-- > 0;) code = code << 8 | std::to_integer<std::uint64_t>(out[i]);
-  return code;
+  return load_code(out.data(), bytes);
 }
 
 /// @throws usage_error  if the rule lacks the function for the format
@@ -227,50 +195,38 @@ std::string distance_text(format_id format, double result, wide exact) {
 
 }  // namespace
 
-void run_arith_function(function of, const arith_arguments& arguments, output& out) {
-  const function_task task = task_of(of, arguments);
+void run_arith_function(function of, const std::string& rule,
+                        const std::vector<std::string>& operands, format_id format,
+                        const session& s) {
+  const function_task task = task_of(of, rule, operands, format);
   const std::uint64_t result = result_or_refusal(task);
   const wide exact = exact_value(task, value_of(task.format, task.code));
   const std::string distance = distance_text(task.format, value_of(task.format, result), exact);
-  if (arguments.view.json) {
-    json_writer json;
-    json.begin_object();
-    json.member("schema", 1);
-    json.member("function", name(of));
-    json.member("format", name(task.format));
-    json.member("rule", name(task.rule));
-    json.member("input", task.text);
-    json.member("operand", code_text(task.format, task.code));
-    json.member("result", code_text(task.format, result));
-    json.member("value", samebits::to_shortest(task.format, result));
-    json.member("exact", exact_text(exact));
-    json.member("error_ulp", distance);
-    json.end_object();
-    out.write(json.document());
-    return;
+  if (s.json) {
+    return s.write_json({{"function", name(of)},
+                         {"format", name(task.format)},
+                         {"rule", name(task.rule)},
+                         {"input", task.text},
+                         {"operand", code_text(task.format, task.code)},
+                         {"result", code_text(task.format, result)},
+                         {"value", samebits::to_shortest(task.format, result)},
+                         {"exact", exact_text(exact)},
+                         {"error_ulp", distance}});
   }
-  const auto write_line = [&](std::string text) {
-    text.erase(text.find_last_not_of(' ') + 1);
-    out.write(text + "\n");
-  };
-  const auto line = [&](std::string_view label, std::uint64_t code, const std::string& note) {
-    write_line(cat(left(label, 11), left(name(task.format), 6),
-                   left(code_text(task.format, code), 12), left(value_text(task.format, code), 26),
-                   note));
-  };
-  line("A", task.code,
-       task.inexact ? "rounded from " + samebits::tensor_file::escape(task.text, 60) : "");
-  line(name(of), result, cat("rule ", name(task.rule)));
-  write_line(cat(left("exact", 29), left(exact_text(exact), 26),
-                 distance.empty() ? "" : cat("error ", distance, " ulp")));
+  s.out.write(number_line(
+      left("A", 11), task.format, task.code,
+      task.inexact ? "rounded from " + samebits::tensor_file::escape(task.text, 60) : ""));
+  s.out.write(number_line(left(name(of), 11), task.format, result, cat("rule ", name(task.rule))));
+  s.out.write(without_end_blanks(cat(left("exact", 29), left(exact_text(exact), 26),
+                                     distance.empty() ? "" : cat("error ", distance, " ulp"))) +
+              "\n");
 }
 
 void refuse_rule_of(std::string_view op) {
   if (samebits::find_enumerator<samebits::operation>(op)) {
     throw usage_error(cat("--rule: only for functions, not for ", op));
   }
-  throw usage_error(cat("OP: ", samebits::tensor_file::quote(op), " is not one of ",
-                        names_of<samebits::function>()));
+  refuse_name("OP", op, names_of<samebits::function>());
 }
 
 }  // namespace fpinspect

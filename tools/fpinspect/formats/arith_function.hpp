@@ -1,16 +1,21 @@
 // The part of `fpinspect arith` that evaluates functions.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "fpinspect/cli/options.hpp"
-#include "fpinspect/output/output.hpp"
+#include "fpinspect/cli/command.hpp"
+#include "samebits/core/format.hpp"
 #include "samebits/core/function.hpp"
 
 namespace fpinspect {
 
 /// Prints a function of one number by the rule of --rule, and its exact value.
-void run_arith_function(samebits::function of, const arith_arguments& arguments, output& out);
+/// @param rule  empty if it is not given, which is refused
+void run_arith_function(samebits::function of, const std::string& rule,
+                        const std::vector<std::string>& operands, samebits::format_id format,
+                        const session& s);
 
 /// Refuses --rule beside an OP that is not a function.
 ///

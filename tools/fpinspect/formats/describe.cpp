@@ -36,6 +36,23 @@ std::uint64_t significant_bits(samebits::format_id format, std::uint64_t code) {
   return code & (all << padding);
 }
 
+std::string rule_text(const samebits::convert_options& rule) {
+  return cat(samebits::name(rule.rounding), ", ", samebits::name(rule.overflow), ", ",
+             samebits::name(rule.nan));
+}
+
+json_object rule_json(const samebits::convert_options& rule) {
+  json_object members = {{"round", samebits::name(rule.rounding)},
+                         {"overflow", samebits::name(rule.overflow)},
+                         {"nan", samebits::name(rule.nan)}};
+  if (rule.rounding != samebits::rounding::stochastic) return members;
+  const samebits::random_stream& random = rule.random;
+  return members.add({{"seed", random.seed},
+                      {"stream", random.stream},
+                      {"offset", random.offset},
+                      {"random_bits", random.bits}});
+}
+
 std::string code_fields::separated() const {
   std::string text = sign;
   for (const std::string& field : {exponent, mantissa}) {
@@ -65,6 +82,14 @@ std::string value_text(samebits::format_id format, std::uint64_t code) {
   const samebits::cast_rule keep_sign{.nan = samebits::nan_policy::preserve_sign};
   return samebits::to_shortest(
       format_id::fp64, samebits::convert_code(format, format_id::fp64, code, keep_sign).code);
+}
+
+std::string number_line(const std::string& label, samebits::format_id format, std::uint64_t code,
+                        std::string_view note) {
+  return without_end_blanks(cat(label, left(samebits::name(format), 6),
+                                left(code_text(format, code), 12),
+                                left(value_text(format, code), 26), note)) +
+         "\n";
 }
 
 int exponent_of(double x) {

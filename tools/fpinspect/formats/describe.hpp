@@ -1,19 +1,42 @@
 // Codes and properties of formats as the subcommands print them.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "fpinspect/output/json.hpp"
+#include "samebits/arithmetic.hpp"
+#include "samebits/convert.hpp"
 #include "samebits/core/format.hpp"
 
 namespace fpinspect {
+
+/// The code in `bytes` bytes of memory, little-endian as everywhere in this library.
+inline std::uint64_t load_code(const std::byte* from, std::size_t bytes) {
+  std::uint64_t code = 0;
+  std::memcpy(&code, from, bytes);
+  return code;
+}
+inline void store_code(std::byte* to, std::size_t bytes, std::uint64_t code) {
+  std::memcpy(to, &code, bytes);
+}
 
 /// 0x and the code's digits at full storage width: "0x7e", "0x7bff".
 std::string code_text(samebits::format_id format, std::uint64_t code);
 
 /// The code with all bits cleared that reading ignores: padding, and bits above the format's width.
 std::uint64_t significant_bits(samebits::format_id format, std::uint64_t code);
+
+/// "nearest_even, ieee, canonical"
+std::string rule_text(const samebits::convert_options& rule);
+/// The members round, overflow and nan; those of the random bits if rounding is stochastic.
+json_object rule_json(const samebits::convert_options& rule);
 
 /// The bits of a code by field. A field that the format lacks is empty; padding is omitted.
 struct code_fields {
@@ -34,6 +57,10 @@ std::optional<double> finite_value(samebits::format_id format, std::uint64_t cod
 /// formats.
 std::string value_text(samebits::format_id format, std::uint64_t code);
 
+/// A line: the label, format, code and value of a number, and a note.
+std::string number_line(const std::string& label, samebits::format_id format, std::uint64_t code,
+                        std::string_view note);
+
 /// floor(log2(|x|)) of a finite x other than 0.
 int exponent_of(double x);
 
@@ -42,5 +69,25 @@ std::string power_text(int exponent);
 
 /// Bits of one element in packed storage, which tensor files use for elements of less than a byte.
 int packed_bits(samebits::format_id format);
+
+struct named_flag {
+  samebits::flags flag;
+  std::string_view name;
+};
+inline constexpr std::array<named_flag, 5> named_flags{
+    {{samebits::flags::invalid, "invalid"},
+     {samebits::flags::divide_by_zero, "divide_by_zero"},
+     {samebits::flags::overflow, "overflow"},
+     {samebits::flags::underflow, "underflow"},
+     {samebits::flags::inexact, "inexact"}}};
+
+/// The names of the raised flags, in the order of the table.
+inline std::vector<std::string_view> names_of(samebits::flags raised) {
+  std::vector<std::string_view> names;
+  for (const named_flag& f : named_flags) {
+    if (has(raised, f.flag)) names.push_back(f.name);
+  }
+  return names;
+}
 
 }  // namespace fpinspect

@@ -1,20 +1,18 @@
-// `fpinspect show`: one code of one format in every notation, with its neighbours.
+// `fpinspect show` and `cast`: numbers as codes of formats, and how they were rounded.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/explore/show_several.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/formats/outcome.hpp"
-#include "fpinspect/output/json_writer.hpp"
-#include "fpinspect/output/terminal.hpp"
-#include "samebits/core/format.hpp"
+#include "fpinspect/output/table.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 #include "tensor_file/escape.hpp"
@@ -23,46 +21,42 @@ namespace fpinspect {
 namespace {
 
 using samebits::format_id;
+using samebits::rounding;
+using samebits::tensor_file::escape;
+using samebits::tensor_file::quote;
 
-/// The code to show, and how the argument was converted to it.
+// --- show FORMAT VALUE -------------------------------------------------------------------------
+
+/// One code, and how the argument was converted to it.
 struct shown_code {
+  std::string text;  ///< the argument
   format_id format;
   std::uint64_t code;
-  bool inexact;
-  std::optional<outcome> what;  ///< nothing if the argument is a code
+  bool inexact = false;
+  std::optional<outcome> what = std::nullopt;  ///< nothing if the argument is a code
 };
 
-shown_code code_to_show(const show_arguments& arguments) {
-  if (!samebits::find_format(arguments.format) && samebits::find_format(arguments.value)) {
-    throw usage_error(cat("FORMAT comes first: show ",
-                          samebits::tensor_file::escape(arguments.value), " ",
-                          samebits::tensor_file::escape(arguments.format)));
+shown_code code_to_show(const std::string& format_text, const std::string& text) {
+  if (!samebits::find_format(format_text) && samebits::find_format(text)) {
+    throw usage_error(cat("FORMAT comes first: show ", escape(text), " ", escape(format_text)));
   }
-  const format_id format = format_argument("FORMAT", arguments.format);
-  const std::string& text = arguments.value;
+  const format_id format = format_argument("FORMAT", format_text);
   if (const auto code = code_argument(format, text)) {
-    return {format, significant_bits(format, *code), false, std::nullopt};
+    return {text, format, significant_bits(format, *code)};
   }
   const samebits::parse_result parsed = samebits::parse(format, text);
   if (!parsed.ok) {
-    throw usage_error(cat("VALUE: ", samebits::tensor_file::quote(text),
-                          " is neither a number nor a 0xCODE, from byte ", parsed.error_offset,
-                          " on"));
+    refuse_value("VALUE", text,
+                 cat("is neither a number nor a 0xCODE, from byte ", parsed.error_offset, " on"));
   }
   const outcome what =
       outcome_of(class_of_text(text), format, {parsed.code, parsed.inexact, parsed.overflow});
-  return {format, parsed.code, parsed.inexact, what};
+  return {text, format, parsed.code, parsed.inexact, what};
 }
 
-const char* class_text(samebits::number_class what) {
-  switch (what) {
-    case samebits::number_class::zero: return "zero";
-    case samebits::number_class::subnormal: return "subnormal";
-    case samebits::number_class::normal: return "normal";
-    case samebits::number_class::infinite: return "infinite";
-    case samebits::number_class::nan: return "nan";
-  }
-  return "?";
+std::string_view class_text(samebits::number_class what) {
+  constexpr std::string_view names[] = {"zero", "subnormal", "normal", "infinite", "nan"};
+  return names[static_cast<std::size_t>(what)];
 }
 
 /// log2 of the spacing of values at this value; below min normal, of the subnormals. Nothing for
@@ -85,85 +79,331 @@ std::string input_text(const shown_code& shown) {
   return lacking ? cat("not in the format: ", name(*shown.what)) : "exact";
 }
 
-void write_neighbour(json_writer& json, const char* name, format_id format, std::uint64_t code) {
-  json.key(name);
-  json.begin_object(json_writer::layout::one_line);
-  json.member("code", code_text(format, code));
-  json.member("value", samebits::to_shortest(format, code));
-  json.member("number", finite_value(format, code));
-  json.end_object();
+json_value neighbour_json(format_id format, std::uint64_t code) {
+  return json_line({{"code", code_text(format, code)},
+                    {"value", samebits::to_shortest(format, code)},
+                    {"number", finite_value(format, code)}});
 }
 
-void write_json(const shown_code& shown, const std::string& text, output& out) {
-  const auto [format, code, inexact, what] = shown;
-  const code_fields fields = fields_of(format, code);
-  const auto ulp = ulp_log2(format, code);
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.member("format", samebits::name(format));
-  json.key("input");
-  json.begin_object(json_writer::layout::one_line);
-  json.member("text", text);
-  json.member("inexact", inexact);
-  json.member("outcome", what ? std::optional(name(*what)) : std::nullopt);
-  json.end_object();
-  json.member("code", code_text(format, code));
-  json.key("bits");
-  json.begin_object(json_writer::layout::one_line);
-  json.member("sign", fields.sign);
-  json.member("exponent", fields.exponent);
-  json.member("mantissa", fields.mantissa);
-  json.end_object();
-  json.member("class", class_text(samebits::classify(format, code)));
-  json.member("number", finite_value(format, code));
-  json.member("value", samebits::to_shortest(format, code));
-  json.member("exact", samebits::to_exact_decimal(format, code));
-  json.member("hex_float", samebits::to_hex_float(format, code));
-  write_neighbour(json, "below", format, samebits::next_down(format, code));
-  write_neighbour(json, "above", format, samebits::next_up(format, code));
-  json.member("ulp_log2", ulp);
-  json.member("ulp", ulp ? std::optional(std::ldexp(1.0, *ulp)) : std::nullopt);
-  json.end_object();
-  out.write(json.document());
-}
-
-void write_text(const shown_code& shown, const std::string& text, const terminal& term,
-                output& out) {
+json_object json_of(const shown_code& shown) {
   const format_id format = shown.format;
   const std::uint64_t code = shown.code;
-  const auto line = [&](const char* what, const std::string& is) {
-    out.write(cat(left(what, 12), is, "\n"));
-  };
+  const code_fields fields = fields_of(format, code);
+  const auto ulp = ulp_log2(format, code);
+  return {{"format", samebits::name(format)},
+          {"input",
+           json_line({{"text", shown.text},
+                      {"inexact", shown.inexact},
+                      {"outcome", shown.what ? std::optional(name(*shown.what)) : std::nullopt}})},
+          {"code", code_text(format, code)},
+          {"bits", json_line({{"sign", fields.sign},
+                              {"exponent", fields.exponent},
+                              {"mantissa", fields.mantissa}})},
+          {"class", class_text(samebits::classify(format, code))},
+          {"number", finite_value(format, code)},
+          {"value", samebits::to_shortest(format, code)},
+          {"exact", samebits::to_exact_decimal(format, code)},
+          {"hex_float", samebits::to_hex_float(format, code)},
+          {"below", neighbour_json(format, samebits::next_down(format, code))},
+          {"above", neighbour_json(format, samebits::next_up(format, code))},
+          {"ulp_log2", ulp},
+          {"ulp", ulp ? std::optional(std::ldexp(1.0, *ulp)) : std::nullopt}};
+}
+
+std::string text_of(const shown_code& shown, const terminal& term) {
+  const format_id format = shown.format;
+  const std::uint64_t code = shown.code;
   const auto neighbour = [&](std::uint64_t beside) {
     return cat(code_text(format, beside), "  ", value_text(format, beside));
   };
-  out.write(
-      term.painted(paint::heading, cat(samebits::name(format), " ", code_text(format, code))) +
-      "\n");
-  line("input", cat(samebits::tensor_file::escape(text), " (", input_text(shown), ")"));
-  line("bits", fields_of(format, code).separated());
-  line("class", class_text(samebits::classify(format, code)));
-  line("shortest", samebits::to_shortest(format, code));
-  line("exact", samebits::to_exact_decimal(format, code));
-  line("hex float", samebits::to_hex_float(format, code));
-  line("next below", neighbour(samebits::next_down(format, code)));
-  line("next above", neighbour(samebits::next_up(format, code)));
   const auto ulp = ulp_log2(format, code);
-  line("ulp", ulp ? cat(power_text(*ulp), " = ", shortest(std::ldexp(1.0, *ulp))) : "none");
+  const std::pair<const char*, std::string> lines[] = {
+      {"input", cat(escape(shown.text), " (", input_text(shown), ")")},
+      {"bits", fields_of(format, code).separated()},
+      {"class", std::string(class_text(samebits::classify(format, code)))},
+      {"shortest", samebits::to_shortest(format, code)},
+      {"exact", samebits::to_exact_decimal(format, code)},
+      {"hex float", samebits::to_hex_float(format, code)},
+      {"next below", neighbour(samebits::next_down(format, code))},
+      {"next above", neighbour(samebits::next_up(format, code))},
+      {"ulp", ulp ? cat(power_text(*ulp), " = ", shortest(std::ldexp(1.0, *ulp))) : "none"}};
+  std::string text =
+      term.painted(paint::heading, cat(samebits::name(format), " ", code_text(format, code))) +
+      "\n";
+  for (const auto& [what, is] : lines) text += cat(left(what, 12), is, "\n");
+  return text;
 }
+
+// --- show FORMATS VALUE --rounding MODES -------------------------------------------------------
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t start = 0;
+  for (std::size_t comma = 0; comma != std::string::npos; start = comma + 1) {
+    comma = text.find(',', start);
+    parts.push_back(text.substr(start, comma - start));
+  }
+  return parts;
+}
+
+std::vector<rounding> modes_of(const std::vector<std::string>& texts) {
+  if (texts.empty()) return {rounding::nearest_even};
+  std::vector<rounding> modes;
+  if (texts.size() == 1 && texts.front() == "all") {
+    for (const auto& row : samebits::table_of<rounding>) modes.push_back(row.value);
+    return modes;
+  }
+  for (const std::string& text : texts) {
+    const auto found = samebits::find_enumerator<rounding>(text);
+    if (!found) refuse_name("--rounding", text, cat("all, ", names_of<rounding>()));
+    if (std::find(modes.begin(), modes.end(), *found) == modes.end()) modes.push_back(*found);
+  }
+  return modes;
+}
+
+/// A row of the tables.
+struct rounded_number {
+  rounded_code is;
+  std::string text;  ///< the number
+  code_fields fields = fields_of(is.format, is.code);
+
+  [[nodiscard]] std::optional<double> error() const {
+    const auto value = finite_value(is.format, is.code);
+    const samebits::parse_result parsed = samebits::parse(format_id::fp64, text);
+    const double x = samebits::decode_double(format_id::fp64, parsed.code);
+    const bool in_range =
+        x - x == 0 && (x != 0 || !parsed.inexact);  // neither beyond fp64 nor below
+    const bool known = value && is.format != format_id::fp64 && in_range;
+    return known ? std::optional(*value - x) : std::nullopt;
+  }
+  [[nodiscard]] std::string_view outcome() const {
+    return name(outcome_of(class_of_text(text), is.format, {is.code, is.inexact, is.overflow}));
+  }
+};
+
+json_object modes_json(const rounded_code& code) {
+  json_object modes;
+  for (const mode_share& mode : code.modes) modes.add(samebits::name(mode.mode), mode.share);
+  return modes;
+}
+
+/// "nearest_even, upward, stochastic 40 %"
+std::string modes_text(const rounded_code& code) {
+  return joined(code.modes, [](const mode_share& mode) {
+    const bool random = mode.mode == rounding::stochastic;
+    return cat(samebits::name(mode.mode),
+               random ? cat(" ", general(100 * mode.share, 4), " %") : "");
+  });
+}
+
+std::string error_text(const rounded_number& n) {
+  const auto error = n.error();
+  if (!error) return std::string(n.outcome());
+  return (*error > 0 ? "+" : "") + general(*error, 3);
+}
+
+constexpr column<rounded_number> rounded_columns[] = {
+    {"format", "format", 10, [](auto& n) { return samebits::name(n.is.format); }},
+    {"code", "code", 20, [](auto& n) { return code_text(n.is.format, n.is.code); }},
+    {"sign", "", 0, [](auto& n) { return n.fields.sign; }},
+    {"exponent", "", 0, [](auto& n) { return n.fields.exponent; }},
+    {"mantissa", "", 0, [](auto& n) { return n.fields.mantissa; }},
+    {"value", "value", 24, [](auto& n) { return samebits::to_shortest(n.is.format, n.is.code); },
+     [](auto& n) { return value_text(n.is.format, n.is.code); }},
+    {"number", "", 0, [](auto& n) { return finite_value(n.is.format, n.is.code); }},
+    {"error", "error", 11, [](auto& n) { return n.error(); },
+     [](auto& n) { return error_text(n); }},
+    {"outcome", "", 0, [](auto& n) { return n.outcome(); }},
+    {"round", "rounding", 0, [](auto& n) { return modes_json(n.is); },
+     [](auto& n) { return modes_text(n.is); }},
+};
+
+/// The bits below each other: exponents end in one column, mantissas begin in one column.
+std::string bits_text(const std::vector<rounded_number>& numbers, const terminal& term) {
+  std::size_t exponent_bits = 8;
+  for (const rounded_number& n : numbers) {
+    exponent_bits = std::max(exponent_bits, n.fields.exponent.size());
+  }
+  const auto row = [&](std::string_view format, std::string_view sign, std::string_view exponent,
+                       std::string_view mantissa) {
+    std::string line =
+        cat(left(format, 10), right(sign, 4), " ", right(exponent, exponent_bits), " ", mantissa);
+    return line.substr(0, line.find_last_not_of(' ') + 1);
+  };
+  std::string text =
+      term.painted(paint::heading, row("format", "sign", "exponent", "mantissa")) + "\n";
+  for (const rounded_number& n : numbers) {
+    text += row(samebits::name(n.is.format), n.fields.sign, n.fields.exponent, n.fields.mantissa) +
+            "\n";
+  }
+  return text;
+}
+
+class show_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.required("FORMAT", format_, "Name of the format, names with commas, or all");
+    add.required("VALUE|0xCODE", value_, "A number, or a code in hexadecimal");
+    add.list("--rounding", modes_, "Rounding modes, separated by commas, or all");
+  }
+
+  void run(const session& s) override {
+    const bool several =
+        !modes_.empty() || format_ == "all" || format_.find(',') != std::string::npos;
+    if (several) return run_several(s);
+    const shown_code shown = code_to_show(format_, value_);
+    if (s.json) return s.write_json(json_of(shown));
+    s.out.write(text_of(shown, s.term));
+  }
+
+ private:
+  void run_several(const session& s) const {
+    const std::vector<format_id> formats =
+        format_ == "all" ? all_formats() : format_list_argument("FORMAT", split_at_commas(format_));
+    const std::vector<rounding> modes = modes_of(modes_);
+    if (!samebits::parse(format_id::fp64, value_).ok || code_argument(format_id::fp64, value_)) {
+      refuse_value("VALUE", value_, "is not a number; a code needs one format and no --rounding");
+    }
+    std::vector<rounded_number> numbers;
+    for (const rounded_code& code : round_by_all(value_, formats, modes)) {
+      numbers.push_back({code, value_});
+    }
+    const std::span<const column<rounded_number>> columns = rounded_columns;
+    if (s.json) {
+      return s.write_json({{"input", value_}, {"results", table_json(columns, numbers, true)}});
+    }
+    s.out.write(s.term.painted(paint::heading, escape(value_)) + "\n");
+    s.out.write(bits_text(numbers, s.term) + "\n");
+    std::string heading = table_heading(columns);
+    heading.pop_back();  // the line break is not painted
+    s.out.write(cat(s.term.painted(paint::heading, heading), "\n", table_lines(columns, numbers)));
+  }
+
+  std::string format_;
+  std::string value_;
+  std::vector<std::string> modes_;
+};
+
+// --- cast --------------------------------------------------------------------------------------
+
+/// One value rounded to one format.
+struct cast_result {
+  format_id format;
+  samebits::converted is;
+  outcome what;
+  const terminal& term;
+};
+
+std::string painted_outcome(const cast_result& r) {
+  const bool caution = r.what == outcome::rounded || r.what == outcome::subnormal;
+  const paint color = r.what == outcome::exact ? paint::good
+                      : caution                ? paint::caution
+                                               : paint::bad;
+  const bool exact_subnormal = r.what == outcome::subnormal && !r.is.inexact;
+  return cat(r.term.painted(color, name(r.what)), exact_subnormal ? ", exact" : "");
+}
+
+constexpr column<cast_result> cast_columns[] = {
+    {"format", "format", 10, [](auto& r) { return samebits::name(r.format); }},
+    {"code", "code", 20, [](auto& r) { return code_text(r.format, r.is.code); }},
+    {"value", "value", 26, [](auto& r) { return samebits::to_shortest(r.format, r.is.code); },
+     [](auto& r) { return value_text(r.format, r.is.code); }},
+    {"number", "", 0, [](auto& r) { return finite_value(r.format, r.is.code); }},
+    {"inexact", "", 0, [](auto& r) { return r.is.inexact; }},
+    {"outcome", "what happened", 0, [](auto& r) { return name(r.what); },
+     [](auto& r) { return painted_outcome(r); }},
+};
+
+class cast_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.required("VALUE", values_, "Numbers, or codes with --from");
+    add.list("--to", to_, "Formats, separated by commas (default: all)");
+    add.value("--from", from_, format_argument, "VALUEs are codes (0x...) of this format");
+    add_rounding_rule(add, rule_);
+  }
+
+  void run(const session& s) override {
+    take_formats();
+    std::string text;
+    json_array casts;
+    const std::span<const column<cast_result>> columns = cast_columns;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const std::vector<cast_result> results = cast_value(i, s.term);
+      json_object one = {{"input", values_[i]}};
+      if (from_) one.add("from", samebits::name(*from_));
+      casts.add(one.add("results", table_json(columns, results, true)));
+      const std::string from = from_ ? cat(samebits::name(*from_), " ") : "";
+      text += cat(i == 0 ? "" : "\n", s.term.painted(paint::heading, from + escape(values_[i])),
+                  "\n", table_heading(columns), table_lines(columns, results));
+    }
+    if (!s.json) return s.out.write(text);
+    s.write_json(json_object{{"round", samebits::name(rule_.rounding)},
+                             {"overflow", samebits::name(rule_.overflow)},
+                             {"nan", samebits::name(rule_.nan)},
+                             {"casts", casts}});
+  }
+
+ private:
+  /// In `cast 1.5 --to fp16 e4m3` the parser leaves e4m3 among the values. Format names among the
+  /// values belong to --to.
+  void take_formats() {
+    const bool given = !to_.empty();
+    const auto is_name = [&](const std::string& value) {
+      return given && samebits::find_format(value).has_value();
+    };
+    std::copy_if(values_.begin(), values_.end(), std::back_inserter(to_), is_name);
+    std::erase_if(values_, is_name);
+    if (values_.empty()) throw usage_error("VALUE is required");
+    formats_ = given ? format_list_argument("--to", to_) : all_formats();
+  }
+
+  /// Casts value number `index`. With stochastic rounding, `index` is also its index in the random
+  /// stream.
+  [[nodiscard]] std::vector<cast_result> cast_value(std::size_t index, const terminal& term) const {
+    const std::string& text = values_[index];
+    const samebits::random_stream& stream = rule_.random;
+    const samebits::random_bits random{
+        samebits::random_word(stream.seed, stream.stream, stream.offset + index, stream.bits),
+        stream.bits};
+    const samebits::cast_rule rule{rule_.rounding, rule_.overflow, rule_.nan};
+    std::vector<cast_result> results;
+    for (const format_id to : formats_) {
+      samebits::converted result{};
+      source_class source{};
+      if (from_) {
+        const auto code = code_argument(*from_, text);
+        if (!code) refuse_value("VALUE", text, "is not a 0xCODE, which --from asks for");
+        source = class_of_code(*from_, *code);
+        result = samebits::convert_code(*from_, to, *code, rule, random);
+      } else {
+        const samebits::parse_result parsed = samebits::parse(to, text, rule, random);
+        if (!parsed.ok) refuse_text(text, parsed.error_offset);
+        source = class_of_text(text);
+        result = {parsed.code, parsed.inexact, parsed.overflow};
+      }
+      results.push_back({to, result, outcome_of(source, to, result), term});
+    }
+    return results;
+  }
+
+  [[noreturn]] static void refuse_text(const std::string& text, std::size_t offset) {
+    const bool is_name = samebits::find_format(text).has_value();
+    refuse_value("VALUE", text,
+                 cat("is not a number, from byte ", offset, " on",
+                     is_name ? "; formats stand behind --to" : ""));
+  }
+
+  std::vector<std::string> values_;
+  std::vector<std::string> to_;
+  std::vector<format_id> formats_;
+  std::optional<format_id> from_;
+  samebits::convert_options rule_;
+};
+
+const registered<show_command> show_here(
+    "show", "Show one value of a format, or a number in several formats", 20);
+const registered<cast_command> cast_here("cast", "Round numbers into formats", 30);
 
 }  // namespace
-
-void run_show(const show_arguments& arguments, output& out) {
-  if (shows_several(arguments)) return run_show_several(arguments, out);
-  const terminal term(arguments.view);
-  const shown_code shown = code_to_show(arguments);
-  if (arguments.view.json) {
-    write_json(shown, arguments.value, out);
-  } else {
-    write_text(shown, arguments.value, term, out);
-  }
-}
-
 }  // namespace fpinspect

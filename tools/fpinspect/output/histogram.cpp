@@ -9,7 +9,6 @@
 
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/output/format_range.hpp"
 
 namespace fpinspect {
 namespace {

@@ -1,4 +1,4 @@
-// The exponents of a tensor as a column chart, with the ranges of formats below it.
+// The exponents at which a format is normal, and the exponents of a tensor as a column chart.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,36 @@
 #include <span>
 #include <string>
 
+#include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/terminal.hpp"
 #include "samebits/core/format.hpp"
+#include "samebits/scalar.hpp"
 
 namespace fpinspect {
+
+enum class band : std::uint8_t { outside, subnormal, normal, mixed };
+
+/// The exponent range of a format.
+struct format_range {
+  int minimum;  ///< exponent of the smallest positive value
+  int min_normal;
+  int maximum;  ///< exponent of max finite
+
+  explicit format_range(samebits::format_id format)
+      : minimum(exponent_at(format, samebits::min_positive(format))),
+        min_normal(exponent_at(format, samebits::min_normal(format))),
+        maximum(exponent_at(format, samebits::max_finite(format))) {}
+
+  [[nodiscard]] band binade(int exponent) const {
+    if (exponent < minimum || exponent > maximum) return band::outside;
+    return exponent < min_normal ? band::subnormal : band::normal;
+  }
+
+ private:
+  static int exponent_at(samebits::format_id format, std::uint64_t code) {
+    return exponent_of(samebits::decode_double(format, code));
+  }
+};
 
 /// The chart as text. Each line is at most as wide as the terminal and ends with a newline. Empty
 /// if there are no counts. A column is one binade, or 2, 4, 8, ... binades if the chart would be

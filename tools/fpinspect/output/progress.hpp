@@ -3,8 +3,16 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace fpinspect {
+
+/// "34 % of 4.0 GB   0.48 GB/s   6 s left"
+///
+/// @param share  of the work that is done, 0 .. 1
+/// @param bytes  of the files that are read
+/// @param seconds  since the start, above 0
+std::string progress_text(double share, double bytes, double seconds);
 
 /// Shows the share that is done, throughput and the time left once a run has taken a second, if
 /// standard error is a terminal. The destructor removes the line.

@@ -5,12 +5,18 @@
 #include <string>
 #include <string_view>
 
-#include "fpinspect/cli/options.hpp"
-
 namespace fpinspect {
 
 enum class charset : std::uint8_t { unicode, ascii };
 enum class paint : std::uint8_t { heading, good, caution, bad, faint };
+
+/// How results are displayed.
+struct view_options {
+  bool json = false;
+  bool json_bits = false;
+  bool ascii = false;
+  std::string color = "auto";
+};
 
 class terminal {
  public:

@@ -4,15 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/formats/describe.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "samebits/convert.hpp"
@@ -24,114 +23,102 @@ namespace {
 
 using samebits::format_id;
 
-/// The parsed request.
-struct conversion {
-  format_id to = format_id::fp32;
-  samebits::convert_options rule;
-  samebits::executor where;
-  bool decode = false;
+format_id target_argument(std::string_view option, std::string_view text) {
+  const format_id to = format_argument(option, text);
+  if (to != format_id::fp64) return to;
+  throw usage_error(cat(option, ": fp64 is a source only; no array conversion into it is written"));
+}
+
+class convert_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.required("IN", input_, "FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -");
+    add.required("OUT", output_, "FILE.npy, FILE.safetensors, or - for standard output");
+    add.required("--to", to_, target_argument, "Format to round into");
+    add.text("--from", from_, "Integers are codes of this format (default: values)");
+    add.flag("--decode", decode_, "Write binary32 values instead of codes");
+    add.text("--backend", backend_, "Where to compute (default: the best here)");
+    add_rounding_rule(add, rule_);
+    add.refuse_json_beside("OUT", output_);
+  }
+
+  void run(const session& s) override {
+    where_ = host_backend_argument(backend_);
+    const tensor_target target("OUT", output_);
+    const source_tensor source = open_source("IN", input_, "--from", from_);
+    const format_id written = decode_ ? format_id::fp32 : to_;
+    target.require_packable(written, source.info.count);
+    const std::string name = source.info.name.empty() ? "tensor" : source.info.name;
+    target.write(name, written, source.info.shape, converted_bytes(source), s.out);
+    if (s.json) {
+      return s.write_json(json_object{{"input", input_},
+                                      {"output", output_},
+                                      {"from", type_text(source.info, source.how)},
+                                      {"to", samebits::name(to_)}}
+                              .add(rule_json(rule_))
+                              .add({{"decoded", decode_},
+                                    {"dtype", target.type_text(target.element_type(written))},
+                                    {"count", source.info.count},
+                                    {"shape", source.info.shape},
+                                    {"backend", where_.backend}}));
+    }
+    const std::string summary =
+        cat(target.shown(), ": ", number_of(source.info.count, "element"), " [",
+            comma_separated(source.info.shape), "], ", type_text(source.info, source.how), " -> ",
+            samebits::name(to_), " (", rule_text(rule_), ")", decode_ ? ", decoded to fp32" : "",
+            ", backend ", where_.backend, "\n");
+    static_cast<void>(std::fputs(summary.c_str(), stderr));
+  }
+
+ private:
+  /// The elements of OUT. Converted chunk by chunk, so that only the result is held in memory as a
+  /// whole.
+  ///
+  /// Element i in C order is element (0, i - first) of its chunk and has the random index offset + i.
+  /// This index is the contract's offset + row * pitch + column, with the last axis as the column.
+  [[nodiscard]] std::vector<std::byte> converted_bytes(const source_tensor& source) const {
+    constexpr std::uint64_t chunk = 1 << 20;  // elements; at most 8 MiB of input
+    const auto in_bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format()));
+    const auto code_bytes = static_cast<std::size_t>(samebits::storage_bytes(to_));
+    const std::size_t out_bytes = decode_ ? sizeof(float) : code_bytes;
+    const std::uint64_t count = source.info.count;
+    const auto room = static_cast<std::size_t>(std::min(count, chunk));
+
+    std::vector<std::byte> result(count * out_bytes);
+    const auto direct = source.view();
+    std::vector<std::byte> read(direct ? 0 : room * in_bytes);
+    std::vector<std::byte> codes(decode_ ? room * code_bytes : 0);
+    samebits::convert_options rule = rule_;
+    for (std::uint64_t first = 0; first < count; first += chunk) {
+      const std::uint64_t size = std::min(chunk, count - first);
+      const auto cols = static_cast<std::int64_t>(size);
+      if (!direct) source.read(first, size, read.data());
+      const std::byte* in = direct ? direct->data() + first * in_bytes : read.data();
+      std::byte* out = result.data() + first * out_bytes;
+      const samebits::matrix_view rounded =
+          samebits::view_of_codes(to_, decode_ ? codes.data() : out, 1, cols);
+      rule.random.offset = rule_.random.offset + first;
+      samebits::convert(samebits::view_of_codes(source.format(), in, 1, cols), rounded, rule,
+                        where_);
+      if (decode_) {
+        samebits::convert(rounded, samebits::view_of_codes(format_id::fp32, out, 1, cols),
+                          {.nan = rule_.nan}, where_);
+      }
+    }
+    return result;
+  }
+
+  std::string input_;
+  std::string output_;
+  format_id to_ = format_id::fp32;
+  std::string from_;
+  bool decode_ = false;
+  std::string backend_;
+  samebits::convert_options rule_;
+  samebits::executor where_;
 };
 
-conversion conversion_of(const convert_arguments& arguments) {
-  const format_id to = format_argument("--to", arguments.to);
-  if (to == format_id::fp64) {
-    throw usage_error("--to: fp64 is a source only; no array conversion into it is written");
-  }
-  return {to, rule_argument(arguments.rule), host_backend_argument(arguments.backend),
-          arguments.decode};
-}
-
-/// The format of the elements in OUT.
-format_id written_format(const conversion& task) { return task.decode ? format_id::fp32 : task.to; }
-
-/// The elements of OUT. Converted chunk by chunk, so that only the result is held in memory as a
-/// whole.
-///
-/// Element i in C order is element (0, i - first) of its chunk and has the random index offset + i.
-/// This index is the contract's offset + row * pitch + column, with the last axis as the column.
-std::vector<std::byte> converted_bytes(const source_tensor& source, const conversion& task) {
-  constexpr std::uint64_t chunk = 1 << 20;  // elements; at most 8 MiB of input
-  const auto in_bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format()));
-  const auto code_bytes = static_cast<std::size_t>(samebits::storage_bytes(task.to));
-  const std::size_t out_bytes = task.decode ? sizeof(float) : code_bytes;
-  const std::uint64_t count = source.info.count;
-  const auto room = static_cast<std::size_t>(std::min(count, chunk));
-
-  std::vector<std::byte> result(count * out_bytes);
-  const auto direct = source.view();
-  std::vector<std::byte> read(direct ? 0 : room * in_bytes);
-  std::vector<std::byte> codes(task.decode ? room * code_bytes : 0);
-  samebits::convert_options rule = task.rule;
-  for (std::uint64_t first = 0; first < count; first += chunk) {
-    const std::uint64_t size = std::min(chunk, count - first);
-    const auto cols = static_cast<std::int64_t>(size);
-    if (!direct) source.read(first, size, read.data());
-    const std::byte* in = direct ? direct->data() + first * in_bytes : read.data();
-    std::byte* out = result.data() + first * out_bytes;
-    const samebits::matrix_view rounded =
-        samebits::view_of_codes(task.to, task.decode ? codes.data() : out, 1, cols);
-    rule.random.offset = task.rule.random.offset + first;
-    samebits::convert(samebits::view_of_codes(source.format(), in, 1, cols), rounded, rule,
-                      task.where);
-    if (task.decode) {
-      samebits::convert(rounded, samebits::view_of_codes(format_id::fp32, out, 1, cols),
-                        {.nan = task.rule.nan}, task.where);
-    }
-  }
-  return result;
-}
-
-void write_json(const convert_arguments& arguments, const source_tensor& source,
-                const conversion& task, const tensor_target& target, output& out) {
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.member("input", arguments.input);
-  json.member("output", arguments.output);
-  json.member("from", type_text(source.info, source.how));
-  json.member("to", samebits::name(task.to));
-  json.member("round", samebits::name(task.rule.rounding));
-  json.member("overflow", samebits::name(task.rule.overflow));
-  json.member("nan", samebits::name(task.rule.nan));
-  if (task.rule.rounding == samebits::rounding::stochastic) {
-    json.member("seed", task.rule.random.seed);
-    json.member("stream", task.rule.random.stream);
-    json.member("offset", task.rule.random.offset);
-    json.member("random_bits", task.rule.random.bits);
-  }
-  json.member("decoded", task.decode);
-  json.member("dtype", target.type_text(target.element_type(written_format(task))));
-  json.member("count", source.info.count);
-  json.member("shape", std::span<const std::uint64_t>(source.info.shape));
-  json.member("backend", task.where.backend);
-  json.end_object();
-  out.write(json.document());
-}
-
-std::string summary(const tensor_target& target, const source_tensor& source,
-                    const conversion& task) {
-  return cat(target.shown(), ": ", number_of(source.info.count, "element"), " [",
-             comma_separated(source.info.shape), "], ", type_text(source.info, source.how), " -> ",
-             samebits::name(task.to), " (", samebits::name(task.rule.rounding), ", ",
-             samebits::name(task.rule.overflow), ", ", samebits::name(task.rule.nan), ")",
-             task.decode ? ", decoded to fp32" : "", ", backend ", task.where.backend, "\n");
-}
+const registered<convert_command> convert_here("convert", "Round a tensor into a format", 40);
 
 }  // namespace
-
-void run_convert(const convert_arguments& arguments, output& out) {
-  const conversion task = conversion_of(arguments);
-  const tensor_target target("OUT", arguments.output);
-  const source_tensor source = open_source("IN", arguments.input, "--from", arguments.from);
-  target.require_packable(written_format(task), source.info.count);
-  const std::vector<std::byte> elements = converted_bytes(source, task);
-  const std::string name = source.info.name.empty() ? "tensor" : source.info.name;
-  target.write(name, written_format(task), source.info.shape, elements, out);
-  if (arguments.view.json) {
-    write_json(arguments, source, task, target, out);
-  } else {
-    static_cast<void>(std::fputs(summary(target, source, task).c_str(), stderr));
-  }
-}
-
 }  // namespace fpinspect

@@ -1,6 +1,4 @@
 // `fpinspect matmul`: computes a matrix product as a tensor core returns it, and its error.
-#include <unistd.h>
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,43 +8,20 @@
 #include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/output/json_writer.hpp"
-#include "fpinspect/output/terminal.hpp"
 #include "fpinspect/quantize/matmul_source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "samebits/error.hpp"
 #include "samebits/matmul.hpp"
 #include "samebits/reductions.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
 
 using samebits::format_id;
 using samebits::product_error;
-
-/// The parsed request and its results.
-struct matrix_product {
-  format_id a_format = format_id::e4m3;
-  format_id b_format = format_id::e4m3;
-  samebits::accumulator sum = samebits::accumulator::exact();
-  samebits::evidence level = samebits::evidence::none;
-  const char* source = "";  ///< source of the tensor core row
-  std::int64_t rows = 0;
-  std::int64_t cols = 0;
-  std::int64_t depth = 0;
-  std::vector<float> d;
-  bool compared = false;
-  std::string integers;       ///< notes on operands that contain integer values
-  bool values_given = false;  ///< A or B was given as values: the error includes their rounding
-  product_error error;        ///< relative to the exact product of the given operands
-  double operand_noise = 0;   ///< sum of squared errors from rounding A and B
-  double accumulation_noise = 0;
-  double rounding_noise = 0;
-};
 
 /// The exact product of the operands, in binary64.
 std::vector<double> exact_product(const samebits::const_matrix_view& a,
@@ -69,190 +44,217 @@ double squares_between(const std::vector<double>& x, const std::vector<double>& 
   return sum.value();
 }
 
-void compare(matrix_product& p, const product_operand& a, const product_operand& b,
-             const samebits::matmul_options& options, const samebits::executor& where) {
-  const auto d = samebits::view_of(static_cast<const float*>(p.d.data()), p.rows, p.cols);
-  const auto view = [&](const std::vector<double>& x) {
-    return samebits::view_of(x.data(), p.rows, p.cols);
-  };
-  const std::vector<double> of_codes = exact_product(a.codes(), b.codes(), options, where);
-  p.compared = true;
-  p.error = samebits::error_of(d, view(of_codes));
-  p.accumulation_noise = p.error.accumulation_noise;
-  p.rounding_noise = p.error.rounding_noise;
-  if (!p.values_given) return;
-  const std::vector<double> of_values = exact_product(a.values(), b.values(), options, where);
-  p.error = samebits::error_of(d, view(of_values));
-  p.operand_noise = squares_between(of_codes, of_values);
-}
-
-matrix_product product_of(const matmul_arguments& arguments) {
-  matrix_product p;
-  p.a_format = format_argument("--format-a", arguments.format_a);
-  p.b_format = format_argument("--format-b", arguments.format_b);
-  const samebits::tensor_unit unit = unit_argument("--unit", arguments.unit);
-  const std::uint64_t promotion =
-      unsigned_argument("--promote", arguments.promote, 0, std::uint64_t{1} << 62);
-  if (!arguments.against.empty() && arguments.against != "exact") {
-    throw usage_error(
-        cat("--against: ", samebits::tensor_file::quote(arguments.against), " is not exact"));
-  }
-  p.sum = samebits::accumulator::tensor_core(unit, static_cast<std::int64_t>(promotion));
-  const samebits::executor where = host_backend_argument(arguments.backend);
-  try {
-    p.level = samebits::evidence_of(p.sum, p.a_format, p.b_format);
-  } catch (const samebits::unsupported& error) {
-    throw usage_error(cat("--unit: ", error.what()));
-  } catch (const samebits::invalid_argument&) {
-    throw usage_error(
-        cat("--promote: ", promotion, " is no multiple of an instruction's products"));
-  }
-  const auto operands = samebits::tensor_operands_of(p.a_format, p.b_format);
-  p.source = samebits::find_tensor_row(unit, *operands)->source;
-
-  const file_layout b_layout = arguments.trans_b ? file_layout::transposed : file_layout::as_is;
-  const product_operand a("A", arguments.a, "--from-a", arguments.from_a, p.a_format,
-                          file_layout::as_is);
-  const product_operand b("B", arguments.b, "--from-b", arguments.from_b, p.b_format, b_layout);
-  const auto note = [&](const char* which, const char* option, const product_operand& x) {
-    if (!x.holds_integer_values()) return;
-    p.integers += cat("note: the integers of ", which, " are values; ", option,
-                      " says of which format they are codes\n");
-  };
-  note("A", "--from-a", a);
-  note("B", "--from-b", b);
-  p.rows = a.codes().rows;
-  p.depth = a.codes().cols;
-  p.cols = b.codes().cols;
-  if (b.codes().rows != p.depth) {
-    throw usage_error(cat("B: K is ", b.codes().rows, ", that of A ", p.depth,
-                          arguments.trans_b ? "" : "; --trans-b takes B as [N, K]"));
-  }
-  p.values_given = a.was_rounded() || b.was_rounded();
-  const product_scales a_scales("--scale-a", arguments.scale_a, operand_side::a, file_layout::as_is,
-                                a.codes());
-  const product_scales b_scales("--scale-b", arguments.scale_b, operand_side::b, b_layout,
-                                b.codes());
-  const samebits::matmul_options options = {a_scales.scales(), b_scales.scales()};
-  p.d.resize(static_cast<std::size_t>(p.rows * p.cols));
-  try {
-    samebits::matmul(a.codes(), b.codes(), samebits::view_of(p.d.data(), p.rows, p.cols), p.sum,
-                     options, where);
-  } catch (const samebits::invalid_argument&) {  // all other arguments have been checked
-    throw usage_error("--promote: scales of 128 along K need 128");
-  }
-  if (!arguments.against.empty()) compare(p, a, b, options, where);
-  return p;
-}
-
-double share(double part, const matrix_product& p) {
-  const double all = p.accumulation_noise + p.operand_noise + p.rounding_noise;
-  return all == 0 ? 0 : part / all;
-}
-
 double relative_error(const product_error& e) {
   return e.signal == 0 ? 0 : std::sqrt(e.noise / e.signal);
 }
 
-void write_product_json(const matmul_arguments& arguments, const matrix_product& p, output& out) {
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.member("a", arguments.a);
-  json.member("b", arguments.b);
-  json.member("output", arguments.out);
-  json.member("format_a", samebits::name(p.a_format));
-  json.member("format_b", samebits::name(p.b_format));
-  const std::uint64_t shape[] = {static_cast<std::uint64_t>(p.rows),
-                                 static_cast<std::uint64_t>(p.cols)};
-  json.member("shape", std::span<const std::uint64_t>(shape));
-  json.member("depth", p.depth);
-  json.member("unit", samebits::name(p.sum.unit));
-  json.member("promotion", p.sum.promotion);
-  json.member("evidence", samebits::name(p.level));
-  json.member("source", p.source);
-  json.key("error");  // null: not compared
-  if (!p.compared) {
-    json.value(std::nullopt);
-  } else {
-    const product_error& e = p.error;
-    json.begin_object();
-    json.member("against", p.values_given ? "values" : "codes");
-    json.member("count", e.count);
-    json.member("nonfinite", e.nonfinite);
-    json.member("unequal", e.unequal);
-    json.member("mean", e.mean);
-    json.member("max", e.max);
-    json.member("relative", relative_error(e));
-    json.member("accumulation_share", share(p.accumulation_noise, p));
-    json.member("rounding_share", share(p.rounding_noise, p));
-    json.member("operands_share", share(p.operand_noise, p));
-    json.key("octaves");
-    json.value(std::span<const std::uint64_t>(e.octaves));
-    json.end_object();
-  }
-  json.end_object();
-  out.write(json.document());
-}
-
 std::string percent(double part) { return general(100 * part, 3) + " %"; }
 
-void write_error(const matrix_product& p, const terminal& term, output& out) {
-  const product_error& e = p.error;
-  out.write(term.painted(paint::heading, cat("error against the exact product of the ",
-                                             p.values_given ? "values" : "codes", "\n")));
-  out.write(cat("  elements       ", e.count, ", ", e.unequal, " with an error, ", e.nonfinite,
-                " not finite\n"));
-  out.write("  mean           " + scientific(e.mean, 3) + "\n");
-  out.write("  max            " + scientific(e.max, 3) + "\n");
-  out.write("  relative       " + scientific(relative_error(e), 3) +
-            ", root of sum of squares over that of the exact values\n");
-  out.write("  accumulation   " + percent(share(p.accumulation_noise, p)) +
-            " of the squares of its parts\n");
-  out.write("  rounding to D  " + percent(share(p.rounding_noise, p)) + "\n");
-  if (p.values_given) {
-    out.write("  operands       " + percent(share(p.operand_noise, p)) + "\n");
+class matmul_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.required("A", a_, "[M, K]: FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -");
+    add.required("B", b_, "[K, N], the same");
+    add.required("--format-a", a_format_, format_argument, "Format that A is multiplied in");
+    add.required("--format-b", b_format_, format_argument, "The same of B");
+    add.text("--from-a", from_a_, "A's integers are codes of this format");
+    add.text("--from-b", from_b_, "The same of B");
+    add.flag("--trans-b", trans_b_, "B is [N, K]");
+    add.text("--scale-a", scale_a_, "Dequantization scales of A: a number or FILE");
+    add.text("--scale-b", scale_b_, "The same of B");
+    add.required("--unit", unit_, enumerator_argument<samebits::tensor_unit>,
+                 "Tensor core, see `fpinspect units`");
+    add.required("--promote", promotion_, integer(0, std::uint64_t{1} << 62),
+                 "Elements of K between promotions into fp32; 0: none");
+    add.text("--against", against_, "exact: report the error");
+    add.required("--out", out_, "Where D goes: FILE.npy, FILE.safetensors or -");
+    add.text("--backend", backend_, "Where to compute (default: the best here)");
+    add.refuse_json_beside("--out", out_);
   }
-  out.write(term.painted(paint::heading, "|error| / |exact|  elements\n"));
-  for (std::size_t i = 0; i < e.octaves.size(); ++i) {
-    if (e.octaves[i] == 0) continue;
-    const bool last = i + 1 == e.octaves.size();
-    const std::string bound = last ? cat("< 2^-", i) : cat("2^-", i + 1);
-    const std::string upward = i == 0 ? " and more" : last ? "" : cat(" .. 2^-", i);
-    out.write("  " + left(bound + upward, 17) + right(std::to_string(e.octaves[i]), 8) + "\n");
-  }
-}
 
-void write_notes(const tensor_target& target, const matrix_product& p) {
-  std::string line = cat(
-      target.shown(), ": [", p.rows, ", ", p.cols, "] over ", p.depth, ", ",
-      samebits::name(p.a_format), " x ", samebits::name(p.b_format), " by ",
-      samebits::name(p.sum.unit), ", ",
-      p.sum.promotion == 0 ? std::string("no promotion") : cat("promotion every ", p.sum.promotion),
-      "\n");
-  line += p.integers;
-  if (p.level != samebits::evidence::hardware) {
-    line += cat("note: this unit is not confirmed on hardware by this project; evidence: ",
-                samebits::name(p.level), ", ", p.source, "\n");
+  void run(const session& s) override {
+    const tensor_target target("--out", out_);
+    multiply();
+    target.write("d", format_id::fp32, shape(), std::as_bytes(std::span(d_)), s.out);
+    if (s.json) return write_json(s);
+    static_cast<void>(std::fputs(notes(target).c_str(), stderr));
+    if (compared()) s.report(error_text(s.term), target.is_standard_output());
   }
-  static_cast<void>(std::fputs(line.c_str(), stderr));
-}
+
+ private:
+  [[nodiscard]] bool compared() const { return !against_.empty(); }
+  [[nodiscard]] std::vector<std::uint64_t> shape() const {
+    return {static_cast<std::uint64_t>(rows_), static_cast<std::uint64_t>(cols_)};
+  }
+
+  void multiply() {
+    if (compared() && against_ != "exact") refuse_value("--against", against_, "is not exact");
+    sum_ = samebits::accumulator::tensor_core(unit_, static_cast<std::int64_t>(promotion_));
+    const samebits::executor where = host_backend_argument(backend_);
+    check_unit();
+    const file_layout b_layout = trans_b_ ? file_layout::transposed : file_layout::as_is;
+    const product_operand a("A", a_, "--from-a", from_a_, a_format_, file_layout::as_is);
+    const product_operand b("B", b_, "--from-b", from_b_, b_format_, b_layout);
+    note_integers("A", "--from-a", a);
+    note_integers("B", "--from-b", b);
+    rows_ = a.codes().rows;
+    depth_ = a.codes().cols;
+    cols_ = b.codes().cols;
+    if (b.codes().rows != depth_) {
+      throw usage_error(cat("B: K is ", b.codes().rows, ", that of A ", depth_,
+                            trans_b_ ? "" : "; --trans-b takes B as [N, K]"));
+    }
+    values_given_ = a.was_rounded() || b.was_rounded();
+    const product_scales a_scales("--scale-a", scale_a_, operand_side::a, file_layout::as_is,
+                                  a.codes());
+    const product_scales b_scales("--scale-b", scale_b_, operand_side::b, b_layout, b.codes());
+    const samebits::matmul_options options = {a_scales.scales(), b_scales.scales()};
+    d_.resize(static_cast<std::size_t>(rows_ * cols_));
+    try {
+      samebits::matmul(a.codes(), b.codes(), samebits::view_of(d_.data(), rows_, cols_), sum_,
+                       options, where);
+    } catch (const samebits::invalid_argument&) {  // all other arguments have been checked
+      throw usage_error("--promote: scales of 128 along K need 128");
+    }
+    if (compared()) compare(a, b, options, where);
+  }
+
+  void check_unit() {
+    try {
+      level_ = samebits::evidence_of(sum_, a_format_, b_format_);
+    } catch (const samebits::unsupported& error) {
+      throw usage_error(cat("--unit: ", error.what()));
+    } catch (const samebits::invalid_argument&) {
+      throw usage_error(
+          cat("--promote: ", promotion_, " is no multiple of an instruction's products"));
+    }
+    const auto operands = samebits::tensor_operands_of(a_format_, b_format_);
+    source_ = samebits::find_tensor_row(unit_, *operands)->source;
+  }
+
+  void note_integers(const char* which, const char* option, const product_operand& x) {
+    if (!x.holds_integer_values()) return;
+    integers_ += cat("note: the integers of ", which, " are values; ", option,
+                     " says of which format they are codes\n");
+  }
+
+  void compare(const product_operand& a, const product_operand& b,
+               const samebits::matmul_options& options, const samebits::executor& where) {
+    const auto d = samebits::view_of(static_cast<const float*>(d_.data()), rows_, cols_);
+    const auto view = [&](const std::vector<double>& x) {
+      return samebits::view_of(x.data(), rows_, cols_);
+    };
+    const std::vector<double> of_codes = exact_product(a.codes(), b.codes(), options, where);
+    error_ = samebits::error_of(d, view(of_codes));
+    accumulation_noise_ = error_.accumulation_noise;
+    rounding_noise_ = error_.rounding_noise;
+    if (!values_given_) return;
+    const std::vector<double> of_values = exact_product(a.values(), b.values(), options, where);
+    error_ = samebits::error_of(d, view(of_values));
+    operand_noise_ = squares_between(of_codes, of_values);
+  }
+
+  [[nodiscard]] double share(double part) const {
+    const double all = accumulation_noise_ + operand_noise_ + rounding_noise_;
+    return all == 0 ? 0 : part / all;
+  }
+
+  void write_json(const session& s) const {
+    json_value error = std::nullopt;
+    if (compared()) {
+      const product_error& e = error_;
+      error = json_object{{"against", values_given_ ? "values" : "codes"},
+                          {"count", e.count},
+                          {"nonfinite", e.nonfinite},
+                          {"unequal", e.unequal},
+                          {"mean", e.mean},
+                          {"max", e.max},
+                          {"relative", relative_error(e)},
+                          {"accumulation_share", share(accumulation_noise_)},
+                          {"rounding_share", share(rounding_noise_)},
+                          {"operands_share", share(operand_noise_)},
+                          {"octaves", std::span<const std::uint64_t>(e.octaves)}};
+    }
+    s.write_json({{"a", a_},
+                  {"b", b_},
+                  {"output", out_},
+                  {"format_a", samebits::name(a_format_)},
+                  {"format_b", samebits::name(b_format_)},
+                  {"shape", shape()},
+                  {"depth", depth_},
+                  {"unit", samebits::name(unit_)},
+                  {"promotion", sum_.promotion},
+                  {"evidence", samebits::name(level_)},
+                  {"source", source_},
+                  {"error", error}});
+  }
+
+  [[nodiscard]] std::string error_text(const terminal& term) const {
+    const product_error& e = error_;
+    std::string text =
+        term.painted(paint::heading, cat("error against the exact product of the ",
+                                         values_given_ ? "values" : "codes", "\n")) +
+        cat("  elements       ", e.count, ", ", e.unequal, " with an error, ", e.nonfinite,
+            " not finite\n  mean           ", scientific(e.mean, 3), "\n  max            ",
+            scientific(e.max, 3), "\n  relative       ", scientific(relative_error(e), 3),
+            ", root of sum of squares over that of the exact values\n  accumulation   ",
+            percent(share(accumulation_noise_)), " of the squares of its parts\n  rounding to D  ",
+            percent(share(rounding_noise_)), "\n");
+    if (values_given_) text += cat("  operands       ", percent(share(operand_noise_)), "\n");
+    text += term.painted(paint::heading, "|error| / |exact|  elements\n");
+    for (std::size_t i = 0; i < e.octaves.size(); ++i) {
+      if (e.octaves[i] == 0) continue;
+      const bool last = i + 1 == e.octaves.size();
+      const std::string bound = last ? cat("< 2^-", i) : cat("2^-", i + 1);
+      const std::string upward = i == 0 ? " and more" : last ? "" : cat(" .. 2^-", i);
+      text += cat("  ", left(bound + upward, 17), right(cat(e.octaves[i]), 8), "\n");
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::string notes(const tensor_target& target) const {
+    const std::string promotion =
+        sum_.promotion == 0 ? "no promotion" : cat("promotion every ", sum_.promotion);
+    std::string text = cat(target.shown(), ": [", rows_, ", ", cols_, "] over ", depth_, ", ",
+                           samebits::name(a_format_), " x ", samebits::name(b_format_), " by ",
+                           samebits::name(unit_), ", ", promotion, "\n", integers_);
+    if (level_ == samebits::evidence::hardware) return text;
+    return cat(text, "note: this unit is not confirmed on hardware by this project; evidence: ",
+               samebits::name(level_), ", ", source_, "\n");
+  }
+
+  std::string a_;
+  std::string b_;
+  format_id a_format_ = format_id::e4m3;
+  format_id b_format_ = format_id::e4m3;
+  std::string from_a_;
+  std::string from_b_;
+  bool trans_b_ = false;
+  std::string scale_a_;
+  std::string scale_b_;
+  samebits::tensor_unit unit_{};
+  std::uint64_t promotion_ = 0;
+  std::string against_;
+  std::string out_;
+  std::string backend_;
+
+  samebits::accumulator sum_ = samebits::accumulator::exact();
+  samebits::evidence level_ = samebits::evidence::none;
+  const char* source_ = "";  ///< source of the tensor core row
+  std::int64_t rows_ = 0;
+  std::int64_t cols_ = 0;
+  std::int64_t depth_ = 0;
+  std::vector<float> d_;
+  std::string integers_;       ///< notes on operands that contain integer values
+  bool values_given_ = false;  ///< A or B was given as values: the error includes their rounding
+  product_error error_;        ///< relative to the exact product of the given operands
+  double operand_noise_ = 0;   ///< sum of squared errors from rounding A and B
+  double accumulation_noise_ = 0;
+  double rounding_noise_ = 0;
+};
+
+const registered<matmul_command> matmul_here("matmul", "Multiply matrices as a tensor core does",
+                                             140);
 
 }  // namespace
-
-void run_matmul(const matmul_arguments& arguments, output& out) {
-  const terminal term(arguments.view);
-  const tensor_target target("--out", arguments.out);
-  const matrix_product p = product_of(arguments);
-  const std::uint64_t shape[] = {static_cast<std::uint64_t>(p.rows),
-                                 static_cast<std::uint64_t>(p.cols)};
-  target.write("d", format_id::fp32, shape, std::as_bytes(std::span(p.d)), out);
-  if (arguments.view.json) return write_product_json(arguments, p, out);
-  write_notes(target, p);
-  if (!p.compared) return;
-  output report(target.is_standard_output() ? STDERR_FILENO : STDOUT_FILENO);
-  write_error(p, term, report);
-  report.flush();
-}
-
 }  // namespace fpinspect

@@ -12,7 +12,6 @@
 #include "fpinspect/cli/text/text.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/quantize.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {

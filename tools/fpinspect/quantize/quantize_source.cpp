@@ -1,12 +1,104 @@
-// Matrices that `quantize`, `diff` and `tensor --recipes` read: implementation.
+// Matrices and tiles that `quantize`, `dequantize`, `diff` and `tensor --recipes` read, and option
+// values for them.
 #include "fpinspect/quantize/quantize_source.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
+#include "fpinspect/cli/text/text.hpp"
+#include "samebits/error.hpp"
+#include "samebits/text.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {
+
+// --- Option values of `quantize` and `dequantize` -------------------------------------------------
+
+namespace {
+
+using samebits::format_id;
+
+struct named_tile {
+  const char* name;
+  samebits::tile_shape tile;
+};
+constexpr named_tile whole_tiles[] = {{"row", {1, 0}}, {"column", {0, 1}}, {"tensor", {0, 0}}};
+
+}  // namespace
+
+samebits::tile_shape tile_argument(std::string_view option, std::string_view text) {
+  for (const named_tile& whole : whole_tiles) {
+    if (text == whole.name) return whole.tile;
+  }
+  try {
+    const std::size_t split = text.find('x');
+    if (split != std::string_view::npos) {
+      constexpr std::uint64_t maximum = 1 << 20;  // far beyond every supported tile
+      const samebits::tile_shape tile = {
+          static_cast<std::int64_t>(unsigned_argument(option, text.substr(0, split), 0, maximum)),
+          static_cast<std::int64_t>(unsigned_argument(option, text.substr(split + 1), 0, maximum))};
+      static_cast<void>(samebits::scales_shape(0, 0, tile));
+      return tile;
+    }
+  } catch (const usage_error&) {
+  } catch (const samebits::invalid_argument&) {
+  }
+  refuse_value(option, text,
+               "is not 1xG, Gx1 or GxG with G in 16, 32, 64, 128, 256, nor row, column or tensor");
+}
+
+std::optional<samebits::tile_shape> stored_tile(const std::string& path,
+                                                const samebits::tensor_file::tensor_file& file) {
+  const auto& metadata = file.metadata();
+  const auto found = std::find_if(metadata.begin(), metadata.end(), [](const auto& entry) {
+    return entry.first == "samebits.block";
+  });
+  if (found == metadata.end()) return std::nullopt;
+  try {
+    return tile_argument("samebits.block", found->second);
+  } catch (const usage_error& error) {
+    refuse_content(path, error.what());
+  }
+}
+
+std::string block_text(const samebits::tile_shape& tile) {
+  for (const named_tile& whole : whole_tiles) {
+    if (tile == whole.tile) return whole.name;
+  }
+  return std::to_string(tile.rows) + "x" + std::to_string(tile.cols);
+}
+
+const samebits::recipe_preset* recipe_argument(std::string_view option, std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  if (const samebits::recipe_preset* found = samebits::find_recipe(upper)) return found;
+  refuse_name(option, text, joined(samebits::recipe_presets, [](const auto& p) { return p.name; }));
+}
+
+float bound_argument(std::string_view option, std::string_view text) {
+  const samebits::parse_result read = samebits::parse(format_id::fp32, text);
+  constexpr std::uint64_t max_finite = 0x7F7FFFFF;
+  if (!read.ok || read.code > max_finite) {
+    refuse_value(option, text, "is not a finite number >= 0 in fp32");
+  }
+  return std::bit_cast<float>(static_cast<std::uint32_t>(read.code));
+}
+
+samebits::executor quantizing_backend_argument(std::string_view name) {
+  // Also refuses an unsupported SAMEBITS_BACKEND.
+  samebits::executor where = host_backend_argument(name);
+  if (name.empty()) where.backend = {};
+  return where;
+}
+
+// --- Matrices that `quantize`, `diff` and `tensor --recipes` read ---------------------------------
 
 using samebits::format_id;
 using samebits::tensor_file::dtype;

@@ -1,13 +1,16 @@
-// Matrices that `quantize`, `diff` and `tensor --recipes` read from a file, and matrices to write.
+// Matrices and tiles that `quantize`, `dequantize`, `diff` and `tensor --recipes` read, and option
+// values for them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "fpinspect/tensors/source/source.hpp"
+#include "samebits/backend.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
@@ -16,6 +19,33 @@
 #include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
+
+// --- Option values of `quantize` and `dequantize` -------------------------------------------------
+
+// All functions throw usage_error; the message names `option` and the accepted values.
+
+/// Parses "1x128", or row, column, tensor.
+samebits::tile_shape tile_argument(std::string_view option, std::string_view text);
+
+/// The tile that `quantize` wrote into a file's metadata; nothing for other files.
+/// @throws file_error  if the text there is no tile
+std::optional<samebits::tile_shape> stored_tile(const std::string& path,
+                                                const samebits::tensor_file::tensor_file& file);
+
+/// The text of a tile, in the form that tile_argument() reads.
+std::string block_text(const samebits::tile_shape& tile);
+
+/// The preset with this name; lower case is accepted.
+const samebits::recipe_preset* recipe_argument(std::string_view option, std::string_view text);
+
+/// A finite number >= 0, rounded to binary32.
+float bound_argument(std::string_view option, std::string_view text);
+
+/// The executor with this name, on all hardware threads. Without a name, the call chooses the
+/// backend. Throws backend_error as host_backend_argument() does.
+samebits::executor quantizing_backend_argument(std::string_view name);
+
+// --- Matrices that are read from a file, and matrices to write ------------------------------------
 
 /// The tensor as a matrix: leading dimensions merge into rows; a tensor of rank 1 is one row.
 samebits::matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info);

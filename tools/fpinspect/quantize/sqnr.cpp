@@ -14,14 +14,14 @@ std::optional<double> sqnr_db(double signal, double noise) {
   return 10.0 * std::log10(signal / noise);
 }
 
-std::string sqnr::text(const char* none) const {
-  if (db) return cat(fixed(*db, 1), " dB");
-  return exact ? "exact" : none;
-}
-
 double sqnr::level() const {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   return db.value_or(exact || empty ? infinity : -infinity);
+}
+
+std::string sqnr::text(const char* none) const {
+  if (db) return cat(fixed(*db, 1), " dB");
+  return exact ? "exact" : none;
 }
 
 std::optional<std::string> sqnr::note() const {

@@ -20,11 +20,11 @@ struct sqnr {
   /// Why there is neither a ratio nor `exact`; a sentence without its full stop.
   std::string reason = {};
 
+  /// The ratio for conditions: infinity if there is nothing to lose, minus infinity if it is
+  /// missing for another reason, so that every `sqnr<X` holds.
+  [[nodiscard]] double level() const;
   /// "34.2 dB", "exact" or `none`.
   [[nodiscard]] std::string text(const char* none = "-") const;
-  /// The ratio for conditions: infinity if nothing changed, and -infinity, so that every `sqnr<X`
-  /// holds, if it is missing.
-  [[nodiscard]] double level() const;
   /// The JSON note beside a null ratio: "exact" or the reason. Nothing if there is a ratio.
   [[nodiscard]] std::optional<std::string> note() const;
 };

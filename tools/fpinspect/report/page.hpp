@@ -2,13 +2,12 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "fpinspect/report/tile_map.hpp"
-#include "fpinspect/scaler/scaler_plot.hpp"
+#include "fpinspect/report/pictures.hpp"
+#include "fpinspect/scaler/traces.hpp"
 #include "fpinspect/tensors/element_statistics.hpp"
 #include "fpinspect/verdict/evidence.hpp"
 #include "fpinspect/verdict/verdict.hpp"

@@ -4,20 +4,20 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/report/page.hpp"
 #include "fpinspect/report/pictures.hpp"
-#include "fpinspect/scaler/scale_trace.hpp"
+#include "fpinspect/scaler/traces.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/collect.hpp"
+#include "fpinspect/verdict/verdict_options.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {
@@ -35,21 +35,6 @@ struct report_source {
   verdict result;
   std::vector<scaler_row> scale_trace;  ///< of --loss-scale-trace
 };
-
-report_source source_of(const report_arguments& arguments, const need& wanted,
-                        const samebits::executor& where) {
-  const std::vector<role_rule> rules = role_rules(arguments.roles);
-  tensor_arguments selection;
-  selection.files = arguments.files;
-  selection.tensors = arguments.tensors;
-  selection.from = arguments.from;
-  report_source source;
-  source.tensors = tensors_to_show(selection);
-  for (const role_rule& rule : rules) require_match("--role", rule.pattern, source.tensors);
-  source.all = collect(source.tensors, names_of(source.tensors), rules, {}, wanted, where);
-  source.result = verdict_on(source.all.evidence, wanted);
-  return source;
-}
 
 std::optional<tile_map> map_of(const report_source& source, std::size_t i,
                                const samebits::executor& where) {
@@ -119,32 +104,65 @@ svg_picture picture_of(const report_source& source, const std::string& name, con
   return tensor_picture(source, name, where);
 }
 
-void check_picture(const std::string& name) {
-  for (const char* known :
-       {"", "loss-scale", "loss-scale-trace", "resolution", "exponents", "amax", "error"}) {
-    if (name == known) return;
+/// The name of a picture.
+std::string picture_argument(std::string_view option, std::string_view text) {
+  constexpr std::string_view names[] = {
+      "loss-scale", "loss-scale-trace", "resolution", "exponents", "amax", "error"};
+  if (std::find(std::begin(names), std::end(names), text) != std::end(names)) {
+    return std::string(text);
   }
-  throw usage_error(
-      cat("--svg: ", samebits::tensor_file::quote(name),
-          " is none of loss-scale, loss-scale-trace, resolution, exponents, amax, error"));
+  refuse_value(option, text, cat("is none of ", joined(names)));
 }
+
+class report_command final : public command {
+ public:
+  void options(option_list& add) override {
+    wanted_.add_files(add);
+    add.required("-o,--out", out_, "FILE.html, or FILE.svg with --svg");
+    add.value("--svg", picture_, picture_argument,
+              "One picture: loss-scale, loss-scale-trace, resolution; of one tensor: exponents, "
+              "amax, error");
+    add.text("--loss-scale-trace", trace_,
+             "The loss scale of the training run: CSV with step, scale and applied");
+    wanted_.add_tensors(add);
+    add_need(add, need_);
+    add_roles(add, roles_);
+    wanted_.add_from(add);
+    add.refuse([&add] { return add.given("--json"); },
+               "--json: report writes a page; `fpinspect tensor --json` has the same figures");
+    const auto is_trace = [&add] { return add.is("--svg", "loss-scale-trace"); };
+    add.need(
+        {"--svg"}, [=, this] { return !is_trace() || !trace_.empty(); }, "--loss-scale-trace");
+    add.refuse([=, this, &add] { return add.given("--svg") && !is_trace() && !trace_.empty(); },
+               "--loss-scale-trace does nothing beside --svg of another picture; leave it out");
+  }
+
+  void run(const session& s) override {
+    const samebits::executor where = all_threads();
+    report_source source;
+    if (!trace_.empty()) source.scale_trace = read_scale_trace(trace_);
+    const output_file target("--out", out_, {picture_.empty() ? ".html" : ".svg"});
+    source.tensors = tensors_to_show(wanted_);
+    for (const role_rule& rule : roles_) require_match("--role", rule.pattern, source.tensors);
+    source.all = collect(source.tensors, names_of(source.tensors), roles_, {}, need_, where);
+    source.result = verdict_on(source.all.evidence, need_);
+    target.write({picture_.empty() ? page_of(source, where)
+                                   : picture_of(source, picture_, need_, where).document()},
+                 s.out);
+  }
+
+ private:
+  tensor_selection wanted_;
+  std::string out_;
+  std::string picture_;  ///< empty: the page
+  std::string trace_;
+  need need_;
+  std::vector<role_rule> roles_;
+};
+
+const registered<report_command> report_here("report",
+                                             "Write the verdict on files as a page with pictures",
+                                             110);
 
 }  // namespace
-
-void run_report(const report_arguments& arguments, output& out) {
-  check_picture(arguments.svg);
-  const need wanted = need_argument(arguments.need);
-  samebits::executor where = backend_argument("");
-  where.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<scaler_row> trace;
-  if (!arguments.loss_scale_trace.empty()) trace = read_scale_trace(arguments.loss_scale_trace);
-  const output_file target("--out", arguments.out, {arguments.svg.empty() ? ".html" : ".svg"});
-  report_source source = source_of(arguments, wanted, where);
-  source.scale_trace = std::move(trace);
-  const std::string document = arguments.svg.empty()
-                                   ? page_of(source, where)
-                                   : picture_of(source, arguments.svg, wanted, where).document();
-  target.write({document}, out);
-}
-
 }  // namespace fpinspect

@@ -1,11 +1,15 @@
-// Amax and error of the parts of a matrix: implementation.
-#include "fpinspect/report/tile_map.hpp"
+// Amax and error of the parts of a matrix, on a grid of bounded size, and their pictures.
+#include "fpinspect/report/pictures.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <span>
+#include <string_view>
 #include <utility>
 
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/quantize.hpp"
@@ -13,6 +17,9 @@
 #include "samebits/view.hpp"
 
 namespace fpinspect {
+
+// --- Amax and error of the parts of a matrix ------------------------------------------------------
+
 namespace {
 
 using samebits::format_id;
@@ -109,6 +116,112 @@ std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
     add_row(map, row, exact, after);
   }
   return map;
+}
+
+// --- Amax and error of the parts of a matrix as heat maps -----------------------------------------
+
+namespace {
+
+constexpr int levels = 8;
+constexpr int no_level = -1;
+constexpr int bad_level = levels;
+constexpr double map_top = 18;
+
+/// The level of a cell: 0 to 7 as colours, no_level without a colour, bad_level for NaN and Inf.
+using level_of_cell = std::function<int(const map_cell&)>;
+
+std::string class_of(int level) { return level == bad_level ? "hx" : cat("h", level); }
+
+/// The cells of one level, neighbours in a row as one line of width 1.
+std::string cells_of(const tile_map& map, const level_of_cell& level_of, int level) {
+  std::string data;
+  for (std::size_t row = 0; row < map.grid_rows; ++row) {
+    for (std::size_t col = 0; col < map.grid_cols;) {
+      std::size_t end = col;
+      while (end < map.grid_cols && level_of(map.at(row, end)) == level) ++end;
+      if (end > col) data += cat("M", col, " ", row, ".5h", end - col);
+      col = std::max(end, col + 1);
+    }
+  }
+  return data;
+}
+
+/// @param least,most  the words at both ends of the legend
+svg_picture heat_map(const tile_map& map, const std::string& title, const std::string& description,
+                     const level_of_cell& level_of, std::string_view least, std::string_view most) {
+  constexpr double widest_cell = 14;
+  const double scale = std::min({(picture_width - 2) / static_cast<double>(map.grid_cols),
+                                 200.0 / static_cast<double>(map.grid_rows), widest_cell});
+  const double height = scale * static_cast<double>(map.grid_rows);
+  svg_picture picture(picture_width, map_top + height + 28, title, description);
+  picture.text("start", 0, 12,
+               cat(map.rows, " rows, ", map.cols, " columns; a cell is ", map.cell_rows, " x ",
+                   map.cell_cols));
+  picture.begin_group(1, map_top, scale);
+  for (int level = 0; level <= bad_level; ++level) {
+    const std::string cells = cells_of(map, level_of, level);
+    if (!cells.empty()) picture.path(class_of(level), cells);
+  }
+  picture.end_group();
+  const double width = scale * static_cast<double>(map.grid_cols);
+  picture.path("frame", cat("M1 ", coordinate(map_top), "h", coordinate(width), "v",
+                            coordinate(height), "h-", coordinate(width), "z"));
+  const double y = map_top + height + 16;
+  picture.text("end", 150, y + 4, least);
+  picture.begin_group(156, y - 5, 10);
+  for (int level = 0; level < levels; ++level) {
+    picture.path(class_of(level), cat("M", level, " .5h1"));
+  }
+  picture.end_group();
+  picture.text("start", 242, y + 4, most);
+  return picture;
+}
+
+}  // namespace
+
+svg_picture amax_picture(const std::string& tensor, const tile_map& map) {
+  double largest = 0;
+  double smallest = 0;
+  for (const map_cell& cell : map.cells) {
+    largest = std::max(largest, cell.amax);
+    if (cell.amax > 0 && (smallest == 0 || cell.amax < smallest)) smallest = cell.amax;
+  }
+  const auto level_of = [&](const map_cell& cell) {
+    if (!cell.finite) return bad_level;
+    if (cell.amax == 0) return no_level;
+    const double below = std::floor(std::log2(largest / cell.amax));
+    return levels - 1 - static_cast<int>(std::min(below, static_cast<double>(levels - 1)));
+  };
+  const std::string span = smallest > 0 ? cat("The largest cell's amax is ", general(largest, 3),
+                                              ", the smallest ", general(smallest, 3), ".")
+                                        : "All cells are zero.";
+  return heat_map(map, cat("amax of the parts of ", tensor), span, level_of, "1/128 and less",
+                  "the tensor's amax");
+}
+
+std::optional<svg_picture> error_picture(const std::string& tensor, const tile_map& map,
+                                         std::string_view choice) {
+  if (!map.has_errors) return std::nullopt;
+  constexpr double best = 45;  // dB, and 5 dB a level below it
+  double worst = std::numeric_limits<double>::infinity();
+  const auto db_of = [](const map_cell& cell) {
+    if (cell.noise == 0) return std::numeric_limits<double>::infinity();
+    return cell.signal == 0 ? 0.0 : 10.0 * std::log10(cell.signal / cell.noise);
+  };
+  for (const map_cell& cell : map.cells) {
+    if (cell.finite) worst = std::min(worst, db_of(cell));
+  }
+  const auto level_of = [&](const map_cell& cell) {
+    if (!cell.finite) return bad_level;
+    if (cell.noise == 0) return no_level;
+    const double below = std::ceil((best - db_of(cell)) / 5.0);
+    return static_cast<int>(std::clamp(below, 0.0, static_cast<double>(levels - 1)));
+  };
+  const std::string figure = std::isinf(worst)
+                                 ? "No cell has an error."
+                                 : cat("The worst cell keeps ", fixed(worst, 1), " dB.");
+  return heat_map(map, cat("SQNR of the parts of ", tensor, " as ", choice), figure, level_of,
+                  "45 dB and more", "below 15 dB");
 }
 
 }  // namespace fpinspect

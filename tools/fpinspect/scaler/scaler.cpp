@@ -1,4 +1,5 @@
 // `fpinspect scaler`: runs a trace of gradients through a loss-scaling policy, step by step.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -8,49 +9,128 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/named_argument.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/output/json_writer.hpp"
-#include "fpinspect/output/terminal.hpp"
-#include "fpinspect/scaler/scaler_plot.hpp"
-#include "fpinspect/scaler/scaler_trace.hpp"
+#include "fpinspect/scaler/traces.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
-#include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {
+
+// --- A loss scale over time as a chart ------------------------------------------------------------
+
 namespace {
 
-samebits::scaling_policy policy_argument(std::string_view text) {
-  return enumerator_argument<samebits::scaling_policy>("--policy", text);
+constexpr std::size_t scale_margin = 10;  // width left of the columns
+constexpr int max_rows = 16;
+
+/// The content of one column.
+struct scaler_column {
+  int lowest = 0;  ///< lowest, highest: exponents
+  int highest = 0;
+  std::size_t steps = 0;
+  std::size_t skipped = 0;
+};
+
+/// floor(log2(scale)). Zero gives -1075 and infinity 1024, outside the range of all other scales.
+int scale_exponent(double scale) {
+  if (scale == 0) return -1075;
+  return std::isfinite(scale) ? std::ilogb(scale) : 1024;
 }
 
-samebits::scaling_settings settings_argument(const scaler_arguments& arguments) {
-  samebits::scaling_settings settings =
-      samebits::default_settings(policy_argument(arguments.policy));
+std::vector<scaler_column> columns_for(std::span<const scaler_row> rows, std::size_t room) {
+  const std::size_t each = (rows.size() + room - 1) / room;
+  std::vector<scaler_column> all;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const int exponent = scale_exponent(rows[i].scale);
+    if (i % each == 0) all.push_back({exponent, exponent, 0, 0});
+    scaler_column& c = all.back();
+    c.lowest = std::min(c.lowest, exponent);
+    c.highest = std::max(c.highest, exponent);
+    ++c.steps;
+    if (!rows[i].applied) ++c.skipped;
+  }
+  return all;
+}
+
+std::string_view skip_mark(const scaler_column& c, charset characters) {
+  constexpr std::string_view unicode[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr std::string_view ascii[] = {" ", ".", ":", "#"};
+  const std::span<const std::string_view> marks = characters == charset::unicode
+                                                      ? std::span<const std::string_view>(unicode)
+                                                      : std::span<const std::string_view>(ascii);
+  const std::size_t top = marks.size() - 1;
+  return marks[(c.skipped * top + c.steps - 1) / c.steps];  // a single skipped step is visible
+}
+
+std::string scale_label(int exponent) {
+  if (exponent == -1075) return "0";
+  return exponent == 1024 ? "inf" : cat("2^", exponent);
+}
+
+/// The chart as text. Each line is at most as wide as the terminal and ends with a newline. Empty
+/// if there are no rows. Each column covers one step or an equal number of steps, and shows every
+/// scale used in them.
+std::string scaler_plot(std::span<const scaler_row> rows, const terminal& term) {
+  if (rows.empty()) return {};
+  const bool unicode = term.characters() == charset::unicode;
+  const auto room = static_cast<std::size_t>(term.width()) - scale_margin;
+  const std::vector<scaler_column> columns = columns_for(rows, room);
+  int lowest = columns.front().lowest;
+  int highest = columns.front().highest;
+  for (const scaler_column& c : columns) {
+    lowest = std::min(lowest, c.lowest);
+    highest = std::max(highest, c.highest);
+  }
+  const int each = (highest - lowest) / max_rows + 1;  // exponents per row
+  std::string text;
+  for (int top = highest; top >= lowest; top -= each) {
+    const int bottom = top - each + 1;
+    std::string line;
+    for (const scaler_column& c : columns) {
+      const bool here = c.lowest <= top && c.highest >= bottom;
+      line += here ? (unicode ? "█" : "#") : " ";
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += cat(right(scale_label(top), scale_margin - 2), unicode ? " │" : " |", line, "\n");
+  }
+  std::string skips;
+  for (const scaler_column& c : columns) skips += skip_mark(c, term.characters());
+  skips.erase(skips.find_last_not_of(' ') + 1);
+  text += cat(right("skipped", scale_margin - 2), unicode ? " │" : " |",
+              skips.empty() ? skips : term.painted(paint::bad, skips), "\n");
+  const std::string first = std::to_string(rows.front().step);
+  const std::string last = std::to_string(rows.back().step);
+  const std::size_t gap =
+      columns.size() > first.size() + last.size() ? columns.size() - first.size() - last.size() : 1;
+  text += cat(right("step", scale_margin - 2), "  ", first, std::string(gap, ' '), last, "\n");
+  return text;
+}
+
+// --- A trace of gradients through a loss-scaling policy, step by step -----------------------------
+
+/// The settings of a policy, changed by each NAME=VALUE.
+samebits::scaling_settings settings_of(samebits::scaling_policy policy,
+                                       const std::vector<std::string>& changes) {
+  samebits::scaling_settings settings = samebits::default_settings(policy);
   std::set<std::string> named;
   try {
-    for (const std::string& text : arguments.set) {
+    for (const std::string& text : changes) {
       const std::size_t equals = text.find('=');
-      if (equals == std::string::npos) {
-        throw usage_error("--set: " + samebits::tensor_file::quote(text) + " is not name=value");
-      }
+      if (equals == std::string::npos) refuse_value("--set", text, "is not name=value");
       const std::string name = text.substr(0, equals);
-      if (!named.insert(name).second) {
-        throw usage_error(cat("--set: ", samebits::tensor_file::quote(name), " is given twice"));
-      }
+      if (!named.insert(name).second) refuse_value("--set", name, "is given twice");
       samebits::set_option(settings, name, std::string_view(text).substr(equals + 1));
     }
     samebits::check_settings(settings);
@@ -96,6 +176,11 @@ struct replay_result {
   std::vector<scaler_row> rows;
   bool stopped = false;
   double final_scale = 0;
+
+  [[nodiscard]] std::size_t skipped() const {
+    return static_cast<std::size_t>(std::count_if(
+        rows.begin(), rows.end(), [](const scaler_row& row) { return !row.applied; }));
+  }
 };
 
 replay_result replay(const scaler_trace& trace, const samebits::scaling_settings& settings) {
@@ -130,75 +215,93 @@ std::string replay_csv(const replay_result& result) {
   return text;
 }
 
-std::size_t skipped_in(const replay_result& result) {
-  std::size_t skipped = 0;
-  for (const scaler_row& row : result.rows) {
-    if (!row.applied) ++skipped;
+class scaler_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.ascii();
+    add.value("--policy", policy_, enumerator_argument<samebits::scaling_policy>,
+              names_of<samebits::scaling_policy>(" or "));
+    add.text("--trace", trace_,
+             "CSV: step, nonfinite or amax, optional loss_nonfinite; - reads stdin");
+    add.text("--generate", generate_, "A trace: " + scenario_help());
+    add.value("--steps", steps_, integer(0, 100'000'000), "Steps to generate", "40000");
+    add.value("--seed", seed_, integer(), "Of their random bits", "0");
+    add.several("--set", set_, "Settings of the policy, name=value");
+    add.flag("--plot", plot_, "Draw instead of writing CSV");
+    add.text("--out", out_, "FILE.csv to write (default: standard output)");
+    add.exclude("--trace", {"--generate"});
+    add.exclude("--plot", {"--json"});
+    add.need({"--steps"}, "--generate");
+    add.need(
+        {"--seed"}, [this] { return is_random_scenario(generate_); }, "--generate random or noisy");
+    add.need({"--trace", "--set", "--plot", "--json"}, "--policy");
+    add.need({"--ascii"}, "--plot");
+    add.refuse([this, &add] { return out_ == "-" && (plot_ || add.given("--json")); },
+               "--out -: standard output has the drawing or the JSON already; name a file");
   }
-  return skipped;
-}
 
-void write_json(const scaler_arguments& arguments, const replay_result& result, output& out) {
-  std::map<std::string, std::uint64_t> causes;
-  for (const scaler_row& row : result.rows) {
-    if (!row.applied) ++causes[std::string(name(row.cause))];
+  void run(const session& s) override {
+    if (generate_.empty() && trace_.empty()) {
+      throw usage_error("either --trace FILE or --generate SCENARIO is needed");
+    }
+    const output_file target("--out", out_.empty() ? "-" : out_, {".csv"});
+    const scaler_trace trace =
+        generate_.empty() ? read_trace(trace_) : generate_trace(generate_, steps_, seed_);
+    if (!policy_) return target.write({trace_csv(trace)}, s.out);
+    const replay_result result = replay(trace, settings_of(*policy_, set_));
+    const bool to_file = !target.is_standard_output();
+    if (to_file) target.write({replay_csv(result)}, s.out);
+    if (s.json) {
+      s.write_json(json_of(result));
+    } else if (plot_) {
+      s.out.write(scaler_plot(result.rows, s.term));
+      s.out.write(cat(result.rows.size(), " steps, ", result.skipped(), " skipped, scale ",
+                      hexadecimal(result.final_scale), " at the end\n"));
+    } else if (!to_file) {
+      s.out.write(replay_csv(result));
+    }
+    for (const std::string& column : trace.unread_columns) {
+      note(cat("column ", samebits::tensor_file::quote(column), " is not read"));
+    }
+    if (!result.stopped) return;
+    s.out.flush();
+    note(cat("policy ", name(*policy_), " ends the run after step ", result.rows.back().step));
   }
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.member("policy", arguments.policy);
-  json.member("steps", result.rows.size());
-  json.member("skipped", skipped_in(result));
-  json.key("causes");
-  json.begin_object();
-  for (const auto& [cause, count] : causes) json.member(cause, count);
-  json.end_object();
-  json.member("final_scale", hexadecimal(result.final_scale));
-  json.member("stopped", result.stopped);
-  json.end_object();
-  out.write(json.document());
-}
+
+ private:
+  static void note(const std::string& text) {
+    static_cast<void>(std::fputs(cat("fpinspect: ", text, "\n").c_str(), stderr));
+  }
+
+  [[nodiscard]] json_object json_of(const replay_result& result) const {
+    std::map<std::string_view, std::uint64_t> counts;
+    for (const scaler_row& row : result.rows) {
+      if (!row.applied) ++counts[name(row.cause)];
+    }
+    json_object causes;
+    for (const auto& [cause, count] : counts) causes.add(cause, count);
+    return {{"policy", name(*policy_)},
+            {"steps", result.rows.size()},
+            {"skipped", result.skipped()},
+            {"causes", causes},
+            {"final_scale", hexadecimal(result.final_scale)},
+            {"stopped", result.stopped}};
+  }
+
+  std::optional<samebits::scaling_policy> policy_;
+  std::string trace_;
+  std::string generate_;
+  std::uint64_t steps_ = 0;
+  std::uint64_t seed_ = 0;
+  std::vector<std::string> set_;
+  bool plot_ = false;
+  std::string out_;
+};
+
+const registered<scaler_command> scaler_here("scaler",
+                                             "Show what a loss-scaling policy makes of a trace",
+                                             120);
 
 }  // namespace
-
-void run_scaler(const scaler_arguments& arguments, output& out) {
-  if (arguments.generate.empty() && arguments.trace.empty()) {
-    throw usage_error("either --trace FILE or --generate SCENARIO is needed");
-  }
-  const output_file target("--out", arguments.out.empty() ? "-" : arguments.out, {".csv"});
-  const bool to_file = !target.is_standard_output();
-  constexpr std::uint64_t maximum = 100'000'000;
-  const scaler_trace trace =
-      arguments.generate.empty()
-          ? read_trace(arguments.trace)
-          : generate_trace(arguments.generate,
-                           unsigned_argument("--steps", arguments.steps, 0, maximum),
-                           unsigned_argument("--seed", arguments.seed));
-  if (arguments.policy.empty()) return target.write({trace_csv(trace)}, out);
-  const samebits::scaling_settings settings = settings_argument(arguments);
-  const terminal term(arguments.view);
-  const replay_result result = replay(trace, settings);
-  if (to_file) target.write({replay_csv(result)}, out);
-  if (arguments.view.json) {
-    write_json(arguments, result, out);
-  } else if (arguments.plot) {
-    out.write(scaler_plot(result.rows, term));
-    out.write(cat(result.rows.size(), " steps, ", skipped_in(result), " skipped, scale ",
-                  hexadecimal(result.final_scale), " at the end\n"));
-  } else if (!to_file) {
-    out.write(replay_csv(result));
-  }
-  for (const std::string& column : trace.unread_columns) {
-    const std::string line =
-        cat("fpinspect: column ", samebits::tensor_file::quote(column), " is not read\n");
-    static_cast<void>(std::fputs(line.c_str(), stderr));
-  }
-  if (result.stopped) {
-    const std::string line = cat("fpinspect: policy ", arguments.policy,
-                                 " ends the run after step ", result.rows.back().step, "\n");
-    out.flush();
-    static_cast<void>(std::fputs(line.c_str(), stderr));
-  }
-}
 
 }  // namespace fpinspect

@@ -1,26 +1,21 @@
 // `fpinspect tensor --quick`: text, JSON and conditions.
-#include <array>
-#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/tensors/element_statistics.hpp"
-#include "fpinspect/tensors/quick_output.hpp"
+#include "fpinspect/tensors/tensor_views.hpp"
 
 namespace fpinspect {
 namespace {
 
-std::string line_of(std::span<const std::string> numbers, const std::string& zeros,
+std::string line_of(const std::vector<std::string>& numbers, const std::string& zeros,
                     const std::string& nonfinite, const std::string& name) {
-  std::string line;
-  for (const std::string& number : numbers) line += right(number, 10);
-  return cat(line, right(zeros, 9), right(nonfinite, 10), "  ", name, "\n");
-}
-
-std::string headings() {
-  const std::array<std::string, 5> numbers = {"min", "max", "mean", "rms", "smallest"};
-  return line_of(numbers, "zeros", "NaN, Inf", "tensor");
+  const auto cell = [](const std::string& number) { return right(number, 10); };
+  return cat(joined(numbers, cell, ""), right(zeros, 9), right(nonfinite, 10), "  ", name, "\n");
 }
 
 std::string line_of(const samebits::cast_statistics& s, const std::string& name) {
@@ -31,19 +26,17 @@ std::string line_of(const samebits::cast_statistics& s, const std::string& name)
   return line_of(numbers, percent(s.zeros, s.count), cat(s.nan + s.inf), name);
 }
 
-void write_statistics_json(json_writer& json, const samebits::cast_statistics& s) {
-  json.begin_object(json_writer::layout::one_line);
-  json.member("zeros", s.zeros);
-  json.member("nan", s.nan);
-  json.member("inf", s.inf);
-  json.member("min", s.min);
-  json.member("max", s.max);
-  json.member("amax", s.amax);
-  json.member("min_nonzero", s.min_nonzero);
-  json.member("mean", s.mean);
-  json.member("rms", s.rms);
-  json.member("l2_norm", s.l2_norm);
-  json.end_object();
+json_value json_of(const samebits::cast_statistics& s) {
+  return json_line({{"zeros", s.zeros},
+                    {"nan", s.nan},
+                    {"inf", s.inf},
+                    {"min", s.min},
+                    {"max", s.max},
+                    {"amax", s.amax},
+                    {"min_nonzero", s.min_nonzero},
+                    {"mean", s.mean},
+                    {"rms", s.rms},
+                    {"l2_norm", s.l2_norm}});
 }
 
 /// Calls f(tensor, name, statistics) for each tensor in turn; without statistics for those whose
@@ -69,61 +62,33 @@ void for_each_statistics(std::span<const shown_tensor> tensors, std::span<const 
 
 }  // namespace
 
-std::vector<condition> quick_conditions(const std::vector<std::string>& texts) {
-  constexpr std::array figures = {figure_spec{"nan", "%"}, figure_spec{"inf", "%"}};
-  return conditions_argument("--fail-if", texts, figures);
-}
-
 void write_quick_statistics(std::span<const shown_tensor> tensors,
                             std::span<const std::string> names, const std::string& heading,
-                            gate& conditions, const samebits::executor& where, const terminal& term,
-                            output& out) {
-  std::uint64_t values = 0;
-  for (const shown_tensor& tensor : tensors) values += tensor.info.count;
-  out.write(cat(heading, ": ", number_of(tensors.size(), "tensor"), ", ",
-                number_of(values, "value"), "\n\n", term.painted(paint::heading, headings())));
-  for_each_statistics(
-      tensors, names, conditions, where,
-      [&](const shown_tensor& tensor, const std::string& name,
-          const std::optional<samebits::cast_statistics>& s) {
-        const std::vector<std::string> none(5, "-");
-        out.write(s ? line_of(*s, name) : line_of(none, "-", "-", cat(name, ": ", tensor.note)));
-      });
-  out.write(
+                            gate& conditions, const samebits::executor& where, const session& s) {
+  json_array all;
+  if (!s.json) {
+    std::uint64_t values = 0;
+    for (const shown_tensor& tensor : tensors) values += tensor.info.count;
+    const std::string headings =
+        line_of({"min", "max", "mean", "rms", "smallest"}, "zeros", "NaN, Inf", "tensor");
+    s.out.write(cat(heading, ": ", number_of(tensors.size(), "tensor"), ", ",
+                    number_of(values, "value"), "\n\n", s.term.painted(paint::heading, headings)));
+  }
+  for_each_statistics(tensors, names, conditions, where,
+                      [&](const shown_tensor& tensor, const std::string& name,
+                          const std::optional<samebits::cast_statistics>& found) {
+                        if (s.json) {
+                          return all.add(tensor_json(tensor).add(
+                              "statistics", found ? json_of(*found) : json_value(std::nullopt)));
+                        }
+                        const std::vector<std::string> none(5, "-");
+                        s.out.write(found ? line_of(*found, name)
+                                          : line_of(none, "-", "-", cat(name, ": ", tensor.note)));
+                      });
+  if (s.json) return s.write_json({{"tensors", all}, {"fail_if", conditions.json()}});
+  s.out.write(
       "\nrms: root of the mean square   smallest: non-zero magnitude\n"
       "All figures are those of the finite elements.\n");
-}
-
-void write_quick_statistics_json(std::span<const shown_tensor> tensors,
-                                 std::span<const std::string> names, gate& conditions,
-                                 const samebits::executor& where, output& out) {
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.key("tensors");
-  json.begin_array();
-  for_each_statistics(tensors, names, conditions, where,
-                      [&](const shown_tensor& tensor, const std::string&,
-                          const std::optional<samebits::cast_statistics>& s) {
-                        json.begin_object();
-                        json.member("name", tensor.info.name);
-                        json.member("from", tensor.how
-                                                ? std::optional(type_text(tensor.info, *tensor.how))
-                                                : std::nullopt);
-                        json.member("shape", std::span<const std::uint64_t>(tensor.info.shape));
-                        json.member("count", tensor.info.count);
-                        json.key("statistics");
-                        if (s) {
-                          write_statistics_json(json, *s);
-                        } else {
-                          json.value(std::nullopt);
-                        }
-                        json.end_object();
-                      });
-  json.end_array();
-  conditions.write_json(json);
-  json.end_object();
-  out.write(json.document());
 }
 
 }  // namespace fpinspect

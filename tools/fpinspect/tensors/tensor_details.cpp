@@ -1,5 +1,5 @@
 // The detailed view of `tensor`: implementation.
-#include "fpinspect/tensors/tensor_details.hpp"
+#include "fpinspect/tensors/tensor_views.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -19,15 +19,12 @@ using samebits::format_id;
 
 /// The results of destroyed elements: "0, Inf".
 std::string lost_text(const samebits::cast_effect& effect) {
-  std::string text;
-  const auto add = [&](std::uint64_t count, const char* what) {
-    if (count != 0) text += cat(text.empty() ? "" : ", ", what);
-  };
-  add(effect.underflow, "0");
-  add(effect.to_inf, "Inf");
-  add(effect.to_nan, "NaN");
-  add(effect.to_max, "max");
-  return text;
+  std::vector<std::string_view> lost;
+  if (effect.underflow != 0) lost.push_back("0");
+  if (effect.to_inf != 0) lost.push_back("Inf");
+  if (effect.to_nan != 0) lost.push_back("NaN");
+  if (effect.to_max != 0) lost.push_back("max");
+  return joined(lost);
 }
 
 /// A cell of 10 characters. The dash may have more than one byte.

@@ -1,5 +1,5 @@
 // The JSON of `tensor` for one tensor: implementation.
-#include "fpinspect/tensors/tensor_json.hpp"
+#include "fpinspect/tensors/tensor_views.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -23,112 +23,100 @@ const samebits::cast_effect& effect_of(const samebits::cast_statistics& stats, f
       [&](const samebits::cast_effect& effect) { return effect.format == format; });
 }
 
-/// Writes the value and its code in the elements' format, which holds it exactly. Integers have no
-/// code.
-void magnitude(json_writer& json, const std::string& name, const element_reading& how,
-               const std::optional<double>& value) {
-  json.member(name, value);
-  std::optional<std::string> code;
-  if (value && !how.integer_values) {
-    code = code_text(how.format, samebits::convert_code(format_id::fp64, how.format,
-                                                        std::bit_cast<std::uint64_t>(*value))
-                                     .code);
-  }
-  json.member(name + "_code", code);
+/// The code of a value in the elements' format, which holds it exactly. Integers have no code.
+json_value code_json(const element_reading& how, const std::optional<double>& value) {
+  if (!value || how.integer_values) return std::nullopt;
+  const auto bits = std::bit_cast<std::uint64_t>(*value);
+  return code_text(how.format, samebits::convert_code(format_id::fp64, how.format, bits).code);
 }
 
-void effect_members(json_writer& json, const samebits::cast_effect& effect,
-                    const samebits::cast_statistics& stats) {
+json_value effect_json(const samebits::cast_effect& effect,
+                       const samebits::cast_statistics& stats) {
   const sqnr ratio = sqnr_of(effect, stats);
-  json.member("underflow", effect.underflow);
-  json.member("subnormal", effect.subnormal);
-  json.member("overflow", effect.overflow);
-  json.member("to_inf", effect.to_inf);
-  json.member("to_nan", effect.to_nan);
-  json.member("to_max", effect.to_max);
-  json.member("changed", effect.changed);
-  json.member("sqnr_db", ratio.db);
-  json.member("sqnr_note", ratio.note());
-  json.member("signal", effect.signal);
-  json.member("noise", effect.noise);
-  json.member("saturated_sqnr_db", sqnr_db(effect.saturated_signal, effect.saturated_noise));
-  json.member("saturated_signal", effect.saturated_signal);
-  json.member("saturated_noise", effect.saturated_noise);
+  return json_line({{"underflow", effect.underflow},
+                    {"subnormal", effect.subnormal},
+                    {"overflow", effect.overflow},
+                    {"to_inf", effect.to_inf},
+                    {"to_nan", effect.to_nan},
+                    {"to_max", effect.to_max},
+                    {"changed", effect.changed},
+                    {"sqnr_db", ratio.db},
+                    {"sqnr_note", ratio.note()},
+                    {"signal", effect.signal},
+                    {"noise", effect.noise},
+                    {"saturated_sqnr_db", sqnr_db(effect.saturated_signal, effect.saturated_noise)},
+                    {"saturated_signal", effect.saturated_signal},
+                    {"saturated_noise", effect.saturated_noise}});
 }
 
-void write_format_statistics(json_writer& json, const element_reading& how,
-                             const samebits::cast_statistics& stats,
-                             std::span<const format_id> formats) {
-  json.member("zeros", stats.zeros);
-  json.member("nan", stats.nan);
-  json.member("inf", stats.inf);
-  magnitude(json, "amax", how, stats.amax);
-  magnitude(json, "min_nonzero", how, stats.min_nonzero);
-  json.key("formats");
-  json.begin_object();
+json_value loss_scale_json(const samebits::cast_statistics& stats, format_id format) {
+  const auto scale = best_scale_log2(*stats.amax, format);
+  if (!scale) return std::nullopt;
+  return json_line({{"log2", *scale}, {"underflow", underflow_at(stats.binades, *scale, format)}});
+}
+
+json_object statistics_json(const element_reading& how, const samebits::cast_statistics& stats,
+                            std::span<const format_id> formats) {
+  json_object effects;
+  json_object loss_scales;
+  json_object exponents;
   for (const format_id format : formats) {
-    const samebits::cast_effect& effect = effect_of(stats, format);
-    json.key(samebits::name(effect.format));
-    json.begin_object(json_writer::layout::one_line);
-    effect_members(json, effect, stats);
-    json.end_object();
+    effects.add(samebits::name(format), effect_json(effect_of(stats, format), stats));
+    if (stats.amax.value_or(0) == 0) continue;
+    loss_scales.add(samebits::name(format), loss_scale_json(stats, format));
   }
-  json.end_object();
-  const double amax = stats.amax.value_or(0);
-  json.member("fp16_loss_scale_log2", best_scale_log2(amax, format_id::fp16));
-  json.key("loss_scales");
-  json.begin_object();
-  for (const format_id format : formats) {
-    if (amax == 0) continue;
-    const auto scale = best_scale_log2(amax, format);
-    json.key(samebits::name(format));
-    if (!scale) {
-      json.value(std::nullopt);
-      continue;
-    }
-    json.begin_object(json_writer::layout::one_line);
-    json.member("log2", *scale);
-    json.member("underflow", underflow_at(stats.binades, *scale, format));
-    json.end_object();
-  }
-  json.end_object();
-  json.key("exponents");
-  json.begin_object(json_writer::layout::one_line);
   for (const auto& [exponent, counts] : stats.binades) {
-    json.member(std::to_string(exponent), counts.all);
+    exponents.add(std::to_string(exponent), counts.all);
   }
-  json.end_object();
+  return {{"zeros", stats.zeros},
+          {"nan", stats.nan},
+          {"inf", stats.inf},
+          {"amax", stats.amax},
+          {"amax_code", code_json(how, stats.amax)},
+          {"min_nonzero", stats.min_nonzero},
+          {"min_nonzero_code", code_json(how, stats.min_nonzero)},
+          {"formats", effects},
+          {"fp16_loss_scale_log2", best_scale_log2(stats.amax.value_or(0), format_id::fp16)},
+          {"loss_scales", loss_scales},
+          {"exponents", exponents.on_one_line()}};
 }
 
-void write_no_statistics(json_writer& json, const std::string& note) {
-  for (const char* name : {"zeros", "nan", "inf", "amax", "min_nonzero"}) {
-    json.member(name, std::nullopt);
-  }
-  json.key("formats");
-  json.begin_object();
-  json.end_object();
-  json.member("fp16_loss_scale_log2", std::nullopt);
-  json.member("note", note);
+json_object no_statistics_json(const std::string& note) {
+  return {{"zeros", std::nullopt},
+          {"nan", std::nullopt},
+          {"inf", std::nullopt},
+          {"amax", std::nullopt},
+          {"min_nonzero", std::nullopt},
+          {"formats", json_object()},
+          {"fp16_loss_scale_log2", std::nullopt},
+          {"note", note}};
+}
+
+json_value from_json(const shown_tensor& tensor) {
+  return tensor.how ? std::optional(type_text(tensor.info, *tensor.how)) : std::nullopt;
 }
 
 }  // namespace
 
-void write_tensor_json(json_writer& json, const shown_tensor& tensor,
-                       const samebits::cast_statistics& stats, std::span<const format_id> formats) {
+json_object tensor_json(const shown_tensor& tensor) {
+  return {{"name", tensor.info.name},
+          {"from", from_json(tensor)},
+          {"shape", tensor.info.shape},
+          {"count", tensor.info.count}};
+}
+
+json_object details_json(const shown_tensor& tensor, const samebits::cast_statistics& stats,
+                         std::span<const format_id> formats) {
   const tensor_info& info = tensor.info;
-  json.begin_object();
-  json.member("name", info.name);
-  json.member("dtype", info.unread.empty() ? std::optional(samebits::tensor_file::name(info.type))
-                                           : std::nullopt);
-  json.member("from", tensor.how ? std::optional(type_text(info, *tensor.how)) : std::nullopt);
-  json.member("shape", std::span<const std::uint64_t>(info.shape));
-  json.member("count", info.count);
-  if (tensor.how) {
-    write_format_statistics(json, *tensor.how, stats, formats);
-  } else {
-    write_no_statistics(json, tensor.note);
-  }
-  json.end_object();
+  json_object members = {
+      {"name", info.name},
+      {"dtype",
+       info.unread.empty() ? std::optional(samebits::tensor_file::name(info.type)) : std::nullopt},
+      {"from", from_json(tensor)},
+      {"shape", info.shape},
+      {"count", info.count}};
+  return members.add(tensor.how ? statistics_json(*tensor.how, stats, formats)
+                                : no_statistics_json(tensor.note));
 }
 
 }  // namespace fpinspect

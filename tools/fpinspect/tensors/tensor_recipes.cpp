@@ -1,20 +1,18 @@
 // `fpinspect tensor --recipes`: implementation.
-#include "fpinspect/tensors/tensor_recipes.hpp"
+#include "fpinspect/tensors/tensor_views.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/progress.hpp"
-#include "fpinspect/quantize/quantize_arguments.hpp"
-#include "fpinspect/quantize/quantize_gate.hpp"
+#include "fpinspect/output/table.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/quantize/sqnr.hpp"
+#include "fpinspect/verdict/gate/tensor_gate.hpp"
 #include "samebits/recipe.hpp"
 
 namespace fpinspect {
@@ -31,6 +29,13 @@ quantize_statistics statistics_by(const recipe_preset& preset, const source_matr
                      preset.rules, where);
   return statistics;
 }
+
+/// A tensor and what of it is quantized.
+struct recipe_source {
+  const shown_tensor& tensor;
+  std::string name;  ///< its name among the tensors of all files
+  samebits::matrix_shape matrix;
+};
 
 /// What one preset does to a tensor.
 struct recipe_result {
@@ -50,7 +55,7 @@ std::vector<const recipe_preset*> presets_without_state() {
 }
 
 bool is_quantized(const recipe_source& source) {
-  return source.how && is_quantizable(source.how->format);
+  return source.tensor.how && is_quantizable(source.tensor.how->format);
 }
 
 /// The results of all presets without state for each tensor; none for tensors that cannot be
@@ -60,21 +65,23 @@ std::vector<std::vector<recipe_result>> results_for(std::span<const recipe_sourc
   const std::vector<const recipe_preset*> presets = presets_without_state();
   std::uint64_t bytes = 0;
   for (const recipe_source& source : tensors) {
-    if (is_quantized(source)) bytes += source.info.bytes;
+    if (is_quantized(source)) bytes += source.tensor.info.bytes;
   }
   progress line(bytes, bytes * presets.size());
   std::vector<std::vector<recipe_result>> results(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const recipe_source& source = tensors[i];
     if (!is_quantized(source)) continue;
-    const source_matrix in = matrix_of(*source.file, source.info, *source.how, source.matrix);
+    const source_matrix in =
+        matrix_of(*source.tensor.file, source.tensor.info, *source.tensor.how, source.matrix);
     for (const recipe_preset* p : presets) {
       const quantize_statistics s = statistics_by(*p, in, where);
       const bool saturates = options_of(p->rules).overflow != samebits::overflow::ieee;
       const auto scale_bits = static_cast<double>(scale_bits_of(p->rules, source.matrix));
-      const auto elements = static_cast<double>(std::max<std::uint64_t>(source.info.count, 1));
+      const auto elements =
+          static_cast<double>(std::max<std::uint64_t>(source.tensor.info.count, 1));
       results[i].push_back({p, s, sqnr_of(s, saturates), 8.0 + scale_bits / elements});
-      line.add(source.info.bytes);
+      line.add(source.tensor.info.bytes);
     }
   }
   return results;
@@ -100,79 +107,66 @@ void add_figures(gate& conditions, std::span<const recipe_source> tensors,
   }
 }
 
-std::string recipe_effect(std::string_view name, std::string_view tile, std::string_view rule,
-                          std::string_view sqnr, std::string_view under, std::string_view saturated,
-                          std::string_view bits) {
-  return cat("  ", left(name, 20), left(tile, 9), left(rule, 9), right(sqnr, 10), right(under, 13),
-             right(saturated, 11), right(bits, 6), "\n");
+constexpr column<recipe_result> recipe_columns[] = {
+    {"name", "  recipe", 22, [](auto& r) { return r.preset->name; },
+     [](auto& r) { return cat("  ", r.preset->name); }},
+    {"", "tile", 9, nullptr, [](auto& r) { return block_text(r.preset->rules.tile); }},
+    {"", "scale", 9, nullptr, [](auto& r) { return samebits::name(r.preset->rules.scale); }},
+    {"sqnr_db", "SQNR", -10, [](auto& r) { return r.ratio.db; },
+     [](auto& r) { return r.ratio.text(); }},
+    {"sqnr_note", "", 0, [](auto& r) { return r.ratio.note(); }},
+    {"underflowed", "underflowed", -13, [](auto& r) { return r.statistics.underflowed; }},
+    {"saturated", "saturated", -11, [](auto& r) { return r.statistics.saturated; }},
+    {"bits", "bits", -6, [](auto& r) { return r.bits; },
+     [](auto& r) { return general(r.bits, 3); }},
+};
+
+json_object json_of(const recipe_source& source, const std::vector<recipe_result>& results) {
+  const std::array matrix = {static_cast<std::uint64_t>(source.matrix.rows),
+                             static_cast<std::uint64_t>(source.matrix.cols)};
+  return {{"name", source.tensor.info.name},
+          {"shape", source.tensor.info.shape},
+          {"matrix", std::span<const std::uint64_t>(matrix)},
+          {"recipes", table_json<recipe_result>(recipe_columns, results, true)}};
+}
+
+std::string text_of(const recipe_source& source, const std::vector<recipe_result>& results,
+                    const terminal& term) {
+  const auto& info = source.tensor.info;
+  const std::span<const column<recipe_result>> columns = recipe_columns;
+  std::string text =
+      cat(term.painted(paint::heading, source.tensor.title()), "  ",
+          info.unread.empty() ? samebits::tensor_file::name(info.type) : "not read", " [",
+          comma_separated(info.shape), "]",
+          source.matrix != matrix_of(info) ? cat(" as ", shape_text(source.matrix)) : "", "\n",
+          table_heading(columns), table_lines(columns, results));
+  if (results.empty()) text += cat("  ", not_quantized, "\n");
+  return text + "\n";
 }
 
 }  // namespace
 
-void write_tensor_recipes(std::span<const recipe_source> tensors, gate& conditions,
-                          const samebits::executor& where, const terminal& term, output& out) {
-  const std::vector<std::vector<recipe_result>> results = results_for(tensors, where);
-  add_figures(conditions, tensors, results);
+void write_tensor_recipes(std::span<const shown_tensor> tensors, std::span<const std::string> names,
+                          gate& conditions, const samebits::executor& where, const session& s) {
+  std::vector<recipe_source> sources;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const recipe_source& source = tensors[i];
-    const auto& info = source.info;
-    const bool read = info.unread.empty();
-    out.write(cat(term.painted(paint::heading, source.title), "  ",
-                  read ? samebits::tensor_file::name(info.type) : "not read", " [",
-                  comma_separated(info.shape), "]",
-                  source.matrix != matrix_of(info) ? cat(" as ", shape_text(source.matrix)) : "",
-                  "\n"));
-    out.write(recipe_effect("recipe", "tile", "scale", "SQNR", "underflowed", "saturated", "bits"));
-    for (const recipe_result& r : results[i]) {
-      out.write(recipe_effect(r.preset->name, block_text(r.preset->rules.tile),
-                              samebits::name(r.preset->rules.scale), r.ratio.text(),
-                              cat(r.statistics.underflowed), cat(r.statistics.saturated),
-                              general(r.bits, 3)));
-    }
-    if (results[i].empty()) {
-      out.write(cat("  ", not_quantized, "\n"));
-    }
-    out.write("\n");
+    const std::string name = tensors[i].plain_name();
+    sources.push_back(
+        {tensors[i], names[i],
+         judged_matrix_of(tensors[i].info, is_weight_shaped(name, guessed_role(name)))});
   }
-  out.write("to e4m3; `fpinspect recipes` says which recipes are verified\n");
-}
-
-void write_tensor_recipes_json(std::span<const recipe_source> tensors, gate& conditions,
-                               const samebits::executor& where, output& out) {
-  const std::vector<std::vector<recipe_result>> results = results_for(tensors, where);
-  add_figures(conditions, tensors, results);
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.key("tensors");
-  json.begin_array();
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const auto& info = tensors[i].info;
-    json.begin_object();
-    json.member("name", info.name);
-    json.member("shape", std::span<const std::uint64_t>(info.shape));
-    const std::array matrix = {static_cast<std::uint64_t>(tensors[i].matrix.rows),
-                               static_cast<std::uint64_t>(tensors[i].matrix.cols)};
-    json.member("matrix", std::span<const std::uint64_t>(matrix));
-    json.key("recipes");
-    json.begin_array();
-    for (const recipe_result& r : results[i]) {
-      json.begin_object(json_writer::layout::one_line);
-      json.member("name", r.preset->name);
-      json.member("sqnr_db", r.ratio.db);
-      json.member("sqnr_note", r.ratio.note());
-      json.member("underflowed", r.statistics.underflowed);
-      json.member("saturated", r.statistics.saturated);
-      json.member("bits", r.bits);
-      json.end_object();
+  const std::vector<std::vector<recipe_result>> results = results_for(sources, where);
+  add_figures(conditions, sources, results);
+  json_array all;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (s.json) {
+      all.add(json_of(sources[i], results[i]));
+    } else {
+      s.out.write(text_of(sources[i], results[i], s.term));
     }
-    json.end_array();
-    json.end_object();
   }
-  json.end_array();
-  conditions.write_json(json);
-  json.end_object();
-  out.write(json.document());
+  if (s.json) return s.write_json({{"tensors", all}, {"fail_if", conditions.json()}});
+  s.out.write("to e4m3; `fpinspect recipes` says which recipes are verified\n");
 }
 
 }  // namespace fpinspect

@@ -1,6 +1,7 @@
 // `fpinspect tensor --stats`: implementation.
-#include "fpinspect/tensors/tensor_statistics.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -10,15 +11,110 @@
 
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/quantize/scale_range.hpp"
 #include "fpinspect/tensors/element_statistics.hpp"
+#include "fpinspect/tensors/tensor_views.hpp"
 #include "fpinspect/verdict/roles.hpp"
+#include "samebits/convert.hpp"
+#include "samebits/quantize.hpp"
+#include "samebits/recipe.hpp"
 
 namespace fpinspect {
+
+// --- The range of scales --------------------------------------------------------------------------
+
 namespace {
+
+using samebits::format_id;
+
+struct scale_range {
+  std::string_view recipe;  ///< name of the preset
+  std::string_view what;    ///< of the tiles: "1x128 tiles"
+  std::uint64_t tiles = 0;
+  std::uint64_t zero_tiles = 0;  ///< all their codes are 0; their scales do not count below
+  /// floor(log2(s)) of the smallest and the largest finite dequantization scale s.
+  std::optional<int> smallest_log2 = {};
+  std::optional<int> largest_log2 = {};
+};
+
+struct tiled_recipe {
+  std::string_view recipe;
+  std::string_view what;
+};
+
+constexpr std::array<tiled_recipe, 3> tiled_recipes = {{
+    {"TE_BLOCK_2D", "128x128 tiles"},
+    {"TE_BLOCK_1D", "1x128 tiles"},
+    {"MXFP8_TE", "1x32 blocks"},
+}};
+
+/// Whether all codes of a tile are +0 or -0.
+bool is_zero(const owned_matrix& codes, const samebits::tile_shape& tile, std::int64_t tile_row,
+             std::int64_t tile_col) {
+  const std::int64_t first_col = tile_col * tile.cols;
+  const std::int64_t end_col = std::min(first_col + tile.cols, codes.shape.cols);
+  const std::int64_t end_row = std::min((tile_row + 1) * tile.rows, codes.shape.rows);
+  for (std::int64_t row = tile_row * tile.rows; row < end_row; ++row) {
+    const std::byte* const line = codes.bytes.data() + row * codes.shape.cols;
+    const bool zeros = std::all_of(line + first_col, line + end_col, [](std::byte code) {
+      return (code & std::byte{0x7f}) == std::byte{0};
+    });
+    if (!zeros) return false;
+  }
+  return true;
+}
+
+void count_scale(scale_range& range, double scale) {
+  if (!std::isfinite(scale) || scale <= 0) return;
+  const int exponent = exponent_of(scale);
+  range.smallest_log2 = std::min(range.smallest_log2.value_or(exponent), exponent);
+  range.largest_log2 = std::max(range.largest_log2.value_or(exponent), exponent);
+}
+
+/// Counts the scales of a matrix band by band, so that the codes stay in cache.
+scale_range range_by(const tiled_recipe& recipe, const samebits::const_matrix_view& in,
+                     const samebits::executor& where) {
+  constexpr std::int64_t band_elements = std::int64_t{1} << 20;
+  constexpr std::int64_t tile_rows = 128;  // of the tallest tiles
+  const samebits::recipe& rules = samebits::find_recipe(recipe.recipe)->rules;
+  const std::int64_t band_rows = (band_elements / in.cols / tile_rows + 1) * tile_rows;
+  owned_matrix codes(format_id::e4m3, {std::min(band_rows, in.rows), in.cols});
+  scale_range range = {recipe.recipe, recipe.what};
+  for (std::int64_t row = 0; row < in.rows; row += band_rows) {
+    samebits::const_matrix_view band = in;
+    band.rows = codes.shape.rows = std::min(band_rows, in.rows - row);
+    band.data = static_cast<const std::byte*>(in.data) +
+                row * in.row_stride * samebits::storage_bytes(in.format);
+    const samebits::matrix_shape tiles = samebits::scales_shape(band.rows, in.cols, rules.tile);
+    owned_matrix scales(rules.scale_format, tiles);
+    samebits::quantize(band, {.codes = codes.view(), .scales = scales.view()}, rules, where);
+    std::vector<double> values(static_cast<std::size_t>(tiles.rows * tiles.cols));
+    samebits::convert(scales.view(), samebits::view_of(values.data(), tiles.rows, tiles.cols));
+    range.tiles += values.size();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      if (is_zero(codes, rules.tile, at / tiles.cols, at % tiles.cols)) {
+        ++range.zero_tiles;
+      } else {
+        count_scale(range, values[i]);
+      }
+    }
+  }
+  return range;
+}
+
+/// The ranges of TE_BLOCK_2D (128x128), TE_BLOCK_1D (1x128) and MXFP8_TE (1x32), to e4m3.
+///
+/// @param in  fp32, fp16 or bf16, host memory
+std::vector<scale_range> scale_ranges_of(const samebits::const_matrix_view& in,
+                                         const samebits::executor& where) {
+  std::vector<scale_range> ranges;
+  for (const tiled_recipe& recipe : tiled_recipes) ranges.push_back(range_by(recipe, in, where));
+  return ranges;
+}
+
+// --- `fpinspect tensor --stats` -------------------------------------------------------------------
 
 /// What --stats shows of a tensor whose elements are numbers.
 struct statistics {
@@ -122,66 +218,52 @@ std::string statistics_text(const statistics& all) {
   return text;
 }
 
-void write_channels(json_writer& json, const char* name,
-                    const std::optional<channel_range>& range) {
-  json.key(name);
-  if (!range) return json.value(std::nullopt);
-  json.begin_object(json_writer::layout::one_line);
-  json.member("channels", range->channels);
-  json.member("zero", range->zero);
-  json.member("not_finite", range->not_finite);
-  json.member("smallest_amax", range->smallest);
-  json.member("median_amax", range->median);
-  json.member("largest_amax", range->largest);
-  json.member("largest", range->largest_index);
-  json.end_object();
+json_value channels_json(const std::optional<channel_range>& range) {
+  if (!range) return std::nullopt;
+  return json_line({{"channels", range->channels},
+                    {"zero", range->zero},
+                    {"not_finite", range->not_finite},
+                    {"smallest_amax", range->smallest},
+                    {"median_amax", range->median},
+                    {"largest_amax", range->largest},
+                    {"largest", range->largest_index}});
 }
 
-void write_percentiles(json_writer& json, const std::vector<double>& values) {
-  json.key("percentiles");
-  if (values.empty()) return json.value(std::nullopt);
-  json.begin_object(json_writer::layout::one_line);
+json_value percentiles_json(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  json_object percentiles;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    json.member(std::to_string(samebits::percentages[i]), values[i]);
+    percentiles.add(std::to_string(samebits::percentages[i]), values[i]);
   }
-  json.end_object();
+  return percentiles.on_one_line();
 }
 
-void write_scales(json_writer& json, const std::vector<scale_range>& scales) {
-  json.key("scales");
-  json.begin_array();
-  for (const scale_range& range : scales) {
-    json.begin_object(json_writer::layout::one_line);
-    json.member("recipe", range.recipe);
-    json.member("tiles", range.tiles);
-    json.member("zero_tiles", range.zero_tiles);
-    json.member("smallest_log2", range.smallest_log2);
-    json.member("largest_log2", range.largest_log2);
-    json.end_object();
-  }
-  json.end_array();
+json_value scale_json(const scale_range& range) {
+  return json_line({{"recipe", range.recipe},
+                    {"tiles", range.tiles},
+                    {"zero_tiles", range.zero_tiles},
+                    {"smallest_log2", range.smallest_log2},
+                    {"largest_log2", range.largest_log2}});
 }
 
-void write_statistics_json(json_writer& json, const statistics& all) {
+json_object json_of(const statistics& all) {
   const samebits::cast_statistics& d = all.elements;
-  json.begin_object();
-  json.member("zeros", d.zeros);
-  json.member("nan", d.nan);
-  json.member("inf", d.inf);
-  json.member("min", d.min);
-  json.member("max", d.max);
-  json.member("amax", d.amax);
-  json.member("min_nonzero", d.min_nonzero);
-  json.member("dynamic_range_log2", dynamic_range_log2(d));
-  json.member("mean", d.mean);
-  json.member("std", d.std);
-  json.member("l1_norm", d.l1_norm);
-  json.member("l2_norm", d.l2_norm);
-  write_percentiles(json, d.percentiles);
-  write_channels(json, "rows", all.rows);
-  write_channels(json, "columns", all.columns);
-  write_scales(json, all.scales);
-  json.end_object();
+  return {{"zeros", d.zeros},
+          {"nan", d.nan},
+          {"inf", d.inf},
+          {"min", d.min},
+          {"max", d.max},
+          {"amax", d.amax},
+          {"min_nonzero", d.min_nonzero},
+          {"dynamic_range_log2", dynamic_range_log2(d)},
+          {"mean", d.mean},
+          {"std", d.std},
+          {"l1_norm", d.l1_norm},
+          {"l2_norm", d.l2_norm},
+          {"percentiles", percentiles_json(d.percentiles)},
+          {"rows", channels_json(all.rows)},
+          {"columns", channels_json(all.columns)},
+          {"scales", json_rows(all.scales, scale_json)}};
 }
 
 /// Bytes of the tensors that have statistics.
@@ -193,52 +275,34 @@ std::uint64_t bytes_of(std::span<const shown_tensor> tensors) {
   return bytes;
 }
 
+std::string heading(const shown_tensor& tensor, const terminal& term) {
+  const std::string type = tensor.how ? cat(type_text(tensor.info, *tensor.how), " ") : "";
+  return cat(term.painted(paint::heading, tensor.title()), "  ", type, "[",
+             comma_separated(tensor.info.shape), "]  ", number_of(tensor.info.count, "element"),
+             "\n");
+}
+
 }  // namespace
 
 void write_tensor_statistics(std::span<const shown_tensor> tensors, const samebits::executor& where,
-                             const terminal& term, output& out) {
+                             const session& s) {
   const std::uint64_t bytes = bytes_of(tensors);
   progress line(bytes, bytes);
+  json_array all;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const shown_tensor& tensor = tensors[i];
-    const std::string type = tensor.how ? std::string(type_text(tensor.info, *tensor.how)) : "";
-    out.write(cat(i == 0 ? "" : "\n", term.painted(paint::heading, tensor.title()), "  ", type,
-                  type.empty() ? "[" : " [", comma_separated(tensor.info.shape), "]  ",
-                  number_of(tensor.info.count, "element"), "\n"));
-    out.write(tensor.how ? statistics_text(statistics_of(tensor, where))
-                         : cat("  ", tensor.note, "\n"));
+    std::optional<statistics> found;
+    if (tensor.how) found = statistics_of(tensor, where);
+    if (s.json) {
+      all.add(tensor_json(tensor).add("statistics",
+                                      found ? json_value(json_of(*found)) : std::nullopt));
+    } else {
+      s.out.write(cat(i == 0 ? "" : "\n", heading(tensor, s.term),
+                      found ? statistics_text(*found) : cat("  ", tensor.note, "\n")));
+    }
     if (tensor.how) line.add(tensor.info.bytes);
   }
-}
-
-void write_tensor_statistics_json(std::span<const shown_tensor> tensors,
-                                  const samebits::executor& where, output& out) {
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.key("tensors");
-  json.begin_array();
-  const std::uint64_t bytes = bytes_of(tensors);
-  progress line(bytes, bytes);
-  for (const shown_tensor& tensor : tensors) {
-    json.begin_object();
-    json.member("name", tensor.info.name);
-    json.member("from",
-                tensor.how ? std::optional(type_text(tensor.info, *tensor.how)) : std::nullopt);
-    json.member("shape", std::span<const std::uint64_t>(tensor.info.shape));
-    json.member("count", tensor.info.count);
-    json.key("statistics");
-    if (tensor.how) {
-      write_statistics_json(json, statistics_of(tensor, where));
-      line.add(tensor.info.bytes);
-    } else {
-      json.value(std::nullopt);
-    }
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-  out.write(json.document());
+  if (s.json) s.write_json({{"tensors", all}});
 }
 
 }  // namespace fpinspect

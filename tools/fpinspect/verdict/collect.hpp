@@ -7,7 +7,7 @@
 #include "fpinspect/tensors/element_statistics.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/evidence.hpp"
-#include "fpinspect/verdict/gate/need.hpp"
+#include "fpinspect/verdict/gate/condition.hpp"
 #include "fpinspect/verdict/roles.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/core/format.hpp"

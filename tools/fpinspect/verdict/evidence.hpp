@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "fpinspect/verdict/channels.hpp"
-#include "fpinspect/verdict/choices.hpp"
 #include "fpinspect/verdict/loss_scale.hpp"
 #include "fpinspect/verdict/roles.hpp"
 

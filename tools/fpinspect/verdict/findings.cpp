@@ -1,5 +1,5 @@
 // Tensors of a verdict that need attention: implementation.
-#include "fpinspect/verdict/findings.hpp"
+#include "fpinspect/verdict/verdict.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,5 @@
-// Roles of tensors in training: guessed from their names, or set with --role.
+// Roles of tensors in training, guessed from their names or set with --role, and the formats and
+// recipes that the verdict chooses from for each.
 #pragma once
 
 #include <array>
@@ -8,7 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "samebits/core/format.hpp"
+
 namespace fpinspect {
+
+// --- Roles of tensors in training: guessed from their names, or set with --role -------------------
 
 /// What a tensor is in training. The verdict lists roles in this order.
 enum class role : std::uint8_t { weights, activations, gradients, adam_m, adam_v, other };
@@ -45,5 +50,35 @@ std::vector<role_rule> role_rules(const std::vector<std::string>& texts);
 
 /// The role of the first rule that matches, else the guess.
 role role_of(std::string_view tensor_name, std::span<const role_rule> rules);
+
+// --- Formats and recipes that the verdict chooses from, in the order of their cost ----------------
+
+/// A way to store the elements of a tensor.
+enum class choice : std::uint8_t {
+  e5m2_tensor,   ///< one scale for the tensor
+  e4m3_tensor,   ///< the same
+  e4m3_128x128,  ///< a scale for each 128x128 tile
+  e4m3_1x128,    ///< a scale for each 1x128 tile
+  e4m3_mx,       ///< MXFP8: a power of two for each 1x32 block
+  bf16,
+  fp16,
+  fp16_scaled,  ///< fp16 after multiplication with the loss scale
+  fp32,
+};
+
+/// The constant data of a choice.
+struct choice_spec {
+  std::string_view name;    ///< in JSON and beside figures: "fp8 e4m3, 1x128 tiles"
+  std::string_view recipe;  ///< name for `quantize --recipe`; empty for formats
+  samebits::format_id format = samebits::format_id::fp32;
+  double bits = 32;  ///< for each element, with its share of the scales of whole tiles
+};
+const choice_spec& spec_of(choice c);
+
+inline bool is_recipe(choice c) { return !spec_of(c).recipe.empty(); }
+
+/// The choices for tensors of a role, cheapest first. Optimizer state has no FP8: one snapshot does
+/// not show how errors of repeated rounding add up.
+std::span<const choice> choices_for(role r);
 
 }  // namespace fpinspect

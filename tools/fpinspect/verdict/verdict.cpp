@@ -6,8 +6,6 @@
 #include <limits>
 #include <tuple>
 
-#include "fpinspect/verdict/findings.hpp"
-
 namespace fpinspect {
 namespace {
 

@@ -7,9 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "fpinspect/verdict/choices.hpp"
 #include "fpinspect/verdict/evidence.hpp"
-#include "fpinspect/verdict/gate/need.hpp"
+#include "fpinspect/verdict/gate/condition.hpp"
 #include "fpinspect/verdict/loss_scale.hpp"
 #include "fpinspect/verdict/roles.hpp"
 
@@ -120,5 +119,11 @@ bool is_gradient(const tensor_evidence& tensor);
 /// Whether a tensor keeps its stored elements under a choice: it takes no FP8 and the choice is FP8, or
 /// its elements already have no more bits than the choice.
 bool stays_as_stored(const tensor_evidence& tensor, choice c);
+
+/// Finds tensors with NaN or infinities, outlier channels, gradients that underflow, and tensors
+/// that alone force their role to a wider format. One finding a tensor, most urgent first.
+///
+/// @param v  a verdict with roles and loss scale
+std::vector<finding> findings_of(const verdict& v, std::span<const tensor_evidence> tensors);
 
 }  // namespace fpinspect

@@ -1,5 +1,7 @@
 // `fpinspect verify --tensor-cores`: compares a GPU's instructions with the model, and shows which
 // models would match.
+#include "fpinspect/verify/verify_tensor_cores.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -9,12 +11,9 @@
 #include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/output/json_writer.hpp"
-#include "fpinspect/output/terminal.hpp"
 #include "samebits/core/config.hpp"
 #include "tensor_core_probe/check.hpp"
 #include "tensor_file/error.hpp"
@@ -73,68 +72,39 @@ std::string finding_text(const tensor_core_finding& f, const terminal& term) {
   return term.painted(paint::bad, text + first) + (f.searched != 0 ? fit_text(f) : "");
 }
 
-void write_setting(const samebits::tensor_fit& fit, json_writer& json) {
+json_value setting_json(const samebits::tensor_fit& fit) {
   using samebits::name;
   const samebits::tensor_setting& s = fit.setting;
-  json.begin_object(json_writer::layout::one_line);
-  json.member("explained", fit.explained);
-  json.member("group", s.group);
-  json.member("alignment_bits", s.alignment_bits);
-  json.member("cut", name(s.cut));
-  json.member("fraction_bits", s.fraction_bits);
-  json.member("round", name(s.rounding));
-  json.member("floor", s.floor);
-  json.member("sum", s.place == samebits::sum_place::first_step ? "first_step" : "last_addition");
-  json.member("order",
-              s.order == samebits::product_order::consecutive ? "consecutive" : "pairs_of_four");
-  json.member("subnormals", s.subnormals == samebits::subnormal_operands::as_they_are
-                                ? "as_they_are"
-                            : s.subnormals == samebits::subnormal_operands::as_fp16 ? "as_fp16"
-                                                                                    : "normalized");
-  json.end_object();
+  const bool first = s.place == samebits::sum_place::first_step;
+  const bool consecutive = s.order == samebits::product_order::consecutive;
+  constexpr std::string_view subnormals[] = {"as_they_are", "as_fp16", "normalized"};
+  return json_line({{"explained", fit.explained},
+                    {"group", s.group},
+                    {"alignment_bits", s.alignment_bits},
+                    {"cut", name(s.cut)},
+                    {"fraction_bits", s.fraction_bits},
+                    {"round", name(s.rounding)},
+                    {"floor", s.floor},
+                    {"sum", first ? "first_step" : "last_addition"},
+                    {"order", consecutive ? "consecutive" : "pairs_of_four"},
+                    {"subnormals", subnormals[static_cast<std::size_t>(s.subnormals)]}});
 }
 
-void write_finding(const tensor_core_finding& f, json_writer& json) {
-  json.begin_object();
-  json.member("instruction", f.instruction);
-  json.member("unit", samebits::name(f.unit));
-  json.member("evidence", samebits::name(f.known));
-  json.member("confirmed", f.confirmed);
-  json.member("compared", f.compared);
-  json.member("differed", f.differed);
-  json.member("first_difference", f.first_difference);
-  if (f.searched != 0) {
-    json.member("searched", f.searched);
-    json.member("row_explains", f.row_explains);
-    json.member("settings_tried", f.tried);
-    json.member("settings_exact", f.exact);
-    json.key("settings");
-    json.begin_array();
-    for (const samebits::tensor_fit& fit : f.fits) write_setting(fit, json);
-    json.end_array();
-    json.member("left_open", f.open);
-  }
-  json.end_object();
-}
-
-void write_findings(const std::optional<samebits::tensor_core_gpu>& gpu,
-                    const std::vector<tensor_core_finding>& findings, output& out) {
-  json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  if (gpu) {
-    json.member("gpu", gpu->name);
-    json.member("compute_capability", cat(gpu->major, ".", gpu->minor));
-  } else {
-    json.member("gpu", std::nullopt);
-    json.member("compute_capability", std::nullopt);
-  }
-  json.key("instructions");
-  json.begin_array();
-  for (const tensor_core_finding& f : findings) write_finding(f, json);
-  json.end_array();
-  json.end_object();
-  out.write(json.document());
+json_object finding_json(const tensor_core_finding& f) {
+  json_object finding = {{"instruction", f.instruction},
+                         {"unit", samebits::name(f.unit)},
+                         {"evidence", samebits::name(f.known)},
+                         {"confirmed", f.confirmed},
+                         {"compared", f.compared},
+                         {"differed", f.differed},
+                         {"first_difference", f.first_difference}};
+  if (f.searched == 0) return finding;
+  return finding.add({{"searched", f.searched},
+                      {"row_explains", f.row_explains},
+                      {"settings_tried", f.tried},
+                      {"settings_exact", f.exact},
+                      {"settings", json_rows(f.fits, setting_json)},
+                      {"left_open", f.open}});
 }
 
 /// The results in a file. Blank lines and lines that begin with # are skipped.
@@ -174,48 +144,54 @@ std::string recording(const samebits::tensor_core_gpu& gpu,
   return text;
 }
 
-void check_instruction(const std::string& name) {
-  if (name.empty()) return;
-  std::string names;
-  for (const std::string_view known : samebits::tensor_core_instruction_names()) {
-    if (known == name) return;
-    names += cat(names.empty() ? "" : ", ", known);
-  }
-  throw usage_error(
-      cat("--instruction: ", samebits::tensor_file::quote(name), " is not one of ", names));
-}
-
-samebits::tensor_core_check_options options_of(const verify_arguments& arguments) {
-  check_instruction(arguments.instruction);
-  constexpr std::uint64_t max_cases = std::uint64_t{1} << 30;
-  constexpr int recorded = 4;
-  samebits::tensor_core_check_options options;
-  if (!arguments.unit.empty()) options.unit = unit_argument("--unit", arguments.unit);
-  options.instruction = arguments.instruction;
-  options.cases = unsigned_argument("--cases", arguments.cases, 1, max_cases);
-  options.seed = unsigned_argument("--seed", arguments.seed);
-  options.keep = arguments.record.empty() ? 0 : recorded;
-  return options;
-}
-
 }  // namespace
 
-void run_verify_tensor_cores(const verify_arguments& arguments, output& out) {
-  const terminal term(arguments.view);
-  samebits::tensor_core_check_options options = options_of(arguments);
-  const bool from_file = !arguments.results.empty();
+void tensor_core_check::add_options(option_list& add) {
+  add.group("Tensor cores");
+  add.value("--unit", unit_, enumerator_argument<samebits::tensor_unit>,
+            "Only this unit's instructions, see `fpinspect units`");
+  add.text("--instruction", instruction_, "Only this one, such as wgmma_e4m3");
+  add.value("--cases", cases_, integer(1, std::uint64_t{1} << 30),
+            "Of each of 20 families; a case makes 128 results", "8192");
+  add.value("--seed", seed_, integer(), "Of the operands", "0");
+  add.text("--record", record_, "FILE.txt to write some of the results to");
+  add.text("--results", results_, "Check a file that --record wrote, without a GPU");
+  add.group("");
+}
+
+void tensor_core_check::add_rules(option_list& add) {
+  add.need({"--unit", "--instruction", "--cases", "--seed", "--record", "--results"},
+           "--tensor-cores");
+  add.exclude("--results", {"--record", "--cases", "--seed"});
+  add.refuse([this] { return record_ == "-"; },
+             "--record -: standard output has the report; name a file");
+}
+
+std::uint64_t tensor_core_check::verify(const session& s) const {
+  const auto known = samebits::tensor_core_instruction_names();
+  if (!instruction_.empty() && std::find(known.begin(), known.end(), instruction_) == known.end()) {
+    refuse_name("--instruction", instruction_, joined(known));
+  }
+  constexpr int recorded_cases = 4;
+  samebits::tensor_core_check_options options;
+  if (unit_) options.unit = *unit_;
+  options.instruction = instruction_;
+  options.cases = cases_;
+  options.seed = seed_;
+  options.keep = record_.empty() ? 0 : recorded_cases;
   std::optional<output_file> record;
-  if (!arguments.record.empty()) record = output_file("--record", arguments.record, {".txt"});
+  if (!record_.empty()) record = output_file("--record", record_, {".txt"});
+  const bool from_file = !results_.empty();
   const std::vector<tensor_core_result> recorded =
-      from_file ? results_in(arguments.results) : std::vector<tensor_core_result>();
+      from_file ? results_in(results_) : std::vector<tensor_core_result>();
   std::optional<samebits::tensor_core_gpu> gpu;
   if (!from_file) gpu = samebits::current_tensor_core_gpu();
-  if (!arguments.view.json) {
+  if (!s.json) {
     options.on_result = [&, is_first = true](const tensor_core_finding& f) mutable {
-      if (is_first) out.write(heading_text(gpu, term));
+      if (is_first) s.out.write(heading_text(gpu, s.term));
       is_first = false;
-      out.write(finding_text(f, term));
-      out.flush();
+      s.out.write(finding_text(f, s.term));
+      s.out.flush();
     };
   }
   const std::vector<tensor_core_finding> findings =
@@ -230,19 +206,16 @@ void run_verify_tensor_cores(const verify_arguments& arguments, output& out) {
     compared += f.compared;
     differed += f.differed;
   }
-  if (record) record->write({recording(*gpu, options, findings)}, out);
-  if (arguments.view.json) {
-    write_findings(gpu, findings, out);
+  if (record) record->write({recording(*gpu, options, findings)}, s.out);
+  if (s.json) {
+    const auto capability = [&] { return cat(gpu->major, ".", gpu->minor); };
+    s.write_json({{"gpu", gpu ? std::optional(gpu->name) : std::nullopt},
+                  {"compute_capability", gpu ? std::optional(capability()) : std::nullopt},
+                  {"instructions", json_rows(findings, finding_json)}});
   } else {
-    out.write(term.painted(differed == 0 ? paint::good : paint::bad,
-                           cat("\ntensor cores: ", compared, " results compared, ", differed,
-                               differed == 1 ? " differs\n" : " differ\n")));
+    s.out.write(verify_summary("\ntensor cores", compared, differed, s.term));
   }
-  out.flush();
-  if (differed != 0) {
-    throw check_failed(
-        cat("verify: ", differed, differed == 1 ? " result differs" : " results differ"));
-  }
+  return differed;
 }
 
 }  // namespace fpinspect

@@ -57,15 +57,6 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   return cat(fixed(share, 2), " %");
 }
 
-std::string comma_separated(std::span<const std::uint64_t> numbers) {
-  std::string text;
-  for (const std::uint64_t number : numbers) {
-    if (!text.empty()) text += ", ";
-    text += std::to_string(number);
-  }
-  return text;
-}
-
 std::string number_of(std::uint64_t count, std::string_view noun) {
   return cat(count, " ", noun, count == 1 ? "" : "s");
 }

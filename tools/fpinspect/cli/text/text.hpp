@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,11 @@ namespace fpinspect {
 /// Pads `text` with spaces to `width` characters. Each character of `text` must be one byte.
 std::string left(std::string_view text, std::size_t width);
 std::string right(std::string_view text, std::size_t width);
+
+/// The text without blanks at its end.
+inline std::string without_end_blanks(std::string text) {
+  return text.erase(text.find_last_not_of(' ') + 1);
+}
 
 /// A number with `decimals` digits after the point: 12.3 (fixed) and 1.23e+01 (scientific).
 std::string fixed(double number, int decimals);
@@ -28,14 +34,29 @@ std::string shortest(double number);
 /// is 0.
 std::string percent(std::uint64_t part, std::uint64_t whole);
 
-/// "64, 256"
-std::string comma_separated(std::span<const std::uint64_t> numbers);
-
 inline void append(std::string& text, std::string_view part) { text += part; }
 inline void append(std::string& text, std::integral auto number) { text += std::to_string(number); }
 
 /// "1 value", "2 values": a count and its noun, whose plural ends in s.
 std::string number_of(std::uint64_t count, std::string_view noun);
+
+/// "a, b, c": the texts of all elements.
+template <class Range, class Text = std::identity>
+std::string joined(const Range& all, Text text = {}, std::string_view separator = ", ") {
+  std::string result;
+  bool first = true;
+  for (const auto& one : all) {
+    if (!first) result += separator;
+    first = false;
+    append(result, text(one));
+  }
+  return result;
+}
+
+/// "64, 256"
+inline std::string comma_separated(std::span<const std::uint64_t> numbers) {
+  return joined(numbers);
+}
 
 /// Concatenates strings and integers.
 template <class... Parts>

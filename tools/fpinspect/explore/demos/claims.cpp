@@ -1,15 +1,13 @@
 // Statements of tutorials that the bits refute: the statements and their computations.
-#include "fpinspect/explore/demos/claims.hpp"
+#include "fpinspect/explore/demos/demos.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/explore/demos/demos.hpp"
-#include "fpinspect/explore/demos/step.hpp"
 #include "fpinspect/explore/resolution.hpp"
-#include "fpinspect/explore/show_several.hpp"
+#include "fpinspect/formats/outcome.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 

@@ -1,4 +1,4 @@
-// Small computations that show what a format does to training: implementation.
+// Small computations that show what a format does to training: implementation: implementation.
 #include "fpinspect/explore/demos/demos.hpp"
 
 #include <array>
@@ -6,13 +6,86 @@
 #include <cstddef>
 
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/explore/demos/step.hpp"
-#include "fpinspect/formats/flag_names.hpp"
+#include "fpinspect/formats/describe.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/reductions.hpp"
 #include "samebits/scalar.hpp"
+#include "samebits/view.hpp"
 
 namespace fpinspect {
+
+// --- Single steps of arithmetic on codes ----------------------------------------------------------
+
+namespace {
+
+using samebits::format_id;
+
+/// Codes as they lie in memory, little-endian.
+class code_array {
+ public:
+  code_array(format_id format, std::size_t count)
+      : format_(format),
+        bytes_(static_cast<std::size_t>(samebits::storage_bytes(format))),
+        memory_(bytes_ * count) {}
+
+  void set(std::size_t i, std::uint64_t code) { store_code(&memory_[i * bytes_], bytes_, code); }
+  [[nodiscard]] std::uint64_t get(std::size_t i) const {
+    return load_code(&memory_[i * bytes_], bytes_);
+  }
+  [[nodiscard]] samebits::matrix_view view() {
+    const auto count = static_cast<std::int64_t>(memory_.size() / bytes_);
+    return samebits::view_of_codes(format_, static_cast<void*>(memory_.data()), 1, count);
+  }
+
+ private:
+  format_id format_;
+  std::size_t bytes_;
+  std::vector<std::byte> memory_;
+};
+
+const samebits::executor reference{.backend = "reference"};
+
+}  // namespace
+
+number rounded(format_id format, double x) {
+  return {
+      format,
+      samebits::convert_code(format_id::fp64, format, __builtin_bit_cast(std::uint64_t, x)).code};
+}
+
+double value_of(const number& x) { return samebits::decode_double(x.format, x.code); }
+
+step_result step(samebits::operation op, format_id to, const step_operands& operands) {
+  code_array a(operands.a.format, 1);
+  code_array b(operands.b.format, 1);
+  code_array result(to, 1);
+  a.set(0, operands.a.code);
+  b.set(0, operands.b.code);
+  const samebits::flags raised =
+      samebits::compute_with_flags(op, {a.view(), b.view()}, result.view(), {}, {}, reference);
+  return {{to, result.get(0)}, raised};
+}
+
+std::vector<std::uint64_t> stochastic_add(format_id format, std::span<const std::uint64_t> codes,
+                                          const number& term, std::uint64_t stream) {
+  code_array a(format, codes.size());
+  code_array b(term.format, 1);
+  code_array result(format, codes.size());
+  for (std::size_t i = 0; i < codes.size(); ++i) a.set(i, codes[i]);
+  b.set(0, term.code);
+  samebits::matrix_view terms = b.view();
+  terms.cols = static_cast<std::int64_t>(codes.size());
+  terms.col_stride = 0;
+  samebits::compute_options options{.rounding = samebits::rounding::stochastic};
+  options.random.stream = stream;
+  samebits::compute(samebits::operation::add, {a.view(), terms}, result.view(), options, reference);
+  std::vector<std::uint64_t> sums(codes.size());
+  for (std::size_t i = 0; i < codes.size(); ++i) sums[i] = result.get(i);
+  return sums;
+}
+
+// --- Small computations that show what a format does to training ----------------------------------
+
 namespace {
 
 using samebits::format_id;
@@ -24,10 +97,7 @@ constexpr std::array training_formats = {format_id::fp32, format_id::bf16, forma
 std::string format_name(format_id format) { return std::string(samebits::name(format)); }
 
 std::string flags_text(samebits::flags raised) {
-  std::string text;
-  for (const std::string_view name : names_of(raised)) {
-    text += cat(text.empty() ? "" : ", ", name);
-  }
+  const std::string text = joined(names_of(raised));
   return text.empty() ? "none" : text;
 }
 

@@ -1,14 +1,53 @@
-// Small computations that show what a format does to training. Every step is the library's.
+// Small computations that show what a format does to training, and statements of tutorials that they
+// refute. Every step is the library's.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "samebits/core/flags.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/operation.hpp"
+
 namespace fpinspect {
+
+// --- Single steps of arithmetic on codes, by the library's array functions ------------------------
+
+/// A code and its format.
+struct number {
+  samebits::format_id format;
+  std::uint64_t code;
+};
+
+/// x, rounded once to nearest even.
+number rounded(samebits::format_id format, double x);
+double value_of(const number& x);
+
+struct step_operands {
+  number a;
+  number b;
+};
+
+struct step_result {
+  number result;
+  samebits::flags raised;
+};
+
+/// Computes a operation b, rounded once to nearest even. Formats are fp32, fp16, bf16, e4m3, e5m2.
+step_result step(samebits::operation op, samebits::format_id to, const step_operands& operands);
+
+/// Adds `term` to each of several numbers, rounded stochastically: number i uses random word i of
+/// seed 0 and `stream`.
+std::vector<std::uint64_t> stochastic_add(samebits::format_id format,
+                                          std::span<const std::uint64_t> codes, const number& term,
+                                          std::uint64_t stream);
+
+// --- Demonstrations, and statements of tutorials --------------------------------------------------
 
 /// A table of texts and numbers.
 struct demo_table {
@@ -50,5 +89,21 @@ struct variance_case {
 
 /// Computes the variance of 4096 fp32 values: `mean` plus random numbers in [-1, 1).
 variance_case variance_of_case(double mean);
+
+/// The result of a computation about a statement.
+struct claim_evidence {
+  bool refuted;
+  std::vector<std::string> lines;
+  std::vector<std::pair<std::string, double>> figures;  ///< the numbers of the lines
+};
+
+struct claim {
+  std::string_view name;
+  std::string_view statement;
+  std::string_view source;
+  claim_evidence (*check)();
+};
+
+std::span<const claim> claims();
 
 }  // namespace fpinspect

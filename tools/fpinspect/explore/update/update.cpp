@@ -3,19 +3,18 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/named_argument.hpp"
-#include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/explore/number_argument.hpp"
-#include "fpinspect/explore/update/update_result.hpp"
-#include "fpinspect/explore/update/weight_modes.hpp"
-#include "fpinspect/output/terminal.hpp"
+#include "fpinspect/explore/update/weight_life.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "samebits/error.hpp"
 #include "samebits/text.hpp"
@@ -26,22 +25,17 @@ namespace {
 
 using samebits::tensor_file::quote;
 
+struct update_result {
+  update_plan plan;
+  std::string gradient;  ///< the argument
+  std::vector<weight_life> lives;
+  std::vector<double> exact;
+};
+
 float fp32_argument(std::string_view option, std::string_view text) {
   const auto number = static_cast<float>(number_argument(option, text));
   if (std::isfinite(number)) return number;
-  throw usage_error(cat(option, ": ", quote(text), " is beyond the numbers of fp32"));
-}
-
-samebits::optimizer_settings settings_of(const update_arguments& arguments) {
-  samebits::optimizer_settings settings;
-  settings.rule = enumerator_argument<samebits::update_rule>("--rule", arguments.rule);
-  settings.learning_rate = number_argument("--lr", arguments.learning_rate);
-  settings.weight_decay = number_argument("--weight-decay", arguments.weight_decay);
-  settings.beta1 = number_argument("--beta1", arguments.beta1);
-  settings.beta2 = number_argument("--beta2", arguments.beta2);
-  settings.epsilon = number_argument("--epsilon", arguments.epsilon);
-  settings.momentum = number_argument("--momentum", arguments.momentum);
-  return settings;
+  refuse_value(option, text, "is beyond the numbers of fp32");
 }
 
 /// The first `steps` elements of a file, or all if there are fewer.
@@ -78,26 +72,6 @@ std::vector<std::uint64_t> shown_steps(std::uint64_t steps, std::uint64_t every)
   return shown;
 }
 
-update_plan plan_of(const update_arguments& arguments) {
-  constexpr std::uint64_t most_steps = 1'000'000;
-  update_plan plan;
-  plan.settings = settings_of(arguments);
-  plan.modes = weight_modes_argument("--modes", arguments.modes);
-  plan.start = fp32_argument("--start", arguments.start);
-  constexpr float usual_ratio = 3;  // of the largest of 128 weights to a weight
-  constexpr float largest = std::numeric_limits<float>::max();
-  plan.block_amax = arguments.block_amax.empty()
-                        ? std::min(usual_ratio * std::abs(plan.start), largest)
-                        : fp32_argument("--block-amax", arguments.block_amax);
-  const std::uint64_t steps = unsigned_argument("--steps", arguments.steps, 1, most_steps);
-  const std::uint64_t every =
-      arguments.every.empty() ? 0 : unsigned_argument("--every", arguments.every, 1, most_steps);
-  plan.shown = shown_steps(steps, every);
-  plan.gradients = gradients_of(arguments.gradient, steps);
-  plan.seed = unsigned_argument("--seed", arguments.seed);
-  return plan;
-}
-
 /// A refusal by optimizer_step(), "groups[0].learning_rate: ...", with the option's name.
 std::string option_message(std::string message) {
   constexpr std::string_view prefix = "groups[0].";
@@ -109,16 +83,254 @@ std::string option_message(std::string message) {
   return "--" + message;
 }
 
-}  // namespace
-
-void run_update(const update_arguments& arguments, output& out) try {
-  const terminal term(arguments.view);
-  const update_plan plan = plan_of(arguments);
-  const update_result result{plan, name(plan.settings.rule), arguments.gradient, lives_of(plan),
-                             exact_life(plan)};
-  out.write(arguments.view.json ? update_json(result) : update_text(result, term));
-} catch (const samebits::invalid_argument& error) {
-  throw usage_error(option_message(error.what()));
+/// |value / exact - 1|, if that is a number.
+std::optional<double> distance(double value, double exact) {
+  const double relative = std::abs(value - exact) / std::abs(exact);
+  return std::isfinite(relative) ? std::optional(relative) : std::nullopt;
 }
 
+/// The equal weights of a mode at the end.
+struct equal_result {
+  double mean;
+  std::optional<double> rms_distance;
+};
+
+equal_result equal_result_of(const weight_life& life, double exact) {
+  double sum = 0;
+  double squares = 0;
+  for (const double value : life.equal) {
+    sum += value;
+    squares += (value - exact) * (value - exact);
+  }
+  const auto number = static_cast<double>(life.equal.size());
+  return {sum / number, distance(exact + std::sqrt(squares / number), exact)};
+}
+
+/// Bytes of a weight and its states. States are fp32.
+double bytes_with_states(const weight_mode& mode, const samebits::optimizer_settings& settings) {
+  return bytes_of(mode, scale_block) +
+         samebits::state_count(settings) * bytes_of(samebits::stored_format::fp32, scale_block);
+}
+
+json_object settings_json(const update_result& result) {
+  const samebits::optimizer_settings& s = result.plan.settings;
+  return {{"rule", name(s.rule)},
+          {"learning_rate", s.learning_rate},
+          {"weight_decay", s.weight_decay},
+          {"beta1", s.beta1},
+          {"beta2", s.beta2},
+          {"epsilon", s.epsilon},
+          {"momentum", s.momentum},
+          {"gradient", result.gradient},
+          {"start", double{result.plan.start}},
+          {"block_amax", double{result.plan.block_amax}},
+          {"steps", result.plan.shown.back()},
+          {"seed", result.plan.seed},
+          {"exact", result.exact.back()}};
+}
+
+json_value mode_json(const update_result& result, std::size_t i) {
+  const weight_life& life = result.lives[i];
+  const double exact = result.exact.back();
+  const equal_result equal = equal_result_of(life, exact);
+  return json_line(
+      {{"name", result.plan.modes[i].name},
+       {"bytes_per_parameter", bytes_with_states(result.plan.modes[i], result.plan.settings)},
+       {"last_change", life.last_change},
+       {"read", life.read.back()},
+       {"read_distance", distance(life.read.back(), exact)},
+       {"kept", life.kept},
+       {"kept_distance", distance(life.kept, exact)},
+       {"mean", equal.mean},
+       {"rms_distance", equal.rms_distance}});
+}
+
+json_object json_of(const update_result& result) {
+  json_array modes;
+  for (std::size_t i = 0; i < result.lives.size(); ++i) modes.add(mode_json(result, i));
+  json_array rows;
+  for (std::size_t k = 0; k < result.plan.shown.size(); ++k) {
+    json_object row = {{"step", result.plan.shown[k]}, {"exact", result.exact[k]}};
+    for (std::size_t i = 0; i < result.lives.size(); ++i) {
+      row.add(result.plan.modes[i].name, result.lives[i].read[k]);
+    }
+    rows.add(row.on_one_line());
+  }
+  return settings_json(result).add({{"modes", modes}, {"rows", rows}});
+}
+
+/// Cells of equal width, below a heading.
+using text_cells = std::vector<std::string>;
+
+std::size_t width_of(const text_cells& column) {
+  std::size_t width = 0;
+  for (const std::string& cell : column) width = std::max(width, cell.size());
+  return width;
+}
+
+/// The first column is left-aligned, the others right-aligned.
+std::string table_text(const std::vector<text_cells>& columns, const terminal& term) {
+  std::string text;
+  for (std::size_t row = 0; row < columns.front().size(); ++row) {
+    std::string line = left(columns.front()[row], width_of(columns.front()));
+    for (std::size_t i = 1; i < columns.size(); ++i) {
+      line += "  " + right(columns[i][row], width_of(columns[i]));
+    }
+    text += (row == 0 ? term.painted(paint::heading, line) : line) + "\n";
+  }
+  return text;
+}
+
+text_cells numbers_column(std::string_view heading, const std::vector<double>& numbers) {
+  text_cells column = {std::string(heading)};
+  for (const double number : numbers) column.push_back(general(number, 6));
+  return column;
+}
+
+/// Weights at the shown steps, in as many tables as the terminal's width needs.
+std::string steps_text(const update_result& result, const terminal& term) {
+  text_cells steps = {"step"};
+  for (const std::uint64_t step : result.plan.shown) steps.push_back(std::to_string(step));
+  const std::vector<text_cells> ahead = {steps, numbers_column("exact", result.exact)};
+  const std::size_t width_ahead = width_of(ahead[0]) + 2 + width_of(ahead[1]);
+  std::string text;
+  std::vector<text_cells> columns = ahead;
+  std::size_t width = width_ahead;
+  for (std::size_t i = 0; i < result.lives.size(); ++i) {
+    text_cells next = numbers_column(result.plan.modes[i].name, result.lives[i].read);
+    const std::size_t more = 2 + width_of(next);
+    if (columns.size() > ahead.size() && width + more > static_cast<std::size_t>(term.width())) {
+      text += table_text(columns, term) + "\n";
+      columns = ahead;
+      width = width_ahead;
+    }
+    columns.push_back(std::move(next));
+    width += more;
+  }
+  return text + table_text(columns, term);
+}
+
+std::string distance_text(double value, double exact) {
+  const std::optional<double> relative = distance(value, exact);
+  return relative ? general(*relative, 2) : "-";
+}
+
+std::string ends_text(const update_result& result, const terminal& term) {
+  const double exact = result.exact.back();
+  std::vector<text_cells> columns = {{"mode"},     {"bytes"}, {"last change"}, {"read"},
+                                     {"distance"}, {"kept"},  {"distance"}};
+  for (std::size_t i = 0; i < result.lives.size(); ++i) {
+    const weight_life& life = result.lives[i];
+    const weight_mode& mode = result.plan.modes[i];
+    const std::array<std::string, 7> row = {
+        std::string(mode.name),
+        general(bytes_with_states(mode, result.plan.settings), 5),
+        life.last_change == 0 ? "never" : cat("step ", life.last_change),
+        general(life.read.back(), 6),
+        distance_text(life.read.back(), exact),
+        general(life.kept, 6),
+        distance_text(life.kept, exact)};
+    for (std::size_t k = 0; k < row.size(); ++k) columns[k].push_back(row[k]);
+  }
+  return table_text(columns, term);
+}
+
+/// The mean of the equal weights, where rounding is stochastic.
+std::string means_text(const update_result& result) {
+  std::string text;
+  for (std::size_t i = 0; i < result.lives.size(); ++i) {
+    if (!samebits::is_stochastic(result.plan.modes[i].weights)) continue;
+    const equal_result equal = equal_result_of(result.lives[i], result.exact.back());
+    text += cat(result.plan.modes[i].name, ": mean of ", equal_weights, " equal weights ",
+                general(equal.mean, 6), ", rms distance ",
+                equal.rms_distance ? general(*equal.rms_distance, 2) : "-", "\n");
+  }
+  return text;
+}
+
+/// Why the FP8 modes do not show the start itself; empty without such modes.
+std::string fp8_text(const update_plan& plan) {
+  std::vector<std::string_view> names;
+  for (const weight_mode& mode : plan.modes) {
+    if (samebits::has_block_scales(mode.weights)) names.push_back(mode.name);
+  }
+  if (names.empty()) return "";
+  return cat(joined(names), ": e4m3 codes; --block-amax ", general(double{plan.block_amax}, 6),
+             " sets their scale\n");
+}
+
+std::string text_of(const update_result& result, const terminal& term) {
+  const update_plan& plan = result.plan;
+  std::string text =
+      term.painted(paint::heading, cat(name(plan.settings.rule), ", learning rate ",
+                                       shortest(plan.settings.learning_rate), ", gradient ",
+                                       samebits::tensor_file::escape(result.gradient),
+                                       ": a weight of ", general(double{plan.start}, 6)));
+  text += cat("\n\n", steps_text(result, term));
+  text +=
+      cat("\n", ends_text(result, term), "\n", means_text(result),
+          "bytes: of a weight with its fp32 states, without the gradient\n"
+          "read: what the model reads   kept: what the optimizer goes on from\n",
+          fp8_text(plan), "distance: |value / exact - 1|   exact: the same formula in binary64\n");
+  return text;
+}
+
+class update_command final : public command {
+ public:
+  void options(option_list& add) override {
+    samebits::optimizer_settings& s = plan_.settings;
+    constexpr std::uint64_t most_steps = 1'000'000;
+    add.value("--rule", s.rule, enumerator_argument<samebits::update_rule>,
+              names_of<samebits::update_rule>(" or "), "adamw");
+    add.value("--lr", s.learning_rate, number_argument, "Learning rate", "1e-4");
+    add.value("--weight-decay", s.weight_decay, number_argument, "Weight decay", "0");
+    add.value("--beta1", s.beta1, number_argument, "Decay of the first state", "0.9");
+    add.value("--beta2", s.beta2, number_argument, "Decay of the second state", "0.999");
+    add.value("--epsilon", s.epsilon, number_argument, "Added to the root of the second state",
+              "1e-8");
+    add.value("--momentum", s.momentum, number_argument, "Momentum of sgd", "0");
+    add.text("--gradient", gradient_,
+             "Gradient of every step, or a file with one gradient for each step");
+    add.value("--start", plan_.start, fp32_argument, "Weight before the first step", "1");
+    add.value("--block-amax", block_amax_, fp32_argument,
+              "Largest weight of its block (default: 3 times the start)");
+    add.value("--steps", steps_, integer(1, most_steps), "Number of steps", "1000");
+    add.value("--every", every_, integer(1, most_steps),
+              "Show every N-th step (default: 1, 2, 5, 10, ...)");
+    add.value("--seed", plan_.seed, integer(), "Seed of stochastic rounding", "0");
+    add.list(
+        "--modes", plan_.modes,
+        [](const auto& names) { return weight_modes_argument("--modes", names); },
+        "Ways to keep weights, or all (the default)");
+    const auto is_sgd = [&add] { return add.is("--rule", "sgd"); };
+    add.need({"--momentum"}, is_sgd, "--rule sgd");
+    add.need(
+        {"--beta1", "--beta2", "--epsilon"}, [=] { return !is_sgd(); }, "another rule than sgd");
+  }
+
+  void run(const session& s) override try {
+    constexpr float usual_ratio = 3;  // of the largest of 128 weights to a weight
+    constexpr float largest = std::numeric_limits<float>::max();
+    plan_.block_amax = block_amax_.value_or(std::min(usual_ratio * std::abs(plan_.start), largest));
+    plan_.shown = shown_steps(steps_, every_);
+    plan_.gradients = gradients_of(gradient_, steps_);
+    const update_result result{plan_, gradient_, lives_of(plan_), exact_life(plan_)};
+    if (s.json) return s.write_json(json_of(result));
+    s.out.write(text_of(result, s.term));
+  } catch (const samebits::invalid_argument& error) {
+    throw usage_error(option_message(error.what()));
+  }
+
+ private:
+  update_plan plan_;
+  std::string gradient_ = "0.01";
+  std::optional<float> block_amax_;
+  std::uint64_t steps_ = 0;
+  std::uint64_t every_ = 0;  ///< 0: not given
+};
+
+const registered<update_command> update_here(
+    "update", "Show a weight under an optimizer, kept in several ways", 220);
+
+}  // namespace
 }  // namespace fpinspect

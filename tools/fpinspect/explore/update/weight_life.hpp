@@ -1,13 +1,43 @@
-// What an optimizer makes of a weight that is kept in different ways.
+// A weight under an optimizer: how it is kept, and what becomes of it.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "fpinspect/explore/update/weight_modes.hpp"
+#include "samebits/core/format.hpp"
 #include "samebits/core/optimizer.hpp"
 
 namespace fpinspect {
+
+// --- How an optimizer keeps weights: the combinations of optimizer_step(), by name ----------------
+
+struct weight_mode {
+  std::string_view name;
+  samebits::stored_format weights;  ///< what the model reads
+  samebits::stored_format master = samebits::stored_format::none;
+  samebits::low_part low = samebits::low_part::none;
+};
+
+/// All modes. The names are those of samebits.torch.optim, where it has the mode.
+std::span<const weight_mode> weight_modes();
+
+/// The modes with these names; all modes if there are no names, or "all".
+/// @throws usage_error  for another name; the message begins with `option`
+std::vector<weight_mode> weight_modes_argument(std::string_view option,
+                                               const std::vector<std::string>& names);
+
+/// The format of the codes; `stored` is not none.
+samebits::format_id codes_of(samebits::stored_format stored);
+
+/// Bytes of an element, its part of a block's scale included; 0 for none.
+double bytes_of(samebits::stored_format stored, int block);
+/// Bytes of a weight with master weight and low part.
+double bytes_of(const weight_mode& mode, int block);
+
+// --- What an optimizer makes of a weight that is kept in different ways ---------------------------
 
 /// Weights of the tensor that begin alike and receive the same gradient. They differ only where
 /// rounding is stochastic.
@@ -20,8 +50,8 @@ struct update_plan {
   samebits::optimizer_settings settings;
   std::vector<weight_mode> modes;
   float start = 1;
-  float block_amax = 3;  ///< the last weight: gives the block a scale as in a real tensor
-  std::vector<float> gradients;      ///< of steps 1, 2, ...; after the last the first again
+  float block_amax = 3;          ///< the last weight: gives the block a scale as in a real tensor
+  std::vector<float> gradients;  ///< of steps 1, 2, ...; after the last the first again
   std::vector<std::uint64_t> shown;  ///< 0 (before the first step), then ascending to the last step
   std::uint64_t seed = 0;            ///< of stochastic rounding
 

@@ -1,8 +1,10 @@
-// The tensors that `tensor` and `report` read, and their names: implementation.
+// The tensors that `tensor` and `report` read: from one or many files, all or those that --tensor
+// names; and what text calls them.
 #include "fpinspect/tensors/source/selection.hpp"
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -11,11 +13,13 @@
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
-#include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 #include "tensor_file/safetensors/shard_index.hpp"
 
 namespace fpinspect {
+
+// --- The tensors that `tensor` reads --------------------------------------------------------------
+
 namespace {
 
 using samebits::tensor_file::tensor_info;
@@ -73,7 +77,7 @@ void add_exact(const std::vector<opened_file>& files, const tensor_location& whe
 }
 
 [[noreturn]] void refuse_index(const std::filesystem::path& path, const std::string& why) {
-  samebits::tensor_file::malformed(cat(shown_path(path), ": index: ", why));
+  refuse_content(path, cat("index: ", why));
 }
 
 /// The files of an index. Each tensor of the index must be in the file that the index names, and in
@@ -116,25 +120,25 @@ std::vector<opened_file> open_files(const std::filesystem::path& path) {
   return {{std::make_shared<const reader>(open_file(path)), path}};
 }
 
-std::vector<chosen_tensor> choose(const tensor_arguments& arguments) {
+std::vector<chosen_tensor> choose(const tensor_selection& wanted) {
   std::vector<opened_file> whole;
   std::vector<chosen_tensor> chosen;
-  for (const std::string& input : arguments.files) {
+  for (const std::string& input : wanted.files) {
     const tensor_location where = locate(input);
-    if (where.tensor && !arguments.tensors.empty()) {
+    if (where.tensor && !wanted.tensors.empty()) {
       throw usage_error(
           "--tensor: FILE names a tensor already, behind its #; leave one of them out");
     }
     for (const opened_file& opened : open_files(where.file)) {
       const auto& [file, path] = opened;
       whole.push_back(opened);
-      if (where.tensor || !arguments.tensors.empty()) continue;
+      if (where.tensor || !wanted.tensors.empty()) continue;
       for (const tensor_info& info : file->tensors()) chosen.push_back({file, path, info});
     }
     if (where.tensor) add_exact(whole, where, chosen);
   }
   if (whole.empty()) return chosen;
-  for (const std::string& name : arguments.tensors) add_named(whole, name, chosen);
+  for (const std::string& name : wanted.tensors) add_named(whole, name, chosen);
   return chosen;
 }
 
@@ -154,6 +158,34 @@ shown_tensor shown(const chosen_tensor& chosen, const std::string& from, from_sc
   return tensor;
 }
 
+}  // namespace
+
+std::string shown_tensor::title() const {
+  return info.name.empty() ? shown_path(path) : samebits::tensor_file::escape(info.name, 256);
+}
+
+std::string shown_tensor::plain_name() const {
+  return info.name.empty() ? path.stem().string() : info.name;
+}
+
+std::vector<shown_tensor> tensors_to_show(const tensor_selection& wanted) {
+  const std::vector<chosen_tensor> chosen = choose(wanted);
+  const from_scope scope = chosen.size() == 1 ? from_scope::one_tensor : from_scope::integers;
+  const bool any_integers = std::any_of(chosen.begin(), chosen.end(), [](const chosen_tensor& c) {
+    return c.info.unread.empty() && holds_integers(c.info);
+  });
+  if (!wanted.from.empty() && scope == from_scope::integers && !any_integers) {
+    throw usage_error("--from: none of the tensors holds integers; leave it out");
+  }
+  std::vector<shown_tensor> all;
+  for (const chosen_tensor& one : chosen) all.push_back(shown(one, wanted.from, scope));
+  return all;
+}
+
+// --- How `tensor` and `report` name files and tensors ---------------------------------------------
+
+namespace {
+
 std::set<std::filesystem::path> paths_of(const std::vector<shown_tensor>& tensors) {
   std::set<std::filesystem::path> paths;
   for (const shown_tensor& tensor : tensors) paths.insert(tensor.path);
@@ -172,28 +204,6 @@ std::filesystem::path tail_of(const std::filesystem::path& path, std::size_t par
 }
 
 }  // namespace
-
-std::string shown_tensor::title() const {
-  return info.name.empty() ? shown_path(path) : samebits::tensor_file::escape(info.name, 256);
-}
-
-std::string shown_tensor::plain_name() const {
-  return info.name.empty() ? path.stem().string() : info.name;
-}
-
-std::vector<shown_tensor> tensors_to_show(const tensor_arguments& arguments) {
-  const std::vector<chosen_tensor> chosen = choose(arguments);
-  const from_scope scope = chosen.size() == 1 ? from_scope::one_tensor : from_scope::integers;
-  const bool any_integers = std::any_of(chosen.begin(), chosen.end(), [](const chosen_tensor& c) {
-    return c.info.unread.empty() && holds_integers(c.info);
-  });
-  if (!arguments.from.empty() && scope == from_scope::integers && !any_integers) {
-    throw usage_error("--from: none of the tensors holds integers; leave it out");
-  }
-  std::vector<shown_tensor> all;
-  for (const chosen_tensor& one : chosen) all.push_back(shown(one, arguments.from, scope));
-  return all;
-}
 
 std::map<std::filesystem::path, std::filesystem::path> short_paths_of(
     const std::vector<shown_tensor>& tensors) {

@@ -1,5 +1,5 @@
-// The tensors that `tensor` and `report` read: from one or many files, all or those that --tensor names;
-// and how they are named.
+// The tensors that `tensor` and `report` read: from one or many files, all or those that --tensor
+// names; and what text calls them.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "fpinspect/cli/options.hpp"
+#include "fpinspect/cli/option_list.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
+
+// --- The tensors that `tensor` and `report` read --------------------------------------------------
 
 /// A tensor and the interpretation of its elements; with a note they are not interpreted.
 struct shown_tensor {
@@ -30,12 +32,33 @@ struct shown_tensor {
   [[nodiscard]] std::string plain_name() const;
 };
 
+/// The tensors that a subcommand is asked for.
+struct tensor_selection {
+  std::vector<std::string> files;
+  std::vector<std::string> tensors;  ///< names or patterns; empty: all
+  std::string from;                  ///< integers are codes of this format; empty: values
+
+  void add_files(option_list& add) {
+    add.required(
+        "FILE", files,
+        "FILE.npy, .npz, .safetensors or .gguf, an index (.index.json), FILE#TENSOR, or -");
+  }
+  void add_tensors(option_list& add) {
+    add.repeated("--tensor", tensors, "Only this tensor, or those of a pattern such as '*.bias'");
+  }
+  void add_from(option_list& add) {
+    add.text("--from", from, "Integers are codes of this format (default: values)");
+  }
+};
+
 /// Opens the files and chooses the tensors, in the order of the files and of their data, or in that
 /// of --tensor.
 ///
 /// @throws usage_error  if --from or --tensor contradicts the files, or a pattern matches nothing
 /// @throws file_error  if a file cannot be read or has no such tensor
-std::vector<shown_tensor> tensors_to_show(const tensor_arguments& arguments);
+std::vector<shown_tensor> tensors_to_show(const tensor_selection& wanted);
+
+// --- How `tensor` and `report` name files and tensors, and match names ----------------------------
 
 /// The path of each file with as few of its last folders as tell all files apart: none if the names
 /// of the files differ.

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "samebits/core/format.hpp"
 #include "tensor_file/tensor.hpp"

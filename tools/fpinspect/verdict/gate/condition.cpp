@@ -1,4 +1,4 @@
-// Conditions on figures: implementation.
+// Conditions on figures, as --fail-if and --need take them: 'underflow>1%', 'fp16.sqnr<30dB'.
 #include "fpinspect/verdict/gate/condition.hpp"
 
 #include <array>
@@ -11,6 +11,7 @@
 #include "fpinspect/cli/text/text.hpp"
 
 namespace fpinspect {
+
 namespace {
 
 constexpr std::array<std::pair<std::string_view, relation>, 4> relations = {
@@ -115,6 +116,28 @@ std::vector<condition> conditions_argument(std::string_view option,
                             " is not a figure of a format; leave \"", c->subject, ".\" out"));
     }
     result.push_back(*c);
+  }
+  return result;
+}
+
+bool need::allows(std::uint64_t lost, std::uint64_t nonzero) const {
+  if (lost == 0) return true;
+  return 100.0 * static_cast<double>(lost) < underflow_percent * static_cast<double>(nonzero);
+}
+
+need need_argument(const std::vector<std::string>& texts) {
+  need result;
+  for (const std::string& text : texts) {
+    const auto level = parse_quantity(text);
+    const auto limit = parse_condition(text);
+    if (level && level->unit == "dB") {
+      result.db = level->number;
+    } else if (limit && limit->subject.empty() && limit->figure == "underflow" &&
+               limit->how == relation::less && limit->limit.unit == "%") {
+      result.underflow_percent = limit->limit.number;
+    } else {
+      throw usage_error(cat("--need: \"", text, "\" is neither like 30dB nor like 'underflow<1%'"));
+    }
   }
   return result;
 }

@@ -47,20 +47,17 @@ void gate::add_failure(const std::string& tensor, const std::string& reason) {
   if (incomparable_++ == 0) first_incomparable_ = cat(tensor, ": ", reason);
 }
 
-void gate::write_json(json_writer& json) const {
-  json.key("fail_if");
-  json.begin_array();
+json_value gate::json() const {
+  json_array all;
   for (std::size_t i = 0; i < conditions_.size(); ++i) {
     const outcome& o = outcomes_[i];
     const bool any = o.failed != 0;
-    json.begin_object(json_writer::layout::one_line);
-    json.member("condition", conditions_[i].text);
-    json.member("failed", o.failed);
-    json.member("worst", any ? std::optional(o.worst) : std::nullopt);
-    json.member("value", any ? std::optional(o.value) : std::nullopt);
-    json.end_object();
+    all.add(json_line({{"condition", conditions_[i].text},
+                       {"failed", o.failed},
+                       {"worst", any ? std::optional(o.worst) : std::nullopt},
+                       {"value", any ? std::optional(o.value) : std::nullopt}}));
   }
-  json.end_array();
+  return all;
 }
 
 void gate::check() const {

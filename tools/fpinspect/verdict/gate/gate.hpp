@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/output/json.hpp"
 #include "fpinspect/verdict/gate/condition.hpp"
 
 namespace fpinspect {
@@ -14,7 +14,7 @@ namespace fpinspect {
 /// The conditions of --fail-if, and the tensors for which they hold.
 class gate {
  public:
-  explicit gate(std::vector<condition> conditions);
+  explicit gate(std::vector<condition> conditions = {});
 
   [[nodiscard]] const std::vector<condition>& conditions() const { return conditions_; }
   [[nodiscard]] bool is_empty() const { return conditions_.empty(); }
@@ -26,24 +26,23 @@ class gate {
   /// @param whole  what a share is a share of
   void add(std::string_view figure, std::string_view subject, const std::string& tensor,
            double value, double whole = 1);
-
-  /// The same for `count` elements of `all`.
-  void add_count(std::string_view figure, std::string_view subject, const std::string& tensor,
-                 std::uint64_t count, std::uint64_t all) {
-    add(figure, subject, tensor, static_cast<double>(count), static_cast<double>(all));
+  /// Notes a share of elements.
+  void add_share(std::string_view figure, std::string_view subject, const std::string& tensor,
+                 std::uint64_t part, std::uint64_t whole) {
+    add(figure, subject, tensor, static_cast<double>(part), static_cast<double>(whole));
   }
   /// Notes the NaN and infinities of a tensor of `all` elements: nan, inf.
   void add_nonfinite(const std::string& tensor, std::uint64_t nan, std::uint64_t inf,
                      std::uint64_t all) {
-    add_count("nan", "", tensor, nan, all);
-    add_count("inf", "", tensor, inf, all);
+    add_share("nan", "", tensor, nan, all);
+    add_share("inf", "", tensor, inf, all);
   }
 
   /// Notes a tensor whose figures cannot be had. It fails whatever the conditions are.
   void add_failure(const std::string& tensor, const std::string& reason);
 
-  /// Writes the member `fail_if`, a list.
-  void write_json(json_writer& json) const;
+  /// The member `fail_if`.
+  [[nodiscard]] json_value json() const;
 
   /// @throws check_failed  if a condition holds for any tensor
   void check() const;

@@ -1,18 +1,23 @@
-// --fail-if of `tensor`: implementation.
+// --fail-if of `tensor`, and of `quantize` and `tensor --recipes`: implementation.
 #include "fpinspect/verdict/gate/tensor_gate.hpp"
 
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/quantize/sqnr.hpp"
 
 namespace fpinspect {
+
+// --- --fail-if of `tensor` ------------------------------------------------------------------------
+
 namespace {
 
 using samebits::format_id;
@@ -32,21 +37,18 @@ bool is_about_a_format(const condition& c) {
 }
 
 void require_role(const condition& c) {
-  std::string names;
-  for (int r = 0; r < role_count; ++r) {
-    const std::string_view known = name(static_cast<role>(r));
-    if (c.subject.empty() || c.subject == known) return;
-    names += cat(names.empty() ? "" : ", ", known);
-  }
-  throw usage_error(cat("--fail-if: \"", c.text, "\": ", c.subject, " is none of ", names));
+  std::vector<std::string_view> names;
+  for (int r = 0; r < role_count; ++r) names.push_back(name(static_cast<role>(r)));
+  if (c.subject.empty() || std::find(names.begin(), names.end(), c.subject) != names.end()) return;
+  throw usage_error(cat("--fail-if: \"", c.text, "\": ", c.subject, " is none of ", joined(names)));
 }
 
 void add_format(gate& conditions, const std::string& tensor, const samebits::cast_statistics& stats,
                 const samebits::cast_effect& effect) {
   const std::string_view format = samebits::name(effect.format);
   const std::string shown = cat(tensor, " in ", format);
-  conditions.add_count("underflow", format, shown, effect.underflow, stats.nonzero());
-  conditions.add_count("overflow", format, shown, effect.overflow, stats.nonzero());
+  conditions.add_share("underflow", format, shown, effect.underflow, stats.nonzero());
+  conditions.add_share("overflow", format, shown, effect.overflow, stats.nonzero());
   const sqnr saturating = {.db = sqnr_db(effect.saturated_signal, effect.saturated_noise),
                            .exact = effect.changed == 0};
   conditions.add("sqnr", format, shown, saturating.level());
@@ -109,6 +111,42 @@ gate tensor_gate::checked(const collected& all, const verdict& v) const {
   }
   add_verdict(result, v);
   return result;
+}
+
+// --- --fail-if of `quantize` and of `tensor --recipes` --------------------------------------------
+
+namespace {}  // namespace
+
+namespace {
+
+/// @param of_recipes  whether a recipe may stand before a figure
+std::vector<condition> conditions_of(const std::vector<std::string>& texts, bool of_recipes) {
+  const std::array figures = {
+      figure_spec{"sqnr", "dB", of_recipes}, figure_spec{"underflow", "%", of_recipes},
+      figure_spec{"saturated", "%", of_recipes}, figure_spec{"nan", "%"}, figure_spec{"inf", "%"}};
+  return conditions_argument("--fail-if", texts, figures);
+}
+
+}  // namespace
+
+gate quantize_gate(const std::vector<std::string>& texts) {
+  return gate(conditions_of(texts, false));
+}
+
+gate recipes_gate(const std::vector<std::string>& texts) {
+  std::vector<condition> conditions = conditions_of(texts, true);
+  for (condition& c : conditions) {
+    if (!c.subject.empty()) c.subject = recipe_argument("--fail-if", c.subject)->name;
+  }
+  return gate(std::move(conditions));
+}
+
+void add_quantization(gate& conditions, std::string_view recipe, const std::string& shown,
+                      const samebits::quantize_statistics& s, const sqnr& ratio) {
+  const std::uint64_t nonzero = s.elements - s.zeros - s.nan - s.inf;  // and finite
+  conditions.add("sqnr", recipe, shown, ratio.level());
+  conditions.add_share("underflow", recipe, shown, s.underflowed, nonzero);
+  conditions.add_share("saturated", recipe, shown, s.saturated, nonzero);
 }
 
 }  // namespace fpinspect

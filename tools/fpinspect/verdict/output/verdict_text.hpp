@@ -1,12 +1,12 @@
-// The verdict as text: the first screen of `tensor`, and a line for each tensor.
+// The verdict as text: the first screen of `tensor`, and a line for each tensor; and as JSON.
 #pragma once
 
 #include <span>
 #include <string>
 
+#include "fpinspect/output/json.hpp"
 #include "fpinspect/output/terminal.hpp"
 #include "fpinspect/verdict/evidence.hpp"
-#include "fpinspect/verdict/findings.hpp"
 #include "fpinspect/verdict/output/verdict_sentences.hpp"
 #include "fpinspect/verdict/verdict.hpp"
 
@@ -29,5 +29,8 @@ std::string tensor_table(const verdict& v, std::span<const tensor_evidence> tens
 /// The same for programs: no heading, columns separated by tabs, all digits. The columns are name,
 /// role, elements, share lost in fp16, choice, SQNR in dB, share lost in it; - is no figure.
 std::string plain_table(const verdict& v, std::span<const tensor_evidence> tensors);
+
+/// The object `verdict`.
+json_object verdict_json(const verdict& v, std::span<const tensor_evidence> tensors);
 
 }  // namespace fpinspect

@@ -1,0 +1,68 @@
+// A subcommand: one file with its options and what it does, which registers itself.
+#pragma once
+
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fpinspect/cli/option_list.hpp"
+#include "fpinspect/output/json.hpp"
+#include "fpinspect/output/output.hpp"
+#include "fpinspect/output/terminal.hpp"
+
+namespace fpinspect {
+
+/// Where a subcommand writes its result, and how.
+struct session {
+  output& out;
+  bool json;  ///< --json
+  terminal term;
+
+  /// Writes an object whose first member is the version of its schema.
+  void write_json(const json_object& document) const {
+    out.write(json_text(json_object{{"schema", 1}}.add(document)));
+  }
+  /// Writes a report to standard output, or to standard error if standard output has data.
+  void report(const std::string& text, bool has_data) const {
+    if (!has_data) return out.write(text);
+    output other(STDERR_FILENO);
+    other.write(text);
+    other.flush();
+  }
+};
+
+/// Arguments are members; run() finds them filled.
+struct command {
+  command() = default;
+  virtual ~command() = default;
+  command(const command&) = delete;
+  command& operator=(const command&) = delete;
+
+  virtual void options(option_list& add) = 0;
+  /// Writes the result. Throws on every error.
+  virtual void run(const session& s) = 0;
+};
+
+struct command_entry {
+  const char* name;
+  const char* help;
+  int rank;  ///< the position in help and in messages
+  std::unique_ptr<command> (*make)();
+};
+
+/// All subcommands, in the order of the linker.
+std::vector<command_entry>& registered_commands();
+
+/// Registers a subcommand: `const registered<cast_command> here("cast", "Round numbers", 30);`. Its
+/// file must be in an OBJECT library; the linker drops it from an archive.
+template <class Command>
+struct registered {
+  registered(const char* name, const char* help, int rank) {
+    registered_commands().push_back(
+        {name, help, rank, [] { return std::unique_ptr<command>(std::make_unique<Command>()); }});
+  }
+};
+
+}  // namespace fpinspect

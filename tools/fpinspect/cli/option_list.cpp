@@ -1,0 +1,132 @@
+// The options of one subcommand: implementation.
+#include "fpinspect/cli/option_list.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <utility>
+
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/cli/value_mark.hpp"
+
+namespace fpinspect {
+
+CLI::Option* option_list::add(CLI::Option* option) {
+  if (!group_.empty()) option->group(group_);
+  return option;
+}
+
+void option_list::remember(std::string& text) {
+  unmark_.emplace_back([&text] { unmark(text); });
+}
+
+void option_list::remember(std::vector<std::string>& texts) {
+  unmark_.emplace_back([&texts] {
+    for (std::string& text : texts) unmark(text);
+  });
+}
+
+void option_list::required(const char* name, std::string& to, const std::string& help) {
+  add(command_.add_option(name, to, help))->required();
+  remember(to);
+}
+
+void option_list::required(const char* name, std::vector<std::string>& to,
+                           const std::string& help) {
+  add(command_.add_option(name, to, help))->required();
+  remember(to);
+}
+
+void option_list::text(const char* name, std::string& to, const std::string& help) {
+  CLI::Option* const option = add(command_.add_option(name, to, help));
+  if (!to.empty()) option->capture_default_str();
+  remember(to);
+}
+
+const std::string* option_list::add_text(const char* name, const std::string& help,
+                                         const char* standard, bool must) {
+  // The function owns the text, and lives as long as the options.
+  const auto text = std::make_shared<std::string>(standard);
+  this->text(name, *text, help);
+  unmark_.emplace_back([text] {});
+  if (must) command_.get_option(name)->required();
+  return text.get();
+}
+
+std::vector<std::string>* option_list::own_list() {
+  const auto texts = std::make_shared<std::vector<std::string>>();
+  unmark_.emplace_back([texts] {});
+  return texts.get();
+}
+
+void option_list::list(const char* name, std::vector<std::string>& to, const std::string& help) {
+  CLI::Option* const option = add(command_.add_option(name, to, help))->delimiter(',');
+  if (*name == '-') option->allow_extra_args(false)->take_all();
+  remember(to);
+}
+
+void option_list::several(const char* name, std::vector<std::string>& to, const std::string& help) {
+  add(command_.add_option(name, to, help))->delimiter(',')->take_all();
+  remember(to);
+}
+
+void option_list::repeated(const char* name, std::vector<std::string>& to,
+                           const std::string& help) {
+  add(command_.add_option(name, to, help))->allow_extra_args(false)->take_all();
+  remember(to);
+}
+
+void option_list::flag(const char* name, bool& to, const std::string& help) {
+  add(command_.add_flag(name, to, help));
+}
+
+void option_list::ascii() { flag("--ascii", ascii_, "Draw with ASCII characters"); }
+
+void option_list::refuse(std::function<bool()> broken, std::string message) {
+  rules_.push_back({std::move(broken), std::move(message)});
+}
+
+void option_list::exclude(const std::string& option, std::initializer_list<std::string> others) {
+  for (const std::string& other : others) {
+    refuse([=, this] { return given(option) && given(other); },
+           cat(option, " and ", other, " contradict each other; leave one of them out"));
+  }
+}
+
+void option_list::need(std::initializer_list<std::string> options,
+                       const std::function<bool()>& holds, const std::string& what) {
+  for (const std::string& option : options) {
+    refuse([=, this] { return given(option) && !holds(); },
+           cat(option, " does nothing without ", what, "; add that, or leave ", option, " out"));
+  }
+}
+
+void option_list::refuse_json_beside(const std::string& output, const std::string& path) {
+  refuse([this, &path] { return path == "-" && given("--json"); },
+         cat("--json and ", output,
+             " - contradict each other: both are for standard output; name a file"));
+}
+
+bool option_list::given(const std::string& option) const {
+  for (const CLI::App* app : {static_cast<const CLI::App*>(&command_), &program_}) {
+    const CLI::Option* found = app->get_option_no_throw(option);
+    if (found != nullptr && found->count() != 0) return true;
+  }
+  return false;
+}
+
+bool option_list::is(const char* option, std::string_view text) const {
+  const CLI::Option* const found = command_.get_option(option);
+  return (found->count() == 0 ? found->get_default_str() : found->results().back()) == text;
+}
+
+void option_list::interpret() {
+  for (const auto& unmark_one : unmark_) unmark_one();
+  for (const rule& one : rules_) {
+    if (one.broken()) throw usage_error(one.message);
+  }
+  for (const auto& interpret_one : interpret_) interpret_one();
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,317 @@
+// `fpinspect formats`, `recipes`, `units` and `backends`: what the library has, one row for each.
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/command.hpp"
+#include "fpinspect/formats/describe.hpp"
+#include "fpinspect/output/table.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
+#include "samebits/backend.hpp"
+#include "samebits/core/tensor_unit.hpp"
+#include "samebits/recipe.hpp"
+#include "samebits/scalar.hpp"
+#include "samebits/text.hpp"
+
+namespace fpinspect {
+namespace {
+
+/// A subcommand without options that lists rows.
+template <class Row>
+class catalogue : public command {
+ public:
+  void options(option_list&) override {}
+  void run(const session& s) override {
+    const std::vector<Row> all = rows();
+    if (s.json) return s.write_json({{key_, table_json<Row>(columns_, all)}});
+    s.out.write(s.term.painted(paint::heading, table_heading<Row>(columns_)));
+    s.out.write(second_heading(s.term));
+    for (const Row& row : all) s.out.write(table_line<Row>(columns_, row) + below(row));
+    s.out.write(legend_);
+  }
+
+ protected:
+  catalogue(const char* key, std::span<const column<Row>> columns, const char* legend)
+      : key_(key), columns_(columns), legend_(legend) {}
+
+  [[nodiscard]] virtual std::vector<Row> rows() const = 0;
+  [[nodiscard]] virtual std::string second_heading(const terminal&) const { return {}; }
+  /// Lines below that of a row.
+  [[nodiscard]] virtual std::string below(const Row&) const { return {}; }
+
+ private:
+  const char* key_;
+  std::span<const column<Row>> columns_;
+  const char* legend_;
+};
+
+// --- formats -----------------------------------------------------------------------------------
+
+using samebits::format_id;
+using samebits::specials;
+
+/// Properties of a format that are derived from its parameters.
+struct format_facts {
+  explicit format_facts(format_id id)
+      : format(id),
+        spec(samebits::spec_of(id)),
+        sign_bits(spec.special == specials::scale ? 0 : 1),
+        max(samebits::max_finite(id)),
+        min_normal(samebits::min_normal(id)),
+        decades(std::log10(samebits::decode_double(id, max)) -
+                std::log10(samebits::decode_double(id, samebits::min_positive(id)))) {
+    if (spec.special != specials::scale) min_subnormal = samebits::min_positive(id);
+  }
+
+  [[nodiscard]] int bits() const { return sign_bits + spec.exponent_bits + spec.mantissa_bits; }
+  /// Distinct finite values; +0 and -0 count once.
+  [[nodiscard]] std::uint64_t values() const {
+    const std::uint64_t largest = max >> spec.padding_bits;
+    return spec.special == specials::scale ? largest + 1 : 2 * largest + 1;
+  }
+  [[nodiscard]] std::uint64_t nan_codes() const {
+    switch (spec.special) {
+      case specials::ieee: return 2 * ((std::uint64_t{1} << spec.mantissa_bits) - 1);
+      case specials::fn: return 2;
+      case specials::none: return 0;
+      default: return 1;
+    }
+  }
+
+  format_id format;
+  samebits::format_spec spec;
+  int sign_bits;
+  std::uint64_t max;                           ///< as a code
+  std::optional<std::uint64_t> min_normal;     ///< as a code
+  std::optional<std::uint64_t> min_subnormal;  ///< as a code
+  double decades;                              ///< log10(max / smallest positive)
+};
+
+json_value value_json(const format_facts& f, std::optional<std::uint64_t> code) {
+  return code ? json_value(samebits::decode_double(f.format, *code)) : std::nullopt;
+}
+
+json_value code_of(const format_facts& f, std::optional<std::uint64_t> code) {
+  return code ? json_value(code_text(f.format, *code)) : std::nullopt;
+}
+
+std::string power_of(const format_facts& f, std::optional<std::uint64_t> code) {
+  return code ? power_text(exponent_of(samebits::decode_double(f.format, *code))) : "-";
+}
+
+/// A value in at most 8 characters: exact, or with three digits.
+std::string short_value(const format_facts& f, std::uint64_t code) {
+  const std::string text = samebits::to_exact_decimal(f.format, code);
+  return text.size() <= 8 ? text : scientific(samebits::decode_double(f.format, code), 2);
+}
+
+std::string short_count(std::uint64_t count) {
+  return count < 100'000'000 ? std::to_string(count) : scientific(static_cast<double>(count), 2);
+}
+
+constexpr column<format_facts> format_columns[] = {
+    {"name", "format", 8, [](auto& f) { return f.spec.name; }},
+    {"bits", "bits", -5, [](auto& f) { return f.bits(); }},
+    {"sign_bits", "", 0, [](auto& f) { return f.sign_bits; }},
+    {"exponent_bits", "", 0, [](auto& f) { return f.spec.exponent_bits; }},
+    {"mantissa_bits", "", 0, [](auto& f) { return f.spec.mantissa_bits; }},
+    {"storage_bits", "", 0, [](auto& f) { return f.spec.storage_bits; }},
+    {"", "s/e/m", -8, nullptr,
+     [](auto& f) {
+       return cat(f.sign_bits, "/", f.spec.exponent_bits, "/", f.spec.mantissa_bits);
+     }},
+    {"bias", "bias", -5, [](auto& f) { return f.spec.bias; }},
+    {"specials", "", 0, [](auto& f) { return samebits::name(f.spec.special); }},
+    {"max", "max", -10, [](auto& f) { return value_json(f, f.max); },
+     [](auto& f) { return short_value(f, f.max); }},
+    {"max_code", "", 0, [](auto& f) { return code_of(f, f.max); }},
+    {"min_normal", "min", -8, [](auto& f) { return value_json(f, f.min_normal); },
+     [](auto& f) { return power_of(f, f.min_normal); }},
+    {"min_normal_code", "", 0, [](auto& f) { return code_of(f, f.min_normal); }},
+    {"min_subnormal", "min", -8, [](auto& f) { return value_json(f, f.min_subnormal); },
+     [](auto& f) { return power_of(f, f.min_subnormal); }},
+    {"min_subnormal_code", "", 0, [](auto& f) { return code_of(f, f.min_subnormal); }},
+    {"epsilon", "eps", -6, [](auto& f) { return std::ldexp(1.0, -f.spec.mantissa_bits); },
+     [](auto& f) { return power_text(-f.spec.mantissa_bits); }},
+    {"decades", "decades", -8, [](auto& f) { return f.decades; },
+     [](auto& f) { return fixed(f.decades, 1); }},
+    {"values", "values", -9, [](auto& f) { return f.values(); },
+     [](auto& f) { return short_count(f.values()); }},
+    {"inf_codes", "", 0, [](auto& f) { return f.spec.special == specials::ieee ? 2 : 0; }},
+    {"nan_codes", "", 0, [](auto& f) { return f.nan_codes(); }},
+    {"bytes_per_million", "MB", -5, [](auto& f) { return packed_bits(f.format) * 1'000'000 / 8; },
+     [](auto& f) { return shortest(packed_bits(f.format) / 8.0); }},
+};
+
+class formats_command final : public catalogue<format_facts> {
+ public:
+  formats_command()
+      : catalogue("formats", format_columns,
+                  "\nmin: smallest positive values; e8m0 has powers of two only, no zero and no "
+                  "sign\n"
+                  "decades: log10(max / smallest positive)   values: finite ones, both zeros as "
+                  "one\n"
+                  "MB: 10^6 bytes per million elements, packed\n") {}
+
+ protected:
+  [[nodiscard]] std::vector<format_facts> rows() const override {
+    const std::vector<format_id> all = all_formats();
+    return {all.begin(), all.end()};
+  }
+  /// "min normal" and "min subn." are wider than their columns.
+  [[nodiscard]] std::string second_heading(const terminal& term) const override {
+    return term.painted(paint::heading, right("normal", 44) + right("subn.", 8) + "\n");
+  }
+};
+
+// --- recipes -----------------------------------------------------------------------------------
+
+using samebits::recipe_preset;
+
+constexpr column<recipe_preset> recipe_columns[] = {
+    {"name", "recipe", 20, [](auto& p) { return p.name; }},
+    {"block", "block", 9, [](auto& p) { return block_text(p.rules.tile); }},
+    {"scale_rule", "rule", 10, [](auto& p) { return samebits::name(p.rules.scale); }},
+    {"scale_format", "scales", 8, [](auto& p) { return samebits::name(p.rules.scale_format); },
+     [](auto& p) {
+       const bool delayed = p.rules.source == samebits::scale_source::delayed;
+       return delayed ? "delayed" : samebits::name(p.rules.scale_format);
+     }},
+    {"scales", "", 0, [](auto& p) { return samebits::name(p.rules.source); }},
+    {"eps", "eps", 9, [](auto& p) { return double{p.rules.eps}; },
+     [](auto& p) { return general(double{p.rules.eps}, 3); }},
+    {"upper_bound", "", 0, [](auto& p) { return double{p.rules.upper_bound}; }},
+    {"nonfinite", "nonfinite", 11, [](auto& p) { return samebits::name(p.rules.nonfinite); }},
+    {"scale_overflow", "", 0, [](auto& p) { return samebits::name(p.rules.scale_overflow); }},
+    {"overflow", "", 0, [](auto& p) { return samebits::name(p.rules.overflow); }},
+    {"verified", "verified", 0, [](auto& p) { return samebits::name(p.verified); },
+     [](auto& p) {
+       return cat(samebits::name(p.verified), p.verified != p.nonfinite ? ", finite" : "");
+     }},
+    {"verified_nonfinite", "", 0, [](auto& p) { return samebits::name(p.nonfinite); }},
+    {"version", "", 0, [](auto& p) { return p.version; }},
+    {"reproduces", "", 0, [](auto& p) { return p.reproduces; }},
+    {"exceptions", "", 0, [](auto& p) { return p.exceptions; }},
+};
+
+class recipes_command final : public catalogue<recipe_preset> {
+ public:
+  recipes_command()
+      : catalogue("recipes", recipe_columns,
+                  "library output: checked against the library's own output, on >= 10^7 finite "
+                  "elements and on\n"
+                  "  tiles with NaN and Inf\n"
+                  "library output, finite: checked on the finite elements; what the library does "
+                  "with NaN and Inf\n"
+                  "  was read in that source\n"
+                  "unverified: the formulas were read in that source; the library's own code was "
+                  "not run\n") {}
+
+ protected:
+  [[nodiscard]] std::vector<recipe_preset> rows() const override {
+    return {std::begin(samebits::recipe_presets), std::end(samebits::recipe_presets)};
+  }
+  [[nodiscard]] std::string below(const recipe_preset& p) const override {
+    return cat("  ", p.version, ": ", p.reproduces, "\n  not claimed: ", p.exceptions, "\n");
+  }
+};
+
+// --- units -------------------------------------------------------------------------------------
+
+using samebits::tensor_arithmetic;
+
+std::string_view evidence_text(samebits::evidence e) {
+  return e == samebits::evidence::none ? "-" : samebits::name(e);
+}
+
+constexpr column<tensor_arithmetic> unit_columns[] = {
+    {"unit", "unit", 20, [](auto& u) { return samebits::name(u.unit); }},
+    {"operands", "operands", 10, [](auto& u) { return samebits::name(u.operands); }},
+    {"products", "products", -8, [](auto& u) { return u.products; },
+     [](auto& u) {
+       return cat(u.products, u.narrow_products == 0 ? "" : cat(", ", u.narrow_products));
+     }},
+    {"narrow_products", "", 0, [](auto& u) { return u.narrow_products; }},
+    {"group", "group", -7, [](auto& u) { return u.group; }},
+    {"alignment_bits", "kept", -6, [](auto& u) { return u.alignment_bits; }},
+    {"fraction_bits", "bits", -6, [](auto& u) { return u.fraction_bits; }},
+    {"floor_fp32", "", 0, [](auto& u) { return u.floor_fp32; }},
+    {"floor_fp16", "", 0, [](auto& u) { return u.floor_fp16; }},
+    {"", "", 2, nullptr, [](auto&) { return ""; }},
+    {"path", "path", 9,
+     [](auto& u) { return u.path == samebits::tensor_path::fused ? "fused" : "by fp16"; }},
+    {"evidence_fp32", "fp32", 12, [](auto& u) { return samebits::name(u.fp32); },
+     [](auto& u) { return evidence_text(u.fp32); }},
+    {"evidence_fp16", "fp16", 12, [](auto& u) { return samebits::name(u.fp16); },
+     [](auto& u) { return evidence_text(u.fp16); }},
+    {"source", "source", 0, [](auto& u) { return u.source; }},
+};
+
+class units_command final : public catalogue<tensor_arithmetic> {
+ public:
+  units_command()
+      : catalogue("units", unit_columns,
+                  "\n"
+                  "hardware    equal to results that this project took from a GPU\n"
+                  "published   equal to results of GPUs that others have published\n"
+                  "literature  stated by others, not compared with a GPU by this project\n"
+                  "[H] this project on an H200, 2026-11-20   [K] Khattak and Mikaitis, arXiv "
+                  "2512.07004\n"
+                  "[X] Xie et al., arXiv 2511.10909          [F] Fasi et al. 2021, PeerJ CS "
+                  "7:e330\n"
+                  "[S] what ptxas 13.0 emits\n") {}
+
+ protected:
+  [[nodiscard]] std::vector<tensor_arithmetic> rows() const override {
+    std::vector<tensor_arithmetic> all;
+    for (int i = 0; i < samebits::tensor_row_count; ++i) all.push_back(samebits::tensor_row(i));
+    return all;
+  }
+};
+
+// --- backends ----------------------------------------------------------------------------------
+
+using samebits::backend_info;
+
+constexpr column<backend_info> backend_columns[] = {
+    {"name", "backend", 15, [](auto& b) { return b.name; }},
+    {"description", "", 0, [](auto& b) { return b.description; }},
+    {"memory", "memory", 8,
+     [](auto& b) { return b.space == samebits::memory_space::host ? "host" : "device"; }},
+    {"supported", "", 0, [](auto& b) { return b.supported; }},
+    {"default", "here", 9, [](auto& b) { return b.is_default; },
+     [](auto& b) { return b.is_default  ? "default"
+                          : b.supported ? "yes"
+                                        : "no"; }},
+    {"why_unsupported", "what it is", 0, [](auto& b) { return b.why_unsupported; },
+     [](auto& b) {
+       return cat(b.description, b.supported ? "" : cat(" (", b.why_unsupported, ")"));
+     }},
+};
+
+class backends_command final : public catalogue<backend_info> {
+ public:
+  backends_command() : catalogue("backends", backend_columns, "") {}
+
+ protected:
+  [[nodiscard]] std::vector<backend_info> rows() const override {
+    static_cast<void>(backend_argument(""));  // refuses a SAMEBITS_BACKEND that is not available
+    return samebits::compiled_backends();
+  }
+};
+
+const registered<formats_command> formats_here("formats", "List the formats and their limits", 10);
+const registered<recipes_command> recipes_here("recipes",
+                                               "List the quantization recipes that have a name",
+                                               70);
+const registered<units_command> units_here("units",
+                                           "List the tensor cores that matmul computes like", 150);
+const registered<backends_command> backends_here("backends",
+                                                 "List the backends and what this machine can run",
+                                                 160);
+
+}  // namespace
+}  // namespace fpinspect

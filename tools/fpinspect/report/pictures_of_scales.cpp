@@ -1,0 +1,215 @@
+// Pictures of a report: loss scales.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/formats/describe.hpp"
+#include "fpinspect/report/pictures.hpp"
+#include "fpinspect/verdict/verdict.hpp"
+
+namespace fpinspect {
+
+// --- What fp16 loses of the gradient that loses most, at each loss scale --------------------------
+
+namespace {
+
+constexpr double curve_left = 52;
+constexpr double curve_right = picture_width - 18;  // half of the last label hangs over
+constexpr double curve_top = 26;
+constexpr double curve_bottom = 176;
+constexpr double least_percent = 0.001;
+
+/// 100 % at the top, 0.001 % and less at the bottom, on a logarithmic axis.
+double height_of(double percent_lost) {
+  const double decades = std::log10(100.0 / std::max(percent_lost, least_percent));
+  return curve_top + decades / 5.0 * (curve_bottom - curve_top);
+}
+
+struct scale_axis {
+  int first;
+  int last;
+
+  [[nodiscard]] double x(int log2) const {
+    const double share = static_cast<double>(log2 - first) / static_cast<double>(last - first);
+    return curve_left + share * (curve_right - curve_left);
+  }
+};
+
+std::string curve(const scale_axis& axis, const std::function<double(int)>& percent_at) {
+  std::string data;
+  for (int k = axis.first; k <= axis.last; ++k) {
+    data += cat(k == axis.first ? "M" : "L", coordinate(axis.x(k)), " ",
+                coordinate(height_of(percent_at(k))));
+  }
+  return data;
+}
+
+}  // namespace
+
+svg_picture loss_scale_picture(std::span<const tensor_evidence> tensors, int best,
+                               double need_percent) {
+  using counter = std::uint64_t scale_loss::*;
+  const auto largest = [&](int log2, counter lost) -> std::pair<std::uint64_t, std::uint64_t> {
+    const auto worst = worst_gradient(tensors, log2, lost);
+    if (!worst) return {0, 1};
+    return {loss_at(tensors[*worst].magnitudes, log2).*lost, tensors[*worst].nonzero};
+  };
+  const auto text = [&](int log2, counter lost) {
+    const auto [part, whole] = largest(log2, lost);
+    return percent(part, whole);
+  };
+  const auto share = [&](int log2, counter lost) {
+    const auto [part, whole] = largest(log2, lost);
+    return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  const scale_axis axis = {std::max(std::min(0, best - 24), best - 60),
+                           std::min(std::max(0, best) + 6, largest_scale_log2)};
+  const int beyond = std::min(best + 2, largest_scale_log2);
+  const char* what = ", the largest scale without overflow, ";
+  if (best == largest_scale_log2) what = ", the largest scale that loss scalers hold, ";
+  if (best == smallest_scale_log2) what = ", the smallest scale that loss scalers hold, ";
+  svg_picture picture(picture_width, 206, "Loss scale for fp16 gradients",
+                      cat("Of the tensor that loses the largest share: without a scale ",
+                          text(0, &scale_loss::underflow), " become 0; at ", power_text(best), what,
+                          text(best, &scale_loss::underflow), "; at ", power_text(beyond), ", ",
+                          text(beyond, &scale_loss::overflow), " overflow."));
+  for (const double decade : {100.0, 1.0, 0.01}) {
+    const double y = height_of(decade);
+    picture.line("grid", curve_left, y, curve_right, y);
+    picture.text("end", curve_left - 6, y + 4, cat(general(decade, 3), " %"));
+  }
+  picture.text("end", curve_left - 6, curve_bottom + 4, "0");
+  picture.line("axis", curve_left, curve_bottom, curve_right, curve_bottom);
+  for (int k = axis.first; k <= axis.last; ++k) {
+    if (k % 8 != 0) continue;
+    picture.line("axis", axis.x(k), curve_bottom, axis.x(k), curve_bottom + 4);
+    picture.text("middle", axis.x(k), curve_bottom + 16, power_text(k));
+  }
+  if (need_percent > least_percent) {
+    picture.line("mark", curve_left, height_of(need_percent), curve_right, height_of(need_percent));
+  }
+  picture.line("mark", axis.x(best), curve_top, axis.x(best), curve_bottom);
+  picture.path("c1", curve(axis, [&](int k) { return share(k, &scale_loss::underflow); }));
+  picture.path("bad", curve(axis, [&](int k) { return share(k, &scale_loss::overflow); }));
+  picture.text("strong end", axis.x(best) - 5, curve_top + 12, power_text(best));
+  picture.text("strong", curve_left + 4, 14, "become 0");
+  picture.text("strong end", curve_right, 14, "overflow");
+  return picture;
+}
+
+// --- The loss scale over the steps of a training run, and the steps that were skipped -------------
+
+namespace {
+
+constexpr double trace_left = 52;
+constexpr double trace_right = picture_width - 12;
+constexpr double trace_top = 14;
+constexpr double trace_bottom = 150;
+constexpr double skips_top = 160;
+constexpr double skips_bottom = 186;
+constexpr std::size_t most_trace_columns = 336;  // a unit of the picture each
+
+/// Consecutive steps.
+struct trace_column {
+  double lowest = 0;  ///< log2 of the scales; -Inf for a scale of 0
+  double highest = 0;
+  std::size_t steps = 0;
+  std::size_t skipped = 0;
+};
+
+std::vector<trace_column> columns_of(std::span<const scaler_row> rows) {
+  const std::size_t each = (rows.size() + most_trace_columns - 1) / most_trace_columns;
+  std::vector<trace_column> columns;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double log2 = std::log2(rows[i].scale);
+    if (i % each == 0) columns.push_back({log2, log2, 0, 0});
+    trace_column& c = columns.back();
+    c.lowest = std::min(c.lowest, log2);
+    c.highest = std::max(c.highest, log2);
+    ++c.steps;
+    if (!rows[i].applied) ++c.skipped;
+  }
+  return columns;
+}
+
+/// The vertical axis: whole powers of two, at least four apart. Scales of 0 lie at its bottom.
+struct log2_axis {
+  int bottom;
+  int top;
+
+  [[nodiscard]] double y(double log2) const {
+    const double above = std::max(log2 - bottom, 0.0);
+    return trace_bottom - above / (top - bottom) * (trace_bottom - trace_top);
+  }
+};
+
+/// The axis of the scales above 0; of 1 if there are none.
+log2_axis axis_of(std::span<const scaler_row> rows) {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  double lowest = none;
+  double highest = -none;
+  for (const scaler_row& row : rows) {
+    if (row.scale == 0) continue;
+    lowest = std::min(lowest, std::log2(row.scale));
+    highest = std::max(highest, std::log2(row.scale));
+  }
+  if (lowest == none) lowest = highest = 0;
+  const int bottom = static_cast<int>(std::floor(lowest)) - 1;
+  return {bottom, std::max(static_cast<int>(std::ceil(highest)) + 1, bottom + 4)};
+}
+
+/// The end of the picture's text: from which step to the last one the scale is 0.
+std::string zeros_text(std::span<const scaler_row> rows) {
+  const auto above = std::find_if(rows.rbegin(), rows.rend(),
+                                  [](const scaler_row& row) { return row.scale != 0; });
+  if (above == rows.rbegin()) return ".";
+  return cat("; the scale is 0 from step ", above.base()->step, " on.");
+}
+
+void draw_grid(svg_picture& picture, const log2_axis& axis) {
+  const int each = (axis.top - axis.bottom + 4) / 5;
+  for (int k = axis.bottom; k <= axis.top; k += each) {
+    picture.line("grid", trace_left, axis.y(k), trace_right, axis.y(k));
+    picture.text("end", trace_left - 6, axis.y(k) + 4, power_text(k));
+  }
+}
+
+}  // namespace
+
+svg_picture scale_trace_picture(std::span<const scaler_row> rows) {
+  const std::vector<trace_column> columns = columns_of(rows);
+  const log2_axis axis = axis_of(rows);
+  const auto skipped = static_cast<std::uint64_t>(
+      std::count_if(rows.begin(), rows.end(), [](const scaler_row& row) { return !row.applied; }));
+  svg_picture picture(picture_width, 222, "Loss scale of the training run",
+                      cat(number_of(rows.size(), "step"), ", ", skipped, " skipped; the scale is ",
+                          general(rows.front().scale, 6), " in the first step and ",
+                          general(rows.back().scale, 6), " in the last", zeros_text(rows)));
+  draw_grid(picture, axis);
+  const double width = (trace_right - trace_left) / static_cast<double>(columns.size());
+  std::string scales;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const trace_column& c = columns[i];
+    const double x = trace_left + width * static_cast<double>(i);
+    const std::string top = coordinate(axis.y(c.highest));
+    scales += cat(i == 0 ? "M" : "L", coordinate(x), " ", top);
+    if (c.lowest < c.highest) scales += cat("V", coordinate(axis.y(c.lowest)), "V", top);
+    scales += cat("H", coordinate(x + width));
+    if (c.skipped == 0) continue;
+    const double share = static_cast<double>(c.skipped) / static_cast<double>(c.steps);
+    const double height = std::max(6.0, share * (skips_bottom - skips_top));
+    picture.rect("skipped", x, skips_bottom - height, std::max(width, 2.0), height);
+  }
+  picture.path("c1", scales);
+  picture.line("axis", trace_left, skips_bottom, trace_right, skips_bottom);
+  picture.text("end", trace_left - 6, skips_bottom, "skipped");
+  picture.text("start", trace_left, 202, cat("step ", rows.front().step));
+  picture.text("end", trace_right, 202, cat(rows.back().step));
+  return picture;
+}
+
+}  // namespace fpinspect

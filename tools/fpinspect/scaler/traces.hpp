@@ -1,0 +1,104 @@
+// Traces of training runs in CSV, of gradients for `fpinspect scaler` and of loss scales; and loss
+// scales as a chart.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fpinspect/output/terminal.hpp"
+#include "samebits/core/loss_scaling.hpp"
+
+namespace fpinspect {
+
+/// One step of a replayed trace.
+struct scaler_row {
+  std::int64_t step = 0;
+  double scale = 0;  ///< the scale used in this step
+  bool applied = true;
+  samebits::step_cause cause = samebits::step_cause::none;
+};
+
+// --- CSV text of traces: lines and cells, without quotes ------------------------------------------
+
+/// The cells of a line, without blanks around them.
+std::vector<std::string_view> csv_cells(std::string_view line);
+
+/// Reads CSV text line by line.
+class csv_reader {
+ public:
+  /// @param path  the file's name in errors; "-" is standard input
+  csv_reader(std::string path, std::string_view text) : path_(std::move(path)), rest_(text) {}
+
+  /// The next line that is not blank.
+  std::optional<std::string_view> next();
+
+  /// @throws file_error  that names the file and the line
+  [[noreturn]] void refuse(const std::string& why) const;
+
+ private:
+  std::string path_;
+  std::string_view rest_;
+  int number_ = 0;
+};
+
+// Each reads the text of a cell. They refuse any other text, and name the column.
+bool flag_cell(const csv_reader& file, std::string_view column, std::string_view text);
+std::int64_t integer_cell(const csv_reader& file, std::string_view column, std::string_view text);
+/// A number >= 0, Inf or NaN.
+double magnitude_cell(const csv_reader& file, std::string_view column, std::string_view text);
+
+// --- Traces of gradients for `fpinspect scaler`: read from CSV, written, and generated ------------
+
+/// What a trace records for each step.
+enum class trace_kind : std::uint8_t {
+  open,    ///< whether the gradients were finite, independent of the scale
+  closed,  ///< the largest gradient magnitude before scaling
+};
+
+/// The record of one step.
+struct trace_step {
+  std::int64_t step = 0;
+  bool nonfinite = false;  ///< for open traces
+  double amax = 0;         ///< for closed traces; >= 0, Inf or NaN
+  bool loss_nonfinite = false;
+};
+
+/// The records of consecutive steps.
+struct scaler_trace {
+  trace_kind kind = trace_kind::open;
+  bool has_loss = false;  ///< whether there is a loss_nonfinite column
+  std::vector<trace_step> steps;
+  std::vector<std::string> unread_columns;  ///< unknown column names in the header
+};
+
+/// Reads CSV with a header. Columns, in any order: step, either nonfinite (0 or 1) or amax, and
+/// optionally loss_nonfinite. Other columns are ignored. "-" is standard input.
+/// @throws file_error  for invalid text; the message names the line
+scaler_trace read_trace(const std::string& path);
+
+/// Generates the trace of a scenario, equal on every machine. For an unknown name, throws
+/// usage_error with a list of all names.
+scaler_trace generate_trace(std::string_view scenario, std::uint64_t steps, std::uint64_t seed);
+
+/// Whether the seed affects the scenario with this name.
+bool is_random_scenario(std::string_view name);
+
+/// Lines "name: description" for all scenarios.
+std::string scenario_help();
+
+std::string trace_csv(const scaler_trace& trace);
+
+// --- The loss scale of each step of a training run, read from CSV ---------------------------------
+
+/// Reads CSV with a header that has the columns step, scale and applied, as `fpinspect scaler`
+/// writes it, in any order. Other columns are ignored. "-" is standard input.
+/// @returns the steps in the order of the file, at least one; each scale is finite and >= 0; `cause`
+///   is not read
+/// @throws file_error  for any other text; the message names the line
+std::vector<scaler_row> read_scale_trace(const std::string& path);
+
+}  // namespace fpinspect
