@@ -124,6 +124,7 @@ TEST_F(InterruptedUnscale, RefusedArgumentsDoNotInterrupt) {
   std::vector<double> wide(3);
   EXPECT_THROW(scaler.unscale(view_of(wide)), invalid_argument);
   EXPECT_THROW(scaler.unscale(gradients, {}, {"abacus"}), invalid_argument);
+  EXPECT_EQ(refusal([&] { scaler.update(); }).find("failed"), std::string::npos);
   scaler.discard();  // has nothing to do
   std::vector<float> h(4, 65536.0f);
   EXPECT_EQ(scaler.unscale({view_of(h)}).elements, 4u);
