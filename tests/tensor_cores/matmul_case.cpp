@@ -107,7 +107,7 @@ void matmul_case::add_buffer(format_id format, const array_layout& layout, int m
 
 void matmul_case::draw_scales() {
   const int order = words_.below(enum_count<scale_order> + 1);
-  if (order < enum_count<scale_order>) options_.order = static_cast<scale_order>(order);
+  if (order < enum_count<scale_order>) options_.scale_order = static_cast<scale_order>(order);
   const bool by_blocks = sum_.kind == accumulator_kind::exact ||
                          sum_.kind == accumulator_kind::fp32_per_128 ||
                          (sum_.kind == accumulator_kind::tensor_core && sum_.promotion == 128);
