@@ -57,7 +57,7 @@ class DelayedScaling:
                  choice: HistoryChoice = "maximum", zero_step: ZeroStep = "skip") -> None:
         size = _core.integer(length, "length", 1, 2**48 - 1)
         self._settings = to, margin, choice, zero_step
-        _core.check_delayed_settings(*self._settings)
+        _core.check_delayed_settings(self._settings)
         self.history: npt.NDArray[np.float32] = np.zeros(size, np.float32)
         self.inverse_scale = 1.0
         self.scale = 1.0

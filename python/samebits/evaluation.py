@@ -74,14 +74,14 @@ def evaluated(
     InvalidArgument, Unsupported
         An argument was refused, or the rule lacks the function; nothing was written.
     """
-    of = function, rule, parameter
-    how = rounding, overflow, "canonical", seed, random_stream, offset, None, random_bits
+    how = (rule, ... if parameter is None else parameter, rounding, overflow, seed, random_stream,
+           offset, None, random_bits)
     where = threads, backend, stream
     if not isinstance(x, (list, tuple, Mapping)):
-        return _core.evaluate(of, x, grad, format, to, how, out, where)
+        return _core.evaluate(function, x, grad, format, to, how, out, where)
     arrays, names = named(x, "x")
     grads = None if grad is None else paired(x, grad, "x", "grad")[1]
     results = results_of("x", x, out, format, to)
-    _core.evaluate_list(of, arrays, grads, format, results, format if to is None else to, names, how,
-                        where)
+    _core.evaluate_list(function, arrays, grads, format, results, format if to is None else to, names,
+                        how, where)
     return dict(zip(names, results, strict=True)) if isinstance(x, Mapping) else results

@@ -121,14 +121,14 @@ def _accumulator(sum: object, unit: object, order: object, promotion: int | None
             every if promotion is None else promotion, result, products)
 
 
-def _operand(x: Any, tile: object, scales: Any, format: object, name: str) -> tuple[Any, ...]:
-    """Return an operand as samebits._core takes it."""
+def _operand(x: Any, tile: object, scales: Any, format: object, name: str) -> tuple[tuple[Any, ...], Any]:
+    """Return an operand as samebits._core takes it, and its tile."""
     if isinstance(x, QuantizedTensor):
         if scales is not None or tile is not None:
             raise InvalidArgument(f"{name}_scales, {name}_tile: a QuantizedTensor has its own; "
                                   "pass neither")
-        return x.codes, x.format, x.scales, x.recipe.tile, x.recipe.scale_format
-    return x, format, scales, (0, 0) if tile is None else tile, None
+        return (x.codes, x.format, x.scales, x.recipe.scale_format), x.recipe.tile
+    return (x, format, scales, None), (0, 0) if tile is None else tile
 
 
 def _product(
@@ -181,8 +181,8 @@ def _product(
         An argument was refused, or no model has this product; nothing was written.
     """
     accumulator = _accumulator(sum, unit, order, promotion, unit_result, products)
-    left, right = (_operand(a, a_tile, a_scales, a_format, "a"),
-                   _operand(b, b_tile, b_scales, b_format, "b"))
+    left, left_tile = _operand(a, a_tile, a_scales, a_format, "a")
+    right, right_tile = _operand(b, b_tile, b_scales, b_format, "b")
     shapes = (_core.describe(left[0], "a", left[1], "a_format")[0],
               _core.describe(right[0], "b", right[1], "b_format")[0])
     if len(shapes[0]) != 2 or len(shapes[1]) != 2:
@@ -193,8 +193,8 @@ def _product(
         to, value = out, _core.empty_like(left[0], (shapes[0][0], shapes[1][1]), out)
     else:
         to, value = None, out
-    return value, call(left, right, value, to, accumulator, (c, c_enters, scale_order),
-                       (threads, backend, None))
+    how = left_tile, right_tile, scale_order, c_enters
+    return value, call(left, right, c, value, to, accumulator, how, (threads, backend, None))
 
 
 @options_of(_product)

@@ -38,7 +38,6 @@ from samebits.optimizer_layout import (
     GRADIENTS,
     StateArray,
     check_group,
-    settings_row,
 )
 from samebits.rules import options_of, public_names
 from samebits.safetensors import read_safetensors, write_safetensors
@@ -255,7 +254,7 @@ class _Optimizer:
         rate = self._group["lr"] if lr is None else lr
         factor = self._sign * _core.number(grad_mul, "grad_mul")
         applied = _core.flag(applied, "applied")
-        settings = settings_row(self._rule, self._group, rate)
+        settings = (self._rule, rate, self._group)
         arrays, names = named(gradients, "gradients")
         given = dict(zip(names, arrays, strict=True))
         if set(given) != set(self._params):

@@ -12,7 +12,7 @@ from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
 
-__all__ = ["Layout", "StateArray", "check_group", "layout_of", "settings_row", "state_keys"]
+__all__ = ["Layout", "StateArray", "check_group", "layout_of", "state_keys"]
 
 STORED: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("stored_format"))}
 LOW_PARTS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("low_part"))}
@@ -186,12 +186,6 @@ def layout_of(parameter: str, weights: object, states: object, keys: tuple[str, 
     return Layout(None, f"{parameter}_nearest", master, stored, arrays, None, "none")
 
 
-def settings_row(rule: str, group: Mapping[str, Any], learning_rate: Any) -> tuple[Any, ...]:
-    """Return the settings of a group of parameters as samebits._core takes them."""
-    others = "betas", "eps", "weight_decay", "momentum", "dampening", "nesterov"
-    return (rule, group["profile"], learning_rate, *(group.get(key, ...) for key in others))
-
-
 def check_group(rule: str, group: Mapping[str, Any], learning_rate: Any,
                 formats: Iterable[str]) -> dict[str, Layout]:
     """Refuse a group of parameters that no step could update.
@@ -212,7 +206,7 @@ def check_group(rule: str, group: Mapping[str, Any], learning_rate: Any,
     dict of str to Layout
         The arrays of a parameter of each format.
     """
-    settings, block = settings_row(rule, group, learning_rate), group["block"]
+    settings, block = (rule, learning_rate, group), group["block"]
     keys = STATE_KEYS[rule][:_core.check_optimizer(settings, block, group["seed"])]
     layouts = {f: layout_of(f, group["weights"], group["states"], keys) for f in formats}
     # A step of tensors without elements, each with a gradient in its own format, checks the formats.
@@ -228,4 +222,4 @@ def check_group(rule: str, group: Mapping[str, Any], learning_rate: Any,
 
 def state_keys(rule: str, group: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of a group's states."""
-    return STATE_KEYS[rule][:_core.check_optimizer(settings_row(rule, group, 0.0), group["block"], 0)]
+    return STATE_KEYS[rule][:_core.check_optimizer((rule, 0.0, group), group["block"], 0)]

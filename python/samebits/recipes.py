@@ -91,7 +91,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Refuse rules by which no tensor could be quantized."""
-        _core.check_recipe(self.rules(), self.overflow, self.scale_format, self.source)
+        _core.check_recipe((*self.rules(), self.overflow, self.scale_format, self.source))
 
     def rules(self) -> tuple[Any, ...]:
         """Return what `samebits._core` computes scales by."""

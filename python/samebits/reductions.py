@@ -128,4 +128,4 @@ def dot(x: Any, y: Any, *, precision: Accumulation = "fp64", order: SumOrder = "
     >>> sb.dot(np.float32([1, 2]), np.float32([3, 4]))
     11.0
     """
-    return _core.dot(x, y, format, precision, order, (threads, backend, stream))
+    return _core.dot(x, y, format, (precision, order), (threads, backend, stream))

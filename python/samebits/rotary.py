@@ -82,5 +82,5 @@ def rotary_table(
     if NAMES[format] not in ("fp32", "fp16", "bf16"):
         raise InvalidArgument(f"to: fp32, fp16 or bf16 is expected; got {NAMES[format]}")
     cos, sin = (np.empty((rows.size, dim // 2), dtype_of(to)) for _ in range(2))
-    _core.rotary_table(rows.tobytes(), columns.tobytes(), base, angle, cos, sin, to, threads)
+    _core.rotary_table(rows.tobytes(), columns.tobytes(), (base, angle), cos, sin, to, threads)
     return cos, sin

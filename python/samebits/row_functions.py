@@ -125,7 +125,7 @@ def log_softmax(x: Any, *, offset: int = 0, **options: Unpack[Options]) -> Any:
     array([[-0.6931472, -0.6931472]], dtype=float32)
     """
     rule, rest = _split("log_softmax", options)
-    return _core.softmax(True, x, (rule, offset, 4, 0), *rest)
+    return _core.softmax(True, x, (rule, offset), *rest)
 
 
 @options_of(_options)
@@ -148,7 +148,7 @@ def softmax_gradient(grad: Any, result: Any, **options: Unpack[Options]) -> Any:
     [[0.25, -0.25]]
     """
     rule, rest = _split("softmax_gradient", options)
-    return _core.softmax_gradient(False, grad, result, (rule, 0, 4, 0), *rest)
+    return _core.softmax_gradient(False, grad, result, (rule,), *rest)
 
 
 @options_of(_options)
@@ -174,7 +174,7 @@ def log_softmax_gradient(
     [[0.0, 0.0]]
     """
     rule, rest = _split("log_softmax_gradient", options)
-    return _core.softmax_gradient(True, grad, result, (rule, offset, 4, 0), *rest)
+    return _core.softmax_gradient(True, grad, result, (rule, offset), *rest)
 
 
 @options_of(_options)
@@ -214,7 +214,7 @@ def layer_norm(
     [[2.0]]
     """
     rule, rest = _split("layer_norm", options)
-    return LayerNorm(*_core.layer_norm(x, weight, bias, rule, epsilon, offset, *rest))
+    return LayerNorm(*_core.layer_norm(x, weight, bias, (rule, epsilon, offset), *rest))
 
 
 @options_of(_options)
@@ -243,4 +243,4 @@ def layer_norm_gradient(
     (1, 2)
     """
     rule, rest = _split("layer_norm_gradient", options)
-    return _core.layer_norm_gradient(grad, x, mean, rstd, weight, rule, *rest)
+    return _core.layer_norm_gradient(grad, x, mean, rstd, weight, (rule,), *rest)

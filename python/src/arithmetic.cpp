@@ -99,7 +99,7 @@ nb::tuple compute(nb::handle op, nb::tuple inputs, nb::handle format, nb::handle
   const slices s = slices_of(shape.dims, shape.sizes, c.operands, c.count);
   if (s.loops > 0) check_overlap(c.operands[operands], c.operands, operands);
 
-  auto options = rounding_options<compute_options>(how);
+  auto options = options_of<compute_options>(how);
   const std::uint64_t first = options.random.offset;
   const executor with = executor_of(where, target, target.size());
   flags raised = flags::none;

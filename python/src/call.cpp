@@ -58,21 +58,8 @@ void* stream_of(nb::handle stream) {
   return reinterpret_cast<void*>(number);
 }
 
-rounded::rounded(nb::handle how)
-    : rule{.rounding = enumerator_of<rounding>(item(how, 0), "rounding"),
-           .overflow = enumerator_of<overflow>(item(how, 1), "overflow"),
-           .nan = enumerator_of<nan_policy>(item(how, 2), "nan")} {
-  if (rule.rounding != rounding::stochastic) return;
-  if (item(how, 3).is_none()) {  // raises that a seed is needed
-    nb::module_::import_("samebits.rules").attr("check_seed")(nb::none());
-  }
-  random.seed = integer_of<std::uint64_t>(item(how, 3), "seed");
-  random.stream = integer_of<std::uint64_t>(item(how, 4), "random_stream");
-  random.offset = integer_of<std::uint64_t>(item(how, 5), "offset");
-  if (const nb::handle pitch = item(how, 6); !pitch.is_none()) {
-    random.pitch = static_cast<std::uint64_t>(integer_of<std::int64_t>(pitch, "pitch", 0));
-  }
-  random.bits = integer_of<int>(item(how, 7), "random_bits", 1, 32);
+void check_seed(nb::handle seed) {
+  if (seed.is_none()) nb::module_::import_("samebits.rules").attr("check_seed")(seed);
 }
 
 tile_shape tile_of(nb::handle tile, const char* name) {

@@ -11,10 +11,9 @@
 #include "array.hpp"
 #include "errors.hpp"
 #include "host_guard.hpp"
+#include "options.hpp"
 #include "samebits/backend.hpp"
-#include "samebits/core/rounding.hpp"
 #include "samebits/interruption.hpp"
-#include "samebits/quantize.hpp"
 #include "samebits/view.hpp"
 #include "slices.hpp"
 
@@ -39,29 +38,6 @@ inline executor executor_of(nb::handle where, const array& on, std::int64_t elem
 void* stream_of(nb::handle stream);
 /// Returns the stream of (threads, backend, stream).
 inline void* stream_in(nb::handle where) { return stream_of(item(where, 2)); }
-
-/// How results are rounded.
-struct rounded {
-  cast_rule rule;
-  random_stream random;
-
-  /// @param how  (rounding, overflow, nan, seed, random_stream, offset, pitch, random_bits); the last
-  ///   five are read for stochastic rounding alone
-  explicit rounded(nb::handle how);
-};
-
-/// Returns options, such as convert_options, of a `how` of rounded.
-template <class Options>
-Options rounding_options(nb::handle how) {
-  const rounded r(how);
-  return {.rounding = r.rule.rounding,
-          .overflow = r.rule.overflow,
-          .nan = r.rule.nan,
-          .random = r.random};
-}
-
-/// Returns a tile, a tuple of two integers.
-tile_shape tile_of(nb::handle tile, const char* name);
 
 /// Calls on fewer elements keep the GIL: releasing the GIL would take longer than the call.
 inline constexpr std::int64_t elements_without_release = 4096;

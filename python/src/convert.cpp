@@ -47,7 +47,7 @@ nb::object convert(nb::handle x, nb::handle to, nb::handle how, nb::handle forma
   const format_id to_format = format_named(to, "to");
   const array in = array_of(x, {.name = "x", .format = format_of(format), .stream = on});
   const output target = output_like(x, in, to_format, out, on);
-  auto options = rounding_options<convert_options>(how);
+  auto options = options_of<convert_options>(how);
   convert_array(in, target.a, options, executor_of(where, in, in.size()));
   return target.object;
 }

@@ -16,28 +16,12 @@ constexpr std::initializer_list<argument_name> names_of_arguments = {
     {"random.bits", "random_bits"},
 };
 
-// What one call evaluates.
-struct evaluation {
-  function f;
-  evaluate_options options;
-
-  // `of` is (function, rule, parameter or None).
-  evaluation(nb::handle of, nb::handle how) : f(enumerator_of<function>(item(of, 0), "function")) {
-    const rounded r(how);
-    options = {.rule = enumerator_of<function_rule>(item(of, 1), "rule"),
-               .rounding = r.rule.rounding,
-               .overflow = r.rule.overflow,
-               .random = r.random};
-    const nb::handle parameter = item(of, 2);
-    if (!parameter.is_none()) options.parameter = number_of(parameter, "parameter");
-  }
-};
-
 // `to` is None for x's format.
-nb::object evaluate(nb::handle of, nb::handle x, nb::handle grad, nb::handle format, nb::handle to,
-                    nb::handle how, nb::handle out, nb::handle where) {
+nb::object evaluate(nb::handle name, nb::handle x, nb::handle grad, nb::handle format,
+                    nb::handle to, nb::handle how, nb::handle out, nb::handle where) {
   void* const on = stream_in(where);
-  evaluation e(of, how);
+  const auto f = enumerator_of<function>(name, "function");
+  auto options = options_of<evaluate_options>(how);
   const bool gradient = !grad.is_none();
   const array in = array_of(x, {.name = "x", .format = format_of(format), .stream = on});
   array factors;
@@ -52,15 +36,15 @@ nb::object evaluate(nb::handle of, nb::handle x, nb::handle grad, nb::handle for
     check_overlap(operands[1], &operands[0], 1);
     if (gradient) check_overlap(operands[1], &operands[2], 1);
   }
-  const std::uint64_t first = e.options.random.offset;
+  const std::uint64_t first = options.random.offset;
   const executor with = executor_of(where, in, in.size());
   const auto slice = [&](const std::int64_t* offsets, std::int64_t flat) {
     const auto view = [&](int i) { return view_of(s, i, *operands[i].a, offsets); };
-    e.options.random.offset = first + static_cast<std::uint64_t>(flat);
+    options.random.offset = first + static_cast<std::uint64_t>(flat);
     if (gradient) {
-      evaluate_gradient(e.f, view(2), view(0), view(1), e.options, with);
+      evaluate_gradient(f, view(2), view(0), view(1), options, with);
     } else {
-      samebits::evaluate(e.f, view(0), view(1), e.options, with);
+      samebits::evaluate(f, view(0), view(1), options, with);
     }
   };
   run(
@@ -69,10 +53,11 @@ nb::object evaluate(nb::handle of, nb::handle x, nb::handle grad, nb::handle for
 }
 
 // `format` is that of x and grads, `to` that of out; None: the dtypes' own formats.
-void evaluate_list(nb::handle of, nb::list x, nb::handle grads, nb::handle format, nb::list out,
+void evaluate_list(nb::handle name, nb::list x, nb::handle grads, nb::handle format, nb::list out,
                    nb::handle to, nb::list names, nb::handle how, nb::handle where) {
   void* const s = stream_in(where);
-  const evaluation e(of, how);
+  const auto f = enumerator_of<function>(name, "function");
+  const auto options = options_of<evaluate_options>(how);
   const listed_arrays in(x, names, "x", access::read, format, s);
   std::optional<listed_arrays> grad;
   if (!grads.is_none()) {
@@ -82,9 +67,9 @@ void evaluate_list(nb::handle of, nb::list x, nb::handle grads, nb::handle forma
   const executor with = in.on(where);
   const auto call = [&] {
     if (grad) {
-      evaluate_gradient(e.f, grad->get(), in.get(), results.get(), e.options, with);
+      evaluate_gradient(f, grad->get(), in.get(), results.get(), options, with);
     } else {
-      samebits::evaluate(e.f, in.get(), results.get(), e.options, with);
+      samebits::evaluate(f, in.get(), results.get(), options, with);
     }
   };
   run(in.elements(), call, names_of_arguments);

@@ -73,21 +73,18 @@ optimizer_tensor tensor_of(nb::handle row, std::string name) {
 constexpr std::initializer_list<argument_name> names_of_settings = {
     {"learning_rate", "lr"}, {"beta1", "betas[0]"}, {"beta2", "betas[1]"}, {"epsilon", "eps"}};
 
-bool is_given(nb::handle value) { return value.ptr() != Py_Ellipsis; }
-
 // Returns the checked settings of a group of parameters.
 //
-// @param row  (rule, profile, lr, betas, eps, weight_decay, momentum, dampening, nesterov); `...` for
-//   those that the rule does not have
+// @param row  (rule, learning rate, options of the group); options that the group lacks keep their
+//   defaults
 optimizer_settings settings_of(nb::handle row) {
-  optimizer_settings s;
-  s.rule = enumerator_of<update_rule>(item(row, 0), "rule");
-  s.profile = enumerator_of<update_profile>(item(row, 1), "profile");
-  const auto set = [&](int field, double& number, const char* name) {
-    if (is_given(item(row, field))) number = number_of(item(row, field), name);
-  };
-  set(2, s.learning_rate, "lr");
-  if (const nb::handle betas = item(row, 3); is_given(betas)) {
+  const nb::handle group = item(row, 2);
+  auto s = options_by<optimizer_settings>([&](int, std::string_view name) -> nb::handle {
+    if (name == "rule") return item(row, 0);
+    if (name == "lr") return item(row, 1);
+    return PyDict_GetItemString(group.ptr(), name.data());
+  });
+  if (const nb::handle betas = PyDict_GetItemString(group.ptr(), "betas"); betas.is_valid()) {
     const bool two = !PyUnicode_Check(betas.ptr()) && !PyBytes_Check(betas.ptr()) &&
                      !PyDict_Check(betas.ptr()) && PyObject_Size(betas.ptr()) == 2;
     PyErr_Clear();  // of an object without a size
@@ -97,11 +94,6 @@ optimizer_settings settings_of(nb::handle row) {
     s.beta1 = number_of(nb::object(betas[nb::int_(0)]), "betas[0]");
     s.beta2 = number_of(nb::object(betas[nb::int_(1)]), "betas[1]");
   }
-  set(4, s.epsilon, "eps");
-  set(5, s.weight_decay, "weight_decay");
-  set(6, s.momentum, "momentum");
-  set(7, s.dampening, "dampening");
-  if (is_given(item(row, 8))) s.nesterov = flag_of(item(row, 8), "nesterov");
   run_to_end(
       0, [&] { check(s); }, names_of_settings);
   return s;

@@ -56,31 +56,9 @@ struct quantized_arrays {
   }
 };
 
-// Returns how scales are made, of (tile, scale, eps, upper bound, nonfinite, scale overflow) of a
-// samebits.Recipe.
-quantize_options scale_options_of(nb::handle rules) {
-  const host_guard guard;  // a subnormal eps stays one as a float
-  return {.tile = tile_of(item(rules, 0), "tile"),
-          .scale = enumerator_of<scale_rule>(item(rules, 1), "scale"),
-          .eps = static_cast<float>(number_of(item(rules, 2), "eps")),
-          .upper_bound = static_cast<float>(number_of(item(rules, 3), "upper_bound")),
-          .nonfinite = enumerator_of<nonfinite>(item(rules, 4), "nonfinite"),
-          .scale_overflow = enumerator_of<scale_overflow>(item(rules, 5), "scale_overflow")};
-}
-
 // Refuses the rules of a samebits.Recipe by which no matrix could be quantized.
-void check_recipe(nb::handle rules, nb::handle overflow, nb::handle scale_format,
-                  nb::handle source) {
-  const quantize_options o = scale_options_of(rules);
-  const recipe given = {.tile = o.tile,
-                        .scale = o.scale,
-                        .eps = o.eps,
-                        .upper_bound = o.upper_bound,
-                        .nonfinite = o.nonfinite,
-                        .scale_overflow = o.scale_overflow,
-                        .overflow = enumerator_of<samebits::overflow>(overflow, "overflow"),
-                        .scale_format = format_named(scale_format, "scale_format"),
-                        .source = enumerator_of<scale_source>(source, "source")};
+void check_recipe(nb::handle rules) {
+  const auto given = options_of<recipe>(rules);
   run_to_end(0, [&] { check(given); }, {{"outputs", "scale_format"}, {"scales", "scale_format"}});
 }
 
@@ -97,12 +75,10 @@ nb::tuple quantize(nb::handle x, nb::handle format, nb::handle out, nb::handle t
   const bool statistics = flag_of(with_statistics, "statistics");
   const viewed in(x, {.name = "x", .format = format_of(format), .stream = s});
   const bool on_device = in.a.memory == memory_space::device;
-  quantize_options options = scale_options_of(rules);
-  const rounded codes(how);
-  options.rounding = codes.rule.rounding;
-  options.overflow = codes.rule.overflow;
-  options.nan = codes.rule.nan;
-  options.random = codes.random;
+  const auto rule_count = static_cast<int>(nb::len(rules));
+  auto options = options_by<quantize_options>([&](int i, const char*) {
+    return i < rule_count ? item(rules, i) : item(how, i - rule_count);
+  });
   viewed inverse;
   if (!inverse_scales.is_none()) {
     inverse =
@@ -162,18 +138,8 @@ nb::object dequantize(nb::handle codes, nb::handle format, nb::handle scales,
 nb::list recipes() {
   nb::list result;
   for (const recipe_preset& p : recipe_presets) {
-    const recipe& r = p.rules;
-    nb::dict d;
+    nb::dict d = dict_of(p.rules);
     d["name"] = p.name;
-    d["tile"] = nb::make_tuple(r.tile.rows, r.tile.cols);
-    d["scale"] = name(r.scale);
-    d["eps"] = r.eps;
-    d["upper_bound"] = r.upper_bound;
-    d["nonfinite"] = name(r.nonfinite);
-    d["scale_overflow"] = name(r.scale_overflow);
-    d["overflow"] = name(r.overflow);
-    d["scale_format"] = name(r.scale_format);
-    d["source"] = name(r.source);
     d["reproduces"] = p.reproduces;
     d["version"] = p.version;
     d["exceptions"] = p.exceptions;
@@ -200,16 +166,12 @@ void delayed_observe(nb::handle history, nb::handle amax) {
   observe(history_of(history), static_cast<float>(largest));
 }
 
-delayed_settings delayed_settings_of(nb::handle to, nb::handle margin, nb::handle choice,
-                                     nb::handle zero_step) {
-  const format_id format = format_named(to, "to");
-  if (format != format_id::e4m3 && format != format_id::e5m2) {
-    raise_invalid("to: e4m3 or e5m2 is expected; got " + std::string(name(format)));
+delayed_settings delayed_settings_of(nb::handle values) {
+  const auto settings = options_of<delayed_settings>(values);
+  if (settings.to != format_id::e4m3 && settings.to != format_id::e5m2) {
+    raise_invalid("to: e4m3 or e5m2 is expected; got " + std::string(name(settings.to)));
   }
-  return {.to = format,
-          .margin = integer_of<int>(margin, "margin", -64, 64),
-          .choice = enumerator_of<history_choice>(choice, "choice"),
-          .zero_step = enumerator_of<samebits::zero_step>(zero_step, "zero_step")};
+  return settings;
 }
 
 nb::tuple delayed_update(double inverse_scale, double scale, nb::handle history,
@@ -217,16 +179,13 @@ nb::tuple delayed_update(double inverse_scale, double scale, nb::handle history,
   const std::span<float> amaxes = history_of(history);
   const host_guard guard;
   const delayed_scale state = {static_cast<float>(inverse_scale), static_cast<float>(scale)};
-  const delayed_scale next = updated(state, amaxes,
-                                     delayed_settings_of(item(settings, 0), item(settings, 1),
-                                                         item(settings, 2), item(settings, 3)));
+  const delayed_scale next = updated(state, amaxes, delayed_settings_of(settings));
   return nb::make_tuple(next.inverse_scale, next.scale);
 }
 
 }  // namespace
 
 void bind_quantize(nb::module_& m) {
-  using nb::arg;
   def(m, "quantize", &quantize,
       "Quantizes an array; returns codes, scales, both transposed or None, the fields of "
       "samebits.Statistics or None, and the codes' format.");
@@ -236,12 +195,8 @@ void bind_quantize(nb::module_& m) {
   def(m, "delayed_observe", &delayed_observe, "Records an amax in history[0].");
   def(m, "delayed_update", &delayed_update, "Returns the next scales and advances the history.");
   m.def(
-      "check_delayed_settings",
-      [](nb::handle to, nb::handle margin, nb::handle choice, nb::handle zero_step) {
-        delayed_settings_of(to, margin, choice, zero_step);
-      },
-      arg("to").none(), arg("margin").none(), arg("choice").none(), arg("zero_step").none(),
-      "Refuses settings of samebits.DelayedScaling.");
+      "check_delayed_settings", [](nb::handle settings) { delayed_settings_of(settings); },
+      nb::arg("settings"), "Refuses settings of samebits.DelayedScaling.");
 }
 
 }  // namespace samebits::python

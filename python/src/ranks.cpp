@@ -123,22 +123,15 @@ nb::tuple agree(scaler& s, nb::handle ranks, nb::handle optimizer) {
                         all.seen.amax, all.first_bad, all.bad_rank);
 }
 
-void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names,
-                      nb::handle communication, nb::handle scale, nb::handle rounding,
-                      nb::handle factor, nb::handle elements_at_once, nb::handle backend) {
+void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names, nb::handle options,
+                      nb::handle backend) {
   python_ranks with(ranks);
   gradient_reduction how;
   std::vector<array> arrays;
   std::vector<matrix_view> views;
   with.converted_together("reduce_gradients()", 2, [&] {
-    const rounded r(rounding);
-    how = {.communication = format_named(communication, "communication"),
-           .scale = enumerator_of<scale_rule>(scale, "scale"),
-           .rounding = r.rule.rounding,
-           .random = r.random,
-           .factor = static_cast<float>(number_of(factor, "factor")),
-           .elements_at_once = integer_of<std::int64_t>(elements_at_once, "elements_at_once"),
-           .backend = text_of(backend, "backend")};
+    how = options_of<gradient_reduction>(options);
+    how.backend = text_of(backend, "backend");
     arrays.reserve(nb::len(gradients));
     views.reserve(nb::len(gradients));
     for (std::size_t i = 0; i < nb::len(gradients); ++i) {

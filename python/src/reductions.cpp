@@ -33,13 +33,11 @@ nb::object reduce(std::string_view what, nb::handle x, nb::handle format, nb::ha
   return nb::make_tuple(c.elements, c.nan, c.inf, c.zeros, c.subnormals);
 }
 
-double dot(nb::handle x, nb::handle y, nb::handle format, nb::handle precision, nb::handle order,
-           nb::handle where) {
+double dot(nb::handle x, nb::handle y, nb::handle format, nb::handle how, nb::handle where) {
   const input a(x, "x", format, where);
   const input b(y, "y", format, where);
   check_shape({&b.a, "y"}, a.a.dims, a.a.shape);
-  const dot_options options = {.precision = enumerator_of<accumulation>(precision, "precision"),
-                               .order = enumerator_of<sum_order>(order, "order")};
+  const auto options = options_of<dot_options>(how);
   double result = 0;
   run(a.a.size(), [&] { result = samebits::dot(a.view, b.view, options, a.where); });
   return result;

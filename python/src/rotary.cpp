@@ -16,19 +16,17 @@ std::vector<T> numbers_of(const nb::bytes& bytes) {
   return numbers;
 }
 
-// `positions` are int64, `frequencies` fp64, none: by `base`; cos and sin are written.
-void rotary_table(const nb::bytes& positions, const nb::bytes& frequencies, nb::handle base,
-                  nb::handle angle, nb::handle cos, nb::handle sin, nb::handle format,
-                  nb::handle threads) {
+// `positions` are int64, `frequencies` fp64, none: by the base; cos and sin are written.
+void rotary_table(const nb::bytes& positions, const nb::bytes& frequencies, nb::handle how,
+                  nb::handle cos, nb::handle sin, nb::handle format, nb::handle threads) {
   const auto rows = numbers_of<std::int64_t>(positions);
   const auto columns = numbers_of<double>(frequencies);
   const array c =
       array_of(cos, {.name = "cos", .needs = access::write, .format = format_of(format)});
   const array s =
       array_of(sin, {.name = "sin", .needs = access::write, .format = format_of(format)});
-  const rotary_options options = {.base = number_of(base, "base"),
-                                  .frequencies = columns,
-                                  .angle = enumerator_of<rotary_angle>(angle, "angle")};
+  auto options = options_of<rotary_options>(how);
+  options.frequencies = columns;
   const matrix_view cos_view = view_of({&c, "cos"});
   const matrix_view sin_view = view_of({&s, "sin"});
   // An entry takes as long as hundreds of conversions, whose number chooses the threads.

@@ -33,18 +33,10 @@ struct row_arrays {
   }
 };
 
-// Returns the options of (rule, offset, num_warps, elements_per_thread).
-softmax_options softmax_options_of(nb::handle o) {
-  return {.rule = enumerator_of<function_rule>(item(o, 0), "rule"),
-          .offset = integer_of<std::int64_t>(item(o, 1), "offset"),
-          .num_warps = integer_of<int>(item(o, 2), "num_warps"),
-          .elements_per_thread = integer_of<int>(item(o, 3), "elements_per_thread")};
-}
-
 nb::object softmax(bool logarithm, nb::handle x, nb::handle how, nb::handle format, nb::handle out,
                    nb::handle where) {
   const row_arrays a(x, "x", nb::none(), "", out, format);
-  const softmax_options options = softmax_options_of(how);
+  const auto options = options_of<softmax_options>(how);
   const executor on = a.on(where);
   auto* const call = logarithm ? &log_softmax : &samebits::softmax;
   a.run([&] { call(a.first.view, a.out_view, options, on); });
@@ -55,7 +47,7 @@ nb::object softmax_gradient(bool logarithm, nb::handle grad, nb::handle result, 
                             nb::handle format, nb::handle out, nb::handle where) {
   if (result.is_none()) raise_type("result: an array is expected; got a NoneType");
   const row_arrays a(grad, "grad", result, "result", out, format);
-  const softmax_options options = softmax_options_of(how);
+  const auto options = options_of<softmax_options>(how);
   const executor on = a.on(where);
   auto* const call = logarithm ? &log_softmax_gradient : &samebits::softmax_gradient;
   a.run([&] { call(a.first.view, a.second.view, a.out_view, options, on); });
@@ -88,12 +80,9 @@ viewed row_numbers(nb::handle x, const char* name, const row_arrays& rows) {
   return v;
 }
 
-nb::tuple layer_norm(nb::handle x, nb::handle weight, nb::handle bias, nb::handle rule,
-                     nb::handle epsilon, nb::handle offset, nb::handle format, nb::handle out,
-                     nb::handle where) {
-  const layer_norm_options options = {.rule = enumerator_of<function_rule>(rule, "rule"),
-                                      .epsilon = number_of(epsilon, "epsilon"),
-                                      .offset = integer_of<std::int64_t>(offset, "offset")};
+nb::tuple layer_norm(nb::handle x, nb::handle weight, nb::handle bias, nb::handle how,
+                     nb::handle format, nb::handle out, nb::handle where) {
+  const auto options = options_of<layer_norm_options>(how);
   const row_arrays a(x, "x", nb::none(), "", out, format);
   const viewed weights = row_vector(weight, "weight", a);
   const viewed biases = row_vector(bias, "bias", a);
@@ -115,14 +104,14 @@ nb::tuple layer_norm(nb::handle x, nb::handle weight, nb::handle bias, nb::handl
 }
 
 nb::object layer_norm_gradient(nb::handle grad, nb::handle x, nb::handle mean, nb::handle rstd,
-                               nb::handle weight, nb::handle rule, nb::handle format,
-                               nb::handle out, nb::handle where) {
+                               nb::handle weight, nb::handle how, nb::handle format, nb::handle out,
+                               nb::handle where) {
   if (x.is_none()) raise_type("x: an array is expected; got a NoneType");
   const row_arrays a(grad, "grad", x, "x", out, format);
   const viewed means = row_numbers(mean, "mean", a);
   const viewed rstds = row_numbers(rstd, "rstd", a);
   const viewed weights = row_vector(weight, "weight", a);
-  const layer_norm_options options = {.rule = enumerator_of<function_rule>(rule, "rule")};
+  const auto options = options_of<layer_norm_options>(how);
   const executor on = a.on(where);
   a.run([&] {
     samebits::layer_norm_gradient(a.first.view, a.second.view, means.view, rstds.view, weights.view,

@@ -141,7 +141,7 @@ void axpby(nb::handle a, nb::list x, nb::handle b, nb::list y, nb::list out, nb:
 void cast(nb::list from, nb::handle format, nb::list to, nb::handle to_format, nb::list names,
           nb::handle how, nb::handle where) {
   void* const s = stream_in(where);
-  const auto options = rounding_options<convert_options>(how);
+  const auto options = options_of<convert_options>(how);
   const listed_arrays in(from, names, "tensors", access::read, format, s);
   const listed_arrays out(to, names, "out", access::write, to_format, s);
   const executor on = in.on(where);

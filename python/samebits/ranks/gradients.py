@@ -77,14 +77,14 @@ def reduce_gradients(ranks: Communicator, gradients: Any, *, communication: Form
     except TypeError:
         _refuse(ranks)
         raise
-    how = rounding, "ieee", "canonical", seed, random_stream, offset, None, random_bits
-    _core.reduce_gradients(ranks, arrays, names, communication, scale, how, factor, elements_at_once,
-                           backend)
+    how = (communication, factor, scale, rounding, seed, random_stream, offset, None, random_bits,
+           elements_at_once)
+    _core.reduce_gradients(ranks, arrays, names, how, backend)
 
 
 def _refuse(ranks: Communicator) -> None:
     """Take part in reduce_gradients() with arguments that are refused, so that no rank waits."""
     try:
-        _core.reduce_gradients(ranks, [], [], None, None, ("",), None, None, None)
+        _core.reduce_gradients(ranks, [], [], (None,), None)
     except (InvalidArgument, TypeError):
         pass

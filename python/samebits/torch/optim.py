@@ -36,7 +36,7 @@ import torch
 
 from samebits._core import flag
 from samebits.errors import InvalidArgument
-from samebits.optimizer_layout import SCALED, settings_row, state_keys
+from samebits.optimizer_layout import SCALED, state_keys
 from samebits.rules import options_of, public_names
 from samebits.torch.optimizer_export import exported_state
 from samebits.torch.optimizer_groups import (
@@ -293,7 +293,7 @@ class Optimizer(torch.optim.Optimizer):
         rates = [group["lr"] for group in self.param_groups]
         on_device = [isinstance(r, torch.Tensor) and r.device.type == "cuda" for r in rates]
         known = [0.0 if there else float(r) for r, there in zip(rates, on_device, strict=True)]
-        rows = [settings_row(self._rule, group, rate)
+        rows = [(self._rule, rate, group)
                 for group, rate in zip(self.param_groups, known, strict=True)]
         if not any(on_device):
             return rows, None
