@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.rules import RandomBits, Where, options_of
+from samebits.rules import options_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from samebits.option_types import ComputeOptions
     from samebits.typing import FormatLike, NanPolicy, Overflow, Rounding
 
 __all__ = [
@@ -37,19 +38,6 @@ __all__ = [
     "sqrt",
     "subtract",
 ]
-
-
-class Options(RandomBits, Where, total=False):
-    """Keyword arguments of every operation."""
-
-    to: FormatLike | None
-    format: FormatLike | None
-    rounding: Rounding
-    overflow: Overflow
-    nan: NanPolicy
-    offset: int
-    out: Any
-    each_flags: bool
 
 
 @dataclass(frozen=True)
@@ -159,7 +147,7 @@ def _compute(
 
 
 @options_of(_compute)
-def add(a: Any, b: Any, **options: Unpack[Options]) -> Result:
+def add(a: Any, b: Any, **options: Unpack[ComputeOptions]) -> Result:
     """Return a + b, rounded once.
 
     Examples
@@ -173,7 +161,7 @@ def add(a: Any, b: Any, **options: Unpack[Options]) -> Result:
 
 
 @options_of(_compute)
-def subtract(a: Any, b: Any, **options: Unpack[Options]) -> Result:
+def subtract(a: Any, b: Any, **options: Unpack[ComputeOptions]) -> Result:
     """Return a - b, rounded once.
 
     Examples
@@ -187,7 +175,7 @@ def subtract(a: Any, b: Any, **options: Unpack[Options]) -> Result:
 
 
 @options_of(_compute)
-def multiply(a: Any, b: Any, **options: Unpack[Options]) -> Result:
+def multiply(a: Any, b: Any, **options: Unpack[ComputeOptions]) -> Result:
     """Return a * b, rounded once.
 
     Examples
@@ -201,7 +189,7 @@ def multiply(a: Any, b: Any, **options: Unpack[Options]) -> Result:
 
 
 @options_of(_compute)
-def divide(a: Any, b: Any, **options: Unpack[Options]) -> Result:
+def divide(a: Any, b: Any, **options: Unpack[ComputeOptions]) -> Result:
     """Return a / b, rounded once.
 
     Examples
@@ -215,7 +203,7 @@ def divide(a: Any, b: Any, **options: Unpack[Options]) -> Result:
 
 
 @options_of(_compute)
-def sqrt(a: Any, **options: Unpack[Options]) -> Result:
+def sqrt(a: Any, **options: Unpack[ComputeOptions]) -> Result:
     """Return the square root of a, rounded once.
 
     Examples
@@ -229,7 +217,7 @@ def sqrt(a: Any, **options: Unpack[Options]) -> Result:
 
 
 @options_of(_compute)
-def fma(a: Any, b: Any, c: Any, **options: Unpack[Options]) -> Result:
+def fma(a: Any, b: Any, c: Any, **options: Unpack[ComputeOptions]) -> Result:
     """Return a * b + c, rounded once.
 
     Examples
@@ -243,7 +231,7 @@ def fma(a: Any, b: Any, c: Any, **options: Unpack[Options]) -> Result:
 
 
 @options_of(_compute)
-def remainder(a: Any, b: Any, **options: Unpack[Options]) -> Result:
+def remainder(a: Any, b: Any, **options: Unpack[ComputeOptions]) -> Result:
     """Return the IEEE 754 remainder: a - n * b with n = a / b rounded to the nearest integer.
 
     Examples
@@ -257,7 +245,7 @@ def remainder(a: Any, b: Any, **options: Unpack[Options]) -> Result:
 
 
 @options_of(_compute)
-def rint(a: Any, **options: Unpack[Options]) -> Result:
+def rint(a: Any, **options: Unpack[ComputeOptions]) -> Result:
     """Return a rounded to an integer by the rounding mode.
 
     Examples
@@ -271,7 +259,7 @@ def rint(a: Any, **options: Unpack[Options]) -> Result:
 
 
 @options_of(_compute)
-def minimum(a: Any, b: Any, **options: Unpack[Options]) -> Result:
+def minimum(a: Any, b: Any, **options: Unpack[ComputeOptions]) -> Result:
     """Return the smaller operand; NaN if either operand is NaN.
 
     Examples
@@ -285,7 +273,7 @@ def minimum(a: Any, b: Any, **options: Unpack[Options]) -> Result:
 
 
 @options_of(_compute)
-def maximum(a: Any, b: Any, **options: Unpack[Options]) -> Result:
+def maximum(a: Any, b: Any, **options: Unpack[ComputeOptions]) -> Result:
     """Return the larger operand; NaN if either operand is NaN.
 
     Examples
@@ -299,7 +287,7 @@ def maximum(a: Any, b: Any, **options: Unpack[Options]) -> Result:
 
 
 @options_of(_compute)
-def fmin(a: Any, b: Any, **options: Unpack[Options]) -> Result:
+def fmin(a: Any, b: Any, **options: Unpack[ComputeOptions]) -> Result:
     """Return the smaller operand; if one operand is NaN, return the other operand.
 
     Examples
@@ -313,7 +301,7 @@ def fmin(a: Any, b: Any, **options: Unpack[Options]) -> Result:
 
 
 @options_of(_compute)
-def fmax(a: Any, b: Any, **options: Unpack[Options]) -> Result:
+def fmax(a: Any, b: Any, **options: Unpack[ComputeOptions]) -> Result:
     """Return the larger operand; if one operand is NaN, return the other operand.
 
     Examples

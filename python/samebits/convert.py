@@ -11,7 +11,7 @@ from samebits.rules import options_of
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from samebits.rules import ConvertOptions
+    from samebits.option_types import ConvertOptions
     from samebits.typing import FormatLike, NanPolicy, Overflow, Rounding
 
 __all__ = ["convert"]

@@ -7,24 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from samebits import _core
 from samebits.list_arguments import named, paired, results_of
-from samebits.rules import RandomBits, Where
 
 if TYPE_CHECKING:
     from samebits.typing import FormatLike, FunctionRule, Overflow, Rounding
 
-__all__ = ["Options", "evaluated"]
-
-
-class Options(RandomBits, Where, total=False):
-    """Keyword arguments of every function of elements."""
-
-    rule: FunctionRule
-    to: FormatLike | None
-    rounding: Rounding
-    overflow: Overflow
-    offset: int
-    out: Any
-    format: FormatLike | None
+__all__ = ["evaluated"]
 
 
 def evaluated(

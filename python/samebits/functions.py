@@ -66,7 +66,7 @@ from samebits.unary_functions import *  # noqa: F403
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from samebits.evaluation import Options
+    from samebits.option_types import FunctionOptions
     from samebits.typing import Function
 
 __all__ = [
@@ -88,7 +88,7 @@ __all__ += unary_functions.__all__
 
 @options_of(evaluated)
 def evaluate(
-    function: Function, x: Any, parameter: float | None = None, **options: Unpack[Options]
+    function: Function, x: Any, parameter: float | None = None, **options: Unpack[FunctionOptions]
 ) -> Any:
     """Return the function with this name, for example ``"gelu_tanh"``, of every element of `x`.
 
@@ -111,7 +111,7 @@ def evaluate(
 
 @options_of(evaluated)
 def gradient(
-    function: Function, grad: Any, x: Any, parameter: float | None = None, **options: Unpack[Options]
+    function: Function, grad: Any, x: Any, parameter: float | None = None, **options: Unpack[FunctionOptions]
 ) -> Any:
     """Return the gradient of `x`: `grad` times the derivative of the function at `x`.
 
@@ -141,7 +141,7 @@ def gradient(
 
 
 @options_of(evaluated)
-def pow(x: Any, exponent: float, **options: Unpack[Options]) -> Any:
+def pow(x: Any, exponent: float, **options: Unpack[FunctionOptions]) -> Any:
     """Return x^exponent; the exponent is one number.
 
     Parameters
@@ -160,7 +160,7 @@ def pow(x: Any, exponent: float, **options: Unpack[Options]) -> Any:
 
 
 @options_of(evaluated)
-def elu(x: Any, alpha: float = 1.0, **options: Unpack[Options]) -> Any:
+def elu(x: Any, alpha: float = 1.0, **options: Unpack[FunctionOptions]) -> Any:
     """Return x for x > 0, else alpha * (e^x - 1).
 
     Parameters
@@ -179,7 +179,7 @@ def elu(x: Any, alpha: float = 1.0, **options: Unpack[Options]) -> Any:
 
 
 @options_of(evaluated)
-def leaky_relu(x: Any, slope: float = 0.01, **options: Unpack[Options]) -> Any:
+def leaky_relu(x: Any, slope: float = 0.01, **options: Unpack[FunctionOptions]) -> Any:
     """Return x for x > 0, else slope * x.
 
     Parameters

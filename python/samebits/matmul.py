@@ -14,8 +14,9 @@ from samebits.rules import options_of
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    from typing_extensions import TypedDict, Unpack
+    from typing_extensions import Unpack
 
+    from samebits.option_types import ProductOptions
     from samebits.typing import (
         AccumulatorKind,
         Addend,
@@ -26,24 +27,6 @@ if TYPE_CHECKING:
     )
 
     Unit: TypeAlias = TensorUnit | Literal["hopper_fp8", "hopper_fp8_fast"]
-
-    class Options(TypedDict, total=False):
-        """Keyword arguments of `predict`."""
-
-        promotion: int | None
-        unit_result: FormatLike
-        products: int
-        a_scales: Any
-        a_tile: tuple[int, int] | None
-        b_scales: Any
-        b_tile: tuple[int, int] | None
-        scale_order: ScaleOrder | None
-        c: Any
-        c_enters: Addend
-        a_format: FormatLike | None
-        b_format: FormatLike | None
-        threads: int | None
-        backend: str | None
 
 __all__ = ["Prediction", "ProductError", "matmul", "predict"]
 
@@ -206,7 +189,7 @@ def matmul(
     unit: Unit | None = None,
     out: Any = "fp32",
     order: Fp32Order = "ascending",
-    **options: Unpack[Options],
+    **options: Unpack[ProductOptions],
 ) -> Any:
     """Return the matrix product a [M, K] * b [K, N] + c, on the CPU.
 
@@ -243,7 +226,7 @@ def matmul(
 
 @options_of(_product)
 def predict(a: Any, b: Any, unit: Unit, *, out: Any = "fp32",
-            **options: Unpack[Options]) -> Prediction:
+            **options: Unpack[ProductOptions]) -> Prediction:
     """Return the product as a tensor core computes it, its evidence and its error.
 
     Parameters

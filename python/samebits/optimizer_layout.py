@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, get_args
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
+from samebits.optimizer_rules import RULES
 
 __all__ = ["Layout", "StateArray", "check_group", "layout_of", "state_keys"]
 
@@ -38,11 +39,6 @@ UNSIGNED: Final = frozenset(("exp_avg_sq",))
 #: The stored format of gradients of a format.
 GRADIENTS: Final[dict[str, int]] = {
     "fp32": STORED["fp32"], "bf16": STORED["bf16_nearest"], "fp16": STORED["fp16_nearest"],
-}
-#: The names of the states of each rule, as PyTorch's optimizers call them.
-STATE_KEYS: Final[dict[str, tuple[str, ...]]] = {
-    "adamw": ("exp_avg", "exp_avg_sq"), "adam": ("exp_avg", "exp_avg_sq"),
-    "lamb": ("exp_avg", "exp_avg_sq"), "lion": ("exp_avg",), "sgd": ("momentum_buffer",),
 }
 
 
@@ -207,7 +203,7 @@ def check_group(rule: str, group: Mapping[str, Any], learning_rate: Any,
         The arrays of a parameter of each format.
     """
     settings, block = (rule, learning_rate, group), group["block"]
-    keys = STATE_KEYS[rule][:_core.check_optimizer(settings, block, group["seed"])]
+    keys = RULES[rule].states[:_core.check_optimizer(settings, block, group["seed"])]
     layouts = {f: layout_of(f, group["weights"], group["states"], keys) for f in formats}
     # A step of tensors without elements, each with a gradient in its own format, checks the formats.
     rows = [layout.row(0, defaultdict(int), (0, 0, 0, 0, block), GRADIENTS[f])
@@ -222,4 +218,4 @@ def check_group(rule: str, group: Mapping[str, Any], learning_rate: Any,
 
 def state_keys(rule: str, group: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of a group's states."""
-    return STATE_KEYS[rule][:_core.check_optimizer((rule, 0.0, group), group["block"], 0)]
+    return RULES[rule].states[:_core.check_optimizer((rule, 0.0, group), group["block"], 0)]

@@ -11,18 +11,10 @@ from samebits import _core
 from samebits.rules import options_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Required, TypedDict, Unpack
+    from typing_extensions import Unpack
 
+    from samebits.option_types import RowOptions
     from samebits.typing import FormatLike, FunctionRule
-
-    class Options(TypedDict, total=False):
-        """Keyword arguments of every function of rows."""
-
-        rule: Required[FunctionRule]
-        out: Any
-        format: FormatLike | None
-        threads: int | None
-        backend: str | None
 
 
 class LayerNorm(NamedTuple):
@@ -76,7 +68,7 @@ def softmax(
     offset: int = 0,
     num_warps: int = 4,
     elements_per_thread: int = 0,
-    **options: Unpack[Options],
+    **options: Unpack[RowOptions],
 ) -> Any:
     """Return softmax over the last axis, as ``torch.softmax(x, -1)`` computes it on a GPU.
 
@@ -107,7 +99,7 @@ def softmax(
 
 
 @options_of(_options)
-def log_softmax(x: Any, *, offset: int = 0, **options: Unpack[Options]) -> Any:
+def log_softmax(x: Any, *, offset: int = 0, **options: Unpack[RowOptions]) -> Any:
     """Return the logarithm of softmax over the last axis.
 
     The only rule is ``torch_2_11``.
@@ -129,7 +121,7 @@ def log_softmax(x: Any, *, offset: int = 0, **options: Unpack[Options]) -> Any:
 
 
 @options_of(_options)
-def softmax_gradient(grad: Any, result: Any, **options: Unpack[Options]) -> Any:
+def softmax_gradient(grad: Any, result: Any, **options: Unpack[RowOptions]) -> Any:
     """Return the gradient of softmax's argument as PyTorch's backward pass computes it.
 
     Parameters
@@ -153,7 +145,7 @@ def softmax_gradient(grad: Any, result: Any, **options: Unpack[Options]) -> Any:
 
 @options_of(_options)
 def log_softmax_gradient(
-    grad: Any, result: Any, *, offset: int = 0, **options: Unpack[Options]
+    grad: Any, result: Any, *, offset: int = 0, **options: Unpack[RowOptions]
 ) -> Any:
     """Return the gradient of log_softmax's argument.
 
@@ -185,7 +177,7 @@ def layer_norm(
     *,
     epsilon: float = 1e-5,
     offset: int = 0,
-    **options: Unpack[Options],
+    **options: Unpack[RowOptions],
 ) -> LayerNorm:
     """Return LayerNorm over the last axis, as ``torch.native_layer_norm`` computes it on a GPU.
 
@@ -219,7 +211,7 @@ def layer_norm(
 
 @options_of(_options)
 def layer_norm_gradient(
-    grad: Any, x: Any, mean: Any, rstd: Any, weight: Any = None, **options: Unpack[Options]
+    grad: Any, x: Any, mean: Any, rstd: Any, weight: Any = None, **options: Unpack[RowOptions]
 ) -> Any:
     """Return the gradient of LayerNorm's argument as PyTorch's backward pass computes it.
 

@@ -6,44 +6,13 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
+from typing import Any, Final, TypeVar
 
 from samebits.errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from samebits.typing import FormatLike, NanPolicy, Overflow, Rounding
 
 _Target = TypeVar("_Target", bound=Callable[..., Any])
 #: The order of a docstring's sections.
 _ORDER: Final = ("Parameters", "Returns", "Raises", "Notes", "Examples")
-
-
-class Where(TypedDict, total=False):
-    """Which processor computes."""
-
-    threads: int | None
-    backend: str | None
-    stream: Any
-
-
-class RandomBits(TypedDict, total=False):
-    """Random bits of stochastic rounding."""
-
-    seed: int | None
-    random_stream: int
-    random_bits: int
-
-
-class ConvertOptions(RandomBits, Where, total=False):
-    """Keyword arguments of `convert`."""
-
-    format: FormatLike | None
-    rounding: Rounding
-    overflow: Overflow
-    nan: NanPolicy
-    offset: int
-    pitch: int | None
-    out: Any
 
 
 def _sections(text: str | None) -> tuple[str, dict[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 import threading
 from pathlib import Path
@@ -188,6 +189,14 @@ def test_maximize_follows_the_gradient() -> None:
     optim.SGD(up, lr=0.5, maximize=True).step(numbers(10, 1))
     optim.SGD(down, lr=0.5).step(-numbers(10, 1))
     assert bits(up) == bits(down)
+
+
+def test_every_rule_has_a_class() -> None:
+    rules = {kind._rule: kind for kind in vars(optim).values() if hasattr(kind, "_rule")}
+    assert list(rules) == samebits._core.names("update_rule")
+    assert list(rules.values()) == [getattr(optim, kind.__name__) for kind in rules.values()]
+    assert {kind.__module__ for kind in rules.values()} == {"samebits.optim"}  # pickles name it
+    assert inspect.signature(optim.LAMB).parameters["eps"].default == 1e-6
 
 
 def test_random_streams() -> None:

@@ -15,7 +15,7 @@ from samebits.torch.tensors import is_dtensor, needs_gradient, needs_operator, t
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from samebits.rules import ConvertOptions
+    from samebits.option_types import ConvertOptions
     from samebits.typing import FormatLike
 
 __all__ = ["convert"]

@@ -16,7 +16,7 @@ from samebits.torch.tensors import is_dtensor, needs_gradient, needs_operator
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from samebits.evaluation import Options
+    from samebits.option_types import FunctionOptions
     from samebits.typing import Function
 
 __all__ = ["evaluate"]
@@ -72,7 +72,7 @@ torch.library.register_autograd(_GRADIENT, _refuse_second_derivative)
 
 @options_of(evaluated)
 def evaluate(x: Any, function: Function, parameter: float | None = None,
-             **options: Unpack[Options]) -> Any:
+             **options: Unpack[FunctionOptions]) -> Any:
     """Compute a function of every element of a tensor, or of each tensor of a list.
 
     The bits are those of `samebits.functions`, on CPU and GPU. With the rule ``torch_2_11`` the

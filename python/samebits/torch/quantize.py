@@ -15,49 +15,22 @@ from samebits.errors import InvalidArgument
 from samebits.formats import NAMES, format_index
 from samebits.quantize import rules_of
 from samebits.recipes import Recipe
-from samebits.rules import RandomBits, Where, check_seed, options_of
+from samebits.rules import check_seed, options_of
 from samebits.torch.convert import convert
 from samebits.torch.tensors import needs_gradient, needs_operator, to_numpy, torch_dtype
 
 if TYPE_CHECKING:
-    from typing import Literal
-
     from typing_extensions import Unpack
 
-    from samebits.typing import (
-        FormatLike,
-        NanPolicy,
-        Nonfinite,
-        Overflow,
-        RecipeName,
-        ScaleOverflow,
-        ScaleRule,
-    )
+    from samebits import option_types
+    from samebits.typing import FormatLike, RecipeName
+
+    class QuantizeOptions(option_types.QuantizeOptions, total=False):
+        """Keyword arguments of `quantize`."""
+
+        out: Any
 
 __all__ = ["QuantizedTensor", "dequantize", "fake_quantize", "quantize"]
-
-
-class QuantizeOptions(RandomBits, Where, total=False):
-    """Keyword arguments of `quantize`."""
-
-    to: FormatLike
-    tile: tuple[int, int] | None
-    scale: ScaleRule | None
-    eps: float | None
-    upper_bound: float | None
-    nonfinite: Nonfinite | None
-    scale_overflow: ScaleOverflow | None
-    scale_format: FormatLike | None
-    rounding: Literal["nearest_even", "stochastic"]
-    overflow: Overflow | None
-    nan: NanPolicy
-    inverse_scales: Any
-    transposed: bool
-    statistics: bool
-    offset: int
-    pitch: int | None
-    format: FormatLike | None
-    out: Any
 
 
 # The version is part of the name: torch.compile keeps compiled calls of an operator by its name.

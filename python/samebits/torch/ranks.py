@@ -15,25 +15,15 @@ from samebits.ranks import Communicator, DeviceBuffer, ShardNorms
 from samebits.ranks import norm_of_shards as _norm_of_shards
 from samebits.ranks import reduce_gradients as _reduce_gradients
 from samebits.ranks.shards import Shard, check_shard, norm_of
-from samebits.rules import RandomBits, Where, options_of
+from samebits.rules import options_of
 from samebits.tensors import scale
 from samebits.torch.tensors import is_dtensor
 
 if TYPE_CHECKING:
-    from typing import Literal
-
     from typing_extensions import Unpack
 
-    from samebits.typing import FormatLike, ScaleRule
-
-    class ReduceOptions(RandomBits, total=False):
-        """Keyword arguments of `reduce_gradients`."""
-
-        scale: ScaleRule
-        rounding: Literal["nearest_even", "stochastic"]
-        offset: int
-        elements_at_once: int
-        backend: str | None
+    from samebits.option_types import ReduceOptions, ShardOptions
+    from samebits.typing import FormatLike
 
 __all__ = ["ProcessGroup", "clip_shards_", "norm_of_shards", "reduce_gradients"]
 
@@ -214,7 +204,7 @@ def reduce_gradients(parameters: Any, group: Any = None, *, communication: Forma
 
 @options_of(_norm_of_shards)
 def norm_of_shards(parameters: Any, group: Any = None,
-                   **options: Unpack[Where]) -> ShardNorms:
+                   **options: Unpack[ShardOptions]) -> ShardNorms:
     """Return the L2 norm of the gradients of sharded parameters, the same bits on every rank.
 
     The norm has the bits of `samebits.l2norm` over the whole gradients, however FSDP2 cuts them.
@@ -248,14 +238,14 @@ def norm_of_shards(parameters: Any, group: Any = None,
     return _norm(_ranks(group), _gradients(parameters), options)
 
 
-def _norm(ranks: Communicator, gradients: dict[str, Any], options: Where) -> ShardNorms:
+def _norm(ranks: Communicator, gradients: dict[str, Any], options: ShardOptions) -> ShardNorms:
     """Return the norm of the gradients of all ranks."""
     return norm_of(ranks, lambda: [_shard(name, g) for name, g in gradients.items()], **options)
 
 
 @options_of(_norm_of_shards)
 def clip_shards_(parameters: Any, max_norm: float, group: Any = None,
-                 **options: Unpack[Where]) -> ShardNorms:
+                 **options: Unpack[ShardOptions]) -> ShardNorms:
     """Scale the gradients of sharded parameters so that their common L2 norm is at most `max_norm`.
 
     Takes the place of ``torch.nn.utils.clip_grad_norm_`` with FSDP2. The norm is that of
