@@ -6,6 +6,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -68,11 +71,28 @@ nb::list names_of() {
 /// values with the list of names.
 nb::object name_among(nb::handle value, const char* argument, const nb::list& names);
 
+/// The names of an enum's values as objects of Python. A literal in Python code is the same object.
+template <class Enum>
+const std::array<PyObject*, table_of<Enum>.size()>& interned_names() {
+  static const auto names = [] {
+    std::array<PyObject*, table_of<Enum>.size()> objects = {};
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      objects[i] = PyUnicode_InternFromString(table_of<Enum>[i].name.data());
+    }
+    return objects;
+  }();
+  return names;
+}
+
 /// Returns the value of an enum with a name.
 ///
 /// @throws TypeError or samebits.InvalidArgument, naming the argument and listing the names.
 template <class Enum>
 Enum enumerator_of(nb::handle value, const char* argument) {
+  const auto& known = interned_names<Enum>();
+  const auto same = std::find(known.begin(), known.end(), value.ptr());
+  if (same != known.end())
+    return table_of<Enum>[static_cast<std::size_t>(same - known.begin())].value;
   if (PyUnicode_Check(value.ptr())) {
     Py_ssize_t size = 0;
     const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
