@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace samebits {
 
@@ -44,7 +46,8 @@ concept listed_enum = requires {
 
 /// The number of enumerators.
 template <listed_enum Enum>
-inline constexpr int enum_count = static_cast<int>(table_of<Enum>.size());
+inline constexpr int enum_count =
+    static_cast<int>(std::tuple_size_v<std::remove_const_t<decltype(table_of<Enum>)>>);
 
 /// Returns the name of an enumerator; "?" for a value without one.
 template <listed_enum Enum>
