@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import os
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from samebits import _core
 from samebits.arrays import mark_written
 from samebits.errors import InvalidArgument
 from samebits.formats import NAMES, format_index
-from samebits.recipes import Recipe, recipe_of, recipes
+from samebits.recipes import RULES, SCALE_RULES, Recipe, recipe_of, recipes
 from samebits.safetensors import read_safetensors, write_safetensors
 
 if TYPE_CHECKING:
@@ -187,10 +188,7 @@ def load_quantized(path: str | os.PathLike[str]) -> QuantizedTensor:
     name = rules.get("samebits.recipe", "")
     if name in recipes:  # not one of a later version
         recipe = replace(recipe_of(name), **{
-            field: getattr(recipe, field)
-            for field in ("tile", "scale", "eps", "upper_bound", "nonfinite", "scale_overflow",
-                          "overflow", "scale_format", "source")
-        })
+            field: getattr(recipe, field) for field in RULES})
     transposed = tensors.get("codes_transposed", (None, ""))[0]
     return QuantizedTensor(tensors["codes"][0], tensors["scales"][0], recipe, tensors["codes"][1],
                            transposed, tensors.get("scales_transposed", (None, ""))[0])
@@ -282,7 +280,7 @@ def quantize(
         raise InvalidArgument("transposed: `out` was made without transposed=True")
     rules, core_rules = _rules(
         recipe, tuple(tile) if isinstance(tile, list) else tile, scale, eps, upper_bound,
-        nonfinite, scale_overflow, scale_format, overflow)
+        nonfinite, scale_overflow, overflow, scale_format)
     if rules.source == "delayed" and inverse_scales is None:
         raise InvalidArgument(f"recipe: {rules.name} needs inverse_scales=, from earlier steps")
     earlier = None
@@ -312,10 +310,8 @@ def _rules(*given: Any) -> tuple[Recipe, tuple[Any, ...]]:
 
 @functools.lru_cache(maxsize=256)
 def _known_rules(recipe: Recipe | str | None, *given: Any) -> tuple[Recipe, tuple[Any, ...]]:
-    names = ("tile", "scale", "eps", "upper_bound", "nonfinite", "scale_overflow", "scale_format",
-             "overflow")
-    rules = rules_of(recipe, **dict(zip(names, given, strict=True)))
-    return rules, rules.rules()
+    rules = rules_of(recipe, **dict(zip(RULES, given, strict=False)))
+    return rules, attrgetter(*SCALE_RULES)(rules)
 
 
 def rules_of(recipe: Recipe | str | None, **given: Any) -> Recipe:

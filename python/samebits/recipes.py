@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
 
 from samebits import _core
 from samebits.errors import InvalidArgument
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     )
 
 __all__ = ["Recipe", "recipes"]
+
+#: The fields of `Recipe` that are rules, in the order of the library's table; the first make scales.
+RULES: Final = ("tile", "scale", "eps", "upper_bound", "nonfinite", "scale_overflow", "overflow",
+                "scale_format", "source")
+SCALE_RULES: Final = RULES[:6]
 
 
 @dataclass(frozen=True)
@@ -91,12 +97,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Refuse rules by which no tensor could be quantized."""
-        _core.check_recipe((*self.rules(), self.overflow, self.scale_format, self.source))
-
-    def rules(self) -> tuple[Any, ...]:
-        """Return what `samebits._core` computes scales by."""
-        return (self.tile, self.scale, self.eps, self.upper_bound, self.nonfinite,
-                self.scale_overflow)
+        _core.check_recipe(attrgetter(*RULES)(self))
 
 
 class _Recipes(Mapping[str, Recipe]):

@@ -9,13 +9,14 @@ import numpy as np
 
 from samebits.convert import convert
 from samebits.quantize import quantize
-from samebits.recipes import Recipe, recipe_of
+from samebits.recipes import RULES, Recipe, recipe_of
 from samebits.reductions import amax, sum, sum_of_squares
 from samebits.testing.model import Rule
 from samebits.testing.number_formats import FORMATS, Codes, Format, array_of
 from samebits.testing.quantize_model import Quantized, QuantizeRule
 
 _REDUCTIONS = {"sum": sum, "sum_of_squares": sum_of_squares, "amax": amax}
+_RULES = [rule for rule in RULES if rule != "source"]
 
 
 def converted(codes: Codes, rule: Rule) -> Codes:
@@ -37,17 +38,14 @@ def recipe_rule(recipe: Recipe | str | None, **options: Any) -> QuantizeRule:
         No recipe has this name.
     """
     rules = replace(Recipe() if recipe is None else recipe_of(recipe), **options)
-    fields = ("tile", "scale", "eps", "upper_bound", "nonfinite", "scale_overflow", "overflow",
-              "scale_format")
-    return QuantizeRule(**{field: getattr(rules, field) for field in fields})
+    return QuantizeRule(**{field: getattr(rules, field) for field in _RULES})
 
 
 def quantized(x: Any, rule: QuantizeRule) -> Quantized:
     """Return the right codes and scales of a matrix in the source's dtype."""
     result = quantize(
-        x, to=rule.to.name, tile=rule.tile, scale=rule.scale, eps=rule.eps,
-        upper_bound=rule.upper_bound, nonfinite=rule.nonfinite, scale_overflow=rule.scale_overflow,
-        overflow=rule.overflow, scale_format=rule.scale_format, rounding=rule.rounding)
+        x, to=rule.to.name, rounding=rule.rounding,
+        **{field: getattr(rule, field) for field in _RULES})
     scale_dtype = FORMATS[rule.scale_format].code_dtype
     return Quantized(np.asarray(result.codes).view(np.uint8).astype(np.uint64),
                      np.asarray(result.scales).view(scale_dtype).astype(np.uint64))
