@@ -133,6 +133,7 @@ def _fsdp_rank(rank: int, folder: str) -> None:
             fully_shard(model, mesh=mesh)
             results.append(_train_and_write(model, weights, mesh))
         torch.save(results, f"{folder}/{rank}.pt")
+        distributed.barrier()  # a rank that leaves first can abort the other one's connections
     finally:
         distributed.destroy_process_group()
 
