@@ -94,7 +94,7 @@ quantize_list quantize_list_in(void* weights, format_id from, void* out, tile_sh
     in += (n * storage_bytes(from) + 255) / 256 * 256;
   }
   return quantize_list(std::move(items),
-                       {.tile = tile, .rule = rule, .nonfinite = nonfinite::skip_nan});
+                       {.tile = tile, .scale = rule, .nonfinite = nonfinite::skip_nan});
 }
 
 /// Bytes that the quantization of a list must read and write.
