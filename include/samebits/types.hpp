@@ -152,6 +152,8 @@ static_assert(sizeof(fp16) == 2 && sizeof(bf16) == 2 && sizeof(e4m3) == 1 && siz
 
 }  // namespace samebits
 
+// Doxygen cannot read specialisations outside their namespace.
+/// @cond
 /// Hash of a value: equal values have equal hashes, also the two zeros and all NaNs.
 template <samebits::format_id F>
 struct std::hash<samebits::float_value<F>> {
@@ -222,3 +224,4 @@ class std::numeric_limits<samebits::float_value<F>> {
   static constexpr value signaling_NaN() noexcept { return quiet_NaN(); }
   static constexpr value denorm_min() noexcept { return code(samebits::min_positive(F)); }
 };
+/// @endcond

@@ -48,14 +48,14 @@ class ProductError:
         Number of elements; of elements whose result or exact value is not finite, which no other
         field counts; of elements that differ.
     mean, max : float
-        Mean and maximum of |error|.
+        Mean and maximum of abs(error).
     signal, noise : float
         Sums of exact^2 and of error^2.
     rounding_noise, accumulation_noise : float
         The part of the noise that rounding to the result's format explains; the noise of the
         accumulation.
     octaves : list of int
-        octaves[i] counts 2^-(i+1) <= \\|error\\| / \\|exact\\| < 2^-i.
+        octaves[i] counts 2^-(i+1) <= abs(error / exact) < 2^-i.
     """
 
     count: int

@@ -65,7 +65,7 @@ constexpr std::optional<Enum> find_enumerator(std::string_view text) {
   return std::nullopt;
 }
 
-/// Calls use.operator()<E>(), E the enumerator as a constant. For the host.
+/// Calls `use.operator()<E>()`, E the enumerator as a constant. For the host.
 template <class Enum, int Count = enum_count<Enum>, int Position = 0, class Use>
 constexpr auto with_enumerator(Enum value, const Use& use) {
   constexpr auto candidate = static_cast<Enum>(Position);

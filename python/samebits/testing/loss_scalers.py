@@ -45,7 +45,7 @@ def check_loss_scaler(
     make_scaler : callable
         Called as ``make_scaler(**settings)`` for each run; returns a scaler. A scaler has
 
-        - the interface of torch.amp.GradScaler: scale, unscale_, step, update, get_scale; or
+        - the interface of torch.amp.GradScaler: scale, ``unscale_``, step, update, get_scale; or
         - that of samebits.LossScaler: scale, unscale, step, update, get_scale; or
         - ``scaler(gradients)``, which unscales a list of arrays [n] in place, sets the next scale,
           and returns whether the optimizer may step; and an attribute `scale` or a get_scale().
