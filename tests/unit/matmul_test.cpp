@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "samebits/backend.hpp"
 #include "samebits/error.hpp"
 #include "samebits/types.hpp"
 
@@ -121,6 +122,27 @@ TEST(Matmul, TakesEmptyShapes) {
   EXPECT_EQ(d, (std::vector<float>{3, 0}));
   EXPECT_TRUE(std::signbit(d[1]));
   matmul(halves(0, 5), halves(5, 0), {nullptr, format_id::fp32, 0, 0}, wgmma(0));
+}
+
+TEST(Matmul, ExactSumsHaveAnyRangeOnEveryBackend) {
+  // Large numbers that cancel, small ones that remain: far apart, in one block of 128, all zeros.
+  for (const std::size_t distance : std::vector<std::size_t>{128, 1, 0}) {
+    std::vector<float> a(384, 0.0f);
+    const std::vector<float> ones(384, 1.0f);
+    if (distance != 0) a[0] = 0x1p100f, a[distance] = 0x1.8p-99f, a[2 * distance] = -0x1p100f;
+    for (const backend_info& backend : compiled_backends()) {
+      if (backend.space != memory_space::host || !backend.supported) continue;
+      const executor where = find_executor(backend.name);
+      double exact = -1;
+      float blocks = -1;
+      const const_matrix_view row = view_of(a.data(), 1, 384);
+      const const_matrix_view column = transposed(view_of(ones.data(), 1, 384));
+      matmul(row, column, view_of(&exact, 1, 1), accumulator::exact(), {}, where);
+      matmul(row, column, view_of(&blocks, 1, 1), accumulator::fp32_per_128(), {}, where);
+      EXPECT_EQ(exact, distance == 0 ? 0 : 0x1.8p-99) << backend.name;
+      EXPECT_EQ(blocks, distance == 1 ? 0x1.8p-99f : 0) << backend.name;
+    }
+  }
 }
 
 TEST(Matmul, PredictsWithItsError) {

@@ -2,6 +2,7 @@
 #include "backends/simd/matmul/matmul_exact.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -9,8 +10,7 @@
 #include "backends/dispatch/matmul_element.hpp"
 #include "backends/threads/parts.hpp"
 #include "numerics/arithmetic/binary32.hpp"
-#include "numerics/bits/decode.hpp"
-#include "numerics/bits/layout.hpp"
+#include "numerics/bits/encode.hpp"
 #include "numerics/sums/dot.hpp"
 
 namespace samebits::backends {
@@ -18,58 +18,112 @@ namespace {
 
 using wide = __int128;
 
-/// Exponent of the last bit of the format's smallest subnormal.
-int last_bit(const format_spec& f) { return numerics::min_exponent(f) - f.mantissa_bits; }
+/// Elements along K that share a unit.
+constexpr std::int64_t unit_block = 128;
+static_assert(scale_block % unit_block == 0);
 
-/// The smallest exponent e such that all finite numbers are below 2^e.
-int max_exponent(const format_spec& f) {
-  return static_cast<int>(numerics::max_finite(f) >> f.mantissa_bits) - f.bias + 1;
-}
+constexpr int bits_of(std::uint64_t x) { return 64 - std::countl_zero(x); }
 
-/// Number of bits of a number in units of its format's last bit.
-int fixed_bits(const format_spec& f) { return max_exponent(f) - last_bit(f); }
+/// Numbers of at most this many bits: the sum of a block's products fits 128 bits.
+constexpr int max_bits = 60;
 
-/// Rows or columns along K in fixed point. special[line] is set if the line contains a NaN or Inf.
-struct fixed_lines {
-  std::vector<std::int64_t> numbers;
-  std::vector<std::uint8_t> special;
+/// Numbers as multiples of 2^unit, below 2^top. No number, all zeros: unit > top.
+struct fixed_range {
+  int unit = 1 << 20;
+  int top = -(1 << 20);
+
+  [[nodiscard]] int bits() const { return top - unit; }  ///< negative: all zeros
+  void include(int lowest, int above) {
+    unit = std::min(unit, lowest);
+    top = std::max(top, above);
+  }
 };
+
+/// Rows or columns along K in fixed point, each block with the largest unit that holds its numbers.
+struct fixed_lines {
+  fixed_lines(std::int64_t lines, std::int64_t along_k)
+      : depth(along_k),
+        blocks((depth + unit_block - 1) / unit_block),
+        numbers(static_cast<std::size_t>(lines * depth)),
+        block_ranges(static_cast<std::size_t>(lines * blocks)),
+        ranges(static_cast<std::size_t>(lines)),
+        unfit(static_cast<std::size_t>(lines)) {}
+
+  std::int64_t depth;
+  std::int64_t blocks;
+  std::vector<std::int64_t> numbers;      ///< [line][k], in units of the block
+  std::vector<fixed_range> block_ranges;  ///< [line][block]
+  std::vector<fixed_range> ranges;        ///< of all blocks of a line
+  std::vector<std::uint8_t> unfit;  ///< the line has a NaN, an Inf or a block of too many bits
+};
+
+/// Converts one block to fixed point. at(i) returns binary32 bits; returns whether it fits.
+template <class At>
+bool convert_block(std::int64_t count, const At& at, std::int64_t* numbers, fixed_range& range) {
+  namespace f = numerics::binary32;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t x = at(i);
+    if (f::magnitude(x) >= f::inf) return false;
+    if (f::is_zero(x)) continue;
+    const f::parts p = f::split(x);
+    range.include(p.exponent + std::countr_zero(p.sig), p.exponent + bits_of(p.sig));
+  }
+  if (range.bits() > max_bits) return false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t x = at(i);
+    if (f::is_zero(x)) continue;  // the numbers begin as zeros
+    const f::parts p = f::split(x);
+    const int up = p.exponent - range.unit;  // if negative, the bits shifted out are zeros
+    const auto number = static_cast<std::int64_t>(up >= 0 ? p.sig << up : p.sig >> -up);
+    numbers[i] = (x & f::sign_bit) != 0 ? -number : number;
+  }
+  return true;
+}
 
 /// Converts lines to fixed point. at(line, k) returns binary32 bits.
 template <class At>
-fixed_lines fixed_lines_of(std::int64_t lines, std::int64_t depth, const format_spec& format,
-                           const At& at) {
-  namespace f = numerics::binary32;
-  fixed_lines all{std::vector<std::int64_t>(static_cast<std::size_t>(lines * depth)),
-                  std::vector<std::uint8_t>(static_cast<std::size_t>(lines))};
-  const int unit = last_bit(format);
+fixed_lines fixed_lines_of(std::int64_t lines, std::int64_t depth, const At& at) {
+  fixed_lines all(lines, depth);
   for (std::int64_t line = 0; line < lines; ++line) {
-    for (std::int64_t k = 0; k < depth; ++k) {
-      const std::uint32_t x = at(line, k);
-      if (f::magnitude(x) >= f::inf) {
-        all.special[static_cast<std::size_t>(line)] = 1;
-      } else if (!f::is_zero(x)) {
-        const f::parts p = f::split(x);  // its bits below the unit are zeros
-        const int up = p.exponent - unit;
-        const std::uint64_t magnitude = up >= 0 ? p.sig << up : p.sig >> -up;
-        const auto number = static_cast<std::int64_t>(magnitude);
-        all.numbers[static_cast<std::size_t>(line * depth + k)] =
-            (x & f::sign_bit) != 0 ? -number : number;
-      }
+    fixed_range& whole = all.ranges[static_cast<std::size_t>(line)];
+    for (std::int64_t block = 0; block < all.blocks; ++block) {
+      const std::int64_t k = block * unit_block;
+      fixed_range& range = all.block_ranges[static_cast<std::size_t>(line * all.blocks + block)];
+      const bool fits = convert_block(
+          std::min(unit_block, depth - k), [&](std::int64_t i) { return at(line, k + i); },
+          all.numbers.data() + line * depth + k, range);
+      if (!fits) all.unfit[static_cast<std::size_t>(line)] = 1;
+      whole.include(range.unit, range.top);
     }
   }
   return all;
 }
 
-/// sum * 2^unit as an exact dot product.
-numerics::exact_dot exact_of(wide sum, int unit) {
-  numerics::exact_dot dot;
-  const bool negative = sum < 0;
-  const auto magnitude = static_cast<unsigned __int128>(negative ? -sum : sum);
-  dot.finite.add(negative, static_cast<std::uint64_t>(magnitude), unit);
-  dot.finite.add(negative, static_cast<std::uint64_t>(magnitude >> 64), unit + 64);
-  return dot;
-}
+/// The number sum * 2^unit.
+struct fixed_sum {
+  wide sum;
+  int unit;
+
+  [[nodiscard]] bool is_negative() const { return sum < 0; }
+  [[nodiscard]] unsigned __int128 magnitude() const {
+    return static_cast<unsigned __int128>(sum < 0 ? -sum : sum);
+  }
+  /// The number rounded once to nearest even. An exact zero gives +0.
+  [[nodiscard]] std::uint64_t round(const format_spec& to) const {
+    unsigned __int128 m = magnitude();
+    const auto high = static_cast<std::uint64_t>(m >> 62);
+    const int down = bits_of(high);
+    const bool rest = (m & ((static_cast<unsigned __int128>(1) << down) - 1)) != 0;
+    const std::uint64_t sig = static_cast<std::uint64_t>(m >> down) | (rest ? 1 : 0);
+    return numerics::encode_scaled(to, cast_rule{}, is_negative(), sig, unit + down, 0).code;
+  }
+  void add_to(numerics::exact_dot& dot) const {
+    if (sum == 0) return;  // lines of zeros have no unit
+    const auto high = static_cast<std::uint64_t>(magnitude() >> 64);
+    dot.finite.add(is_negative(), static_cast<std::uint64_t>(magnitude()), unit);
+    if (high != 0) dot.finite.add(is_negative(), high, unit + 64);
+  }
+};
 
 /// The dot product in Sum, a 64-bit or 128-bit integer wide enough for it.
 template <class Sum>
@@ -79,58 +133,129 @@ wide dot_of(const std::int64_t* a, const std::int64_t* b, std::int64_t count) {
   return sum;
 }
 
+/// Exact dot products of a row and a column that fit, over parts of K that start at a multiple of
+/// unit_block.
+class line_pair {
+ public:
+  line_pair(const fixed_lines& a, const fixed_lines& b, std::int64_t row, std::int64_t column)
+      : depth_(a.depth),
+        x_(a.numbers.data() + row * a.depth),
+        y_(b.numbers.data() + column * b.depth),
+        x_ranges_(a.block_ranges.data() + row * a.blocks),
+        y_ranges_(b.block_ranges.data() + column * b.blocks),
+        x_range_(a.ranges[static_cast<std::size_t>(row)]),
+        y_range_(b.ranges[static_cast<std::size_t>(column)]) {}
+
+  /// Whether sums of all blocks fit 126 bits in the smallest unit of all.
+  [[nodiscard]] bool has_one_unit() const {
+    return x_range_.bits() + y_range_.bits() + bits_of(static_cast<std::uint64_t>(depth_)) <= 126;
+  }
+  /// The dot product. Requires has_one_unit().
+  [[nodiscard]] fixed_sum sum(std::int64_t k, std::int64_t count) const {
+    fixed_sum all{0, x_range_.unit + y_range_.unit};
+    for_each_block(k, count, [&](const fixed_sum& s) { all.sum += s.sum << (s.unit - all.unit); });
+    return all;
+  }
+  /// The dot product of any numbers.
+  [[nodiscard]] numerics::exact_dot dot(std::int64_t k, std::int64_t count) const {
+    numerics::exact_dot all;
+    if (has_one_unit()) {
+      sum(k, count).add_to(all);
+    } else {
+      for_each_block(k, count, [&](const fixed_sum& s) { s.add_to(all); });
+    }
+    return all;
+  }
+
+ private:
+  template <class Add>
+  void for_each_block(std::int64_t k, std::int64_t count, const Add& add) const {
+    for (std::int64_t at = k; at < k + count; at += unit_block) {
+      const fixed_range& x = x_ranges_[at / unit_block];
+      const fixed_range& y = y_ranges_[at / unit_block];
+      if (x.bits() < 0 || y.bits() < 0) continue;  // all zeros
+      const std::int64_t n = std::min(unit_block, k + count - at);
+      const bool short_sum = x.bits() + y.bits() + bits_of(unit_block) <= 63;
+      add(fixed_sum{
+          short_sum ? dot_of<std::int64_t>(x_ + at, y_ + at, n) : dot_of<wide>(x_ + at, y_ + at, n),
+          x.unit + y.unit});
+    }
+  }
+
+  std::int64_t depth_;
+  const std::int64_t* x_;
+  const std::int64_t* y_;
+  const fixed_range* x_ranges_;
+  const fixed_range* y_ranges_;
+  const fixed_range& x_range_;
+  const fixed_range& y_range_;
+};
+
+/// The element of a row or a column with a NaN, an Inf or too many bits.
+void unfit_element(const matmul_call& call, std::int64_t i, std::int64_t j) {
+  const auto part = [&](std::int64_t k, std::int64_t count) {
+    numerics::exact_dot dot;
+    for (std::int64_t at = k; at < k + count; ++at) {
+      numerics::add_product(dot, binary32_at(call.a, i, at), binary32_at(call.b, at, j));
+    }
+    return dot;
+  };
+  if (call.sum.kind == accumulator_kind::exact) return exact_element(call, i, j, part);
+  finish_element(call, i, j, fp32_per_128_sum(call, i, j, part));
+}
+
+void fixed_element(const matmul_call& call, const line_pair& pair, std::int64_t i, std::int64_t j) {
+  const bool plain = call.c.data == nullptr && call.a_scales.values.data == nullptr &&
+                     call.b_scales.values.data == nullptr;
+  const bool one_unit = pair.has_one_unit();
+  const auto sum = [&](std::int64_t k, std::int64_t count) { return pair.sum(k, count); };
+  const auto dot = [&](std::int64_t k, std::int64_t count) { return pair.dot(k, count); };
+  if (call.sum.kind != accumulator_kind::exact) {
+    finish_element(
+        call, i, j,
+        one_unit ? fp32_per_128_sum(call, i, j, sum) : fp32_per_128_sum(call, i, j, dot));
+  } else if (plain && one_unit) {
+    store_at(call.d, i, j, sum(0, call.a.cols).round(spec_of(call.d.format)));
+  } else {
+    exact_element(call, i, j, dot);
+  }
+}
+
 }  // namespace
 
 bool supports_fixed_point(const matmul_call& call) {
   const bool kind =
       call.sum.kind == accumulator_kind::exact || call.sum.kind == accumulator_kind::fp32_per_128;
-  constexpr int max_bits = 44;                           // fp16 has 40, e5m2 32, bf16 261
-  constexpr std::int64_t max_k = std::int64_t{1} << 38;  // 2 * 44 + 38 bits
-  return kind && call.a.cols > 0 && call.a.cols <= max_k &&
-         fixed_bits(spec_of(call.a.format)) <= max_bits &&
-         fixed_bits(spec_of(call.b.format)) <= max_bits;
+  return kind && call.a.cols > 0;
 }
 
 void multiply_fixed_point(const matmul_call& call, const executor& where) {
   const std::int64_t depth = call.a.cols;
-  const format_spec a_format = spec_of(call.a.format);
-  const format_spec b_format = spec_of(call.b.format);
-  const fixed_lines a =
-      fixed_lines_of(call.a.rows, depth, a_format,
-                     [&](std::int64_t r, std::int64_t k) { return binary32_at(call.a, r, k); });
-  const fixed_lines b =
-      fixed_lines_of(call.b.cols, depth, b_format,
-                     [&](std::int64_t c, std::int64_t k) { return binary32_at(call.b, k, c); });
-  const int unit = last_bit(a_format) + last_bit(b_format);
-  const int bits = fixed_bits(a_format) + fixed_bits(b_format);
-  const std::int64_t cols = call.d.cols;
-  const auto element = [&](std::int64_t i, std::int64_t j) {
-    const bool special =
-        a.special[static_cast<std::size_t>(i)] != 0 || b.special[static_cast<std::size_t>(j)] != 0;
-    const auto part = [&](std::int64_t k, std::int64_t count) {
-      if (special) {
-        numerics::exact_dot dot;
-        for (std::int64_t at = k; at < k + count; ++at) {
-          numerics::add_product(dot, binary32_at(call.a, i, at), binary32_at(call.b, at, j));
-        }
-        return dot;
+  const fixed_lines a = fixed_lines_of(call.a.rows, depth, [&](std::int64_t r, std::int64_t k) {
+    return binary32_at(call.a, r, k);
+  });
+  const fixed_lines b = fixed_lines_of(call.b.cols, depth, [&](std::int64_t c, std::int64_t k) {
+    return binary32_at(call.b, k, c);
+  });
+  // Tiles of D, whose rows and columns in fixed point stay in a second-level cache.
+  constexpr std::int64_t tile = 16;
+  const std::int64_t tile_columns = (call.d.cols + tile - 1) / tile;
+  const auto multiply_tile = [&](std::int64_t row, std::int64_t column) {
+    for (std::int64_t i = row; i < std::min(row + tile, call.d.rows); ++i) {
+      for (std::int64_t j = column; j < std::min(column + tile, call.d.cols); ++j) {
+        const bool unfit =
+            a.unfit[static_cast<std::size_t>(i)] != 0 || b.unfit[static_cast<std::size_t>(j)] != 0;
+        unfit ? unfit_element(call, i, j) : fixed_element(call, line_pair(a, b, i, j), i, j);
       }
-      const std::int64_t* x = a.numbers.data() + i * depth + k;
-      const std::int64_t* y = b.numbers.data() + j * depth + k;
-      const bool short_sum = bits <= 40 && count <= std::int64_t{1} << 22;
-      return exact_of(short_sum ? dot_of<std::int64_t>(x, y, count) : dot_of<wide>(x, y, count),
-                      unit);
-    };
-    if (call.sum.kind == accumulator_kind::exact) return exact_element(call, i, j, part);
-    finish_element(call, i, j, fp32_per_128_sum(call, i, j, part));
+    }
   };
-  const std::int64_t worth = elements_worth_a_thread / depth;
-  for_each_part(
-      call.d.rows * cols, where.threads,
-      [&](element_range range) {
-        for (std::int64_t e = range.begin; e < range.end; ++e) element(e / cols, e % cols);
-      },
-      std::max<std::int64_t>(1, worth));
+  for_each_part((call.d.rows + tile - 1) / tile * tile_columns, where.threads,
+                [&](element_range range) {
+                  for (std::int64_t t = range.begin; t < range.end; ++t) {
+                    multiply_tile(t / tile_columns * tile, t % tile_columns * tile);
+                  }
+                },
+                std::max<std::int64_t>(1, elements_worth_a_thread / depth / (tile * tile)));
 }
 
 }  // namespace samebits::backends
