@@ -29,62 +29,49 @@ namespace fpinspect {
 namespace {
 
 using samebits::format_id;
-using samebits::tensor_file::tensor_info;
-using reader = samebits::tensor_file::tensor_file;
 
 compared_tensor tensor_of(shown_tensor shown, std::string_view option, const std::string& from) {
   compared_tensor result;
   if (!from.empty() && holds_integers(shown.info)) {
-    shown.how = reading_of(shown.info, option, from, from_scope::integers);
-    shown.note.clear();
+    if (const auto how = reading_of(shown.info, option, from, from_scope::integers)) {
+      shown.how = *how;
+      shown.note.clear();
+    }
   }
   result.name = shown.info.name;
   result.shape = shown.info.shape;
   result.count = shown.info.count;
   result.note = shown.note;
-  if (shown.how) {
-    result.format = shown.how->format;
-    result.type = type_text(shown.info, *shown.how);
+  if (shown.has_numbers()) {
+    result.format = shown.format();
+    result.type = type_text(shown.info, shown.how);
   }
   result.stored = std::move(shown);
   return result;
 }
 
 /// codes * scales, as `dequantize` writes them.
-compared_tensor dequantized(const std::string& input, const reader& file,
-                            const samebits::tile_shape& tile) {
-  const auto load = [&](const char* name) {
-    const tensor_info& info = file.find(name);
-    const auto how = reading_of(info, "--from", "");
-    if (!how) refuse_content(input, cat(name, " are no numbers"));
-    return std::pair(matrix_of(file, info, *how), info.shape);
-  };
-  const auto [codes, shape] = load("codes");
-  const auto [scales, unused] = load("scales");
-  compared_tensor result = {.name = "values", .shape = shape, .type = "codes x scales"};
-  result.count = file.find("codes").count;
-  result.made = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(result.count) *
-                                                         sizeof(float));
-  try {
-    samebits::dequantize(codes.view, scales.view,
-                         samebits::view_of_codes(format_id::fp32, result.made->data(),
-                                                 codes.view.rows, codes.view.cols),
-                         tile);
-  } catch (const samebits::invalid_argument& error) {  // the shapes in the file do not fit together
-    refuse_content(input, error.what());
-  }
-  return result;
+compared_tensor dequantized(const quantized_file& file, const samebits::tile_shape& tile) {
+  const quantized_output stored = file.output("", tile);
+  const samebits::const_matrix_view& codes = stored.codes.view;
+  owned_matrix values(format_id::fp32, {codes.rows, codes.cols});
+  stored.dequantize(file.path, values.view());
+  return {.name = "values",
+          .shape = extents_of(values.shape),
+          .count = static_cast<std::uint64_t>(codes.rows * codes.cols),
+          .type = "codes x scales",
+          .made = std::make_shared<std::vector<std::byte>>(std::move(values.bytes))};
 }
 
 }  // namespace
 
 std::optional<std::span<const std::byte>> compared_tensor::in_place() const {
-  if (stored) return view_elements(*stored->file, stored->info, *stored->how);
+  if (stored) return stored->view();
   return *made;
 }
 
 void compared_tensor::read(std::uint64_t first, std::uint64_t elements, std::byte* out) const {
-  if (stored) return read_elements(*stored->file, stored->info, *stored->how, first, elements, out);
+  if (stored) return stored->read(first, elements, out);
   std::memcpy(out, made->data() + first * sizeof(float),
               static_cast<std::size_t>(elements) * sizeof(float));
 }
@@ -103,13 +90,14 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
   std::vector<shown_tensor> shown = tensors_to_show(selection);
   compared_file result = {.input = input};
   if (whole && !shown.empty()) {
-    if (const auto tile = stored_tile(input, *shown.front().file)) {
+    const quantized_file file = {input, shown.front().file};
+    if (const auto tile = file.tile()) {
       if (!names.empty() || !from.empty()) {
         throw usage_error(cat(names.empty() ? option : "--tensor", ": ",
                               samebits::tensor_file::escape_path(input),
                               " holds one quantized tensor; leave it out"));
       }
-      result.tensors.push_back(dequantized(input, *shown.front().file, *tile));
+      result.tensors.push_back(dequantized(file, *tile));
       return result;
     }
   }

@@ -122,7 +122,7 @@ struct compared_tensor {
   /// Reads elements [first, first + elements) as codes of the format.
   void read(std::uint64_t first, std::uint64_t elements, std::byte* out) const;
 
-  std::optional<shown_tensor> stored = {};            ///< the tensor in its file
+  std::optional<source_tensor> stored = {};           ///< the tensor in its file
   std::shared_ptr<std::vector<std::byte>> made = {};  ///< else: codes * scales in fp32
 };
 

@@ -1,4 +1,5 @@
 // `fpinspect diff`: explains why codes and scales of two quantizations of one tensor differ.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -13,32 +14,30 @@
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/compare/diff_cause.hpp"
-#include "fpinspect/formats/describe.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "samebits/scalar.hpp"
+#include "samebits/convert.hpp"
 #include "tensor_file/escape.hpp"
-#include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
 namespace {
 
 using samebits::format_id;
 using samebits::matrix_shape;
-using samebits::tensor_file::tensor_info;
 
-/// A file written by `quantize`.
-struct quantized_file {
-  quantized_file(std::string_view which, const std::string& name)
-      : path(name), file(open_file(whole_file(which, name))) {
-    tile = stored_tile(path, file);
-    for (const auto& [key, text] : file.metadata()) {
+/// One side of the comparison.
+struct diffed_file : quantized_file {
+  diffed_file(std::string_view which, const std::string& name)
+      : quantized_file{name, open_file(whole_file(which, name))} {
+    for (const auto& [key, text] : file->metadata()) {
       if (key == "samebits.rule") stochastic = text.find("stochastic") != std::string::npos;
       if (key.starts_with("samebits.") && key != "samebits.recipe") rules += text + "; ";
     }
-    if (!tile) {
+    const auto stored = tile();
+    if (!stored) {
       refuse_content(
           path, "has no samebits.block among its metadata; `fpinspect compare` takes any arrays");
     }
+    row_tile = *stored;
   }
 
   static const std::string& whole_file(std::string_view which, const std::string& name) {
@@ -49,49 +48,30 @@ struct quantized_file {
     return name;
   }
 
-  [[nodiscard]] const tensor_info* find(std::string_view name) const {
-    for (const tensor_info& info : file.tensors()) {
-      if (info.name == name) return &info;
-    }
-    return nullptr;
+  [[nodiscard]] bool has(std::string_view name) const {
+    return std::any_of(file->tensors().begin(), file->tensors().end(),
+                       [&](const auto& info) { return info.name == name; });
   }
 
-  std::string path;
-  samebits::tensor_file::tensor_file file;
-  std::optional<samebits::tile_shape> tile;
+  samebits::tile_shape row_tile;
   std::string rules;  ///< all metadata on how the file was made, except the recipe's name
   bool stochastic = false;
 };
 
 /// Codes and scales of one output.
-struct quantized_matrix {
-  quantized_matrix(const quantized_file& from, const std::string& suffix, samebits::tile_shape t)
-      : tile(t) {
-    const tensor_info& info = from.file.find("codes" + suffix);
-    const auto code_format = samebits::tensor_file::format_of(info.type);
-    if (code_format != format_id::e4m3 && code_format != format_id::e5m2) {
-      refuse_content(from.path, "codes" + suffix + " must be e4m3 or e5m2");
+struct diffed_matrix : quantized_output {
+  diffed_matrix(const diffed_file& from, const std::string& suffix)
+      : quantized_output(from.output(suffix, from.row_tile)),
+        shape{codes.view.rows, codes.view.cols},
+        scale_cols(scales.view.cols),
+        cells(codes.view.format, from.stochastic) {
+    if (matrix_shape{scales.view.rows, scale_cols} !=
+        samebits::scales_shape(shape.rows, shape.cols, tile)) {
+      refuse_content(from.path, cat("scales", suffix, " must have one element a tile"));
     }
-    format = *code_format;
-    shape = matrix_of(info);
-    codes.resize(info.bytes);
-    from.file.read_codes(info, 0, info.count, codes.data());
-    const tensor_info& of_scales = from.file.find("scales" + suffix);
-    const auto scale_format = samebits::tensor_file::format_of(of_scales.type);
-    const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, tile);
-    const bool known = scale_format == format_id::fp32 || scale_format == format_id::e8m0;
-    if (!known || matrix_of(of_scales) != tiles) {
-      refuse_content(from.path, "scales" + suffix + " must be fp32 or e8m0 of one element a tile");
-    }
-    scale_cols = tiles.cols;
-    const auto width = static_cast<std::size_t>(samebits::storage_bytes(*scale_format));
-    std::vector<std::byte> bytes(of_scales.bytes);
-    from.file.read_codes(of_scales, 0, of_scales.count, bytes.data());
-    for (std::size_t i = 0; i < of_scales.count; ++i) {
-      const std::uint64_t code = load_code(&bytes[i * width], width);
-      scales.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(
-          samebits::convert_code(*scale_format, format_id::fp32, code).code)));
-    }
+    scale_of_tile.resize(static_cast<std::size_t>(scales.view.rows * scale_cols));
+    samebits::convert(scales.view,
+                      samebits::view_of(scale_of_tile.data(), scales.view.rows, scale_cols));
   }
 
   [[nodiscard]] std::size_t tile_of(std::int64_t row, std::int64_t col) const {
@@ -100,16 +80,14 @@ struct quantized_matrix {
     return static_cast<std::size_t>(r * scale_cols + c);
   }
   [[nodiscard]] coded_element at(std::int64_t row, std::int64_t col) const {
-    const auto i = static_cast<std::size_t>(row * shape.cols + col);
-    return {std::to_integer<std::uint8_t>(codes[i]), scales[tile_of(row, col)]};
+    const auto* const bytes = static_cast<const std::uint8_t*>(codes.view.data);
+    return {bytes[row * shape.cols + col], scale_of_tile[tile_of(row, col)]};
   }
 
-  samebits::tile_shape tile;
-  format_id format = format_id::e4m3;
   matrix_shape shape;
-  std::int64_t scale_cols = 0;
-  std::vector<std::byte> codes;
-  std::vector<float> scales;
+  std::int64_t scale_cols;
+  code_cells cells;
+  std::vector<float> scale_of_tile;
 };
 
 struct difference_counts {
@@ -130,35 +108,26 @@ struct difference {
 
 /// The elements that were quantized, if they are known.
 struct known_elements {
-  format_id format = format_id::fp32;
-  source_matrix matrix;
+  matrix_shape shape;
+  std::vector<double> values;
 
   [[nodiscard]] double at(std::int64_t row, std::int64_t col, bool transposed) const {
-    const auto width = static_cast<std::size_t>(samebits::storage_bytes(format));
-    const std::int64_t i = transposed ? col * matrix.view.cols + row : row * matrix.view.cols + col;
-    const auto* p =
-        static_cast<const std::byte*>(matrix.view.data) + static_cast<std::size_t>(i) * width;
-    const std::uint64_t code = load_code(p, width);
-    return std::bit_cast<double>(samebits::convert_code(format, format_id::fp64, code).code);
+    return values[static_cast<std::size_t>(transposed ? col * shape.cols + row
+                                                      : row * shape.cols + col)];
   }
 };
 
 /// Compares one output of both files.
 class matrix_comparison {
  public:
-  matrix_comparison(const quantized_matrix& a, const quantized_matrix& b, bool stochastic_a,
-                    bool stochastic_b, bool same_rules)
-      : a_(a),
-        b_(b),
-        cells_a_(a.format, stochastic_a),
-        cells_b_(b.format, stochastic_b),
-        same_rules_(same_rules) {}
+  matrix_comparison(const diffed_matrix& a, const diffed_matrix& b, bool same_rules)
+      : a_(a), b_(b), same_rules_(same_rules) {}
 
   void run(const std::string& suffix, const std::optional<known_elements>& source,
            difference& all) const {
     const bool one_tiling = a_.tile == b_.tile;
-    std::vector<bool> explained(a_.scales.size(), true);
-    std::vector<bool> special(a_.scales.size(), false);
+    std::vector<bool> explained(a_.scale_of_tile.size(), true);
+    std::vector<bool> special(a_.scale_of_tile.size(), false);
     for (std::int64_t row = 0; row < a_.shape.rows; ++row) {
       for (std::int64_t col = 0; col < a_.shape.cols; ++col) {
         const coded_element in_a = a_.at(row, col);
@@ -167,24 +136,24 @@ class matrix_comparison {
         std::optional<double> x;
         if (source) x = source->at(row, col, suffix == "_t");
         ++all.codes.compared;
-        if (cells_a_.is_nan_or_inf(in_a.code) || cells_b_.is_nan_or_inf(in_b.code) ||
+        if (a_.cells.is_nan_or_inf(in_a.code) || b_.cells.is_nan_or_inf(in_b.code) ||
             (x && !(*x - *x == 0))) {
           special[tile] = true;
-        } else if (!can_be_one(cells_a_, in_a, cells_b_, in_b, x)) {
+        } else if (!can_be_one(a_.cells, in_a, b_.cells, in_b, x)) {
           explained[tile] = false;
         }
-        if (in_a.code == in_b.code && a_.format == b_.format) continue;
+        if (in_a.code == in_b.code && a_.codes.view.format == b_.codes.view.format) continue;
         ++all.codes.differ;
-        const cause why = cause_of_codes(cells_a_, in_a, cells_b_, in_b, x, same_rules_);
+        const cause why = cause_of_codes(a_.cells, in_a, b_.cells, in_b, x, same_rules_);
         all.note(why);
         if (why == cause::unexplained) name_first(cat("codes", suffix), row, col, all);
       }
     }
     if (!one_tiling) return;
-    for (std::size_t i = 0; i < a_.scales.size(); ++i) {
+    for (std::size_t i = 0; i < a_.scale_of_tile.size(); ++i) {
       ++all.scales.compared;
-      const float scale_a = a_.scales[i];
-      const float scale_b = b_.scales[i];
+      const float scale_a = a_.scale_of_tile[i];
+      const float scale_b = b_.scale_of_tile[i];
       if (std::bit_cast<std::uint32_t>(scale_a) == std::bit_cast<std::uint32_t>(scale_b)) continue;
       ++all.scales.differ;
       const cause why = cause_of_scales(scale_a, scale_b, explained[i], special[i], same_rules_);
@@ -204,39 +173,29 @@ class matrix_comparison {
     }
   }
 
-  const quantized_matrix& a_;
-  const quantized_matrix& b_;
-  code_cells cells_a_;
-  code_cells cells_b_;
+  const diffed_matrix& a_;
+  const diffed_matrix& b_;
   bool same_rules_;
 };
 
-samebits::tile_shape tile_for(const quantized_file& file, bool turned) {
-  const samebits::tile_shape t = *file.tile;
-  return turned ? samebits::tile_shape{t.cols, t.rows} : t;
-}
-
-difference difference_of(const quantized_file& a, const quantized_file& b,
+difference difference_of(const diffed_file& a, const diffed_file& b,
                          const std::optional<known_elements>& source) {
-  const bool same_rules = a.rules == b.rules;
   difference all;
   bool any = false;
-  for (const char* suffix : {"", "_col", "_t"}) {
-    const std::string codes = std::string("codes") + suffix;
-    if (a.find(codes) == nullptr || b.find(codes) == nullptr) continue;
+  for (const std::string suffix : {"", "_col", "_t"}) {
+    const std::string codes = "codes" + suffix;
+    if (!a.has(codes) || !b.has(codes)) continue;
     any = true;
-    const bool turned = *suffix != '\0';
-    const quantized_matrix in_a(a, suffix, tile_for(a, turned));
-    const quantized_matrix in_b(b, suffix, tile_for(b, turned));
+    const diffed_matrix in_a(a, suffix);
+    const diffed_matrix in_b(b, suffix);
     if (in_a.shape != in_b.shape) refuse_content(b.path, codes + " has another shape than in A");
-    const bool transposed = std::string_view(suffix) == "_t";
     if (source) {
-      const samebits::const_matrix_view& x = source->matrix.view;
-      const matrix_shape shape =
-          transposed ? matrix_shape{x.cols, x.rows} : matrix_shape{x.rows, x.cols};
-      if (shape != in_a.shape) throw usage_error("--source: has another shape than " + codes);
+      const matrix_shape& x = source->shape;
+      if ((suffix == "_t" ? matrix_shape{x.cols, x.rows} : x) != in_a.shape) {
+        throw usage_error("--source: has another shape than " + codes);
+      }
     }
-    matrix_comparison(in_a, in_b, a.stochastic, b.stochastic, same_rules).run(suffix, source, all);
+    matrix_comparison(in_a, in_b, a.rules == b.rules).run(suffix, source, all);
   }
   if (!any) refuse_content(b.path, "has no codes in common with A");
   return all;
@@ -281,14 +240,15 @@ class diff_command final : public command {
   }
 
   void run(const session& s) override {
-    const quantized_file a("A", a_);
-    const quantized_file b("B", b_);
-    std::optional<source_tensor> tensor;
+    const diffed_file a("A", a_);
+    const diffed_file b("B", b_);
     std::optional<known_elements> source;
     if (!source_.empty()) {
-      tensor = open_source("--source", source_, "--from", from_);
-      require_quantizable(tensor->format(), source_);
-      source.emplace(tensor->format(), matrix_of(tensor->file, tensor->info, tensor->how));
+      const source_tensor tensor = open_source("--source", source_, "--from", from_);
+      require_quantizable(tensor.format(), source_);
+      const source_matrix in = matrix_of(tensor);
+      source.emplace(matrix_of(tensor.info), std::vector<double>(tensor.info.count));
+      decode(tensor.format(), static_cast<const std::byte*>(in.view.data), source->values);
     }
     const difference d = difference_of(a, b, source);
     if (s.json) {

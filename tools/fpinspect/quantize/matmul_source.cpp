@@ -60,18 +60,11 @@ product_operand::product_operand(std::string_view which, const std::string& inpu
     throw usage_error(cat(which, ": ", type_text(info, source_.how),
                           " values are not taken; `fpinspect convert` them first"));
   }
-  const auto rows = static_cast<std::int64_t>(info.shape[0]);
-  const auto cols = static_cast<std::int64_t>(info.shape[1]);
-  read_.resize(info.count * static_cast<std::uint64_t>(samebits::storage_bytes(own)));
-  source_.read(0, info.count, read_.data());
-  const void* data = read_.data();
-  values_ = samebits::view_of_codes(own, data, rows, cols);
-  codes_ = values_;
+  values_ = codes_ = (read_ = matrix_of(source_)).view;
   if (own != format) {
-    rounded_.resize(info.count * static_cast<std::uint64_t>(samebits::storage_bytes(format)));
-    const samebits::matrix_view out = samebits::view_of_codes(format, rounded_.data(), rows, cols);
-    samebits::convert(values_, out);
-    codes_ = out;
+    rounded_.emplace(format, matrix_of(info));
+    samebits::convert(values_, rounded_->view());
+    codes_ = rounded_->view();
   }
   values_ = transposed_if(how, values_);
   codes_ = transposed_if(how, codes_);

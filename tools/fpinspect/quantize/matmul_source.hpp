@@ -1,12 +1,12 @@
 // Operands and scales of `matmul`, as matrices for the library.
 #pragma once
 
-#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/tensors/source/source.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/matmul.hpp"
 #include "samebits/view.hpp"
@@ -31,14 +31,14 @@ class product_operand {
   [[nodiscard]] const samebits::const_matrix_view& codes() const { return codes_; }
   /// The values from which the codes were rounded; the codes themselves if they were given.
   [[nodiscard]] const samebits::const_matrix_view& values() const { return values_; }
-  [[nodiscard]] bool was_rounded() const { return !rounded_.empty(); }
+  [[nodiscard]] bool was_rounded() const { return rounded_ && !rounded_->bytes.empty(); }
   /// Whether the elements are integers that are read as values.
   [[nodiscard]] bool holds_integer_values() const { return source_.how.integer_values; }
 
  private:
   source_tensor source_;
-  std::vector<std::byte> read_;
-  std::vector<std::byte> rounded_;
+  source_matrix read_;
+  std::optional<owned_matrix> rounded_;
   samebits::const_matrix_view values_;
   samebits::const_matrix_view codes_;
 };

@@ -34,10 +34,6 @@ using samebits::tensor_file::named_tensor;
 
 matrix_shape transposed_shape(const matrix_shape& s) { return {s.cols, s.rows}; }
 
-json_value shape_json(std::int64_t rows, std::int64_t cols) {
-  return std::vector{static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(cols)};
-}
-
 std::string share(std::uint64_t part, std::uint64_t all) {
   if (part == 0 || all == 0) return cat(part);
   return cat(part, " (", general(100.0 * static_cast<double>(part) / static_cast<double>(all), 3),
@@ -159,7 +155,7 @@ class quantize_command final : public command {
   /// Quantizes the tensor and writes OUT.
   [[nodiscard]] quantize_statistics quantized(const source_tensor& source,
                                               const tensor_target& target, output& out) const {
-    const source_matrix in = matrix_of(source.file, source.info, source.how);
+    const source_matrix in = matrix_of(source);
     const matrix_shape shape = {in.view.rows, in.view.cols};
     const matrix_shape none = {};
     const float fresh = 1.0f;  // S in the first step of a delayed recipe
@@ -212,7 +208,7 @@ class quantize_command final : public command {
                             {"from", type_text(source.info, source.how)},
                             {"to", samebits::name(to_)},
                             {"recipe", has_preset ? std::optional(preset_->name) : std::nullopt},
-                            {"block", shape_json(o.tile.rows, o.tile.cols)},
+                            {"block", extents_of({o.tile.rows, o.tile.cols})},
                             {"scale_rule", samebits::name(o.scale)},
                             {"eps", double{o.eps}},
                             {"upper_bound", double{o.upper_bound}},
@@ -223,8 +219,8 @@ class quantize_command final : public command {
                          {"transposed", transposed_},
                          {"scale_format", samebits::name(scale_format_)},
                          {"backend", named ? std::optional(where_.backend) : std::nullopt},
-                         {"codes_shape", shape_json(shape.rows, shape.cols)},
-                         {"scales_shape", shape_json(tiles.rows, tiles.cols)},
+                         {"codes_shape", extents_of(shape)},
+                         {"scales_shape", extents_of(tiles)},
                          {"sqnr_db", ratio.db},
                          {"sqnr_note", ratio.note()},
                          {"underflowed", s.underflowed},

@@ -52,20 +52,6 @@ samebits::tile_shape tile_argument(std::string_view option, std::string_view tex
                "is not 1xG, Gx1 or GxG with G in 16, 32, 64, 128, 256, nor row, column or tensor");
 }
 
-std::optional<samebits::tile_shape> stored_tile(const std::string& path,
-                                                const samebits::tensor_file::tensor_file& file) {
-  const auto& metadata = file.metadata();
-  const auto found = std::find_if(metadata.begin(), metadata.end(), [](const auto& entry) {
-    return entry.first == "samebits.block";
-  });
-  if (found == metadata.end()) return std::nullopt;
-  try {
-    return tile_argument("samebits.block", found->second);
-  } catch (const usage_error& error) {
-    refuse_content(path, error.what());
-  }
-}
-
 std::string block_text(const samebits::tile_shape& tile) {
   for (const named_tile& whole : whole_tiles) {
     if (tile == whole.tile) return whole.name;
@@ -100,9 +86,6 @@ samebits::executor quantizing_backend_argument(std::string_view name) {
 
 // --- Matrices that `quantize`, `diff` and `tensor --recipes` read ---------------------------------
 
-using samebits::format_id;
-using samebits::tensor_file::dtype;
-
 samebits::matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info) {
   if (info.shape.empty()) return {1, 1};
   std::uint64_t rows = 1;
@@ -119,7 +102,7 @@ samebits::matrix_shape judged_matrix_of(const samebits::tensor_file::tensor_info
 }
 
 std::string shape_text(const samebits::matrix_shape& shape) {
-  return "[" + std::to_string(shape.rows) + ", " + std::to_string(shape.cols) + "]";
+  return cat("[", shape.rows, ", ", shape.cols, "]");
 }
 
 std::uint64_t scale_bits_of(const samebits::recipe& rules, const samebits::matrix_shape& matrix) {
@@ -142,41 +125,69 @@ void require_quantizable(format_id format, const std::string& input) {
       "; fp32, fp16 and bf16 are quantized, others after `fpinspect convert --to fp32`");
 }
 
-source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
-                        const samebits::tensor_file::tensor_info& info,
-                        const element_reading& how) {
-  return matrix_of(file, info, how, matrix_of(info));
-}
-
-source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
-                        const samebits::tensor_file::tensor_info& info, const element_reading& how,
-                        const samebits::matrix_shape& shape) {
+source_matrix matrix_of(const source_tensor& tensor, const samebits::matrix_shape& shape) {
   if (shape.rows < 0 || shape.cols < 0) {
-    samebits::tensor_file::unsupported(file.shown_path() + ": tensor " +
-                                       samebits::tensor_file::quote(info.name) +
-                                       ": a matrix has fewer than 2^63 rows and columns");
+    samebits::tensor_file::unsupported(cat(tensor.file->shown_path(), ": tensor ",
+                                           samebits::tensor_file::quote(tensor.info.name),
+                                           ": a matrix has fewer than 2^63 rows and columns"));
   }
   source_matrix m;
-  const auto direct = view_elements(file, info, how);
+  const auto direct = tensor.view();
   if (!direct) {
-    m.read.resize(info.count * static_cast<std::uint64_t>(samebits::storage_bytes(how.format)));
-    read_elements(file, info, how, 0, info.count, m.read.data());
+    m.read.resize(tensor.info.count *
+                  static_cast<std::uint64_t>(samebits::storage_bytes(tensor.format())));
+    tensor.read(0, tensor.info.count, m.read.data());
   }
-  m.view = samebits::view_of_codes(
-      how.format, static_cast<const void*>(direct ? direct->data() : m.read.data()), shape.rows,
-      shape.cols);
+  const void* const data = direct ? direct->data() : m.read.data();
+  m.view = samebits::view_of_codes(tensor.format(), data, shape.rows, shape.cols);
   return m;
 }
 
+void quantized_output::dequantize(const std::string& path, const samebits::matrix_view& out,
+                                  const samebits::executor& where) const {
+  try {
+    samebits::dequantize(codes.view, scales.view, out, tile, where);
+  } catch (const samebits::invalid_argument& error) {
+    refuse_content(path, error.what());
+  }
+}
+
+std::optional<samebits::tile_shape> quantized_file::tile() const {
+  for (const auto& [key, text] : file->metadata()) {
+    if (key != "samebits.block") continue;
+    try {
+      return tile_argument(key, text);
+    } catch (const usage_error& error) {
+      refuse_content(path, error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+quantized_output quantized_file::output(const std::string& suffix,
+                                        const samebits::tile_shape& row_tile) const {
+  const auto load = [&](const std::string& name, format_id one, format_id other) {
+    const samebits::tensor_file::tensor_info& info = file->find(name);
+    const auto format = samebits::tensor_file::format_of(info.type);
+    if ((format != one && format != other) || info.shape.size() != 2) {
+      refuse_content(path, cat(name, " must be a matrix as `quantize` writes it, not ",
+                               samebits::tensor_file::name(info.type), " [",
+                               comma_separated(info.shape), "]"));
+    }
+    return matrix_of(source_tensor{file, info, {*format}});
+  };
+  return {load("codes" + suffix, format_id::e4m3, format_id::e5m2),
+          load("scales" + suffix, format_id::fp32, format_id::e8m0),
+          suffix.empty() ? row_tile : samebits::tile_shape{row_tile.cols, row_tile.rows}};
+}
+
 samebits::tensor_file::named_tensor owned_matrix::tensor(std::string name) const {
+  using samebits::tensor_file::dtype;
   const dtype type = format == format_id::fp32   ? dtype::f32
                      : format == format_id::e8m0 ? dtype::f8_e8m0
                      : format == format_id::e4m3 ? dtype::f8_e4m3
                                                  : dtype::f8_e5m2;
-  return {std::move(name),
-          type,
-          {static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.cols)},
-          bytes};
+  return {std::move(name), type, extents_of(shape), bytes};
 }
 
 }  // namespace fpinspect

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,11 +27,6 @@ namespace fpinspect {
 
 /// Parses "1x128", or row, column, tensor.
 samebits::tile_shape tile_argument(std::string_view option, std::string_view text);
-
-/// The tile that `quantize` wrote into a file's metadata; nothing for other files.
-/// @throws file_error  if the text there is no tile
-std::optional<samebits::tile_shape> stored_tile(const std::string& path,
-                                                const samebits::tensor_file::tensor_file& file);
 
 /// The text of a tile, in the form that tile_argument() reads.
 std::string block_text(const samebits::tile_shape& tile);
@@ -57,6 +53,10 @@ samebits::matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info)
 samebits::matrix_shape judged_matrix_of(const samebits::tensor_file::tensor_info& info,
                                         bool of_weight);
 
+/// The shape as that of a tensor.
+inline std::vector<std::uint64_t> extents_of(const samebits::matrix_shape& shape) {
+  return {static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.cols)};
+}
 /// "[64, 576]"
 std::string shape_text(const samebits::matrix_shape& shape);
 
@@ -75,14 +75,40 @@ struct source_matrix {
   std::vector<std::byte> read;
   samebits::const_matrix_view view;
 };
+/// @param shape  of as many elements as the tensor
 /// @throws file_error  if the matrix has 2^63 or more rows or columns, which only a tensor without
 ///   elements can have
-source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
-                        const samebits::tensor_file::tensor_info& info, const element_reading& how);
-/// The same in another shape of as many elements.
-source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
-                        const samebits::tensor_file::tensor_info& info, const element_reading& how,
-                        const samebits::matrix_shape& shape);
+source_matrix matrix_of(const source_tensor& tensor, const samebits::matrix_shape& shape);
+inline source_matrix matrix_of(const source_tensor& tensor) {
+  return matrix_of(tensor, matrix_of(tensor.info));
+}
+
+/// Codes and scales of one output of `quantize`.
+struct quantized_output {
+  source_matrix codes;   ///< e4m3 or e5m2
+  source_matrix scales;  ///< fp32 or e8m0
+  samebits::tile_shape tile;
+
+  /// codes * scales, in the format of `out`.
+  /// @throws file_error  if the shapes of codes and scales do not fit together; `path` names the file
+  void dequantize(const std::string& path, const samebits::matrix_view& out,
+                  const samebits::executor& where = {}) const;
+};
+
+/// A file that `quantize` wrote.
+struct quantized_file {
+  std::string path;  ///< in messages
+  std::shared_ptr<const samebits::tensor_file::tensor_file> file;
+
+  /// The tile in the metadata; nothing for other files.
+  /// @throws file_error  if the text there is no tile
+  [[nodiscard]] std::optional<samebits::tile_shape> tile() const;
+  /// @param suffix  behind "codes" and "scales": empty, "_col" or "_t"
+  /// @param row_tile  the tile of the output without suffix
+  /// @throws file_error  if the file has no such matrices
+  [[nodiscard]] quantized_output output(const std::string& suffix,
+                                        const samebits::tile_shape& row_tile) const;
+};
 
 /// A matrix in memory, to be written to a file: codes of elements, or scales.
 struct owned_matrix {

@@ -94,10 +94,10 @@ tile_map empty_map(std::uint64_t rows, std::uint64_t cols) {
 std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
                                     std::optional<choice> stored_as,
                                     const samebits::executor& where) {
-  if (!tensor.how || tensor.info.count == 0 || tensor.info.shape.size() < 2) return std::nullopt;
-  const format_id format = tensor.how->format;
-  const source_matrix in =
-      matrix_of(*tensor.file, tensor.info, *tensor.how, judged_matrix_of(tensor.info, of_weight));
+  if (!tensor.has_numbers() || tensor.info.count == 0 || tensor.info.shape.size() < 2)
+    return std::nullopt;
+  const format_id format = tensor.how.format;
+  const source_matrix in = matrix_of(tensor, judged_matrix_of(tensor.info, of_weight));
   const auto rows = static_cast<std::uint64_t>(in.view.rows);
   const auto cols = static_cast<std::size_t>(in.view.cols);
   tile_map map = empty_map(rows, cols);

@@ -16,24 +16,23 @@ namespace {
 template <class Function>
 void for_each_part(const shown_tensor& tensor, std::size_t threads, const Function& f) {
   const auto view = [&](const std::byte* codes, std::uint64_t count) {
-    return samebits::view_of_codes(tensor.how->format, static_cast<const void*>(codes), 1,
+    return samebits::view_of_codes(tensor.how.format, static_cast<const void*>(codes), 1,
                                    static_cast<std::int64_t>(count));
   };
   const std::uint64_t count = tensor.info.count;
-  if (const auto direct = view_elements(*tensor.file, tensor.info, *tensor.how)) {
+  if (const auto direct = tensor.view()) {
     return f(view(direct->data(), count));
   }
   constexpr std::uint64_t part = 1 << 20;  // elements
   constexpr std::uint64_t task = 1 << 15;  // of one thread
-  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(tensor.how->format));
+  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(tensor.how.format));
   std::vector<std::byte> codes(static_cast<std::size_t>(std::min(part, count)) * bytes);
   for (std::uint64_t first = 0; first < count; first += part) {
     const std::uint64_t size = std::min(part, count - first);
     for_each_index(static_cast<std::size_t>((size + task - 1) / task), threads,
                    [&](std::size_t i, std::size_t) {
                      const std::uint64_t at = i * task;
-                     read_elements(*tensor.file, tensor.info, *tensor.how, first + at,
-                                   std::min(task, size - at), codes.data() + at * bytes);
+                     tensor.read(first + at, std::min(task, size - at), codes.data() + at * bytes);
                    });
     f(view(codes.data(), size));
   }
@@ -44,7 +43,7 @@ void for_each_part(const shown_tensor& tensor, std::size_t threads, const Functi
 samebits::cast_statistics statistics_of(const shown_tensor& tensor,
                                         samebits::statistics_request request,
                                         const samebits::executor& where) {
-  request.format = tensor.how->format;
+  request.format = tensor.how.format;
   const bool channels = request.row_amax || request.column_amax;
   samebits::statistics_pass pass(
       request,

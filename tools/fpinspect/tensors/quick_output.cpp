@@ -45,11 +45,11 @@ template <class Function>
 void for_each_statistics(std::span<const shown_tensor> tensors, std::span<const std::string> names,
                          gate& conditions, const samebits::executor& where, const Function& f) {
   std::uint64_t bytes = 0;
-  for (const shown_tensor& tensor : tensors) bytes += tensor.how ? tensor.info.bytes : 0;
+  for (const shown_tensor& tensor : tensors) bytes += tensor.has_numbers() ? tensor.info.bytes : 0;
   progress line(bytes, bytes);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     std::optional<samebits::cast_statistics> s;
-    if (tensors[i].how) {
+    if (tensors[i].has_numbers()) {
       s = statistics_of(tensors[i], {.sums = true}, where);
       conditions.add_nonfinite(names[i], s->nan, s->inf, s->count);
       line.add(tensors[i].info.bytes);

@@ -172,7 +172,7 @@ class tensor_command final : public command {
     const verdict v = verdict_on(all.evidence, need_);
     gate checked = conditions.checked(all, v);
     for (std::size_t i = 0; i < tensors.size(); ++i) {  // conditions hold for measured tensors only
-      if (!tensors[i].how) checked.add_failure(names[i], tensors[i].note);
+      if (!tensors[i].has_numbers()) checked.add_failure(names[i], tensors[i].note);
     }
     if (s.json) {
       json_array views;
@@ -197,7 +197,8 @@ class tensor_command final : public command {
     const samebits::statistics_request request = {.casts = {formats.begin(), formats.end()},
                                                   .scale_log2 = *scale_};
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      if (tensors[i].how) all.stats[i].casts = statistics_of(tensors[i], request, where_).casts;
+      if (tensors[i].has_numbers())
+        all.stats[i].casts = statistics_of(tensors[i], request, where_).casts;
     }
   }
 

@@ -88,10 +88,10 @@ std::string magnitude_text(const std::optional<double>& value) {
 std::string elements_text(const shown_tensor& tensor) {
   if (!tensor.info.unread.empty()) return "not read";
   std::string type(samebits::tensor_file::name(tensor.info.type));
-  if (!tensor.how) return type;
-  if (tensor.how->integer_values) return type + " values";
+  if (!tensor.has_numbers()) return type;
+  if (tensor.how.integer_values) return type + " values";
   const bool own = samebits::tensor_file::format_of(tensor.info.type).has_value();
-  return own ? type : cat(type, " codes of ", samebits::name(tensor.how->format));
+  return own ? type : cat(type, " codes of ", samebits::name(tensor.how.format));
 }
 
 void write_heading(const shown_tensor& tensor, const terminal& term, output& out) {
@@ -145,7 +145,7 @@ void write_statistics(const samebits::cast_statistics& stats, std::span<const fo
 void details_writer::write(const shown_tensor& tensor, const samebits::cast_statistics& stats,
                            role what) {
   write_heading(tensor, term_, out_);
-  if (tensor.how) {
+  if (tensor.has_numbers()) {
     write_statistics(stats, formats_, term_, out_);
     if (what == role::gradients && !scale_log2_) {
       if (write_loss_scales(stats, formats_, out_)) fp32_would_serve_ = true;

@@ -93,7 +93,7 @@ json_object no_statistics_json(const std::string& note) {
 }
 
 json_value from_json(const shown_tensor& tensor) {
-  return tensor.how ? std::optional(type_text(tensor.info, *tensor.how)) : std::nullopt;
+  return tensor.has_numbers() ? std::optional(type_text(tensor.info, tensor.how)) : std::nullopt;
 }
 
 }  // namespace
@@ -115,8 +115,8 @@ json_object details_json(const shown_tensor& tensor, const samebits::cast_statis
       {"from", from_json(tensor)},
       {"shape", info.shape},
       {"count", info.count}};
-  return members.add(tensor.how ? statistics_json(*tensor.how, stats, formats)
-                                : no_statistics_json(tensor.note));
+  return members.add(tensor.has_numbers() ? statistics_json(tensor.how, stats, formats)
+                                          : no_statistics_json(tensor.note));
 }
 
 }  // namespace fpinspect

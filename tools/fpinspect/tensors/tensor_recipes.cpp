@@ -2,7 +2,6 @@
 #include "fpinspect/tensors/tensor_views.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -55,7 +54,7 @@ std::vector<const recipe_preset*> presets_without_state() {
 }
 
 bool is_quantized(const recipe_source& source) {
-  return source.tensor.how && is_quantizable(source.tensor.how->format);
+  return source.tensor.has_numbers() && is_quantizable(source.tensor.how.format);
 }
 
 /// The results of all presets without state for each tensor; none for tensors that cannot be
@@ -72,8 +71,7 @@ std::vector<std::vector<recipe_result>> results_for(std::span<const recipe_sourc
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const recipe_source& source = tensors[i];
     if (!is_quantized(source)) continue;
-    const source_matrix in =
-        matrix_of(*source.tensor.file, source.tensor.info, *source.tensor.how, source.matrix);
+    const source_matrix in = matrix_of(source.tensor, source.matrix);
     for (const recipe_preset* p : presets) {
       const quantize_statistics s = statistics_by(*p, in, where);
       const bool saturates = options_of(p->rules).overflow != samebits::overflow::ieee;
@@ -122,11 +120,9 @@ constexpr column<recipe_result> recipe_columns[] = {
 };
 
 json_object json_of(const recipe_source& source, const std::vector<recipe_result>& results) {
-  const std::array matrix = {static_cast<std::uint64_t>(source.matrix.rows),
-                             static_cast<std::uint64_t>(source.matrix.cols)};
   return {{"name", source.tensor.info.name},
           {"shape", source.tensor.info.shape},
-          {"matrix", std::span<const std::uint64_t>(matrix)},
+          {"matrix", extents_of(source.matrix)},
           {"recipes", table_json<recipe_result>(recipe_columns, results, true)}};
 }
 

@@ -141,12 +141,12 @@ statistics statistics_of(const shown_tensor& tensor, const samebits::executor& w
                                   where);
   result.rows = range_of(result.elements.row_amax);
   result.columns = range_of(result.elements.column_amax);
-  if (matrix && is_quantizable(tensor.how->format)) {
+  if (matrix && is_quantizable(tensor.how.format)) {
     const std::string name = tensor.plain_name();
     const samebits::matrix_shape shape =
         judged_matrix_of(tensor.info, is_weight_shaped(name, guessed_role(name)));
     if (shape != matrix_of(tensor.info)) result.matrix = shape_text(shape);
-    const source_matrix in = matrix_of(*tensor.file, tensor.info, *tensor.how, shape);
+    const source_matrix in = matrix_of(tensor, shape);
     result.scales = scale_ranges_of(in.view, where);
   }
   return result;
@@ -270,13 +270,13 @@ json_object json_of(const statistics& all) {
 std::uint64_t bytes_of(std::span<const shown_tensor> tensors) {
   std::uint64_t bytes = 0;
   for (const shown_tensor& tensor : tensors) {
-    if (tensor.how) bytes += tensor.info.bytes;
+    if (tensor.has_numbers()) bytes += tensor.info.bytes;
   }
   return bytes;
 }
 
 std::string heading(const shown_tensor& tensor, const terminal& term) {
-  const std::string type = tensor.how ? cat(type_text(tensor.info, *tensor.how), " ") : "";
+  const std::string type = tensor.has_numbers() ? cat(type_text(tensor.info, tensor.how), " ") : "";
   return cat(term.painted(paint::heading, tensor.title()), "  ", type, "[",
              comma_separated(tensor.info.shape), "]  ", number_of(tensor.info.count, "element"),
              "\n");
@@ -292,7 +292,7 @@ void write_tensor_statistics(std::span<const shown_tensor> tensors, const samebi
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const shown_tensor& tensor = tensors[i];
     std::optional<statistics> found;
-    if (tensor.how) found = statistics_of(tensor, where);
+    if (tensor.has_numbers()) found = statistics_of(tensor, where);
     if (s.json) {
       all.add(tensor_json(tensor).add("statistics",
                                       found ? json_value(json_of(*found)) : std::nullopt));
@@ -300,7 +300,7 @@ void write_tensor_statistics(std::span<const shown_tensor> tensors, const samebi
       s.out.write(cat(i == 0 ? "" : "\n", heading(tensor, s.term),
                       found ? statistics_text(*found) : cat("  ", tensor.note, "\n")));
     }
-    if (tensor.how) line.add(tensor.info.bytes);
+    if (tensor.has_numbers()) line.add(tensor.info.bytes);
   }
   if (s.json) s.write_json({{"tensors", all}});
 }

@@ -19,9 +19,9 @@ using samebits::format_id;
 judged state_of(const shown_tensor& tensor) {
   constexpr int narrow = 8;
   if (!tensor.info.unread.empty()) return judged::not_read;
-  if (!tensor.how || tensor.info.count == 0) return judged::not_numbers;
-  if (tensor.how->integer_values) return judged::integers;
-  const bool is_narrow = samebits::spec_of(tensor.how->format).storage_bits <= narrow;
+  if (!tensor.has_numbers() || tensor.info.count == 0) return judged::not_numbers;
+  if (tensor.how.integer_values) return judged::integers;
+  const bool is_narrow = samebits::spec_of(tensor.how.format).storage_bits <= narrow;
   return is_narrow ? judged::narrow_already : judged::yes;
 }
 
@@ -37,7 +37,7 @@ tensor_evidence evidence_of(const shown_tensor& tensor, const std::string& name,
       result.what == role::weights && is_of_unquantized_layer(tensor.plain_name());
   result.of_weight = is_weight_shaped(tensor.plain_name(), result.what);
   result.count = tensor.info.count;
-  if (tensor.how) result.bits = samebits::spec_of(tensor.how->format).storage_bits;
+  if (tensor.has_numbers()) result.bits = samebits::spec_of(tensor.how.format).storage_bits;
   return result;
 }
 
@@ -74,9 +74,8 @@ std::uint64_t negligible_underflow(const tensor_evidence& tensor, const choice_e
 /// The elements as a matrix that quantize() takes: fp64 is first rounded to fp32.
 source_matrix quantizable_matrix(const shown_tensor& tensor, bool of_weight,
                                  const samebits::executor& where) {
-  source_matrix in =
-      matrix_of(*tensor.file, tensor.info, *tensor.how, judged_matrix_of(tensor.info, of_weight));
-  if (is_quantizable(tensor.how->format)) return in;
+  source_matrix in = matrix_of(tensor, judged_matrix_of(tensor.info, of_weight));
+  if (is_quantizable(tensor.how.format)) return in;
   owned_matrix narrow(format_id::fp32, {in.view.rows, in.view.cols});
   samebits::convert(in.view, narrow.view(), {}, where);
   source_matrix result;
@@ -130,7 +129,7 @@ void add_effects(tensor_evidence& to, const shown_tensor& tensor,
     effect.negligible = negligible_underflow(to, effect);
     if (!is_recipe(c)) continue;
     line.add(tensor.info.bytes);
-    if (tensor.how->format == format_id::fp64) {  // the way by fp32 counts too
+    if (tensor.how.format == format_id::fp64) {  // the way by fp32 counts too
       const choice_effect first = effect_of(choice::fp32, stats.casts);
       effect.underflow += first.underflow;
       effect.overflow += first.overflow;
@@ -223,10 +222,10 @@ collected collect(std::span<const shown_tensor> tensors, std::span<const std::st
     const shown_tensor& tensor = tensors[i];
     tensor_evidence& evidence = all.evidence[i];
     samebits::cast_statistics stats;
-    if (tensor.how) {
+    if (tensor.has_numbers()) {
       const std::uint64_t passes = passes_over(evidence);
       stats = statistics_of(tensor,
-                            {.casts = measured_formats(evidence, *tensor.how, formats),
+                            {.casts = measured_formats(evidence, tensor.how, formats),
                              .binades = true,
                              .column_amax = has_columns(tensor.info, most_columns)},
                             where);

@@ -94,7 +94,7 @@ std::vector<opened_file> open_shards(const std::filesystem::path& path) {
   }
   std::vector<opened_file> shards;
   for (const std::string& file : files) {
-    auto shard = std::make_shared<const reader>(open_file(path.parent_path() / file));
+    auto shard = open_file(path.parent_path() / file);
     for (const tensor_info& info : shard->tensors()) {
       const auto listed = index.find(info.name);
       if (listed == index.end()) continue;
@@ -117,7 +117,7 @@ std::vector<opened_file> open_shards(const std::filesystem::path& path) {
 /// The files of one FILE. The files of an index count as one file, the index.
 std::vector<opened_file> open_files(const std::filesystem::path& path) {
   if (samebits::tensor_file::is_shard_index(path)) return open_shards(path);
-  return {{std::make_shared<const reader>(open_file(path)), path}};
+  return {{open_file(path), path}};
 }
 
 std::vector<chosen_tensor> choose(const tensor_selection& wanted) {
@@ -144,14 +144,14 @@ std::vector<chosen_tensor> choose(const tensor_selection& wanted) {
 
 shown_tensor shown(const chosen_tensor& chosen, const std::string& from, from_scope scope) {
   const auto& [file, path, info] = chosen;
-  shown_tensor tensor = {file, path, info, reading_of(info, "--from", from, scope), {}};
+  const auto how = reading_of(info, "--from", from, scope);
+  shown_tensor tensor = {{file, info, how.value_or(element_reading())}, path};
   if (!info.unread.empty()) {
     tensor.note = info.unread;
-  } else if (!tensor.how) {
+  } else if (!how) {
     tensor.note = "elements are neither floating point nor integers";
-  } else if (tensor.how->integer_values) {
-    if (const auto index = find_inexact_integer(*file, info)) {
-      tensor.how = std::nullopt;
+  } else if (how->integer_values) {
+    if (const auto index = tensor.find_inexact_integer()) {
       tensor.note = cat("integer number ", *index, " has more than 53 significant bits");
     }
   }

@@ -4,8 +4,6 @@
 
 #include <filesystem>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,14 +15,12 @@ namespace fpinspect {
 
 // --- The tensors that `tensor` and `report` read --------------------------------------------------
 
-/// A tensor and the interpretation of its elements; with a note they are not interpreted.
-struct shown_tensor {
-  std::shared_ptr<const samebits::tensor_file::tensor_file> file;
+/// A tensor that may have no numbers.
+struct shown_tensor : source_tensor {
   std::filesystem::path path;  ///< of the file
-  samebits::tensor_file::tensor_info info;
-  std::optional<element_reading> how;
-  std::string note;
+  std::string note = {};       ///< why its elements are not interpreted; empty if they are
 
+  [[nodiscard]] bool has_numbers() const { return note.empty(); }
   /// The name, escaped for a terminal; the escaped path for a tensor without a name.
   [[nodiscard]] std::string title() const;
   /// The name to guess from and to match: that of the file, without extension, if the tensor has

@@ -86,16 +86,17 @@ void for_each_integer_chunk(const reader& file, const tensor_info& info, std::ui
 
 }  // namespace
 
-samebits::tensor_file::tensor_file open_file(const std::filesystem::path& path) {
+std::shared_ptr<const reader> open_file(const std::filesystem::path& path) {
+  const auto shared = [](reader file) { return std::make_shared<const reader>(std::move(file)); };
   note_input(path);
-  if (path != "-") return reader::open(path);
+  if (path != "-") return shared(reader::open(path));
   static bool was_read = false;
   if (was_read) throw usage_error("-: standard input can be read only once");
   if (::isatty(STDIN_FILENO) == 1) {
     throw usage_error("-: standard input is a terminal; redirect a file to it, or name the file");
   }
   was_read = true;
-  return reader::open(STDIN_FILENO, shown_path(path));
+  return shared(reader::open(STDIN_FILENO, shown_path(path)));
 }
 
 std::string shown_path(const std::filesystem::path& path) {
@@ -152,10 +153,10 @@ std::string_view type_text(const tensor_info& info, const element_reading& how) 
   return how.integer_values ? samebits::tensor_file::name(info.type) : samebits::name(how.format);
 }
 
-std::optional<std::uint64_t> find_inexact_integer(const reader& file, const tensor_info& info) {
+std::optional<std::uint64_t> source_tensor::find_inexact_integer() const {
   if (info.type != dtype::u64 && info.type != dtype::i64) return std::nullopt;
   std::optional<std::uint64_t> found;
-  for_each_integer_chunk(file, info, 0, info.count,
+  for_each_integer_chunk(*file, info, 0, info.count,
                          [&](const std::byte* bytes, std::uint64_t first, std::uint64_t size) {
                            for (std::uint64_t i = 0; i < size && !found; ++i) {
                              std::uint64_t word = 0;
@@ -171,20 +172,18 @@ std::optional<std::uint64_t> find_inexact_integer(const reader& file, const tens
   return found;
 }
 
-void read_elements(const reader& file, const tensor_info& info, const element_reading& how,
-                   std::uint64_t first, std::uint64_t count, std::byte* out) {
-  if (!how.integer_values) return file.read_codes(info, first, count, out);
+void source_tensor::read(std::uint64_t first, std::uint64_t count, std::byte* out) const {
+  if (!how.integer_values) return file->read_codes(info, first, count, out);
   const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(how.format));
-  for_each_integer_chunk(file, info, first, count,
+  for_each_integer_chunk(*file, info, first, count,
                          [&](const std::byte* integers, std::uint64_t done, std::uint64_t size) {
                            convert_integers(info.type, integers, size, out + done * bytes);
                          });
 }
 
-std::optional<std::span<const std::byte>> view_elements(const reader& file, const tensor_info& info,
-                                                        const element_reading& how) {
+std::optional<std::span<const std::byte>> source_tensor::view() const {
   if (how.integer_values) return std::nullopt;
-  return file.view_codes(info);
+  return file->view_codes(info);
 }
 
 void decode(format_id format, const std::byte* codes, std::span<double> out) {
@@ -207,8 +206,8 @@ source_tensor open_source(std::string_view which, const std::string& input, std:
                           std::string_view from, from_scope scope) {
   using samebits::tensor_file::unsupported;
   const tensor_location where = locate(input);
-  reader file = open_file(where.file);
-  tensor_info info = choose(file, where, which);
+  auto file = open_file(where.file);
+  const tensor_info info = choose(*file, where, which);
   const auto how = reading_of(info, option, from, scope);
   const std::string shown = samebits::tensor_file::escape_path(input);
   if (!info.unread.empty()) unsupported(cat(shown, ": ", info.unread));
@@ -216,13 +215,14 @@ source_tensor open_source(std::string_view which, const std::string& input, std:
     unsupported(cat(shown, ": elements are ", samebits::tensor_file::name(info.type),
                     ", neither floating point nor integers"));
   }
+  source_tensor source = {std::move(file), info, *how};
   if (how->integer_values) {
-    if (const auto index = find_inexact_integer(file, info)) {
+    if (const auto index = source.find_inexact_integer()) {
       unsupported(cat(shown, ": integer number ", *index,
                       " has more than 53 significant bits, so that fp64 does not hold it"));
     }
   }
-  return {std::move(file), std::move(info), *how};
+  return source;
 }
 
 }  // namespace fpinspect

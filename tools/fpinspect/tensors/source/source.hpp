@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,7 +25,8 @@ struct tensor_location {
 ///
 /// @throws usage_error  if standard input is a terminal, or was read already, or if the file is an
 ///   output
-samebits::tensor_file::tensor_file open_file(const std::filesystem::path& path);
+std::shared_ptr<const samebits::tensor_file::tensor_file> open_file(
+    const std::filesystem::path& path);
 
 /// The path, as messages show it.
 std::string shown_path(const std::filesystem::path& path);
@@ -67,39 +69,25 @@ std::optional<element_reading> reading_of(const samebits::tensor_file::tensor_in
 std::string_view type_text(const samebits::tensor_file::tensor_info& info,
                            const element_reading& how);
 
-/// The index of the first integer that fp64 does not hold exactly, if there is one. Only 64-bit
-/// integers can be inexact.
-std::optional<std::uint64_t> find_inexact_integer(const samebits::tensor_file::tensor_file& file,
-                                                  const samebits::tensor_file::tensor_info& info);
-
-/// Reads elements [first, first + count) as codes of how.format, laid out as by
-/// tensor_file::read_codes().
-void read_elements(const samebits::tensor_file::tensor_file& file,
-                   const samebits::tensor_file::tensor_info& info, const element_reading& how,
-                   std::uint64_t first, std::uint64_t count, std::byte* out);
-
-/// The codes of all elements in the mapped file, not copied. Nothing if read_elements() would
-/// convert or unpack the elements, or if the elements are not aligned for their type.
-std::optional<std::span<const std::byte>> view_elements(
-    const samebits::tensor_file::tensor_file& file, const samebits::tensor_file::tensor_info& info,
-    const element_reading& how);
-
 /// The values of out.size() codes of any alignment.
 void decode(samebits::format_id format, const std::byte* codes, std::span<double> out);
 
 /// One tensor of a file.
 struct source_tensor {
-  samebits::tensor_file::tensor_file file;
+  std::shared_ptr<const samebits::tensor_file::tensor_file> file;
   samebits::tensor_file::tensor_info info;
   element_reading how;
 
   [[nodiscard]] samebits::format_id format() const { return how.format; }
-  void read(std::uint64_t first, std::uint64_t count, std::byte* out) const {
-    read_elements(file, info, how, first, count, out);
-  }
-  [[nodiscard]] std::optional<std::span<const std::byte>> view() const {
-    return view_elements(file, info, how);
-  }
+  /// Reads elements [first, first + count) as codes of the format, laid out as by
+  /// tensor_file::read_codes().
+  void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
+  /// The codes of all elements in the mapped file, not copied. Nothing if read() would convert or
+  /// unpack the elements, or if the elements are not aligned for their type.
+  [[nodiscard]] std::optional<std::span<const std::byte>> view() const;
+  /// The index of the first integer that fp64 does not hold exactly, if there is one. Only 64-bit
+  /// integers can be inexact.
+  [[nodiscard]] std::optional<std::uint64_t> find_inexact_integer() const;
 };
 
 /// The tensor that an argument names as FILE or FILE#TENSOR. The tensor's name may be omitted if
