@@ -1,6 +1,6 @@
 // `fpinspect compare`: measures how the values of two files differ.
-#include <array>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "fpinspect/cli/arguments.hpp"
@@ -77,31 +77,29 @@ json_object comparison_json(const comparison& all) {
 
 namespace {
 
-constexpr std::array compare_figures = {
-    figure_spec{"differ", "%"},   figure_spec{"sqnr", "dB"},     figure_spec{"max-ulp", ""},
-    figure_spec{"max-error", ""}, figure_spec{"mean-error", ""}, figure_spec{"underflow", "%"},
-    figure_spec{"new-nan", "%"},  figure_spec{"new-inf", "%"},   figure_spec{"bits-differ", "%"},
+constexpr figure<difference_figures> compare_figures[] = {
+    {{"differ", "%"}, [](auto& f) { return figure_value(f.differ, f.count); }},
+    {{"sqnr", "dB"}, [](auto& f) { return f.ratio().level(); }},
+    {{"max-ulp", ""}, [](auto& f) { return static_cast<double>(f.max_ulp); }},
+    {{"max-error", ""}, [](auto& f) { return f.max_error; }},
+    {{"mean-error", ""}, [](auto& f) { return f.mean_error(); }},
+    {{"underflow", "%"}, [](auto& f) { return figure_value(f.underflow, f.nonzero); }},
+    {{"new-nan", "%"}, [](auto& f) { return figure_value(f.new_nan, f.count); }},
+    {{"new-inf", "%"}, [](auto& f) { return figure_value(f.new_inf, f.count); }},
+    // Elements of two formats have no bits in common to compare: every number that differs counts.
+    {{"bits-differ", "%"},
+     [](auto& f) { return figure_value(f.bits_differ.value_or(f.differ), f.count); }},
 };
-
-void add_figures(gate& conditions, const std::string& name, const difference_figures& f) {
-  conditions.add_share("differ", "", name, f.differ, f.count);
-  conditions.add("sqnr", "", name, f.ratio().level());
-  conditions.add("max-ulp", "", name, static_cast<double>(f.max_ulp));
-  conditions.add("max-error", "", name, f.max_error);
-  conditions.add("mean-error", "", name, f.mean_error());
-  conditions.add_share("underflow", "", name, f.underflow, f.nonzero);
-  conditions.add_share("new-nan", "", name, f.new_nan, f.count);
-  conditions.add_share("new-inf", "", name, f.new_inf, f.count);
-  // Elements of two formats have no bits in common to compare: every number that differs counts.
-  conditions.add_share("bits-differ", "", name, f.bits_differ.value_or(f.differ), f.count);
-}
 
 /// With an original, conditions are on both files against the original.
 void add_pair(gate& conditions, const compared_pair& pair) {
   if (!pair.reason.empty()) return conditions.add_failure(pair.name, pair.reason);
-  if (!pair.against) return add_figures(conditions, pair.name, pair.figures);
-  add_figures(conditions, cat(pair.name, " in A"), pair.against->a);
-  add_figures(conditions, cat(pair.name, " in B"), pair.against->b);
+  const auto add = [&](const std::string& name, const difference_figures& f) {
+    conditions.add<difference_figures>(compare_figures, "", name, f);
+  };
+  if (!pair.against) return add(pair.name, pair.figures);
+  add(cat(pair.name, " in A"), pair.against->a);
+  add(cat(pair.name, " in B"), pair.against->b);
 }
 
 class compare_command final : public command {
@@ -117,7 +115,7 @@ class compare_command final : public command {
     add.list(
         "--fail-if", conditions_,
         [](const std::vector<std::string>& texts) {
-          return gate(conditions_argument("--fail-if", texts, compare_figures));
+          return gate(texts, std::span<const figure<difference_figures>>(compare_figures));
         },
         "Exit code 1 if a tensor has: 'max-ulp>1', 'sqnr<30dB', 'new-nan>0', ...");
     add.text("--from-a", from_a_, "A's integers are codes of this format");

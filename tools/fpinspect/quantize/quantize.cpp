@@ -16,7 +16,7 @@
 #include "fpinspect/quantize/sqnr.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
-#include "fpinspect/verdict/gate/tensor_gate.hpp"
+#include "fpinspect/verdict/gate/gate.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
@@ -69,8 +69,10 @@ class quantize_command final : public command {
     add.value("--recipe", preset_, recipe_argument, "A preset of `recipes` in their place");
     add.list("--outputs", outputs_, "row, col, transposed (default: row)");
     add.flag("--transposed", transposed_, "Write codes_t and scales_t as well");
-    add.list("--fail-if", conditions_, quantize_gate,
-             "Exit code 1 if: 'sqnr<30dB', 'underflow>1%', 'saturated>0', 'nan>0', ...");
+    add.list(
+        "--fail-if", conditions_,
+        [](const std::vector<std::string>& texts) { return quantization_gate(texts, false); },
+        "Exit code 1 if: 'sqnr<30dB', 'underflow>1%', 'saturated>0', 'nan>0', ...");
     add.text("--from", from_, "Integers are codes of this format (default: values)");
     add.text("--backend", backend_, "Where to compute (default: the best here)");
     add_rounding_rule(add, rule_, "saturate");
@@ -92,7 +94,7 @@ class quantize_command final : public command {
     const std::string& stored = source.info.name.empty() ? input_ : source.info.name;
     const std::string name = samebits::tensor_file::escape(stored, 256);
     const sqnr ratio = sqnr_of(statistics, options_.overflow != samebits::overflow::ieee);
-    add_quantization(conditions_, "", name, statistics, ratio);
+    conditions_.add<quantization>(quantization_figures, "", name, {statistics, ratio});
     conditions_.add_nonfinite(name, statistics.nan, statistics.inf, statistics.elements);
     if (s.json) {
       s.write_json(json_of(source, statistics, ratio).add("fail_if", conditions_.json()));

@@ -1,8 +1,9 @@
 // `fpinspect tensor`: which format or recipe for the tensors of files, which loss scale, and what
 // is lost.
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +17,6 @@
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/tensors/tensor_views.hpp"
 #include "fpinspect/verdict/collect.hpp"
-#include "fpinspect/verdict/gate/tensor_gate.hpp"
 #include "fpinspect/verdict/output/verdict_text.hpp"
 #include "fpinspect/verdict/verdict.hpp"
 #include "fpinspect/verdict/verdict_options.hpp"
@@ -25,6 +25,12 @@ namespace fpinspect {
 namespace {
 
 using samebits::format_id;
+
+/// Statistics for a target format are meaningful if it has a sign and a zero, and is narrower than
+/// fp64.
+bool has_statistics(format_id format) {
+  return format != format_id::fp64 && format != format_id::e8m0;
+}
 
 /// The exponent N of a loss scale 2^N.
 int scale_argument(std::string_view option, std::string_view text) {
@@ -38,11 +44,108 @@ int scale_argument(std::string_view option, std::string_view text) {
   refuse_value(option, text, "is no power of two 2^N with N from -127 to 127, such as 2^16");
 }
 
-/// The figures of a quick pass.
-gate quick_gate(const std::vector<std::string>& texts) {
-  constexpr std::array figures = {figure_spec{"nan", "%"}, figure_spec{"inf", "%"}};
-  return gate(conditions_argument("--fail-if", texts, figures));
+/// A tensor and what a format does to it.
+struct format_effect {
+  const samebits::cast_statistics& stats;
+  const samebits::cast_effect& cast;
+};
+constexpr figure<format_effect> format_figures[] = {
+    {{"underflow", "%", true},
+     [](auto& e) { return figure_value(e.cast.underflow, e.stats.nonzero()); }},
+    {{"overflow", "%", true},
+     [](auto& e) { return figure_value(e.cast.overflow, e.stats.nonzero()); }},
+    {{"sqnr", "dB", true},
+     [](auto& e) {
+       return sqnr{.db = sqnr_db(e.cast.saturated_signal, e.cast.saturated_noise),
+                   .exact = e.cast.changed == 0}
+           .level();
+     }},
+};
+
+bool is_about_a_format(const condition& c) {
+  return std::any_of(std::begin(format_figures), std::end(format_figures),
+                     [&](const figure_spec& f) { return f.name == c.figure; });
 }
+
+void require_role(const condition& c) {
+  std::vector<std::string_view> names;
+  for (int r = 0; r < role_count; ++r) names.push_back(name(static_cast<role>(r)));
+  if (c.subject.empty() || std::find(names.begin(), names.end(), c.subject) != names.end()) return;
+  throw usage_error(cat("--fail-if: \"", c.text, "\": ", c.subject, " is none of ", joined(names)));
+}
+
+/// The conditions of --fail-if on tensors, on formats, and on the verdict.
+class tensor_gate {
+ public:
+  /// @param to  the formats of --to; empty if it is not given. A condition on a format that names
+  ///   none is one on each of these.
+  /// @throws usage_error  if a text is not a condition, or needs a format and has none
+  tensor_gate(const std::vector<std::string>& texts, std::span<const format_id> to) {
+    std::vector<figure_spec> figures(std::begin(format_figures), std::end(format_figures));
+    figures.insert(figures.end(), nonfinite_figures.begin(), nonfinite_figures.end());
+    figures.insert(figures.end(), {{"bits", "", true}, {"loss-scale", ""}});
+    for (condition& c : conditions_argument(texts, figures)) {
+      if (c.figure == "bits") require_role(c);
+      if (!is_about_a_format(c)) {
+        conditions_.push_back(std::move(c));
+      } else if (!c.subject.empty()) {
+        add(c, format_argument("--fail-if", c.subject));
+      } else if (to.empty()) {
+        throw usage_error(
+            cat("--fail-if: \"", c.text, "\" needs a format: fp16.", c.text, ", or --to"));
+      } else {
+        for (const format_id format : to) {
+          condition one = c;
+          one.text = cat(samebits::name(format), ".", c.text);
+          add(std::move(one), format);
+        }
+      }
+    }
+  }
+
+  /// The formats whose figures the conditions are about: for collect().
+  [[nodiscard]] const std::vector<format_id>& formats() const { return formats_; }
+
+  /// The conditions, with the tensors for which they hold.
+  [[nodiscard]] gate checked(const collected& all, const verdict& v) const {
+    gate result(conditions_);
+    if (conditions_.empty()) return result;
+    for (std::size_t i = 0; i < all.stats.size(); ++i) {
+      const samebits::cast_statistics& stats = all.stats[i];
+      const std::string& tensor = all.evidence[i].name;
+      result.add_nonfinite(tensor, stats.nan, stats.inf, stats.count);
+      for (const samebits::cast_effect& cast : stats.casts) {
+        const std::string_view format = samebits::name(cast.format);
+        result.add<format_effect>(format_figures, format, cat(tensor, " in ", format),
+                                  {stats, cast});
+      }
+    }
+    for (const role_verdict& r : v.roles) {
+      if (!r.chosen) continue;
+      const double bits =
+          r.met ? r.outcomes[*r.chosen].bits : std::numeric_limits<double>::infinity();
+      result.add("bits", name(r.what), std::string(title(r.what)), bits);
+    }
+    if (v.loss_scale) {
+      result.add("loss-scale", "", "gradients", std::ldexp(1.0, v.loss_scale->best.log2));
+    }
+    return result;
+  }
+
+ private:
+  void add(condition c, format_id format) {
+    if (!has_statistics(format)) {
+      throw usage_error(
+          cat("--fail-if: ", samebits::name(format), " is not a target format of `tensor`"));
+    }
+    c.subject = samebits::name(format);
+    conditions_.push_back(std::move(c));
+    formats_.push_back(format);
+  }
+
+  std::vector<condition> conditions_;
+  std::vector<format_id> formats_;
+};
 
 class tensor_command final : public command {
  public:
@@ -98,12 +201,6 @@ class tensor_command final : public command {
   }
 
  private:
-  /// Statistics for a target format are meaningful if it has a sign and a zero, and is narrower than
-  /// fp64.
-  static bool has_statistics(format_id format) {
-    return format != format_id::fp64 && format != format_id::e8m0;
-  }
-
   static std::vector<format_id> targets_argument(const std::vector<std::string>& texts) {
     const std::vector<format_id> formats = format_list_argument("--to", texts);
     for (const format_id format : formats) {
@@ -132,7 +229,8 @@ class tensor_command final : public command {
 
   /// --quick and --recipes.
   void run_measured(const session& s) const {
-    gate conditions = quick_ ? quick_gate(fail_if_) : recipes_gate(fail_if_);
+    gate conditions = quick_ ? gate(conditions_argument(fail_if_, nonfinite_figures))
+                             : quantization_gate(fail_if_, true);
     const std::vector<shown_tensor> tensors = tensors_to_show(wanted_);
     const std::vector<std::string> names = names_of(tensors);
     if (recipes_) {

@@ -11,7 +11,6 @@
 #include "fpinspect/output/table.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/quantize/sqnr.hpp"
-#include "fpinspect/verdict/gate/tensor_gate.hpp"
 #include "samebits/recipe.hpp"
 
 namespace fpinspect {
@@ -37,10 +36,8 @@ struct recipe_source {
 };
 
 /// What one preset does to a tensor.
-struct recipe_result {
+struct recipe_result : quantization {
   const recipe_preset* preset;
-  quantize_statistics statistics;
-  sqnr ratio;
   double bits;  ///< of an element, with its share of the scales of its tile
 };
 
@@ -78,7 +75,7 @@ std::vector<std::vector<recipe_result>> results_for(std::span<const recipe_sourc
       const auto scale_bits = static_cast<double>(scale_bits_of(p->rules, source.matrix));
       const auto elements =
           static_cast<double>(std::max<std::uint64_t>(source.tensor.info.count, 1));
-      results[i].push_back({p, s, sqnr_of(s, saturates), 8.0 + scale_bits / elements});
+      results[i].push_back({{s, sqnr_of(s, saturates)}, p, 8.0 + scale_bits / elements});
       line.add(source.tensor.info.bytes);
     }
   }
@@ -99,8 +96,8 @@ void add_figures(gate& conditions, std::span<const recipe_source> tensors,
     const quantize_statistics& s = results[i].front().statistics;
     conditions.add_nonfinite(name, s.nan, s.inf, s.elements);
     for (const recipe_result& r : results[i]) {
-      add_quantization(conditions, r.preset->name, cat(name, " by ", r.preset->name), r.statistics,
-                       r.ratio);
+      conditions.add<quantization>(quantization_figures, r.preset->name,
+                                   cat(name, " by ", r.preset->name), r);
     }
   }
 }

@@ -36,12 +36,6 @@ bool is_name(std::string_view text) {
   return !text.empty();
 }
 
-std::string figure_names(std::span<const figure_spec> figures) {
-  std::string names;
-  for (const figure_spec& f : figures) names += cat(names.empty() ? "" : ", ", f.name);
-  return names;
-}
-
 }  // namespace
 
 std::optional<quantity> parse_quantity(std::string_view text) {
@@ -97,8 +91,7 @@ bool condition::holds(double value, double whole) const {
   return false;
 }
 
-std::vector<condition> conditions_argument(std::string_view option,
-                                           const std::vector<std::string>& texts,
+std::vector<condition> conditions_argument(const std::vector<std::string>& texts,
                                            std::span<const figure_spec> figures) {
   std::vector<condition> result;
   for (const std::string& text : texts) {
@@ -108,11 +101,11 @@ std::vector<condition> conditions_argument(std::string_view option,
       if (c && c->figure == f.name) known = &f;
     }
     if (known == nullptr || (!c->limit.unit.empty() && c->limit.unit != known->unit)) {
-      throw usage_error(cat(option, ": \"", text, "\" is not like 'underflow>1%', with one of ",
-                            figure_names(figures)));
+      throw usage_error(cat("--fail-if: \"", text, "\" is not like 'underflow>1%', with one of ",
+                            joined(figures, [](const figure_spec& f) { return f.name; })));
     }
     if (!c->subject.empty() && !known->has_subject) {
-      throw usage_error(cat(option, ": \"", text, "\": ", known->name,
+      throw usage_error(cat("--fail-if: \"", text, "\": ", known->name,
                             " is not a figure of a format; leave \"", c->subject, ".\" out"));
     }
     result.push_back(*c);

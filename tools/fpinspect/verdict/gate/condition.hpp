@@ -43,9 +43,9 @@ struct figure_spec {
   bool has_subject = false;  ///< whether a format may stand before the name
 };
 
+/// The conditions of --fail-if.
 /// @throws usage_error  if a text is not a condition on one of the figures
-std::vector<condition> conditions_argument(std::string_view option,
-                                           const std::vector<std::string>& texts,
+std::vector<condition> conditions_argument(const std::vector<std::string>& texts,
                                            std::span<const figure_spec> figures);
 
 /// The least that a choice must keep of every tensor.

@@ -8,6 +8,7 @@
 
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 
 namespace fpinspect {
 namespace {
@@ -27,13 +28,13 @@ gate::gate(std::vector<condition> conditions)
     : conditions_(std::move(conditions)), outcomes_(conditions_.size()) {}
 
 void gate::add(std::string_view figure, std::string_view subject, const std::string& tensor,
-               double value, double whole) {
+               const figure_value& found) {
   for (std::size_t i = 0; i < conditions_.size(); ++i) {
     const condition& c = conditions_[i];
     if (c.figure != figure || (!c.subject.empty() && c.subject != subject)) continue;
-    if (!c.holds(value, whole)) continue;
-    double shown = value;
-    if (c.limit.unit == "%") shown = whole > 0 ? 100.0 * value / whole : 0;
+    if (!c.holds(found.value, found.whole)) continue;
+    double shown = found.value;
+    if (c.limit.unit == "%") shown = found.whole > 0 ? 100.0 * found.value / found.whole : 0;
     outcome& o = outcomes_[i];
     const bool worse = is_upper_limit(c.how) ? shown > o.value : shown < o.value;
     if (o.failed++ != 0 && !worse) continue;
@@ -78,6 +79,18 @@ void gate::check() const {
                  first_incomparable_));
   }
   if (!message.empty()) throw check_failed(message);
+}
+
+gate quantization_gate(const std::vector<std::string>& texts, bool of_recipes) {
+  std::vector<figure_spec> figures(std::begin(quantization_figures),
+                                   std::end(quantization_figures));
+  for (figure_spec& f : figures) f.has_subject = of_recipes;
+  figures.insert(figures.end(), nonfinite_figures.begin(), nonfinite_figures.end());
+  std::vector<condition> conditions = conditions_argument(texts, figures);
+  for (condition& c : conditions) {
+    if (!c.subject.empty()) c.subject = recipe_argument("--fail-if", c.subject)->name;
+  }
+  return gate(std::move(conditions));
 }
 
 }  // namespace fpinspect

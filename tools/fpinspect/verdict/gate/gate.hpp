@@ -1,41 +1,66 @@
 // The conditions of --fail-if, and what they found.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "fpinspect/output/json.hpp"
+#include "fpinspect/output/table.hpp"
+#include "fpinspect/quantize/sqnr.hpp"
 #include "fpinspect/verdict/gate/condition.hpp"
+#include "samebits/quantize.hpp"
 
 namespace fpinspect {
+
+/// The value of a figure, and what a share is a share of.
+struct figure_value {
+  figure_value(double number) : value(number) {}
+  figure_value(std::uint64_t part, std::uint64_t all)
+      : value(static_cast<double>(part)), whole(static_cast<double>(all)) {}
+
+  double value;
+  double whole = 1;
+};
+
+/// A figure that conditions may name, and its value in a result.
+template <class Result>
+struct figure : figure_spec {
+  row_function<figure_value, Result> of;
+};
 
 /// The conditions of --fail-if, and the tensors for which they hold.
 class gate {
  public:
   explicit gate(std::vector<condition> conditions = {});
+  /// @throws usage_error  if a text is not a condition on one of the figures
+  template <class Result>
+  gate(const std::vector<std::string>& texts, std::span<const figure<Result>> figures)
+      : gate(conditions_argument(texts, std::vector<figure_spec>(figures.begin(), figures.end()))) {
+  }
 
-  [[nodiscard]] const std::vector<condition>& conditions() const { return conditions_; }
   [[nodiscard]] bool is_empty() const { return conditions_.empty(); }
 
   /// Notes the value of a figure of one tensor.
   ///
   /// @param subject  the format that the figure is about, or empty
   /// @param tensor  its name in text
-  /// @param whole  what a share is a share of
   void add(std::string_view figure, std::string_view subject, const std::string& tensor,
-           double value, double whole = 1);
-  /// Notes a share of elements.
-  void add_share(std::string_view figure, std::string_view subject, const std::string& tensor,
-                 std::uint64_t part, std::uint64_t whole) {
-    add(figure, subject, tensor, static_cast<double>(part), static_cast<double>(whole));
+           const figure_value& found);
+  /// Notes the values of all figures of a result.
+  template <class Result>
+  void add(std::span<const figure<Result>> figures, std::string_view subject,
+           const std::string& tensor, const Result& result) {
+    for (const figure<Result>& one : figures) add(one.name, subject, tensor, one.of(result));
   }
   /// Notes the NaN and infinities of a tensor of `all` elements: nan, inf.
   void add_nonfinite(const std::string& tensor, std::uint64_t nan, std::uint64_t inf,
                      std::uint64_t all) {
-    add_share("nan", "", tensor, nan, all);
-    add_share("inf", "", tensor, inf, all);
+    add("nan", "", tensor, {nan, all});
+    add("inf", "", tensor, {inf, all});
   }
 
   /// Notes a tensor whose figures cannot be had. It fails whatever the conditions are.
@@ -60,5 +85,31 @@ class gate {
   std::uint64_t incomparable_ = 0;
   std::string first_incomparable_;
 };
+
+/// The figures of add_nonfinite().
+inline constexpr std::array nonfinite_figures = {figure_spec{"nan", "%"}, figure_spec{"inf", "%"}};
+
+/// What a quantization did. Without a ratio every `sqnr<X` holds, unless the quantization is exact or
+/// there are no elements.
+struct quantization {
+  samebits::quantize_statistics statistics;
+  sqnr ratio;
+
+  [[nodiscard]] std::uint64_t nonzero() const {  // and finite
+    return statistics.elements - statistics.zeros - statistics.nan - statistics.inf;
+  }
+};
+inline constexpr figure<quantization> quantization_figures[] = {
+    {{"sqnr", "dB", true}, [](auto& q) { return q.ratio.level(); }},
+    {{"underflow", "%", true},
+     [](auto& q) { return figure_value(q.statistics.underflowed, q.nonzero()); }},
+    {{"saturated", "%", true},
+     [](auto& q) { return figure_value(q.statistics.saturated, q.nonzero()); }},
+};
+
+/// The conditions of `quantize` and of `tensor --recipes`: the figures of a quantization, nan and inf.
+/// @param of_recipes  whether a recipe may stand before a figure: 'MXFP8_TE.sqnr<30dB'
+/// @throws usage_error  for any other condition, or an unknown recipe
+gate quantization_gate(const std::vector<std::string>& texts, bool of_recipes);
 
 }  // namespace fpinspect
