@@ -15,7 +15,7 @@
 
 namespace samebits::numerics::binary32 {
 
-inline constexpr std::uint32_t one = 0x3F800000u;
+inline constexpr std::uint32_t one = binary<std::uint32_t>::one;
 inline constexpr std::uint32_t inf = binary<std::uint32_t>::inf;
 inline constexpr std::uint32_t nan = binary<std::uint32_t>::nan;
 inline constexpr std::uint32_t max_finite = 0x7F7FFFFFu;

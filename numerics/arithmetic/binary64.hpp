@@ -17,7 +17,7 @@
 
 namespace samebits::numerics::binary64 {
 
-inline constexpr std::uint64_t one = 0x3FF0000000000000u;
+inline constexpr std::uint64_t one = binary<std::uint64_t>::one;
 inline constexpr std::uint64_t two = 0x4000000000000000u;
 inline constexpr std::uint64_t inf = binary<std::uint64_t>::inf;
 inline constexpr std::uint64_t nan = binary<std::uint64_t>::nan;

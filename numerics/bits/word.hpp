@@ -72,14 +72,15 @@ struct binary;
 template <>
 struct binary<std::uint32_t> {
   static constexpr int width = 32, mantissa_bits = 23, bias = 127;
-  static constexpr std::uint32_t sign_bit = 0x80000000u, inf = 0x7F800000u, nan = 0x7FFFFFFFu;
+  static constexpr std::uint32_t sign_bit = 0x80000000u, one = 0x3F800000u, inf = 0x7F800000u,
+                                 nan = 0x7FFFFFFFu;
 };
 
 template <>
 struct binary<std::uint64_t> {
   static constexpr int width = 64, mantissa_bits = 52, bias = 1023;
-  static constexpr std::uint64_t sign_bit = 0x8000000000000000u, inf = 0x7FF0000000000000u,
-                                 nan = 0x7FFFFFFFFFFFFFFFu;
+  static constexpr std::uint64_t sign_bit = 0x8000000000000000u, one = 0x3FF0000000000000u,
+                                 inf = 0x7FF0000000000000u, nan = 0x7FFFFFFFFFFFFFFFu;
 };
 
 }  // namespace samebits::numerics

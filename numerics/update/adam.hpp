@@ -11,7 +11,8 @@ namespace samebits::numerics {
 // Template parameters of all rules:
 // - Profile: the operations' order.
 // - Arithmetic: a policy (numerics/update/update_arithmetic.hpp).
-// - Word: std::uint32_t, or SIMD lanes (numerics/bits/word.hpp).
+// - Word: std::uint32_t, SIMD lanes, or std::uint64_t (numerics/bits/word.hpp).
+// - Number: std::uint64_t for Word std::uint64_t, else std::uint32_t (numerics/update/constants.hpp).
 
 /// b * old + w * x. Profile strict: both products and the sum are rounded. Other profiles:
 /// fma(b, old, RN(w * x)).
@@ -26,8 +27,8 @@ SAMEBITS_INLINE constexpr Word averaged(Word b, Word old, Word w, Word x) {
 }
 
 /// Decoupled weight decay.
-template <update_profile Profile, class Arithmetic, class Word>
-SAMEBITS_INLINE constexpr Word decayed(const update_constants& c, Word weight) {
+template <update_profile Profile, class Arithmetic, class Word, class Number>
+SAMEBITS_INLINE constexpr Word decayed(const constants_in<Number>& c, Word weight) {
   if (!c.decays) return weight;
   if constexpr (Profile == update_profile::strict) {
     return Arithmetic::product(weight, Word(c.keep));
@@ -37,8 +38,8 @@ SAMEBITS_INLINE constexpr Word decayed(const update_constants& c, Word weight) {
 }
 
 /// x + w * weight: weight decay as a part of the gradient.
-template <update_profile Profile, class Arithmetic, class Word>
-SAMEBITS_INLINE constexpr Word with_l2(const update_constants& c, Word x, Word weight) {
+template <update_profile Profile, class Arithmetic, class Word, class Number>
+SAMEBITS_INLINE constexpr Word with_l2(const constants_in<Number>& c, Word x, Word weight) {
   if (!c.decays) return x;
   if constexpr (Profile == update_profile::strict) {
     return Arithmetic::sum(x, Arithmetic::product(Word(c.l2), weight));
@@ -48,8 +49,9 @@ SAMEBITS_INLINE constexpr Word with_l2(const update_constants& c, Word x, Word w
 }
 
 /// Replaces both states by their new averages.
-template <update_profile Profile, class Arithmetic, class Word>
-SAMEBITS_INLINE constexpr void update_averages(const update_constants& c, update_element<Word>& x) {
+template <update_profile Profile, class Arithmetic, class Word, class Number>
+SAMEBITS_INLINE constexpr void update_averages(const constants_in<Number>& c,
+                                               update_element<Word>& x) {
   const Word g = x.gradient;
   x.first = averaged<Profile, Arithmetic>(Word(c.b1), x.first, Word(c.w1), g);
   const Word square = Arithmetic::product(g, g);
@@ -57,15 +59,15 @@ SAMEBITS_INLINE constexpr void update_averages(const update_constants& c, update
 }
 
 /// d: RN(sqrt(v) / r) + e.
-template <class Arithmetic, class Word>
-SAMEBITS_INLINE constexpr Word denominator(const update_constants& c, Word second) {
+template <class Arithmetic, class Word, class Number>
+SAMEBITS_INLINE constexpr Word denominator(const constants_in<Number>& c, Word second) {
   const Word root = Arithmetic::quotient(Arithmetic::square_root(second), Word(c.root));
   return Arithmetic::sum(root, Word(c.epsilon));
 }
 
 /// One element's step of adamw or adam; Profile is strict or fma.
-template <update_rule Rule, update_profile Profile, class Arithmetic, class Word>
-SAMEBITS_INLINE constexpr void adam_step(const update_constants& c, update_element<Word>& x) {
+template <update_rule Rule, update_profile Profile, class Arithmetic, class Word, class Number>
+SAMEBITS_INLINE constexpr void adam_step(const constants_in<Number>& c, update_element<Word>& x) {
   if constexpr (Rule == update_rule::adamw) {
     x.weight = decayed<Profile, Arithmetic>(c, x.weight);
   } else {

@@ -17,25 +17,30 @@
 
 namespace samebits::numerics {
 
-/// The constants of one group and step, as binary32 bits. The letters are those of contract §12. A
-/// constant that rule or profile do not use may be any number.
-struct update_constants {
-  std::uint32_t grad_mul;     ///< c
-  std::uint32_t b1, w1;       ///< of the first average; for sgd mu and h
-  std::uint32_t b2, w2;       ///< of the second average
-  std::uint32_t rate;         ///< a
-  std::uint32_t root;         ///< r
-  std::uint32_t epsilon;      ///< e
-  std::uint32_t l2;           ///< w
-  std::uint32_t keep;         ///< k
-  std::uint32_t loss;         ///< l
-  std::uint32_t correction1;  ///< f(c1); for lamb f(1 / c1)
-  std::uint32_t correction2;  ///< f(c2)
-  std::uint64_t lamb_rate;    ///< lr as binary64 bits, for lamb
-  bool decays;                ///< wd is not 0
-  bool first_step;            ///< t is 1
+/// The constants of one group and step. The letters are those of contract §12. A constant that rule
+/// or profile do not use may be any number.
+///
+/// @tparam Number  std::uint32_t: binary32 bits. std::uint64_t: binary64 bits, which are not rounded
+///   to binary32, for profiles strict and fma in binary64.
+template <class Number>
+struct constants_in {
+  Number grad_mul;          ///< c
+  Number b1, w1;            ///< of the first average; for sgd mu and h
+  Number b2, w2;            ///< of the second average
+  Number rate;              ///< a
+  Number root;              ///< r
+  Number epsilon;           ///< e
+  Number l2;                ///< w
+  Number keep;              ///< k
+  Number loss;              ///< l
+  Number correction1;       ///< f(c1); for lamb f(1 / c1)
+  Number correction2;       ///< f(c2)
+  std::uint64_t lamb_rate;  ///< lr as binary64 bits, for lamb
+  bool decays;              ///< wd is not 0
+  bool first_step;          ///< t is 1
   bool nesterov;
 };
+using update_constants = constants_in<std::uint32_t>;
 
 namespace update_detail {
 
@@ -80,15 +85,37 @@ SAMEBITS_INLINE constexpr update_numbers numbers_of(const optimizer_settings& s,
           magnitude_bits(bits_of(s.epsilon)), magnitude_bits(bits_of(s.weight_decay))};
 }
 
-/// f(1 - x) for x >= 0.
-SAMEBITS_INLINE constexpr std::uint32_t one_minus(std::uint64_t x) {
-  if (x <= binary64::one) return not_inlined::narrow(not_inlined::subtract(binary64::one, x));
-  return negated(not_inlined::narrow(not_inlined::subtract(x, binary64::one)));
+/// f(x): x rounded to binary32, or x itself.
+template <class Number>
+SAMEBITS_INLINE constexpr Number rounded(std::uint64_t x) {
+  if constexpr (sizeof(Number) == sizeof(x)) {
+    return x;
+  } else {
+    return not_inlined::narrow(x);
+  }
 }
 
-/// A hyper-parameter rounded to binary32, as binary64 bits.
-SAMEBITS_INLINE constexpr std::uint64_t rounded_to_binary32(std::uint64_t x) {
-  return binary64::widen(not_inlined::narrow(x));
+/// f(1 - x) for x >= 0.
+template <class Number>
+SAMEBITS_INLINE constexpr Number one_minus(std::uint64_t x) {
+  if (x <= binary64::one) return rounded<Number>(not_inlined::subtract(binary64::one, x));
+  return rounded<Number>(not_inlined::subtract(x, binary64::one)) ^ binary<Number>::sign_bit;
+}
+
+/// f(1 - f(x)) for x >= 0.
+template <class Number>
+SAMEBITS_INLINE constexpr Number one_minus_rounded(std::uint64_t x) {
+  if constexpr (sizeof(Number) == sizeof(x)) {
+    return one_minus<Number>(x);
+  } else {
+    return binary32::add(binary32::one, negated(not_inlined::narrow(x)));
+  }
+}
+
+/// f(x) as binary64 bits.
+template <class Number>
+SAMEBITS_INLINE constexpr std::uint64_t rounded_and_wide(std::uint64_t x) {
+  return sizeof(Number) == sizeof(x) ? x : binary64::widen(not_inlined::narrow(x));
 }
 
 /// 1 - beta^t in binary64.
@@ -104,44 +131,55 @@ SAMEBITS_HD constexpr std::uint32_t fused_bias_correction(std::uint32_t beta, st
 }
 
 /// Factors of averages and decay that do not depend on the step.
-SAMEBITS_INLINE constexpr void set_fixed_constants(update_constants& c, const optimizer_settings& s,
+template <class Number>
+SAMEBITS_INLINE constexpr void set_fixed_constants(constants_in<Number>& c,
+                                                   const optimizer_settings& s,
                                                    const update_numbers& x) {
-  c.b1 = not_inlined::narrow(x.beta1);
-  c.b2 = not_inlined::narrow(x.beta2);
+  c.b1 = rounded<Number>(x.beta1);
+  c.b2 = rounded<Number>(x.beta2);
   const bool of_foreach = s.profile == update_profile::torch_foreach;
-  c.w1 = of_foreach ? one_minus(x.beta1) : binary32::add(binary32::one, negated(c.b1));
-  c.w2 = of_foreach ? one_minus(x.beta2) : binary32::add(binary32::one, negated(c.b2));
-  c.epsilon = not_inlined::narrow(x.epsilon);
+  c.w1 = of_foreach ? one_minus<Number>(x.beta1) : one_minus_rounded<Number>(x.beta1);
+  c.w2 = of_foreach ? one_minus<Number>(x.beta2) : one_minus_rounded<Number>(x.beta2);
+  c.epsilon = rounded<Number>(x.epsilon);
   c.decays = x.decay != 0;
-  c.l2 = not_inlined::narrow(x.decay);
+  c.l2 = rounded<Number>(x.decay);
   const std::uint64_t part = not_inlined::multiply(x.lr, x.decay);
-  c.keep = one_minus(part);
-  c.loss = s.profile == update_profile::torch_fused
-               ? binary32::multiply(not_inlined::narrow(x.lr), c.l2)
-               : not_inlined::narrow(part);
+  c.keep = one_minus<Number>(part);
+  c.loss = rounded<Number>(part);
+  if (s.profile == update_profile::torch_fused) {
+    c.loss = binary32::multiply(not_inlined::narrow(x.lr), not_inlined::narrow(x.decay));
+  }
 }
 
 /// The constants that depend on the step: bias corrections and step sizes of adamw, adam and lamb.
-SAMEBITS_HD constexpr void set_bias_corrections(update_constants& c, const optimizer_settings& s,
+template <class Number>
+SAMEBITS_HD constexpr void set_bias_corrections(constants_in<Number>& c,
+                                                const optimizer_settings& s,
                                                 const update_numbers& x, std::uint64_t t) {
   if (s.profile == update_profile::torch_fused) {
-    c.rate = binary32::divide(not_inlined::narrow(x.lr), fused_bias_correction(c.b1, t));
-    c.root = update_by_definition::square_root(fused_bias_correction(c.b2, t));
+    const auto correction = [t](std::uint64_t beta) {
+      return fused_bias_correction(not_inlined::narrow(beta), t);
+    };
+    c.rate = binary32::divide(not_inlined::narrow(x.lr), correction(x.beta1));
+    c.root = update_by_definition::square_root(correction(x.beta2));
     return;
   }
   const bool of_foreach = s.profile == update_profile::torch_foreach;
-  const std::uint64_t c1 = bias_correction(of_foreach ? x.beta1 : rounded_to_binary32(x.beta1), t);
-  const std::uint64_t c2 = bias_correction(of_foreach ? x.beta2 : rounded_to_binary32(x.beta2), t);
+  const auto correction = [=](std::uint64_t beta) {
+    return bias_correction(of_foreach ? beta : rounded_and_wide<Number>(beta), t);
+  };
+  const std::uint64_t c1 = correction(x.beta1);
+  const std::uint64_t c2 = correction(x.beta2);
   const std::uint64_t root = not_inlined::square_root(c2);
-  c.root = not_inlined::narrow(root);
-  c.correction1 = not_inlined::narrow(
-      s.rule == update_rule::lamb ? not_inlined::divide(binary64::one, c1) : c1);
-  c.correction2 = not_inlined::narrow(c2);
-  c.rate = not_inlined::narrow(not_inlined::divide(x.lr, c1));
-  if (of_foreach) c.rate = negated(c.rate);
-  if (s.profile == update_profile::apex_te) c.rate = not_inlined::narrow(x.lr);
+  c.root = rounded<Number>(root);
+  c.correction1 =
+      rounded<Number>(s.rule == update_rule::lamb ? not_inlined::divide(binary64::one, c1) : c1);
+  c.correction2 = rounded<Number>(c2);
+  c.rate = rounded<Number>(not_inlined::divide(x.lr, c1));
+  if (of_foreach) c.rate ^= binary<Number>::sign_bit;
+  if (s.profile == update_profile::apex_te) c.rate = rounded<Number>(x.lr);
   if (s.profile == update_profile::lightseq) {
-    c.rate = not_inlined::narrow(not_inlined::divide(not_inlined::multiply(x.lr, root), c1));
+    c.rate = rounded<Number>(not_inlined::divide(not_inlined::multiply(x.lr, root), c1));
   }
 }
 
@@ -152,24 +190,25 @@ SAMEBITS_HD constexpr void set_bias_corrections(update_constants& c, const optim
 /// @param s  checked settings
 /// @param lr  the learning rate as binary64 bits, >= 0
 /// @param t  applied steps, this one included; >= 1
-/// @param grad_mul  the factor of gradients, binary32 bits
-SAMEBITS_HD constexpr update_constants constants_of(const optimizer_settings& s, std::uint64_t lr,
-                                                    std::uint64_t t, std::uint32_t grad_mul) {
+/// @param grad_mul  the factor of gradients: bits of the format that the constants have
+template <class Number>
+SAMEBITS_HD constexpr constants_in<Number> constants_of(const optimizer_settings& s,
+                                                        std::uint64_t lr, std::uint64_t t,
+                                                        Number grad_mul) {
+  using update_detail::magnitude_bits;
   const update_detail::update_numbers x = update_detail::numbers_of(s, lr);
-  update_constants c = {};
+  constants_in<Number> c = {};
   c.grad_mul = grad_mul;
   c.lamb_rate = x.lr;
   c.first_step = t == 1;
   c.nesterov = s.nesterov;
   update_detail::set_fixed_constants(c, s, x);
   if (s.rule == update_rule::sgd) {
-    c.b1 = update_detail::not_inlined::narrow(
-        update_detail::magnitude_bits(samebits::detail::bits_of(s.momentum)));
-    c.w1 = update_detail::one_minus(
-        update_detail::magnitude_bits(samebits::detail::bits_of(s.dampening)));
+    c.b1 = update_detail::rounded<Number>(magnitude_bits(samebits::detail::bits_of(s.momentum)));
+    c.w1 = update_detail::one_minus<Number>(magnitude_bits(samebits::detail::bits_of(s.dampening)));
   }
   if (state_count(s) < 2) {
-    c.rate = update_detail::not_inlined::narrow(x.lr);
+    c.rate = update_detail::rounded<Number>(x.lr);
   } else {
     update_detail::set_bias_corrections(c, s, x, t);
   }

@@ -18,8 +18,8 @@
 namespace samebits::numerics {
 
 /// u: the direction, from weight and stored states; Profile is strict or fma.
-template <update_profile Profile, class Arithmetic, class Word>
-SAMEBITS_INLINE constexpr Word lamb_direction(const update_constants& c,
+template <update_profile Profile, class Arithmetic, class Word, class Number>
+SAMEBITS_INLINE constexpr Word lamb_direction(const constants_in<Number>& c,
                                               const update_element<Word>& x) {
   const Word first = Arithmetic::product(x.first, Word(c.correction1));
   const Word u = Arithmetic::quotient(first, denominator<Arithmetic>(c, x.second));
@@ -27,12 +27,18 @@ SAMEBITS_INLINE constexpr Word lamb_direction(const update_constants& c,
 }
 
 /// f(lr * z), the factor of the direction. The norms are binary64 bits.
-SAMEBITS_HD constexpr std::uint32_t lamb_factor(const update_constants& c, std::uint64_t weights,
-                                                std::uint64_t direction) {
+template <class Number>
+SAMEBITS_HD constexpr Number lamb_factor(const constants_in<Number>& c, std::uint64_t weights,
+                                         std::uint64_t direction) {
   const bool known =
       weights != 0 && direction != 0 && weights < binary64::inf && direction < binary64::inf;
   const std::uint64_t ratio = known ? binary64::divide(weights, direction) : binary64::one;
-  return binary64::narrow(binary64::multiply(c.lamb_rate, ratio));
+  const std::uint64_t factor = binary64::multiply(c.lamb_rate, ratio);
+  if constexpr (sizeof(Number) == sizeof(factor)) {
+    return factor;
+  } else {
+    return binary64::narrow(factor);
+  }
 }
 
 /// The weight after the step. `factor` is lamb_factor() of the tensor.

@@ -10,8 +10,8 @@
 namespace samebits::numerics {
 
 /// The new momentum buffer. It becomes the gradient in the first step.
-template <update_profile Profile, class Arithmetic, class Word, class Rounded>
-SAMEBITS_INLINE constexpr Word momentum_buffer(const update_constants& c, Word buffer, Word g,
+template <update_profile Profile, class Arithmetic, class Word, class Rounded, class Number>
+SAMEBITS_INLINE constexpr Word momentum_buffer(const constants_in<Number>& c, Word buffer, Word g,
                                                const Rounded& rounded) {
   if (c.first_step) return g;
   const Word kept = Arithmetic::product(Word(c.b1), buffer);
@@ -26,8 +26,9 @@ SAMEBITS_INLINE constexpr Word momentum_buffer(const update_constants& c, Word b
 
 /// One element's step of sgd. `HasMomentum` says whether there is a state. `rounded` as in
 /// adam_foreach_step(); only torch_foreach uses it.
-template <update_profile Profile, bool HasMomentum, class Arithmetic, class Word, class Rounded>
-SAMEBITS_INLINE constexpr void sgd_step(const update_constants& c, update_element<Word>& x,
+template <update_profile Profile, bool HasMomentum, class Arithmetic, class Word, class Rounded,
+          class Number>
+SAMEBITS_INLINE constexpr void sgd_step(const constants_in<Number>& c, update_element<Word>& x,
                                         const Rounded& rounded) {
   constexpr bool foreach = Profile == update_profile::torch_foreach;
   Word g = x.gradient;

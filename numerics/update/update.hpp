@@ -26,8 +26,9 @@ struct update_formula {
   /// @param x  the gradient is the tensor's value; it is multiplied by grad_mul here
   /// @param rounded  rounds to the weights' format; not_rounded unless torch_foreach updates 16-bit
   ///   weights without master or low part
-  template <class Arithmetic, class Word, class Rounded = not_rounded>
-  SAMEBITS_INLINE static constexpr void apply(const update_constants& c, update_element<Word>& x,
+  template <class Arithmetic, class Number, class Word, class Rounded = not_rounded>
+  SAMEBITS_INLINE static constexpr void apply(const constants_in<Number>& c,
+                                              update_element<Word>& x,
                                               const Rounded& rounded = {}) {
     x.gradient = Arithmetic::product(x.gradient, Word(c.grad_mul));
     if constexpr (Rule == update_rule::sgd) {

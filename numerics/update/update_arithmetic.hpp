@@ -43,10 +43,11 @@ struct update_by_definition : by_definition {
 /// x with the other sign. The carry of the sum is lost.
 template <class Word>
 SAMEBITS_INLINE constexpr Word negated(Word x) {
-  return x + Word(binary32::sign_bit);
+  return x + Word(binary<element_of<Word>>::sign_bit);
 }
 
-/// One element of a step, as binary32 bits. `Word` is std::uint32_t or SIMD lanes.
+/// One element of a step, as bits. `Word` is std::uint32_t, SIMD lanes, or std::uint64_t for a step in
+/// binary64.
 template <class Word>
 struct update_element {
   Word weight;

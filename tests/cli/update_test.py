@@ -223,6 +223,20 @@ class Update(cli_support.CliTest):
         for mode in shown["modes"]:
             self.assertAlmostEqual(mode["kept"], shown["exact"], places=6)
 
+    def test_exact_weight_of_lamb(self):
+        """64 equal weights and one without gradient, by the formulas in binary64."""
+        shown = self.ok_json("update", "--rule", "lamb", "--steps", "40", "--lr", "0.01", "--weight-decay",
+                             "0.1", "--gradient", "0.25", "--block-amax", "6", "--modes", "fp32")
+        p, g, m, v = [1.0, 6.0], [0.25, 0.0], [0.0, 0.0], [0.0, 0.0]
+        for t in range(1, 41):
+            m = [0.9 * a + (1 - 0.9) * x for a, x in zip(m, g)]
+            v = [0.999 * a + (1 - 0.999) * x * x for a, x in zip(v, g)]
+            u = [a / (1 - 0.9**t) / (math.sqrt(b / (1 - 0.999**t)) + 1e-8) + 0.1 * w
+                 for a, b, w in zip(m, v, p)]
+            trust = math.sqrt(64 * p[0]**2 + p[1]**2) / math.sqrt(64 * u[0]**2 + u[1]**2)
+            p = [w - 0.01 * trust * d for w, d in zip(p, u)]
+        self.assertAlmostEqual(shown["exact"], p[0], places=12)
+
     def test_gradients_of_a_file(self):
         values = [f32(x) for x in (0.5, -0.25, 0.1, 2.0, -0.7)]
         path = write_npy(self.path("g.npy"), "<f4", (5,), floats(*values))

@@ -54,6 +54,7 @@ ALLOWED = [
     ("examples/a.cpp", '#include "samebits/testkit/conversion.hpp"'),
     ("backends/dispatch/registry.cpp", '#include "backends/simd/simd.hpp"'),
     ("backends/cuda/common/a.cu", "#include <cuda_runtime.h>"),
+    ("tools/fpinspect/explore/update/weight_life.cpp", '#include "numerics/update/update.hpp"'),
     ("tools/tensor_core_probe/a.cpp", '#include "numerics/bits/layout.hpp"'),
     ("tools/function_unit_probe/a.cpp", '#include "numerics/bits/layout.hpp"'),
     ("tests/testkit/samebits/testkit/a.hpp", '#include "support/generators.hpp"'),

@@ -2,12 +2,15 @@
 #include "fpinspect/explore/update/weight_life.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
 
 #include "fpinspect/cli/arguments.hpp"
+#include "numerics/update/update.hpp"
 #include "samebits/optimizer.hpp"
 
 namespace fpinspect {
@@ -198,95 +201,69 @@ std::vector<weight_life> lives_of(const update_plan& plan) {
 
 namespace {
 
-using samebits::optimizer_settings;
+namespace numerics = samebits::numerics;
 using samebits::update_rule;
 
-struct exact_weight {
-  double p;
-  double m = 0;
-  double v = 0;
-  double direction = 0;  ///< lamb
+/// The Arithmetic policy of a step in binary64.
+struct binary64_arithmetic {
+  using word = std::uint64_t;
+  static double value(word x) { return std::bit_cast<double>(x); }
+  static word bits(double x) { return std::bit_cast<word>(x); }
+
+  static word product(word a, word b) { return bits(value(a) * value(b)); }
+  static word quotient(word a, word b) { return bits(value(a) / value(b)); }
+  static word sum(word a, word b) { return bits(value(a) + value(b)); }
+  static word square_root(word a) { return bits(std::sqrt(value(a))); }
+  // The sign of a NaN depends on the processor.
+  static word canonical(word a) { return std::isnan(value(a)) ? bits(NAN) : a; }
 };
 
-/// Constants of one step.
-struct step_constants {
-  bool first;
-  double c1;  ///< 1 - beta1^t
-  double c2;  ///< 1 - beta2^t
-};
+using exact_weight = numerics::update_element<std::uint64_t>;
 
-/// Updates m and v; returns Adam's direction.
-double adam_direction(exact_weight& w, double g, const optimizer_settings& s,
-                      const step_constants& c) {
-  w.m = s.beta1 * w.m + (1 - s.beta1) * g;
-  w.v = s.beta2 * w.v + (1 - s.beta2) * (g * g);
-  return w.m / c.c1 / (std::sqrt(w.v / c.c2) + s.epsilon);
-}
-
-void sgd_step(exact_weight& w, double g, const optimizer_settings& s, const step_constants& c) {
-  g += s.weight_decay * w.p;
-  if (s.momentum != 0) {
-    w.m = c.first ? g : s.momentum * w.m + (1 - s.dampening) * g;
-    g = s.nesterov ? g + s.momentum * w.m : w.m;
+/// One step of profile strict. `x` is one of the equal weights, and the other weight.
+template <update_rule Rule, bool HasMomentum>
+void step_weights(const numerics::constants_in<std::uint64_t>& c, std::array<exact_weight, 2>& x) {
+  using arithmetic = binary64_arithmetic;
+  constexpr samebits::update_profile strict = samebits::update_profile::strict;
+  for (exact_weight& one : x) {
+    numerics::update_formula<Rule, strict, HasMomentum>::template apply<arithmetic>(c, one);
   }
-  w.p -= s.learning_rate * g;
-}
-
-void lion_step(exact_weight& w, double g, const optimizer_settings& s) {
-  const double x = s.beta1 * w.m + (1 - s.beta1) * g;
-  const double sign = x > 0 ? 1 : x < 0 ? -1 : 0;
-  w.p = w.p * (1 - s.learning_rate * s.weight_decay) - s.learning_rate * sign;
-  w.m = s.beta2 * w.m + (1 - s.beta2) * g;
-}
-
-/// All rules but lamb.
-void step_weight(exact_weight& w, double g, const optimizer_settings& s, const step_constants& c) {
-  switch (s.rule) {
-    case update_rule::sgd: return sgd_step(w, g, s, c);
-    case update_rule::lion: return lion_step(w, g, s);
-    case update_rule::adam: g += s.weight_decay * w.p; break;
-    default: w.p *= 1 - s.learning_rate * s.weight_decay;
+  if constexpr (Rule == update_rule::lamb) {
+    std::array<std::uint64_t, 2> direction{};
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      direction[i] = numerics::lamb_direction<strict, arithmetic>(c, x[i]);
+    }
+    const auto norm = [](std::uint64_t equal, std::uint64_t other) {
+      const double part = std::sqrt(double{equal_weights}) * arithmetic::value(equal);
+      return arithmetic::bits(std::hypot(part, arithmetic::value(other)));
+    };
+    const std::uint64_t factor =
+        numerics::lamb_factor(c, norm(x[0].weight, x[1].weight), norm(direction[0], direction[1]));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i].weight = numerics::lamb_weight<arithmetic>(factor, direction[i], x[i].weight);
+    }
   }
-  w.p -= s.learning_rate * adam_direction(w, g, s, c);
-}
-
-/// One step of lamb. The tensor has `equal_weights` weights like `w`, and `other`.
-void lamb_step(exact_weight& w, exact_weight& other, double g, const optimizer_settings& s,
-               const step_constants& c) {
-  const auto direct = [&](exact_weight& x, double gradient) {
-    x.direction = adam_direction(x, gradient, s, c) + s.weight_decay * x.p;
-  };
-  direct(w, g);
-  direct(other, 0);
-  const auto norm = [](double equal, double one) {
-    return std::sqrt(double{equal_weights} * (equal * equal) + one * one);
-  };
-  const double weights = norm(w.p, other.p);
-  const double directions = norm(w.direction, other.direction);
-  const double trust = weights > 0 && directions > 0 ? weights / directions : 1;
-  for (exact_weight* x : {&w, &other}) x->p -= s.learning_rate * trust * x->direction;
 }
 
 }  // namespace
 
 std::vector<double> exact_life(const update_plan& plan) {
-  exact_weight weight{plan.start};
-  exact_weight other{plan.block_amax};
-  const optimizer_settings& s = plan.settings;
-  double power1 = 1;
-  double power2 = 1;
-  std::vector<double> shown = {weight.p};
+  using arithmetic = binary64_arithmetic;
+  const samebits::optimizer_settings& s = plan.settings;
+  std::array<exact_weight, 2> x{};
+  x[0].weight = arithmetic::bits(plan.start);
+  x[1].weight = arithmetic::bits(plan.block_amax);
+  std::vector<double> shown = {plan.start};
   for (std::uint64_t t = 1; t <= plan.shown.back(); ++t) {
-    power1 *= s.beta1;
-    power2 *= s.beta2;
-    const step_constants constants{t == 1, 1 - power1, 1 - power2};
-    if (s.rule == update_rule::lamb) {
-      lamb_step(weight, other, plan.gradient(t), s, constants);
-    } else {
-      step_weight(weight, plan.gradient(t), s, constants);
-    }
-    // The sign of a NaN depends on the processor.
-    if (t == plan.shown[shown.size()]) shown.push_back(std::isnan(weight.p) ? NAN : weight.p);
+    x[0].gradient = arithmetic::bits(plan.gradient(t));
+    x[1].gradient = 0;
+    const auto constants =
+        numerics::constants_of(s, arithmetic::bits(s.learning_rate), t, arithmetic::bits(1));
+    samebits::with_enumerator(s.rule, [&]<update_rule Rule>() {
+      if (s.momentum != 0) return step_weights<Rule, true>(constants, x);
+      step_weights<Rule, false>(constants, x);
+    });
+    if (t == plan.shown[shown.size()]) shown.push_back(arithmetic::value(x[0].weight));
   }
   return shown;
 }
