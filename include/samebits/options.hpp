@@ -181,7 +181,7 @@ inline constexpr auto update_options =
                       &optimizer_settings::profile),
                option("beta1", "decay of the first state", &optimizer_settings::beta1),
                option("beta2", "decay of the second state", &optimizer_settings::beta2),
-               option("eps", "added to the denominator", &optimizer_settings::epsilon),
+               option("eps", "added to the denominator", &optimizer_settings::eps),
                option("weight_decay", "weight decay", &optimizer_settings::weight_decay),
                option("momentum", "momentum of sgd", &optimizer_settings::momentum),
                option("dampening", "dampening of sgd's momentum", &optimizer_settings::dampening),

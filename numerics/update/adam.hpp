@@ -62,7 +62,7 @@ SAMEBITS_INLINE constexpr void update_averages(const constants_in<Number>& c,
 template <class Arithmetic, class Word, class Number>
 SAMEBITS_INLINE constexpr Word denominator(const constants_in<Number>& c, Word second) {
   const Word root = Arithmetic::quotient(Arithmetic::square_root(second), Word(c.root));
-  return Arithmetic::sum(root, Word(c.epsilon));
+  return Arithmetic::sum(root, Word(c.eps));
 }
 
 /// One element's step of adamw or adam; Profile is strict or fma.

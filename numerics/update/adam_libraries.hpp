@@ -46,7 +46,7 @@ SAMEBITS_INLINE constexpr void adam_apex_step(const update_constants& c, update_
   }
   const Word first = Arithmetic::quotient(x.first, Word(c.correction1));
   const Word second = Arithmetic::quotient(x.second, Word(c.correction2));
-  const Word d = Arithmetic::sum(Arithmetic::square_root(second), Word(c.epsilon));
+  const Word d = Arithmetic::sum(Arithmetic::square_root(second), Word(c.eps));
   x.weight = moved<Rule, Arithmetic>(c, Arithmetic::quotient(first, d), x.weight);
 }
 
@@ -58,7 +58,7 @@ SAMEBITS_INLINE constexpr void adam_lightseq_step(const update_constants& c,
     x.gradient = with_l2<update_profile::fma, Arithmetic>(c, x.gradient, x.weight);
   }
   library_averages<Arithmetic>(c, x);
-  const Word d = Arithmetic::sum(Arithmetic::square_root(x.second), Word(c.epsilon));
+  const Word d = Arithmetic::sum(Arithmetic::square_root(x.second), Word(c.eps));
   x.weight = moved<Rule, Arithmetic>(c, Arithmetic::quotient(x.first, d), x.weight);
 }
 

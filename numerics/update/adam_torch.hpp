@@ -30,7 +30,7 @@ SAMEBITS_INLINE constexpr void adam_foreach_step(const update_constants& c, upda
   x.second = rounded(Arithmetic::fused(Word(c.w2), Arithmetic::product(g, g), x.second));
   Word d = rounded(Arithmetic::square_root(x.second));
   d = rounded(Arithmetic::quotient(d, Word(c.root)));
-  d = rounded(Arithmetic::sum(d, Word(c.epsilon)));
+  d = rounded(Arithmetic::sum(d, Word(c.eps)));
   x.weight = Arithmetic::fused(Word(c.rate), Arithmetic::quotient(x.first, d), x.weight);
 }
 

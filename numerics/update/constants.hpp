@@ -29,7 +29,7 @@ struct constants_in {
   Number b2, w2;            ///< of the second average
   Number rate;              ///< a
   Number root;              ///< r
-  Number epsilon;           ///< e
+  Number eps;               ///< e
   Number l2;                ///< w
   Number keep;              ///< k
   Number loss;              ///< l
@@ -76,13 +76,13 @@ SAMEBITS_INLINE constexpr std::uint64_t magnitude_bits(std::uint64_t x) {
 
 /// The hyper-parameters as binary64 bits.
 struct update_numbers {
-  std::uint64_t lr, beta1, beta2, epsilon, decay;
+  std::uint64_t lr, beta1, beta2, eps, decay;
 };
 
 SAMEBITS_INLINE constexpr update_numbers numbers_of(const optimizer_settings& s, std::uint64_t lr) {
   using samebits::detail::bits_of;
   return {magnitude_bits(lr), magnitude_bits(bits_of(s.beta1)), magnitude_bits(bits_of(s.beta2)),
-          magnitude_bits(bits_of(s.epsilon)), magnitude_bits(bits_of(s.weight_decay))};
+          magnitude_bits(bits_of(s.eps)), magnitude_bits(bits_of(s.weight_decay))};
 }
 
 /// f(x): x rounded to binary32, or x itself.
@@ -140,7 +140,7 @@ SAMEBITS_INLINE constexpr void set_fixed_constants(constants_in<Number>& c,
   const bool of_foreach = s.profile == update_profile::torch_foreach;
   c.w1 = of_foreach ? one_minus<Number>(x.beta1) : one_minus_rounded<Number>(x.beta1);
   c.w2 = of_foreach ? one_minus<Number>(x.beta2) : one_minus_rounded<Number>(x.beta2);
-  c.epsilon = rounded<Number>(x.epsilon);
+  c.eps = rounded<Number>(x.eps);
   c.decays = x.decay != 0;
   c.l2 = rounded<Number>(x.decay);
   const std::uint64_t part = not_inlined::multiply(x.lr, x.decay);

@@ -71,7 +71,7 @@ optimizer_tensor tensor_of(nb::handle row, std::string name) {
 
 // Names of the members of optimizer_settings in Python.
 constexpr std::initializer_list<argument_name> names_of_settings = {
-    {"learning_rate", "lr"}, {"beta1", "betas[0]"}, {"beta2", "betas[1]"}, {"epsilon", "eps"}};
+    {"learning_rate", "lr"}, {"beta1", "betas[0]"}, {"beta2", "betas[1]"}};
 
 // Returns the checked settings of a group of parameters.
 //

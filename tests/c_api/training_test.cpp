@@ -182,7 +182,7 @@ TEST(COptimizer, StepsWithEveryOptionAndKindOfArray) {
        .profile = update_profile::fma,
        .beta1 = 0.8,
        .beta2 = 0.99,
-       .epsilon = 1e-6,
+       .eps = 1e-6,
        .weight_decay = 0.1});
   expect_same("seed=9 block=256 first_parameter=5 rule=sgd momentum=0.9 nesterov=true",
               {.rule = update_rule::sgd, .momentum = 0.9, .nesterov = true});

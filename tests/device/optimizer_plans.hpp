@@ -63,7 +63,7 @@ inline std::vector<optimizer_settings> all_settings() {
       s.learning_rate = 0.01 + 0.003 * p;
       s.weight_decay = (r + p) % 3 == 0 ? 0 : 0.1;
       s.beta2 = 0.95;
-      if ((r + p) % 4 == 1) s.epsilon = 0;
+      if ((r + p) % 4 == 1) s.eps = 0;
       all.push_back(s);
       if (s.rule != update_rule::sgd) continue;
       s.momentum = 0.9;

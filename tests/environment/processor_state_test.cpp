@@ -97,7 +97,7 @@ TEST_F(ProcessorState, OptimizerStepsHold) {
                                             {a.second.data(), stored_format::fp32}}},
                                 .count = 100}});
     const optimizer_settings lion = {.rule = update_rule::lion, .weight_decay = 1.0};
-    const optimizer_settings adam = {.epsilon = 1e-40, .weight_decay = 0x1p-1060};
+    const optimizer_settings adam = {.eps = 1e-40, .weight_decay = 0x1p-1060};
     set(bits);
     optimizer_step(list, {&lion, 1}, {.learning_rates = &rate}, find_executor(backend));
     optimizer_step(list, {&adam, 1}, {.learning_rates = &rate}, find_executor(backend));

@@ -107,7 +107,7 @@ f32 denominator(const update_settings& s, const update_inputs& in, f32 v) {
   const f32 r = s.profile == update_profile::torch_fused
                     ? sqrt(number(in.fused_correction2))
                     : rounded(sqrt64(correction(s, s.beta2, in.step)));
-  return (sqrt(v) / r) + rounded(s.epsilon);
+  return (sqrt(v) / r) + rounded(s.eps);
 }
 
 updated foreach_adam(const update_settings& s, const update_inputs& in, const updated& x, f32 g,
@@ -122,7 +122,7 @@ updated foreach_adam(const update_settings& s, const update_inputs& in, const up
   v = n(fma(rounded(one_minus(s.beta2)), g * g, v));
   f32 d = n(sqrt(v));
   d = n(d / rounded(sqrt64(correction(s, s.beta2, in.step))));
-  d = n(d + rounded(s.epsilon));
+  d = n(d + rounded(s.eps));
   const f32 a = -rounded(divide(fp64(), s.lr, correction(s, s.beta1, in.step)));
   return {fma(a, m / d, p).code, m.code, v.code};
 }
@@ -143,7 +143,7 @@ updated library_adam(const update_settings& s, const update_inputs& in, const up
   }
   const std::uint64_t c1 = correction(s, s.beta1, in.step);
   const std::uint64_t c2 = correction(s, s.beta2, in.step);
-  const f32 e = rounded(s.epsilon);
+  const f32 e = rounded(s.eps);
   f32 u = apex ? (m / rounded(c1)) / (sqrt(v / rounded(c2)) + e) : m / (sqrt(v) + e);
   if (adamw) u = with_l2(s, u, p);
   const f32 a = apex ? rounded(s.lr) : rounded(divide(fp64(), times(s.lr, sqrt64(c2)), c1));

@@ -17,7 +17,7 @@ using samebits::update_rule;
 struct update_settings {
   update_rule rule = update_rule::adamw;
   update_profile profile = update_profile::strict;
-  std::uint64_t lr = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
+  std::uint64_t lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
   std::uint64_t momentum = 0, dampening = 0;
   bool nesterov = false;
 };

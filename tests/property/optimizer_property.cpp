@@ -129,7 +129,7 @@ oracle::update_settings oracle_settings(const optimizer_settings& s) {
           bits(s.learning_rate),
           bits(s.beta1),
           bits(s.beta2),
-          bits(s.epsilon),
+          bits(s.eps),
           bits(s.weight_decay),
           bits(s.momentum),
           bits(s.dampening),

@@ -170,7 +170,7 @@ optimizer_settings draw_settings(random_words& next) {
   s.learning_rate = one_of(next, {1e-3, 3e-4, 0.1, 0.0, 0.37});
   s.beta1 = one_of(next, {0.9, 0.95, 0.8, 0.6});
   s.beta2 = one_of(next, {0.999, 0.99, 0.95, 0.3});
-  s.epsilon = one_of(next, {1e-8, 1e-6, 0.01, 0.0});
+  s.eps = one_of(next, {1e-8, 1e-6, 0.01, 0.0});
   s.weight_decay = one_of(next, {0.0, 0.01, 0.1, 3.0});
   s.momentum = one_of(next, {0.0, 0.9, 0.99});
   s.nesterov = s.momentum != 0 && next() % 2 == 0;

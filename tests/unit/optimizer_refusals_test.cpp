@@ -67,7 +67,7 @@ TEST(optimizer, refuses_tensors) {
     EXPECT_EQ(
         refusal([f](tensor t, settings, input) { t.states[1].format = f; }),
         "tensors[0] 'fc1': states[1].format: fp16_nearest and fp16_stochastic have no numbers "
-        "between 0 and 2^-24, so the step of a small second moment would be divided by epsilon "
+        "between 0 and 2^-24, so the step of a small second moment would be divided by eps "
         "alone; use fp16_scaled or bf16_nearest");
     EXPECT_EQ(refusal([f](tensor t, settings, input) { t.states[0].format = f; }), "");
   }
@@ -109,11 +109,11 @@ TEST(optimizer, refuses_settings) {
   EXPECT_EQ(refusal([](tensor, settings s, input) { s.beta2 = 0.99999999; }),
             "groups[0].beta2: must be below 1 after rounding to binary32");
   for (const double x : {-1e-8, 1e39, std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_EQ(refusal([x](tensor, settings s, input) { s.epsilon = x; }),
-              "groups[0].epsilon: must be a number >= 0 that is finite after rounding to binary32");
+    EXPECT_EQ(refusal([x](tensor, settings s, input) { s.eps = x; }),
+              "groups[0].eps: must be a number >= 0 that is finite after rounding to binary32");
   }
   for (const double x : {0.0, -0.0, 1e-60}) {
-    EXPECT_EQ(refusal([x](tensor, settings s, input) { s.epsilon = x; }), "");
+    EXPECT_EQ(refusal([x](tensor, settings s, input) { s.eps = x; }), "");
   }
   EXPECT_EQ(refusal([](tensor, settings s, input) {
               s.rule = update_rule::sgd;

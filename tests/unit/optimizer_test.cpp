@@ -39,7 +39,7 @@ TEST(step_constants, have_the_steps_of_the_contract) {
   EXPECT_EQ(c.w2, bits(1 - 0.999f));
   EXPECT_EQ(c.rate, bits(static_cast<float>(1e-3 / c1)));
   EXPECT_EQ(c.root, bits(static_cast<float>(std::sqrt(c2))));
-  EXPECT_EQ(c.epsilon, bits(1e-8f));
+  EXPECT_EQ(c.eps, bits(1e-8f));
   EXPECT_EQ(c.l2, bits(0.1f));
   EXPECT_EQ(c.keep, bits(static_cast<float>(1 - 1e-3 * 0.1)));
   EXPECT_EQ(c.loss, bits(static_cast<float>(1e-3 * 0.1)));

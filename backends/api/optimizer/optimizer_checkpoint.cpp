@@ -69,7 +69,7 @@ std::array<std::uint64_t, 10> numbers_of(const optimizer_settings& s) {
           bits(s.learning_rate),
           bits(s.beta1),
           bits(s.beta2),
-          bits(s.epsilon),
+          bits(s.eps),
           bits(s.weight_decay),
           bits(s.momentum),
           bits(s.dampening),

@@ -133,7 +133,7 @@ void check_formats(const optimizer_tensor& t) {
   require(t.states[0].format != none || t.states[1].format == none, "states[1]: needs states[0]");
   require(!is_one_of(t.states[1].format, {fp16_nearest, fp16_stochastic}),
           "states[1].format: fp16_nearest and fp16_stochastic have no numbers between 0 and 2^-24, "
-          "so the step of a small second moment would be divided by epsilon alone; use fp16_scaled "
+          "so the step of a small second moment would be divided by eps alone; use fp16_scaled "
           "or bf16_nearest");
 }
 

@@ -41,9 +41,9 @@ bool is_zero_or_normal(double x) {
   return magnitude(x) == 0 || magnitude(x) >= magnitude(0x1p-126);
 }
 
-/// Whether epsilon is a finite number >= 0 after rounding to binary32. With 0 an element whose
+/// Whether eps is a finite number >= 0 after rounding to binary32. With 0 an element whose
 /// gradients were all 0 becomes 0 / 0, a NaN, as in PyTorch.
-bool is_epsilon(double x) {
+bool is_eps(double x) {
   return is_finite(x) && numerics::binary64::narrow(magnitude(x)) < numerics::binary32::inf;
 }
 
@@ -66,8 +66,8 @@ void check_ranges(const optimizer_settings& s) {
   };
   require(!is_one_in_binary32(s.beta1), "beta1: must be below 1 after rounding to binary32");
   require(!is_one_in_binary32(s.beta2), "beta2: must be below 1 after rounding to binary32");
-  require(state_count(s) < 2 || is_epsilon(s.epsilon),
-          "epsilon: must be a number >= 0 that is finite after rounding to binary32");
+  require(state_count(s) < 2 || is_eps(s.eps),
+          "eps: must be a number >= 0 that is finite after rounding to binary32");
 }
 
 bool is_of_torch(const optimizer_settings& s) {

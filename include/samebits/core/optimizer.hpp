@@ -186,7 +186,7 @@ struct optimizer_settings {
   double learning_rate = 1e-3;  ///< finite, >= 0
   double beta1 = 0.9;       ///< all rules except sgd; in [0, 1), below 1 after rounding to binary32
   double beta2 = 0.999;     ///< all rules except sgd; in [0, 1), below 1 after rounding to binary32
-  double epsilon = 1e-8;    ///< adamw, adam, lamb; >= 0, finite after rounding to binary32
+  double eps = 1e-8;        ///< adamw, adam, lamb; >= 0, finite after rounding to binary32
   double weight_decay = 0;  ///< finite, >= 0
   double momentum = 0;      ///< sgd; 0 or in [2^-126, 1); 0: there is no state
   double dampening = 0;     ///< sgd; in [0, 1]

@@ -75,10 +75,13 @@ std::vector<std::uint64_t> shown_steps(std::uint64_t steps, std::uint64_t every)
 /// A refusal by optimizer_step(), "groups[0].learning_rate: ...", with the option's name.
 std::string option_message(std::string message) {
   constexpr std::string_view prefix = "groups[0].";
-  constexpr std::string_view rate = "learning_rate";
+  constexpr std::pair<std::string_view, std::string_view> names[] = {{"learning_rate", "lr"},
+                                                                     {"eps", "epsilon"}};
   if (!message.starts_with(prefix)) return message;
   message.erase(0, prefix.size());
-  if (message.starts_with(rate)) message.replace(0, rate.size(), "lr");
+  for (const auto& [member, option] : names) {
+    if (message.starts_with(member)) message.replace(0, member.size(), option);
+  }
   std::replace(message.begin(), std::find(message.begin(), message.end(), ':'), '_', '-');
   return "--" + message;
 }
@@ -119,7 +122,7 @@ json_object settings_json(const update_result& result) {
           {"weight_decay", s.weight_decay},
           {"beta1", s.beta1},
           {"beta2", s.beta2},
-          {"epsilon", s.epsilon},
+          {"epsilon", s.eps},
           {"momentum", s.momentum},
           {"gradient", result.gradient},
           {"start", double{result.plan.start}},
@@ -286,8 +289,7 @@ class update_command final : public command {
     add.value("--weight-decay", s.weight_decay, number_argument, "Weight decay", "0");
     add.value("--beta1", s.beta1, number_argument, "Decay of the first state", "0.9");
     add.value("--beta2", s.beta2, number_argument, "Decay of the second state", "0.999");
-    add.value("--epsilon", s.epsilon, number_argument, "Added to the root of the second state",
-              "1e-8");
+    add.value("--epsilon", s.eps, number_argument, "Added to the root of the second state", "1e-8");
     add.value("--momentum", s.momentum, number_argument, "Momentum of sgd", "0");
     add.text("--gradient", gradient_,
              "Gradient of every step, or a file with one gradient for each step");
