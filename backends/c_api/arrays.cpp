@@ -38,9 +38,8 @@ const auto& at(const List& list, std::int32_t i) {
 }  // namespace samebits::c_api
 
 template <>
-inline constexpr auto samebits::option_table<samebits::c_api::quantizer> =
-    std::tuple_cat(std::tuple(option("recipe", "name of a recipe", &c_api::quantizer::preset)),
-                   option_table<quantize_options>);
+inline constexpr auto samebits::option_table<samebits::c_api::quantizer> = std::tuple_cat(
+    std::tuple(option("recipe", &c_api::quantizer::preset)), option_table<quantize_options>);
 template <>
 inline constexpr auto samebits::option_table<samebits::c_api::product> =
     std::tuple_cat(options_in(&c_api::product::sum, option_table<accumulator>),

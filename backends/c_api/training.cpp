@@ -53,10 +53,9 @@ namespace api = samebits::c_api;
 template <>
 inline constexpr auto samebits::option_table<samebits::c_api::optimizer_options> = std::tuple_cat(
     options_in(&c_api::optimizer_options::settings, detail::update_options),
-    std::tuple(option("seed", "seed of the stochastic formats", &c_api::optimizer_options::seed),
-               option("block", "elements that share a scale", &c_api::optimizer_options::block),
-               option("first_parameter", "random stream of parameter 0",
-                      &c_api::optimizer_options::first_parameter)));
+    std::tuple(option("seed", &c_api::optimizer_options::seed),
+               option("block", &c_api::optimizer_options::block),
+               option("first_parameter", &c_api::optimizer_options::first_parameter)));
 
 struct samebits_optimizer {
   samebits::optimizer_list list;

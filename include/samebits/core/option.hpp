@@ -1,4 +1,4 @@
-// Tables of option structs: one row for each option, with its name, its member and what it does.
+// Tables of option structs: one row for each option, with its name and its member.
 #pragma once
 
 #include <string_view>
@@ -11,11 +11,9 @@ namespace samebits {
 template <class... Path>
 struct option {
   std::string_view name;  ///< in C, in Python and in text
-  std::string_view doc;
   std::tuple<Path...> path;
 
-  constexpr option(std::string_view n, std::string_view what, Path... members)
-      : name(n), doc(what), path(members...) {}
+  constexpr option(std::string_view n, Path... members) : name(n), path(members...) {}
 
   /// The option's member of a struct.
   template <class Options>
@@ -38,8 +36,7 @@ concept has_options = !std::is_null_pointer_v<decltype(option_table<std::remove_
 template <class Member, class... Rows>
 constexpr auto options_in(Member member, const std::tuple<Rows...>& rows) {
   const auto within = [&]<class... Path>(const option<Path...>& row) {
-    return std::apply([&](Path... path) { return option(row.name, row.doc, member, path...); },
-                      row.path);
+    return std::apply([&](Path... path) { return option(row.name, member, path...); }, row.path);
   };
   return std::apply([&](const Rows&... row) { return std::tuple(within(row)...); }, rows);
 }
