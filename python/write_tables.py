@@ -3,7 +3,7 @@
     python write_tables.py <folder of the extension and of the modules>
 
 So a new name of a format, a rounding mode, ..., or a new function of elements, needs no change in Python.
-A new rule of optimizers needs one row in samebits/optimizer_rules.py.
+A new rule of optimizers needs one row in samebits/optimizer_rules.py, a new operation one in OPERATIONS.
 """
 
 from __future__ import annotations
@@ -36,54 +36,73 @@ class DType(Protocol):
 #: A format: its name, a dtype of NumPy, ml_dtypes or torch, or a scalar type.
 FormatLike: TypeAlias = Format | FormatAlias | "np.dtype[Any] | type[Any] | DType"
 '''
-FUNCTIONS = '''"""The functions of one number; written from the library's table. `samebits.functions` has them."""
+MODULE = '''"""{about}"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from samebits.evaluation import evaluated
+from samebits.{base} import {imports}
 from samebits.rules import options_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    {types}from typing_extensions import Unpack
 
-    from samebits.option_types import FunctionOptions
+    from samebits.{source} import {options}
 
 __all__ = {names!r}
 '''
 FUNCTION = '''
 
-@options_of(evaluated)
-def {name}(x: Any, **options: Unpack[FunctionOptions]) -> Any:
+@options_of({call})
+def {name}({arguments}, **options: Unpack[{options}]) -> {result}:
     """Return {doc}.
 
     Examples
     --------
     >>> import numpy as np
-    >>> import samebits
-    >>> samebits.functions.{name}(np.float32([[0.25], [2]]), rule="{rule}").shape
-    (2, 1)
+    >>> import samebits{module}
+    >>> {example}
+    {shown}
     """
-    return evaluated("{name}", x, **options)
+    return {call}("{key}", {operands}, **options)
 '''
-
-OPTIMIZERS = '''"""The optimizers of samebits.{module}; written from `samebits.optimizer_rules`."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-from samebits.{base} import Optimizer
-from samebits.rules import options_of
-
-if TYPE_CHECKING:
-    {imports}from typing_extensions import Unpack
-
-    from samebits.{types} import {options}
-
-__all__ = {names!r}
-'''
+UNARY = {"about": "The functions of one number; written from the library's table. `samebits.functions` has them.",
+         "base": "evaluation", "imports": "evaluated", "types": "", "source": "option_types",
+         "options": "FunctionOptions", "call": "evaluated", "arguments": "x: Any", "operands": "x",
+         "result": "Any", "module": "", "shown": "(2, 1)"}
+ARITHMETIC = {"about": "The functions of samebits.arithmetic; written from the library's operations.",
+              "base": "arithmetic", "imports": "Result, _compute", "types": "",
+              "source": "option_types", "options": "ComputeOptions", "call": "_compute",
+              "result": "Result", "module": " as sb"}
+#: For each operation: name in Python, operands, what it returns, an example and its result.
+OPERATIONS = {
+    "add": ("add", "a, b", "a + b, rounded once",
+            'np.float32([1, 2]), np.float32([2**-24, 2]), to="bf16").flags.inexact', "True"),
+    "sub": ("subtract", "a, b", "a - b, rounded once",
+            'np.float32([3, 1]), np.float32([1, 2])).value.tolist()', "[2.0, -1.0]"),
+    "mul": ("multiply", "a, b", "a * b, rounded once",
+            'np.float16([3, 300]), np.float16([2, 300])).value.tolist()', "[6.0, inf]"),
+    "div": ("divide", "a, b", "a / b, rounded once",
+            'np.float32([1, 1]), np.float32([4, 0])).value.tolist()', "[0.25, inf]"),
+    "sqrt": ("sqrt", "a", "the square root of a, rounded once",
+            'np.float32([4, -1])).flags.invalid', "True"),
+    "fma": ("fma", "a, b, c", "a * b + c, rounded once",
+            'np.float32([2]), np.float32([3]), np.float32([1])).value.tolist()', "[7.0]"),
+    "rem": ("remainder", "a, b",
+            "the IEEE 754 remainder: a - n * b with n = a / b rounded to the nearest integer",
+            'np.float32([5, 7]), np.float32([3, 4])).value.tolist()', "[-1.0, -1.0]"),
+    "rint": ("rint", "a", "a rounded to an integer by the rounding mode",
+            'np.float32([2.5, 3.5])).value.tolist()', "[2.0, 4.0]"),
+    "min": ("minimum", "a, b", "the smaller operand; NaN if either operand is NaN",
+            'np.float32([1, np.nan]), np.float32([2, 2])).value.tolist()', "[1.0, nan]"),
+    "max": ("maximum", "a, b", "the larger operand; NaN if either operand is NaN",
+            'np.float32([1, np.nan]), np.float32([2, 2])).value.tolist()', "[2.0, nan]"),
+    "min_num": ("fmin", "a, b", "the smaller operand; if one operand is NaN, return the other operand",
+            'np.float32([1, np.nan]), np.float32([2, 2])).value.tolist()', "[1.0, 2.0]"),
+    "max_num": ("fmax", "a, b", "the larger operand; if one operand is NaN, return the other operand",
+            'np.float32([1, np.nan]), np.float32([2, 2])).value.tolist()', "[2.0, 2.0]"),
+}
 OPTIMIZER = '''
 
 @options_of(Optimizer.__init__)
@@ -118,13 +137,14 @@ TENSOR_EXAMPLE = '''\
     >>> optimizer.step()
     >>> w.tolist()
     {tensors}'''
-ARRAYS = {"module": "optim", "base": "optimizer", "types": "option_types",
-          "options": "OptimizerOptions", "params": "Any", "rate": "float",
-          "imports": ""}
-TENSORS = {"module": "torch.optim", "base": "torch.optimizer", "types": "torch.optimizer",
-           "options": "TorchOptions", "params": "Iterable[Any]",
+ARRAYS = {"module": "optim", "base": "optimizer", "source": "option_types", "imports": "Optimizer",
+          "options": "OptimizerOptions", "params": "Any", "rate": "float", "types": "",
+          "about": "The optimizers of samebits.optim; written from `samebits.optimizer_rules`."}
+TENSORS = {"module": "torch.optim", "base": "torch.optimizer", "source": "torch.optimizer",
+           "imports": "Optimizer", "options": "TorchOptions", "params": "Iterable[Any]",
            "rate": "float | torch.Tensor",
-           "imports": "from collections.abc import Iterable\n\n    import torch\n    "}
+           "types": "from collections.abc import Iterable\n\n    import torch\n    ",
+           "about": "The optimizers of samebits.torch.optim; written from `samebits.optimizer_rules`."}
 
 OPTION_TYPES = '''"""Keyword arguments that functions pass on, for type checkers; written from the signatures."""
 
@@ -169,10 +189,32 @@ def options(name: str, source: str, function: str, *left_out: str) -> str:
     return f"\n\nclass {name}(TypedDict, total=False):\n{rows}"
 
 
+def functions(kind: dict[str, str], rows: Iterable[dict[str, str]]) -> str:
+    """Return a module with a function for each row."""
+    each = [{**kind, **row} for row in rows]
+    return MODULE.format(names=[row["name"] for row in each], **kind) + "".join(
+        FUNCTION.format(**row) for row in each)
+
+
+def unary(name: str, doc: str, rule: str) -> dict[str, str]:
+    """Return the row of a function of one number."""
+    values = "np.float32([[0.25], [2]])"
+    return {"name": name, "key": name, "doc": doc,
+            "example": f'samebits.functions.{name}({values}, rule="{rule}").shape'}
+
+
+def operation(key: str) -> dict[str, str]:
+    """Return the row of a function of samebits.arithmetic."""
+    name, operands, doc, example, shown = OPERATIONS[key]
+    return {"name": name, "key": key, "doc": doc, "example": f"sb.{name}({example}", "shown": shown,
+            "arguments": ": Any, ".join([*operands.split(", "), ""]).rstrip(", "),
+            "operands": f"({operands},)" if operands == "a" else f"({operands})"}
+
+
 def optimizers(rules: dict[str, Any], module: dict[str, str], example: str) -> str:
     """Return a module with a class for each rule."""
     types = {"lr": module["rate"], "betas": "tuple[float, float]", "nesterov": "bool"}
-    text = OPTIMIZERS.format(names=[rule.name for rule in rules.values()], **module)
+    text = MODULE.format(names=[rule.name for rule in rules.values()], **module)
     for key, rule in rules.items():
         arguments = ", ".join(f"{name}: {types.get(name, 'float')} = {value!r}"
                               for name, value in rule.defaults.items())
@@ -190,7 +232,6 @@ def main(folder: str) -> None:
              for name, names in core.enumerations().items()}
     types["FormatAlias"] = core.format_aliases()
     types["RecipeName"] = [row["name"] for row in core.recipes()]
-    rows = core.unary_functions()
     rules = importlib.import_module("optimizer_rules").RULES
     rules = {name: rules[name] for name in core.names("update_rule")}
     option_types = "".join(options(name, Path(folder, f"{file}.py").read_text(), *function)
@@ -198,8 +239,8 @@ def main(folder: str) -> None:
     modules = {
         "option_types.pyi": OPTION_TYPES + option_types,
         "typing.py": TYPING + "\n".join(literal(*row) for row in types.items()) + FORMAT_LIKE,
-        "unary_functions.py": FUNCTIONS.format(names=[row[0] for row in rows]) + "".join(
-            FUNCTION.format(name=name, doc=doc, rule=rule) for name, doc, rule in rows),
+        "unary_functions.py": functions(UNARY, (unary(*row) for row in core.unary_functions())),
+        "array_operations.py": functions(ARITHMETIC, map(operation, core.names("operation"))),
         "array_optimizers.py": optimizers(rules, ARRAYS, ARRAY_EXAMPLE),
         "torch_optimizers.py": optimizers(rules, TENSORS, TENSOR_EXAMPLE)}
     for name, text in modules.items():

@@ -12,12 +12,14 @@ array([  1.,   1., 448.], dtype=float32)
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 import samebits.arrays  # registers NumPy's types and functions with samebits._core
 from samebits import functions, optim
 from samebits._core import version as __version__
 from samebits.arithmetic import *
+from samebits.array_operations import *
 from samebits.autocast import *
 from samebits.backends import *
 from samebits.convert import *
@@ -35,87 +37,11 @@ from samebits.rules import public_names
 from samebits.tensors import *
 from samebits.verify import *
 
-__all__ = [
-    "Backend",
-    "CallOrderError",
-    "ClipReport",
-    "ConversionLoss",
-    "CudaError",
-    "DelayedScaling",
-    "ElementCounts",
-    "EnvironmentCheckFailed",
-    "Error",
-    "Flags",
-    "FloatInfo",
-    "IncompleteWrite",
-    "InspectReport",
-    "InternalError",
-    "InvalidArgument",
-    "LossScaler",
-    "OperationFormats",
-    "Prediction",
-    "ProductError",
-    "QuantizedTensor",
-    "RankError",
-    "Recipe",
-    "Result",
-    "ScaleExhausted",
-    "SelfTest",
-    "Statistics",
-    "StepDecision",
-    "TensorStatistics",
-    "UnscaleReport",
-    "Unsupported",
-    "Verification",
-    "__version__",
-    "accumulate",
-    "add",
-    "amax",
-    "autocast_formats",
-    "autocast_rule",
-    "axpby",
-    "backends",
-    "cast",
-    "clip",
-    "convert",
-    "counts",
-    "dequantize",
-    "divide",
-    "dot",
-    "dtype_of",
-    "finfo",
-    "fma",
-    "fmax",
-    "fmin",
-    "format_name",
-    "formats",
-    "functions",
-    "get_num_threads",
-    "initialize",
-    "inspect",
-    "l2norm",
-    "load_quantized",
-    "matmul",
-    "maximum",
-    "minimum",
-    "multiply",
-    "optim",
-    "predict",
-    "quantize",
-    "recipes",
-    "remainder",
-    "rint",
-    "rotary_table",
-    "scale",
-    "self_test",
-    "set_num_threads",
-    "sqrt",
-    "subtract",
-    "sum",
-    "sum_of_squares",
-    "unscale",
-    "verify",
-]
+_MODULES = ("arithmetic", "array_operations", "autocast", "backends", "convert", "delayed_scaling", "errors",
+            "formats", "loss_scaler", "losses", "matmul", "quantize", "recipes", "reductions", "rotary",
+            "tensors", "verify")
+__all__ = ["__version__", "functions", "optim"]
+__all__ += [name for module in _MODULES for name in sys.modules[f"samebits.{module}"].__all__]
 
 
 def __dir__() -> list[str]:
