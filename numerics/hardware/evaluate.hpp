@@ -40,9 +40,8 @@ constexpr bool has_function(function_rule rule, function f, format_id format) {
                          f == function::gelu_tanh);
   }
   if (rule == function_rule::torch_2_11) {
-    if (!is_tensor) return false;
-    return f != function::log10 && f != function::sin && f != function::cos &&
-           f != function::erfc && f != function::fast_exp && f != function::fast_log;
+    return is_tensor && f < function::fast_exp && f != function::log10 && f != function::sin &&
+           f != function::cos && f != function::erfc;
   }
   if (rule != function_rule::cuda_13_0 || format != format_id::fp32) return false;
   return static_cast<int>(f) <= static_cast<int>(function::rsqrt) || f == function::fast_exp ||
@@ -134,8 +133,8 @@ SAMEBITS_HD constexpr Word evaluate(const function_plan& plan, Word x) {
     case function::hardswish: return torch::hardswish(x);
     case function::fast_exp: return cuda::fast_exp<Word>(x);
     case function::fast_log: return cuda::fast_log<Word>(x);
+    default: return x;  // of rule exact alone
   }
-  return x;
 }
 
 /// The gradient of x by torch_2_11, where `grad` is the gradient of the function's result. All are
@@ -168,14 +167,8 @@ SAMEBITS_HD constexpr Word evaluate_gradient(const function_plan& plan, Word gra
     case function::leaky_relu: return torch::leaky_relu_gradient(grad, x, plan.parameter);
     case function::mish: return torch::mish_gradient(grad, x);
     case function::hardswish: return torch::hardswish_gradient(grad, x);
-    case function::log10:
-    case function::sin:
-    case function::cos:
-    case function::erfc:
-    case function::fast_exp:
-    case function::fast_log: break;
+    default: return x;  // has no gradient by torch_2_11
   }
-  return x;
 }
 
 /// The result's code for operand codes in the plan's format.

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "function_unit_probe/device.hpp"
-#include "function_unit_probe/exact_sums.hpp"
+#include "numerics/functions/exact_functions.hpp"
 
 namespace samebits::function_units {
 namespace {
@@ -17,7 +17,7 @@ comparison compare_planted(instruction what) {
 }
 
 std::uint64_t planted_sum(numerics::real::exact_function f) {
-  const std::uint64_t sum = exact_sums[static_cast<std::size_t>(f)].sum;
+  const std::uint64_t sum = numerics::real::exact_rows[static_cast<std::size_t>(f)].sum;
   return f == numerics::real::exact_function::log ? sum + 2 : sum;
 }
 

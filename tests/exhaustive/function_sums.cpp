@@ -25,13 +25,13 @@
 #include <thread>
 #include <vector>
 
+#include "numerics/functions/exact_functions.hpp"
 #include "samebits/error.hpp"
 #include "samebits/evaluate.hpp"
 #include "samebits/types.hpp"
 #include "support/cuda_functions.hpp"
 #include "support/function_sum.hpp"
 #include "support/function_units.hpp"
-#include "tools/function_unit_probe/exact_sums.hpp"
 
 namespace samebits {
 namespace {
@@ -75,14 +75,12 @@ std::uint64_t sum_of_arrays(const Call& call) {
   return sum;
 }
 
-/// The sum of a function of exact_sums: "exp", or "silu gradient" with a result's gradient of 1.
-std::uint64_t exact_sum_of(std::string_view name, const executor& where) {
-  const bool gradient = name.ends_with(" gradient");
-  const auto f = find_enumerator<function>(name.substr(0, name.find(' '))).value();
+/// The sum of a function of the rule `exact`; of a gradient with a result's gradient of 1.
+std::uint64_t exact_sum_of(const numerics::real::exact_row& row, const executor& where) {
   const std::vector<float> ones(1 << 20, 1.0f);
   return sum_of_arrays([&](const std::vector<float>& x, std::vector<float>& y) {
-    if (!gradient) return evaluate(f, view_of(x), view_of(y), {}, where);
-    evaluate_gradient(f, view_of(ones), view_of(x), view_of(y), {}, where);
+    if (!row.gradient) return evaluate(row.of, view_of(x), view_of(y), {}, where);
+    evaluate_gradient(row.of, view_of(ones), view_of(x), view_of(y), {}, where);
   });
 }
 
@@ -96,8 +94,9 @@ bool is_expected(std::string_view name, std::uint64_t sum, std::uint64_t expecte
 
 bool exact_sums_are_equal(const executor& where) {
   bool equal = true;
-  for (const function_units::exact_sum& s : function_units::exact_sums) {
-    equal = is_expected(s.name, exact_sum_of(s.name, where), s.sum) && equal;
+  for (const numerics::real::exact_row& row : numerics::real::exact_rows) {
+    const std::string text = std::string(name(row.of)) + (row.gradient ? " gradient" : "");
+    equal = is_expected(text, exact_sum_of(row, where), row.sum) && equal;
   }
   return equal;
 }

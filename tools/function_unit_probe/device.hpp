@@ -65,6 +65,9 @@ struct comparison {
   std::uint32_t expected;
 };
 
+/// Operands of the sum of a function of the rule `exact`: exact_rows has the sums.
+inline constexpr std::uint64_t exact_operands = std::uint64_t{1} << 32;
+
 /// The functions of a GPU. All but why_unsupported() throw if the GPU fails.
 struct device {
   std::string (*why_unsupported)();  ///< empty if there is a GPU that this build has kernels for

@@ -14,7 +14,6 @@
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/verify/verify_tensor_cores.hpp"
 #include "function_unit_probe/device.hpp"
-#include "function_unit_probe/exact_sums.hpp"
 
 namespace fpinspect {
 namespace {
@@ -161,12 +160,12 @@ std::string sum_row(std::string_view operands, std::string_view sum, std::string
   return cat(right(operands, 12), "  ", left(sum, 18), name, "\n");
 }
 
-std::string sum_finding_text(const units::exact_sum& expected, std::uint64_t sum,
+std::string sum_finding_text(std::string_view name, std::uint64_t sum, std::uint64_t expected,
                              const terminal& term) {
-  const std::string text = sum_row(cat(units::exact_operands), sum_text(sum), expected.name);
-  if (sum == expected.sum) return text;
+  const std::string text = sum_row(cat(units::exact_operands), sum_text(sum), name);
+  if (sum == expected) return text;
   return term.painted(paint::bad,
-                      cat(text, std::string(14, ' '), sum_text(expected.sum), " was expected\n"));
+                      cat(text, std::string(14, ' '), sum_text(expected), " was expected\n"));
 }
 
 /// Compares the sums of all results with the sums of proved results. Returns the number of sums that
@@ -180,15 +179,16 @@ std::uint64_t verify_exact_functions(const session& s) {
   }
   std::uint64_t compared = 0, differed = 0;
   json_array functions;
-  for (const units::exact_sum& expected : units::exact_sums) {
-    const std::uint64_t sum = gpu.exact_sum(expected.of);
+  for (const samebits::numerics::real::exact_row& row : samebits::numerics::real::exact_rows) {
+    const std::string function = cat(name(row.of), row.gradient ? " gradient" : "");
+    const std::uint64_t sum = gpu.exact_sum(row.value);
     compared += units::exact_operands;
-    differed += sum == expected.sum ? 0u : 1u;
-    if (!s.json) s.out.write(sum_finding_text(expected, sum, s.term));
-    functions.add(json_line({{"function", expected.name},
+    differed += sum == row.sum ? 0u : 1u;
+    if (!s.json) s.out.write(sum_finding_text(function, sum, row.sum, s.term));
+    functions.add(json_line({{"function", function},
                              {"operands", units::exact_operands},
                              {"sum", sum_text(sum)},
-                             {"expected", sum_text(expected.sum)}}));
+                             {"expected", sum_text(row.sum)}}));
   }
   if (s.json) {
     s.write_json({{"gpu", description}, {"functions", functions}});

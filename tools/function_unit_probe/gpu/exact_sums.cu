@@ -8,7 +8,7 @@
 
 #include "backends/cuda/common/allocation.hpp"
 #include "backends/cuda/common/error.hpp"
-#include "function_unit_probe/exact_sums.hpp"
+#include "function_unit_probe/device.hpp"
 #include "samebits/evaluate.hpp"
 
 namespace samebits::cuda {
