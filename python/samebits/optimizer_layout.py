@@ -15,9 +15,6 @@ from samebits.optimizer_rules import RULES
 
 __all__ = ["Layout", "StateArray", "check_group", "layout_of", "state_keys"]
 
-STORED: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("stored_format"))}
-LOW_PARTS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("low_part"))}
-
 #: How weights are kept: the argument `weights`.
 Weights = Literal["master32", "direct", "stochastic", "split16", "kahan", "fp8_copy",
                   "master16_scaled"]
@@ -37,9 +34,7 @@ SCALED: Final = frozenset(name for name, (_, scaled) in _STORED_CODES.items() if
 #: States that are never negative.
 UNSIGNED: Final = frozenset(("exp_avg_sq",))
 #: The stored format of gradients of a format.
-GRADIENTS: Final[dict[str, int]] = {
-    "fp32": STORED["fp32"], "bf16": STORED["bf16_nearest"], "fp16": STORED["fp16_nearest"],
-}
+GRADIENTS: Final = {name: STATES[name] for name in ("fp32", "bf16", "fp16")}
 
 
 @dataclass(frozen=True)
@@ -96,8 +91,8 @@ class Layout:
         parts = (self.weights, self.master, *self.states, self.low)
         return [a for a in parts if a is not None]
 
-    def row(self, parameter: int, address_of: Mapping[str, int], numbers: tuple[int, ...],
-            gradient: int) -> tuple[int, ...]:
+    def row(self, parameter: int, address_of: Mapping[str, int], numbers: tuple[Any, ...],
+            gradient: str) -> tuple[Any, ...]:
         """Return the row of samebits._core.OptimizerTensors.
 
         Parameters
@@ -108,21 +103,21 @@ class Layout:
             Address of each array, and of its scales.
         numbers : tuple
             Count, first index, stream, group and block.
-        gradient : int
+        gradient : str
             Stored format of the gradient.
         """
-        def part(array: StateArray | None, stored: str) -> tuple[int, int, int]:
+        def part(array: StateArray | None, stored: str) -> tuple[int, int, str] | None:
             if stored == "none":
-                return 0, 0, 0
+                return None
             if array is None:
-                return parameter, 0, STORED[stored]
+                return parameter, 0, stored
             scales = address_of[array.scale_key] if array.scale_key else 0
-            return address_of[array.key], scales, STORED[stored]
+            return address_of[array.key], scales, stored
 
-        states = [part(s, s.stored) for s in self.states] + [(0, 0, 0)] * (2 - len(self.states))
+        states = [*(part(s, s.stored) for s in self.states), None, None]
         low = address_of[self.low.key] if self.low else 0
-        return (*part(self.weights, self.weights_stored), *part(self.master, self.master_stored),
-                *states[0], *states[1], low, LOW_PARTS[self.low_kind], gradient, *numbers)
+        return (part(self.weights, self.weights_stored), part(self.master, self.master_stored),
+                *states[:2], low, self.low_kind, gradient, *numbers)
 
 
 def _stored(states: str, key: str) -> str:

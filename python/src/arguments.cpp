@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "call.hpp"
 #include "errors.hpp"
 
 namespace samebits::python {

@@ -107,7 +107,4 @@ Enum enumerator_of(nb::handle value, const char* argument) {
 /// Item `i` of a tuple that a Python function made of its arguments; valid as long as the tuple.
 inline nb::handle item(nb::handle tuple, int i) { return PyTuple_GetItem(tuple.ptr(), i); }
 
-/// Adds the functions that read arguments for Python code.
-void bind_arguments(nb::module_& m);
-
 }  // namespace samebits::python

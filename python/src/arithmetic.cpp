@@ -48,21 +48,6 @@ common_shape broadcast(const computation& c) {
   return s;
 }
 
-// Computes one matrix of the slices and returns the flags that any element raised.
-flags compute_slice(operation op, const computation& c, int operands, const slices& s,
-                    const std::int64_t* offsets, const compute_options& options,
-                    const executor& where) {
-  const auto view = [&](int i) { return view_of(s, i, c.arrays[i], offsets); };
-  array_operands in = {.a = view(0)};
-  if (operands > 1) in.b = view(1);
-  if (operands > 2) in.c = view(2);
-  flags_view each;
-  if (const int last = operands + 1; last < c.count) {
-    each = {static_cast<flags*>(view(last).data), s.row_strides[last], s.col_strides[last]};
-  }
-  return compute_with_flags(op, in, view(operands), options, each, where);
-}
-
 // Returns (out, flags that any element raised).
 nb::tuple compute(nb::handle op, nb::tuple inputs, nb::handle format, nb::handle to, nb::handle how,
                   nb::handle out, nb::handle each, nb::handle where) {
@@ -82,36 +67,32 @@ nb::tuple compute(nb::handle op, nb::tuple inputs, nb::handle format, nb::handle
   }
   const format_id to_format = format_of(to, "to").value_or(c.arrays[0].format);
   const common_shape shape = broadcast(c);
-  nb::object result = out.is_none()
-                          ? empty_like(inputs[0], shape_of(shape.dims, shape.sizes), to_format)
-                          : nb::borrow(out);
-  const argument written = {
-      .name = "out", .needs = access::write, .format = to_format, .stream = on};
-  const array& target = c.add(array_of(result, written), "out");
-  check_shape({&target, "out"}, shape.dims, shape.sizes);
-  if (!out.is_none() && target.library != nullptr) mark_written(out);
+  output result = output_like(inputs[0], c.arrays[0], shape.dims, shape.sizes, to_format, out, on);
+  const array& target = c.add(std::move(result.a), "out");
   if (!each.is_none()) {
     // Flags bytes are described as E8M0 codes, which are also one byte, so that nothing is copied.
     const argument bytes = {.name = "flags_out", .needs = access::write, .format = format_id::e8m0};
     const array& given = c.add(array_of(each, bytes), "flags_out");
     check_shape({&given, "flags_out"}, shape.dims, shape.sizes);
   }
-  const slices s = slices_of(shape.dims, shape.sizes, c.operands, c.count);
-  if (s.loops > 0) check_overlap(c.operands[operands], c.operands, operands);
 
   auto options = options_of<compute_options>(how);
-  const std::uint64_t first = options.random.offset;
   const executor with = executor_of(where, target, target.size());
   flags raised = flags::none;
-  run(target.size(),
-      [&] {
-        s.for_each([&](const std::int64_t* offsets, std::int64_t flat) {
-          options.random.offset = first + static_cast<std::uint64_t>(flat);
-          raised = raised | compute_slice(what, c, operands, s, offsets, options, with);
-        });
-      },
-      {{"each", "flags_out"}});
-  return nb::make_tuple(result, static_cast<int>(raised));
+  const auto call = [&](const auto& view) {
+    array_operands in = {.a = view(0)};
+    if (operands > 1) in.b = view(1);
+    if (operands > 2) in.c = view(2);
+    flags_view of_each;
+    if (!each.is_none()) {
+      const matrix_view v = view(operands + 1);
+      of_each = {static_cast<flags*>(v.data), v.row_stride, v.col_stride};
+    }
+    raised = raised | compute_with_flags(what, in, view(operands), options, of_each, with);
+  };
+  run_slices(shape.dims, shape.sizes, c.operands, operands, c.count, options.random, call,
+             {{"each", "flags_out"}});
+  return nb::make_tuple(result.object, static_cast<int>(raised));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Arrays that Python passes: reads NumPy's array structure or a DLPack capsule.
 #include "array.hpp"
 
+#include "call.hpp"
 #include "dlpack.hpp"
 #include "errors.hpp"
 #include "numpy_object.hpp"
@@ -180,13 +181,19 @@ array torch_array(nb::handle object, const exchange_table& library, const argume
   return a;
 }
 
-nb::object new_torch_tensor(const array& like, int dims, const std::int64_t* shape,
-                            format_id format) {
-  return new_tensor(*like.library, dims, shape, type_of(format), like.device);
-}
-
 bool is_numpy(nb::handle object) {
   return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == table.ndarray;
+}
+
+// Makes a C-contiguous array of the library and device of `like`.
+//
+// @param library, device  of a torch tensor; else null
+nb::object new_array_like(nb::handle like, const exchange_table* library, dl_device_id device,
+                          int dims, const std::int64_t* shape, format_id format) {
+  if (library != nullptr) return new_tensor(*library, dims, shape, type_of(format), device);
+  if (is_numpy(like)) return new_numpy_array(dims, shape, table.dtype_of[static_cast<int>(format)]);
+  return nb::handle(table.helper)
+      .attr("empty_like")(like, shape_of(dims, shape), static_cast<int>(format));
 }
 
 }  // namespace
@@ -215,31 +222,22 @@ nb::object empty_like(nb::handle like, nb::handle shape, format_id format) {
   const int dims = static_cast<int>(nb::len(shape));
   if (dims > max_dims) refuse("dims", like, {.name = "out"});
   for (int i = 0; i < dims; ++i) sizes[i] = nb::cast<std::int64_t>(shape[i]);
-  if (is_numpy(like)) return new_numpy_array(dims, sizes, table.dtype_of[static_cast<int>(format)]);
-  if (const exchange_table* const library = exchange_table_of(like, table.helper)) {
-    array a;
-    a.library = library;
-    a.device = describe_tensor(*library, like).device;
-    return new_torch_tensor(a, dims, sizes, format);
-  }
-  return nb::handle(table.helper).attr("empty_like")(like, shape, static_cast<int>(format));
+  const exchange_table* const library =
+      is_numpy(like) ? nullptr : exchange_table_of(like, table.helper);
+  const dl_device_id device =
+      library == nullptr ? dl_device_id{} : describe_tensor(*library, like).device;
+  return new_array_like(like, library, device, dims, sizes, format);
 }
 
 output new_output(nb::handle like, const array& in, int dims, const std::int64_t* shape,
                   format_id format) {
   const argument what = {.name = "out", .needs = access::write, .format = format};
-  if (in.library != nullptr) {
-    nb::object made = new_torch_tensor(in, dims, shape, format);
-    array a = torch_array(made, *in.library, what);
-    return {std::move(made), std::move(a)};
-  }
-  if (!is_numpy(like)) {
-    nb::object made = empty_like(like, shape_of(dims, shape), format);
-    array a = array_of(made, what);
-    return {std::move(made), std::move(a)};
-  }
   output out;
-  out.object = new_numpy_array(dims, shape, table.dtype_of[static_cast<int>(format)]);
+  out.object = new_array_like(like, in.library, in.device, dims, shape, format);
+  if (in.library != nullptr || !is_numpy(like)) {
+    out.a = array_of(out.object, what);
+    return out;
+  }
   out.a.format = format;
   out.a.bytes = storage_bytes(format);
   read_layout(out.object, what, out.a);

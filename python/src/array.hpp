@@ -42,7 +42,7 @@ enum class access : std::uint8_t { read, write };
 
 /// How a call uses an argument: its name in errors, access, format and stream.
 struct argument {
-  const char* name;  ///< in error messages
+  const char* name = "";  ///< in error messages
   access needs = access::read;
   std::optional<format_id> format = {};  ///< of integer codes and of tf32; none: the dtype's own
   void* stream = nullptr;  ///< for device memory: the stream on which the call reads the array
@@ -91,8 +91,5 @@ inline output new_output(nb::handle like, const array& in, format_id format) {
 nb::tuple shape_of(int dims, const std::int64_t* shape);
 /// Returns the shape of an array as a tuple.
 inline nb::tuple shape_of(const array& a) { return shape_of(a.dims, a.shape); }
-
-/// Adds the functions through which samebits.formats fills the table of dtypes.
-void bind_arrays(nb::module_& m);
 
 }  // namespace samebits::python

@@ -86,11 +86,12 @@ matrix_view view_of(const slices& s, int i, const array& a, const std::int64_t* 
           a.memory};
 }
 
-output output_like(nb::handle x, const array& in, format_id format, nb::handle out, void* stream) {
-  if (out.is_none()) return new_output(x, in, format);
+output output_like(nb::handle x, const array& in, int dims, const std::int64_t* shape,
+                   format_id format, nb::handle out, void* stream) {
+  if (out.is_none()) return new_output(x, in, dims, shape, format);
   const argument what = {.name = "out", .needs = access::write, .format = format, .stream = stream};
   output given = {nb::borrow(out), array_of(out, what)};
-  check_shape({&given.a, "out"}, in.dims, in.shape);
+  check_shape({&given.a, "out"}, dims, shape);
   if (given.a.library != nullptr) mark_written(out);
   return given;
 }

@@ -109,6 +109,24 @@ matrix_view view_of(const operand& of);
 /// Returns the view of array `i` on one matrix of `s`; `offsets` come from slices::for_each().
 matrix_view view_of(const slices& s, int i, const array& a, const std::int64_t* offsets);
 
+/// Calls call(view) for each matrix of the operands' common shape [dims]; view(i) is that of operand
+/// i. The first `inputs` operands are read, the next one is the result. `random.offset` counts
+/// elements in C order.
+template <class Call>
+void run_slices(int dims, const std::int64_t* shape, const operand* operands, int inputs, int count,
+                random_stream& random, const Call& call, argument_names names) {
+  const slices s = slices_of(dims, shape, operands, count);
+  const operand& out = operands[inputs];
+  if (s.loops > 0) check_overlap(out, operands, inputs);
+  const std::uint64_t first = random.offset;
+  const auto slice = [&](const std::int64_t* offsets, std::int64_t flat) {
+    random.offset = first + static_cast<std::uint64_t>(flat);
+    call([&](int i) { return view_of(s, i, *operands[i].a, offsets); });
+  };
+  run(
+      out.a->size(), [&] { s.for_each(slice); }, names);
+}
+
 /// An array and its view; by default a view without data.
 struct viewed {
   array a;
@@ -121,9 +139,14 @@ struct viewed {
 
 /// Returns the result of a call: `out`, checked and marked as written, or for None a new array.
 ///
-/// @param in  array_of(x); the result has its shape
-output output_like(nb::handle x, const array& in, format_id format, nb::handle out,
-                   void* stream = nullptr);
+/// @param in  array_of(x); a new array has the library and device of x
+/// @param shape  [dims]; by default that of x
+output output_like(nb::handle x, const array& in, int dims, const std::int64_t* shape,
+                   format_id format, nb::handle out, void* stream);
+inline output output_like(nb::handle x, const array& in, format_id format, nb::handle out,
+                          void* stream = nullptr) {
+  return output_like(x, in, in.dims, in.shape, format, out, stream);
+}
 
 /// Raises InvalidArgument unless the array has the expected shape [dims]. The message names both
 /// shapes.
@@ -137,24 +160,15 @@ void def(nb::module_& m, const char* name, Result (*function)(Arguments...), con
   m.def(name, function, accepting(std::add_pointer_t<Arguments>())..., doc);
 }
 
-// Each function adds the functions of one file to the module.
-void bind_calls(nb::module_& m);
-void bind_formats(nb::module_& m);
-void bind_functions(nb::module_& m);
-void bind_convert(nb::module_& m);
-void bind_arithmetic(nb::module_& m);
-void bind_reductions(nb::module_& m);
-void bind_quantize(nb::module_& m);
-void bind_tensor_list(nb::module_& m);
-void bind_loss_scaler(nb::module_& m);
-void bind_ranks(nb::module_& m);
-void bind_resident_scaler(nb::module_& m);
-void bind_rotary(nb::module_& m);
-void bind_row_functions(nb::module_& m);
-void bind_matmul(nb::module_& m);
-void bind_optimizer(nb::module_& m);
-void bind_tensor_places(nb::module_& m);
-void bind_backends(nb::module_& m);
-void bind_autocast(nb::module_& m);
+/// The files that add functions to the module, each by a function bind_NAME().
+// clang-format off
+#define SAMEBITS_PYTHON_FILES(file)                                                        \
+  file(arguments) file(arrays) file(calls) file(formats) file(convert) file(arithmetic)    \
+  file(functions) file(reductions) file(quantize) file(tensor_list) file(loss_scaler)      \
+  file(ranks) file(resident_scaler) file(rotary) file(row_functions) file(matmul)          \
+  file(optimizer) file(tensor_places) file(backends) file(autocast)
+// clang-format on
+#define SAMEBITS_PYTHON_DECLARE(name) void bind_##name(nb::module_& m);
+SAMEBITS_PYTHON_FILES(SAMEBITS_PYTHON_DECLARE)
 
 }  // namespace samebits::python

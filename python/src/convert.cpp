@@ -9,18 +9,8 @@ namespace {
 void convert_slices(const array& in, const array& out, convert_options& options,
                     const executor& where) {
   const operand both[] = {{&in, "x"}, {&out, "out"}};
-  const slices s = slices_of(in.dims, in.shape, both, 2);
-  if (s.loops > 0) check_overlap(both[1], both, 1);
-  const std::uint64_t first = options.random.offset;
-  run(in.size(),
-      [&] {
-        s.for_each([&](const std::int64_t* offsets, std::int64_t flat) {
-          options.random.offset = first + static_cast<std::uint64_t>(flat);
-          samebits::convert(view_of(s, 0, in, offsets), view_of(s, 1, out, offsets), options,
-                            where);
-        });
-      },
-      {{"in", "x"}});
+  const auto call = [&](const auto& view) { samebits::convert(view(0), view(1), options, where); };
+  run_slices(in.dims, in.shape, both, 1, 2, options.random, call, {{"in", "x"}});
 }
 
 void convert_array(const array& in, const array& out, convert_options& options,

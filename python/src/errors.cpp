@@ -29,7 +29,7 @@ bool begins_with_name(std::string_view message, std::string_view name) {
 // The message of an exception and of those nested in it, with the caller's name of the argument.
 std::string text_of(const std::exception& error, argument_names names) {
   std::string_view message = error.what();
-  for (const std::string_view holder : {"where.", "options.", "outputs.", "in."}) {
+  for (const std::string_view holder : {"where.", "options.", "outputs.", "in.", "how.", "sum."}) {
     if (message.starts_with(holder)) message.remove_prefix(holder.size());
   }
   std::string text(message);

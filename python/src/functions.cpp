@@ -12,7 +12,6 @@ namespace {
 // Names of the C++ arguments, for messages.
 constexpr std::initializer_list<argument_name> names_of_arguments = {
     {"in", "x"},
-    {"round", "rounding"},
     {"random.bits", "random_bits"},
 };
 
@@ -30,25 +29,15 @@ nb::object evaluate(nb::handle name, nb::handle x, nb::handle grad, nb::handle f
     check_shape({&factors, "grad"}, in.dims, in.shape);
   }
   const output target = output_like(x, in, format_of(to, "to").value_or(in.format), out, on);
-  const operand operands[] = {{&in, "x"}, {&target.a, "out"}, {&factors, "grad"}};
-  const slices s = slices_of(in.dims, in.shape, operands, gradient ? 3 : 2);
-  if (s.loops > 0) {
-    check_overlap(operands[1], &operands[0], 1);
-    if (gradient) check_overlap(operands[1], &operands[2], 1);
-  }
-  const std::uint64_t first = options.random.offset;
+  const operand operands[] = {{&factors, "grad"}, {&in, "x"}, {&target.a, "out"}};
   const executor with = executor_of(where, in, in.size());
-  const auto slice = [&](const std::int64_t* offsets, std::int64_t flat) {
-    const auto view = [&](int i) { return view_of(s, i, *operands[i].a, offsets); };
-    options.random.offset = first + static_cast<std::uint64_t>(flat);
-    if (gradient) {
-      evaluate_gradient(f, view(2), view(0), view(1), options, with);
-    } else {
-      samebits::evaluate(f, view(0), view(1), options, with);
-    }
+  const auto call = [&](const auto& view) {
+    if (gradient) return evaluate_gradient(f, view(0), view(1), view(2), options, with);
+    samebits::evaluate(f, view(0), view(1), options, with);
   };
-  run(
-      in.size(), [&] { s.for_each(slice); }, names_of_arguments);
+  const int skipped = gradient ? 0 : 1;
+  run_slices(in.dims, in.shape, operands + skipped, 2 - skipped, 3 - skipped, options.random, call,
+             names_of_arguments);
   return target.object;
 }
 
@@ -66,11 +55,8 @@ void evaluate_list(nb::handle name, nb::list x, nb::handle grads, nb::handle for
   const listed_arrays results(out, names, "out", access::write, to, s);
   const executor with = in.on(where);
   const auto call = [&] {
-    if (grad) {
-      evaluate_gradient(f, grad->get(), in.get(), results.get(), options, with);
-    } else {
-      samebits::evaluate(f, in.get(), results.get(), options, with);
-    }
+    if (grad) return evaluate_gradient(f, grad->get(), in.get(), results.get(), options, with);
+    samebits::evaluate(f, in.get(), results.get(), options, with);
   };
   run(in.elements(), call, names_of_arguments);
 }

@@ -28,9 +28,9 @@ scaler::scaler(const char* text) {
              {{"loss_scaler::load", "LossScaler.load"}});
 }
 
-std::string_view name_of(nb::handle optimizer) {
+std::string name_of(nb::handle optimizer) {
   if (optimizer.is_none()) raise_type("optimizer: a string is expected; got a NoneType");
-  return text_of(optimizer, "optimizer");
+  return std::string(text_of(optimizer, "optimizer"));
 }
 
 namespace {
@@ -45,7 +45,7 @@ nb::float_ scale(scaler& s, nb::handle loss) {
 
 nb::tuple unscale(scaler& s, nb::list arrays, nb::list names, nb::handle optimizer,
                   nb::handle where) {
-  const std::string name(name_of(optimizer));
+  const std::string name = name_of(optimizer);  // refused before the gradients
   const listed_arrays list(arrays, names, "gradients", access::write, nb::none(), stream_in(where));
   const executor on = list.on(where);
   return tuple_of(s.locked([&](loss_scaler& l) { return l.unscale(list.get(), name, on); }));
@@ -57,23 +57,19 @@ void observe(scaler& s, nb::handle nonfinite, nb::handle loss_nonfinite,
                                  flag_of(loss_nonfinite, "loss_nonfinite"),
                                  flag_of(unscaled_nonfinite, "unscaled_nonfinite"),
                                  integer_of<std::uint32_t>(amax_bits, "amax_bits")};
-  const std::string name(name_of(optimizer));
-  s.locked([&](loss_scaler& l) { l.observe(seen, name); });
+  s.locked_for(optimizer, [&](auto& l, const auto& name) { l.observe(seen, name); });
 }
 
 bool step(scaler& s, nb::handle run, nb::handle optimizer) {
   if (!run.is_none() && PyCallable_Check(run.ptr()) == 0) {
     raise_type("run: a function is expected");
   }
-  const std::string name(name_of(optimizer));
-  return s.locked([&](loss_scaler& l) {
-    const auto call = [&] {
-      if (run.is_none()) return;
-      const nb::gil_scoped_acquire acquire;
-      run();
-    };
-    return l.step(call, name);
-  });
+  const auto call = [&] {
+    if (run.is_none()) return;
+    const nb::gil_scoped_acquire acquire;
+    run();
+  };
+  return s.locked_for(optimizer, [&](auto& l, const auto& name) { return l.step(call, name); });
 }
 
 nb::tuple update(scaler& s) {
@@ -121,8 +117,7 @@ void bind_loss_scaler(nb::module_& m) {
       .def(
           "discard",
           [](scaler& s, nb::handle optimizer) {
-            const std::string name(name_of(optimizer));
-            s.locked([&](loss_scaler& l) { l.discard(name); });
+            s.locked_for(optimizer, [](auto& l, const auto& name) { l.discard(name); });
           },
           arg("optimizer").none(), "Forgets a failed unscale.")
       .def("observe", &observe, arg("nonfinite").none(), arg("loss_nonfinite").none(),
@@ -138,8 +133,8 @@ void bind_loss_scaler(nb::module_& m) {
       .def(
           "applied_steps",
           [](scaler& s, nb::handle optimizer) {
-            const std::string name(name_of(optimizer));
-            return s.locked([&](loss_scaler& l) { return l.applied_steps(name); });
+            return s.locked_for(optimizer,
+                                [](auto& l, const auto& name) { return l.applied_steps(name); });
           },
           arg("optimizer").none())
       .def("save", get([](loss_scaler& l) { return l.save(); }))

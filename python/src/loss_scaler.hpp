@@ -10,7 +10,7 @@
 namespace samebits::python {
 
 /// Returns the name of an optimizer.
-std::string_view name_of(nb::handle optimizer);
+std::string name_of(nb::handle optimizer);
 
 /// Owns a scaler of the library. A mutex serialises the calls of several threads. The mutex is
 /// recursive because the optimizer that step() runs may ask for the scale. A thread releases the
@@ -39,6 +39,11 @@ class scaler {
     };
     run_to_end(elements_without_release, guarded, names);
     if constexpr (!std::is_void_v<result>) return value;
+  }
+  /// locked() for an optimizer: returns call(scaler, name).
+  template <class Call>
+  auto locked_for(nb::handle optimizer, const Call& call) {
+    return locked([&, name = name_of(optimizer)](loss_scaler& l) { return call(l, name); });
   }
 
  private:

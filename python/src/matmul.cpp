@@ -48,9 +48,7 @@ struct product {
     const executor on = executor_of(where, a.a, d.a.size() * a.view.cols);
     python::run([&] { compute(a.view, b.view, d.view, sum, options, on); },
                 {{"d", "out"},
-                 {"sum.promotion", "promotion"},
-                 {"sum.result", "unit_result"},
-                 {"sum.products", "products"},
+                 {"result", "unit_result"},
                  {"a_scales.values", "a_scales"},
                  {"b_scales.values", "b_scales"},
                  {"a_scales.tile", "a_tile"},

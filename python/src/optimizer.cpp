@@ -19,52 +19,31 @@ namespace {
 static_assert(sizeof(step_report) == 64 && offsetof(step_report, applied_steps) == 8 &&
               offsetof(step_report, grad_mul) == 48 && offsetof(step_report, applied) == 60);
 
-// Reads the fields of a row one after another.
-class fields {
- public:
-  explicit fields(nb::handle row) : row_(row) {}
+// An array of an optimizer: (address of the codes, address of the scales, stored format), or None.
+stored_array array_in(nb::handle part) {
+  if (part.is_none()) return {};
+  return {at<void>(nb::cast<std::uintptr_t>(item(part, 0))),
+          enumerator_of<stored_format>(item(part, 2), "stored format"),
+          at<float>(nb::cast<std::uintptr_t>(item(part, 1)))};
+}
 
-  template <class T>
-  T next() {
-    return nb::cast<T>(row_[next_++]);
-  }
-  template <class T>
-  T* pointer() {
-    return at<T>(next<std::uintptr_t>());
-  }
-  template <class Enum>
-  Enum enumerator() {
-    return static_cast<Enum>(next<int>());
-  }
-  // Three fields: codes, scales, format.
-  stored_array stored() {
-    void* const codes = pointer<void>();
-    auto* const scales = pointer<float>();
-    return {codes, enumerator<stored_format>(), scales};
-  }
-
- private:
-  nb::handle row_;
-  std::size_t next_ = 0;
-};
-
-// A row: weights, master, first state, second state, each as (codes, scales, format); low, low_kind,
-// gradient_format, count, first_index, stream, group, block.
+// A row: weights, master, first state, second state; address and kind of the low part; format of the
+// gradient; count, first_index, stream, group, block.
 optimizer_tensor tensor_of(nb::handle row, std::string name) {
-  fields f(row);
+  const auto number = [&]<class T>(int i, T& to) { to = nb::cast<T>(item(row, i)); };
   optimizer_tensor t;
-  t.weights = f.stored();
-  t.master = f.stored();
-  t.states[0] = f.stored();
-  t.states[1] = f.stored();
-  t.low = f.pointer<void>();
-  t.low_kind = f.enumerator<low_part>();
-  t.gradient.format = f.enumerator<stored_format>();
-  t.count = f.next<std::int64_t>();
-  t.first_index = f.next<std::uint64_t>();
-  t.stream = f.next<std::uint32_t>();
-  t.group = f.next<std::uint32_t>();
-  t.block = f.next<std::uint32_t>();
+  t.weights = array_in(item(row, 0));
+  t.master = array_in(item(row, 1));
+  t.states[0] = array_in(item(row, 2));
+  t.states[1] = array_in(item(row, 3));
+  t.low = at<void>(nb::cast<std::uintptr_t>(item(row, 4)));
+  t.low_kind = enumerator_of<low_part>(item(row, 5), "low part");
+  t.gradient.format = enumerator_of<stored_format>(item(row, 6), "gradient format");
+  number(7, t.count);
+  number(8, t.first_index);
+  number(9, t.stream);
+  number(10, t.group);
+  number(11, t.block);
   t.name = std::move(name);
   return t;
 }

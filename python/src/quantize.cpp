@@ -97,7 +97,6 @@ nb::tuple quantize(nb::handle x, nb::handle format, nb::handle out, nb::handle t
   const executor on = executor_of(where, in.a, in.a.size());
   const bool made = out.is_none();
   const argument_names names = {{"in", "x"},
-                                {"round", "rounding"},
                                 {"outputs", "scale_format"},
                                 {"codes", made ? "to" : "out.codes"},
                                 {"scales", made ? "scale_format" : "out.scales"},

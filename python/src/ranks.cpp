@@ -1,5 +1,4 @@
 // Functions over several ranks. The ranks are an object of Python, a samebits.ranks.Communicator.
-#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <span>
@@ -11,6 +10,7 @@
 #include "backends/ranks/ranks.hpp"
 #include "loss_scaler.hpp"
 #include "samebits/distributed.hpp"
+#include "tensor_list.hpp"
 
 namespace samebits::python {
 namespace {
@@ -115,7 +115,7 @@ class python_ranks final : public communicator {
 };
 
 nb::tuple agree(scaler& s, nb::handle ranks, nb::handle optimizer) {
-  const std::string name(name_of(optimizer));
+  const std::string name = name_of(optimizer);
   python_ranks with(ranks);
   rank_observation all;
   with.guarded([&] { all = s.locked([&](loss_scaler& l) { return l.agree(with, name); }); });
@@ -135,22 +135,13 @@ void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names, nb::
     arrays.reserve(nb::len(gradients));
     views.reserve(nb::len(gradients));
     for (std::size_t i = 0; i < nb::len(gradients); ++i) {
-      const std::string label = "gradients[" + nb::cast<std::string>(nb::str(names[i])) + "]";
-      arrays.push_back(array_of(
-          gradients[i], {.name = label.c_str(), .needs = access::write, .stream = with.stream()}));
-      views.push_back(view_of({&arrays.back(), label.c_str()}));
+      const argument what = {.needs = access::write, .stream = with.stream()};
+      views.push_back(
+          tensor_of(gradients[i], names[i], "gradients", what, arrays.emplace_back()).view);
     }
   });
-  const auto of_torch = [](const array& a) { return a.library != nullptr; };
-  if (std::ranges::any_of(arrays, of_torch)) mark_written(gradients);
-  with.call([&] { samebits::reduce_gradients(with, views, how); },
-            {{"how.communication", "communication"},
-             {"how.scale", "scale"},
-             {"how.rounding", "rounding"},
-             {"how.random", "random"},
-             {"how.factor", "factor"},
-             {"how.elements_at_once", "elements_at_once"},
-             {"how.backend", "backend"}});
+  mark_written(gradients, arrays);
+  with.call([&] { samebits::reduce_gradients(with, views, how); });
 }
 
 // Returns (total, sums of tensors) of parts, a list of (first, subtrees, rest): the part that begins

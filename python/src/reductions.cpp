@@ -7,14 +7,11 @@ namespace samebits::python {
 namespace {
 
 // An argument and the executor of a call with a result.
-struct input {
-  array a;
-  matrix_view view;
+struct input : viewed {
   executor where;
 
   input(nb::handle x, const char* name, nb::handle format, nb::handle on)
-      : a(array_of(x, {.name = name, .format = format_of(format), .stream = stream_in(on)})),
-        view(view_of({&a, name})),
+      : viewed(x, {.name = name, .format = format_of(format), .stream = stream_in(on)}),
         where(executor_of(on, a, a.size())) {}
 };
 

@@ -6,24 +6,32 @@
 
 namespace samebits::python {
 
+list_tensor tensor_of(nb::handle x, nb::handle name, const char* list, argument what, array& a) {
+  list_tensor t = {.name = nb::cast<std::string>(nb::str(name))};
+  const std::string label = std::string(list) + "[" + t.name + "]";
+  what.name = label.c_str();
+  a = array_of(x, what);
+  t.view = view_of({&a, what.name});
+  return t;
+}
+
+void mark_written(nb::handle list, const std::vector<array>& arrays) {
+  const auto of_torch = [](const array& a) { return a.library != nullptr; };
+  if (std::ranges::any_of(arrays, of_torch)) mark_written(list);
+}
+
 listed_arrays::listed_arrays(nb::list arrays, nb::list names, const char* name, access needs,
                              nb::handle format, void* stream) {
-  const std::optional<format_id> own = format_of(format);
+  const argument what = {.needs = needs, .format = format_of(format), .stream = stream};
   const std::size_t count = nb::len(arrays);
   arrays_.reserve(count);
   std::vector<list_tensor> tensors;
   tensors.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    auto text = nb::cast<std::string>(nb::str(names[i]));
-    const std::string label = std::string(name) + "[" + text + "]";
-    arrays_.push_back(array_of(
-        arrays[i], {.name = label.c_str(), .needs = needs, .format = own, .stream = stream}));
-    const array& a = arrays_.back();
-    elements_ += a.size();
-    tensors.push_back({.view = view_of({&a, label.c_str()}), .name = std::move(text)});
+    tensors.push_back(tensor_of(arrays[i], names[i], name, what, arrays_.emplace_back()));
+    elements_ += arrays_.back().size();
   }
-  const auto of_torch = [](const array& a) { return a.library != nullptr; };
-  if (needs == access::write && std::ranges::any_of(arrays_, of_torch)) mark_written(arrays);
+  if (needs == access::write) mark_written(arrays, arrays_);
   run_to_end(0, [&] { list_ = tensor_list(std::move(tensors)); });
 }
 

@@ -9,6 +9,17 @@
 
 namespace samebits::python {
 
+/// Returns one array of a list as a tensor.
+///
+/// @param name  of the array, a Python str
+/// @param list  name of the list's argument in messages
+/// @param what  how the call uses the array, without a name
+/// @param a  receives the array, which the tensor needs
+list_tensor tensor_of(nb::handle x, nb::handle name, const char* list, argument what, array& a);
+
+/// mark_written() of the torch tensors of a list.
+void mark_written(nb::handle list, const std::vector<array>& arrays);
+
 /// Arrays of one call and the list that describes them. Lives as long as the call.
 class listed_arrays {
  public:

@@ -174,7 +174,7 @@ class Slot:
             return grad
         return torch.empty_like(self.memory, dtype=grad.dtype).copy_(grad)
 
-    def row(self, gradient: torch.dtype) -> tuple[int, ...]:
+    def row(self, gradient: torch.dtype) -> tuple[Any, ...]:
         """Return the parameter's row of samebits._core.OptimizerTensors."""
         addresses = {key: value.data_ptr() for key, value in self.state.items()
                      if isinstance(value, torch.Tensor)}
