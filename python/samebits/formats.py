@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -21,20 +22,10 @@ __all__ = ["FloatInfo", "dtype_of", "finfo", "format_name", "formats"]
 NAMES: Final[tuple[Format, ...]] = tuple(_core.names("format"))
 INDEX: Final[dict[str, int]] = {name: i for i, name in enumerate(NAMES)}
 
-#: The name of each format in ml_dtypes; formats of NumPy itself are below.
-_ML_DTYPES: Final[dict[str, str]] = {
-    "bf16": "bfloat16",
-    "e4m3": "float8_e4m3fn",
-    "e5m2": "float8_e5m2",
-    "e3m2": "float6_e3m2fn",
-    "e2m3": "float6_e2m3fn",
-    "e2m1": "float4_e2m1fn",
-    "e4m3fnuz": "float8_e4m3fnuz",
-    "e5m2fnuz": "float8_e5m2fnuz",
-    "e8m0": "float8_e8m0fnu",
-}
-_NUMPY: Final[dict[str, str]] = {"fp64": "float64", "fp32": "float32", "tf32": "float32",
-                                 "fp16": "float16"}
+#: The name of each format in NumPy, ml_dtypes and torch: float32, float8_e4m3fn, ...
+_LIBRARY_NAMES: Final[dict[str, str]] = {"tf32": "float32", **{
+    NAMES[_core.find_format(alias)]: alias for alias in _core.format_aliases()
+    if re.match(r"b?float\d", alias)}}
 
 #: Names that are no format of samebits, and what their users may have meant.
 NOT_FORMATS: Final[dict[str, str]] = {
@@ -67,16 +58,13 @@ def choose(argument: str, name: object, known: Iterable[str]) -> Any:
 
 def _dtypes() -> dict[str, np.dtype[Any]]:
     """Return the dtype of each format that this process has one for."""
-    found = {name: np.dtype(numpy) for name, numpy in _NUMPY.items()}
     try:
         import ml_dtypes
     except ImportError:
-        return found
-    for name, attribute in _ML_DTYPES.items():
-        scalar = getattr(ml_dtypes, attribute, None)
-        if scalar is not None:
-            found[name] = np.dtype(scalar)
-    return found
+        ml_dtypes = None  # type: ignore[assignment]
+    scalars = {name: getattr(np, theirs, getattr(ml_dtypes, theirs, None))
+               for name, theirs in _LIBRARY_NAMES.items()}
+    return {name: np.dtype(scalar) for name, scalar in scalars.items() if scalar is not None}
 
 
 _CODES: Final[dict[int, np.dtype[Any]]] = {
@@ -143,7 +131,7 @@ def format_index(name: object, argument: str = "format") -> int:
 
 def array_attribute(name: str) -> str:
     """Return the name of a format's dtype in array libraries such as torch."""
-    return _NUMPY.get(name) or _ML_DTYPES.get(name) or name
+    return _LIBRARY_NAMES.get(name, name)
 
 
 def format_name(name: FormatLike) -> str:

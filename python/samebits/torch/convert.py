@@ -10,7 +10,13 @@ import samebits
 from samebits.errors import InvalidArgument
 from samebits.formats import NAMES, format_index
 from samebits.rules import check_seed, options_of
-from samebits.torch.tensors import is_dtensor, needs_gradient, needs_operator, torch_dtype
+from samebits.torch.tensors import (
+    constant_format_name,
+    is_dtensor,
+    needs_gradient,
+    needs_operator,
+    torch_dtype,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -130,15 +136,10 @@ def _call_operator(x: torch.Tensor, to: object, options: Any) -> torch.Tensor:
         check_seed(options.get("seed"))
     format = options.get("format")
     return torch.ops.samebits.convert_v1(
-        x, _name(to), None if format is None else _name(format),
+        x, constant_format_name(to), None if format is None else constant_format_name(format),
         options.get("rounding", "nearest_even"), options.get("overflow", "ieee"),
         options.get("nan", "canonical"), options.get("seed") or 0, options.get("random_stream", 0),
         options.get("offset", 0), options.get("pitch"), options.get("random_bits", 32))
-
-
-@torch.compiler.assume_constant_result
-def _name(format: object) -> str:
-    return NAMES[format_index(format, "to")]
 
 
 def _convert_shard(x: Any, to: FormatLike, options: Any) -> Any:

@@ -128,7 +128,7 @@ class Optimizer(torch.optim.Optimizer):
         sharded = slot.memory.numel() != parameter.numel()
         if sharded and self._rule == "lamb":
             raise InvalidArgument("params: LAMB needs whole parameters; got a shard of a DTensor")
-        if slot.first_index < 0:
+        if slot.first_index is None:
             stored = [layout.weights_stored, layout.master_stored, *(s.stored for s in layout.states)]
             if any(s in SCALED or s.endswith("stochastic") for s in stored):
                 raise InvalidArgument("params: these formats need a DTensor that is sharded along "

@@ -14,7 +14,7 @@ from samebits.optimizer_layout import GRADIENTS, Layout, StateArray
 from samebits.torch.gradient_list import local, moved, stream_of
 from samebits.torch.kept_lists import KeptLists
 from samebits.torch.stored_values import FORMATS
-from samebits.torch.tensors import torch_dtype
+from samebits.torch.tensors import shard_begin, torch_dtype
 from samebits.torch.written_weights import UNKNOWN, adopt_written, marks_of, versions_of
 
 __all__ = ["ParameterBatch", "Places", "Slot", "StepCount", "codes_dtype", "memory_order"]
@@ -99,8 +99,8 @@ class Slot:
         parameter with gaps in memory a copy without gaps.
     has_gaps : bool
         Whether `memory` is a copy.
-    first_index : int
-        Index of the first element in the unsharded parameter.
+    first_index : int or None
+        Index of the first element in the unsharded parameter; None if a shard is no range of it.
     number : int
         Number of the parameter, for random streams.
     mark : Mark
@@ -115,7 +115,7 @@ class Slot:
         self.has_gaps = _has_gaps(self.memory)
         if self.has_gaps:
             self.memory = torch.empty_like(self.memory)
-        self.first_index = _first_index(parameter)
+        self.first_index = shard_begin(parameter) if hasattr(parameter, "placements") else 0
         self.number = number
         self.group = group
         self.layout = layout
@@ -213,23 +213,6 @@ def is_array(value: Any, memory: torch.Tensor, dtype: torch.dtype, shape: torch.
     """Whether a state is a tensor of a dtype and shape on the device of the parameter."""
     return (isinstance(value, torch.Tensor) and value.dtype == dtype and value.shape == shape
             and value.device == memory.device)
-
-
-def _first_index(parameter: torch.Tensor) -> int:
-    """Return the index of the local shard's first element in the whole parameter."""
-    placements = getattr(parameter, "placements", None)
-    if placements is None:
-        return 0
-    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
-
-    shape, offset = compute_local_shape_and_global_offset(
-        parameter.shape, parameter.device_mesh, placements)  # type: ignore[attr-defined]
-    if any(o != 0 for o in offset[1:]) or tuple(shape[1:]) != tuple(parameter.shape[1:]):
-        return -1  # the shard is no range of elements
-    row = 1
-    for size in parameter.shape[1:]:
-        row *= size
-    return int(offset[0]) * row if offset else 0
 
 
 Places = tuple[bytes, bytes]  # addresses and kinds: _core.tensor_places()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,17 @@ import torch
 
 import samebits
 from samebits.errors import InvalidArgument
-from samebits.formats import NAMES, format_index
 from samebits.quantize import rules_of
 from samebits.recipes import Recipe
 from samebits.rules import check_seed, options_of
 from samebits.torch.convert import convert
-from samebits.torch.tensors import needs_gradient, needs_operator, to_numpy, torch_dtype
+from samebits.torch.tensors import (
+    constant_format_name,
+    needs_gradient,
+    needs_operator,
+    to_numpy,
+    torch_dtype,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -113,11 +119,7 @@ def _shape_dequantized(codes: torch.Tensor, scales: object, to: str,
 
 
 def _matrix_of(x: torch.Tensor) -> tuple[int, int]:
-    cols = x.shape[-1] if x.dim() else 1
-    rows = 1
-    for size in x.shape[:-1]:
-        rows *= size
-    return rows, cols
+    return math.prod(x.shape[:-1]), x.shape[-1] if x.dim() else 1
 
 
 def _scales_shape(rows: int, cols: int, tile: tuple[int, int]) -> tuple[int, int]:
@@ -251,9 +253,9 @@ def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
             raise InvalidArgument(f"{name}: not supported by compiled calls; leave it out")
     transposed = left.pop("transposed", False)
     inverse_scales = left.pop("inverse_scales", None)
-    to = _format_name(left.pop("to", "e4m3"))
+    to = constant_format_name(left.pop("to", "e4m3"))
     if left.get("format") is not None:
-        left["format"] = _format_name(left["format"])
+        left["format"] = constant_format_name(left["format"])
     if left.get("rounding") == "stochastic":
         check_seed(left.get("seed"))
     values = [left.pop(name, default) for name, default in zip(_OPTIONS, _DEFAULTS, strict=True)]
@@ -265,11 +267,6 @@ def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
         codes, scales = torch.ops.samebits.quantize_v1(*arguments)
         codes_t = scales_t = None
     return QuantizedTensor(codes, scales, _recipe_of_text(rules), to, codes_t, scales_t)
-
-
-@torch.compiler.assume_constant_result
-def _format_name(format: object) -> str:
-    return NAMES[format_index(format, "to")]
 
 
 @torch.compiler.assume_constant_result
@@ -314,9 +311,9 @@ def dequantize(
         return samebits.dequantize(
             codes, scales, to, tile=tile, format=format, scale_format=scale_format)
     return torch.ops.samebits.dequantize_v1(
-        codes, scales, _format_name(to), *tile,
-        None if format is None else _format_name(format),
-        None if scale_format is None else _format_name(scale_format))
+        codes, scales, constant_format_name(to), *tile,
+        None if format is None else constant_format_name(format),
+        None if scale_format is None else constant_format_name(scale_format))
 
 
 @options_of(samebits.quantize)

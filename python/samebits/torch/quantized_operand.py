@@ -16,6 +16,7 @@ from samebits.torch.linear_recipe import (
     LinearRecipe,
     linear_recipe,
 )
+from samebits.torch.tensors import torch_dtype
 
 __all__ = [
     "QuantizedOperand",
@@ -24,8 +25,6 @@ __all__ = [
     "quantize_weights",
 ]
 
-_CODES = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
-_SCALES = {"fp32": torch.float32, "e8m0": torch.float8_e8m0fnu}
 _INPUTS = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -202,7 +201,7 @@ def _quantize(matrix: torch.Tensor, rules: Recipe, to: Any, along: QuantizedTens
 def _empty(matrix: torch.Tensor, shape: tuple[int, int], rules: Recipe,
            to: Any) -> QuantizedTensor:
     """Return uninitialized codes [shape], and scales with the strides that scaled_mm reads."""
-    codes = torch.empty(shape, dtype=_CODES[to], device=matrix.device)
+    codes = torch.empty(shape, dtype=torch_dtype(to), device=matrix.device)
     return QuantizedTensor(codes, _empty_scales(matrix, shape, rules), rules, to)
 
 
@@ -212,7 +211,7 @@ def _empty_scales(matrix: torch.Tensor, shape: tuple[int, int], rules: Recipe) -
     Scales of 1 x 128 tiles lie column by column. Scales of 128 x 128 tiles lie in rows padded with
     zeros to a multiple of four: cuBLASLt reads these rows, whatever strides a tensor has.
     """
-    dtype = _SCALES[rules.scale_format]
+    dtype = torch_dtype(rules.scale_format)
     rows, cols = (-(-size // tile) if tile else 1 for size, tile in zip(shape, rules.tile))
     if rules.tile == LINE_OF_128:
         return torch.empty((cols, rows), dtype=dtype, device=matrix.device).t()

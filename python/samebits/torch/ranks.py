@@ -17,7 +17,7 @@ from samebits.ranks import reduce_gradients as _reduce_gradients
 from samebits.ranks.shards import Shard, check_shard, norm_of
 from samebits.rules import options_of
 from samebits.tensors import scale
-from samebits.torch.tensors import is_dtensor
+from samebits.torch.tensors import is_dtensor, shard_begin
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -299,23 +299,16 @@ def _shard(name: str, gradient: Any) -> Shard:
 def _local(gradient: Any, name: str) -> tuple[torch.Tensor, int]:
     """Return the local shard of a DTensor and the index of its first element."""
     from torch.distributed.tensor import Replicate, Shard
-    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
     for placement in gradient.placements:
         if type(placement) not in (Replicate, Shard):
             raise InvalidArgument(
                 f"parameters[{name}]: a gradient with placement {placement}; its shards are no "
                 "ranges of elements; call .redistribute() to Shard(0) or Replicate() first")
-    shape, offset = compute_local_shape_and_global_offset(
-        gradient.shape, gradient.device_mesh, gradient.placements)
     local = gradient.to_local()
-    if local.numel() == 0:
-        return local, 0
-    if tuple(shape[1:]) != tuple(gradient.shape[1:]):
+    begin = shard_begin(gradient) if local.numel() else 0
+    if begin is None:
         raise InvalidArgument(
             f"parameters[{name}]: a gradient with placements {tuple(gradient.placements)}; only "
             "shards along dimension 0 are ranges of elements; call .redistribute() first")
-    row = 1
-    for size in gradient.shape[1:]:
-        row *= int(size)
-    return local, int(offset[0]) * row if gradient.ndim else 0
+    return local, begin

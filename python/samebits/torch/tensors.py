@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 
 from samebits.arrays import check_torch
 from samebits.errors import InvalidArgument
-from samebits.formats import NAMES, dtype_of, format_index
+from samebits.formats import NAMES, array_attribute, dtype_of, format_index
 
 __all__ = ["from_numpy", "to_numpy"]
 
@@ -41,13 +42,27 @@ def is_dtensor(x: Any) -> bool:
     return tensors is not None and isinstance(x, tensors.DTensor)
 
 
+@torch.compiler.assume_constant_result
+def constant_format_name(format: object) -> str:
+    """Return the name of a format, as a constant of a compiled call."""
+    return NAMES[format_index(format, "to")]
+
+
+def shard_begin(x: Any) -> int | None:
+    """Return the index in the whole DTensor of its shard's first element; None if the shard is no range
+    of elements."""
+    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+    shape, offset = compute_local_shape_and_global_offset(x.shape, x.device_mesh, x.placements)
+    if any(offset[1:]) or tuple(shape[1:]) != tuple(x.shape[1:]):
+        return None
+    return int(offset[0]) * math.prod(x.shape[1:]) if offset else 0
+
+
 def torch_dtype(name: str) -> torch.dtype:
     """Return the dtype of results in a format: unsigned integers for formats that torch lacks."""
-    known = {"fp64": torch.float64, "fp32": torch.float32, "tf32": torch.float32,
-             "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
-             "e5m2": torch.float8_e5m2, "e4m3fnuz": torch.float8_e4m3fnuz,
-             "e5m2fnuz": torch.float8_e5m2fnuz, "e8m0": torch.float8_e8m0fnu}
-    return known.get(name, torch.uint8)
+    dtype: torch.dtype = getattr(torch, array_attribute(name), torch.uint8)
+    return dtype
 
 
 def to_numpy(x: torch.Tensor) -> np.ndarray[Any, Any]:
