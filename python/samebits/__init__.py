@@ -12,7 +12,6 @@ array([  1.,   1., 448.], dtype=float32)
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import Any
 
 import samebits.arrays  # registers NumPy's types and functions with samebits._core
@@ -33,15 +32,15 @@ from samebits.quantize import *
 from samebits.recipes import *
 from samebits.reductions import *
 from samebits.rotary import *
-from samebits.rules import public_names
+from samebits.rules import names_in, public_names
 from samebits.tensors import *
 from samebits.verify import *
 
-_MODULES = ("arithmetic", "array_operations", "autocast", "backends", "convert", "delayed_scaling", "errors",
-            "formats", "loss_scaler", "losses", "matmul", "quantize", "recipes", "reductions", "rotary",
-            "tensors", "verify")
 __all__ = ["__version__", "functions", "optim"]
-__all__ += [name for module in _MODULES for name in sys.modules[f"samebits.{module}"].__all__]
+__all__ += names_in(__name__, (
+    "arithmetic", "array_operations", "autocast", "backends", "convert", "delayed_scaling", "errors",
+    "formats", "loss_scaler", "losses", "matmul", "quantize", "recipes", "reductions", "rotary",
+    "tensors", "verify"))
 
 
 def __dir__() -> list[str]:

@@ -267,10 +267,7 @@ class LossScaler:
         >>> sb.LossScaler("torch").state_dict()["scale"]
         65536.0
         """
-        of: Any = policy
-        if of is None:
-            of = "torch" if self.policy == "native" else self.policy
-        return dict(self._core.export_state(of))
+        return dict(self._core.export_state(self._library(policy)))
 
     def load_state_dict(self, state: Mapping[str, float],
                         policy: ScalingPolicy | None = None) -> None:
@@ -283,12 +280,14 @@ class LossScaler:
         policy : str, optional
             The library, as in `state_dict`.
         """
-        of: Any = policy
-        if of is None:
-            of = "torch" if self.policy == "native" else self.policy
         if not isinstance(state, Mapping):
             raise TypeError(f"state: a mapping is expected; got a {type(state).__name__}")
-        self._core.import_state(of, list(state.items()))
+        self._core.import_state(self._library(policy), list(state.items()))
+
+    def _library(self, policy: ScalingPolicy | None) -> str:
+        """Return the library whose state is meant."""
+        own = "torch" if self.policy == "native" else self.policy
+        return own if policy is None else policy
 
     def __repr__(self) -> str:
         return f"LossScaler({self.policy!r}, scale={self.get_scale():g})"

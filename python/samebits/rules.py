@@ -66,6 +66,11 @@ def public_names(module: str) -> list[str]:
     return sorted({*names["__all__"], *(n for n in names if n.startswith("__") and n.endswith("__"))})
 
 
+def names_in(package: str, modules: Iterable[str]) -> list[str]:
+    """Return the names in ``__all__`` of modules of a package, which has imported the modules."""
+    return [name for module in modules for name in sys.modules[f"{package}.{module}"].__all__]
+
+
 def check_seed(seed: int | None) -> None:
     """Refuse stochastic rounding without a seed.
 
