@@ -113,17 +113,10 @@ std::vector<work> all_work(const buffers& b) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int log2 = 30;
-  const char* only = "";
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
-    if (std::strcmp(argv[i], "--log2-bytes") == 0) log2 = std::atoi(argv[i + 1]);
-  }
-  if (argc % 2 == 0 || log2 < 16 || log2 > 33) {
-    std::fprintf(stderr, "usage: gpu_arithmetic_bench [--log2-bytes 16..33] [--only TEXT]\n");
-    return 2;
-  }
-  buffers b{.bytes = std::size_t{1} << log2};
+  const bench_options options =
+      options_of(argc, argv, "gpu_arithmetic_bench [--log2-bytes 16..33] [--only TEXT]",
+                 "--log2-bytes", 30, 16, 33);
+  buffers b{.bytes = std::size_t{1} << options.log2};
   for (void** p : {&b.a, &b.b, &b.c, &b.out}) check(cudaMalloc(p, b.bytes), "memory");
   check(cudaMalloc(&b.workspace, b.bytes / 64), "memory");
   check(cudaMalloc(&b.result, 256), "memory");
@@ -133,10 +126,5 @@ int main(int argc, char** argv) {
                         seed++);
   }
   check(cudaDeviceSynchronize(), "fill");
-  std::vector<work> list = all_work(b);
-  keep_only(list, only);
-  cudaStream_t stream;
-  check(cudaStreamCreate(&stream), "stream");
-  time_all(list, 9, stream);
-  print(list);
+  run(all_work(b), options.only);
 }

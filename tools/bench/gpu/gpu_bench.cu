@@ -193,20 +193,11 @@ std::vector<work> all_work(const buffers& b) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int log2 = 30;
-  const char* path = nullptr;
-  const char* only = "";
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--json") == 0) path = argv[i + 1];
-    if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
-    if (std::strcmp(argv[i], "--log2-elements") == 0) log2 = std::atoi(argv[i + 1]);
-  }
-  if (argc % 2 == 0 || log2 < 10 || log2 > 33) {
-    std::fprintf(stderr, "usage: gpu_bench [--json FILE] [--log2-elements 10..33] [--only TEXT]\n");
-    return 2;
-  }
+  const bench_options options =
+      options_of(argc, argv, "gpu_bench [--json FILE] [--log2-elements 10..33] [--only TEXT]",
+                 "--log2-elements", 30, 10, 33);
   buffers b;
-  b.count = std::int64_t{1} << log2;
+  b.count = std::int64_t{1} << options.log2;
   check(cudaMalloc(&b.in, static_cast<std::size_t>(b.count) * 4), "memory");
   check(cudaMalloc(&b.out, static_cast<std::size_t>(b.count) * 4), "memory");
   check(cudaMalloc(&b.scales, static_cast<std::size_t>(b.count) / 4), "memory");
@@ -216,16 +207,11 @@ int main(int argc, char** argv) {
   fill_wide<<<4096, 256>>>(static_cast<std::uint32_t*>(b.in), b.count);
   fill_normal<<<4096, 256>>>(static_cast<std::uint32_t*>(b.normal), b.count / 2);
   check(cudaDeviceSynchronize(), "fill");
-  std::vector<work> list = all_work(b);
-  keep_only(list, only);
-  cudaStream_t stream;
-  check(cudaStreamCreate(&stream), "stream");
-  time_all(list, 9, stream);
-  std::FILE* json = path != nullptr ? std::fopen(path, "w") : nullptr;
-  if (path != nullptr && json == nullptr) {
-    std::perror(path);
+  std::FILE* json = options.json != nullptr ? std::fopen(options.json, "w") : nullptr;
+  if (options.json != nullptr && json == nullptr) {
+    std::perror(options.json);
     return 1;
   }
-  print(list, json);
+  run(all_work(b), options.only, json);
   if (json != nullptr) std::fclose(json);
 }

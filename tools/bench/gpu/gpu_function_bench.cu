@@ -125,22 +125,10 @@ std::vector<work> all_work(const buffers& b) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int log2 = 28;
-  const char* only = "";
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
-    if (std::strcmp(argv[i], "--log2-elements") == 0) log2 = std::atoi(argv[i + 1]);
-  }
-  if (argc % 2 == 0 || log2 < 10 || log2 > 31) {
-    std::fprintf(stderr, "usage: gpu_function_bench [--log2-elements 10..31] [--only TEXT]\n");
-    return 2;
-  }
-  buffers b{.elements = std::int64_t{1} << log2};
+  const bench_options options =
+      options_of(argc, argv, "gpu_function_bench [--log2-elements 10..31] [--only TEXT]",
+                 "--log2-elements", 28, 10, 31);
+  buffers b{.elements = std::int64_t{1} << options.log2};
   allocate(b);
-  std::vector<work> list = all_work(b);
-  keep_only(list, only);
-  cudaStream_t stream;
-  check(cudaStreamCreate(&stream), "stream");
-  time_all(list, 9, stream);
-  print(list);
+  run(all_work(b), options.only);
 }

@@ -30,20 +30,6 @@ namespace {
 using namespace samebits;
 using namespace samebits::bench;
 
-/// Elements of each tensor of the model: an embedding; per layer attention, projection and two
-/// feed-forward matrices with their biases, and two normalisations.
-std::vector<std::int64_t> model_sizes() {
-  constexpr std::int64_t d = 2048, layers = 24, words = 50304;
-  std::vector<std::int64_t> sizes = {words * d};
-  for (int layer = 0; layer < layers; ++layer) {
-    for (const std::int64_t n :
-         {3 * d * d, d * d, 4 * d * d, 4 * d * d, 3 * d, d, 4 * d, d, d, d, d, d}) {
-      sizes.push_back(n);
-    }
-  }
-  return sizes;
-}
-
 /// Fills words with random codes that are finite in every format: the second highest bit of every
 /// exponent field is 0.
 __global__ void fill(std::uint32_t* words, std::int64_t count) {
@@ -209,25 +195,16 @@ void add_all(bench_lists& b) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string only;
-  if (argc == 3 && std::strcmp(argv[1], "--only") == 0) {
-    only = argv[2];
-  } else if (argc != 1) {
-    std::fprintf(stderr, "usage: gpu_list_bench [--only TEXT]\n");
-    return 2;
-  }
+  const bench_options options = options_of(argc, argv, "gpu_list_bench [--only TEXT]");
   initialize("cuda-native");
   constexpr std::size_t room = std::size_t{6} << 30;
-  bench_lists b{.first = nullptr, .second = nullptr, .only = only};
+  bench_lists b{.first = nullptr, .second = nullptr, .only = options.only};
   for (void** p : {&b.first, &b.second}) {
     check(cudaMalloc(p, room), "cudaMalloc");
     fill<<<1024, 256>>>(static_cast<std::uint32_t*>(*p), room / 4);
   }
   check(cudaDeviceSynchronize(), "fill");
-  cudaStream_t stream;
-  check(cudaStreamCreate(&stream), "stream");
   b.list.push_back(copy_of(b.second, b.first, room / 2));
   add_all(b);
-  time_all(b.list, 9, stream);
-  print(b.list);
+  run(b.list, options.only);
 }

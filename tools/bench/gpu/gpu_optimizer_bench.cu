@@ -27,19 +27,6 @@ using namespace samebits;
 using namespace samebits::bench;
 using enum stored_format;
 
-/// Elements of each tensor of the model, as in gpu_list_bench.
-std::vector<std::int64_t> model_sizes() {
-  constexpr std::int64_t d = 2048, layers = 24, words = 50304;
-  std::vector<std::int64_t> sizes = {words * d};
-  for (int layer = 0; layer < layers; ++layer) {
-    for (const std::int64_t n :
-         {3 * d * d, d * d, 4 * d * d, 4 * d * d, 3 * d, d, 4 * d, d, d, d, d, d}) {
-      sizes.push_back(n);
-    }
-  }
-  return sizes;
-}
-
 /// Fills words with random codes of positive numbers around 1/128 in fp32 and bf16, above 1 in fp16,
 /// and of any positive numbers in FP8.
 __global__ void fill(std::uint32_t* words, std::int64_t count) {
@@ -228,21 +215,12 @@ void add_all(bench_steps& b) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string only;
-  if (argc == 3 && std::strcmp(argv[1], "--only") == 0) {
-    only = argv[2];
-  } else if (argc != 1) {
-    std::fprintf(stderr, "usage: gpu_optimizer_bench [--only TEXT]\n");
-    return 2;
-  }
+  const bench_options options = options_of(argc, argv, "gpu_optimizer_bench [--only TEXT]");
   initialize("cuda-native");
   memory m = {};
   m.allocate();
-  cudaStream_t stream;
-  check(cudaStreamCreate(&stream), "stream");
-  bench_steps b{.arrays = m, .only = only};
+  bench_steps b{.arrays = m, .only = options.only};
   b.list.push_back(copy_of(m.master, m.gradient, memory::half));
   add_all(b);
-  time_all(b.list, 9, stream);
-  print(b.list);
+  run(b.list, options.only);
 }

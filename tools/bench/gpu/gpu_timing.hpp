@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -55,8 +56,11 @@ inline double median(std::vector<float> ms) {
   return static_cast<double>(*middle);
 }
 
-/// Times `rounds` rounds over all work, after one round that warms up.
-inline void time_all(std::vector<work>& list, int rounds, cudaStream_t stream) {
+/// Times nine rounds over all work, after one round that warms up.
+inline void time_all(std::vector<work>& list) {
+  constexpr int rounds = 9;
+  cudaStream_t stream;
+  check(cudaStreamCreate(&stream), "stream");
   cudaEvent_t begin, end;
   check(cudaEventCreate(&begin), "event");
   check(cudaEventCreate(&end), "event");
@@ -76,8 +80,7 @@ inline void time_all(std::vector<work>& list, int rounds, cudaStream_t stream) {
   check(cudaEventDestroy(end), "event");
 }
 
-/// Prints a table of medians on stdout, and JSON to `json` if not null. The first work must be the
-/// copy.
+/// Prints a table of medians on stdout, and JSON to `json` if not null.
 inline void print(const std::vector<work>& list, std::FILE* json = nullptr) {
   const double copy = list[0].bytes / median(list[0].ms);
   std::printf("| work | ms | GB/s | share of copy |\n|---|---|---|---|\n");
@@ -92,6 +95,58 @@ inline void print(const std::vector<work>& list, std::FILE* json = nullptr) {
     }
   }
   if (json != nullptr) std::fprintf(json, "\n]\n");
+}
+
+/// Times and prints the copy, which comes first, and all work whose name contains `only`.
+inline void run(std::vector<work> list, std::string_view only, std::FILE* json = nullptr) {
+  keep_only(list, only);
+  time_all(list);
+  print(list, json);
+}
+
+/// The options of a program.
+struct bench_options {
+  const char* only = "";       ///< --only TEXT
+  int log2 = 0;                ///< of the size, by an option that the program names
+  const char* json = nullptr;  ///< --json FILE
+};
+
+/// Reads options; prints `usage` and ends the program if they are wrong. `size` is the option of the
+/// size, null: none; `log2` its default, which must be in [lowest, highest].
+inline bench_options options_of(int argc, char** argv, const char* usage,
+                                const char* size = nullptr, int log2 = 0, int lowest = 0,
+                                int highest = 0) {
+  bench_options all{.log2 = log2};
+  bool known = argc % 2 == 1;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view option = argv[i];
+    if (option == "--only") {
+      all.only = argv[i + 1];
+    } else if (size != nullptr && option == size) {
+      all.log2 = std::atoi(argv[i + 1]);
+    } else if (option == "--json") {
+      all.json = argv[i + 1];
+    } else {
+      known = false;
+    }
+  }
+  if (known && lowest <= all.log2 && all.log2 <= highest) return all;
+  std::fprintf(stderr, "usage: %s\n", usage);
+  std::exit(2);
+}
+
+/// Elements of each tensor of the model: an embedding; per layer attention, projection and two
+/// feed-forward matrices with their biases, and two normalisations.
+inline std::vector<std::int64_t> model_sizes() {
+  constexpr std::int64_t d = 2048, layers = 24, words = 50304;
+  std::vector<std::int64_t> sizes = {words * d};
+  for (int layer = 0; layer < layers; ++layer) {
+    for (const std::int64_t n :
+         {3 * d * d, d * d, 4 * d * d, 4 * d * d, 3 * d, d, 4 * d, d, d, d, d, d}) {
+      sizes.push_back(n);
+    }
+  }
+  return sizes;
 }
 
 }  // namespace samebits::bench

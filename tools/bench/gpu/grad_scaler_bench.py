@@ -9,18 +9,11 @@ tensor smaller, for a trial on a CPU.
 
 import argparse
 import statistics
-import time
 
 import torch
+from torch_bench import model_sizes, timed
 
 import samebits.torch as sbt
-
-
-def model_sizes():
-    """The tensors of gpu_list_bench's model."""
-    d, layers, words = 2048, 24, 50304
-    layer = [3 * d * d, d * d, 4 * d * d, 4 * d * d, 3 * d, d, 4 * d, d, d, d, d, d]
-    return [words * d] + layers * layer
 
 
 class Work:
@@ -36,22 +29,7 @@ class Work:
         self.scaler._per_optimizer_states.clear()
         if isinstance(self.scaler, sbt.GradScaler):
             self.scaler._resident.begin()
-        if device == "cpu":
-            begin = time.perf_counter()
-            self.run(self.scaler, self.optimizer)
-            self.host_ms.append((time.perf_counter() - begin) * 1e3)
-            self.device_ms.append(self.host_ms[-1])
-            return
-        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda.synchronize()
-        torch.cuda._sleep(20_000_000)  # the device begins when the host has enqueued everything
-        first.record()
-        begin = time.perf_counter()
-        self.run(self.scaler, self.optimizer)
-        self.host_ms.append((time.perf_counter() - begin) * 1e3)
-        last.record()
-        last.synchronize()
-        self.device_ms.append(first.elapsed_time(last))
+        timed(lambda: self.run(self.scaler, self.optimizer), device, self.device_ms, self.host_ms)
 
 
 def parameters_of(optimizer):

@@ -10,19 +10,12 @@ trial on a CPU.
 import argparse
 import gc
 import statistics
-import time
 
 import torch
+from torch_bench import model_sizes, timed
 
 import samebits.torch as sbt
 from samebits.torch import optim
-
-
-def model_sizes():
-    """The tensors of gpu_list_bench's model."""
-    d, layers, words = 2048, 24, 50304
-    layer = [3 * d * d, d * d, 4 * d * d, 4 * d * d, 3 * d, d, 4 * d, d, d, d, d, d]
-    return [words * d] + layers * layer
 
 
 def parameters(sizes, dtype, device):
@@ -42,26 +35,7 @@ class Work:
         self.device_ms, self.host_ms = [], []
 
     def time(self, device, whole):
-        if device == "cpu" or whole:
-            if device != "cpu":
-                torch.cuda.synchronize()
-            begin = time.perf_counter()
-            self.run()
-            self.host_ms.append((time.perf_counter() - begin) * 1e3)
-            if device != "cpu":
-                torch.cuda.synchronize()
-            self.device_ms.append((time.perf_counter() - begin) * 1e3)
-            return
-        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda.synchronize()
-        torch.cuda._sleep(20_000_000)  # the device begins when the host has enqueued everything
-        first.record()
-        begin = time.perf_counter()
-        self.run()
-        self.host_ms.append((time.perf_counter() - begin) * 1e3)
-        last.record()
-        last.synchronize()
-        self.device_ms.append(first.elapsed_time(last))
+        timed(self.run, device, self.device_ms, self.host_ms, whole)
 
 
 def plain(sizes, device):

@@ -51,6 +51,29 @@ def model_sizes():
     return [words * d] + layers * layer
 
 
+def timed(run, device, device_ms, host_ms, whole=False):
+    """Appends milliseconds on the device, and until the host may go on; `whole`: from call to end."""
+    if device != "cpu":
+        torch.cuda.synchronize()
+    if device == "cpu" or whole:
+        begin = time.perf_counter()
+        run()
+        host_ms.append((time.perf_counter() - begin) * 1e3)
+        if device != "cpu":
+            torch.cuda.synchronize()
+        device_ms.append((time.perf_counter() - begin) * 1e3)
+        return
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda._sleep(20_000_000)  # the device begins when the host has enqueued everything
+    first.record()
+    begin = time.perf_counter()
+    run()
+    host_ms.append((time.perf_counter() - begin) * 1e3)
+    last.record()
+    last.synchronize()
+    device_ms.append(first.elapsed_time(last))
+
+
 def lists():
     """The same of what PyTorch's scaler and clipping do over lists of gradients."""
     source = torch.randn(3 << 28, device="cuda")
