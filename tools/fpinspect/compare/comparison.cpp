@@ -2,23 +2,15 @@
 #include "fpinspect/compare/comparison.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 #include <utility>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/element_statistics.hpp"
-#include "samebits/cast_statistics.hpp"
-#include "samebits/convert.hpp"
-#include "samebits/error.hpp"
-#include "samebits/quantize.hpp"
-#include "samebits/view.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 
@@ -121,159 +113,6 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
 // --- The comparison of two files ------------------------------------------------------------------
 
 namespace {
-
-using samebits::format_id;
-
-constexpr std::uint64_t chunk = 1 << 15;  // elements
-
-std::size_t bytes_of(format_id format) {
-  return static_cast<std::size_t>(samebits::storage_bytes(format));
-}
-
-/// Reads a tensor chunk by chunk: codes as stored and values.
-class chunk_reader {
- public:
-  chunk_reader(const compared_tensor& tensor, const samebits::executor& where)
-      : tensor_(tensor), where_(where) {
-    const auto room = static_cast<std::size_t>(std::min(tensor.count, chunk));
-    codes_.resize(room * bytes_of(tensor.format));
-    values_.resize(room);
-    rounded_.resize(room * sizeof(std::uint64_t));
-  }
-
-  void load(std::uint64_t first, std::uint64_t count) {
-    size_ = static_cast<std::size_t>(count);
-    tensor_.read(first, count, codes_.data());
-    decode(tensor_.format, codes_.data(), std::span(values_).first(size_));
-  }
-
-  [[nodiscard]] format_id format() const { return tensor_.format; }
-  [[nodiscard]] std::span<const double> values() const { return std::span(values_).first(size_); }
-  [[nodiscard]] const std::byte* codes() const { return codes_.data(); }
-
-  /// The elements rounded to nearest even, with saturation. Valid until the next call.
-  const std::byte* rounded_to(format_id to) {
-    if (to == tensor_.format) return codes_.data();
-    const auto cols = static_cast<std::int64_t>(size_);
-    samebits::convert(
-        samebits::view_of_codes(tensor_.format, static_cast<const void*>(codes_.data()), 1, cols),
-        samebits::view_of_codes(to, rounded_.data(), 1, cols),
-        {.overflow = samebits::overflow::saturate}, {where_.backend, 1});
-    return rounded_.data();
-  }
-
- private:
-  const compared_tensor& tensor_;
-  samebits::executor where_;
-  std::size_t size_ = 0;
-  std::vector<std::byte> codes_;
-  std::vector<double> values_;
-  std::vector<std::byte> rounded_;
-};
-
-/// Number of codes of the chunk that differ.
-std::uint64_t different_codes(const chunk_reader& a, const chunk_reader& b) {
-  const std::size_t bytes = bytes_of(a.format());
-  std::uint64_t differ = 0;
-  for (std::size_t i = 0; i < a.values().size(); ++i) {
-    differ += std::memcmp(a.codes() + i * bytes, b.codes() + i * bytes, bytes) != 0 ? 1u : 0u;
-  }
-  return differ;
-}
-
-/// The figures of two readers over the same chunks.
-class pair_meter {
- public:
-  pair_meter(chunk_reader& a, chunk_reader& b)
-      : a_(a), b_(b), format_(coarser(a.format(), b.format())), meter_(format_) {}
-
-  void add() {
-    meter_.add(a_.values(), b_.values(), a_.rounded_to(format_), b_.rounded_to(format_));
-    if (a_.format() == b_.format()) meter_.add_bits(different_codes(a_, b_));
-  }
-  [[nodiscard]] difference_figures result() const { return meter_.result(); }
-
- private:
-  chunk_reader& a_;
-  chunk_reader& b_;
-  format_id format_;
-  difference_meter meter_;
-};
-
-/// Calls f(first, count) for each chunk of a tensor.
-template <class Function>
-void for_each_range(std::uint64_t count, const Function& f) {
-  for (std::uint64_t first = 0; first < count; first += chunk) {
-    f(first, std::min(chunk, count - first));
-  }
-}
-
-/// Whether all bytes are equal.
-bool are_equal(std::span<const std::byte> a, std::span<const std::byte> b, std::size_t threads) {
-  if (a.size() != b.size()) return false;
-  constexpr std::size_t part = 1 << 20;
-  std::atomic<bool> equal = true;
-  for_each_index((a.size() + part - 1) / part, threads, [&](std::size_t i, std::size_t) {
-    const std::size_t at = i * part;
-    const std::size_t size = std::min(part, a.size() - at);
-    if (equal && std::memcmp(a.data() + at, b.data() + at, size) != 0) equal = false;
-  });
-  return equal;
-}
-
-/// The figures of a pair of equal codes, which need the elements of one tensor only. Returns whether
-/// the pair is one whose codes are in place.
-bool measure_equal(compared_pair& pair, const samebits::executor& where) {
-  const compared_tensor& t = *pair.a;
-  if (pair.original != nullptr || t.format != pair.b->format || t.count == 0) return false;
-  const auto codes = t.in_place();
-  const auto others = pair.b->in_place();
-  if (!codes || !others || !are_equal(*codes, *others, static_cast<std::size_t>(where.threads))) {
-    return false;
-  }
-  const samebits::cast_statistics s = samebits::statistics_of(
-      samebits::view_of_codes(t.format, static_cast<const void*>(codes->data()), 1,
-                              static_cast<std::int64_t>(t.count)),
-      {.sums = true}, where);
-  difference_figures& f = pair.figures;
-  f.ulp_format = t.format;
-  f.count = s.count;
-  f.bits_differ = 0;
-  f.paired = f.steps[0] = s.finite();
-  f.nonzero = s.nonzero();
-  f.signal = s.squares;
-  return true;
-}
-
-void measure(compared_pair& pair, const samebits::executor& where) {
-  chunk_reader a(*pair.a, where);
-  chunk_reader b(*pair.b, where);
-  if (pair.original == nullptr) {
-    pair_meter meter(a, b);
-    for_each_range(pair.a->count, [&](std::uint64_t first, std::uint64_t count) {
-      a.load(first, count);
-      b.load(first, count);
-      meter.add();
-    });
-    pair.figures = meter.result();
-    return;
-  }
-  chunk_reader original(*pair.original, where);
-  pair_meter with_a(original, a);
-  pair_meter with_b(original, b);
-  original_figures figures;
-  for_each_range(pair.a->count, [&](std::uint64_t first, std::uint64_t count) {
-    original.load(first, count);
-    a.load(first, count);
-    b.load(first, count);
-    with_a.add();
-    with_b.add();
-    figures.closer.add(original.values(), a.values(), b.values());
-  });
-  figures.a = with_a.result();
-  figures.b = with_b.result();
-  pair.against = figures;
-}
 
 /// Whether a quantized matrix may stand for the tensor: its leading dimensions are merged to rows.
 bool same_shape(const compared_tensor& x, const compared_tensor& y) {

@@ -11,13 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/output/json.hpp"
-#include "fpinspect/output/terminal.hpp"
 #include "fpinspect/quantize/sqnr.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/core/format.hpp"
-#include "samebits/reductions.hpp"
 
 namespace fpinspect {
 
@@ -54,48 +51,12 @@ struct difference_figures {
   std::uint64_t max_ulp = 0;
   std::array<std::uint64_t, 65> steps{};
 
-  [[nodiscard]] double mean_error() const;
-  /// Whether NaN or infinities are not the same in both.
-  [[nodiscard]] bool changes_specials() const {
-    return new_nan + new_inf + lost_nan + lost_inf != 0;
+  [[nodiscard]] double mean_error() const {
+    return paired == 0 ? 0.0 : sum_error / static_cast<double>(paired);
   }
+  /// "3 new NaN, 1 new Inf", empty if NaN and infinities are the same in both.
+  [[nodiscard]] std::string specials() const;
   [[nodiscard]] sqnr ratio() const;
-};
-
-/// The format in which a distance between elements of two formats is counted: the one with fewer
-/// significand bits. e8m0 counts only beside itself.
-samebits::format_id coarser(samebits::format_id a, samebits::format_id b);
-
-/// The number of steps between two codes of a format. Neither may be NaN. Both zeros are one value.
-std::uint64_t code_distance(samebits::format_id format, std::uint64_t a, std::uint64_t b);
-
-/// Collects the figures. Elements come in C order, in chunks of any size.
-class difference_meter {
- public:
-  /// @param format  the format of the codes for add_steps()
-  explicit difference_meter(samebits::format_id format) { figures_.ulp_format = format; }
-
-  /// Adds the values of a chunk.
-  ///
-  /// @param codes_a,codes_b  both, rounded to the format with saturation; storage_bytes() each
-  void add(std::span<const double> a, std::span<const double> b, const std::byte* codes_a,
-           const std::byte* codes_b);
-  /// Adds the number of codes that differ.
-  void add_bits(std::uint64_t differ) {
-    figures_.bits_differ = figures_.bits_differ.value_or(0) + differ;
-  }
-
-  [[nodiscard]] difference_figures result() const;
-
- private:
-  void add_values(std::span<const double> a, std::span<const double> b);
-  void add_specials(double a, double b);
-
-  difference_figures figures_;
-  samebits::tree_sum errors_;
-  samebits::tree_sum signal_;
-  samebits::tree_sum noise_;
-  std::vector<double> inputs_;
 };
 
 /// Which of two tensors is closer to a third one, element by element.
@@ -103,9 +64,6 @@ struct closeness {
   std::uint64_t a = 0;      ///< a is closer
   std::uint64_t b = 0;      ///< b is closer
   std::uint64_t equal = 0;  ///< the same distance, or not finite
-
-  void add(std::span<const double> original, std::span<const double> in_a,
-           std::span<const double> in_b);
 };
 
 /// A tensor with values.
@@ -164,6 +122,12 @@ struct compared_pair {
   std::optional<original_figures> against = {};  ///< with an original
 };
 
+/// The figures of a pair of equal codes, which need the elements of one tensor only. Returns whether
+/// the pair is one whose codes are in place.
+bool measure_equal(compared_pair& pair, const samebits::executor& where);
+/// The figures of any pair.
+void measure(compared_pair& pair, const samebits::executor& where);
+
 struct comparison {
   std::vector<compared_pair> pairs;    ///< in the order of A
   std::vector<std::string> only_in_a;  ///< names in text
@@ -181,14 +145,5 @@ struct comparison {
 /// @throws file_error  if there is no pair
 comparison compare_files(const compared_file& a, const compared_file& b,
                          const compared_file* original, const samebits::executor& where);
-
-/// The report on standard output.
-///
-/// @param a,b,original  the arguments; original may be empty
-std::string comparison_text(const comparison& all, const std::string& a, const std::string& b,
-                            const std::string& original, const terminal& term);
-
-/// The members of the document from `tensors` on, except `fail_if`.
-json_object comparison_json(const comparison& all);
 
 }  // namespace fpinspect

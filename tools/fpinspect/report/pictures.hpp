@@ -7,17 +7,19 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fpinspect/report/svg.hpp"
 #include "fpinspect/scaler/traces.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
-#include "fpinspect/verdict/evidence.hpp"
-#include "fpinspect/verdict/roles.hpp"
+#include "fpinspect/verdict/verdict.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/core/format.hpp"
 
 namespace fpinspect {
+
+// --- Tile maps ------------------------------------------------------------------------------------
 
 /// One part of the matrix.
 struct map_cell {
@@ -57,6 +59,8 @@ tile_map empty_map(std::uint64_t rows, std::uint64_t cols);
 std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
                                     std::optional<choice> stored_as,
                                     const samebits::executor& where);
+
+// --- Pictures -------------------------------------------------------------------------------------
 
 /// Width of all pictures in their own units. They are readable from 350 pixels on.
 inline constexpr double picture_width = 400;

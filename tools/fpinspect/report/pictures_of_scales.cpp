@@ -2,14 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <utility>
 
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/report/pictures.hpp"
-#include "fpinspect/verdict/verdict.hpp"
 
 namespace fpinspect {
 
@@ -25,27 +23,8 @@ constexpr double least_percent = 0.001;
 
 /// 100 % at the top, 0.001 % and less at the bottom, on a logarithmic axis.
 double height_of(double percent_lost) {
-  const double decades = std::log10(100.0 / std::max(percent_lost, least_percent));
-  return curve_top + decades / 5.0 * (curve_bottom - curve_top);
-}
-
-struct scale_axis {
-  int first;
-  int last;
-
-  [[nodiscard]] double x(int log2) const {
-    const double share = static_cast<double>(log2 - first) / static_cast<double>(last - first);
-    return curve_left + share * (curve_right - curve_left);
-  }
-};
-
-std::string curve(const scale_axis& axis, const std::function<double(int)>& percent_at) {
-  std::string data;
-  for (int k = axis.first; k <= axis.last; ++k) {
-    data += cat(k == axis.first ? "M" : "L", coordinate(axis.x(k)), " ",
-                coordinate(height_of(percent_at(k))));
-  }
-  return data;
+  constexpr picture_axis decades = {0, 5, curve_top, curve_bottom};
+  return decades(std::log10(100.0 / std::max(percent_lost, least_percent)));
 }
 
 }  // namespace
@@ -66,8 +45,18 @@ svg_picture loss_scale_picture(std::span<const tensor_evidence> tensors, int bes
     const auto [part, whole] = largest(log2, lost);
     return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   };
-  const scale_axis axis = {std::max(std::min(0, best - 24), best - 60),
-                           std::min(std::max(0, best) + 6, largest_scale_log2)};
+  const int first = std::max(std::min(0, best - 24), best - 60);
+  const int last = std::min(std::max(0, best) + 6, largest_scale_log2);
+  const picture_axis x = {static_cast<double>(first), static_cast<double>(last), curve_left,
+                          curve_right};
+  const auto curve = [&](counter lost) {
+    std::string data;
+    for (int k = first; k <= last; ++k) {
+      data +=
+          cat(k == first ? "M" : "L", coordinate(x(k)), " ", coordinate(height_of(share(k, lost))));
+    }
+    return data;
+  };
   const int beyond = std::min(best + 2, largest_scale_log2);
   const char* what = ", the largest scale without overflow, ";
   if (best == largest_scale_log2) what = ", the largest scale that loss scalers hold, ";
@@ -78,24 +67,21 @@ svg_picture loss_scale_picture(std::span<const tensor_evidence> tensors, int bes
                           text(best, &scale_loss::underflow), "; at ", power_text(beyond), ", ",
                           text(beyond, &scale_loss::overflow), " overflow."));
   for (const double decade : {100.0, 1.0, 0.01}) {
-    const double y = height_of(decade);
-    picture.line("grid", curve_left, y, curve_right, y);
-    picture.text("end", curve_left - 6, y + 4, cat(general(decade, 3), " %"));
+    picture.tick_on_left("grid", curve_left, curve_right, height_of(decade),
+                         cat(general(decade, 3), " %"));
   }
   picture.text("end", curve_left - 6, curve_bottom + 4, "0");
   picture.line("axis", curve_left, curve_bottom, curve_right, curve_bottom);
-  for (int k = axis.first; k <= axis.last; ++k) {
-    if (k % 8 != 0) continue;
-    picture.line("axis", axis.x(k), curve_bottom, axis.x(k), curve_bottom + 4);
-    picture.text("middle", axis.x(k), curve_bottom + 16, power_text(k));
+  for (int k = first; k <= last; ++k) {
+    if (k % 8 == 0) picture.tick_below(x(k), curve_bottom, power_text(k));
   }
   if (need_percent > least_percent) {
     picture.line("mark", curve_left, height_of(need_percent), curve_right, height_of(need_percent));
   }
-  picture.line("mark", axis.x(best), curve_top, axis.x(best), curve_bottom);
-  picture.path("c1", curve(axis, [&](int k) { return share(k, &scale_loss::underflow); }));
-  picture.path("bad", curve(axis, [&](int k) { return share(k, &scale_loss::overflow); }));
-  picture.text("strong end", axis.x(best) - 5, curve_top + 12, power_text(best));
+  picture.line("mark", x(best), curve_top, x(best), curve_bottom);
+  picture.path("c1", curve(&scale_loss::underflow));
+  picture.path("bad", curve(&scale_loss::overflow));
+  picture.text("strong end", x(best) - 5, curve_top + 12, power_text(best));
   picture.text("strong", curve_left + 4, 14, "become 0");
   picture.text("strong end", curve_right, 14, "overflow");
   return picture;
@@ -136,19 +122,9 @@ std::vector<trace_column> columns_of(std::span<const scaler_row> rows) {
   return columns;
 }
 
-/// The vertical axis: whole powers of two, at least four apart. Scales of 0 lie at its bottom.
-struct log2_axis {
-  int bottom;
-  int top;
-
-  [[nodiscard]] double y(double log2) const {
-    const double above = std::max(log2 - bottom, 0.0);
-    return trace_bottom - above / (top - bottom) * (trace_bottom - trace_top);
-  }
-};
-
-/// The axis of the scales above 0; of 1 if there are none.
-log2_axis axis_of(std::span<const scaler_row> rows) {
+/// The vertical axis of the scales above 0; of 1 if there are none: whole powers of two, at least four
+/// apart.
+picture_axis axis_of(std::span<const scaler_row> rows) {
   constexpr double none = std::numeric_limits<double>::infinity();
   double lowest = none;
   double highest = -none;
@@ -158,8 +134,8 @@ log2_axis axis_of(std::span<const scaler_row> rows) {
     highest = std::max(highest, std::log2(row.scale));
   }
   if (lowest == none) lowest = highest = 0;
-  const int bottom = static_cast<int>(std::floor(lowest)) - 1;
-  return {bottom, std::max(static_cast<int>(std::ceil(highest)) + 1, bottom + 4)};
+  const double bottom = std::floor(lowest) - 1;
+  return {bottom, std::max(std::ceil(highest) + 1, bottom + 4), trace_bottom, trace_top};
 }
 
 /// The end of the picture's text: from which step to the last one the scale is 0.
@@ -170,34 +146,32 @@ std::string zeros_text(std::span<const scaler_row> rows) {
   return cat("; the scale is 0 from step ", above.base()->step, " on.");
 }
 
-void draw_grid(svg_picture& picture, const log2_axis& axis) {
-  const int each = (axis.top - axis.bottom + 4) / 5;
-  for (int k = axis.bottom; k <= axis.top; k += each) {
-    picture.line("grid", trace_left, axis.y(k), trace_right, axis.y(k));
-    picture.text("end", trace_left - 6, axis.y(k) + 4, power_text(k));
-  }
-}
-
 }  // namespace
 
 svg_picture scale_trace_picture(std::span<const scaler_row> rows) {
   const std::vector<trace_column> columns = columns_of(rows);
-  const log2_axis axis = axis_of(rows);
+  const picture_axis axis = axis_of(rows);
+  // Scales of 0 lie at the bottom.
+  const auto y = [&](double log2) { return coordinate(axis(std::max(log2, axis.first))); };
   const auto skipped = static_cast<std::uint64_t>(
       std::count_if(rows.begin(), rows.end(), [](const scaler_row& row) { return !row.applied; }));
   svg_picture picture(picture_width, 222, "Loss scale of the training run",
                       cat(number_of(rows.size(), "step"), ", ", skipped, " skipped; the scale is ",
                           general(rows.front().scale, 6), " in the first step and ",
                           general(rows.back().scale, 6), " in the last", zeros_text(rows)));
-  draw_grid(picture, axis);
+  const int lowest = static_cast<int>(axis.first);
+  const int highest = static_cast<int>(axis.last);
+  for (int k = lowest; k <= highest; k += (highest - lowest + 4) / 5) {
+    picture.tick_on_left("grid", trace_left, trace_right, axis(k), power_text(k));
+  }
   const double width = (trace_right - trace_left) / static_cast<double>(columns.size());
   std::string scales;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const trace_column& c = columns[i];
     const double x = trace_left + width * static_cast<double>(i);
-    const std::string top = coordinate(axis.y(c.highest));
+    const std::string top = y(c.highest);
     scales += cat(i == 0 ? "M" : "L", coordinate(x), " ", top);
-    if (c.lowest < c.highest) scales += cat("V", coordinate(axis.y(c.lowest)), "V", top);
+    if (c.lowest < c.highest) scales += cat("V", y(c.lowest), "V", top);
     scales += cat("H", coordinate(x + width));
     if (c.skipped == 0) continue;
     const double share = static_cast<double>(c.skipped) / static_cast<double>(c.steps);

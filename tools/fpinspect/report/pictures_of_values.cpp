@@ -28,8 +28,8 @@ struct exponent_axis {
   int step;  ///< binades a column
 
   [[nodiscard]] double x(int exponent) const {
-    const double share = static_cast<double>(exponent - first) / static_cast<double>(end - first);
-    return plot_left + share * (plot_right - plot_left);
+    return picture_axis{static_cast<double>(first), static_cast<double>(end), plot_left,
+                        plot_right}(exponent);
   }
   [[nodiscard]] double clamped(int exponent) const { return x(std::clamp(exponent, first, end)); }
 };
@@ -129,12 +129,8 @@ constexpr int first_exponent = -40;
 constexpr int end_exponent = 20;
 constexpr int most_bits = 12;
 
-double x_of(int exponent) {
-  const double share = static_cast<double>(exponent - first_exponent) /
-                       static_cast<double>(end_exponent - first_exponent);
-  return area_left + share * (area_right - area_left);
-}
-double y_of(double bits) { return area_bottom - bits / most_bits * (area_bottom - area_top); }
+constexpr picture_axis x_of = {first_exponent, end_exponent, area_left, area_right};
+constexpr picture_axis y_of = {0, most_bits, area_bottom, area_top};
 
 /// Significant bits of the values in [2^exponent, 2^(exponent + 1)).
 int bits_at(const format_range& range, int mantissa_bits, int exponent) {
@@ -192,13 +188,11 @@ svg_picture resolution_picture(const std::map<int, std::uint64_t>& counts) {
                       "11 from 2^-14 to 2^15, fewer below; e4m3 4 from 2^-6 to 2^8; e5m2 3 from "
                       "2^-14 to 2^15. Columns: the magnitudes of all values of the file.");
   for (int bits = 0; bits <= most_bits; bits += 4) {
-    picture.line(bits == 0 ? "axis" : "grid", area_left, y_of(bits), area_right, y_of(bits));
-    picture.text("end", area_left - 6, y_of(bits) + 4, cat(bits));
+    picture.tick_on_left(bits == 0 ? "axis" : "grid", area_left, area_right, y_of(bits), cat(bits));
   }
   if (!counts.empty()) picture.path("faint", backdrop(counts));
   for (int e = first_exponent; e < end_exponent; e += 8) {
-    picture.line("axis", x_of(e), area_bottom, x_of(e), area_bottom + 4);
-    picture.text("middle", x_of(e), area_bottom + 16, power_text(e));
+    picture.tick_below(x_of(e), area_bottom, power_text(e));
   }
   picture.text("start", 0, 12, "significant bits");
   for (const curve& one : curves) {

@@ -13,6 +13,16 @@ std::string markup_text(std::string_view text);
 /// A coordinate with at most one digit after the point.
 std::string coordinate(double x);
 
+/// A linear axis of a picture: `first` is at the coordinate `start`, `last` at `end`.
+struct picture_axis {
+  double first, last;
+  double start, end;
+
+  [[nodiscard]] double operator()(double value) const {
+    return start + (value - first) / (last - first) * (end - start);
+  }
+};
+
 /// A picture of fixed size in its own units, which pages scale.
 class svg_picture {
  public:
@@ -20,6 +30,17 @@ class svg_picture {
   /// @param description  what a reader who cannot see the picture should know
   svg_picture(double width, double height, std::string title, std::string description);
 
+  /// The picture's horizontal line at y, and its label on the left.
+  void tick_on_left(std::string_view css_class, double left, double right, double y,
+                    std::string_view label) {
+    line(css_class, left, y, right, y);
+    text("end", left - 6, y + 4, label);
+  }
+  /// A mark below an axis at the height y, and its label.
+  void tick_below(double x, double y, std::string_view label) {
+    line("axis", x, y, x, y + 4);
+    text("middle", x, y + 16, label);
+  }
   void rect(std::string_view css_class, double x, double y, double width, double height);
   void line(std::string_view css_class, double x1, double y1, double x2, double y2);
   /// @param data  the attribute `d`

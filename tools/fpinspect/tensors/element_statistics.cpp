@@ -77,9 +77,11 @@ sqnr sqnr_of(const samebits::cast_effect& effect, const samebits::cast_statistic
   return {.reason = "signal or noise is beyond binary64"};
 }
 
-std::map<int, std::uint64_t> exponents_of(const samebits::cast_statistics& stats) {
+std::map<int, std::uint64_t> exponents_of(std::span<const samebits::cast_statistics> stats) {
   std::map<int, std::uint64_t> exponents;
-  for (const auto& [exponent, counts] : stats.binades) exponents[exponent] = counts.all;
+  for (const samebits::cast_statistics& one : stats) {
+    for (const auto& [exponent, counts] : one.binades) exponents[exponent] += counts.all;
+  }
   return exponents;
 }
 

@@ -26,8 +26,8 @@ bool has_columns(const samebits::tensor_file::tensor_info& info, std::uint64_t m
 /// The ratio of a conversion that destroyed no element, else the reason why there is none.
 sqnr sqnr_of(const samebits::cast_effect& effect, const samebits::cast_statistics& stats);
 
-/// Finite non-zero elements by floor(log2(|x|)).
-std::map<int, std::uint64_t> exponents_of(const samebits::cast_statistics& stats);
+/// Finite non-zero elements of all tensors by floor(log2(|x|)).
+std::map<int, std::uint64_t> exponents_of(std::span<const samebits::cast_statistics> stats);
 
 /// The amax of each row or column of a matrix.
 struct channel_range {

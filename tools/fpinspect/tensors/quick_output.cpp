@@ -39,52 +39,40 @@ json_value json_of(const samebits::cast_statistics& s) {
                     {"l2_norm", s.l2_norm}});
 }
 
-/// Calls f(tensor, name, statistics) for each tensor in turn; without statistics for those whose
-/// elements are not numbers.
-template <class Function>
-void for_each_statistics(std::span<const shown_tensor> tensors, std::span<const std::string> names,
-                         gate& conditions, const samebits::executor& where, const Function& f) {
-  std::uint64_t bytes = 0;
-  for (const shown_tensor& tensor : tensors) bytes += tensor.has_numbers() ? tensor.info.bytes : 0;
-  progress line(bytes, bytes);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    std::optional<samebits::cast_statistics> s;
-    if (tensors[i].has_numbers()) {
-      s = statistics_of(tensors[i], {.sums = true}, where);
-      conditions.add_nonfinite(names[i], s->nan, s->inf, s->count);
-      line.add(tensors[i].info.bytes);
-    } else {
-      conditions.add_failure(names[i], tensors[i].note);
-    }
-    f(tensors[i], names[i], s);
-  }
-}
-
 }  // namespace
 
-void write_quick_statistics(std::span<const shown_tensor> tensors,
-                            std::span<const std::string> names, const std::string& heading,
-                            gate& conditions, const samebits::executor& where, const session& s) {
-  json_array all;
+void write_quick_statistics(const std::vector<shown_tensor>& tensors,
+                            std::span<const std::string> names, gate& conditions,
+                            const samebits::executor& where, const session& s) {
   if (!s.json) {
-    std::uint64_t values = 0;
-    for (const shown_tensor& tensor : tensors) values += tensor.info.count;
     const std::string headings =
         line_of({"min", "max", "mean", "rms", "smallest"}, "zeros", "NaN, Inf", "tensor");
-    s.out.write(cat(heading, ": ", number_of(tensors.size(), "tensor"), ", ",
-                    number_of(values, "value"), "\n\n", s.term.painted(paint::heading, headings)));
+    s.out.write(cat(heading_of(tensors), ": ", size_text(tensors), "\n\n",
+                    s.term.painted(paint::heading, headings)));
   }
-  for_each_statistics(tensors, names, conditions, where,
-                      [&](const shown_tensor& tensor, const std::string& name,
-                          const std::optional<samebits::cast_statistics>& found) {
-                        if (s.json) {
-                          return all.add(tensor_json(tensor).add(
-                              "statistics", found ? json_of(*found) : json_value(std::nullopt)));
-                        }
-                        const std::vector<std::string> none(5, "-");
-                        s.out.write(found ? line_of(*found, name)
-                                          : line_of(none, "-", "-", cat(name, ": ", tensor.note)));
-                      });
+  json_array all;
+  const std::uint64_t bytes = bytes_to_read(tensors);
+  progress line(bytes, bytes);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const shown_tensor& tensor = tensors[i];
+    json_value found = std::nullopt;
+    std::string text =
+        line_of(std::vector<std::string>(5, "-"), "-", "-", cat(names[i], ": ", tensor.note));
+    if (tensor.has_numbers()) {
+      const samebits::cast_statistics stats = statistics_of(tensor, {.sums = true}, where);
+      conditions.add_nonfinite(names[i], stats.nan, stats.inf, stats.count);
+      line.add(tensor.info.bytes);
+      found = json_of(stats);
+      text = line_of(stats, names[i]);
+    } else {
+      conditions.add_failure(names[i], tensor.note);
+    }
+    if (s.json) {
+      all.add(tensor_json(tensor).add("statistics", found));
+    } else {
+      s.out.write(text);
+    }
+  }
   if (s.json) return s.write_json({{"tensors", all}, {"fail_if", conditions.json()}});
   s.out.write(
       "\nrms: root of the mean square   smallest: non-zero magnitude\n"

@@ -19,7 +19,6 @@
 #include "fpinspect/verdict/collect.hpp"
 #include "fpinspect/verdict/output/verdict_text.hpp"
 #include "fpinspect/verdict/verdict.hpp"
-#include "fpinspect/verdict/verdict_options.hpp"
 
 namespace fpinspect {
 namespace {
@@ -238,8 +237,7 @@ class tensor_command final : public command {
     } else if (tensors.empty() && !s.json) {
       s.out.write("no tensors\n");
     } else {
-      const std::string heading = tensors.empty() ? "" : heading_of(tensors);
-      write_quick_statistics(tensors, names, heading, conditions, where_, s);
+      write_quick_statistics(tensors, names, conditions, where_, s);
     }
     s.out.flush();
     require_tensors(tensors);
@@ -303,7 +301,7 @@ class tensor_command final : public command {
   void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
                   std::span<const format_id> formats, const verdict& v, const session& s) const {
     if (plain_) return s.out.write(plain_table(v, all.evidence));
-    s.out.write(heading_text(all.evidence, heading_of(tensors)));
+    s.out.write(cat(heading_of(tensors), ": ", size_text(tensors), "\n\n"));
     if (list_) return s.out.write(tensor_table(v, all.evidence, s.term));
     s.out.write(verdict_text(v, all.evidence, s.term) + "\n");
     details_writer details(formats, scale_, s.term, s.out);

@@ -151,7 +151,7 @@ void details_writer::write(const shown_tensor& tensor, const samebits::cast_stat
       if (write_loss_scales(stats, formats_, out_)) fp32_would_serve_ = true;
       any_loss_scale_ = true;
     }
-    out_.write(histogram(exponents_of(stats), formats_, term_));
+    out_.write(histogram(exponents_of({&stats, 1}), formats_, term_));
     for (const samebits::cast_effect& e : effects_of(stats, formats_)) {
       any_lost_ = any_lost_ || e.destroyed() != 0;
       any_exact_ = any_exact_ || sqnr_of(e, stats).exact;

@@ -266,15 +266,6 @@ json_object json_of(const statistics& all) {
           {"scales", json_rows(all.scales, scale_json)}};
 }
 
-/// Bytes of the tensors that have statistics.
-std::uint64_t bytes_of(std::span<const shown_tensor> tensors) {
-  std::uint64_t bytes = 0;
-  for (const shown_tensor& tensor : tensors) {
-    if (tensor.has_numbers()) bytes += tensor.info.bytes;
-  }
-  return bytes;
-}
-
 std::string heading(const shown_tensor& tensor, const terminal& term) {
   const std::string type = tensor.has_numbers() ? cat(type_text(tensor.info, tensor.how), " ") : "";
   return cat(term.painted(paint::heading, tensor.title()), "  ", type, "[",
@@ -286,7 +277,7 @@ std::string heading(const shown_tensor& tensor, const terminal& term) {
 
 void write_tensor_statistics(std::span<const shown_tensor> tensors, const samebits::executor& where,
                              const session& s) {
-  const std::uint64_t bytes = bytes_of(tensors);
+  const std::uint64_t bytes = bytes_to_read(tensors);
   progress line(bytes, bytes);
   json_array all;
   for (std::size_t i = 0; i < tensors.size(); ++i) {

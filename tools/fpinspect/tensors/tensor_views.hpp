@@ -21,9 +21,9 @@ json_object tensor_json(const shown_tensor& tensor);
 /// Writes a line for each tensor, or JSON.
 /// @param names  of the tensors in text
 /// @param conditions  on `nan` and `inf`
-void write_quick_statistics(std::span<const shown_tensor> tensors,
-                            std::span<const std::string> names, const std::string& heading,
-                            gate& conditions, const samebits::executor& where, const session& s);
+void write_quick_statistics(const std::vector<shown_tensor>& tensors,
+                            std::span<const std::string> names, gate& conditions,
+                            const samebits::executor& where, const session& s);
 
 /// Writes moments, norms, percentiles, the amax of rows and columns, and the range of the scales
 /// that tiled recipes give. Scales are for matrices of fp32, fp16, bf16 and integers of up to 16

@@ -1,14 +1,13 @@
-// Reads tensors and collects what the verdict needs of them.
+// Reads tensors and collects what the verdict needs of them; the options that it depends on.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "fpinspect/cli/option_list.hpp"
 #include "fpinspect/tensors/element_statistics.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
-#include "fpinspect/verdict/evidence.hpp"
-#include "fpinspect/verdict/gate/condition.hpp"
-#include "fpinspect/verdict/roles.hpp"
+#include "fpinspect/verdict/verdict.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/core/format.hpp"
 
@@ -29,5 +28,15 @@ struct collected {
 collected collect(std::span<const shown_tensor> tensors, std::span<const std::string> names,
                   std::span<const role_rule> rules, std::span<const samebits::format_id> formats,
                   const need& wanted, const samebits::executor& where);
+
+inline void add_need(option_list& add, need& wanted) {
+  add.list("--need", wanted, need_argument,
+           "What a choice must keep: 30dB, 'underflow<1%' (both are the default)");
+}
+
+inline void add_roles(option_list& add, std::vector<role_rule>& rules) {
+  add.repeated("--role", rules, role_rules,
+               "PATTERN=ROLE: weights, activations, gradients, adam_m, adam_v or other");
+}
 
 }  // namespace fpinspect

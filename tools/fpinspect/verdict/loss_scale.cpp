@@ -1,5 +1,5 @@
 // Losses of formats at each loss scale: implementation.
-#include "fpinspect/verdict/loss_scale.hpp"
+#include "fpinspect/verdict/verdict.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,18 +1,129 @@
 // The verdict on a set of tensors: a pure decision on their statistics.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "fpinspect/verdict/evidence.hpp"
 #include "fpinspect/verdict/gate/condition.hpp"
-#include "fpinspect/verdict/loss_scale.hpp"
 #include "fpinspect/verdict/roles.hpp"
+#include "samebits/cast_statistics.hpp"
+#include "samebits/core/format.hpp"
 
 namespace fpinspect {
+
+// --- What formats lose of gradients at each loss scale, exactly, from counts by binade ------------
+
+// Loss scales are normal binary32 numbers. Loss scalers stop at 2^24 unless they are told otherwise.
+inline constexpr int smallest_scale_log2 = -126;
+inline constexpr int largest_scale_log2 = 127;
+inline constexpr int usual_ceiling_log2 = 24;
+
+/// Finite non-zero elements by e = floor(log2(|x|)).
+using binades = std::map<int, samebits::binade_counts>;
+
+/// Adds the counts of `more`.
+void add(binades& sum, const binades& more);
+
+/// What fp16 loses of the elements times 2^log2, rounded to nearest even.
+struct scale_loss {
+  int log2 = 0;
+  std::uint64_t underflow = 0;  ///< becomes 0
+  std::uint64_t overflow = 0;   ///< becomes infinite
+};
+scale_loss loss_at(const binades& elements, int log2);
+
+/// A lower bound of the SQNR in dB that fp16 keeps of the elements times 2^log2, if none overflows.
+/// It grows with the scale.
+double sqnr_bound_at(const binades& elements, int log2);
+
+/// The largest loss scale without overflow, which loses the fewest elements of all scales without
+/// overflow; the smallest loss scale if all overflow. Nothing if there are no elements.
+std::optional<int> best_scale_log2(const binades& elements);
+
+/// The number of elements that times 2^log2 become 0 in the format, rounded to nearest even.
+std::uint64_t underflow_at(const binades& elements, int log2, samebits::format_id to);
+
+/// The largest loss scale at which the magnitude amax does not overflow in the format, rounded to
+/// nearest even. Nothing if amax is 0 or overflows at every loss scale.
+std::optional<int> best_scale_log2(double amax, samebits::format_id to);
+
+// --- The statistics of one tensor -----------------------------------------------------------------
+
+/// The column with the largest amax, and how far it stands out.
+struct outlier_channel {
+  std::uint64_t channel = 0;
+  double ratio = 0;  ///< its amax over the median amax of the columns
+};
+
+/// The largest column if its amax is at least 16 times the median, which must not be 0. Nothing for
+/// fewer than 8 columns.
+std::optional<outlier_channel> outlier_among(std::span<const double> amaxes);
+
+/// What one choice does to a tensor.
+struct choice_effect {
+  choice what = choice::fp32;
+  std::uint64_t underflow = 0;   ///< finite and non-zero, becomes 0
+  std::uint64_t overflow = 0;    ///< finite, becomes infinite or NaN
+  double signal = 0;             ///< sum of x^2
+  double noise = 0;              ///< sum of (x - x')^2; elements that overflow count as max finite
+  std::uint64_t negligible = 0;  ///< those of underflow that the need does not count
+  std::uint64_t scale_bits = 0;  ///< of all tiles; 0 for one scale of the tensor
+};
+
+/// Why the verdict does not judge a tensor.
+enum class judged : std::uint8_t {
+  yes,
+  not_read,        ///< types that the reader of the file does not read, such as blocks of GGUF
+  not_numbers,     ///< no elements, booleans, complex numbers, integers that fp64 does not hold
+  integers,        ///< integer values
+  narrow_already,  ///< elements of 8 bits or fewer
+  not_finite       ///< NaN or infinities: scaled recipes would measure what they do to these
+};
+
+struct tensor_evidence {
+  std::string name;  ///< as it is; the path for a tensor without a name
+  role what = role::other;
+  judged state = judged::yes;
+  std::string unread;  ///< why the elements are not read
+  std::vector<std::uint64_t> shape;
+  bool of_weight = false;       ///< has the shape of a weight
+  bool is_unquantized = false;  ///< weights of a layer that stays in 16 bits beside FP8 layers
+  std::uint64_t count = 0;
+  int bits = 32;  ///< of an element as stored
+  std::uint64_t nonzero = 0;
+  std::uint64_t nan = 0;
+  std::uint64_t inf = 0;
+  std::optional<std::uint64_t> first_nonfinite;  ///< index in C order
+  std::optional<double> amax;
+  binades magnitudes;
+  std::optional<outlier_channel> outlier;
+  std::vector<choice_effect> effects;  ///< of the choices that were tried
+  /// Gradients: from this power of two on, loss scales without overflow meet the need in fp16.
+  std::optional<int> enough_log2;
+
+  /// Whether recipes are judged on [out, rest] instead of the rows along the last dimension.
+  [[nodiscard]] bool is_reshaped() const { return of_weight && shape.size() > 2; }
+
+  /// Biases, norms and scalars.
+  [[nodiscard]] bool is_vector() const { return shape.size() < 2; }
+
+  /// Whether FP8 is tried.
+  [[nodiscard]] bool takes_fp8() const { return !is_vector() && !is_unquantized; }
+
+  [[nodiscard]] const choice_effect* effect(choice c) const {
+    const auto found = std::find_if(effects.begin(), effects.end(),
+                                    [&](const choice_effect& e) { return e.what == c; });
+    return found == effects.end() ? nullptr : &*found;
+  }
+};
+
+// --- The decision ---------------------------------------------------------------------------------
 
 // Tensors are named by their index in the evidence.
 
@@ -119,11 +230,5 @@ bool is_gradient(const tensor_evidence& tensor);
 /// Whether a tensor keeps its stored elements under a choice: it takes no FP8 and the choice is FP8, or
 /// its elements already have no more bits than the choice.
 bool stays_as_stored(const tensor_evidence& tensor, choice c);
-
-/// Finds tensors with NaN or infinities, outlier channels, gradients that underflow, and tensors
-/// that alone force their role to a wider format. One finding a tensor, most urgent first.
-///
-/// @param v  a verdict with roles and loss scale
-std::vector<finding> findings_of(const verdict& v, std::span<const tensor_evidence> tensors);
 
 }  // namespace fpinspect

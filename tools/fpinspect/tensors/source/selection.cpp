@@ -245,6 +245,18 @@ std::string heading_of(const std::vector<shown_tensor>& tensors) {
   return shown_path(tensors.front().path);
 }
 
+std::string size_text(std::span<const shown_tensor> tensors) {
+  std::uint64_t values = 0;
+  for (const shown_tensor& tensor : tensors) values += tensor.info.count;
+  return cat(number_of(tensors.size(), "tensor"), ", ", number_of(values, "value"));
+}
+
+std::uint64_t bytes_to_read(std::span<const shown_tensor> tensors) {
+  std::uint64_t bytes = 0;
+  for (const shown_tensor& tensor : tensors) bytes += tensor.has_numbers() ? tensor.info.bytes : 0;
+  return bytes;
+}
+
 void require_match(const char* option, const std::string& pattern,
                    const std::vector<shown_tensor>& tensors) {
   const bool any = std::any_of(tensors.begin(), tensors.end(), [&](const shown_tensor& tensor) {

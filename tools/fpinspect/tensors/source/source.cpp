@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 #include <system_error>
+#include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/error.hpp"
@@ -184,6 +185,15 @@ void source_tensor::read(std::uint64_t first, std::uint64_t count, std::byte* ou
 std::optional<std::span<const std::byte>> source_tensor::view() const {
   if (how.integer_values) return std::nullopt;
   return file->view_codes(info);
+}
+
+std::string position_text(std::uint64_t index, std::span<const std::uint64_t> shape) {
+  std::vector<std::uint64_t> at(shape.size());
+  for (std::size_t k = shape.size(); k-- > 0;) {
+    at[k] = index % shape[k];
+    index /= shape[k];
+  }
+  return cat("[", comma_separated(at), "]");
 }
 
 void decode(format_id format, const std::byte* codes, std::span<double> out) {

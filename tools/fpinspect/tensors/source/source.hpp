@@ -69,6 +69,9 @@ std::optional<element_reading> reading_of(const samebits::tensor_file::tensor_in
 std::string_view type_text(const samebits::tensor_file::tensor_info& info,
                            const element_reading& how);
 
+/// The coordinates of an element: "[17, 254]".
+std::string position_text(std::uint64_t index, std::span<const std::uint64_t> shape);
+
 /// The values of out.size() codes of any alignment.
 void decode(samebits::format_id format, const std::byte* codes, std::span<double> out);
 

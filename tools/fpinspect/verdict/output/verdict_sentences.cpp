@@ -1,5 +1,5 @@
 // The verdict as sentences and figures in text, without layout: for the terminal and for reports.
-#include "fpinspect/verdict/output/verdict_sentences.hpp"
+#include "fpinspect/verdict/output/verdict_text.hpp"
 
 #include <algorithm>
 #include <string>
@@ -9,6 +9,7 @@
 
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
+#include "fpinspect/tensors/source/source.hpp"
 
 namespace fpinspect {
 
@@ -222,21 +223,11 @@ tensor_summary summary_of(const verdict& v, const tensor_evidence& tensor) {
 
 namespace {
 
-/// The coordinates of an element: "[17, 254]".
-std::string position(std::uint64_t index, std::span<const std::uint64_t> shape) {
-  std::vector<std::uint64_t> at(shape.size());
-  for (std::size_t k = shape.size(); k-- > 0;) {
-    at[k] = index % shape[k];
-    index /= shape[k];
-  }
-  return cat("[", comma_separated(at), "]");
-}
-
 std::string not_finite_text(const tensor_evidence& tensor) {
   std::string counts;
   if (tensor.nan != 0) counts = cat(tensor.nan, " NaN");
   if (tensor.inf != 0) counts += cat(counts.empty() ? "" : " and ", tensor.inf, " Inf");
-  return cat(counts, ", first at ", position(*tensor.first_nonfinite, tensor.shape));
+  return cat(counts, ", first at ", position_text(*tensor.first_nonfinite, tensor.shape));
 }
 
 /// "loses 9.8 %" or "keeps 12.1 dB": what fails the need, else what is lost.

@@ -1,21 +1,73 @@
-// The verdict as text: the first screen of `tensor`, and a line for each tensor; and as JSON.
+// The verdict as sentences and figures without layout, for the terminal and for reports; as text: the
+// first screen of `tensor`, and a line for each tensor; and as JSON.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "fpinspect/output/json.hpp"
 #include "fpinspect/output/terminal.hpp"
-#include "fpinspect/verdict/evidence.hpp"
-#include "fpinspect/verdict/output/verdict_sentences.hpp"
 #include "fpinspect/verdict/verdict.hpp"
 
 namespace fpinspect {
 
-/// The number of tensors and values, and a blank line.
-///
-/// @param files  their names
-std::string heading_text(std::span<const tensor_evidence> tensors, const std::string& files);
+// --- Sentences and figures ------------------------------------------------------------------------
+
+/// "Cheapest choice that keeps 30 dB and loses fewer than 1 % of the non-zero values in every
+/// tensor (--need). Figures: the worst tensor's."
+std::string need_sentence(const need& wanted);
+
+/// "31.5 dB" or "exact".
+std::string db_text(const std::optional<double>& db);
+
+/// The choice for a role. Figures are those of the worst tensor.
+struct role_summary {
+  std::string choice = {};  ///< "fp8 e4m3, one scale", or why there is none
+  std::string db = {};      ///< "31.5 dB"; empty, as the next two, if the choice has no figures
+  std::string lost = {};    ///< "0.28 %"
+  std::string bits = {};    ///< "8.25"
+  std::string stored = {};  ///< "as stored" if the choice has no figures, else empty
+  std::string reason = {};  ///< "not bf16: ...": why the next cheaper choice fails; may be empty
+  std::string rule =
+      {};  ///< "as [out, rest]: ...", "not counted: ...": what was assumed; may be empty
+  std::string besides =
+      {};  ///< "besides: ...": tensors that the choice does not concern; may be empty
+};
+role_summary summary_of(const verdict& v, std::span<const tensor_evidence> tensors,
+                        const role_verdict& r);
+
+/// What is lost at one loss scale.
+struct scale_summary {
+  std::string scale = {};  ///< "2^24" or "none"
+  std::string lost = {};   ///< "0.02 %": the share of the tensor that loses the largest share
+  std::string note = {};   ///< " in fc1, 0.01 % of all, 4 values overflow in head"; may be empty
+};
+
+/// The loss scale for all gradients.
+struct loss_scale_summary {
+  std::string head = {};  ///< "2^24", "none needed", or "none" if all scales overflow
+  std::string note = {};  ///< "bf16 gradients need none"; may be empty
+  std::vector<scale_summary> scales = {};
+  std::string closing = {};  ///< "Every scale from 2^6 to 2^26 meets the need."; may be empty
+};
+loss_scale_summary summary_of(const loss_scale_verdict& l,
+                              std::span<const tensor_evidence> tensors);
+
+/// What one tensor loses.
+struct tensor_summary {
+  std::string fp16 = {};  ///< share lost in fp16 without a loss scale
+  std::string db = {};    ///< SQNR of the role's choice, "as stored" or "not judged"
+  std::string lost = {};  ///< share lost in it
+};
+tensor_summary summary_of(const verdict& v, const tensor_evidence& tensor);
+
+/// A finding as a sentence without the tensor's name.
+std::string finding_text(const finding& f, const verdict& v,
+                         std::span<const tensor_evidence> tensors);
+
+// --- Text and JSON --------------------------------------------------------------------------------
 
 /// The choice for each role, the loss scale, and the tensors that need attention. With the heading
 /// and the last line it has 24 lines, if three tensors that need attention find room on them.
