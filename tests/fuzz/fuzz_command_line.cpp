@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/command_line.hpp"
 #include "fpinspect/output/output.hpp"
 #include "invariants.hpp"
 #include "samebits/error.hpp"

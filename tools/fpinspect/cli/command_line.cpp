@@ -1,6 +1,4 @@
 // The parser, its subcommands, and the errors of a command line.
-#include "fpinspect/cli/command_line.hpp"
-
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -13,7 +11,6 @@
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/help/shell_files.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/cli/value_mark.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/function.hpp"

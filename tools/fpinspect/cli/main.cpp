@@ -9,10 +9,9 @@
 #include <new>
 #include <string>
 
-#include "fpinspect/cli/command_line.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/output/output.hpp"
 #include "samebits/error.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/files/mapped_file.hpp"

@@ -3,78 +3,45 @@
 
 #include <CLI/CLI.hpp>
 
-#include <memory>
 #include <utility>
 
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/cli/value_mark.hpp"
 
 namespace fpinspect {
 
 CLI::Option* option_list::add(CLI::Option* option) {
   if (!group_.empty()) option->group(group_);
-  return option;
-}
-
-void option_list::remember(std::string& text) {
-  unmark_.emplace_back([&text] { unmark(text); });
-}
-
-void option_list::remember(std::vector<std::string>& texts) {
-  unmark_.emplace_back([&texts] {
-    for (std::string& text : texts) unmark(text);
-  });
+  return option->transform(
+      [](std::string text) { return text.starts_with(value_mark) ? text.substr(1) : text; });
 }
 
 void option_list::required(const char* name, std::string& to, const std::string& help) {
   add(command_.add_option(name, to, help))->required();
-  remember(to);
 }
 
 void option_list::required(const char* name, std::vector<std::string>& to,
                            const std::string& help) {
   add(command_.add_option(name, to, help))->required();
-  remember(to);
 }
 
 void option_list::text(const char* name, std::string& to, const std::string& help) {
   CLI::Option* const option = add(command_.add_option(name, to, help));
   if (!to.empty()) option->capture_default_str();
-  remember(to);
-}
-
-const std::string* option_list::add_text(const char* name, const std::string& help,
-                                         const char* standard, bool must) {
-  // The function owns the text, and lives as long as the options.
-  const auto text = std::make_shared<std::string>(standard);
-  this->text(name, *text, help);
-  unmark_.emplace_back([text] {});
-  if (must) command_.get_option(name)->required();
-  return text.get();
-}
-
-std::vector<std::string>* option_list::own_list() {
-  const auto texts = std::make_shared<std::vector<std::string>>();
-  unmark_.emplace_back([texts] {});
-  return texts.get();
 }
 
 void option_list::list(const char* name, std::vector<std::string>& to, const std::string& help) {
   CLI::Option* const option = add(command_.add_option(name, to, help))->delimiter(',');
   if (*name == '-') option->allow_extra_args(false)->take_all();
-  remember(to);
 }
 
 void option_list::several(const char* name, std::vector<std::string>& to, const std::string& help) {
   add(command_.add_option(name, to, help))->delimiter(',')->take_all();
-  remember(to);
 }
 
 void option_list::repeated(const char* name, std::vector<std::string>& to,
                            const std::string& help) {
   add(command_.add_option(name, to, help))->allow_extra_args(false)->take_all();
-  remember(to);
 }
 
 void option_list::flag(const char* name, bool& to, const std::string& help) {
@@ -122,7 +89,6 @@ bool option_list::is(const char* option, std::string_view text) const {
 }
 
 void option_list::interpret() {
-  for (const auto& unmark_one : unmark_) unmark_one();
   for (const rule& one : rules_) {
     if (one.broken()) throw usage_error(one.message);
   }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,11 @@ class Option;
 }  // namespace CLI
 
 namespace fpinspect {
+
+/// CLI11 takes "-inf", "-.5" and "-#weight" for options and fails on "--" inside a subcommand. An
+/// argument that is certainly a value is therefore prefixed with this character, with which no
+/// option starts.
+inline constexpr char value_mark = '\x01';
 
 /// Fills the members of a subcommand. A parser is a function of the option's name and the text; it
 /// throws usage_error. Parsers run in the order of the options, after the rules were checked.
@@ -28,7 +34,8 @@ class option_list {
   void required(const char* name, std::string& to, const std::string& help);
   template <class T, class Parse>
   void required(const char* name, T& to, Parse parse, const std::string& help) {
-    later(name, to, parse, add_text(name, help, "", true));
+    required(name, new_text(), help);
+    later(name, to, parse);
   }
   /// One or more positional arguments.
   void required(const char* name, std::vector<std::string>& to, const std::string& help);
@@ -39,7 +46,8 @@ class option_list {
   template <class T, class Parse>
   void value(const char* name, T& to, Parse parse, const std::string& help,
              const char* standard = "") {
-    later(name, to, parse, add_text(name, help, standard, false));
+    text(name, new_text(standard), help);
+    later(name, to, parse);
   }
 
   /// Comma-separated texts; an option may be repeated.
@@ -47,9 +55,8 @@ class option_list {
   /// parse(texts) also runs if there are none.
   template <class T, class Parse>
   void list(const char* name, T& to, Parse parse, const std::string& help) {
-    std::vector<std::string>* const texts = own_list();
-    list(name, *texts, help);
-    interpret_.emplace_back([&to, parse, texts] { to = parse(*texts); });
+    list(name, lists_.emplace_back(), help);
+    later(to, parse);
   }
   /// Comma-separated texts, of which several may follow one option.
   void several(const char* name, std::vector<std::string>& to, const std::string& help);
@@ -57,9 +64,8 @@ class option_list {
   void repeated(const char* name, std::vector<std::string>& to, const std::string& help);
   template <class T, class Parse>
   void repeated(const char* name, T& to, Parse parse, const std::string& help) {
-    std::vector<std::string>* const texts = own_list();
-    repeated(name, *texts, help);
-    interpret_.emplace_back([&to, parse, texts] { to = parse(*texts); });
+    repeated(name, lists_.emplace_back(), help);
+    later(to, parse);
   }
   void flag(const char* name, bool& to, const std::string& help);
   /// --ascii.
@@ -97,24 +103,27 @@ class option_list {
   };
 
   CLI::Option* add(CLI::Option* option);
-  /// The text of an option; empty if it is not given and has no default.
-  const std::string* add_text(const char* name, const std::string& help, const char* standard,
-                              bool must);
-  std::vector<std::string>* own_list();
+  std::string& new_text(const char* standard = "") { return texts_.emplace_back(standard); }
+  /// Parses the newest text, unless the option is not given and has no default.
   template <class T, class Parse>
-  void later(const char* name, T& to, Parse parse, const std::string* text) {
-    interpret_.emplace_back([=, this, &to] {
-      if (!text->empty() || given(name)) to = static_cast<T>(parse(name, *text));
+  void later(const char* name, T& to, Parse parse) {
+    interpret_.emplace_back([=, this, &to, &text = texts_.back()] {
+      if (!text.empty() || given(name)) to = static_cast<T>(parse(name, text));
     });
   }
-  void remember(std::string& text);
-  void remember(std::vector<std::string>& texts);
+  /// Parses the newest list.
+  template <class T, class Parse>
+  void later(T& to, Parse parse) {
+    interpret_.emplace_back([=, &to, &texts = lists_.back()] { to = parse(texts); });
+  }
 
   const CLI::App& program_;
   CLI::App& command_;
   bool& ascii_;
   std::string group_;
-  std::vector<std::function<void()>> unmark_;
+  // Of options whose members are not texts.
+  std::list<std::string> texts_;
+  std::list<std::vector<std::string>> lists_;
   std::vector<std::function<void()>> interpret_;
   std::vector<rule> rules_;
 };
