@@ -95,8 +95,10 @@ void require_whole_inputs() {
   }
 }
 
-void refuse_content(const std::filesystem::path& path, const std::string& what) {
-  throw file_error(error_kind::malformed, cat(escape_path(path), ": ", what));
+void refuse_content(const std::filesystem::path& path, const std::string& what,
+                    std::optional<std::size_t> line) {
+  throw file_error(error_kind::malformed,
+                   cat(escape_path(path), line ? cat(", line ", *line) : "", ": ", what));
 }
 
 std::string read_text_file(const std::string& path) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,9 +23,10 @@ void note_input(const std::filesystem::path& path);
 /// @throws file_error
 void require_whole_inputs();
 
-/// Refuses what a file holds: PATH: WHAT.
+/// Refuses what a file holds, or what a line of it holds: PATH: WHAT, or PATH, line LINE: WHAT.
 /// @throws file_error  always
-[[noreturn]] void refuse_content(const std::filesystem::path& path, const std::string& what);
+[[noreturn]] void refuse_content(const std::filesystem::path& path, const std::string& what,
+                                 std::optional<std::size_t> line = std::nullopt);
 
 /// The bytes of a file; "-" is standard input. Throws file_error.
 std::string read_text_file(const std::string& path);

@@ -92,112 +92,105 @@ std::uint64_t verify_backends(samebits::verify_options options, const session& s
   return differed;
 }
 
-// --- function units of a GPU -------------------------------------------------------------------
+// --- function units of a GPU, and functions of rule exact there --------------------------------
 
-struct unit_finding {
-  std::string_view instruction;
-  units::comparison found;
-
-  /// "3F000000: GPU 3FB504F4, model 3FB504F3"; empty if nothing differs.
-  [[nodiscard]] std::string first_difference() const {
-    if (found.differed == 0) return {};
-    char text[64];
-    std::snprintf(text, sizeof text, "%08X: GPU %08X, model %08X", found.operand, found.result,
-                  found.expected);
-    return text;
-  }
+/// What a comparison of one instruction or function found.
+struct gpu_finding {
+  std::string line;
+  std::string beside;  ///< what is wrong with it; empty if nothing differs
+  json_value json;
+  std::uint64_t compared;
+  std::uint64_t differed;
 };
+
+/// "3F000000: GPU 3FB504F4, model 3FB504F3"
+template <class... Numbers>
+std::string formatted(const char* format, Numbers... numbers) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, numbers...);
+  return text;
+}
 
 std::string unit_row(std::string_view compared, std::string_view differed,
                      std::string_view instruction) {
   return cat(right(compared, 12), right(differed, 12), "  ", instruction, "\n");
 }
 
-std::string finding_text(const unit_finding& f, const terminal& term) {
-  const std::string text = unit_row(cat(f.found.compared), cat(f.found.differed), f.instruction);
-  if (f.found.differed == 0) return text;
-  return term.painted(paint::bad, cat(text, std::string(26, ' '), f.first_difference(), "\n"));
-}
-
-/// Compares the instructions with the model on all operands. Returns the number of results that
-/// differ.
-std::uint64_t verify_function_units(const session& s) {
-  const units::device& gpu = units::current_device();
-  const std::string description = gpu.description();
-  if (!s.json) {
-    s.out.write(description + "\n");
-    s.out.write(s.term.painted(paint::heading, unit_row("compared", "differed", "instruction")));
-  }
-  std::uint64_t compared = 0, differed = 0;
-  json_array instructions;
-  for (const units::instruction what : units::instructions_of(gpu)) {
-    const unit_finding f = {units::name(what), gpu.compare(what)};
-    compared += f.found.compared;
-    differed += f.found.differed;
-    if (!s.json) s.out.write(finding_text(f, s.term));
-    instructions.add(json_line({{"instruction", f.instruction},
-                                {"compared", f.found.compared},
-                                {"differed", f.found.differed},
-                                {"first_difference", f.first_difference()}}));
-  }
-  if (s.json) {
-    s.write_json({{"gpu", description}, {"instructions", instructions}});
-  } else {
-    s.out.write(verify_summary("\nfunction units", compared, differed, s.term));
-  }
-  return differed;
-}
-
-// --- functions of rule exact on a GPU ----------------------------------------------------------
-
-std::string sum_text(std::uint64_t sum) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%016llX", static_cast<unsigned long long>(sum));
-  return text;
+/// Compares an instruction with the model on all operands.
+gpu_finding unit_finding(const units::device& gpu, units::instruction what) {
+  const std::string_view name = units::name(what);
+  const units::comparison found = gpu.compare(what);
+  const std::string first =
+      found.differed == 0
+          ? ""
+          : formatted("%08X: GPU %08X, model %08X", found.operand, found.result, found.expected);
+  return {unit_row(cat(found.compared), cat(found.differed), name),
+          first.empty() ? "" : std::string(26, ' ') + first,
+          json_line({{"instruction", name},
+                     {"compared", found.compared},
+                     {"differed", found.differed},
+                     {"first_difference", first}}),
+          found.compared, found.differed};
 }
 
 std::string sum_row(std::string_view operands, std::string_view sum, std::string_view name) {
   return cat(right(operands, 12), "  ", left(sum, 18), name, "\n");
 }
 
-std::string sum_finding_text(std::string_view name, std::uint64_t sum, std::uint64_t expected,
-                             const terminal& term) {
-  const std::string text = sum_row(cat(units::exact_operands), sum_text(sum), name);
-  if (sum == expected) return text;
-  return term.painted(paint::bad,
-                      cat(text, std::string(14, ' '), sum_text(expected), " was expected\n"));
+/// Compares the sum of all results of a function with the sum of proved results.
+gpu_finding sum_finding(const units::device& gpu, const samebits::numerics::real::exact_row& row) {
+  const auto text = [](std::uint64_t sum) {
+    return formatted("%016llX", static_cast<unsigned long long>(sum));
+  };
+  const std::string function = cat(name(row.of), row.gradient ? " gradient" : "");
+  const std::uint64_t sum = gpu.exact_sum(row.value);
+  const bool same = sum == row.sum;
+  return {sum_row(cat(units::exact_operands), text(sum), function),
+          same ? "" : cat(std::string(14, ' '), text(row.sum), " was expected"),
+          json_line({{"function", function},
+                     {"operands", units::exact_operands},
+                     {"sum", text(sum)},
+                     {"expected", text(row.sum)}}),
+          units::exact_operands, same ? 0u : 1u};
 }
 
-/// Compares the sums of all results with the sums of proved results. Returns the number of sums that
-/// differ.
-std::uint64_t verify_exact_functions(const session& s) {
-  const units::device& gpu = units::current_device();
+/// Writes finding(gpu, one) of all. Returns the number of results or sums that differ.
+/// @param key  of the findings in JSON
+template <class Range, class Finding>
+std::uint64_t verify_gpu(const units::device& gpu, const Range& all, const Finding& finding,
+                         const char* key, const std::string& heading, const char* summary,
+                         std::string_view noun, const session& s) {
   const std::string description = gpu.description();
-  if (!s.json) {
-    s.out.write(description + "\n");
-    s.out.write(s.term.painted(paint::heading, sum_row("operands", "sum", "function")));
-  }
+  if (!s.json) s.out.write(cat(description, "\n", s.term.painted(paint::heading, heading)));
   std::uint64_t compared = 0, differed = 0;
-  json_array functions;
-  for (const samebits::numerics::real::exact_row& row : samebits::numerics::real::exact_rows) {
-    const std::string function = cat(name(row.of), row.gradient ? " gradient" : "");
-    const std::uint64_t sum = gpu.exact_sum(row.value);
-    compared += units::exact_operands;
-    differed += sum == row.sum ? 0u : 1u;
-    if (!s.json) s.out.write(sum_finding_text(function, sum, row.sum, s.term));
-    functions.add(json_line({{"function", function},
-                             {"operands", units::exact_operands},
-                             {"sum", sum_text(sum)},
-                             {"expected", sum_text(row.sum)}}));
+  json_array findings;
+  for (const auto& one : all) {
+    const gpu_finding f = finding(gpu, one);
+    compared += f.compared;
+    differed += f.differed;
+    findings.add(f.json);
+    if (s.json) continue;
+    s.out.write(f.beside.empty() ? f.line
+                                 : s.term.painted(paint::bad, cat(f.line, f.beside, "\n")));
   }
   if (s.json) {
-    s.write_json({{"gpu", description}, {"functions", functions}});
+    s.write_json({{"gpu", description}, {key, findings}});
   } else {
-    s.out.write(s.term.painted(differed == 0 ? paint::good : paint::bad,
-                               cat("\nexact functions: ", compared, " results compared, ", differed,
-                                   differed == 1 ? " sum differs\n" : " sums differ\n")));
+    s.out.write(verify_summary(summary, compared, differed, s.term, noun));
   }
   return differed;
+}
+
+std::uint64_t verify_function_units(const session& s) {
+  const units::device& gpu = units::current_device();
+  return verify_gpu(gpu, units::instructions_of(gpu), unit_finding, "instructions",
+                    unit_row("compared", "differed", "instruction"), "\nfunction units", "", s);
+}
+
+std::uint64_t verify_exact_functions(const session& s) {
+  return verify_gpu(units::current_device(), samebits::numerics::real::exact_rows, sum_finding,
+                    "functions", sum_row("operands", "sum", "function"), "\nexact functions",
+                    " sum", s);
 }
 
 class verify_command final : public command {
@@ -258,9 +251,10 @@ const registered<verify_command> verify_here("verify",
 }  // namespace
 
 std::string verify_summary(std::string_view what, std::uint64_t compared, std::uint64_t differed,
-                           const terminal& term) {
+                           const terminal& term, std::string_view noun) {
+  const std::string_view plural = noun.empty() || differed == 1 ? "" : "s";
   return term.painted(differed == 0 ? paint::good : paint::bad,
-                      cat(what, ": ", compared, " results compared, ", differed,
+                      cat(what, ": ", compared, " results compared, ", differed, noun, plural,
                           differed == 1 ? " differs\n" : " differ\n"));
 }
 

@@ -16,8 +16,6 @@
 #include "fpinspect/cli/text/text.hpp"
 #include "samebits/core/config.hpp"
 #include "tensor_core_probe/check.hpp"
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
@@ -120,12 +118,7 @@ std::vector<tensor_core_result> results_in(const std::string& path) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line.starts_with('#')) continue;
     auto result = samebits::parse_tensor_core_result(line);
-    if (!result) {
-      throw samebits::tensor_file::file_error(
-          samebits::tensor_file::error_kind::malformed,
-          cat(samebits::tensor_file::escape_path(path), ", line ", number,
-              ": no result of a tensor core"));
-    }
+    if (!result) refuse_content(path, "no result of a tensor core", number);
     all.push_back(std::move(*result));
   }
   return all;

@@ -27,8 +27,8 @@ class tensor_core_check {
   std::string results_;  ///< file to read instead of running on a GPU
 };
 
-/// "WHAT: 12 results compared, 1 differs", painted.
+/// "WHAT: 12 results compared, 1 differs", painted. `noun` is what differs, if that is not results.
 std::string verify_summary(std::string_view what, std::uint64_t compared, std::uint64_t differed,
-                           const terminal& term);
+                           const terminal& term, std::string_view noun = "");
 
 }  // namespace fpinspect
