@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "fpinspect/output/json.hpp"
 #include "fpinspect/verdict/roles.hpp"
 
 namespace fpinspect {
@@ -119,7 +118,7 @@ constexpr precision_choice choices[] = {
      guide},
 };
 
-constexpr advice_row rows[] = {
+constexpr advice_row advice_rows[] = {
     {{any, training, any},
      "fp16",
      "loss scale",
@@ -206,6 +205,16 @@ constexpr advice_row rows[] = {
      "PyTorch, torch.nn.functional.scaled_mm"},
 };
 
+/// Whether a row applies. An unknown number of parameters meets only conditions without `from` and
+/// `below`.
+bool applies(const advice_condition& when, const advice_question& question) {
+  const bool any_size = when.from == 0 && when.below == advice_condition{}.below;
+  const bool size_fits = question.parameters > 0 && question.parameters >= when.from &&
+                         question.parameters < when.below;
+  return (when.gpus & bit(question.gpu)) != 0 && (when.tasks & bit(question.task)) != 0 &&
+         (when.aims & bit(question.aim)) != 0 && (any_size || size_fits);
+}
+
 bool has_word(std::string_view words, std::string_view word) {
   for (std::size_t start = 0; start < words.size();) {
     const std::size_t end = std::min(words.find(' ', start), words.size());
@@ -219,31 +228,6 @@ bool has_word(std::string_view words, std::string_view word) {
 
 std::span<const gpu_names> known_gpus() { return gpus; }
 
-const gpu_names* find_gpu(std::string_view text) {
-  for (const gpu_names& gpu : gpus) {
-    const bool other = std::find(gpu.others.begin(), gpu.others.end(), text) != gpu.others.end();
-    if (!text.empty() && (text == gpu.name || text == gpu.capability || other)) return &gpu;
-  }
-  return nullptr;
-}
-
-std::string_view name(advice_task task) {
-  return task == advice_task::training ? "training" : "inference";
-}
-
-std::string_view name(advice_aim aim) {
-  constexpr std::array<std::string_view, 3> names = {"stable", "fast", "small"};
-  return names[static_cast<std::size_t>(aim)];
-}
-
-bool applies(const advice_condition& when, const advice_question& question) {
-  const bool any_size = when.from == 0 && when.below == advice_condition{}.below;
-  const bool size_fits = question.parameters > 0 && question.parameters >= when.from &&
-                         question.parameters < when.below;
-  return (when.gpus & bit(question.gpu)) != 0 && (when.tasks & bit(question.task)) != 0 &&
-         (when.aims & bit(question.aim)) != 0 && (any_size || size_fits);
-}
-
 const precision_choice& choose_precision(const advice_question& question) {
   return *std::find_if(
       std::begin(choices), std::end(choices) - 1,
@@ -253,7 +237,7 @@ const precision_choice& choose_precision(const advice_question& question) {
 std::vector<advice_row> advice_for(const advice_question& question,
                                    const precision_choice& choice) {
   std::vector<advice_row> found;
-  std::copy_if(std::begin(rows), std::end(rows), std::back_inserter(found),
+  std::copy_if(std::begin(advice_rows), std::end(advice_rows), std::back_inserter(found),
                [&](const advice_row& row) {
                  return applies(row.when, question) && has_word(row.formats, choice.format);
                });
@@ -274,12 +258,6 @@ precision_map precision_map_of(const precision_choice& choice, std::span<const s
   }
   add("*", quantized ? choice.recipe : choice.format);
   return map;
-}
-
-std::string precision_map_text(const precision_map& map, std::string_view comment) {
-  json_object layers;
-  for (const auto& [pattern, precision] : map) layers.add(pattern, precision);
-  return json_text(json_object{{"version", 1}, {"comment", comment}, {"layers", layers}});
 }
 
 }  // namespace fpinspect

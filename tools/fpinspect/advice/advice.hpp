@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,14 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "samebits/core/table.hpp"
+
 namespace fpinspect {
 
 enum class gpu_generation : std::uint8_t { volta, turing, ampere, ada, hopper, blackwell, other };
 enum class advice_task : std::uint8_t { training, inference };
 /// What matters most.
 enum class advice_aim : std::uint8_t { stable, fast, small };
-
-inline constexpr std::size_t gpu_generation_count = 7;
 
 struct gpu_names {
   gpu_generation generation;
@@ -27,11 +26,6 @@ struct gpu_names {
 };
 
 std::span<const gpu_names> known_gpus();
-
-/// Returns the generation with this name, capability or GPU, in lower case; or nothing.
-const gpu_names* find_gpu(std::string_view text);
-std::string_view name(advice_task task);
-std::string_view name(advice_aim aim);
 
 /// What is asked.
 struct advice_question {
@@ -49,10 +43,6 @@ struct advice_condition {
   double from = 0;       ///< least number of parameters
   double below = 1e300;  ///< number of parameters from which the row does not apply
 };
-
-/// Whether a row applies. An unknown number of parameters meets only conditions without `from` and
-/// `below`.
-bool applies(const advice_condition& when, const advice_question& question);
 
 /// A choice of the products' format. The first row that applies is taken.
 struct precision_choice {
@@ -84,7 +74,18 @@ using precision_map = std::vector<std::pair<std::string, std::string>>;
 /// @param keep  patterns of layers that stay unquantized besides the usual ones
 precision_map precision_map_of(const precision_choice& choice, std::span<const std::string> keep);
 
-/// The map as a JSON file that samebits.torch.load_precision_map reads.
-std::string precision_map_text(const precision_map& map, std::string_view comment);
-
 }  // namespace fpinspect
+
+namespace samebits {
+
+template <>
+inline constexpr auto table_of<fpinspect::advice_task> =
+    enum_table<fpinspect::advice_task>({{fpinspect::advice_task::training, "training"},
+                                        {fpinspect::advice_task::inference, "inference"}});
+template <>
+inline constexpr auto table_of<fpinspect::advice_aim> =
+    enum_table<fpinspect::advice_aim>({{fpinspect::advice_aim::stable, "stable"},
+                                       {fpinspect::advice_aim::fast, "fast"},
+                                       {fpinspect::advice_aim::small, "small"}});
+
+}  // namespace samebits

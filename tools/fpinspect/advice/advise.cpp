@@ -16,6 +16,15 @@
 namespace fpinspect {
 namespace {
 
+/// The generation with this name, capability or GPU, in lower case; or nothing.
+const gpu_names* find_gpu(std::string_view text) {
+  for (const gpu_names& gpu : known_gpus()) {
+    const bool other = std::find(gpu.others.begin(), gpu.others.end(), text) != gpu.others.end();
+    if (!text.empty() && (text == gpu.name || text == gpu.capability || other)) return &gpu;
+  }
+  return nullptr;
+}
+
 const gpu_names* gpu_argument(std::string_view option, std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {
@@ -38,16 +47,6 @@ const gpu_names* gpu_argument(std::string_view option, std::string_view text) {
   refuse_name(option, text, cat(joined(names), ", nor a compute capability such as 9.0"));
 }
 
-advice_task task_argument(std::string_view option, std::string_view text) {
-  constexpr advice_task tasks[] = {advice_task::training, advice_task::inference};
-  return value_argument<advice_task>(option, text, tasks);
-}
-
-advice_aim aim_argument(std::string_view option, std::string_view text) {
-  constexpr advice_aim aims[] = {advice_aim::stable, advice_aim::fast, advice_aim::small};
-  return value_argument<advice_aim>(option, text, aims);
-}
-
 struct advise_task {
   advice_question question;
   const gpu_names* gpu;
@@ -66,8 +65,14 @@ double bytes_of_scheme(std::string_view scheme) {
 std::string question_text(const advise_task& task) {
   const advice_question& question = task.question;
   return cat(
-      task.gpu->name, ", ", name(question.task), ", aim ", name(question.aim),
+      task.gpu->name, ", ", samebits::name(question.task), ", aim ", samebits::name(question.aim),
       question.parameters > 0 ? cat(", ", shortest(question.parameters), " parameters") : "");
+}
+
+json_object layers_json(const precision_map& map) {
+  json_object layers;
+  for (const auto& [pattern, precision] : map) layers.add(pattern, precision);
+  return layers;
 }
 
 json_object json_of(const advise_task& task) {
@@ -76,18 +81,16 @@ json_object json_of(const advise_task& task) {
   const auto row = [](const advice_row& each) {
     return json_line({{"topic", each.topic}, {"advice", each.advice}, {"source", each.source}});
   };
-  json_object layers;
-  for (const auto& [pattern, precision] : task.map) layers.add(pattern, precision);
   return {{"gpu", task.gpu->name},
-          {"task", name(task.question.task)},
-          {"aim", name(task.question.aim)},
+          {"task", samebits::name(task.question.task)},
+          {"aim", samebits::name(task.question.aim)},
           {"parameters", sized ? std::optional(task.question.parameters) : std::nullopt},
           {"format", choice.format},
           {"recipe", choice.recipe.empty() ? std::nullopt : std::optional(choice.recipe)},
           {"memory_scheme", choice.scheme},
           {"bytes_per_parameter", bytes_of_scheme(choice.scheme)},
           {"advice", json_rows(task.rows, row)},
-          {"layers", layers}};
+          {"layers", layers_json(task.map)}};
 }
 
 /// A text in lines of at most `width` characters, indented from the second line on.
@@ -139,8 +142,10 @@ class advise_command final : public command {
   void options(option_list& add) override {
     add.required("--gpu", gpu_, gpu_argument,
                  "Generation (hopper), GPU (h100), compute capability (9.0) or other");
-    add.value("--task", question_.task, task_argument, "training or inference", "training");
-    add.value("--aim", question_.aim, aim_argument, "stable, fast or small", "stable");
+    add.value("--task", question_.task, enumerator_argument<advice_task>, "training or inference",
+              "training");
+    add.value("--aim", question_.aim, enumerator_argument<advice_aim>, "stable, fast or small",
+              "stable");
     add.value("--parameters", question_.parameters, count_argument,
               "Number of parameters, such as 7e9");
     add.list("--keep", keep_, "Patterns of layers that stay unquantized");
@@ -156,8 +161,11 @@ class advise_command final : public command {
     task.rows.insert(task.rows.begin(),
                      {choice.when, choice.format, "format", choice.advice, choice.source});
     if (!map_.empty()) {
-      const std::string comment = cat("fpinspect advise: ", question_text(task));
-      output_file("--map", map_, {".json"}).write({precision_map_text(task.map, comment)}, s.out);
+      // What samebits.torch.load_precision_map reads.
+      const json_object file = {{"version", 1},
+                                {"comment", cat("fpinspect advise: ", question_text(task))},
+                                {"layers", layers_json(task.map)}};
+      output_file("--map", map_, {".json"}).write({json_text(file)}, s.out);
     }
     if (map_ == "-") return;
     if (s.json) return s.write_json(json_of(task));

@@ -1,18 +1,19 @@
 // `fpinspect memory`: bytes a parameter of training schemes or of an optimizer's arrays, and totals.
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/advice/memory_modes.hpp"
 #include "fpinspect/advice/memory_schemes.hpp"
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/explore/update/weight_life.hpp"
+#include "fpinspect/output/table.hpp"
 
 namespace fpinspect {
 namespace {
@@ -48,10 +49,24 @@ int block_argument(std::string_view option, std::string_view text) {
   return static_cast<int>(block);
 }
 
-/// Part of the bytes of the first scheme that a scheme saves.
-double saved(const memory_scheme& scheme) {
-  return 1 - bytes_of(scheme) / bytes_of(memory_schemes().front());
+/// 10^9 bytes, with three digits or more.
+std::string gigabytes(double bytes) {
+  const double number = bytes / 1e9;
+  return number < 1000 ? general(number, 3) : fixed(number, 0);
 }
+
+/// A row of the table.
+struct scheme_row {
+  memory_scheme is;
+  std::optional<double> parameters;
+  double bytes = bytes_of(is);
+
+  /// Part of the bytes of the first scheme that this one saves.
+  [[nodiscard]] double saved() const { return 1 - bytes / bytes_of(memory_schemes().front()); }
+  [[nodiscard]] std::optional<double> total() const {
+    return parameters ? std::optional(bytes * *parameters) : std::nullopt;
+  }
+};
 
 json_value part_json(const std::optional<stored_as>& part) {
   if (!part) return std::nullopt;
@@ -62,48 +77,50 @@ json_value part_json(const std::optional<stored_as>& part) {
                     {"bytes", bytes_of(*part)}});
 }
 
-json_object scheme_json(const memory_scheme& scheme, const std::optional<double>& parameters) {
+json_object parts_json(const memory_scheme& scheme) {
   json_object parts;
   for (std::size_t i = 0; i < training_part_count; ++i) {
     parts.add(name(static_cast<training_part>(i)), part_json(scheme.parts[i]));
   }
-  const double bytes = bytes_of(scheme);
-  return {{"name", scheme.name},
-          {"products", scheme.products},
-          {"parts", parts},
-          {"bytes_per_parameter", bytes},
-          {"saved", saved(scheme)},
-          {"total_bytes", parameters ? std::optional(bytes * *parameters) : std::nullopt},
-          {"source", scheme.source},
-          {"note", scheme.note}};
+  return parts;
 }
+
+std::string part_text(const scheme_row& row, training_part which) {
+  const auto& part = row.is.parts[static_cast<std::size_t>(which)];
+  if (!part) return "-";
+  return cat(samebits::name(part->format), part->scale_bits == 0 ? "" : "*");
+}
+
+template <training_part Part>
+constexpr column<scheme_row> part_column(std::string_view heading, int width) {
+  return {"", heading, width, nullptr, [](auto& r) { return part_text(r, Part); }};
+}
+
+constexpr column<scheme_row> scheme_columns[] = {
+    {"name", "scheme", 19, [](auto& r) { return r.is.name; }},
+    {"products", "", 0, [](auto& r) { return r.is.products; }},
+    {"parts", "", 0, [](auto& r) { return parts_json(r.is); }},
+    part_column<training_part::weights>("weights", 8),
+    part_column<training_part::master>("master", 7),
+    part_column<training_part::gradients>("grad", 6),
+    part_column<training_part::accumulated>("sum", 6),
+    part_column<training_part::moment_1>("m", 6),
+    part_column<training_part::moment_2>("v", 6),
+    {"bytes_per_parameter", "bytes", -7, [](auto& r) { return r.bytes; },
+     [](auto& r) { return general(r.bytes, 5); }},
+    {"saved", "saved", -6, [](auto& r) { return r.saved(); },
+     [](auto& r) { return cat(fixed(100 * r.saved(), 0), " %"); }},
+    {"total_bytes", "", 0, [](auto& r) { return r.total(); }},
+    {"source", "", 0, [](auto& r) { return r.is.source; }},
+    {"note", "", 0, [](auto& r) { return r.is.note; }},
+};
+constexpr column<scheme_row> scheme_total = {"", "GB", -7, nullptr,
+                                             [](auto& r) { return gigabytes(*r.total()); }};
 
 json_value activations_json(const std::optional<transformer_shape>& shape) {
   if (!shape) return std::nullopt;
   const activation_bytes bytes = activations_of(*shape);
   return json_line({{"all", bytes.all}, {"selective", bytes.selective}, {"full", bytes.full}});
-}
-
-/// 10^9 bytes, with three digits or more.
-std::string gigabytes(double bytes) {
-  const double number = bytes / 1e9;
-  return number < 1000 ? general(number, 3) : fixed(number, 0);
-}
-
-std::string part_text(const std::optional<stored_as>& part) {
-  if (!part) return "-";
-  return cat(samebits::name(part->format), part->scale_bits == 0 ? "" : "*");
-}
-
-using part_cells = std::array<std::string, training_part_count>;
-
-std::string scheme_row(std::string_view scheme, const part_cells& parts, const std::string& bytes,
-                       const std::string& less, const std::string& total) {
-  constexpr std::array<std::size_t, training_part_count> widths = {8, 7, 6, 6, 6, 6};
-  std::string line = left(scheme, 19);
-  for (std::size_t i = 0; i < parts.size(); ++i) line += left(parts[i], widths[i]);
-  return cat(line, right(bytes, 7), right(less, 6), total.empty() ? "" : cat(" ", right(total, 6)),
-             "\n");
 }
 
 std::string sources_text(const std::vector<memory_scheme>& schemes) {
@@ -134,6 +151,183 @@ std::string activations_text(const transformer_shape& shape) {
              "(arXiv 2205.05198)\n");
 }
 
+// --- An optimizer's arrays -----------------------------------------------------------------------
+
+using samebits::stored_format;
+using samebits::update_rule;
+
+struct named_format {
+  std::string_view name;
+  stored_format stored;
+};
+
+// The names are those of samebits.torch.optim.
+constexpr named_format state_formats[] = {
+    {"fp32", stored_format::fp32},
+    {"bf16", stored_format::bf16_nearest},
+    {"bf16_stochastic", stored_format::bf16_stochastic},
+    {"fp16", stored_format::fp16_nearest},
+    {"fp16_stochastic", stored_format::fp16_stochastic},
+    {"fp16_scaled", stored_format::fp16_scaled},
+    {"e4m3", stored_format::e4m3_scaled},
+    {"e5m2", stored_format::e5m2_scaled},
+    {"dynamic8",
+     stored_format::dynamic8_signed},  // the second state in dynamic8_unsigned: as large
+    {"none", stored_format::none},
+};
+constexpr named_format gradient_formats[] = {
+    {"fp32", stored_format::fp32},         {"bf16", stored_format::bf16_nearest},
+    {"fp16", stored_format::fp16_nearest}, {"e4m3", stored_format::e4m3_tensor},
+    {"e5m2", stored_format::e5m2_tensor},
+};
+
+/// An optimizer's arrays.
+struct memory_mode {
+  weight_mode weights;
+  named_format gradient;
+  named_format states;
+  int state_count;
+  int block;
+
+  [[nodiscard]] std::vector<stored_format> arrays() const {
+    std::vector<stored_format> all = {weights.weights, weights.master, gradient.stored};
+    all.insert(all.end(), static_cast<std::size_t>(state_count), states.stored);
+    return all;
+  }
+  [[nodiscard]] double low_bytes() const { return weights.low == samebits::low_part::none ? 0 : 2; }
+  [[nodiscard]] double bytes() const {
+    double sum = low_bytes();
+    for (const stored_format stored : arrays()) sum += bytes_of(stored, block);
+    return sum;
+  }
+  /// Bytes of one tensor. Its last block may be shorter, and has a scale too.
+  [[nodiscard]] double total(double parameters) const {
+    double sum = low_bytes() * parameters;
+    for (const stored_format stored : arrays()) {
+      sum += samebits::code_bytes(stored) * parameters + sizeof(float) * scales(stored, parameters);
+    }
+    return sum;
+  }
+
+ private:
+  [[nodiscard]] double scales(stored_format stored, double parameters) const {
+    if (samebits::has_block_scales(stored)) return std::ceil(parameters / block);
+    return stored == stored_format::e4m3_tensor || stored == stored_format::e5m2_tensor ? 1 : 0;
+  }
+};
+
+/// What --weights asks for. Names are those of the options.
+struct memory_request {
+  std::vector<std::string> weights;
+  std::vector<std::string> states = {"fp32"};
+  std::vector<std::string> gradients = {"bf16"};
+  samebits::update_rule rule = samebits::update_rule::adamw;
+  int block = 128;
+  std::optional<double> parameters;  ///< number of weights, all of one tensor
+};
+
+/// Every combination of the request: weights vary slowest, gradients fastest.
+std::vector<memory_mode> modes_of(const memory_request& request) {
+  const auto weights = weight_modes_argument("--weights", request.weights);
+  const update_rule rule = request.rule;
+  const int states_of_rule = samebits::state_count({.rule = rule, .momentum = 0.9});
+  std::vector<memory_mode> modes;
+  for (const weight_mode& mode : weights) {
+    for (const std::string& states : request.states) {
+      const auto& state = row_argument<named_format>("--states", states, state_formats);
+      if (state.stored == stored_format::none && rule != update_rule::sgd) {
+        throw usage_error(cat("--states: none is only for --rule sgd; ", name(rule), " keeps ",
+                              number_of(static_cast<std::uint64_t>(states_of_rule), "state")));
+      }
+      if (states_of_rule == 2 && (state.stored == stored_format::fp16_nearest ||
+                                  state.stored == stored_format::fp16_stochastic)) {
+        throw usage_error(cat("--states: ", state.name, " has no numbers between 0 and 2^-24, so ",
+                              name(rule),
+                              " would divide steps of small second moments by epsilon alone; use "
+                              "fp16_scaled or bf16"));
+      }
+      for (const std::string& gradients : request.gradients) {
+        const auto& gradient =
+            row_argument<named_format>("--gradients", gradients, gradient_formats);
+        const int count = state.stored == stored_format::none ? 0 : states_of_rule;
+        modes.push_back({mode, gradient, state, count, request.block});
+      }
+    }
+  }
+  return modes;
+}
+
+std::string format_text(stored_format stored) {
+  if (stored == stored_format::none) return "-";
+  const std::string_view text = samebits::name(stored);  // bf16_nearest
+  return cat(text.substr(0, text.find('_')), samebits::has_block_scales(stored) ? "*" : "");
+}
+
+std::string low_text(samebits::low_part low) {
+  if (low == samebits::low_part::none) return "-";
+  return low == samebits::low_part::split ? "int16" : "bf16";
+}
+
+/// A row of the table.
+struct memory_row {
+  memory_mode mode;
+  std::optional<double> parameters;
+
+  [[nodiscard]] double bytes_of(stored_format stored) const {
+    return fpinspect::bytes_of(stored, mode.block);
+  }
+  [[nodiscard]] std::optional<double> total() const {
+    return parameters ? std::optional(mode.total(*parameters)) : std::nullopt;
+  }
+};
+
+constexpr column<memory_row> mode_columns[] = {
+    {"name", "mode", 17, [](auto& r) { return r.mode.weights.name; }},
+    {"gradients", "", 0, [](auto& r) { return r.mode.gradient.name; }},
+    {"states", "", 0, [](auto& r) { return r.mode.states.name; }},
+    {"weight_bytes", "weights", 9, [](auto& r) { return r.bytes_of(r.mode.weights.weights); },
+     [](auto& r) { return format_text(r.mode.weights.weights); }},
+    {"master_bytes", "master", 8, [](auto& r) { return r.bytes_of(r.mode.weights.master); },
+     [](auto& r) { return format_text(r.mode.weights.master); }},
+    {"low_bytes", "low", 6, [](auto& r) { return r.mode.low_bytes(); },
+     [](auto& r) { return low_text(r.mode.weights.low); }},
+    {"gradient_bytes", "grad", 6, [](auto& r) { return r.bytes_of(r.mode.gradient.stored); },
+     [](auto& r) { return r.mode.gradient.name; }},
+    {"state_bytes", "states", 15,
+     [](auto& r) { return r.mode.state_count * r.bytes_of(r.mode.states.stored); },
+     [](auto& r) {
+       return cat(r.mode.states.name, samebits::has_block_scales(r.mode.states.stored) ? "*" : "");
+     }},
+    {"bytes_per_parameter", "bytes", -8, [](auto& r) { return r.mode.bytes(); },
+     [](auto& r) { return general(r.mode.bytes(), 7); }},
+    {"total_bytes", "", 0, [](auto& r) { return r.total(); }},
+};
+constexpr column<memory_row> total_columns[] = {
+    {"", "GB", -9, nullptr, [](auto& r) { return general(*r.total() / 1e9, 6); }}};
+
+/// Writes one row for each combination that the request names.
+void write_memory_modes(const memory_request& request, const session& s) {
+  std::vector<memory_row> rows;
+  for (const memory_mode& mode : modes_of(request)) rows.push_back({mode, request.parameters});
+  std::vector<column<memory_row>> columns(std::begin(mode_columns), std::end(mode_columns));
+  if (s.json) {
+    return s.write_json({{"parameters", request.parameters},
+                         {"modes", table_json<memory_row>(columns, rows, true)}});
+  }
+  if (request.parameters)
+    columns.insert(columns.end(), std::begin(total_columns), std::end(total_columns));
+  int states = 0;  // 0 of SGD without momentum; else the same in all rows
+  for (const memory_row& row : rows) states = std::max(states, row.mode.state_count);
+  s.out.write(table_text<memory_row>(columns, rows, s.term));
+  s.out.write(cat("\nbytes: of a parameter, its part of the scales included   states: ",
+                  states == 0 ? "none" : number_of(static_cast<std::uint64_t>(states), "array"),
+                  "\n*: with an fp32 scale for ", request.block, " elements\n"));
+  if (request.parameters) {
+    s.out.write(
+        cat("GB: 10^9 bytes for ", shortest(*request.parameters), " parameters in one tensor\n"));
+  }
+}
+
 class memory_command final : public command {
  public:
   void options(option_list& add) override {
@@ -156,35 +350,27 @@ class memory_command final : public command {
   void run(const session& s) override {
     if (!request_.weights.empty()) return write_memory_modes(request_, s);
     const auto& parameters = request_.parameters;
-    const auto scheme = [&](const memory_scheme& one) { return scheme_json(one, parameters); };
+    std::vector<scheme_row> rows;
+    for (const memory_scheme& scheme : schemes_) rows.push_back({scheme, parameters});
+    std::vector<column<scheme_row>> columns(std::begin(scheme_columns), std::end(scheme_columns));
     if (s.json) {
       return s.write_json({{"parameters", parameters},
-                           {"schemes", json_rows(schemes_, scheme)},
+                           {"schemes", table_json<scheme_row>(columns, rows)},
                            {"activations", activations_json(shape_)}});
     }
-    s.out.write(schemes_text(s.term) + sources_text(schemes_));
+    if (parameters) columns.push_back(scheme_total);
+    s.out.write(cat(table_text<scheme_row>(columns, rows, s.term),
+                    "\nbytes: of a parameter   saved: compared with ",
+                    memory_schemes().front().name,
+                    "\nsum: accumulated gradients   m, v: of Adam   *: with scales\n"));
+    if (parameters) {
+      s.out.write(cat("GB: 10^9 bytes for ", shortest(*parameters), " parameters\n"));
+    }
+    s.out.write(sources_text(schemes_));
     if (shape_) s.out.write(activations_text(*shape_));
   }
 
  private:
-  [[nodiscard]] std::string schemes_text(const terminal& term) const {
-    const auto& parameters = request_.parameters;
-    const part_cells heads = {"weights", "master", "grad", "sum", "m", "v"};
-    std::string text = term.painted(
-        paint::heading, scheme_row("scheme", heads, "bytes", "saved", parameters ? "GB" : ""));
-    for (const memory_scheme& scheme : schemes_) {
-      part_cells parts;
-      std::transform(scheme.parts.begin(), scheme.parts.end(), parts.begin(), part_text);
-      text += scheme_row(scheme.name, parts, general(bytes_of(scheme), 5),
-                         cat(fixed(100 * saved(scheme), 0), " %"),
-                         parameters ? gigabytes(bytes_of(scheme) * *parameters) : "");
-    }
-    text += cat("\nbytes: of a parameter   saved: compared with ", memory_schemes().front().name,
-                "\nsum: accumulated gradients   m, v: of Adam   *: with scales\n");
-    if (!parameters) return text;
-    return cat(text, "GB: 10^9 bytes for ", shortest(*parameters), " parameters\n");
-  }
-
   std::vector<memory_scheme> schemes_;
   std::optional<transformer_shape> shape_;
   memory_request request_;

@@ -1,6 +1,5 @@
 // `fpinspect update`: a weight under an optimizer, kept in several ways side by side.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/explore/update/weight_life.hpp"
+#include "fpinspect/output/table.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "samebits/error.hpp"
 #include "samebits/text.hpp"
@@ -115,6 +115,48 @@ double bytes_with_states(const weight_mode& mode, const samebits::optimizer_sett
          samebits::state_count(settings) * bytes_of(samebits::stored_format::fp32, scale_block);
 }
 
+/// A mode at the end.
+struct mode_row {
+  const update_result& all;
+  const weight_mode& mode;
+  const weight_life& life;
+  double exact = all.exact.back();
+  equal_result equal = equal_result_of(life, exact);
+
+  [[nodiscard]] double bytes() const { return bytes_with_states(mode, all.plan.settings); }
+};
+
+std::vector<mode_row> mode_rows(const update_result& result) {
+  std::vector<mode_row> rows;
+  for (std::size_t i = 0; i < result.lives.size(); ++i) {
+    rows.push_back({result, result.plan.modes[i], result.lives[i]});
+  }
+  return rows;
+}
+
+std::string distance_text(const std::optional<double>& relative) {
+  return relative ? general(*relative, 2) : "-";
+}
+
+/// Columns of width 0 become as wide as their cells.
+constexpr column<mode_row> mode_columns[] = {
+    {"name", "mode", 0, [](auto& r) { return r.mode.name; }},
+    {"bytes_per_parameter", "bytes", 0, [](auto& r) { return r.bytes(); },
+     [](auto& r) { return general(r.bytes(), 5); }},
+    {"last_change", "last change", 0, [](auto& r) { return r.life.last_change; },
+     [](auto& r) { return r.life.last_change == 0 ? "never" : cat("step ", r.life.last_change); }},
+    {"read", "read", 0, [](auto& r) { return r.life.read.back(); },
+     [](auto& r) { return general(r.life.read.back(), 6); }},
+    {"read_distance", "distance", 0, [](auto& r) { return distance(r.life.read.back(), r.exact); },
+     [](auto& r) { return distance_text(distance(r.life.read.back(), r.exact)); }},
+    {"kept", "kept", 0, [](auto& r) { return r.life.kept; },
+     [](auto& r) { return general(r.life.kept, 6); }},
+    {"kept_distance", "distance", 0, [](auto& r) { return distance(r.life.kept, r.exact); },
+     [](auto& r) { return distance_text(distance(r.life.kept, r.exact)); }},
+    {"mean", "", 0, [](auto& r) { return r.equal.mean; }},
+    {"rms_distance", "", 0, [](auto& r) { return r.equal.rms_distance; }},
+};
+
 json_object settings_json(const update_result& result) {
   const samebits::optimizer_settings& s = result.plan.settings;
   return {{"rule", name(s.rule)},
@@ -132,25 +174,7 @@ json_object settings_json(const update_result& result) {
           {"exact", result.exact.back()}};
 }
 
-json_value mode_json(const update_result& result, std::size_t i) {
-  const weight_life& life = result.lives[i];
-  const double exact = result.exact.back();
-  const equal_result equal = equal_result_of(life, exact);
-  return json_line(
-      {{"name", result.plan.modes[i].name},
-       {"bytes_per_parameter", bytes_with_states(result.plan.modes[i], result.plan.settings)},
-       {"last_change", life.last_change},
-       {"read", life.read.back()},
-       {"read_distance", distance(life.read.back(), exact)},
-       {"kept", life.kept},
-       {"kept_distance", distance(life.kept, exact)},
-       {"mean", equal.mean},
-       {"rms_distance", equal.rms_distance}});
-}
-
 json_object json_of(const update_result& result) {
-  json_array modes;
-  for (std::size_t i = 0; i < result.lives.size(); ++i) modes.add(mode_json(result, i));
   json_array rows;
   for (std::size_t k = 0; k < result.plan.shown.size(); ++k) {
     json_object row = {{"step", result.plan.shown[k]}, {"exact", result.exact[k]}};
@@ -159,7 +183,8 @@ json_object json_of(const update_result& result) {
     }
     rows.add(row.on_one_line());
   }
-  return settings_json(result).add({{"modes", modes}, {"rows", rows}});
+  return settings_json(result).add(
+      {{"modes", table_json<mode_row>(mode_columns, mode_rows(result), true)}, {"rows", rows}});
 }
 
 /// Cells of equal width, below a heading.
@@ -213,40 +238,24 @@ std::string steps_text(const update_result& result, const terminal& term) {
   return text + table_text(columns, term);
 }
 
-std::string distance_text(double value, double exact) {
-  const std::optional<double> relative = distance(value, exact);
-  return relative ? general(*relative, 2) : "-";
-}
-
-std::string ends_text(const update_result& result, const terminal& term) {
-  const double exact = result.exact.back();
-  std::vector<text_cells> columns = {{"mode"},     {"bytes"}, {"last change"}, {"read"},
-                                     {"distance"}, {"kept"},  {"distance"}};
-  for (std::size_t i = 0; i < result.lives.size(); ++i) {
-    const weight_life& life = result.lives[i];
-    const weight_mode& mode = result.plan.modes[i];
-    const std::array<std::string, 7> row = {
-        std::string(mode.name),
-        general(bytes_with_states(mode, result.plan.settings), 5),
-        life.last_change == 0 ? "never" : cat("step ", life.last_change),
-        general(life.read.back(), 6),
-        distance_text(life.read.back(), exact),
-        general(life.kept, 6),
-        distance_text(life.kept, exact)};
-    for (std::size_t k = 0; k < row.size(); ++k) columns[k].push_back(row[k]);
+std::string ends_text(const std::vector<mode_row>& rows, const terminal& term) {
+  std::vector<text_cells> columns;
+  for (const column<mode_row>& one : mode_columns) {
+    if (!one.is_shown()) continue;
+    columns.push_back({std::string(one.heading)});
+    for (const mode_row& row : rows) columns.back().push_back(one.cell(row));
   }
   return table_text(columns, term);
 }
 
 /// The mean of the equal weights, where rounding is stochastic.
-std::string means_text(const update_result& result) {
+std::string means_text(const std::vector<mode_row>& rows) {
   std::string text;
-  for (std::size_t i = 0; i < result.lives.size(); ++i) {
-    if (!samebits::is_stochastic(result.plan.modes[i].weights)) continue;
-    const equal_result equal = equal_result_of(result.lives[i], result.exact.back());
-    text += cat(result.plan.modes[i].name, ": mean of ", equal_weights, " equal weights ",
-                general(equal.mean, 6), ", rms distance ",
-                equal.rms_distance ? general(*equal.rms_distance, 2) : "-", "\n");
+  for (const mode_row& row : rows) {
+    if (!samebits::is_stochastic(row.mode.weights)) continue;
+    text += cat(row.mode.name, ": mean of ", equal_weights, " equal weights ",
+                general(row.equal.mean, 6), ", rms distance ",
+                distance_text(row.equal.rms_distance), "\n");
   }
   return text;
 }
@@ -264,6 +273,7 @@ std::string fp8_text(const update_plan& plan) {
 
 std::string text_of(const update_result& result, const terminal& term) {
   const update_plan& plan = result.plan;
+  const std::vector<mode_row> rows = mode_rows(result);
   std::string text =
       term.painted(paint::heading, cat(name(plan.settings.rule), ", learning rate ",
                                        shortest(plan.settings.learning_rate), ", gradient ",
@@ -271,7 +281,7 @@ std::string text_of(const update_result& result, const terminal& term) {
                                        ": a weight of ", general(double{plan.start}, 6)));
   text += cat("\n\n", steps_text(result, term));
   text +=
-      cat("\n", ends_text(result, term), "\n", means_text(result),
+      cat("\n", ends_text(rows, term), "\n", means_text(rows),
           "bytes: of a weight with its fp32 states, without the gradient\n"
           "read: what the model reads   kept: what the optimizer goes on from\n",
           fp8_text(plan), "distance: |value / exact - 1|   exact: the same formula in binary64\n");

@@ -19,7 +19,6 @@ namespace fpinspect {
 
 namespace {
 
-using samebits::format_id;
 using samebits::low_part;
 using samebits::stored_format;
 
@@ -49,21 +48,6 @@ std::vector<weight_mode> weight_modes_argument(std::string_view option,
     found.push_back(row_argument(option, name, weight_modes()));
   }
   return found;
-}
-
-format_id codes_of(stored_format stored) {
-  switch (stored) {
-    case stored_format::bf16_nearest:
-    case stored_format::bf16_stochastic: return format_id::bf16;
-    case stored_format::fp16_nearest:
-    case stored_format::fp16_stochastic:
-    case stored_format::fp16_scaled: return format_id::fp16;
-    case stored_format::e4m3_scaled:
-    case stored_format::e4m3_tensor: return format_id::e4m3;
-    case stored_format::e5m2_scaled:
-    case stored_format::e5m2_tensor: return format_id::e5m2;
-    default: return format_id::fp32;
-  }
 }
 
 double bytes_of(stored_format stored, int block) {

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "samebits/core/format.hpp"
 #include "samebits/core/optimizer.hpp"
 
 namespace fpinspect {
@@ -28,9 +27,6 @@ std::span<const weight_mode> weight_modes();
 /// @throws usage_error  for another name; the message begins with `option`
 std::vector<weight_mode> weight_modes_argument(std::string_view option,
                                                const std::vector<std::string>& names);
-
-/// The format of the codes; `stored` is not none.
-samebits::format_id codes_of(samebits::stored_format stored);
 
 /// Bytes of an element, its part of a block's scale included; 0 for none.
 double bytes_of(samebits::stored_format stored, int block);
