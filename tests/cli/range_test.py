@@ -46,6 +46,16 @@ class Range(cli_support.CliTest):
     def test_wide_terminal_has_finer_columns(self):
         self.assertLess(self.bars(env={"COLUMNS": "160"})[2], self.bars()[2])
 
+    def test_columns_are_the_narrowest_that_fit(self):
+        steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50]
+        for name in FORMATS:
+            form = format_named(name)
+            low, high = math.log10(form.values[1]), math.log10(form.values[-1])
+            for columns in (45, 77, 135):
+                step = self.bars(name, env={"COLUMNS": str(columns)})[2]
+                fits = [math.floor(high / s) - math.floor(low / s) + 1 <= columns - 35 for s in steps]
+                self.assertEqual(step, steps[fits.index(True)], (name, columns))
+
     def test_json(self):
         formats = {f["name"]: f for f in self.ok_json("range")["formats"]}
         self.assertEqual(len(formats), 13)
@@ -57,6 +67,7 @@ class Range(cli_support.CliTest):
                                    math.log10(form.values[-1] / form.values[1]), places=12)
             self.assertAlmostEqual(shown["decades_subnormal"],
                                    math.log10(form.min_normal / form.values[1]), places=12)
+        self.assertEqual((formats["e8m0"]["min_positive"], formats["e8m0"]["max"]), (2.0**-127, 2.0**127))
 
     def test_fp64_alone_has_its_own_axis(self):
         lines = self.ok("range", "fp64", "--ascii").out.splitlines()

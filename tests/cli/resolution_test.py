@@ -33,6 +33,12 @@ class Resolution(cli_support.CliTest):
             self.assertEqual((shown["values"], shown["spacings"][0]["spacing_log2"]),
                              (2**mantissa, -mantissa))
 
+    def test_powers_of_two(self):
+        shown = self.shown("e8m0", "0.3", "100", "--at", "3")
+        self.assertEqual([(s["first"], s["values"], s["spacing"]) for s in shown["spacings"]],
+                         [(2.0**k, 1, 2.0**k) for k in range(-1, 7)])
+        self.assertEqual((shown["at"][0]["below"], shown["at"][0]["above"]), (2, 4))
+
     def test_largest_exact_integer(self):
         for name in FORMATS:
             values = set(format_named(name).values)

@@ -1,10 +1,9 @@
 // `fpinspect range`: all formats on one axis of powers of ten.
-#include "fpinspect/explore/range.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "fpinspect/cli/arguments.hpp"
@@ -14,6 +13,15 @@
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {
+namespace {
+
+/// The positive values of a format, as powers of ten.
+struct decade_range {
+  samebits::format_id format;
+  double minimum;     ///< log10 of the smallest positive value
+  double min_normal;  ///< log10 of the smallest normal value
+  double maximum;     ///< log10 of the largest finite value
+};
 
 decade_range decade_range_of(samebits::format_id format) {
   const auto log_of = [&](std::uint64_t code) {
@@ -23,6 +31,18 @@ decade_range decade_range_of(samebits::format_id format) {
           log_of(samebits::max_finite(format))};
 }
 
+/// An axis of columns, each `step` decades wide. Column 0 begins at 10^first.
+struct decade_axis {
+  double first;
+  double step;
+  int columns;
+
+  [[nodiscard]] double start(int column) const { return first + column * step; }
+};
+
+/// Returns the axis with the narrowest columns that needs at most `room` columns. The axis covers
+/// all ranges but that of fp64, which would leave a few columns to all others; if there is no other
+/// range, the axis covers fp64.
 decade_axis decade_axis_of(std::span<const decade_range> ranges, int room) {
   constexpr std::array steps = {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0};
   double minimum = 0;
@@ -47,6 +67,9 @@ decade_axis decade_axis_of(std::span<const decade_range> ranges, int room) {
   return axis;
 }
 
+/// The values of a format that fall into a column.
+enum class column_band : std::uint8_t { none, subnormal, both, normal };
+
 std::vector<column_band> bands_of(const decade_range& range, const decade_axis& axis) {
   std::vector<column_band> bands;
   for (int column = 0; column < axis.columns; ++column) {
@@ -61,8 +84,6 @@ std::vector<column_band> bands_of(const decade_range& range, const decade_axis& 
   }
   return bands;
 }
-
-namespace {
 
 struct range_marks {
   std::array<std::string_view, 4> bands;  ///< indexed by column_band

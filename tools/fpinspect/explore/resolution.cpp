@@ -84,21 +84,6 @@ interval_values values_between(format_id format, double from, double to) {
   return values;
 }
 
-double largest_exact_integer(format_id format) {
-  // Bisection for the first value whose distance to the next one is more than 1.
-  std::uint64_t low = index_of(format, round_to(format, 1.0, rounding::nearest_even).code);
-  std::uint64_t high = index_of(format, samebits::max_finite(format));
-  while (low < high) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    if (spacing_after(format, code_at(format, middle)) > 0) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return std::floor(samebits::decode_double(format, code_at(format, low)));
-}
-
 std::optional<spot> spot_of(format_id format, double x) {
   const samebits::converted below = round_to(format, x, rounding::downward);
   const samebits::converted above = round_to(format, x, rounding::upward);
@@ -115,6 +100,34 @@ std::optional<spot> spot_of(format_id format, double x) {
   }
   return found;
 }
+
+// --- The subcommand -------------------------------------------------------------------------------
+
+namespace {
+
+/// The largest N such that all integers from 1 to N are values of the format.
+double largest_exact_integer(format_id format) {
+  // Bisection for the first value whose distance to the next one is more than 1.
+  std::uint64_t low = index_of(format, round_to(format, 1.0, rounding::nearest_even).code);
+  std::uint64_t high = index_of(format, samebits::max_finite(format));
+  while (low < high) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    if (spacing_after(format, code_at(format, middle)) > 0) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return std::floor(samebits::decode_double(format, code_at(format, low)));
+}
+
+/// What rounding to nearest even makes of n points x_i = from + (to - from) * i / n, 0 <= i < n.
+struct rounded_points {
+  std::uint64_t points = 0;
+  std::uint64_t distinct = 0;  ///< number of different results
+  double max_error = 0;        ///< max |rounded - x|; infinite after an overflow
+  double mean_error = 0;       ///< mean |rounded - x|
+};
 
 rounded_points round_points(format_id format, double from, double to, std::uint64_t points) {
   rounded_points result{points, 0, 0, 0};
@@ -134,12 +147,6 @@ rounded_points round_points(format_id format, double from, double to, std::uint6
   result.mean_error = points == 0 ? 0 : sum / static_cast<double>(points);
   return result;
 }
-
-// --- The subcommand -------------------------------------------------------------------------------
-
-namespace {
-
-using samebits::format_id;
 
 double power_of_two(int exponent) { return std::ldexp(1.0, exponent); }
 

@@ -1,4 +1,4 @@
-// The resolution of a format: its values in an interval, their spacing, and exact integers.
+// Values of a format in an interval, and beside a number.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,6 @@ struct interval_values {
 /// `from` and `to` are binary64 values.
 interval_values values_between(samebits::format_id format, double from, double to);
 
-/// Returns the largest N such that all integers from 1 to N are values of the format.
-double largest_exact_integer(samebits::format_id format);
-
 /// Where a number lies between its neighbours.
 struct spot {
   std::uint64_t below = 0;  ///< code of the largest value <= x
@@ -42,16 +39,5 @@ struct spot {
 
 /// Returns nothing if x is not between the smallest and the largest value of the format.
 std::optional<spot> spot_of(samebits::format_id format, double x);
-
-/// What rounding to nearest even makes of n points x_i = from + (to - from) * i / n, 0 <= i < n.
-struct rounded_points {
-  std::uint64_t points = 0;
-  std::uint64_t distinct = 0;  ///< number of different results
-  double max_error = 0;        ///< max |rounded - x|; infinite after an overflow
-  double mean_error = 0;       ///< mean |rounded - x|
-};
-
-rounded_points round_points(samebits::format_id format, double from, double to,
-                            std::uint64_t points);
 
 }  // namespace fpinspect

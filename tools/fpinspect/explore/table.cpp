@@ -1,8 +1,11 @@
 // `fpinspect table`: an operation on all codes of an 8-bit format.
-#include "fpinspect/explore/table.hpp"
-
+#include <array>
 #include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
@@ -13,7 +16,25 @@
 #include "samebits/view.hpp"
 
 namespace fpinspect {
+namespace {
 
+constexpr std::size_t table_codes = 256;
+
+/// Results for all codes a, and for all pairs of codes (a, b).
+struct operation_table {
+  samebits::operation op;
+  samebits::format_id format;
+  std::size_t columns;                ///< 256, or 1 for an operation with one operand
+  std::vector<std::uint8_t> results;  ///< of (a, b) at index a * columns + b
+  std::vector<samebits::flags> raised;
+
+  [[nodiscard]] std::uint8_t result(std::size_t a, std::size_t b) const {
+    return results[a * columns + b];
+  }
+};
+
+/// @param op  an operation with one or two operands
+/// @param format  e4m3 or e5m2
 operation_table table_of(samebits::operation op, samebits::format_id format,
                          const samebits::convert_options& rule) {
   const std::size_t columns = samebits::operand_count(op) == 1 ? 1 : table_codes;
@@ -35,21 +56,31 @@ operation_table table_of(samebits::operation op, samebits::format_id format,
   return table;
 }
 
+struct named_count {
+  std::string_view name;
+  std::size_t count = 0;
+};
+
+struct table_summary {
+  std::array<named_count, 5> classes{};                 ///< of results
+  std::array<named_count, named_flags.size()> flags{};  ///< results that raise each
+  std::size_t distinct = 0;                             ///< different codes among the results
+  std::size_t asymmetric = 0;  ///< pairs (a, b) whose result differs from that of (b, a)
+};
+
 table_summary summary_of(const operation_table& table) {
   table_summary summary;
+  for (const auto& row : samebits::table_of<samebits::number_class>) {
+    summary.classes[static_cast<std::size_t>(row.value)].name = row.name;
+  }
   std::bitset<table_codes> seen;
   for (std::size_t i = 0; i < table.results.size(); ++i) {
     const std::uint8_t code = table.results[i];
     seen.set(code);
-    switch (samebits::classify(table.format, code)) {
-      case samebits::number_class::zero: ++summary.zero; break;
-      case samebits::number_class::subnormal: ++summary.subnormal; break;
-      case samebits::number_class::normal: ++summary.normal; break;
-      case samebits::number_class::infinite: ++summary.infinite; break;
-      case samebits::number_class::nan: ++summary.nan; break;
-    }
+    ++summary.classes[static_cast<std::size_t>(samebits::classify(table.format, code))].count;
     for (std::size_t f = 0; f < named_flags.size(); ++f) {
-      if (has(table.raised[i], named_flags[f].flag)) ++summary.flags[f];
+      summary.flags[f].name = named_flags[f].name;
+      if (has(table.raised[i], named_flags[f].flag)) ++summary.flags[f].count;
     }
     if (table.columns == 1) continue;
     const std::size_t row = i / table.columns;
@@ -59,8 +90,6 @@ table_summary summary_of(const operation_table& table) {
   summary.distinct = seen.count();
   return summary;
 }
-
-namespace {
 
 samebits::operation operation_argument(std::string_view option, std::string_view text) {
   std::vector<samebits::operation> known;
@@ -93,33 +122,14 @@ std::string csv_of(const operation_table& table) {
   return text + "\n";
 }
 
-struct named_count {
-  std::string_view name;
-  std::size_t count;
-};
-
-std::vector<named_count> counts_of(const table_summary& summary) {
-  std::vector<named_count> counts{{"zero", summary.zero},
-                                  {"subnormal", summary.subnormal},
-                                  {"normal", summary.normal},
-                                  {"infinite", summary.infinite},
-                                  {"nan", summary.nan}};
-  for (std::size_t f = 0; f < named_flags.size(); ++f) {
-    counts.push_back({named_flags[f].name, summary.flags[f]});
-  }
-  return counts;
+json_value counts_json(std::span<const named_count> counts) {
+  json_object object;
+  for (const named_count& one : counts) object.add(one.name, one.count);
+  return object.on_one_line();
 }
-
-constexpr std::size_t kinds_of_results = 5;  // the first counts; the others are flags
 
 json_object json_of(const operation_table& table, const samebits::convert_options& rule) {
   const table_summary summary = summary_of(table);
-  const std::vector<named_count> counts = counts_of(summary);
-  json_object results;
-  json_object flags;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    (i < kinds_of_results ? results : flags).add(counts[i].name, counts[i].count);
-  }
   json_array rows;
   for (std::size_t a = 0; a < table_codes; ++a) {
     std::string row;
@@ -129,8 +139,8 @@ json_object json_of(const operation_table& table, const samebits::convert_option
   const bool pairs = table.columns > 1;
   return json_object{{"format", samebits::name(table.format)}, {"op", samebits::name(table.op)}}
       .add(rule_json(rule))
-      .add({{"results", results.on_one_line()},
-            {"flags", flags.on_one_line()},
+      .add({{"results", counts_json(summary.classes)},
+            {"flags", counts_json(summary.flags)},
             {"distinct", summary.distinct},
             {"asymmetric", pairs ? std::optional(summary.asymmetric) : std::nullopt},
             {"rows", rows}});
@@ -145,13 +155,15 @@ std::string text_of(const operation_table& table, const samebits::convert_option
       cat(samebits::name(table.op), " in ", samebits::name(table.format), ": ", count,
           table.columns == 1 ? " codes" : " pairs of codes", " (", rule_text(rule), ")"));
   text += "\n\n";
-  const std::vector<named_count> counts = counts_of(summary);
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (i == 0) text += "results\n";
-    if (i == kinds_of_results) text += "flags\n";
-    text += cat("  ", left(counts[i].name, 16), right(cat(counts[i].count), 6), "  ",
-                right(percent(counts[i].count, count), 9), "\n");
-  }
+  const auto add = [&](std::string_view heading, std::span<const named_count> counts) {
+    text += cat(heading, "\n");
+    for (const named_count& one : counts) {
+      text += cat("  ", left(one.name, 16), right(cat(one.count), 6), "  ",
+                  right(percent(one.count, count), 9), "\n");
+    }
+  };
+  add("results", summary.classes);
+  add("flags", summary.flags);
   text += cat("\n", summary.distinct, " different codes among the results");
   if (table.columns > 1) {
     text += summary.asymmetric == 0

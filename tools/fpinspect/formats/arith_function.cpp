@@ -32,12 +32,11 @@ using wide = long double;
 
 struct function_task {
   function of;
-  function_rule rule;
   format_id format;
   std::string text;        ///< of the operand
   std::uint64_t code = 0;  ///< of the operand, in `format`
   bool inexact = false;    ///< the text was rounded to the code
-  samebits::evaluate_options options;
+  samebits::evaluate_options options = {};
 };
 
 /// Refuses another number of operands than the function's.
@@ -56,16 +55,14 @@ function_task task_of(function of, const std::string& rule,
   if (rule.empty()) {
     throw usage_error(cat("--rule: needed for ", name(of), ", for example --rule cuda_13_0"));
   }
-  function_task task{of, enumerator_argument<function_rule>("--rule", rule), format, {}, 0, false,
-                     {}};
-  task.options.rule = task.rule;
+  function_task task{of, format, operands[0]};
+  task.options.rule = enumerator_argument<function_rule>("--rule", rule);
   check_operand_count(of, operands.size());
   if (operands.size() == 2) {
     const samebits::parse_result parsed = samebits::parse(format_id::fp64, operands[1]);
     if (!parsed.ok) refuse_value("parameter", operands[1], "is not a number");
     task.options.parameter = std::bit_cast<double>(parsed.code);
   }
-  task.text = operands[0];
   const samebits::parse_result parsed = samebits::parse(task.format, task.text);
   if (!parsed.ok) {
     refuse_value("A", task.text,
@@ -75,28 +72,6 @@ function_task task_of(function of, const std::string& rule,
   task.code = parsed.code;
   task.inexact = parsed.inexact;
   return task;
-}
-
-/// The rules that have the function for the format, as evaluate() says.
-std::string rules_with(function of, format_id format) {
-  std::string names;
-  for (const auto& [rule, rule_name, doc] : samebits::table_of<function_rule>) {
-    samebits::evaluate_options options;
-    options.rule = rule;
-    if (of == function::pow) options.parameter = 1;
-    const std::array<std::byte, 8> in{};
-    std::array<std::byte, 8> out{};
-    try {
-      samebits::evaluate(of,
-                         samebits::view_of_codes(format, static_cast<const void*>(in.data()), 1, 1),
-                         samebits::view_of_codes(format, static_cast<void*>(out.data()), 1, 1),
-                         options, {.backend = "reference"});
-    } catch (const samebits::unsupported&) {
-      continue;
-    }
-    names += cat(names.empty() ? "" : ", ", rule_name);
-  }
-  return names.empty() ? "no rule has it" : "rules that have it: " + names;
 }
 
 std::uint64_t result_of(const function_task& task) {
@@ -110,12 +85,27 @@ std::uint64_t result_of(const function_task& task) {
   return load_code(out.data(), bytes);
 }
 
+/// The rules that have the function for the format, as evaluate() says.
+std::string rules_with(function_task task) {
+  std::string names;
+  for (const auto& [rule, rule_name, doc] : samebits::table_of<function_rule>) {
+    task.options.rule = rule;
+    try {
+      static_cast<void>(result_of(task));
+    } catch (const samebits::unsupported&) {
+      continue;
+    }
+    names += cat(names.empty() ? "" : ", ", rule_name);
+  }
+  return names.empty() ? "no rule has it" : "rules that have it: " + names;
+}
+
 /// @throws usage_error  if the rule lacks the function for the format
 std::uint64_t result_or_refusal(const function_task& task) {
   try {
     return result_of(task);
   } catch (const samebits::unsupported& error) {
-    throw usage_error(cat("--rule: ", error.what(), "; ", rules_with(task.of, task.format)));
+    throw usage_error(cat("--rule: ", error.what(), "; ", rules_with(task)));
   }
 }
 
@@ -205,7 +195,7 @@ void run_arith_function(function of, const std::string& rule,
   if (s.json) {
     return s.write_json({{"function", name(of)},
                          {"format", name(task.format)},
-                         {"rule", name(task.rule)},
+                         {"rule", name(task.options.rule)},
                          {"input", task.text},
                          {"operand", code_text(task.format, task.code)},
                          {"result", code_text(task.format, result)},
@@ -216,7 +206,8 @@ void run_arith_function(function of, const std::string& rule,
   s.out.write(number_line(
       left("A", 11), task.format, task.code,
       task.inexact ? "rounded from " + samebits::tensor_file::escape(task.text, 60) : ""));
-  s.out.write(number_line(left(name(of), 11), task.format, result, cat("rule ", name(task.rule))));
+  s.out.write(
+      number_line(left(name(of), 11), task.format, result, cat("rule ", name(task.options.rule))));
   s.out.write(without_end_blanks(cat(left("exact", 29), left(exact_text(exact), 26),
                                      distance.empty() ? "" : cat("error ", distance, " ulp"))) +
               "\n");

@@ -19,33 +19,33 @@
 namespace fpinspect {
 namespace {
 
-/// A subcommand without options that lists rows.
 template <class Row>
-class catalogue : public command {
+struct listing {
+  const char* key;  ///< of the rows in JSON
+  std::span<const column<Row>> columns;
+  std::vector<Row> (*rows)();
+  const char* legend = "";
+  std::string (*second_heading)() = [] { return std::string(); };
+  /// Lines below that of a row.
+  std::string (*below)(const Row&) = [](const Row&) { return std::string(); };
+};
+
+/// A subcommand without options that lists rows.
+template <class Row, const listing<Row>& What>
+class catalogue final : public command {
  public:
   void options(option_list&) override {}
   void run(const session& s) override {
-    const std::vector<Row> all = rows();
-    if (s.json) return s.write_json({{key_, table_json<Row>(columns_, all)}});
-    s.out.write(s.term.painted(paint::heading, table_heading<Row>(columns_)));
-    s.out.write(second_heading(s.term));
-    for (const Row& row : all) s.out.write(table_line<Row>(columns_, row) + below(row));
-    s.out.write(legend_);
+    const std::vector<Row> all = What.rows();
+    if (s.json) return s.write_json({{What.key, table_json<Row>(What.columns, all)}});
+    s.out.write(s.term.painted(paint::heading, table_heading<Row>(What.columns)));
+    const std::string second = What.second_heading();
+    if (!second.empty()) s.out.write(s.term.painted(paint::heading, second));
+    for (const Row& row : all) {
+      s.out.write(table_line<Row>(What.columns, row) + What.below(row));
+    }
+    s.out.write(What.legend);
   }
-
- protected:
-  catalogue(const char* key, std::span<const column<Row>> columns, const char* legend)
-      : key_(key), columns_(columns), legend_(legend) {}
-
-  [[nodiscard]] virtual std::vector<Row> rows() const = 0;
-  [[nodiscard]] virtual std::string second_heading(const terminal&) const { return {}; }
-  /// Lines below that of a row.
-  [[nodiscard]] virtual std::string below(const Row&) const { return {}; }
-
- private:
-  const char* key_;
-  std::span<const column<Row>> columns_;
-  const char* legend_;
 };
 
 // --- formats -----------------------------------------------------------------------------------
@@ -146,30 +146,25 @@ constexpr column<format_facts> format_columns[] = {
      [](auto& f) { return shortest(packed_bits(f.format) / 8.0); }},
 };
 
-class formats_command final : public catalogue<format_facts> {
- public:
-  formats_command()
-      : catalogue("formats", format_columns,
-                  "\nmin: smallest positive values; e8m0 has powers of two only, no zero and no "
-                  "sign\n"
-                  "decades: log10(max / smallest positive)   values: finite ones, both zeros as "
-                  "one\n"
-                  "MB: 10^6 bytes per million elements, packed\n") {}
-
- protected:
-  [[nodiscard]] std::vector<format_facts> rows() const override {
-    const std::vector<format_id> all = all_formats();
-    return {all.begin(), all.end()};
-  }
-  /// "min normal" and "min subn." are wider than their columns.
-  [[nodiscard]] std::string second_heading(const terminal& term) const override {
-    return term.painted(paint::heading, right("normal", 44) + right("subn.", 8) + "\n");
-  }
-};
+constexpr listing<format_facts> formats_listing = {
+    .key = "formats",
+    .columns = format_columns,
+    .rows =
+        [] {
+          const std::vector<format_id> all = all_formats();
+          return std::vector<format_facts>(all.begin(), all.end());
+        },
+    .legend =
+        "\nmin: smallest positive values; e8m0 has powers of two only, no zero and no sign\n"
+        "decades: log10(max / smallest positive)   values: finite ones, both zeros as one\n"
+        "MB: 10^6 bytes per million elements, packed\n",
+    // "min normal" and "min subn." are wider than their columns.
+    .second_heading = [] { return right("normal", 44) + right("subn.", 8) + "\n"; }};
 
 // --- recipes -----------------------------------------------------------------------------------
 
 using samebits::recipe_preset;
+using samebits::recipe_presets;
 
 constexpr column<recipe_preset> recipe_columns[] = {
     {"name", "recipe", 20, [](auto& p) { return p.name; }},
@@ -197,27 +192,23 @@ constexpr column<recipe_preset> recipe_columns[] = {
     {"exceptions", "", 0, [](auto& p) { return p.exceptions; }},
 };
 
-class recipes_command final : public catalogue<recipe_preset> {
- public:
-  recipes_command()
-      : catalogue("recipes", recipe_columns,
-                  "library output: checked against the library's own output, on >= 10^7 finite "
-                  "elements and on\n"
-                  "  tiles with NaN and Inf\n"
-                  "library output, finite: checked on the finite elements; what the library does "
-                  "with NaN and Inf\n"
-                  "  was read in that source\n"
-                  "unverified: the formulas were read in that source; the library's own code was "
-                  "not run\n") {}
-
- protected:
-  [[nodiscard]] std::vector<recipe_preset> rows() const override {
-    return {std::begin(samebits::recipe_presets), std::end(samebits::recipe_presets)};
-  }
-  [[nodiscard]] std::string below(const recipe_preset& p) const override {
-    return cat("  ", p.version, ": ", p.reproduces, "\n  not claimed: ", p.exceptions, "\n");
-  }
-};
+constexpr listing<recipe_preset> recipes_listing = {
+    .key = "recipes",
+    .columns = recipe_columns,
+    .rows = [] { return std::vector(std::begin(recipe_presets), std::end(recipe_presets)); },
+    .legend =
+        "library output: checked against the library's own output, on >= 10^7 finite elements "
+        "and on\n"
+        "  tiles with NaN and Inf\n"
+        "library output, finite: checked on the finite elements; what the library does with "
+        "NaN and Inf\n"
+        "  was read in that source\n"
+        "unverified: the formulas were read in that source; the library's own code was not "
+        "run\n",
+    .below =
+        [](const recipe_preset& p) {
+          return cat("  ", p.version, ": ", p.reproduces, "\n  not claimed: ", p.exceptions, "\n");
+        }};
 
 // --- units -------------------------------------------------------------------------------------
 
@@ -250,27 +241,25 @@ constexpr column<tensor_arithmetic> unit_columns[] = {
     {"source", "source", 0, [](auto& u) { return u.source; }},
 };
 
-class units_command final : public catalogue<tensor_arithmetic> {
- public:
-  units_command()
-      : catalogue("units", unit_columns,
-                  "\n"
-                  "hardware    equal to results that this project took from a GPU\n"
-                  "published   equal to results of GPUs that others have published\n"
-                  "literature  stated by others, not compared with a GPU by this project\n"
-                  "[H] this project on an H200, 2026-11-20   [K] Khattak and Mikaitis, arXiv "
-                  "2512.07004\n"
-                  "[X] Xie et al., arXiv 2511.10909          [F] Fasi et al. 2021, PeerJ CS "
-                  "7:e330\n"
-                  "[S] what ptxas 13.0 emits\n") {}
-
- protected:
-  [[nodiscard]] std::vector<tensor_arithmetic> rows() const override {
-    std::vector<tensor_arithmetic> all;
-    for (int i = 0; i < samebits::tensor_row_count; ++i) all.push_back(samebits::tensor_row(i));
-    return all;
-  }
-};
+constexpr listing<tensor_arithmetic> units_listing = {
+    .key = "units",
+    .columns = unit_columns,
+    .rows =
+        [] {
+          std::vector<tensor_arithmetic> all;
+          for (int i = 0; i < samebits::tensor_row_count; ++i) {
+            all.push_back(samebits::tensor_row(i));
+          }
+          return all;
+        },
+    .legend =
+        "\n"
+        "hardware    equal to results that this project took from a GPU\n"
+        "published   equal to results of GPUs that others have published\n"
+        "literature  stated by others, not compared with a GPU by this project\n"
+        "[H] this project on an H200, 2026-11-20   [K] Khattak and Mikaitis, arXiv 2512.07004\n"
+        "[X] Xie et al., arXiv 2511.10909          [F] Fasi et al. 2021, PeerJ CS 7:e330\n"
+        "[S] what ptxas 13.0 emits\n"};
 
 // --- backends ----------------------------------------------------------------------------------
 
@@ -292,26 +281,20 @@ constexpr column<backend_info> backend_columns[] = {
      }},
 };
 
-class backends_command final : public catalogue<backend_info> {
- public:
-  backends_command() : catalogue("backends", backend_columns, "") {}
+constexpr listing<backend_info> backends_listing = {
+    .key = "backends", .columns = backend_columns, .rows = [] {
+      static_cast<void>(backend_argument(""));  // refuses a SAMEBITS_BACKEND that is not available
+      return samebits::compiled_backends();
+    }};
 
- protected:
-  [[nodiscard]] std::vector<backend_info> rows() const override {
-    static_cast<void>(backend_argument(""));  // refuses a SAMEBITS_BACKEND that is not available
-    return samebits::compiled_backends();
-  }
-};
-
-const registered<formats_command> formats_here("formats", "List the formats and their limits", 10);
-const registered<recipes_command> recipes_here("recipes",
-                                               "List the quantization recipes that have a name",
-                                               70);
-const registered<units_command> units_here("units",
-                                           "List the tensor cores that matmul computes like", 150);
-const registered<backends_command> backends_here("backends",
-                                                 "List the backends and what this machine can run",
-                                                 160);
+const registered<catalogue<format_facts, formats_listing>> formats_here(
+    "formats", "List the formats and their limits", 10);
+const registered<catalogue<recipe_preset, recipes_listing>> recipes_here(
+    "recipes", "List the quantization recipes that have a name", 70);
+const registered<catalogue<tensor_arithmetic, units_listing>> units_here(
+    "units", "List the tensor cores that matmul computes like", 150);
+const registered<catalogue<backend_info, backends_listing>> backends_here(
+    "backends", "List the backends and what this machine can run", 160);
 
 }  // namespace
 }  // namespace fpinspect

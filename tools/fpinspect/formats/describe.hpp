@@ -1,4 +1,4 @@
-// Codes and properties of formats as the subcommands print them.
+// Codes and properties of formats as the subcommands print them, and what rounding to them does.
 #pragma once
 
 #include <array>
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "samebits/arithmetic.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+#include "samebits/scalar.hpp"
 
 namespace fpinspect {
 
@@ -89,5 +92,50 @@ inline std::vector<std::string_view> names_of(samebits::flags raised) {
   }
   return names;
 }
+
+// --- Rounding a number to formats: the outcome in one word, and all codes that it becomes ---------
+
+enum class outcome : std::uint8_t { exact, rounded, subnormal, underflow, overflow, saturated };
+
+std::string_view name(outcome what);
+
+/// The class of the number before rounding, for text that samebits::parse() accepts. Numbers that are
+/// neither zero, infinite nor NaN are alike.
+samebits::number_class class_of_text(std::string_view text);
+
+/// The first of these outcomes that applies:
+///   overflow   beyond max, became Inf or NaN
+///   saturated  beyond max, became max
+///   underflow  non-zero, became zero
+///   subnormal  non-zero, became subnormal, exactly or not
+///   rounded    changed
+///   exact      unchanged
+/// Inf or NaN counts as beyond max if the format lacks it.
+outcome outcome_of(samebits::number_class source, samebits::format_id format,
+                   const samebits::converted& result);
+
+/// A rounding mode, and the share of its random words that give a code: 1 unless the mode is
+/// stochastic.
+struct mode_share {
+  samebits::rounding mode;
+  double share;
+};
+
+/// A code of a format, and the rounding modes that round the number to this code.
+struct rounded_code {
+  samebits::format_id format;
+  std::uint64_t code;
+  bool inexact;
+  bool overflow;
+  std::vector<mode_share> modes;
+};
+
+/// Returns the different codes that a number becomes, format by format. The shares of stochastic
+/// rounding are exact: bisection finds the smallest of the 2^32 random words that rounds away from
+/// zero.
+/// @param text  a number that samebits::parse() accepts
+std::vector<rounded_code> round_by_all(std::string_view text,
+                                       std::span<const samebits::format_id> formats,
+                                       std::span<const samebits::rounding> modes);
 
 }  // namespace fpinspect

@@ -11,7 +11,6 @@
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/formats/outcome.hpp"
 #include "fpinspect/output/table.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
@@ -54,11 +53,6 @@ shown_code code_to_show(const std::string& format_text, const std::string& text)
   return {text, format, parsed.code, parsed.inexact, what};
 }
 
-std::string_view class_text(samebits::number_class what) {
-  constexpr std::string_view names[] = {"zero", "subnormal", "normal", "infinite", "nan"};
-  return names[static_cast<std::size_t>(what)];
-}
-
 /// log2 of the spacing of values at this value; below min normal, of the subnormals. Nothing for
 /// NaN and infinities.
 std::optional<int> ulp_log2(format_id format, std::uint64_t code) {
@@ -99,7 +93,7 @@ json_object json_of(const shown_code& shown) {
           {"bits", json_line({{"sign", fields.sign},
                               {"exponent", fields.exponent},
                               {"mantissa", fields.mantissa}})},
-          {"class", class_text(samebits::classify(format, code))},
+          {"class", samebits::name(samebits::classify(format, code))},
           {"number", finite_value(format, code)},
           {"value", samebits::to_shortest(format, code)},
           {"exact", samebits::to_exact_decimal(format, code)},
@@ -120,7 +114,7 @@ std::string text_of(const shown_code& shown, const terminal& term) {
   const std::pair<const char*, std::string> lines[] = {
       {"input", cat(escape(shown.text), " (", input_text(shown), ")")},
       {"bits", fields_of(format, code).separated()},
-      {"class", std::string(class_text(samebits::classify(format, code)))},
+      {"class", std::string(samebits::name(samebits::classify(format, code)))},
       {"shortest", samebits::to_shortest(format, code)},
       {"exact", samebits::to_exact_decimal(format, code)},
       {"hex float", samebits::to_hex_float(format, code)},
@@ -224,18 +218,13 @@ std::string bits_text(const std::vector<rounded_number>& numbers, const terminal
   for (const rounded_number& n : numbers) {
     exponent_bits = std::max(exponent_bits, n.fields.exponent.size());
   }
-  const auto row = [&](std::string_view format, std::string_view sign, std::string_view exponent,
-                       std::string_view mantissa) {
-    std::string line =
-        cat(left(format, 10), right(sign, 4), " ", right(exponent, exponent_bits), " ", mantissa);
-    return line.substr(0, line.find_last_not_of(' ') + 1);
+  const auto row = [&](std::string_view format, const code_fields& fields) {
+    return without_end_blanks(cat(left(format, 10), right(fields.sign, 4), " ",
+                                  right(fields.exponent, exponent_bits), " ", fields.mantissa));
   };
   std::string text =
-      term.painted(paint::heading, row("format", "sign", "exponent", "mantissa")) + "\n";
-  for (const rounded_number& n : numbers) {
-    text += row(samebits::name(n.is.format), n.fields.sign, n.fields.exponent, n.fields.mantissa) +
-            "\n";
-  }
+      term.painted(paint::heading, row("format", {"sign", "exponent", "mantissa"})) + "\n";
+  for (const rounded_number& n : numbers) text += row(samebits::name(n.is.format), n.fields) + "\n";
   return text;
 }
 
@@ -370,11 +359,11 @@ class cast_command final : public command {
     std::vector<cast_result> results;
     for (const format_id to : formats_) {
       samebits::converted result{};
-      source_class source{};
+      samebits::number_class source{};
       if (from_) {
         const auto code = code_argument(*from_, text);
         if (!code) refuse_value("VALUE", text, "is not a 0xCODE, which --from asks for");
-        source = class_of_code(*from_, *code);
+        source = samebits::classify(*from_, *code);
         result = samebits::convert_code(*from_, to, *code, rule, random);
       } else {
         const samebits::parse_result parsed = samebits::parse(to, text, rule, random);

@@ -1,13 +1,19 @@
-// Statements of tutorials that the bits refute: the statements and their computations.
+// `fpinspect claims`: statements of tutorials, and computations that refute them.
 #include "fpinspect/explore/demos/demos.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/explore/resolution.hpp"
-#include "fpinspect/formats/outcome.hpp"
+#include "fpinspect/formats/describe.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 
@@ -17,6 +23,20 @@ namespace {
 using samebits::format_id;
 using samebits::operation;
 
+/// The result of a computation about a statement.
+struct claim_evidence {
+  bool refuted;
+  std::vector<std::string> lines;
+  std::vector<std::pair<std::string, double>> figures;  ///< the numbers of the lines
+};
+
+struct claim {
+  std::string_view name;
+  std::string_view statement;
+  std::string_view source;
+  void (*check)(claim_evidence&);
+};
+
 double value_of_code(format_id format, std::uint64_t code) { return value_of({format, code}); }
 
 /// Text and figure of one number.
@@ -25,8 +45,7 @@ void add(claim_evidence& evidence, const std::string& name, double value) {
   evidence.figures.emplace_back(name, value);
 }
 
-claim_evidence bf16_1e40() {
-  claim_evidence evidence{};
+void bf16_1e40(claim_evidence& evidence) {
   for (const format_id format : {format_id::fp32, format_id::bf16}) {
     const std::string name(samebits::name(format));
     add(evidence, cat(name, "(1e40)"), value_of(rounded(format, 1e40)));
@@ -36,11 +55,9 @@ claim_evidence bf16_1e40() {
   add(evidence, "bf16(1e-40)", value_of(rounded(format_id::bf16, 1e-40)));
   evidence.refuted = !std::isfinite(value_of(rounded(format_id::bf16, 1e40))) ||
                      !std::isfinite(value_of(rounded(format_id::fp32, 1e40)));
-  return evidence;
 }
 
-claim_evidence fp16_gradients() {
-  claim_evidence evidence{};
+void fp16_gradients(claim_evidence& evidence) {
   const double gradient = 1e-5;
   const double kept = value_of(rounded(format_id::fp16, gradient));
   add(evidence, "fp16(1e-5)", kept);
@@ -52,11 +69,9 @@ claim_evidence fp16_gradients() {
   add(evidence, "largest number that becomes 0", smallest / 2);
   evidence.refuted = kept != 0 && value_of(rounded(format_id::fp16, smallest / 2)) == 0 &&
                      value_of(rounded(format_id::fp16, std::nextafter(smallest / 2, 1.0))) != 0;
-  return evidence;
 }
 
-claim_evidence smallest_positive() {
-  claim_evidence evidence{};
+void smallest_positive(claim_evidence& evidence) {
   evidence.refuted = true;
   for (const format_id format : {format_id::fp16, format_id::bf16, format_id::fp32}) {
     const std::string name(samebits::name(format));
@@ -66,11 +81,9 @@ claim_evidence smallest_positive() {
     add(evidence, cat("smallest ", name), smallest);
     evidence.refuted = evidence.refuted && smallest < normal;
   }
-  return evidence;
 }
 
-claim_evidence fp16_1e_7() {
-  claim_evidence evidence{};
+void fp16_1e_7(claim_evidence& evidence) {
   const double unscaled = value_of(rounded(format_id::fp16, 1e-7));
   const double scaled = value_of(rounded(format_id::fp16, 1e-7 * 65536)) / 65536;
   add(evidence, "fp16(1e-7)", unscaled);
@@ -79,11 +92,9 @@ claim_evidence fp16_1e_7() {
   add(evidence, "relative error, scaled", scaled / 1e-7 - 1);
   evidence.lines.emplace_back("the scale saves digits here, not the gradient itself");
   evidence.refuted = unscaled != 0;
-  return evidence;
 }
 
-claim_evidence fp16_three_and_seven_tenths() {
-  claim_evidence evidence{};
+void fp16_three_and_seven_tenths(claim_evidence& evidence) {
   const auto where = spot_of(format_id::fp16, 3.7);
   const double below = value_of_code(format_id::fp16, where->below);
   const double above = value_of_code(format_id::fp16, where->above);
@@ -92,7 +103,6 @@ claim_evidence fp16_three_and_seven_tenths() {
   add(evidence, "values of fp16 in [3, 4)",
       static_cast<double>(values_between(format_id::fp16, 3, 4).count));
   evidence.refuted = below != 3 || above != 4;
-  return evidence;
 }
 
 /// A number that becomes `low` or, with probability `share`, `high`.
@@ -125,8 +135,7 @@ random_result stochastic_rule(format_id from, const number& x) {
           codes.size() == 1 ? 0.0 : codes.back().modes.front().share};
 }
 
-claim_evidence absolute_error() {
-  claim_evidence evidence{};
+void absolute_error(claim_evidence& evidence) {
   for (const double decimal : {3.7, 0.1, 2049.3}) {
     const number x = rounded(format_id::fp32, decimal);
     const random_result tutorial = tutorial_rule(value_of(x));
@@ -147,18 +156,16 @@ claim_evidence absolute_error() {
         evidence.refuted || (tutorial.high != proper.low && tutorial.high != proper.high);
   }
   evidence.lines.emplace_back("the tutorial's step is 1, whatever the spacing of fp16 at x");
-  return evidence;
 }
 
-claim_evidence loss_scale_nan() {
-  claim_evidence evidence{};
+void loss_scale_nan(claim_evidence& evidence) {
   const number gradient = rounded(format_id::fp16, 2.0);
   bool overflowed = false;
   for (const int log2 : {14, 15, 16, 17}) {
     const number scale = rounded(format_id::fp32, std::ldexp(1.0, log2));
     const double scaled = value_of(step(operation::mul, format_id::fp16, {gradient, scale}).result);
     add(evidence, cat("fp16(2 * 2^", log2, ")"), scaled);
-    if (overflowed && std::isfinite(scaled)) return evidence;
+    if (overflowed && std::isfinite(scaled)) return;
     overflowed = overflowed || !std::isfinite(scaled);
   }
   const number inf =
@@ -168,11 +175,9 @@ claim_evidence loss_scale_nan() {
       "scaled gradients that overflow give NaN; a smaller scale avoids this, a larger one does "
       "not");
   evidence.refuted = overflowed;
-  return evidence;
 }
 
-claim_evidence layernorm_one_pass() {
-  claim_evidence evidence{};
+void layernorm_one_pass(claim_evidence& evidence) {
   for (const double mean : {0.0, 1000.0, 10000.0}) {
     const variance_case found = variance_of_case(mean);
     const std::string at = cat(", mean ", shortest(mean));
@@ -182,46 +187,92 @@ claim_evidence layernorm_one_pass() {
     const auto error = [&](double variance) { return std::fabs(variance / found.exact - 1); };
     evidence.refuted = evidence.refuted || error(found.one_pass) > 100 * error(found.two_pass);
   }
-  return evidence;
 }
 
-claim_evidence epsilon_fp32() {
-  claim_evidence evidence{};
+void epsilon_fp32(claim_evidence& evidence) {
   const auto where = spot_of(format_id::fp32, 1.0);
   const double epsilon = std::ldexp(1.0, *where->spacing_log2);
   add(evidence, "distance from 1 to the next fp32", epsilon);
   add(evidence, "1.19^-7", std::pow(1.19, -7));
   evidence.lines.emplace_back("1.19e-7 is meant");
   evidence.refuted = std::fabs(std::pow(1.19, -7) / epsilon - 1) > 0.01;
-  return evidence;
 }
 
 constexpr std::string_view course_11 = "course \"Mixed-precision training\" (Chinese), chapter 11";
 constexpr std::string_view playbook_part_4 = "Ultra-Scale Playbook, Chinese edition, part 4";
 constexpr std::string_view lightseq_notes = "notes on LightSeq2 (Chinese), section 3.1";
 
-}  // namespace
+constexpr claim claims[] = {
+    {"bf16-1e40", "fp32 and bf16 hold 1e40; only fp16 overflows", course_11, bf16_1e40},
+    {"fp16-gradients", "gradients below 6.1e-5 become 0 in fp16", course_11, fp16_gradients},
+    {"smallest-positive", "the smallest positive numbers: fp16 6.1e-5, fp32 1.2e-38", course_11,
+     smallest_positive},
+    {"fp16-1e-7", "without a loss scale, a gradient of 1e-7 underflows in fp16", course_11,
+     fp16_1e_7},
+    {"fp16-3.7", "of 3.7, fp16 can only represent 3.0 or 4.0", course_11,
+     fp16_three_and_seven_tenths},
+    {"stochastic-absolute-error",
+     "stochastic rounding: add sign(error) with probability |x - fp16(x)|", course_11,
+     absolute_error},
+    {"loss-scale-nan", "against NaN losses in fp16, increase the loss scale", course_11,
+     loss_scale_nan},
+    {"layernorm-one-pass", "E[x^2] - E[x]^2 in fp32 is as exact as two passes", lightseq_notes,
+     layernorm_one_pass},
+    {"epsilon-fp32", "epsilon of fp32 is 1.19^-7", playbook_part_4, epsilon_fp32},
+};
 
-std::span<const claim> claims() {
-  static constexpr claim all[] = {
-      {"bf16-1e40", "fp32 and bf16 hold 1e40; only fp16 overflows", course_11, bf16_1e40},
-      {"fp16-gradients", "gradients below 6.1e-5 become 0 in fp16", course_11, fp16_gradients},
-      {"smallest-positive", "the smallest positive numbers: fp16 6.1e-5, fp32 1.2e-38", course_11,
-       smallest_positive},
-      {"fp16-1e-7", "without a loss scale, a gradient of 1e-7 underflows in fp16", course_11,
-       fp16_1e_7},
-      {"fp16-3.7", "of 3.7, fp16 can only represent 3.0 or 4.0", course_11,
-       fp16_three_and_seven_tenths},
-      {"stochastic-absolute-error",
-       "stochastic rounding: add sign(error) with probability |x - fp16(x)|", course_11,
-       absolute_error},
-      {"loss-scale-nan", "against NaN losses in fp16, increase the loss scale", course_11,
-       loss_scale_nan},
-      {"layernorm-one-pass", "E[x^2] - E[x]^2 in fp32 is as exact as two passes", lightseq_notes,
-       layernorm_one_pass},
-      {"epsilon-fp32", "epsilon of fp32 is 1.19^-7", playbook_part_4, epsilon_fp32},
-  };
-  return all;
+claim_evidence evidence_of(const claim& each) {
+  claim_evidence evidence{};
+  each.check(evidence);
+  return evidence;
 }
 
+json_object claim_json(const claim& each) {
+  const claim_evidence evidence = evidence_of(each);
+  json_object figures;
+  for (const auto& [name, value] : evidence.figures) figures.add(name, value);
+  return {{"name", each.name},
+          {"statement", each.statement},
+          {"source", each.source},
+          {"refuted", evidence.refuted},
+          {"figures", figures}};
+}
+
+std::string claim_text(const claim& each, const terminal& term) {
+  const claim_evidence evidence = evidence_of(each);
+  std::string text = cat(term.painted(paint::heading, each.name), ": \"", each.statement, "\"\n");
+  for (const std::string& line : evidence.lines) text += cat("  ", line, "\n");
+  const std::string_view verdict = evidence.refuted ? "refuted" : "not refuted";
+  return cat(text, "  ", term.painted(evidence.refuted ? paint::bad : paint::good, verdict), "   (",
+             each.source, ")\n");
+}
+
+std::vector<claim> chosen_claims(const std::vector<std::string>& names) {
+  if (names.empty()) return {std::begin(claims), std::end(claims)};
+  std::vector<claim> chosen;
+  for (const std::string& name : names) chosen.push_back(row_argument<claim>("NAME", name, claims));
+  return chosen;
+}
+
+class claims_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.list("NAME", chosen_, chosen_claims, "Names of statements (default: all)");
+  }
+
+  void run(const session& s) override {
+    if (s.json) return s.write_json({{"claims", json_rows(chosen_, claim_json)}});
+    const auto text = [&](const claim& each) { return claim_text(each, s.term); };
+    s.out.write(joined(chosen_, text, "\n"));
+  }
+
+ private:
+  std::vector<claim> chosen_;
+};
+
+const registered<claims_command> claims_here("claims",
+                                             "Refute statements of tutorials by computing them",
+                                             230);
+
+}  // namespace
 }  // namespace fpinspect

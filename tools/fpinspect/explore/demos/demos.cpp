@@ -1,11 +1,18 @@
-// Small computations that show what a format does to training: implementation: implementation.
+// `fpinspect demo`: small computations that show what a format does to training.
 #include "fpinspect/explore/demos/demos.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
-#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/reductions.hpp"
@@ -16,36 +23,8 @@ namespace fpinspect {
 
 // --- Single steps of arithmetic on codes ----------------------------------------------------------
 
-namespace {
-
 using samebits::format_id;
-
-/// Codes as they lie in memory, little-endian.
-class code_array {
- public:
-  code_array(format_id format, std::size_t count)
-      : format_(format),
-        bytes_(static_cast<std::size_t>(samebits::storage_bytes(format))),
-        memory_(bytes_ * count) {}
-
-  void set(std::size_t i, std::uint64_t code) { store_code(&memory_[i * bytes_], bytes_, code); }
-  [[nodiscard]] std::uint64_t get(std::size_t i) const {
-    return load_code(&memory_[i * bytes_], bytes_);
-  }
-  [[nodiscard]] samebits::matrix_view view() {
-    const auto count = static_cast<std::int64_t>(memory_.size() / bytes_);
-    return samebits::view_of_codes(format_, static_cast<void*>(memory_.data()), 1, count);
-  }
-
- private:
-  format_id format_;
-  std::size_t bytes_;
-  std::vector<std::byte> memory_;
-};
-
-const samebits::executor reference{.backend = "reference"};
-
-}  // namespace
+using samebits::operation;
 
 number rounded(format_id format, double x) {
   return {
@@ -55,41 +34,29 @@ number rounded(format_id format, double x) {
 
 double value_of(const number& x) { return samebits::decode_double(x.format, x.code); }
 
-step_result step(samebits::operation op, format_id to, const step_operands& operands) {
-  code_array a(operands.a.format, 1);
-  code_array b(operands.b.format, 1);
-  code_array result(to, 1);
-  a.set(0, operands.a.code);
-  b.set(0, operands.b.code);
-  const samebits::flags raised =
-      samebits::compute_with_flags(op, {a.view(), b.view()}, result.view(), {}, {}, reference);
-  return {{to, result.get(0)}, raised};
-}
-
-std::vector<std::uint64_t> stochastic_add(format_id format, std::span<const std::uint64_t> codes,
-                                          const number& term, std::uint64_t stream) {
-  code_array a(format, codes.size());
-  code_array b(term.format, 1);
-  code_array result(format, codes.size());
-  for (std::size_t i = 0; i < codes.size(); ++i) a.set(i, codes[i]);
-  b.set(0, term.code);
-  samebits::matrix_view terms = b.view();
-  terms.cols = static_cast<std::int64_t>(codes.size());
-  terms.col_stride = 0;
-  samebits::compute_options options{.rounding = samebits::rounding::stochastic};
-  options.random.stream = stream;
-  samebits::compute(samebits::operation::add, {a.view(), terms}, result.view(), options, reference);
-  std::vector<std::uint64_t> sums(codes.size());
-  for (std::size_t i = 0; i < codes.size(); ++i) sums[i] = result.get(i);
-  return sums;
+step_result step(operation op, format_id to, const samebits::operands& x) {
+  const samebits::arithmetic_result result = samebits::compute(op, x, to);
+  return {{to, result.code}, result.raised};
 }
 
 // --- Small computations that show what a format does to training ----------------------------------
 
 namespace {
 
-using samebits::format_id;
-using samebits::operation;
+/// A table of texts and numbers.
+struct demo_table {
+  using cell = std::variant<std::string, double>;
+
+  std::vector<std::string> columns;
+  std::vector<std::vector<cell>> rows;
+};
+
+struct demo {
+  std::string_view name;
+  std::string_view question;
+  demo_table (*run)();
+  std::string_view answer;
+};
 
 constexpr std::array training_formats = {format_id::fp32, format_id::bf16, format_id::fp16,
                                          format_id::e5m2, format_id::e4m3};
@@ -101,8 +68,7 @@ std::string flags_text(samebits::flags raised) {
   return text.empty() ? "none" : text;
 }
 
-}  // namespace
-
+/// 1 * 1e-8 in several formats.
 demo_table tiny_mul() {
   demo_table table{{"format", "a", "b", "a * b", "flags of b"}, {}};
   for (const format_id format : training_formats) {
@@ -118,6 +84,7 @@ demo_table tiny_mul() {
   return table;
 }
 
+/// The gradient of y = c * sum(w), with and without a loss scale.
 demo_table grad_once() {
   demo_table table{{"format", "factors", "loss scale", "loss", "scaled gradient", "gradient"}, {}};
   constexpr double weights = 1024;  // all 1
@@ -143,6 +110,7 @@ demo_table grad_once() {
   return table;
 }
 
+/// The same number added again and again, each sum rounded.
 demo_table repeated_sum() {
   demo_table table{{"format", "term", "terms", "sum", "exact", "last change"}, {}};
   constexpr int terms = 10'000;
@@ -165,6 +133,17 @@ demo_table repeated_sum() {
   return table;
 }
 
+/// The number after `term` was added to it, rounded stochastically by random word `index` of seed 0
+/// and `stream`.
+std::uint64_t stochastic_sum(const number& x, const number& term, std::uint64_t stream,
+                             std::uint64_t index) {
+  const samebits::random_bits random{samebits::random_word(0, stream, index)};
+  return samebits::compute(operation::add, {x, term}, x.format,
+                           {.rounding = samebits::rounding::stochastic}, random)
+      .code;
+}
+
+/// A small update added many times, rounded to nearest and stochastically.
 demo_table error_growth() {
   demo_table table{{"format", "updates", "exact", "nearest", "stochastic", "rms error"}, {}};
   constexpr std::size_t runs = 64;
@@ -177,7 +156,10 @@ demo_table error_growth() {
     int next_row = 1;
     for (int i = 1; i <= 10'000; ++i) {
       nearest = step(operation::add, format, {nearest, term}).result;
-      weights = stochastic_add(format, weights, term, static_cast<std::uint64_t>(i));
+      for (std::size_t k = 0; k < runs; ++k) {
+        const auto stream = static_cast<std::uint64_t>(i);
+        weights[k] = stochastic_sum({format, weights[k]}, term, stream, k);
+      }
       if (i != next_row) continue;
       next_row *= 10;
       const double exact = 1.0 + i * value_of(term);
@@ -194,6 +176,8 @@ demo_table error_growth() {
   }
   return table;
 }
+
+}  // namespace
 
 variance_case variance_of_case(double mean) {
   constexpr std::size_t count = 4096;
@@ -229,6 +213,9 @@ variance_case variance_of_case(double mean) {
   return {mean, exact.value() / count, value_of(one_pass), value_of(two_pass)};
 }
 
+namespace {
+
+/// E[x^2] - E[x]^2 and the mean of (x - E[x])^2, in fp32.
 demo_table layernorm_variance() {
   demo_table table{{"mean", "variance", "E[x^2]-E[x]^2", "error", "two passes", "error (2)"}, {}};
   for (const double mean : {0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0}) {
@@ -240,23 +227,80 @@ demo_table layernorm_variance() {
   return table;
 }
 
-std::span<const demo> demos() {
-  static constexpr demo all[] = {
-      {"tiny-mul", "What is 1 * 1e-8?", tiny_mul,
-       "1e-8 is below half the smallest subnormal of fp16, e5m2 and e4m3, so it becomes 0."},
-      {"grad-once",
-       "loss = c * sum(w): what is left of its gradient c, for c = 1e-8 or 1e-4 * 1e-4?", grad_once,
-       "A loss scale saves products that are too small, but not a constant that is 0 itself."},
-      {"repeated-sum", "Where does a sum stop growing?", repeated_sum,
-       "A sum stops when the term is at most half the spacing at the sum: add in fp32."},
-      {"error-growth", "What becomes of a weight of 1 after many updates of 1e-4?", error_growth,
-       "To nearest, updates below half the spacing are lost. Stochastically, the mean of 64\n"
-       "runs stays near the exact weight."},
-      {"layernorm-variance", "Is E[x^2] - E[x]^2 as exact as two passes in fp32?",
-       layernorm_variance,
-       "The difference cancels: with the mean far from 0 the error exceeds the variance."},
-  };
-  return all;
+constexpr demo demos[] = {
+    {"tiny-mul", "What is 1 * 1e-8?", tiny_mul,
+     "1e-8 is below half the smallest subnormal of fp16, e5m2 and e4m3, so it becomes 0."},
+    {"grad-once", "loss = c * sum(w): what is left of its gradient c, for c = 1e-8 or 1e-4 * 1e-4?",
+     grad_once,
+     "A loss scale saves products that are too small, but not a constant that is 0 itself."},
+    {"repeated-sum", "Where does a sum stop growing?", repeated_sum,
+     "A sum stops when the term is at most half the spacing at the sum: add in fp32."},
+    {"error-growth", "What becomes of a weight of 1 after many updates of 1e-4?", error_growth,
+     "To nearest, updates below half the spacing are lost. Stochastically, the mean of 64\n"
+     "runs stays near the exact weight."},
+    {"layernorm-variance", "Is E[x^2] - E[x]^2 as exact as two passes in fp32?", layernorm_variance,
+     "The difference cancels: with the mean far from 0 the error exceeds the variance."},
+};
+
+// --- The subcommand -------------------------------------------------------------------------------
+
+std::string cell_text(const demo_table::cell& cell) {
+  const double* const value = std::get_if<double>(&cell);
+  return value != nullptr ? general(*value, 6) : std::get<std::string>(cell);
 }
 
+/// Each column is two characters wider than its longest text.
+std::string table_text(const demo_table& table) {
+  std::vector<std::string> lines(table.rows.size() + 1);
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    std::vector<std::string> cells = {table.columns[i]};
+    for (const auto& row : table.rows) cells.push_back(cell_text(row[i]));
+    std::size_t width = 0;
+    for (const std::string& cell : cells) width = std::max(width, cell.size() + 2);
+    for (std::size_t k = 0; k < cells.size(); ++k) lines[k] += left(cells[k], width);
+  }
+  return joined(
+      lines, [](const std::string& line) { return without_end_blanks(line) + "\n"; }, "");
+}
+
+json_value row_json(const demo_table& table, const std::vector<demo_table::cell>& row) {
+  json_object cells;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    std::visit([&](const auto& cell) { cells.add(table.columns[i], cell); }, row[i]);
+  }
+  return cells.on_one_line();
+}
+
+class demo_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.required(
+        "NAME", shown_,
+        [](std::string_view option, std::string_view text) {
+          return &row_argument<demo>(option, text, demos);
+        },
+        "tiny-mul, grad-once, repeated-sum, error-growth or layernorm-variance");
+  }
+
+  void run(const session& s) override {
+    const demo_table table = shown_->run();
+    if (!s.json) {
+      return s.out.write(cat(s.term.painted(paint::heading, shown_->question), "\n\n",
+                             table_text(table), "\n", shown_->answer, "\n"));
+    }
+    s.write_json(
+        {{"demo", shown_->name},
+         {"question", shown_->question},
+         {"rows", json_rows(table.rows, [&](const auto& row) { return row_json(table, row); })},
+         {"answer", shown_->answer}});
+  }
+
+ private:
+  const demo* shown_ = nullptr;
+};
+
+const registered<demo_command> demo_here("demo", "Show what formats do to a small computation",
+                                         210);
+
+}  // namespace
 }  // namespace fpinspect
