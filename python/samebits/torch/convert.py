@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -33,19 +34,16 @@ torch.library.define(
     "(Tensor x, str to, str? format, str rounding, str overflow, str nan, int seed, "
     "int random_stream, int offset, int? pitch, int random_bits) -> Tensor",
 )
-
-
-_OPTIONS = ("out", "format", "rounding", "overflow", "nan", "seed", "random_stream", "offset", "pitch",
-            "random_bits")
+#: The operator's options, in its order, and their values if they are not given.
+DEFAULTS: Final[dict[str, Any]] = {
+    "format": None, "rounding": "nearest_even", "overflow": "ieee", "nan": "canonical", "seed": 0,
+    "random_stream": 0, "offset": 0, "pitch": None, "random_bits": 32}
 
 
 @torch.library.impl(_NAME, ("CPU", "CUDA"))
-def _run(x: torch.Tensor, to: Any, format: Any, rounding: Any, overflow: Any, nan: Any,
-         seed: int, random_stream: int, offset: int, pitch: int | None,
-         random_bits: int) -> torch.Tensor:
-    result: torch.Tensor = samebits.convert(
-        x, to, format=format, rounding=rounding, overflow=overflow, nan=nan, seed=seed,
-        random_stream=random_stream, offset=offset, pitch=pitch, random_bits=random_bits)
+def _run(x: torch.Tensor, to: Any, *options: Any) -> torch.Tensor:
+    given: Any = dict(zip(DEFAULTS, options, strict=True))
+    result: torch.Tensor = samebits.convert(x, to, **given)
     return result
 
 
@@ -126,20 +124,31 @@ def convert(x: torch.Tensor, to: FormatLike, **options: Unpack[ConvertOptions]) 
 
 
 def _call_operator(x: torch.Tensor, to: object, options: Any) -> torch.Tensor:
-    for name in options:
-        if name in ("threads", "backend", "stream"):
-            if options[name] is not None:
-                raise InvalidArgument(f"{name}: not supported by compiled calls; leave it out")
-        elif name not in _OPTIONS:
-            raise TypeError(f"convert() got an unexpected keyword argument {name!r}")
+    left = dict(options)
+    refuse_options(left, "threads", "backend", "stream", "out")
+    values = operator_values(left, DEFAULTS)
+    for name in left:
+        raise TypeError(f"convert() got an unexpected keyword argument {name!r}")
+    return torch.ops.samebits.convert_v1(x, constant_format_name(to), *values)
+
+
+def refuse_options(options: dict[str, Any], *names: str) -> None:
+    """Refuse options that operators lack, and remove them."""
+    for name in names:
+        value = options.pop(name, None)
+        if value is not None and value is not False:
+            raise InvalidArgument(f"{name}: not supported by compiled calls; leave it out")
+
+
+def operator_values(options: dict[str, Any], defaults: Mapping[str, Any]) -> list[Any]:
+    """Return the values of an operator's options, and remove the options."""
     if options.get("rounding") == "stochastic":
         check_seed(options.get("seed"))
-    format = options.get("format")
-    return torch.ops.samebits.convert_v1(
-        x, constant_format_name(to), None if format is None else constant_format_name(format),
-        options.get("rounding", "nearest_even"), options.get("overflow", "ieee"),
-        options.get("nan", "canonical"), options.get("seed") or 0, options.get("random_stream", 0),
-        options.get("offset", 0), options.get("pitch"), options.get("random_bits", 32))
+    values = {name: options.pop(name, default) for name, default in defaults.items()}
+    if values["format"] is not None:
+        values["format"] = constant_format_name(values["format"])
+    values["seed"] = values["seed"] or 0
+    return list(values.values())
 
 
 def _convert_shard(x: Any, to: FormatLike, options: Any) -> Any:

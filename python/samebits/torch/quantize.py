@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import samebits
-from samebits.errors import InvalidArgument
 from samebits.quantize import rules_of
 from samebits.recipes import Recipe
-from samebits.rules import check_seed, options_of
-from samebits.torch.convert import convert
+from samebits.rules import options_of
+from samebits.torch.convert import DEFAULTS, convert, operator_values, refuse_options
 from samebits.torch.tensors import (
     constant_format_name,
     needs_gradient,
@@ -52,8 +51,7 @@ torch.library.define(
     _DEQUANTIZE, "(Tensor codes, Tensor scales, str to, int tile_rows, int tile_cols, "
     "str? format, str? scale_format) -> Tensor")
 
-_OPTIONS = ("format", "rounding", "nan", "seed", "random_stream", "offset", "pitch", "random_bits")
-_DEFAULTS = (None, "nearest_even", "canonical", 0, 0, 0, None, 32)
+_DEFAULTS = {name: value for name, value in DEFAULTS.items() if name != "overflow"}
 
 
 def _text_of(rules: Recipe) -> str:
@@ -70,7 +68,7 @@ def _rules_of_text(text: str) -> Recipe:
 def _call(transposed: bool, x: torch.Tensor, inverse_scales: torch.Tensor | None, rules: str,
           to: Any, *options: Any) -> samebits.QuantizedTensor:
     return samebits.quantize(x, _rules_of_text(rules), to=to, inverse_scales=inverse_scales,
-                             transposed=transposed, **dict(zip(_OPTIONS, options, strict=True)))
+                             transposed=transposed, **dict(zip(_DEFAULTS, options, strict=True)))
 
 
 @torch.library.impl(_QUANTIZE, ("CPU", "CUDA"))
@@ -248,17 +246,11 @@ def quantize(x: torch.Tensor, recipe: Recipe | RecipeName | None = None,
 def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
                    options: Any) -> QuantizedTensor:
     left = dict(options)
-    for name in ("out", "statistics", "threads", "backend", "stream"):
-        if left.pop(name, None):
-            raise InvalidArgument(f"{name}: not supported by compiled calls; leave it out")
+    refuse_options(left, "out", "statistics", "threads", "backend", "stream")
     transposed = left.pop("transposed", False)
     inverse_scales = left.pop("inverse_scales", None)
     to = constant_format_name(left.pop("to", "e4m3"))
-    if left.get("format") is not None:
-        left["format"] = constant_format_name(left["format"])
-    if left.get("rounding") == "stochastic":
-        check_seed(left.get("seed"))
-    values = [left.pop(name, default) for name, default in zip(_OPTIONS, _DEFAULTS, strict=True)]
+    values = operator_values(left, _DEFAULTS)
     rules = _rules_text(recipe, tuple(sorted(left.items())))
     arguments = (x.detach(), inverse_scales, rules, to, *values)
     if transposed:
