@@ -3,12 +3,9 @@
 Several threads may use one optimizer; their calls take turns.
 
 A step overwrites 16-bit parameters by their master weights. So it undoes values that you write into
-a
-parameter after the optimizer was made: NumPy does not count writes, and a step cannot see them,
-unlike
-in `samebits.torch.optim`. Write ``state[name]["master"]`` (master32), too, or make a new optimizer.
-With
-``split16`` and ``kahan``, set ``state[name]["low"]`` of the written elements to 0.
+a parameter after the optimizer was made: NumPy does not count writes, and a step cannot see them,
+unlike in `samebits.torch.optim`. Write ``state[name]["master"]`` (master32), too, or make a new
+optimizer. With ``split16`` and ``kahan``, set ``state[name]["low"]`` of the written elements to 0.
 
 Examples
 --------

@@ -77,8 +77,8 @@ class Optimizer:
         nesterov : bool
             Of SGD: whether a step looks ahead, which needs momentum and no dampening.
         weights : str
-            How 16-bit parameters are kept. Parameters in fp32 need no mode; only
-            ``fp8_copy`` changes them.
+            How 16-bit parameters are kept. Parameters in fp32 need no mode; only ``fp8_copy``
+            changes them.
 
             ``master32``
                 With fp32 master weights.
@@ -96,15 +96,13 @@ class Optimizer:
                 fp32 parameters with a copy in e4m3 that has scales for blocks.
         states : str or sequence of str
             Format of all states, or of each: fp32, bf16, fp16, bf16_stochastic, fp16_stochastic,
-            fp16_scaled, e4m3, e5m2 or dynamic8. The last four have a scale for each
-            block of elements;
-            dynamic8 has the 8-bit codes of bitsandbytes' optimizers. fp16 and
-            fp16_stochastic are refused for
-            the second moments of AdamW, Adam and LAMB, of which the small ones would become 0.
+            fp16_scaled, e4m3, e5m2 or dynamic8. The last four have a scale for each block of
+            elements; dynamic8 has the 8-bit codes of bitsandbytes' optimizers. fp16 and
+            fp16_stochastic are refused for the second moments of AdamW, Adam and LAMB, of which the
+            small ones would become 0.
         profile : str
-            Whose operations a step takes: strict, fma, torch_foreach, torch_fused,
-            apex_te or lightseq. See
-            docs/optimizers.md.
+            Whose operations a step takes: strict, fma, torch_foreach, torch_fused, apex_te or
+            lightseq. See docs/optimizers.md.
         block : int
             Elements with one scale: 128 or 256.
         seed : int
@@ -229,8 +227,7 @@ class Optimizer:
                 expected.append((array.scale_key, (blocks,), np.dtype(np.float32)))
             for key, shape, dtype in expected:
                 found = states.get(key)
-                if (not isinstance(found, np.ndarray) or found.shape != shape or
-                found.dtype != dtype
+                if (not isinstance(found, np.ndarray) or found.shape != shape or found.dtype != dtype
                         or not found.flags.c_contiguous or not found.flags.writeable):
                     raise InvalidArgument(f"state[{name}][{key}]: a writable, C-contiguous array of "
                                           f"{dtype} with shape {shape} is expected")
