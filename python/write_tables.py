@@ -3,7 +3,7 @@
     python write_tables.py <folder of the extension and of the modules>
 
 So a new name of a format, a rounding mode, ..., or a new function of elements, needs no change in Python.
-A new rule of optimizers needs one row in samebits/optimizer_rules.py, a new operation one in OPERATIONS.
+A new operation of arithmetic needs a row in OPERATIONS.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ OPTIMIZER = '''
 
 @options_of(Optimizer.__init__)
 class {name}(Optimizer):
-    """{doc}
+    """{doc}.
 
     Examples
     --------
@@ -121,30 +121,32 @@ class {name}(Optimizer):
                  **options: Unpack[{options}]) -> None:
         super().__init__(params, {{{settings}}}, **options)
 '''
+#: Names of the optimizers that are no words.
+NAMES = {"adamw": "AdamW", "sgd": "SGD", "lamb": "LAMB"}
 ARRAY_EXAMPLE = '''\
     >>> import numpy as np
     >>> from samebits.optim import {name}
     >>> w = np.float32([1, 2])
-    >>> {name}(w, {example}).step(np.float32([0.25, -4]))
-    >>> w
-    array({arrays}, dtype=float32)'''
+    >>> {name}(w, lr=0.5).step(np.float32([0.25, -4]))
+    >>> (w > [1, 2]).tolist()
+    [False, True]'''
 TENSOR_EXAMPLE = '''\
     >>> import torch
     >>> from samebits.torch.optim import {name}
     >>> w = torch.nn.Parameter(torch.ones(2))
     >>> w.sum().backward()
-    >>> optimizer = {name}([w], {example})
+    >>> optimizer = {name}([w], lr=0.5)
     >>> optimizer.step()
-    >>> w.tolist()
-    {tensors}'''
+    >>> (w < 1).tolist()
+    [True, True]'''
 ARRAYS = {"module": "optim", "base": "optimizer", "source": "option_types", "imports": "Optimizer",
           "options": "OptimizerOptions", "params": "Any", "rate": "float", "types": "",
-          "about": "The optimizers of samebits.optim; written from `samebits.optimizer_rules`."}
+          "about": "The optimizers of samebits.optim; written from the library's rules."}
 TENSORS = {"module": "torch.optim", "base": "torch.optimizer", "source": "torch.optimizer",
            "imports": "Optimizer", "options": "TorchOptions", "params": "Iterable[Any]",
            "rate": "float | torch.Tensor",
            "types": "from collections.abc import Iterable\n\n    import torch\n    ",
-           "about": "The optimizers of samebits.torch.optim; written from `samebits.optimizer_rules`."}
+           "about": "The optimizers of samebits.torch.optim; written from the library's rules."}
 
 OPTION_TYPES = '''"""Keyword arguments that functions pass on, for type checkers; written from the signatures."""
 
@@ -214,14 +216,15 @@ def operation(key: str) -> dict[str, str]:
 def optimizers(rules: dict[str, Any], module: dict[str, str], example: str) -> str:
     """Return a module with a class for each rule."""
     types = {"lr": module["rate"], "betas": "tuple[float, float]", "nesterov": "bool"}
-    text = MODULE.format(names=[rule.name for rule in rules.values()], **module)
-    for key, rule in rules.items():
-        arguments = ", ".join(f"{name}: {types.get(name, 'float')} = {value!r}"
-                              for name, value in rule.defaults.items())
+    names = {rule: NAMES.get(rule, rule.capitalize()) for rule in rules}
+    text = MODULE.format(names=list(names.values()), **module)
+    for key, (doc, defaults) in rules.items():
+        arguments = ", ".join(f"{name}: {types.get(name, 'float')} = " + f"{value!r}".removesuffix(".0")
+                              for name, value in defaults.items())
         text += OPTIMIZER.format(
-            **module, rule=key, name=rule.name, doc=rule.doc, arguments=arguments,
-            settings=", ".join(f'"{name}": {name}' for name in rule.defaults),
-            example=example.format(**rule._asdict()))
+            **module, rule=key, name=names[key], doc=doc, arguments=arguments,
+            settings=", ".join(f'"{name}": {name}' for name in defaults),
+            example=example.format(name=names[key]))
     return text
 
 
@@ -232,8 +235,7 @@ def main(folder: str) -> None:
              for name, names in core.enumerations().items()}
     types["FormatAlias"] = core.format_aliases()
     types["RecipeName"] = [row["name"] for row in core.recipes()]
-    rules = importlib.import_module("optimizer_rules").RULES
-    rules = {name: rules[name] for name in core.names("update_rule")}
+    rules = core.update_rules()
     option_types = "".join(options(name, Path(folder, f"{file}.py").read_text(), *function)
                            for name, (file, *function) in SIGNATURES.items())
     modules = {

@@ -11,7 +11,6 @@ from typing import Any, Final, Literal, get_args
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
-from samebits.optimizer_rules import RULES
 
 __all__ = ["Layout", "StateArray", "check_group", "layout_of", "state_keys"]
 
@@ -31,6 +30,9 @@ STATES: Final[dict[str, str]] = {
 #: The format of the codes of a stored format, and whether it has block scales.
 _STORED_CODES: Final[dict[str, tuple[str, bool]]] = _core.stored_formats()
 SCALED: Final = frozenset(name for name, (_, scaled) in _STORED_CODES.items() if scaled)
+#: Names of the states in PyTorch's optimizers.
+_MOMENTS: Final = ("exp_avg", "exp_avg_sq")
+_STATE_KEYS: Final = {"sgd": ("momentum_buffer",)}
 #: States that are never negative.
 UNSIGNED: Final = frozenset(("exp_avg_sq",))
 #: The stored format of gradients of a format.
@@ -198,7 +200,7 @@ def check_group(rule: str, group: Mapping[str, Any], learning_rate: Any,
         The arrays of a parameter of each format.
     """
     settings, block = (rule, learning_rate, group), group["block"]
-    keys = RULES[rule].states[:_core.check_optimizer(settings, block, group["seed"])]
+    keys = _keys(rule, _core.check_optimizer(settings, block, group["seed"]))
     layouts = {f: layout_of(f, group["weights"], group["states"], keys) for f in formats}
     # A step of tensors without elements, each with a gradient in its own format, checks the formats.
     rows = [layout.row(0, defaultdict(int), (0, 0, 0, 0, block), GRADIENTS[f])
@@ -213,4 +215,8 @@ def check_group(rule: str, group: Mapping[str, Any], learning_rate: Any,
 
 def state_keys(rule: str, group: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of a group's states."""
-    return RULES[rule].states[:_core.check_optimizer((rule, 0.0, group), group["block"], 0)]
+    return _keys(rule, _core.check_optimizer((rule, 0.0, group), group["block"], 0))
+
+
+def _keys(rule: str, count: int) -> tuple[str, ...]:
+    return _STATE_KEYS.get(rule, _MOMENTS)[:count]

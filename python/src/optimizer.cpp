@@ -163,6 +163,32 @@ nb::dict stored_formats() {
   return formats;
 }
 
+// Returns the settings that a rule reads, with their defaults, by the names of Python's arguments.
+nb::dict defaults_of(update_rule rule) {
+  const optimizer_settings s = default_settings(rule);
+  nb::dict d;
+  d["lr"] = s.learning_rate;
+  if (rule == update_rule::sgd) {
+    d["momentum"] = s.momentum;
+    d["dampening"] = s.dampening;
+  } else {
+    d["betas"] = nb::make_tuple(s.beta1, s.beta2);
+    if (state_count(s) == 2) d["eps"] = s.eps;
+  }
+  d["weight_decay"] = s.weight_decay;
+  if (rule == update_rule::sgd) d["nesterov"] = s.nesterov;
+  return d;
+}
+
+// Returns (what a step computes, defaults_of()) of each rule by its name.
+nb::dict update_rules() {
+  nb::dict rules;
+  for (const auto& row : table_of<update_rule>) {
+    rules[nb::cast(row.name)] = nb::make_tuple(row.doc, defaults_of(row.value));
+  }
+  return rules;
+}
+
 std::uint64_t stream_number(nb::handle purpose, nb::handle tensor, nb::handle step) {
   constexpr std::uint32_t last = (1U << stream_tensor_bits) - 1;
   return random_stream_number(enumerator_of<stream_purpose>(purpose, "purpose"),
@@ -203,6 +229,8 @@ void bind_optimizer(nb::module_& m) {
            "Returns an OptimizerList; addresses are 64-bit integers.");
   def(m, "store_or_load", &store_or_load,
       "Stores values in an array of an optimizer, or loads them.");
+  m.def("update_rules", &update_rules,
+        "Returns what a step computes, and the defaults of the settings, of each rule.");
   m.def("stored_formats", &stored_formats,
         "Returns (format of the codes, whether there are block scales) of each stored format.");
   def(m, "check_optimizer", &check_settings,

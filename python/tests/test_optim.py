@@ -196,7 +196,16 @@ def test_every_rule_has_a_class() -> None:
     assert list(rules) == samebits._core.names("update_rule")
     assert list(rules.values()) == [getattr(optim, kind.__name__) for kind in rules.values()]
     assert {kind.__module__ for kind in rules.values()} == {"samebits.optim"}  # pickles name it
-    assert inspect.signature(optim.LAMB).parameters["eps"].default == 1e-6
+    defaults = {name: {p.name: p.default for p in inspect.signature(kind).parameters.values()}
+                for name, kind in rules.items()}
+    adam = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0}
+    expected = {
+        "adamw": {**adam, "weight_decay": 1e-2}, "adam": adam,
+        "sgd": {"lr": 1e-3, "momentum": 0, "dampening": 0, "weight_decay": 0, "nesterov": False},
+        "lion": {"lr": 1e-4, "betas": (0.9, 0.99), "weight_decay": 0},
+        "lamb": {**adam, "eps": 1e-6, "weight_decay": 1e-2}}
+    for name, own in expected.items():
+        assert list(defaults[name].items())[1:1 + len(own)] == list(own.items()), name
 
 
 def test_random_streams() -> None:

@@ -10,21 +10,23 @@
 
 namespace samebits {
 
-/// The formula of a step.
+/// The formula of a step; table_of<update_rule> describes the rules.
 enum class update_rule : std::uint8_t {
-  adamw,  ///< Adam with decoupled weight decay
-  adam,   ///< Adam; weight decay is added to the gradient (L2)
-  sgd,    ///< momentum, dampening and Nesterov on request; weight decay is added to the gradient
-  lion,   ///< the sign of an average; decoupled weight decay
-  lamb,   ///< Adam's direction, scaled by the norms of weights and direction of each tensor
+  adamw,
+  adam,
+  sgd,  ///< weight decay is added to the gradient
+  lion,
+  lamb,
 };
 template <>
 inline constexpr auto table_of<update_rule> = enum_table<update_rule>({
-    {update_rule::adamw, "adamw"},
-    {update_rule::adam, "adam"},
-    {update_rule::sgd, "sgd"},
-    {update_rule::lion, "lion"},
-    {update_rule::lamb, "lamb"},
+    {update_rule::adamw, "adamw", "Adam with decoupled weight decay"},
+    {update_rule::adam, "adam", "Adam; weight decay is added to the gradient (L2)"},
+    {update_rule::sgd, "sgd",
+     "Gradient descent with momentum, dampening and Nesterov's momentum on request"},
+    {update_rule::lion, "lion", "The sign of an average of gradients, with decoupled weight decay"},
+    {update_rule::lamb, "lamb",
+     "Adam's direction, scaled by the norms of weights and direction of each tensor"},
 });
 
 /// The operations of a formula: their order, and where an fma stands for a product and a sum.
@@ -194,6 +196,19 @@ struct optimizer_settings {
 
   friend constexpr bool operator==(const optimizer_settings&, const optimizer_settings&) = default;
 };
+
+/// The settings of a rule in Python's classes, which are those of PyTorch and of the rule's authors.
+constexpr optimizer_settings default_settings(update_rule rule) {
+  optimizer_settings s = {.rule = rule};
+  switch (rule) {
+    case update_rule::adam:
+    case update_rule::sgd: break;
+    case update_rule::lion: s.learning_rate = 1e-4, s.beta2 = 0.99; break;
+    case update_rule::lamb: s.eps = 1e-6; [[fallthrough]];
+    case update_rule::adamw: s.weight_decay = 1e-2; break;
+  }
+  return s;
+}
 
 /// Number of states that a group's tensors have.
 SAMEBITS_HD constexpr int state_count(const optimizer_settings& s) {
