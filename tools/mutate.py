@@ -77,10 +77,10 @@ TESTS = [
     Test("statistics", ["tests/unit/quantize_statistics_test.cpp"]),
     Test("scale tile", ["tests/unit/scale_test.cpp"]),
     Test("scale tile", ["backends/reference/quantize.cpp"],
-          ["tests/property/quantize_property.cpp"]),
+          ["tests/engine/suites/oracle/quantize_oracle.cpp"]),
     Test("dot exact_sum", ["tests/unit/dot_test.cpp"]),
     Test("dot exact_sum", ["backends/reference/matmul.cpp"],
-          ["tests/property/matmul_property.cpp"]),
+          ["tests/engine/suites/oracle/matmul_oracle.cpp"]),
     Test("big_integer text", ["backends/reference/text.cpp"],
           ["tests/unit/text_test.cpp", "tests/property/text_property.cpp"]),
     Test("loss_scale", ["tests/unit/loss_scale_test.cpp"]),
@@ -92,21 +92,21 @@ TESTS = [
     Test("inspect squares",
           ["backends/reference/list.cpp", "backends/threads/tensor_list.cpp",
            "backends/api/lists/tensor_list_operations.cpp"],
-          ["tests/property/list_property.cpp"]),
+          ["tests/engine/suites/oracle/lists_oracle.cpp"]),
     Test("list", ["tests/unit/tensor_list_test.cpp", "backends/api/lists/tensor_list.cpp",
-                   "backends/reference/list.cpp"], ["tests/property/list_property.cpp"]),
+                   "backends/reference/list.cpp"], ["tests/engine/suites/oracle/lists_oracle.cpp"]),
     Test("list_ops", ["tests/unit/tensor_list_operations_test.cpp", "backends/reference/list.cpp"],
-          ["tests/property/list_property.cpp"]),
+          ["tests/engine/suites/oracle/lists_oracle.cpp"]),
     Test("constants lamb lion stored", ["tests/unit/optimizer_test.cpp"]),
     Test("dynamic_codes dynamic_values", ["tests/unit/dynamic_codes_test.cpp"]),
     Test("adam adam_libraries adam_torch constants dynamic_codes lamb lion sgd stored update "
           "update_arithmetic update_tables",
           ["backends/reference/optimizer.cpp", "backends/threads/optimizer.cpp",
            "backends/api/optimizer/optimizer_list.cpp"],
-          ["tests/property/optimizer_property.cpp"]),
+          ["tests/engine/suites/oracle/optimizer_oracle.cpp"]),
     Test("agreement", ["tests/unit/agreement_test.cpp", "backends/loss_scaler/agreement.cpp"]),
     Test("rank_sum tile", ["tests/unit/rank_sum_test.cpp", "backends/ranks/gradient_reduction.cpp"],
-          ["tests/property/gradient_reduction_property.cpp"]),
+          ["tests/engine/suites/oracle/gradients_oracle.cpp"]),
     Test("report_ring", ["tests/unit/report_ring_test.cpp", "backends/loss_scaler/report_ring.cpp"],
           runs=["--gtest_filter=-*AtOnce*"]),  # whose threads meet differently in every run
     Test("shard_tree sum_tree", ["tests/unit/sum_tree_test.cpp"]),
@@ -246,7 +246,8 @@ class Bench:
 
     def object_of(self, source):
         path = pathlib.Path(source)
-        found = list((self.build / path.parent / "CMakeFiles").glob(f"*/{path.name}.o"))
+        found = [file for folder in path.parents for file in
+                 (self.build / folder / "CMakeFiles").glob(f"*/{path.relative_to(folder)}.o")]
         if not found:
             sys.exit(f"{self.build} holds no object file of {source}: build all tests first (tools/test.sh --all)")
         return found[0]

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/convert_suite.hpp"
+#include "engine/suites/convert_suite.hpp"
 #include "samebits/error.hpp"
 #include "samebits/self_test.hpp"
 #include "support/effort.hpp"

@@ -10,7 +10,7 @@
 
 #include "device/device_copy.hpp"
 #include "device/device_ranks.hpp"
-#include "operations/operation.hpp"
+#include "engine/core/target.hpp"
 
 namespace samebits::support {
 

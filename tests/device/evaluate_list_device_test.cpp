@@ -11,10 +11,10 @@
 
 #include "device/cuda_backends.hpp"
 #include "device/device_copy.hpp"
+#include "engine/inputs/function_calls.hpp"
+#include "engine/inputs/test_list.hpp"
 #include "samebits/evaluate.hpp"
 #include "samebits/self_test.hpp"
-#include "support/function_cases.hpp"
-#include "support/test_list.hpp"
 
 namespace samebits::support {
 namespace {

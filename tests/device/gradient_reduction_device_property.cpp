@@ -2,14 +2,11 @@
 // every communication dtype, refusals, staged messages. Any lists, strides and cuts:
 // device.property_reducegradients.
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <random>
 #include <span>
 #include <string>
@@ -19,12 +16,13 @@
 #include "device/cuda_backends.hpp"
 #include "device/device_copy.hpp"
 #include "device/device_ranks.hpp"
+#include "device/device_target.hpp"
+#include "engine/cases/gradients.hpp"
+#include "engine/suites/rapidcheck.hpp"
 #include "samebits/distributed.hpp"
 #include "samebits/samebits.hpp"
 #include "samebits/testkit/ranks.hpp"
 #include "support/effort.hpp"
-#include "support/property.hpp"
-#include "support/reduction_case.hpp"
 
 namespace samebits::support {
 namespace {
@@ -33,78 +31,29 @@ class ReductionOnDevice : public ::testing::TestWithParam<std::string_view> {
  protected:
   void SetUp() override { initialize(GetParam()); }
 
-  /// The memory of all ranks after the call on device memory, gaps and guards included.
-  std::vector<reduction_image> reduced_on_device(reduction_case c) const {
-    c.how.backend = GetParam();
-    std::vector<reduction_image> images(static_cast<std::size_t>(c.ranks));
-    simulate_device_ranks(streams_, c.ranks, [&](communicator& ranks) {
-      std::vector<reduction_buffer> buffers;
-      for (const reduction_tensor& t : c.tensors) buffers.emplace_back(t, ranks.rank());
-      std::vector<std::unique_ptr<guarded_copy>> copies;
-      std::vector<matrix_view> views;
-      for (const reduction_buffer& b : buffers) {
-        copies.push_back(std::make_unique<guarded_copy>(b.bytes.data(), b.bytes.size()));
-        views.push_back(copies.back()->placed(b.view));
-      }
-      // Copies from pageable memory may still be on their way, which the ranks' streams ignore.
-      check_cuda(cudaStreamSynchronize(nullptr), "gradients to the device");
-      reduce_gradients(ranks, views, c.how);
-      check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(ranks.stream())), "reduction");
-      for (std::size_t i = 0; i < buffers.size(); ++i) {
-        copies[i]->copy_back();
-        images[static_cast<std::size_t>(ranks.rank())].push_back(std::move(buffers[i].bytes));
-      }
-    });
-    return images;
-  }
-
-  void expect_host_bits(const reduction_case& c) {
-    const auto wanted = reduced_on_host(c, testkit::simulate_ranks);
-    const auto got = reduced_on_device(c);
-    for (std::size_t rank = 0; rank < wanted.size(); ++rank) {
-      for (std::size_t t = 0; t < c.tensors.size(); ++t) {
-        if (got[rank][t] == wanted[rank][t]) continue;
-        RC_LOG() << c << " rank " << rank << " tensor " << t;
-        RC_FAIL("other bits than on the host");
-      }
-    }
-    ++lists_;
-    for (const reduction_tensor& t : c.tensors) {
-      elements_ += t.rows * t.cols * static_cast<std::int64_t>(c.ranks);
-    }
-  }
-
-  void TearDown() override {
-    if (lists_ != 0) {
-      std::printf("%s: %d lists, %lld elements over ranks compared\n",
-                  std::string(GetParam()).c_str(), lists_, static_cast<long long>(elements_));
-    }
-  }
-
   device_streams streams_;
-  int lists_ = 0;
-  std::int64_t elements_ = 0;
 };
 
 TEST_P(ReductionOnDevice, EveryCommunicationDtypeAndScaleRuleHasTheBitsOfTheHost) {
-  expect_holds("every combination", 1, [&] {
-    std::uint64_t seed = 1;
-    for (const format_id communication :
-         {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
-      const int scale_rules = storage_bytes(communication) == 1 ? enum_count<scale_rule> : 1;
-      for (int rule = 0; rule < scale_rules; ++rule) {
-        for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
-          reduction_case c = draw_reduction(seed, 1 + static_cast<int>(seed % 8), 6, 40);
-          c.how.communication = communication;
-          c.how.scale = static_cast<scale_rule>(rule);
-          c.how.rounding = round;
-          c.how.elements_at_once = 500;
-          expect_host_bits(c);
-          ++seed;
-        }
+  std::vector<reduction_case> cases;
+  for (const format_id communication :
+       {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
+    const int scale_rules = storage_bytes(communication) == 1 ? enum_count<scale_rule> : 1;
+    for (int rule = 0; rule < scale_rules; ++rule) {
+      for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
+        const std::uint64_t seed = cases.size() + 1;
+        reduction_case c = draw_reduction(seed, 1 + static_cast<int>(seed % 8), 6, 40);
+        c.how.communication = communication;
+        c.how.scale = static_cast<scale_rule>(rule);
+        c.how.rounding = round;
+        c.how.elements_at_once = 500;
+        cases.push_back(c);
       }
     }
-  });
+  }
+  device_target target{std::string(GetParam())};
+  expect_as_reference(listed_operation("reduce_gradients", gradient_reductions(), cases), target,
+                      0);
 }
 
 TEST_P(ReductionOnDevice, RefusalsReachEveryRank) {

@@ -10,9 +10,9 @@
 
 #include "device/cuda_backends.hpp"
 #include "device/device_target.hpp"
-#include "operations/check.hpp"
-#include "operations/operations.hpp"
-#include "operations/scaler_scenario.hpp"
+#include "engine/cases/operations.hpp"
+#include "engine/cases/scaler_scenario.hpp"
+#include "engine/suites/rapidcheck.hpp"
 #include "samebits/device_loss_scaler.hpp"
 #include "samebits/distributed.hpp"
 #include "samebits/self_test.hpp"

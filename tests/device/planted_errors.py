@@ -9,7 +9,7 @@ configures DIR/build and builds the programs of the properties once, with all er
 --host those of the host backends alone. `run` runs every
 operation on every backend, each in a process of its own: all must fail, and print a small case and a
 line that repeats it. It takes device_property_test, which needs a GPU, or with --host
-property_operations_test. The reference has no error.
+engine_host_test. The reference has no error.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def build(arguments):
                     "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSAMEBITS_TOOLS=OFF",
                     f"-DSAMEBITS_CUDA={'OFF' if arguments.host else 'ON'}", *arguments.cmake],
                    check=True)
-    programs = ["tests/operations/property_operations_test"]
+    programs = ["tests/engine/engine_host_test"]
     if not arguments.host:
         programs.append("tests/device/device_property_test")
     subprocess.run(["ninja", "-C", folder, "-j", str(arguments.jobs), *programs], check=True)

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/core/even_draw.hpp"
 #include "samebits/quantize.hpp"
-#include "support/even_draw.hpp"
 
 namespace samebits::support {
 

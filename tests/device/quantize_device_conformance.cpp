@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "conformance/quantize_suite.hpp"
 #include "device/device_copy.hpp"
+#include "engine/suites/quantize_suite.hpp"
 
 namespace samebits::support {
 namespace {

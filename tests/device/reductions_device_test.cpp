@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "device/device_copy.hpp"
+#include "engine/core/strided_buffer.hpp"
 #include "samebits/samebits.hpp"
 #include "support/effort.hpp"
-#include "support/strided_buffer.hpp"
 
 namespace samebits::support {
 namespace {

@@ -33,6 +33,10 @@ EXTENSION = {"backends/loss_scaler/report_ring.hpp", "backends/loss_scaler/resid
              "backends/optimizer/described_list.hpp", "backends/ranks/ranks.hpp"}
 # What the oracle sees of the project: enums and their names.
 ORACLE_SEES = {f"samebits/core/{name}.hpp" for name in ("optimizer", "rounding", "scaling")}
+# What the engine may include of other tests: ranks on threads, and the instructions of tensor cores.
+ENGINE = {"samebits/testkit/ranks.hpp", "tensor_cores/tensor_cases.hpp"}
+# What cases and comparisons must not need: GoogleTest, RapidCheck, test support.
+OF_TESTS = re.compile(r"(gtest|gmock|rapidcheck|support|device)\b")
 # fpinspect opens files in these places only, which know inputs and outputs.
 OPENS_FILES = re.compile(r"\b(?:[io]?fstream|fopen)\b|\bstaged_file \w|"
                          r"\b(?:tensor_file|reader)::open\(")
@@ -64,6 +68,8 @@ def layer_of(path):
         return "numerics"
     if parts[0] == "backends":
         return "backends/" + parts[1]
+    if parts[:2] == ("tests", "engine") or parts[0] == "engine":
+        return "suites" if "suites" in parts else "engine"
     if parts[0] in ("oracle", "tests") and "oracle" in parts:
         return "oracle"
     if parts[0] in ("tests", "tools", "examples", "python"):
@@ -103,6 +109,9 @@ def allowed(source, target, source_file, target_name):
             own == "c_api" and target == "c")
     if source == "oracle":
         return target in ("oracle", "boost", "other") or target_name in ORACLE_SEES
+    if source == "engine":  # which the library, the kit and the extension can contain
+        return target in ("engine", "include", "core", "numerics") or \
+            target_name in ENGINE or (target == "other" and not OF_TESTS.match(target_name))
     if source == "python":  # the extension is written over the public API
         return target in ("python", "include", "core", "other") or target_name in EXTENSION
     if source == "c":

@@ -16,13 +16,6 @@ std::array<operand, 3> listed(const operands& x) { return {x.a, x.b, x.c}; }
 
 std::size_t count_of(operation op) { return static_cast<std::size_t>(operand_count(op)); }
 
-std::string hex_code(std::uint64_t code, format_id f) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%0*llX", spec_of(f).storage_bits / 4,
-                static_cast<unsigned long long>(code));
-  return text;
-}
-
 std::string flag_names(unsigned flags) {
   std::string text;
   for (const auto& [bit, flag] : {std::pair{oracle::flag_invalid, "invalid"},
@@ -40,7 +33,7 @@ std::string call_text(const arithmetic_case& c) {
   const auto all = listed(c.x);
   for (std::size_t i = 0; i < count_of(c.op); ++i) {
     text += (i == 0 ? "{format_id::" : ", {format_id::") + std::string(name(all[i].format)) + ", " +
-            hex_code(all[i].code, all[i].format) + "}";
+            hex(all[i].code, spec_of(all[i].format).storage_bits) + "}";
   }
   text += "}, format_id::" + std::string(name(c.to)) +
           ", {rounding::" + std::string(name(c.rule.rounding)) +
@@ -133,86 +126,6 @@ const std::vector<oracle::rounded_result>& outcome_memo::at(const oracle::exact_
     for (const cast_rule& rule : rules_) entry->second.push_back(placed.by(rule));
   }
   return entry->second;
-}
-
-namespace {
-
-/// The code of `f` nearest to a value.
-std::uint64_t nearest_code(format_id f, const oracle::exact_value& x) {
-  return oracle::round_exact(oracle_of(f), x, {rounding::nearest_even, overflow::saturate});
-}
-
-std::uint64_t any_code(format_id f, format_id to, const word_source& next) {
-  return draw_code(static_cast<code_family>(next() % code_family_count), f, to, next);
-}
-
-/// A finite value of a grid half as wide as the destination's: on it, on a tie, or beside one.
-oracle::exact_value wanted_result(format_id to, const word_source& next) {
-  const std::uint64_t unit = next() % 4;
-  const auto family = unit == 0   ? code_family::edge
-                      : unit == 1 ? code_family::tie
-                      : unit == 2 ? code_family::near_tie
-                                  : code_family::on_grid;
-  const std::uint64_t code = draw_code(family, format_id::fp64, to, next);
-  return oracle::decode(oracle_of(format_id::fp64), code);
-}
-
-/// The operand that takes the others to a wanted result, as near as its format allows.
-std::uint64_t solved(oracle::operation op, format_id wanted_format, const oracle::operand& wanted,
-                     const oracle::operand& other) {
-  const std::array<oracle::operand, 2> pair{wanted, other};
-  return oracle::arithmetic(op, pair, oracle_of(wanted_format),
-                            {rounding::nearest_even, overflow::saturate})
-      .code;
-}
-
-std::uint64_t beside(format_id f, std::uint64_t code, const word_source& next) {
-  const auto ulps = static_cast<std::int64_t>(next() % 5) - 2;
-  const std::uint64_t mask = ~std::uint64_t{0} >> (64 - spec_of(f).storage_bits);
-  return (code + static_cast<std::uint64_t>(ulps)) & mask;
-}
-
-}  // namespace
-
-operands draw_operands(operation op, const operand_formats& from, format_id to,
-                       const word_source& next) {
-  std::array<std::uint64_t, 3> code{any_code(from[0], to, next), any_code(from[1], to, next),
-                                    any_code(from[2], to, next)};
-  const oracle::operand a{&oracle_of(from[0]), code[0]};
-  const oracle::operand b{&oracle_of(from[1]), code[1]};
-  const std::uint64_t kind = next() % 4;
-  if (kind == 0) {  // a near-copy in value, of either sign
-    code[1] = beside(from[1], nearest_code(from[1], oracle::decode(*a.from, a.code)), next);
-    if (next() % 2 == 0) code[1] ^= std::uint64_t{1} << (spec_of(from[1]).storage_bits - 1);
-  } else if (kind == 1) {  // a wanted result; the nearest binary64 of it is near enough to aim at
-    const oracle::exact_value target = wanted_result(to, next);
-    const oracle::format& fp64 = oracle_of(format_id::fp64);
-    const oracle::operand wanted{&fp64, oracle::round_exact(fp64, target, {})};
-    switch (op) {
-      case operation::add:
-      case operation::sub:
-        code[1] = solved(oracle::operation::sub, from[1], wanted, a);
-        if (op == operation::sub) {
-          code[1] ^= std::uint64_t{1} << (spec_of(from[1]).storage_bits - 1);
-        }
-        break;
-      case operation::mul: code[1] = solved(oracle::operation::div, from[1], wanted, a); break;
-      case operation::div: code[0] = solved(oracle::operation::mul, from[0], wanted, b); break;
-      case operation::sqrt:
-        code[0] = solved(oracle::operation::mul, from[0], wanted, wanted);
-        break;
-      case operation::fma: {
-        const std::array<oracle::operand, 2> factors{a, b};
-        const std::uint64_t product =
-            oracle::arithmetic(oracle::operation::mul, factors, fp64, {}).code;
-        code[2] = solved(oracle::operation::sub, from[2], wanted, {&fp64, product});
-        break;
-      }
-      default: code[0] = nearest_code(from[0], target); break;
-    }
-    if (next() % 4 == 0) code[op == operation::fma ? 2 : 0] ^= 1;
-  }
-  return {{from[0], code[0]}, {from[1], code[1]}, {from[2], code[2]}};
 }
 
 random_bits draw_random(const word_source& next) {

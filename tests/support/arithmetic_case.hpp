@@ -12,20 +12,12 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/inputs/operands.hpp"
 #include "oracle/arithmetic.hpp"
 #include "samebits/arithmetic.hpp"
 #include "support/generators.hpp"
 
 namespace samebits::support {
-
-/// The formats of arithmetic.
-inline const std::vector<format_id> arithmetic_formats = [] {
-  std::vector<format_id> formats;
-  for (int i = 0; i < format_count; ++i) {
-    if (has_arithmetic(format_at(i))) formats.push_back(format_at(i));
-  }
-  return formats;
-}();
 
 inline std::vector<operation> all_operations() {
   std::vector<operation> operations;
@@ -75,15 +67,6 @@ class outcome_memo {
   std::vector<cast_rule> rules_;
   std::map<key, std::vector<oracle::rounded_result>> results_;
 };
-
-/// Formats of the operands in order.
-using operand_formats = std::array<format_id, 3>;
-
-/// Operands that make an operation hard: bit patterns of every family, near-copies of each other
-/// (cancellation, n * y), and such that the result falls on or beside a tie, an extreme or the
-/// least normal value of the destination.
-operands draw_operands(operation op, const operand_formats& from, format_id to,
-                       const word_source& next);
 
 /// Uniform K or small ones, which hit the decision often; R uniform or extreme.
 random_bits draw_random(const word_source& next);

@@ -1,4 +1,4 @@
-// Texts of conversion cases. Values are taken from the oracle: a wrong library cannot blur them.
+// Texts of conversion cases. Values in commands are the oracle's.
 #include "support/conversion_case.hpp"
 
 #include <bit>
@@ -11,19 +11,6 @@
 namespace samebits::support {
 namespace {
 
-std::string hex(std::uint64_t code, int storage_bits) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%0*llX", storage_bits / 4,
-                static_cast<unsigned long long>(code));
-  return text;
-}
-
-std::string binary(std::uint64_t code, int low, int count) {
-  std::string text;
-  for (int i = low + count; i-- > low;) text += (code >> i) % 2 == 1 ? '1' : '0';
-  return text;
-}
-
 std::string format_double(const char* pattern, double x) {
   char text[64];
   std::snprintf(text, sizeof text, pattern, x);
@@ -34,16 +21,6 @@ double value_of(format_id format, std::uint64_t code) {
   constexpr cast_rule keep{rounding::nearest_even, overflow::ieee, nan_policy::preserve_sign};
   return std::bit_cast<double>(
       oracle::convert(oracle_of(format), oracle_of(format_id::fp64), code, keep));
-}
-
-std::string shortest(double x) {
-  for (int digits = 1; digits < 17; ++digits) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.*g", digits, x);
-    double back = 0;
-    if (std::sscanf(text, "%lf", &back) == 1 && back == x) return text;
-  }
-  return format_double("%.17g", x);
 }
 
 /// fpinspect's spelling of a value.
@@ -104,22 +81,6 @@ std::string call_text(const conversion_case& c) {
 
 std::uint64_t expected_code(const conversion_case& c) {
   return oracle::convert(oracle_of(c.from), oracle_of(c.to), c.input, c.rule, c.random);
-}
-
-std::string code_text(format_id format, std::uint64_t code) {
-  const oracle::format& f = oracle_of(format);
-  std::string text = hex(code, f.storage_bits) + " = ";
-  int low = f.code_bits;
-  bool first = true;
-  for (const int width : {f.sign_bits, f.exponent_bits, f.mantissa_bits, f.unused_low_bits}) {
-    if (width == 0) continue;
-    low -= width;
-    text += (first ? "" : "|") + binary(code, low, width);
-    first = false;
-  }
-  if (f.storage_bits < 64 && code >> f.storage_bits != 0) return text + " = no code of the format";
-  const double x = value_of(format, code);
-  return text + " = " + format_double("%a", x) + " = " + shortest(x);
 }
 
 std::string reproduction(const conversion_case& c) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/core/text.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/rounding.hpp"
 
@@ -32,13 +33,6 @@ struct conversion_case {
 
 /// The code that must come out, by the oracle.
 std::uint64_t expected_code(const conversion_case& c);
-
-/// A code with its fields and its exact value (fp64 or narrower, printed shortest as a double):
-///
-///   0x43E80000 = 0|10000111|11010000000000000000000 = 0x1.dp+8 = 464
-///
-/// Fields are sign|exponent|mantissa, then unused low bits, as far as the format has them.
-std::string code_text(format_id format, std::uint64_t code);
 
 /// A command line that repeats the case outside the tests: `fpinspect cast`, or where the value
 /// alone does not say everything (random bits, NaN payloads, ignored bits) `fpinspect convert` on

@@ -1,6 +1,6 @@
 // Even draws: every pair of values occurs, and what is missing is named; the batches that
 // device.quantize_many runs on a GPU hold every combination that its documentation claims.
-#include "support/even_draw.hpp"
+#include "engine/core/even_draw.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/core/text.hpp"
 #include "oracle/format_table.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/rounding.hpp"
@@ -69,16 +70,6 @@ inline std::vector<cast_rule> deterministic_rules() {
     }
   }
   return rules;
-}
-
-/// "upward ieee canonical".
-inline std::string text_of(const cast_rule& rule) {
-  std::string text(name(rule.rounding));
-  for (const std::string_view part : {name(rule.overflow), name(rule.nan)}) {
-    text += ' ';
-    text += part;
-  }
-  return text;
 }
 
 }  // namespace samebits::support

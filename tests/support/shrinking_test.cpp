@@ -43,9 +43,12 @@ std::uint64_t shrunk_code(std::uint64_t seed,
 
 float value(std::uint64_t code) { return std::bit_cast<float>(static_cast<std::uint32_t>(code)); }
 
-TEST(Shrinking, EverythingFailsShrinksToOne) {
+TEST(Shrinking, EverythingFailsShrinksToZero) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    EXPECT_EQ(shrunk_code(seed, [](std::uint64_t) { return true; }), 0x3F800000u);
+    EXPECT_EQ(shrunk_code(seed, [](std::uint64_t) { return true; }), 0u);
+    // Zeros go to +0 directly, and what is no zero to 1.
+    EXPECT_EQ(simpler_codes(format_id::fp32, 0x80000000u)[0], 0u);
+    EXPECT_EQ(shrunk_code(seed, [](std::uint64_t c) { return c << 33 != 0; }), 0x3F800000u);
   }
 }
 
@@ -82,9 +85,10 @@ TEST(Shrinking, EndsForEveryFormat) {
         code = next.back();  // the smallest step there is
         ASSERT_LT(steps, 5000) << name(f);
       }
-      if (code == 0 && f != format_id::e8m0) continue;
-      const oracle::exact_value one = oracle::decode(oracle_of(f), code);
-      EXPECT_EQ(oracle::rational_of(one), 1) << name(f);
+      const oracle::exact_value last = oracle::decode(oracle_of(f), code);
+      const bool has_zero = oracle_of(f).zero != oracle::zeros::none;
+      EXPECT_EQ(oracle::rational_of(last), has_zero ? 0 : 1) << name(f);
+      EXPECT_FALSE(last.negative) << name(f);
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/strided_buffer.hpp"
 #include "oracle/arithmetic.hpp"
 #include "oracle/convert.hpp"
 #include "oracle/sum_tree.hpp"
@@ -19,7 +20,6 @@
 #include "support/array_generators.hpp"
 #include "support/backends.hpp"
 #include "support/rules.hpp"
-#include "support/strided_buffer.hpp"
 
 namespace samebits {
 namespace {

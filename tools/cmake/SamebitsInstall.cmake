@@ -57,7 +57,7 @@ if(SAMEBITS_TESTKIT)
   install(EXPORT samebits-testkit NAMESPACE samebits:: DESTINATION "${package_dir}"
           FILE samebits-testkit-targets.cmake)
   install(DIRECTORY tests/testkit/samebits DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-  install(DIRECTORY tests/oracle tests/support tests/conformance
+  install(DIRECTORY tests/engine tests/oracle tests/support
           DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/samebits/testkit/internal"
           FILES_MATCHING PATTERN "*.hpp")
 endif()

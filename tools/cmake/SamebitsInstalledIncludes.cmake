@@ -7,7 +7,7 @@ file(GLOB_RECURSE headers "${folder}/*.hpp" "${folder}/*.cuh")
 foreach(header IN LISTS headers)
   file(READ "${header}" text)
   string(REPLACE "#include \"numerics/" "#include \"samebits/internal/numerics/" installed "${text}")
-  string(REGEX REPLACE "#include \"(oracle|support|conformance)/"
+  string(REGEX REPLACE "#include \"(engine|oracle|support)/"
          "#include \"samebits/testkit/internal/\\1/" installed "${installed}")
   if(NOT installed STREQUAL text)
     file(WRITE "${header}" "${installed}")

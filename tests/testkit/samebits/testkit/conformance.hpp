@@ -8,7 +8,7 @@
 //       name_of_target);
 #pragma once
 
-#include "conformance/convert_suite.hpp"
+#include "engine/suites/convert_suite.hpp"
 
 namespace samebits::testkit {
 

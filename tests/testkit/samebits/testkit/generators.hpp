@@ -8,6 +8,7 @@
 
 #include <rapidcheck.h>
 
+#include "engine/core/strided_buffer.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/rounding.hpp"
@@ -15,7 +16,6 @@
 #include "support/conversion_case.hpp"
 #include "support/generators.hpp"
 #include "support/property.hpp"
-#include "support/strided_buffer.hpp"
 
 namespace samebits::testkit {
 

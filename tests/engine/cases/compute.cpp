@@ -1,0 +1,178 @@
+// Calls of array arithmetic.
+#include "engine/cases/compute.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <ostream>
+#include <random>
+
+#include "engine/cases/operations.hpp"
+#include "engine/core/simpler.hpp"
+#include "engine/core/text.hpp"
+
+namespace samebits::support {
+namespace {
+
+/// Operands of a case; a prime number of them, so that no stride falls in step with it.
+std::vector<operands> operands_of(const array_arithmetic_case& c) {
+  std::mt19937_64 random(c.content);
+  const auto elements = static_cast<std::size_t>(c.out.rows * c.out.cols);
+  std::vector<operands> all;
+  for (std::size_t i = 0; i < std::min<std::size_t>(elements, 67); ++i) {
+    all.push_back(draw_operands(c.op, c.from, c.to, [&random] { return random(); }));
+  }
+  return all;
+}
+
+/// One format in half of the cases, since kernels support those, as they support dense arrays and
+/// operands that are one number.
+array_arithmetic_case draw_case(const word_source& next) {
+  array_arithmetic_case c;
+  c.op = any_enumerator<operation>(next);
+  const auto any_format = [&] { return one_of(arithmetic_formats, next); };
+  c.to = any_format();
+  c.from.fill(c.to);
+  if (below(2, next) == 0) c.from = {any_format(), any_format(), any_format()};
+  const std::int64_t rows = below(8, next);
+  const std::int64_t cols = below(64, next) == 0 ? below(3000, next) : below(90, next);
+  for (array_layout& l : c.in) l = draw_layout(rows, cols, array_side::read, next);
+  c.out = draw_layout(rows, cols, array_side::written, next);
+  c.each = draw_layout(rows, cols, array_side::written, next);
+  if (below(2, next) == 0) {
+    c.in.fill(dense_layout(rows, cols));
+    c.out = c.each = c.in[0];
+    if (below(4, next) == 0) c.in[static_cast<std::size_t>(below(3, next))] = {rows, cols, 0, 0, 0};
+  }
+  c.asked = below(2, next) == 0 ? flags_asked::each : flags_asked::none;
+  if (below(2, next) == 0) c.rule.rounding = any_enumerator<rounding>(next);
+  c.rule.overflow = any_enumerator<overflow>(next);
+  c.rule.nan = any_enumerator<nan_policy>(next);
+  c.random = draw_random_stream(next);
+  c.threads = static_cast<int>(below(5, next));
+  c.content = next();
+  return c;
+}
+
+/// Lets the result overwrite an operand of its element size; other operands may be the same memory.
+void draw_in_place(array_arithmetic_case& c, const word_source& next) {
+  const auto over = static_cast<int>(below(operand_count(c.op), next));
+  if (storage_bytes(c.from[static_cast<std::size_t>(over)]) != storage_bytes(c.to)) return;
+  if (below(4, next) != 0) return;
+  c.over = over;
+  c.in[static_cast<std::size_t>(over)] = c.out;
+}
+
+std::vector<array_arithmetic_case> simpler(const array_arithmetic_case& c) {
+  simpler_cases<array_arithmetic_case> all(c);
+  const auto layouts = [](array_arithmetic_case& other) {
+    return std::array{&other.in[0], &other.in[1], &other.in[2], &other.out, &other.each};
+  };
+  all.sizes(c.out.rows, c.out.cols,
+            [&](array_arithmetic_case& other, std::int64_t rows, std::int64_t cols) {
+              for (array_layout* l : layouts(other)) l->resize(rows, cols);
+            });
+  all.set(&array_arithmetic_case::over, -1);
+  array_arithmetic_case dense = c;
+  for (array_layout* l : layouts(dense)) *l = dense_layout(c.out.rows, c.out.cols);
+  all.set(&array_arithmetic_case::in, dense.in);
+  if (c.over < 0) all.set(&array_arithmetic_case::out, dense.out);
+  all.set(&array_arithmetic_case::each, dense.each);
+  all.set(&array_arithmetic_case::asked, flags_asked::none);
+  all.set(&array_arithmetic_case::rule, cast_rule{c.rule.rounding});
+  all.set(&array_arithmetic_case::rule, cast_rule{});
+  all.set(&array_arithmetic_case::threads, 1);
+  all.reset_random(&array_arithmetic_case::random);
+  return all.all();
+}
+
+/// What cuda-native has: one format, without flags (docs/decisions/0026).
+void make_native(array_arithmetic_case& c) {
+  constexpr operation of_gpu[] = {operation::add,  operation::sub, operation::mul, operation::div,
+                                  operation::sqrt, operation::fma, operation::min, operation::max};
+  if (std::ranges::find(of_gpu, c.op) == std::end(of_gpu)) {
+    c.op = of_gpu[c.content % std::size(of_gpu)];
+  }
+  c.from.fill(c.to);
+  c.rule = {rounding::nearest_even, c.content >> 32 & 1 ? overflow::ieee : overflow::saturate};
+  c.asked = flags_asked::none;
+}
+
+buffers memory_of_computation(const array_arithmetic_case& c) {
+  std::array<strided_buffer, 3> in = {strided_buffer(c.from[0], c.in[0]),
+                                      strided_buffer(c.from[1], c.in[1]),
+                                      strided_buffer(c.from[2], c.in[2])};
+  const std::vector<operands> all = operands_of(c);
+  for (std::int64_t i = 0; i < c.out.rows * c.out.cols; ++i) {
+    const operands& x = all[static_cast<std::size_t>(i) % all.size()];
+    in[0].store(c.in[0].at(i), x.a.code);
+    in[1].store(c.in[1].at(i), x.b.code);
+    in[2].store(c.in[2].at(i), x.c.code);
+  }
+  return {{"a", buffer_use::given, std::move(in[0])},
+          {"b", buffer_use::given, std::move(in[1])},
+          {"c", buffer_use::given, std::move(in[2])},
+          {"out", buffer_use::result, strided_buffer(c.to, c.out)},
+          {"flags of each", buffer_use::result, strided_buffer(format_id::e4m3, c.each)},
+          {"flags", buffer_use::result, strided_buffer(format_id::fp32, dense_layout(1, 1))}};
+}
+
+returned_values compute_case(const array_arithmetic_case& c, const call_site& site) {
+  const std::vector<matrix_view>& v = site.views;
+  const array_operands in = {v[0], v[1], v[2]};
+  const matrix_view out = arithmetic_result_of(c, site);
+  const executor where = site.target.where(c.threads);
+  if (c.asked == flags_asked::none) {
+    compute(c.op, in, out, options_of(c), where);
+    return {};
+  }
+  const matrix_view& flags_of_each = v[at_each_flags];
+  const flags_view each{site.pointer<flags>(at_each_flags), flags_of_each.row_stride,
+                        flags_of_each.col_stride};
+  if (site.on_device()) {
+    enqueue_compute_with_flags(c.op, in, out, site.pointer<std::uint32_t>(at_all_flags),
+                               options_of(c), each, where);
+    return {};
+  }
+  const auto raised =
+      static_cast<std::uint32_t>(compute_with_flags(c.op, in, out, options_of(c), each, where));
+  put_code(v[at_all_flags], 0, 0, raised);
+  return {};
+}
+
+}  // namespace
+
+matrix_view arithmetic_result_of(const array_arithmetic_case& c, const call_site& site) {
+  matrix_view out = site.views[c.over < 0 ? at_result : static_cast<std::size_t>(c.over)];
+  out.format = c.to;
+  return out;
+}
+
+compute_options options_of(const array_arithmetic_case& c) {
+  return {c.rule.rounding, c.rule.overflow, c.rule.nan, c.random};
+}
+
+std::ostream& operator<<(std::ostream& out, const array_arithmetic_case& c) {
+  out << name(c.op) << " of " << name(c.from[0]) << ", " << name(c.from[1]) << ", "
+      << name(c.from[2]) << " into " << name(c.to) << ", " << text_of(c.rule) << ", " << c.threads
+      << " threads" << (c.asked == flags_asked::each ? ", with flags" : "");
+  if (c.over >= 0) out << ", over operand " << c.over;
+  return out << "; a " << c.in[0] << "; b " << c.in[1] << "; c " << c.in[2] << "; out " << c.out
+             << "; flags " << c.each << "; " << text_of(c.random) << "; content " << c.content;
+}
+
+operation_of<array_arithmetic_case> computations(std::string_view backend) {
+  const bool native = backend == "cuda-native";
+  return {[native](const word_source& next) {
+            array_arithmetic_case c = draw_case(next);
+            if (native) make_native(c);
+            draw_in_place(c, next);
+            return c;
+          },
+          memory_of_computation, compute_case, simpler};
+}
+
+array_operation compute_operation(std::string_view backend) {
+  return make_operation("compute", computations(backend));
+}
+
+}  // namespace samebits::support

@@ -1,0 +1,44 @@
+// Calls of array arithmetic as cases.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <iosfwd>
+#include <string_view>
+
+#include "engine/core/layout.hpp"
+#include "engine/core/problem.hpp"
+#include "engine/inputs/operands.hpp"
+#include "samebits/array_arithmetic.hpp"
+
+namespace samebits::support {
+
+enum class flags_asked : std::uint8_t { none, each };
+
+struct array_arithmetic_case {
+  operation op = operation::add;
+  operand_formats from = {};
+  format_id to = format_id::fp32;
+  std::array<array_layout, 3> in;
+  array_layout out;
+  array_layout each;  ///< of the flags
+  flags_asked asked = flags_asked::none;
+  cast_rule rule = {};
+  random_stream random = {};
+  int threads = 1;
+  std::uint64_t content = 0;  ///< seed of the operands
+  int over = -1;              ///< the operand that the result overwrites; -1: none
+};
+
+std::ostream& operator<<(std::ostream& out, const array_arithmetic_case& c);
+
+/// compute() and compute_with_flags(); of cuda-native what it has.
+operation_of<array_arithmetic_case> computations(std::string_view backend = {});
+
+compute_options options_of(const array_arithmetic_case& c);
+
+// The buffers of a case: three operands, the result, the flags of each element, all flags.
+inline constexpr std::size_t at_result = 3, at_each_flags = 4, at_all_flags = 5;
+matrix_view arithmetic_result_of(const array_arithmetic_case& c, const call_site& site);
+
+}  // namespace samebits::support

@@ -1,0 +1,292 @@
+// Functions of matrices and of tensor lists, and their definition.
+#include "engine/cases/evaluate.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <ostream>
+#include <random>
+#include <string>
+
+#include "engine/core/simpler.hpp"
+#include "engine/core/text.hpp"
+#include "engine/inputs/families.hpp"
+#include "engine/inputs/function_calls.hpp"
+#include "numerics/bits/convert.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/random.hpp"
+#include "numerics/functions/exact_function.hpp"
+#include "numerics/hardware/evaluate.hpp"
+#include "samebits/scalar.hpp"
+
+namespace samebits::support {
+namespace {
+
+namespace real = numerics::real;
+
+constexpr double parameters_of_pow[] = {0, 1, 0.5, -0.5, -1, 2, 3, -2, 1.7, 2.001};
+
+evaluate_case draw_evaluation(const word_source& next) {
+  static const std::vector<function_case> calls = function_cases();
+  const function_case& call = calls[next() % calls.size()];
+  evaluate_case c;
+  c.of = call.of;
+  c.gradient = call.gradient;
+  c.options = call.options;
+  const bool exact = c.options.rule == function_rule::exact;
+  if (c.of == function::pow) c.options.parameter = one_of(parameters_of_pow, next);
+  if (exact) c.options.overflow = any_enumerator<overflow>(next);
+  if (c.options.rounding == rounding::stochastic) {
+    c.options.random = draw_random_stream(next);
+    c.options.random.bits = 1 + static_cast<int>(below(16, next));
+  }
+  c.listed = below(2, next) == 0;
+  c.over = static_cast<written_over>(below(4, next) == 0 ? 1 + below(c.gradient ? 2 : 1, next) : 0);
+  c.tensors.resize(static_cast<std::size_t>(c.listed ? below(8, next) : 1));
+  const bool plain = below(2, next) == 0;
+  for (evaluated_tensor& t : c.tensors) {
+    t.from = one_of(call.formats, next);
+    t.to = exact ? one_of(call.results, next) : t.from;
+    t.grad = exact && below(2, next) == 0 ? one_of(call.formats, next) : t.from;
+    if (c.over == written_over::operand && storage_bytes(t.from) != storage_bytes(t.to)) {
+      c.over = written_over::nothing;
+    }
+    if (c.over == written_over::gradient && storage_bytes(t.grad) != storage_bytes(t.to)) {
+      t.grad = t.from;
+      if (storage_bytes(t.grad) != storage_bytes(t.to)) c.over = written_over::nothing;
+    }
+    const std::int64_t rows = below(5, next);
+    const std::int64_t cols = below(16, next) == 0 ? below(1500, next) : below(70, next);
+    for (array_layout* l : {&t.in, &t.gradient, &t.out}) {
+      const bool written = l == &t.out || c.listed;  // lists do not repeat elements
+      *l = plain ? dense_layout(rows, cols)
+                 : draw_layout(rows, cols, written ? array_side::written : array_side::read, next);
+    }
+  }
+  for (evaluated_tensor& t : c.tensors) {
+    if (c.over == written_over::operand) t.in = t.out;
+    if (c.over == written_over::gradient) t.gradient = t.out;
+  }
+  c.threads = static_cast<int>(below(5, next));
+  c.content = next();
+  return c;
+}
+
+std::vector<evaluate_case> simpler_evaluations(const evaluate_case& c) {
+  simpler_cases<evaluate_case> all(c);
+  if (c.listed) all.without_one(&evaluate_case::tensors);
+  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
+    const evaluated_tensor& given = c.tensors[i];
+    all.sizes(given.in.rows, given.in.cols,
+              [i](evaluate_case& other, std::int64_t rows, std::int64_t cols) {
+                evaluated_tensor& t = other.tensors[i];
+                for (array_layout* l : {&t.in, &t.gradient, &t.out}) l->resize(rows, cols);
+              });
+    evaluated_tensor dense = given;
+    dense.in = dense.gradient = dense.out = dense_layout(given.in.rows, given.in.cols);
+    all.set(
+        [i](evaluate_case & other) -> auto& { return other.tensors[i]; }, dense);
+  }
+  if (c.tensors.size() == 1) all.set(&evaluate_case::listed, false);
+  all.set(&evaluate_case::over, written_over::nothing);
+  all.set(&evaluate_case::threads, 1);
+  all.reset_random([](evaluate_case & other) -> auto& { return other.options.random; });
+  return all.all();
+}
+
+/// Zeros, infinities, NaNs and numbers near borders of formulas; then codes of which every second
+/// one has a magnitude between 2^-16 and 2^16.
+std::uint64_t draw_operand(format_id format, std::int64_t i, const word_source& next) {
+  constexpr std::uint32_t special[] = {
+      0x00000000, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFF800001, 0x00000001,
+      0x807FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000, 0xBF800000, 0x40400000,
+      0xC0400000, 0x41A00000, 0x42B17218, 0xC2CFF1B5, 0xC2D00000, 0x41C80001, 0x33800000,
+      0xB3800000, 0x2B800000, 0xAB000000, 0x40A00001, 0xBFA3A4BA, 0xBF40A14F, 0xBF407569,
+      0x3A000000, 0x47CE4780, 0xC7CE477F, 0x4120E148, 0xC2FC0000, 0xC2FC0001, 0x3F19999A,
+      0x41102CB4, 0x7E800000, 0x7E800001, 0xC0000000, 0x3FFFFFFF, 0x3EFFFFFF};
+  const auto bits = static_cast<std::uint32_t>(next());
+  const auto exponent = static_cast<std::uint32_t>(111 + below(32, next));
+  const auto count = static_cast<std::int64_t>(std::size(special));
+  const bool chosen = i < 2 * count && below(2, next) == 0;
+  const std::uint32_t code = chosen       ? special[i % count]
+                             : i % 2 == 0 ? (bits & 0x807FFFFFu) | exponent << 23
+                                          : bits;
+  if (i % 16 == 15) return draw_any_code(format, format_id::fp16, next);
+  return convert_code(format_id::fp32, format, code).code;
+}
+
+buffers memory_of_evaluation(const evaluate_case& c) {
+  std::mt19937_64 engine(c.content);
+  const word_source next = [&engine] { return engine(); };
+  buffers all;
+  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
+    const evaluated_tensor& t = c.tensors[i];
+    const std::string prefix = "tensor " + std::to_string(i) + " ";
+    const auto operand = [&](const char* name, format_id format, const array_layout& layout) {
+      strided_buffer buffer(format, layout);
+      for (std::int64_t k = 0; k < layout.rows * layout.cols; ++k) {
+        buffer.store(layout.at(k), c.every_code ? static_cast<std::uint64_t>(7 * k) & 0xFFFF
+                                                : draw_operand(format, k, next));
+      }
+      all.push_back({prefix + name, buffer_use::given, std::move(buffer)});
+    };
+    operand("in", t.from, t.in);
+    operand("grad", t.grad, c.gradient ? t.gradient : array_layout{});
+    const bool apart = c.over == written_over::nothing;
+    all.push_back(
+        {prefix + "out", buffer_use::result, strided_buffer(t.to, apart ? t.out : array_layout{})});
+  }
+  return all;
+}
+
+returned_values evaluate_on(const evaluate_case& c, const call_site& site) {
+  std::vector<matrix_view> in, grad, out;
+  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
+    in.push_back(site.views[3 * i]);
+    grad.push_back(site.views[3 * i + 1]);
+    out.push_back(evaluated_at(c, site, i));
+  }
+  const executor where = site.target.where(c.threads);
+  const function_case call{c.of, c.gradient, c.options, {}, {}};
+  if (c.listed) {
+    const tensor_list results(out);
+    run_function(call, c.gradient ? tensor_list(grad) : tensor_list(), tensor_list(in), results,
+                 where);
+  } else {
+    run_function<const_matrix_view, matrix_view>(call, grad[0], in[0], out[0], where);
+  }
+  return {};
+}
+
+std::uint64_t number(format_id format, std::uint64_t code) {
+  return numerics::decode<std::uint64_t>(spec_of(format), code);
+}
+
+/// An element by rule `exact`.
+std::uint64_t exact_code(const evaluate_case& c, const evaluated_tensor& t, std::uint64_t x,
+                         std::uint64_t grad, std::uint64_t stream, std::uint64_t index) {
+  const auto f = *real::find_exact(c.of, c.gradient);
+  std::uint64_t y = real::with_function(
+      f, [&]<real::exact_function F>() { return real::value_at<F>(number(t.from, x)); });
+  if (c.gradient) {
+    const std::uint64_t d =
+        numerics::convert_any(spec_of(format_id::fp64), spec_of(format_id::fp32), {}, y, {}).code;
+    y = real::gradient_product(number(t.grad, grad), number(format_id::fp32, d));
+  }
+  const random_stream& r = c.options.random;
+  const std::uint64_t dither = numerics::align_random<std::uint64_t>(
+      numerics::random_word(r.seed, stream, index, r.bits), r.bits);
+  return real::destination_code(spec_of(t.to), {c.options.rounding, c.options.overflow}, y, dither);
+}
+
+numerics::function_plan plan_of(const evaluate_case& c, format_id format) {
+  const double absent = c.of == function::elu ? 1.0 : c.of == function::leaky_relu ? 0.01 : 0.0;
+  const double p = c.options.parameter.value_or(absent);
+  return numerics::plan_of(c.options.rule, c.of, format, std::bit_cast<std::uint64_t>(p),
+                           std::bit_cast<std::uint64_t>(p - 1));
+}
+
+}  // namespace
+
+matrix_view evaluated_at(const evaluate_case& c, const call_site& site, std::size_t tensor) {
+  const std::size_t which = c.over == written_over::nothing   ? 2
+                            : c.over == written_over::operand ? 0
+                                                              : 1;
+  matrix_view out = site.views[3 * tensor + which];
+  out.format = c.tensors[tensor].to;
+  return out;
+}
+
+returned_values evaluate_by_definition(const evaluate_case& c, const call_site& site) {
+  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
+    const evaluated_tensor& t = c.tensors[i];
+    const matrix_view &in = site.views[3 * i], &grad = site.views[3 * i + 1];
+    const matrix_view out = evaluated_at(c, site, i);
+    const bool exact = c.options.rule == function_rule::exact;
+    const numerics::function_plan plan = exact ? numerics::function_plan{} : plan_of(c, t.from);
+    const random_stream& r = c.options.random;
+    const std::uint64_t pitch = r.pitch.value_or(static_cast<std::uint64_t>(in.cols));
+    for_each_element(in, [&](std::int64_t row, std::int64_t col) {
+      const std::uint64_t x = code_at(in, row, col);
+      const std::uint64_t g = c.gradient ? code_at(grad, row, col) : 0;
+      const std::uint64_t index =
+          r.offset + static_cast<std::uint64_t>(row) * pitch + static_cast<std::uint64_t>(col);
+      const auto low = [](std::uint64_t code) { return static_cast<std::uint32_t>(code); };
+      put_code(out, row, col,
+               exact        ? exact_code(c, t, x, g, r.stream + i, index)
+               : c.gradient ? numerics::evaluate_gradient_code(plan, low(g), low(x))
+                            : numerics::evaluate_code(plan, low(x)));
+    });
+  }
+  return {};
+}
+
+std::vector<evaluate_case> every_evaluation() {
+  std::vector<evaluate_case> all;
+  for (const function_case& call : function_cases()) {
+    std::vector<std::optional<double>> parameters = {call.options.parameter};
+    if (call.of == function::pow) {
+      if (call.options.parameter != 0.5) continue;  // once, with each parameter
+      parameters.assign(std::begin(parameters_of_pow), std::end(parameters_of_pow));
+    }
+    const bool exact = call.options.rule == function_rule::exact;
+    for (const auto& parameter : parameters) {
+      for (const format_id from : call.formats) {
+        for (const format_id to : exact ? call.results : std::vector{from}) {
+          for (const format_id grad : exact&& call.gradient ? call.formats : std::vector{from}) {
+            evaluate_case c{.of = call.of, .gradient = call.gradient, .options = call.options};
+            c.options.parameter = parameter;
+            const std::int64_t rows = exact ? 3 : 7, cols = exact ? 587 : 683;
+            c.tensors = {{from,
+                          grad,
+                          to,
+                          {rows, cols, cols + 13, 1, 0},
+                          {rows, cols, 2 * cols + 1, 2, 0},
+                          {rows, cols, 2 * cols + 9, 2, 0}}};
+            c.threads = 2;
+            c.content = all.size();
+            all.push_back(c);
+            if (!exact || from != format_id::fp32) continue;
+            all.push_back(c);
+            all.back().options.overflow = overflow::saturate;
+          }
+        }
+      }
+    }
+  }
+  // Long rows of 16-bit operands, whose results SIMD backends take from a table.
+  const auto add_long = [&](function f, format_id from, format_id to, std::int64_t gap) {
+    evaluate_case c{.of = f, .every_code = true, .threads = 2};
+    c.tensors = {{from, from, to, {17, 65543, 65550, 1, 0}, {}, {17, 65543, gap * 65550, gap, 0}}};
+    c.options.overflow = to == format_id::e4m3 ? overflow::saturate : overflow::ieee;
+    all.push_back(c);
+    if (from != to) return;
+    all.back().tensors[0].in = all.back().tensors[0].out = dense_layout(1, 17 * 65550);
+    all.back().over = written_over::operand;
+    all.push_back(c);
+  };
+  add_long(function::exp, format_id::bf16, format_id::bf16, 2);
+  add_long(function::gelu, format_id::fp16, format_id::e4m3, 2);
+  add_long(function::log1p, format_id::bf16, format_id::fp32, 2);
+  return all;
+}
+
+operation_of<evaluate_case> evaluations() {
+  return {draw_evaluation, memory_of_evaluation, evaluate_on, simpler_evaluations};
+}
+
+std::ostream& operator<<(std::ostream& out, const evaluate_case& c) {
+  out << name(c.options.rule) << (c.gradient ? " gradient of " : " ") << name(c.of);
+  if (c.options.parameter) out << " " << *c.options.parameter;
+  out << ", " << name(c.options.rounding) << " " << name(c.options.overflow) << ", "
+      << (c.listed ? "a list" : "a matrix") << ", written over " << static_cast<int>(c.over)
+      << ", random " << text_of(c.options.random) << ", " << c.threads << " threads, content "
+      << c.content;
+  for (const evaluated_tensor& t : c.tensors) {
+    out << "\n    " << name(t.from) << " in " << t.in << "; " << name(t.grad) << " grad "
+        << t.gradient << "; " << name(t.to) << " out " << t.out;
+  }
+  return out;
+}
+
+}  // namespace samebits::support

@@ -1,0 +1,254 @@
+// Operations over lists of tensors.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <ostream>
+#include <random>
+
+#include "engine/cases/lists.hpp"
+#include "engine/cases/operations.hpp"
+#include "engine/core/simpler.hpp"
+#include "engine/core/text.hpp"
+#include "engine/inputs/families.hpp"
+#include "samebits/quantize.hpp"
+#include "samebits/scalar.hpp"
+#include "samebits/tensor_list.hpp"
+
+namespace samebits::support {
+namespace {
+
+/// Small, of several vectors a lane, and of several chunks.
+matrix_shape draw_shape(const word_source& next) {
+  switch (below(24, next)) {
+    case 0: return {1, 4096 + below(4097, next)};
+    case 1:
+    case 2: return {1 + below(3, next), 1 + below(1500, next)};
+    default: return {below(4, next), below(70, next)};
+  }
+}
+
+format_id draw_format(list_call which, std::size_t list, const word_source& next) {
+  constexpr format_id all[] = {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3,
+                               format_id::e5m2};
+  const bool any = which == list_call::cast || (which == list_call::accumulate && list == 1);
+  return all[below(any ? 5 : 3, next)];
+}
+
+listed_tensor draw_tensor(list_call which, bool plain, const word_source& next) {
+  const matrix_shape s = draw_shape(next);
+  listed_tensor t{s.rows, s.cols, {}, {}};
+  for (std::size_t k = 0; k < max_lists; ++k) {
+    t.formats[k] = draw_format(which, k, next);
+    t.layouts[k] = plain ? dense_layout(s.rows, s.cols)
+                         : draw_layout(s.rows, s.cols, array_side::written, next);
+  }
+  return t;
+}
+
+std::vector<list_case> simpler_lists(const list_case& c) {
+  simpler_cases<list_case> all(c);
+  all.without_one(&list_case::tensors);
+  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
+    const listed_tensor& given = c.tensors[i];
+    all.sizes(given.rows, given.cols, [i](list_case& other, std::int64_t rows, std::int64_t cols) {
+      listed_tensor& t = other.tensors[i];
+      t.rows = rows;
+      t.cols = cols;
+      for (array_layout& l : t.layouts) l.resize(rows, cols);
+    });
+    std::array<array_layout, max_lists> dense;
+    dense.fill(dense_layout(given.rows, given.cols));
+    all.set(
+        [i](list_case & other) -> auto& { return other.tensors[i].layouts; }, dense);
+  }
+  all.reset(std::identity{}, list_case{}, &list_case::a, &list_case::b, &list_case::has_scales,
+            &list_case::counts, &list_case::out, &list_case::threads);
+  all.reset(&list_case::cast, convert_options{}, &convert_options::rounding,
+            &convert_options::overflow, &convert_options::nan);
+  all.reset_random([](list_case & other) -> auto& { return other.cast.random; });
+  return all.all();
+}
+
+/// Codes of a kind. Among them codes of all families, which take long to choose; finite ones unless
+/// any bits are asked for.
+strided_buffer random_tensor(const list_case& c, format_id format, const array_layout& layout,
+                             std::uint64_t seed) {
+  strided_buffer buffer(format, layout);
+  std::mt19937_64 engine(seed);
+  const word_source next = [&engine] { return engine(); };
+  const bool any = c.kind == list_content::any_bits;
+  const std::uint64_t every = layout.rows * layout.cols > 100 ? 16 : 2;
+  for (std::int64_t i = 0; i < layout.rows * layout.cols; ++i) {
+    std::uint64_t code = draw_list_code(format, c.kind, next);
+    if (next() % every == 0) {
+      const std::uint64_t special = draw_any_code(format, format_id::fp16, next);
+      if (any || is_finite(format, special)) code = special;
+    }
+    buffer.store(layout.at(i), code);
+  }
+  return buffer;
+}
+
+/// The tensors of the lists, one list after another, then the scales.
+buffers memory_of_list(const list_case& c) {
+  buffers all;
+  for (std::size_t k = 0; k < lists_of(c.which); ++k) {
+    for (std::size_t i = 0; i < c.tensors.size(); ++i) {
+      const listed_tensor& t = c.tensors[i];
+      all.push_back({"list " + std::to_string(k) + " tensor " + std::to_string(i),
+                     buffer_use::given,
+                     random_tensor(c, t.formats[k], t.layouts[k], c.content + 97 * k + i)});
+    }
+  }
+  const auto count = static_cast<std::int64_t>(c.tensors.size());
+  strided_buffer scales(format_id::fp32, dense_layout(1, count));
+  std::mt19937_64 engine(c.content);
+  for (std::int64_t i = 0; i < count; ++i) {
+    scales.store(i, std::bit_cast<std::uint32_t>(draw_list_factor([&] { return engine(); })));
+  }
+  all.push_back({"scales", buffer_use::fixed, std::move(scales)});
+  return all;
+}
+
+void add(returned_values& all, const tensor_statistics& s) {
+  for (const returned_value& f :
+       {returned_value{"count", s.elements}, returned_value{"nan", s.nan},
+        returned_value{"inf", s.inf}, returned_value{"zeros", s.zeros},
+        returned_value{"subnormals", s.subnormals}, returned_value{"amax", s.amax_bits},
+        returned_value{"squares", std::bit_cast<std::uint64_t>(s.squares)}}) {
+    all.push_back(f);
+  }
+}
+
+returned_values returned_by(const inspect_report& r) {
+  returned_values all;
+  add(all, r.total);
+  for (const tensor_statistics& s : r.tensors) add(all, s);
+  all.push_back({"first_bad", static_cast<std::uint64_t>(r.first_bad)});
+  for (const std::uint64_t n : r.exponents) all.push_back({"exponents", n});
+  return all;
+}
+
+returned_values returned_by(const unscale_report& r) {
+  return {{"count", r.elements},
+          {"nonfinite", r.nonfinite},
+          {"overflowed", r.overflowed},
+          {"amax", r.amax_bits},
+          {"first_bad", static_cast<std::uint64_t>(r.first_bad)}};
+}
+
+returned_values returned_by(const norm_report& r) {
+  returned_values all = {{"norm of all", std::bit_cast<std::uint64_t>(r.total)}};
+  for (const double norm : r.tensors) {
+    all.push_back({"norm of a tensor", std::bit_cast<std::uint64_t>(norm)});
+  }
+  return all;
+}
+
+returned_values list_call_on(const list_case& c, const call_site& site) {
+  const std::size_t tensors = c.tensors.size();
+  const auto list_at = [&](std::size_t list) {
+    return tensor_list(std::span(site.views).subspan(list * tensors, tensors));
+  };
+  const executor where = site.target.where(c.threads);
+  switch (c.which) {
+    case list_call::inspect: return returned_by(inspect(list_at(0), {c.counts}, where));
+    case list_call::l2norm: return returned_by(l2norm(list_at(0), where));
+    case list_call::unscale: return returned_by(unscale(list_at(0), c.a, where));
+    case list_call::scale: scale(list_at(0), c.a, where); return {};
+    case list_call::clip: {
+      const clip_report r = clip(list_at(0), c.max_norm, where);
+      return {{"norm", std::bit_cast<std::uint64_t>(r.norm)},
+              {"factor", std::bit_cast<std::uint32_t>(r.factor)}};
+    }
+    case list_call::accumulate:
+      accumulate(list_at(0), list_at(1),
+                 {c.has_scales ? site.pointer<const float>(2 * tensors) : nullptr}, where);
+      return {};
+    case list_call::axpby:
+      axpby(c.a, list_at(0), c.b, list_at(1), list_at(c.out), where);
+      return {};
+    case list_call::cast: cast(list_at(0), list_at(1), c.cast, where); return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+list_case draw_list_case(list_call which, const word_source& next) {
+  list_case c;
+  c.which = which;
+  c.tensors.resize(static_cast<std::size_t>(below(6, next)));
+  const bool plain = below(2, next) == 0, alike = below(2, next) == 0;
+  for (listed_tensor& t : c.tensors) t = draw_tensor(which, plain, next);
+  if (alike) {
+    for (listed_tensor& t : c.tensors) t.formats = c.tensors[0].formats;
+  }
+  if (which == list_call::axpby && below(2, next) == 0) {
+    for (listed_tensor& t : c.tensors) t.formats[1] = t.formats[2] = t.formats[0];
+  }
+  c.a = draw_list_factor(next);
+  if (which == list_call::unscale) c.a = std::abs(c.a);
+  c.b = draw_list_factor(next);
+  c.max_norm = std::ldexp(1.0 + static_cast<double>(next() >> 40) * 0x1p-24,
+                          static_cast<int>(below(24, next)) - 12);
+  c.has_scales = below(3, next) != 0;
+  c.counts = any_enumerator<inspect_counts>(next);
+  c.out = static_cast<std::size_t>(below(3, next));
+  c.kind = static_cast<list_content>(below(3, next));
+  if (below(2, next) == 0) c.cast.rounding = any_enumerator<rounding>(next);
+  c.cast.overflow = any_enumerator<overflow>(next);
+  if (below(2, next) == 0) c.cast.nan = any_enumerator<nan_policy>(next);
+  c.cast.random = draw_random_stream(next);
+  if (below(2, next) == 0) c.cast.random.offset &= ~std::uint64_t{15};
+  c.threads = static_cast<int>(below(5, next));
+  c.content = next();
+  return c;
+}
+
+listed_tensor draw_listed_tensor(list_call which, std::int64_t maximum, const word_source& next) {
+  const std::int64_t count = below(maximum + 1, next);
+  const std::int64_t rows = below(4, next) == 0 ? 1 + below(5, next) : 1;
+  listed_tensor t{rows, count / rows, {}, {}};
+  for (std::size_t k = 0; k < max_lists; ++k) {
+    t.formats[k] = draw_format(which, k, next);
+    t.layouts[k] = below(8, next) == 0 ? draw_layout(rows, t.cols, array_side::written, next)
+                                       : dense_layout(rows, t.cols);
+    t.layouts[k].misalignment = below(8, next);
+  }
+  return t;
+}
+
+std::ostream& operator<<(std::ostream& out, const list_case& c) {
+  out << name(c.which) << " of " << c.tensors.size() << " tensors, a " << std::hexfloat << c.a
+      << ", b " << c.b << ", max_norm " << c.max_norm << std::defaultfloat
+      << (c.has_scales ? ", scales given" : "") << ", counts " << static_cast<int>(c.counts)
+      << ", writes list " << c.out << ", "
+      << text_of({c.cast.rounding, c.cast.overflow, c.cast.nan}) << ", " << text_of(c.cast.random)
+      << ", " << c.threads << " threads, content " << c.content << " of kind "
+      << static_cast<int>(c.kind);
+  for (const listed_tensor& t : c.tensors) {
+    out << "\n   ";
+    for (std::size_t k = 0; k < lists_of(c.which); ++k) {
+      out << " " << name(t.formats[k]) << " " << t.layouts[k] << ";";
+    }
+  }
+  return out;
+}
+
+std::string_view name(list_call which) {
+  constexpr std::string_view names[] = {"inspect", "l2norm",     "unscale", "scale",
+                                        "clip",    "accumulate", "axpby",   "cast"};
+  return names[static_cast<int>(which)];
+}
+
+operation_of<list_case> list_calls_of(list_call which) {
+  return {[which](const word_source& next) { return draw_list_case(which, next); }, memory_of_list,
+          list_call_on, simpler_lists};
+}
+
+array_operation list_operation(list_call which) {
+  return make_operation(std::string(name(which)), list_calls_of(which));
+}
+
+}  // namespace samebits::support

@@ -1,0 +1,78 @@
+// The array operations of the library, each as a property that holds on every executor.
+//
+// Everywhere the generators are those of the host's properties; they add what the kernels of a GPU
+// ask for: dense and aligned memory, and shapes of several tiles.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/problem.hpp"
+
+namespace samebits::support {
+
+/// convert() between any formats, by any rule; of cuda-native what it has.
+array_operation convert_operation(std::string_view backend);
+
+/// compute(), and compute_with_flags() with the flags of all elements together and of each one. On
+/// cuda-native only cases that it supports.
+array_operation compute_operation(std::string_view backend);
+
+/// amax(), counts(), sum(), sum_of_squares() and dot() in every precision and order.
+array_operation reduction_operation();
+
+/// Whether shapes occur that take the kernels of a GPU several tiles.
+enum class matrix_sizes : std::uint8_t { any, small };
+
+/// quantize(): any tiles, scale rules, policies, rounding, inverse_scales and subset of outputs.
+array_operation quantize_operation(matrix_sizes sizes = matrix_sizes::any);
+
+/// The same of codes and scales alone.
+array_operation quantize_codes_operation();
+
+/// dequantize() of any codes and scales.
+array_operation dequantize_operation();
+
+/// quantize() of a list.
+array_operation quantize_list_operation(matrix_sizes sizes = matrix_sizes::any);
+
+/// An operation over tensor lists.
+enum class list_call : std::uint8_t {
+  inspect,
+  l2norm,
+  unscale,
+  scale,
+  clip,
+  accumulate,
+  axpby,
+  cast
+};
+inline constexpr int list_call_count = 8;
+std::string_view name(list_call which);
+array_operation list_operation(list_call which);
+
+/// optimizer_step() of every rule, profile and format, with a decision, with learning rates.
+array_operation optimizer_operation();
+
+/// load() and then store() of an array of an optimizer.
+array_operation store_operation();
+
+/// reduce_gradients() over 1 to 8 ranks.
+array_operation gradient_reduction_operation();
+
+/// A scenario of a loss scaler: steps with gradients of their own.
+struct scaler_scenario;
+/// Takes the steps of a scenario on the site's memory; the fields of every report.
+using scenario_runner =
+    std::function<returned_values(const scaler_scenario& scenario, const call_site& site)>;
+
+/// Steps of a device_loss_scaler: losses, decisions, clipping, and gradients multiplied. On host
+/// memory inspect() and decide(); the runner takes them on device memory.
+array_operation scaler_operation(scenario_runner on_device = {});
+
+/// Steps of a device_loss_scaler whose gradients are spread over 1 to 8 ranks. On host memory
+/// sum_shards(), agree() and decide().
+array_operation sharded_scaler_operation(scenario_runner on_device = {});
+
+}  // namespace samebits::support

@@ -1,0 +1,490 @@
+// Quantization of a matrix, and back.
+#include "engine/cases/quantize.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <limits>
+#include <ostream>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "engine/cases/operations.hpp"
+#include "engine/core/simpler.hpp"
+#include "engine/core/text.hpp"
+#include "engine/inputs/families.hpp"
+#include "samebits/quantize_list.hpp"
+#include "samebits/scalar.hpp"
+
+namespace samebits::support {
+namespace {
+
+tile_shape draw_tile(const word_source& next) {
+  const std::int64_t size = std::int64_t{16} << below(5, next);
+  switch (below(6, next)) {
+    case 0: return {1, size};
+    case 1: return {size, 1};
+    case 2: return {size, size};
+    case 3: return {1, 0};
+    case 4: return {0, 1};
+    default: return {0, 0};
+  }
+}
+
+/// Beside a multiple of the tile, or small.
+std::int64_t draw_size(std::int64_t tile, const word_source& next) {
+  if (tile > 1 && below(2, next) == 0) {
+    return std::max<std::int64_t>(0, tile * below(4, next) + below(3, next) - 1);
+  }
+  return below(8, next) == 0 ? below(3, next) : below(70, next);
+}
+
+float draw_bound(const word_source& next) {
+  // Around the magnitudes of draw_element, so that bounds matter.
+  const auto field = static_cast<std::uint32_t>(100 + below(55, next));
+  return std::bit_cast<float>(field << 23 | static_cast<std::uint32_t>(next() >> 41));
+}
+
+quantize_options draw_options(const word_source& next) {
+  quantize_options o;
+  o.tile = draw_tile(next);
+  o.scale = any_enumerator<scale_rule>(next);
+  if (below(3, next) == 0) o.eps = draw_bound(next);
+  if (below(3, next) == 0) o.upper_bound = draw_bound(next);
+  o.nonfinite = any_enumerator<nonfinite>(next);
+  o.rounding = below(2, next) == 0 ? rounding::nearest_even : rounding::stochastic;
+  if (below(2, next) == 0) o.overflow = any_enumerator<overflow>(next);
+  o.nan = any_enumerator<nan_policy>(next);
+  o.scale_overflow = any_enumerator<scale_overflow>(next);
+  o.random = draw_random_stream(next);
+  return o;
+}
+
+/// A code of the source near 2^exponent, or a special one.
+std::uint64_t draw_element(const quantize_case& c, int exponent, std::int64_t kind,
+                           const word_source& next) {
+  if (kind == 0) return draw_any_code(c.from, c.to, next);
+  if (kind == 1)
+    return next() % 2 == 0 ? 0u : convert_code(format_id::fp32, c.from, 0x80000000u).code;
+  if (kind == 2 && below(40, next) == 0) {
+    return draw_code(code_family::special, c.from, c.to, next);
+  }
+  // Few mantissa bits, so that scaled elements meet ties; exponents over some 12 binades.
+  const int e = exponent - static_cast<int>(below(12, next));
+  const auto mantissa = static_cast<std::uint32_t>(next() >> 41);
+  const std::uint32_t kept = next() % 2 == 0 ? mantissa : mantissa & 0x7C0000u;
+  const auto field = static_cast<std::uint32_t>(std::clamp(e + 127, 0, 254));
+  const std::uint32_t sign = next() % 2 == 0 ? 0x80000000u : 0u;
+  return convert_code(format_id::fp32, c.from, sign | field << 23 | kept).code;
+}
+
+/// Shapes that the kernels of a GPU convert in one pass: rows of whole vectors, several tiles and
+/// block tiles each way, and rows that take a block several turns.
+matrix_shape draw_large_shape(const word_source& next) {
+  switch (below(8, next)) {
+    case 0: return {1 + below(3, next), 1024 * (1 + below(3, next))};
+    case 1: return {1 + below(20, next), 128 * (1 + below(8, next))};
+    case 2: return {100 + below(60, next), 128 * (1 + below(2, next))};
+    case 3: return {1, 8 * (1 + below(2500, next))};
+    default: return {1 + below(70, next), 8 * (1 + below(24, next))};
+  }
+}
+
+quantize_case draw_quantization(matrix_sizes sizes, const word_source& next) {
+  quantize_case c = draw_quantize_case(next);
+  if (sizes == matrix_sizes::any && below(3, next) == 0) {
+    c.plain = below(8, next) != 0;
+    const matrix_shape s = draw_large_shape(next);
+    lay_out(c, s.rows, s.cols, next);
+  }
+  if (below(2, next) == 0) {  // what draws random bits by whole blocks asks for
+    c.options.random.offset &= ~std::uint64_t{15};
+    if (c.options.random.pitch) *c.options.random.pitch &= ~std::uint64_t{15};
+    c.options.upper_bound = quantize_options{}.upper_bound;
+    c.options.overflow = overflow::saturate;
+    c.options.nan = nan_policy::canonical;
+  }
+  c.wanted.codes_transposed = below(3, next) == 0;
+  c.wanted.codes = !c.wanted.codes_transposed || below(2, next) == 0;
+  c.wanted.scales = below(4, next) != 0;
+  c.wanted.scales_transposed = below(4, next) == 0;
+  c.wanted.statistics = below(4, next) == 0;
+  c.inverse_scales = c.scale_format == format_id::fp32 && below(6, next) == 0;
+  if (below(16, next) == 0) c.skip = static_cast<skip_flag>(1 + below(2, next));
+  return c;
+}
+
+/// Simpler shapes of the case, or of a tensor of a list, which `tensor` returns.
+template <class Case, class Tensor>
+void add_simpler_shapes(simpler_cases<Case>& all, const quantize_case& c, const Tensor& tensor) {
+  const auto resize = [=](Case& whole, std::int64_t rows, std::int64_t cols) {
+    quantize_case& other = std::invoke(tensor, whole);
+    lay_out(other, rows, cols, [] { return std::uint64_t{1}; });
+    other.in = dense_layout(rows, cols);
+  };
+  all.sizes(c.in.rows, c.in.cols, resize);
+  if (c.plain) return;
+  all.change([&](Case& whole) {
+    std::invoke(tensor, whole).plain = true;
+    resize(whole, c.in.rows, c.in.cols);
+  });
+}
+
+template <class Case, class Tensor>
+void add_fewer_outputs(simpler_cases<Case>& all, const quantize_case& c, const Tensor& tensor) {
+  for (bool wanted_outputs::*which :
+       {&wanted_outputs::statistics, &wanted_outputs::scales_transposed, &wanted_outputs::scales,
+        &wanted_outputs::codes_transposed, &wanted_outputs::codes}) {
+    wanted_outputs fewer = c.wanted;
+    fewer.*which = false;
+    if (!fewer.codes && !fewer.codes_transposed) continue;
+    all.set(
+        [&](Case & whole) -> auto& { return std::invoke(tensor, whole).wanted; }, fewer);
+  }
+  all.set(
+      [&](Case & whole) -> auto& { return std::invoke(tensor, whole).inverse_scales; }, false);
+}
+
+/// Default options of the case; of a list, of all of its tensors.
+std::vector<quantize_case> simpler_options(const quantize_case& c) {
+  simpler_cases<quantize_case> all(c);
+  using options = quantize_options;
+  all.set(&quantize_case::scale_format, format_id::fp32);
+  all.reset(&quantize_case::options, options{}, &options::eps, &options::upper_bound,
+            &options::rounding, &options::nan, &options::overflow, &options::nonfinite,
+            &options::scale_overflow);
+  if (c.scale_format == format_id::fp32) {
+    all.reset(&quantize_case::options, options{}, &options::scale);
+  }
+  all.reset_random([](quantize_case & other) -> auto& { return other.options.random; });
+  return all.all();
+}
+
+/// Numbers of all kinds, as scales or inverse_scales.
+strided_buffer random_scales(const quantize_case& c, format_id format, const array_layout& layout) {
+  strided_buffer buffer(format, layout);
+  std::mt19937_64 engine(c.content + 1);
+  for (std::int64_t i = 0; i < layout.span(); ++i) {
+    if (format == format_id::e8m0) {
+      buffer.store(i, engine() & 0xFF);
+      continue;
+    }
+    const auto field = static_cast<std::uint32_t>(100 + engine() % 55);
+    const bool ordinary = engine() % 4 != 0;
+    buffer.store(i, ordinary ? field << 23 | static_cast<std::uint32_t>(engine() >> 41)
+                             : draw_any_code(format_id::fp32, c.from, [&] { return engine(); }));
+  }
+  return buffer;
+}
+
+void add_tensor(buffers& all, const quantize_case& c, const std::string& prefix) {
+  const auto result = [&](const char* which, format_id format, const array_layout& layout) {
+    all.push_back({prefix + which, buffer_use::result, strided_buffer(format, layout)});
+  };
+  all.push_back({prefix + "in", buffer_use::given, matrix_of(c)});
+  if (c.inverse_scales) {
+    all.push_back({prefix + "inverse_scales", buffer_use::given,
+                   random_scales(c, format_id::fp32, c.scales)});
+  } else {
+    result("inverse_scales", format_id::fp32, {});
+  }
+  result("codes", c.to, c.codes);
+  result("scales", c.scale_format, c.scales);
+  result("codes_transposed", c.to, c.codes_transposed);
+  result("scales_transposed", c.scale_format, c.scales_transposed);
+}
+
+buffers memory_of_quantization(const quantize_case& c) {
+  buffers all;
+  add_tensor(all, c, "");
+  all.push_back(
+      {"statistics", buffer_use::result,
+       strided_buffer(format_id::fp64, dense_layout(1, sizeof(quantize_statistics) / 8))});
+  strided_buffer flag(format_id::fp32, dense_layout(1, 1));
+  flag.store(0, c.skip == skip_flag::one ? 1 : 0);
+  all.push_back({"skip flag", buffer_use::fixed, std::move(flag)});
+  return all;
+}
+
+returned_values quantize_on(const quantize_case& c, const call_site& site) {
+  quantize(site.views[quantize_buffers::in], outputs_of(c, site), options_of(c, site),
+           site.target.where(c.threads));
+  return {};
+}
+
+std::vector<quantize_case> simpler_dequantizations(const quantize_case& c) {
+  simpler_cases<quantize_case> all(c);
+  add_simpler_shapes(all, c, std::identity{});
+  all.set(&quantize_case::threads, 1);
+  all.set(&quantize_case::scale_format, format_id::fp32);
+  return all.all();
+}
+
+buffers memory_of_dequantization(const quantize_case& c) {
+  strided_buffer codes(c.to, c.codes);
+  std::mt19937_64 engine(c.content);
+  for (std::int64_t i = 0; i < c.codes.span(); ++i) codes.store(i, engine() & 0xFF);
+  return {{"codes", buffer_use::given, std::move(codes)},
+          {"scales", buffer_use::given, random_scales(c, c.scale_format, c.scales)},
+          {"out", buffer_use::result, strided_buffer(c.from, c.codes)}};
+}
+
+returned_values dequantize_on(const quantize_case& c, const call_site& site) {
+  dequantize(site.views[0], site.views[1], site.views[2], c.options.tile,
+             site.target.where(c.threads));
+  return {};
+}
+
+list_quantization draw_list(matrix_sizes sizes, const word_source& next) {
+  list_quantization list;
+  list.threads = static_cast<int>(below(5, next));
+  const quantize_case first = draw_quantization(sizes, next);
+  const bool plain = below(2, next) == 0, transposed = below(3, next) == 0;
+  const std::int64_t tensors = below(7, next);
+  for (std::int64_t i = 0; i < tensors; ++i) {
+    quantize_case t = first;
+    t.plain = plain;
+    if (sizes == matrix_sizes::any && below(3, next) == 0) {
+      const matrix_shape s = draw_large_shape(next);
+      lay_out(t, s.rows, s.cols, next);
+    } else {
+      lay_out(t, below(40, next), plain ? 8 * below(12, next) : below(90, next), next);
+    }
+    t.wanted = {true, below(4, next) != 0, transposed, below(4, next) == 0, false};
+    if (transposed) t.wanted.codes = below(2, next) == 0;
+    t.inverse_scales = t.scale_format == format_id::fp32 && below(8, next) == 0;
+    t.content = next();
+    list.tensors.push_back(std::move(t));
+  }
+  return list;
+}
+
+std::vector<list_quantization> simpler_lists(const list_quantization& list) {
+  simpler_cases<list_quantization> all(list);
+  all.without_one(&list_quantization::tensors);
+  all.set(&list_quantization::threads, 1);
+  for (std::size_t i = 0; i < list.tensors.size(); ++i) {
+    const auto tensor = [i](list_quantization & other) -> auto& { return other.tensors[i]; };
+    add_simpler_shapes(all, list.tensors[i], tensor);
+    add_fewer_outputs(all, list.tensors[i], tensor);
+  }
+  if (list.tensors.empty()) return all.all();
+  for (const quantize_case& base : simpler_options(list.tensors[0])) {  // one rule for all
+    all.change([&](list_quantization& other) {
+      for (quantize_case& t : other.tensors) {
+        t.options = base.options;
+        t.scale_format = base.scale_format;
+      }
+    });
+  }
+  return all.all();
+}
+
+buffers memory_of_list(const list_quantization& list) {
+  buffers all;
+  for (std::size_t i = 0; i < list.tensors.size(); ++i) {
+    add_tensor(all, list.tensors[i], "tensor " + std::to_string(i) + " ");
+  }
+  return all;
+}
+
+returned_values quantize_list_on(const list_quantization& list, const call_site& site) {
+  if (list.tensors.empty()) return {};  // lies on the host
+  std::vector<quantize_item> items;
+  for (std::size_t i = 0; i < list.tensors.size(); ++i) {
+    const std::size_t first = i * quantize_buffers::of_tensor;
+    quantize_item item{.in = site.views[first + quantize_buffers::in],
+                       .outputs = outputs_of(list.tensors[i], site, first)};
+    if (list.tensors[i].inverse_scales) {
+      item.inverse_scales = site.views[first + quantize_buffers::inverse_scales];
+    }
+    items.push_back(std::move(item));
+  }
+  quantize(quantize_list(std::move(items), list.tensors[0].options),
+           site.target.where(list.threads));
+  return {};
+}
+
+}  // namespace
+
+void lay_out(quantize_case& c, std::int64_t rows, std::int64_t cols, const word_source& next) {
+  const matrix_shape scales = scales_shape(rows, cols, c.options.tile);
+  const auto laid = [&](std::int64_t r, std::int64_t k, array_side side) {
+    return c.plain ? dense_layout(r, k) : draw_layout(r, k, side, next);
+  };
+  c.in = laid(rows, cols, array_side::read);
+  c.codes = laid(rows, cols, array_side::written);
+  c.scales = laid(scales.rows, scales.cols, array_side::written);
+  c.codes_transposed = laid(cols, rows, array_side::written);
+  c.scales_transposed = laid(scales.cols, scales.rows, array_side::written);
+}
+
+quantize_case draw_quantize_case(const word_source& next) {
+  constexpr format_id sources[] = {format_id::fp32, format_id::bf16, format_id::fp16};
+  quantize_case c;
+  c.from = sources[below(3, next)];
+  c.to = below(2, next) == 0 ? format_id::e4m3 : format_id::e5m2;
+  c.options = draw_options(next);
+  if (is_power_of_two(c.options.scale) && below(2, next) == 0) c.scale_format = format_id::e8m0;
+  std::int64_t rows = draw_size(c.options.tile.rows, next);
+  std::int64_t cols = draw_size(c.options.tile.cols, next);
+  if (below(64, next) == 0) {  // enough for several threads
+    rows = 1 + below(200, next);
+    cols = 70000 / rows;
+  }
+  c.plain = below(2, next) == 0;
+  lay_out(c, rows, cols, next);
+  c.threads = static_cast<int>(below(9, next));
+  c.content = next();
+  return c;
+}
+
+std::vector<quantize_case> simpler_quantizations(const quantize_case& c) {
+  simpler_cases<quantize_case> all(c);
+  add_simpler_shapes(all, c, std::identity{});
+  all.set(&quantize_case::threads, 1);
+  for (const quantize_case& other : simpler_options(c)) {
+    all.change([&](quantize_case& simpler) { simpler = other; });
+  }
+  add_fewer_outputs(all, c, std::identity{});
+  all.set(&quantize_case::skip, skip_flag::none);
+  return all.all();
+}
+
+namespace {
+
+/// Every `step`-th amax as a tile of one element, from the content on.
+strided_buffer amaxes_of(const quantize_case& c) {
+  strided_buffer in(c.from, c.in);
+  for (std::int64_t i = 0; i < c.in.cols; ++i) {
+    in.store(i, static_cast<std::uint32_t>(c.content) + static_cast<std::uint32_t>(i) * amax_step);
+  }
+  return in;
+}
+
+/// Ones, and in each second row an Inf. It makes a tile's scale 1 under most policies; nothing bounds
+/// the tile's other elements then, some of which are large and lie in another part of the work.
+strided_buffer large_beside_inf(const quantize_case& c) {
+  strided_buffer in(c.from, c.in);
+  const auto store = [&](std::int64_t row, std::int64_t col, float value) {
+    in.store(c.in.at(row, col),
+             convert_code(format_id::fp32, c.from, std::bit_cast<std::uint32_t>(value),
+                          {.overflow = overflow::ieee})
+                 .code);
+  };
+  const std::int64_t cols = c.in.cols;
+  for (std::int64_t i = 0; i < c.in.rows * cols; ++i) store(i / cols, i % cols, 1.0f);
+  for (std::int64_t row = 0; row < c.in.rows; row += 2) {
+    store(row, 5, std::numeric_limits<float>::infinity());
+    store(row, cols - 1, 60000.0f);  // above the largest e4m3 and e5m2
+    store(row + 1, cols - 140, c.from == format_id::fp16 ? -65504.0f : -1e38f);
+  }
+  return in;
+}
+
+}  // namespace
+
+strided_buffer matrix_of(const quantize_case& c) {
+  if (c.kind == matrix_content::amaxes) return amaxes_of(c);
+  if (c.kind == matrix_content::large_beside_inf) return large_beside_inf(c);
+  std::mt19937_64 engine(c.content);
+  const word_source next = [&engine] { return engine(); };
+  strided_buffer in(c.from, c.in);
+  const bool varies = next() % 2 == 0;  // or ordinary numbers around 1 everywhere
+  int exponent = 0;
+  std::int64_t kind = 3;
+  for (std::int64_t i = 0; i < c.in.span(); ++i) {
+    if (i % 48 == 0 && varies) {  // stretches that are no tiles, so that tiles mix them
+      kind = below(6, next);
+      exponent = below(2, next) == 0 ? static_cast<int>(below(280, next)) - 150
+                                     : static_cast<int>(below(20, next)) - 10;
+    }
+    in.store(i, draw_element(c, exponent, kind, next));
+  }
+  return in;
+}
+
+quantize_outputs outputs_of(const quantize_case& c, const call_site& site, std::size_t first) {
+  const auto view = [&](std::size_t at, bool wanted) {
+    return wanted ? site.views[first + at] : matrix_view{};
+  };
+  quantize_outputs outputs = {
+      .codes = view(quantize_buffers::codes, c.wanted.codes),
+      .scales = view(quantize_buffers::scales, c.wanted.scales),
+      .codes_transposed = view(quantize_buffers::codes_transposed, c.wanted.codes_transposed),
+      .scales_transposed = view(quantize_buffers::scales_transposed, c.wanted.scales_transposed)};
+  if (c.wanted.statistics) {
+    outputs.statistics = site.pointer<quantize_statistics>(quantize_buffers::statistics);
+  }
+  return outputs;
+}
+
+quantize_options options_of(const quantize_case& c, const call_site& site) {
+  quantize_options options = c.options;
+  if (c.inverse_scales) options.inverse_scales = site.views[quantize_buffers::inverse_scales];
+  if (c.skip != skip_flag::none) {
+    options.skip_if_nonzero = site.pointer<std::uint32_t>(quantize_buffers::skip);
+  }
+  return options;
+}
+
+std::ostream& operator<<(std::ostream& out, const quantize_case& c) {
+  const quantize_options& o = c.options;
+  return out << name(c.from) << " to " << name(c.to) << ", tile " << o.tile.rows << " x "
+             << o.tile.cols << ", " << name(o.scale) << ", " << name(o.nonfinite) << ", "
+             << name(o.scale_overflow) << ", eps " << o.eps << ", upper " << o.upper_bound << ", "
+             << text_of({o.rounding, o.overflow, o.nan}) << "; in " << c.in << "; codes " << c.codes
+             << "; " << name(c.scale_format) << " scales " << c.scales << "; codes_transposed "
+             << c.codes_transposed << "; scales_transposed " << c.scales_transposed << "; random "
+             << text_of(o.random) << "; " << c.threads << " threads; content " << c.content
+             << "; wanted:" << (c.wanted.codes ? " codes" : "")
+             << (c.wanted.scales ? " scales" : "")
+             << (c.wanted.codes_transposed ? " codes_transposed" : "")
+             << (c.wanted.scales_transposed ? " scales_transposed" : "")
+             << (c.wanted.statistics ? " statistics" : "")
+             << (c.inverse_scales ? "; inverse_scales given" : "")
+             << (c.skip == skip_flag::none  ? ""
+                 : c.skip == skip_flag::one ? "; skip flag 1"
+                                            : "; skip flag 0");
+}
+
+std::ostream& operator<<(std::ostream& out, const list_quantization& c) {
+  out << c.tensors.size() << " tensors, " << c.threads << " threads";
+  for (const quantize_case& t : c.tensors) out << "\n    " << t;
+  return out;
+}
+
+operation_of<quantize_case> quantizations(matrix_sizes sizes) {
+  return {[sizes](const word_source& next) { return draw_quantization(sizes, next); },
+          memory_of_quantization, quantize_on, simpler_quantizations};
+}
+
+array_operation quantize_operation(matrix_sizes sizes) {
+  return make_operation("quantize", quantizations(sizes));
+}
+
+array_operation quantize_codes_operation() {
+  operation_of<quantize_case> parts = quantizations();
+  parts.draw = [](const word_source& next) {
+    quantize_case c = draw_quantization(matrix_sizes::any, next);
+    c.wanted = {};
+    c.inverse_scales = false;
+    c.skip = skip_flag::none;
+    return c;
+  };
+  return make_operation("quantize", parts);
+}
+
+array_operation dequantize_operation() {
+  return make_operation<quantize_case>("dequantize", {draw_quantize_case, memory_of_dequantization,
+                                                      dequantize_on, simpler_dequantizations});
+}
+
+array_operation quantize_list_operation(matrix_sizes sizes) {
+  const auto draw = [sizes](const word_source& next) { return draw_list(sizes, next); };
+  return make_operation<list_quantization>(
+      "quantize_list", {draw, memory_of_list, quantize_list_on, simpler_lists}, 512);
+}
+
+}  // namespace samebits::support

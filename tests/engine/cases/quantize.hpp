@@ -1,0 +1,87 @@
+// Quantizations of a matrix as cases.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <vector>
+
+#include "engine/cases/operations.hpp"
+#include "engine/core/layout.hpp"
+#include "engine/core/strided_buffer.hpp"
+#include "samebits/quantize.hpp"
+
+namespace samebits::support {
+
+/// Which outputs are wanted.
+struct wanted_outputs {
+  bool codes = true;
+  bool scales = true;
+  bool codes_transposed = false;
+  bool scales_transposed = false;
+  bool statistics = false;
+
+  friend constexpr bool operator==(const wanted_outputs&, const wanted_outputs&) = default;
+};
+
+/// Whether a flag that may turn the call off is given, and what it holds.
+enum class skip_flag : std::uint8_t { none, zero, one };
+
+/// What a matrix holds: tiles of one magnitude each, of any bits, of zeros, and with NaN and Inf
+/// among them; every amax_step-th fp32 code from the content on, one a tile; or large elements in a
+/// tile with an Inf.
+enum class matrix_content : std::uint8_t { mixed, amaxes, large_beside_inf };
+inline constexpr std::uint32_t amax_step = 14983;
+
+/// One quantization, with a layout for every view.
+struct quantize_case {
+  format_id from = format_id::fp32;
+  format_id to = format_id::e4m3;
+  quantize_options options = {};
+  array_layout in = {};
+  array_layout codes = {}, scales = {}, codes_transposed = {}, scales_transposed = {};
+  format_id scale_format = format_id::fp32;
+  bool plain = false;  ///< every view dense, and aligned to 16 bytes
+  int threads = 1;
+  std::uint64_t content = 0;  ///< seed of the elements
+  matrix_content kind = matrix_content::mixed;
+  wanted_outputs wanted = {};
+  bool inverse_scales = false;
+  skip_flag skip = skip_flag::none;
+};
+
+std::ostream& operator<<(std::ostream& out, const quantize_case& c);
+
+/// A case of at most some 70000 elements: any number of rows and columns incl. 0, tiles larger than
+/// the matrix, every option; half of them plain, the others with views padded, transposed and
+/// unaligned. Codes and scales are wanted.
+quantize_case draw_quantize_case(const word_source& next);
+/// Sets the shape, and a layout of every view.
+void lay_out(quantize_case& c, std::int64_t rows, std::int64_t cols, const word_source& next);
+/// Fewer rows or columns, plain views, one thread; default options one by one; fewer outputs.
+std::vector<quantize_case> simpler_quantizations(const quantize_case& c);
+
+/// The matrix of a case.
+strided_buffer matrix_of(const quantize_case& c);
+
+// The buffers of a case; a list's tensors have those before the statistics, one after another.
+namespace quantize_buffers {
+inline constexpr std::size_t in = 0, inverse_scales = 1, codes = 2, scales = 3,
+                             codes_transposed = 4, scales_transposed = 5, of_tensor = 6,
+                             statistics = 6, skip = 7;
+}
+/// quantize(): any tiles, scale rules, policies, rounding, inverse_scales and subset of outputs.
+operation_of<quantize_case> quantizations(matrix_sizes sizes = matrix_sizes::any);
+/// The outputs of a tensor whose buffers begin at `first`.
+quantize_outputs outputs_of(const quantize_case& c, const call_site& site, std::size_t first = 0);
+/// The options of the call, with what they point to.
+quantize_options options_of(const quantize_case& c, const call_site& site);
+
+/// Tensors with the rule and the formats of the first.
+struct list_quantization {
+  std::vector<quantize_case> tensors;
+  int threads = 1;
+};
+std::ostream& operator<<(std::ostream& out, const list_quantization& c);
+
+}  // namespace samebits::support

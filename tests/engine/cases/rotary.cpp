@@ -1,0 +1,89 @@
+// Rotary tables.
+#include "engine/cases/rotary.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <ostream>
+
+#include "engine/core/simpler.hpp"
+
+namespace samebits::support {
+namespace {
+
+double any_number(const word_source& next) {
+  const auto x = std::bit_cast<double>(next());
+  return std::isfinite(x) ? x : 1.0;
+}
+
+rotary_case draw_table(const word_source& next) {
+  rotary_case c;
+  for (std::int64_t i = below(30, next); i > 0; --i) {
+    const auto wide = static_cast<std::int64_t>(next());
+    c.positions.push_back(below(2, next) == 0 ? wide : wide % 100'000);
+  }
+  const std::int64_t columns = below(9, next);
+  c.options.angle = below(2, next) == 0 ? rotary_angle::exact : rotary_angle::binary32;
+  for (std::int64_t i = below(2, next) * columns; i > 0; --i) {
+    const double f = any_number(next);
+    // Those beyond fp32 are refused for angles in binary32.
+    const bool allowed = c.options.angle == rotary_angle::exact || std::abs(f) < 1e38;
+    c.frequencies.push_back(allowed ? f : 0.5);
+  }
+  constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
+  c.format = one_of(formats, next);
+  c.options.base = std::max(1.0, std::abs(any_number(next)));
+  const auto rows = static_cast<std::int64_t>(c.positions.size());
+  c.cos = draw_layout(rows, columns, array_side::written, next);
+  c.sin = draw_layout(rows, columns, array_side::written, next);
+  c.threads = static_cast<int>(below(5, next));
+  return c;
+}
+
+std::vector<rotary_case> simpler_tables(const rotary_case& c) {
+  simpler_cases<rotary_case> all(c);
+  for (std::size_t i = 0; i < c.positions.size(); ++i) {
+    all.change([i](rotary_case& other) {
+      other.positions.erase(other.positions.begin() + static_cast<std::ptrdiff_t>(i));
+      for (array_layout* l : {&other.cos, &other.sin}) l->resize(l->rows - 1, l->cols);
+    });
+  }
+  all.set(&rotary_case::cos, dense_layout(c.cos.rows, c.cos.cols));
+  all.set(&rotary_case::sin, dense_layout(c.cos.rows, c.cos.cols));
+  all.set(&rotary_case::threads, 1);
+  return all.all();
+}
+
+buffers memory_of_table(const rotary_case& c) {
+  return {{"cos", buffer_use::result, strided_buffer(c.format, c.cos)},
+          {"sin", buffer_use::result, strided_buffer(c.format, c.sin)}};
+}
+
+returned_values table_on(const rotary_case& c, const call_site& site) {
+  fill_table(c, c.positions, site.views[0], site.views[1], site.target.where(c.threads));
+  return {};
+}
+
+}  // namespace
+
+void fill_table(const rotary_case& c, std::span<const std::int64_t> positions,
+                const matrix_view& cos, const matrix_view& sin, const executor& where) {
+  rotary_options options = c.options;
+  options.frequencies = c.frequencies;
+  rotary_table(positions, cos, sin, options, where);
+}
+
+operation_of<rotary_case> rotary_tables() {
+  return {draw_table, memory_of_table, table_on, simpler_tables};
+}
+
+std::ostream& operator<<(std::ostream& out, const rotary_case& c) {
+  out << name(c.format) << " cos " << c.cos << "; sin " << c.sin << "; base " << std::hexfloat
+      << c.options.base << ", angle " << name(c.options.angle) << ", frequencies";
+  for (const double f : c.frequencies) out << " " << f;
+  out << std::defaultfloat << "; positions";
+  for (const std::int64_t p : c.positions) out << " " << p;
+  return out << "; " << c.threads << " threads";
+}
+
+}  // namespace samebits::support

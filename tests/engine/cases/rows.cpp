@@ -1,0 +1,296 @@
+// Functions of rows, and their definition.
+#include "engine/cases/rows.hpp"
+
+#include <bit>
+#include <limits>
+#include <ostream>
+#include <random>
+
+#include "engine/core/simpler.hpp"
+#include "numerics/hardware/torch_operators/row_layer_norm.hpp"
+#include "numerics/hardware/torch_operators/row_softmax.hpp"
+#include "numerics/hardware/torch_operators/tensor_format.hpp"
+#include "numerics/hardware/triton_functions/triton_softmax.hpp"
+
+namespace samebits::support {
+namespace {
+
+namespace torch = numerics::torch_2_11;
+using words = std::vector<std::uint32_t>;
+
+constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
+
+bool is_layer_norm(const row_case& c) { return c.of >= row_function::layer_norm; }
+bool reads_two(const row_case& c) {
+  return c.of == row_function::softmax_gradient || c.of == row_function::log_softmax_gradient ||
+         c.of == row_function::layer_norm_gradient;
+}
+
+row_case draw_rows(const word_source& next) {
+  row_case c;
+  c.of = static_cast<row_function>(below(row_function_count, next));
+  c.format = one_of(formats, next);
+  if (c.of == row_function::softmax && below(3, next) == 0) {
+    c.options.rule = function_rule::triton_3_6;
+    c.options.num_warps = 1 << below(6, next);
+    constexpr int elements[] = {0, 1, 2, 4, 8};
+    c.options.elements_per_thread = one_of(elements, next);
+  } else {
+    c.options.offset = below(10, next);
+    if (below(8, next) == 0) {
+      c.options.offset = std::numeric_limits<std::int64_t>::max() - below(8, next);
+    }
+  }
+  constexpr double epsilons[] = {0.5, 1e-5, 0.0};
+  c.epsilon = one_of(epsilons, next);
+  const std::int64_t rows = below(8, next) == 0 ? below(22, next) : 1 + below(5, next);
+  const std::int64_t cols = below(8, next) == 0   ? 1 + below(13'000, next)
+                            : below(4, next) == 0 ? 1 + below(2100, next)
+                                                  : below(80, next);
+  const auto lay = [&](array_layout& l) {
+    l = below(2, next) == 0 ? dense_layout(rows, cols)
+                            : draw_layout(rows, cols, array_side::written, next);
+  };
+  lay(c.in);
+  lay(c.second);
+  lay(c.out);
+  c.weight = below(2, next) == 0;
+  c.bias = below(2, next) == 0;
+  c.in_place = below(8, next) == 0;
+  if (c.in_place) c.in = c.out;
+  c.threads = static_cast<int>(below(5, next));
+  c.content = next();
+  return c;
+}
+
+std::vector<row_case> simpler_rows(const row_case& c) {
+  simpler_cases<row_case> all(c);
+  all.sizes(c.in.rows, c.in.cols, [](row_case& other, std::int64_t rows, std::int64_t cols) {
+    for (array_layout* l : {&other.in, &other.second, &other.out}) l->resize(rows, cols);
+  });
+  const array_layout dense = dense_layout(c.in.rows, c.in.cols);
+  all.change([&](row_case& other) { other.in = other.second = other.out = dense; });
+  if (c.in == dense && c.second == dense && c.out == dense) all = simpler_cases<row_case>(c);
+  all.set(&row_case::in_place, false);
+  all.set(&row_case::weight, false);
+  all.set(&row_case::bias, false);
+  all.set(&row_case::threads, 1);
+  all.set(
+      [](row_case & other) -> auto& { return other.options.offset; }, 0);
+  return all.all();
+}
+
+/// Rows of numbers between -8 and 8; among them rows of large and of equal numbers, of zeros of both
+/// signs, and rows with an Inf, a NaN, and -Inf everywhere but in one place.
+strided_buffer rows_of(format_id format, const array_layout& layout, const word_source& next) {
+  constexpr std::uint32_t inf = 0x7F800000, minus = 0x80000000, two = 0x40000000;
+  strided_buffer m(format, layout);
+  const auto put = [&](std::int64_t row, std::int64_t col, std::uint32_t value) {
+    m.store(layout.at(row, col), torch::code_of(format, value));
+  };
+  for (std::int64_t row = 0; row < layout.rows; ++row) {
+    const std::int64_t kind = below(3, next) == 0 ? below(7, next) : 0;
+    for (std::int64_t col = 0; col < layout.cols; ++col) {
+      const std::uint64_t word = next();
+      const auto exponent = static_cast<std::uint32_t>((kind == 1 ? 124 : 120) + (word >> 40) % 10);
+      std::uint32_t x = (static_cast<std::uint32_t>(word) & 0x807FFFFF) | exponent << 23;
+      if (kind == 2) x = two;
+      if (kind == 3) x &= minus;
+      if (kind == 6) x = minus | inf;
+      put(row, col, x);
+    }
+    if (layout.cols == 0 || kind < 4) continue;
+    const std::int64_t at = below(layout.cols, next);
+    put(row, at, kind == 4 ? inf : kind == 5 ? 0x7FC00000 : two);
+  }
+  return m;
+}
+
+constexpr std::size_t at_in = 0, at_second = 1, at_weight = 2, at_bias = 3, at_mean = 4,
+                      at_rstd = 5, at_out = 6;
+
+buffers memory_of_rows(const row_case& c) {
+  std::mt19937_64 engine(c.content);
+  const word_source next = [&engine] { return engine(); };
+  buffers all;
+  const auto given = [&](const char* name, bool wanted, format_id format,
+                         const array_layout& layout) {
+    all.push_back({name, buffer_use::given,
+                   wanted ? rows_of(format, layout, next) : strided_buffer(format, {})});
+  };
+  const bool norm = is_layer_norm(c);
+  const array_layout parameters = dense_layout(1, c.in.cols), statistics = {c.in.rows, 1, 3, 1, 0};
+  given("in", true, c.format, c.in);
+  given("second", reads_two(c), c.format, c.second);
+  given("weight", norm && c.weight, c.format, parameters);
+  given("bias", norm && c.bias, c.format, parameters);
+  const bool reads_statistics = c.of == row_function::layer_norm_gradient;
+  for (const char* name : {"mean", "rstd"}) {
+    if (reads_statistics || !norm) {
+      given(name, norm, format_id::fp32, statistics);
+    } else {
+      all.push_back({name, buffer_use::result, strided_buffer(format_id::fp32, statistics)});
+    }
+  }
+  all.push_back(
+      {"out", buffer_use::result, strided_buffer(c.format, c.in_place ? array_layout{} : c.out)});
+  return all;
+}
+
+matrix_view result_of(const row_case& c, const call_site& site) {
+  return site.views[c.in_place ? at_in : at_out];
+}
+
+returned_values rows_on(const row_case& c, const call_site& site) {
+  const std::vector<matrix_view>& v = site.views;
+  const matrix_view &in = v[at_in], &second = v[at_second], out = result_of(c, site);
+  const executor where = site.target.where(c.threads);
+  const layer_norm_options norm{c.options.rule, c.epsilon, c.options.offset};
+  const const_matrix_view weight = c.weight ? v[at_weight] : matrix_view{};
+  const const_matrix_view bias = c.bias ? v[at_bias] : matrix_view{};
+  switch (c.of) {
+    case row_function::softmax: softmax(in, out, c.options, where); break;
+    case row_function::log_softmax: log_softmax(in, out, c.options, where); break;
+    case row_function::softmax_gradient: softmax_gradient(in, second, out, c.options, where); break;
+    case row_function::log_softmax_gradient:
+      log_softmax_gradient(in, second, out, c.options, where);
+      break;
+    case row_function::layer_norm:
+      layer_norm(in, weight, bias, out, v[at_mean], v[at_rstd], norm, where);
+      break;
+    case row_function::layer_norm_gradient:
+      layer_norm_gradient(in, second, v[at_mean], v[at_rstd], weight, out, norm, where);
+      break;
+  }
+  return {};
+}
+
+words row_of(const matrix_view& v, std::int64_t row) {
+  words x;
+  for (std::int64_t col = 0; col < v.cols; ++col) {
+    x.push_back(torch::value_of(v.format, static_cast<std::uint32_t>(code_at(v, row, col))));
+  }
+  return x;
+}
+
+}  // namespace
+
+returned_values rows_by_definition(const row_case& c, const call_site& site) {
+  const std::vector<matrix_view>& v = site.views;
+  const matrix_view out = result_of(c, site);
+  const std::int64_t cols = out.cols;
+  if (cols == 0) return {};  // LayerNorm writes no statistics either
+  const int vector = torch::vector_of(c.format);
+  const std::int64_t offset = c.options.offset % 8;
+  const auto word = [](const matrix_view& of, std::int64_t row) {
+    return static_cast<std::uint32_t>(code_at(of, row, 0));
+  };
+  const bool affine = is_layer_norm(c);
+  const words weights = affine && c.weight ? row_of(v[at_weight], 0) : words{};
+  const words biases = affine && c.bias ? row_of(v[at_bias], 0) : words{};
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    words x = row_of(v[at_in], row);
+    const words second = reads_two(c) ? row_of(v[at_second], row) : words{};
+    const auto shift = [&](std::int64_t from) { return (from + row * cols) % vector; };
+    switch (c.of) {
+      case row_function::softmax:
+        if (c.options.rule == function_rule::triton_3_6) {
+          const int each = c.options.elements_per_thread;
+          numerics::triton_3_6::softmax_row(
+              numerics::triton_3_6::sum_order(cols, c.options.num_warps, each == 0 ? vector : each),
+              x.data(), cols);
+        } else {
+          torch::softmax_row(torch::softmax_order(c.format, cols, shift(offset)), x.data(), cols);
+        }
+        break;
+      case row_function::log_softmax:
+        torch::log_softmax_row(torch::softmax_order(c.format, cols, shift(offset)), x.data(), cols);
+        break;
+      case row_function::softmax_gradient:
+        torch::softmax_gradient_row(torch::softmax_gradient_order(c.format, cols, shift(0)),
+                                    c.format, second.data(), x.data(), cols);
+        break;
+      case row_function::log_softmax_gradient:
+        torch::log_softmax_gradient_row(
+            torch::softmax_gradient_order(c.format, cols, shift(offset)), second.data(), x.data(),
+            cols);
+        break;
+      case row_function::layer_norm: {
+        const torch::row_statistics s = torch::layer_norm_row(
+            x.data(), cols,
+            {weights.empty() ? nullptr : weights.data(), biases.empty() ? nullptr : biases.data()},
+            std::bit_cast<std::uint32_t>(static_cast<float>(c.epsilon)),
+            torch::has_vectors_of_4(cols, offset));
+        put_code(v[at_mean], row, 0, s.mean);
+        put_code(v[at_rstd], row, 0, s.rstd);
+        break;
+      }
+      case row_function::layer_norm_gradient: {
+        torch::row_statistics s = {};
+        s.mean = word(v[at_mean], row);
+        s.rstd = word(v[at_rstd], row);
+        torch::layer_norm_gradient_row(second.data(), s, weights.empty() ? nullptr : weights.data(),
+                                       x.data(), cols);
+        break;
+      }
+    }
+    for (std::int64_t col = 0; col < cols; ++col) {
+      put_code(out, row, col, torch::code_of(c.format, x[static_cast<std::size_t>(col)]));
+    }
+  }
+  return {};
+}
+
+std::vector<row_case> every_width() {
+  std::vector<std::int64_t> widths = {76,   77,   96,    100,   128,   250,   512,  1020,
+                                      1024, 1025, 1031,  2048,  2050,  2051,  3000, 4096,
+                                      9216, 9217, 10007, 12000, 12264, 12288, 16003};
+  for (std::int64_t n = 1; n <= 40; ++n) widths.push_back(n);
+  std::vector<row_case> all;
+  for (const format_id format : formats) {
+    if (format == format_id::bf16) widths.insert(widths.end(), {24504, 24536, 24552});
+    for (const std::int64_t cols : widths) {
+      for (int f = 0; f < row_function_count; ++f) {
+        for (const std::int64_t offset : {0, 3, 5}) {
+          row_case c{.of = static_cast<row_function>(f), .format = format};
+          c.options.offset = offset;
+          const std::int64_t rows = cols <= 1100 ? 7 : 3;
+          c.in = {rows, cols, 2 * cols + 3, 2, 0};
+          c.second = dense_layout(rows, cols);
+          c.out = {rows, cols, cols + 3, 1, 0};
+          c.weight = all.size() % 2 == 0;
+          c.bias = all.size() % 3 == 0;
+          c.threads = 3;
+          c.content = all.size();
+          all.push_back(c);
+          if (c.of != row_function::softmax) continue;
+          c.options = {.rule = function_rule::triton_3_6,
+                       .num_warps = 1 << offset,
+                       .elements_per_thread = offset == 3 ? 2 : 0};
+          c.content = all.size();
+          all.push_back(c);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+operation_of<row_case> row_functions() {
+  return {draw_rows, memory_of_rows, rows_on, simpler_rows};
+}
+
+std::ostream& operator<<(std::ostream& out, const row_case& c) {
+  constexpr const char* names[] = {"softmax",          "log_softmax",
+                                   "softmax_gradient", "log_softmax_gradient",
+                                   "layer_norm",       "layer_norm_gradient"};
+  return out << names[static_cast<int>(c.of)] << " by " << name(c.options.rule) << " of "
+             << name(c.format) << ", offset " << c.options.offset << ", " << c.options.num_warps
+             << " warps, " << c.options.elements_per_thread << " elements a thread, epsilon "
+             << c.epsilon << (c.weight ? ", weight" : "") << (c.bias ? ", bias" : "") << "; in "
+             << c.in << "; second " << c.second << "; out " << c.out
+             << (c.in_place ? " in place" : "") << "; " << c.threads << " threads; content "
+             << c.content;
+}
+
+}  // namespace samebits::support

@@ -1,0 +1,132 @@
+// Random scenarios of loss scalers, and simpler scenarios than a failing one.
+#include "engine/cases/scaler_cases.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "engine/core/simpler.hpp"
+
+namespace samebits::support {
+namespace {
+
+/// Any policy, with windows so short that the scale changes within a scenario.
+scaling_settings draw_settings(const word_source& next) {
+  const auto few = [&] { return static_cast<std::uint32_t>(1 + below(3, next)); };
+  const double init = std::ldexp(1.0, static_cast<int>(below(20, next)));
+  switch (below(enum_count<scaling_policy>, next)) {
+    case 0:
+      return native_scaling{.init_exponent = static_cast<std::int32_t>(below(24, next)),
+                            .growth_interval = few(),
+                            .recovery_interval = few(),
+                            .proof = few(),
+                            .probe_window = few(),
+                            .hysteresis = few()};
+    case 1: return torch_scaling{.init_scale = init, .growth_interval = few()};
+    case 2: return apex_scaling{.init_scale = init, .growth_interval = few(), .hysteresis = few()};
+    case 3: return apex_amp_scaling{.init_scale = init, .scale_window = few()};
+    case 4:
+      return megatron_scaling{.initial_scale = init, .growth_interval = few(), .hysteresis = few()};
+    default:
+      return deepspeed_scaling{.init_scale = init,
+                               .scale_window = few(),
+                               .delayed_shift = few(),
+                               .raise_error_at_min_scale = below(2, next) == 0};
+  }
+}
+
+scaler_scenario draw_common(std::int64_t max_steps, const word_source& next) {
+  scaler_scenario c;
+  c.settings = draw_settings(next);
+  const int near = static_cast<int>(below(40, next)) - 30;
+  c.max_norm = below(4, next) == 0
+                   ? std::numeric_limits<double>::infinity()
+                   : std::ldexp(1.0 + static_cast<double>(next() >> 40) * 0x1p-24, near);
+  c.steps.resize(static_cast<std::size_t>(1 + below(max_steps, next)));
+  for (list_content& kind : c.steps) {
+    kind = below(4, next) == 0 ? list_content::any_bits : static_cast<list_content>(below(2, next));
+  }
+  c.threads = static_cast<int>(below(3, next));
+  c.content = next();
+  return c;
+}
+
+constexpr format_id gradient_formats[] = {format_id::fp16, format_id::fp32, format_id::bf16};
+
+void set_cols(scenario_tensor& t, std::int64_t cols) {
+  t.layout = dense_layout(1, cols);
+  for (std::int64_t& b : t.borders) b = std::min(b, cols);
+  t.borders.back() = cols;
+}
+
+}  // namespace
+
+scaler_scenario draw_scenario(const word_source& next) {
+  scaler_scenario c = draw_common(6, next);
+  c.tensors.resize(static_cast<std::size_t>(1 + below(4, next)));
+  const bool plain = below(2, next) == 0;
+  for (scenario_tensor& t : c.tensors) {
+    t.format = gradient_formats[below(3, next)];
+    const std::int64_t rows = below(4, next);
+    const std::int64_t cols = below(32, next) == 0 ? 4000 + below(300, next) : below(60, next);
+    t.layout =
+        plain ? dense_layout(rows, cols) : draw_layout(rows, cols, array_side::written, next);
+  }
+  return c;
+}
+
+scaler_scenario draw_sharded(const word_source& next) {
+  constexpr std::int64_t chunk = 4096;
+  constexpr int rank_counts[] = {1, 2, 3, 8};
+  scaler_scenario c = draw_common(3, next);
+  c.ranks = rank_counts[below(4, next)];
+  c.tensors.resize(static_cast<std::size_t>(1 + below(4, next)));
+  for (scenario_tensor& t : c.tensors) {
+    t.format = gradient_formats[below(3, next)];
+    t.turn = static_cast<int>(below(c.ranks, next));
+    const std::int64_t chunks = below(4, next) != 0 ? below(3, next) : below(7, next);
+    const std::int64_t cols = chunks * chunk + (below(2, next) == 0 ? 0 : below(60, next));
+    t.borders = {0};
+    for (int i = 1; i < c.ranks; ++i) t.borders.push_back(below(cols / chunk + 1, next) * chunk);
+    t.borders.push_back(cols);
+    std::sort(t.borders.begin(), t.borders.end());
+    set_cols(t, cols);
+  }
+  return c;
+}
+
+std::vector<scaler_scenario> simpler_scenarios(const scaler_scenario& c) {
+  simpler_cases<scaler_scenario> all(c);
+  all.without_one(&scaler_scenario::tensors, 1);
+  all.without_one(&scaler_scenario::steps, 1);
+  if (c.ranks > 1) {
+    all.change([](scaler_scenario& other) {
+      --other.ranks;
+      for (scenario_tensor& t : other.tensors) {
+        t.borders.erase(t.borders.end() - 2);
+        t.turn %= other.ranks;
+      }
+    });
+  }
+  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
+    const array_layout& layout = c.tensors[i].layout;
+    all.sizes(layout.rows, layout.cols,
+              [i](scaler_scenario& other, std::int64_t rows, std::int64_t cols) {
+                scenario_tensor& t = other.tensors[i];
+                if (!t.borders.empty()) return set_cols(t, cols);
+                t.layout.resize(rows, cols);
+              });
+    all.set(
+        [i](scaler_scenario & other) -> auto& { return other.tensors[i].layout; },
+        dense_layout(layout.rows, layout.cols));
+  }
+  all.set(&scaler_scenario::max_norm, std::numeric_limits<double>::infinity());
+  if (c.settings.index() != 1) {
+    all.change([](scaler_scenario& other) { other.settings = torch_scaling{}; });
+  }
+  all.set(&scaler_scenario::threads, 1);
+  return all.all();
+}
+
+}  // namespace samebits::support

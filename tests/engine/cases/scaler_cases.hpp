@@ -1,0 +1,19 @@
+// Random scenarios of loss scalers, and simpler scenarios than a failing one.
+#pragma once
+
+#include <vector>
+
+#include "engine/cases/scaler_scenario.hpp"
+#include "engine/core/choices.hpp"
+
+namespace samebits::support {
+
+/// A scenario with all gradients on one rank.
+scaler_scenario draw_scenario(const word_source& next);
+/// A scenario with gradients spread over ranks.
+scaler_scenario draw_sharded(const word_source& next);
+
+/// Simpler scenarios than c, each by one change.
+std::vector<scaler_scenario> simpler_scenarios(const scaler_scenario& c);
+
+}  // namespace samebits::support

@@ -1,0 +1,78 @@
+// Every array operation on every backend of the host against the reference.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "engine/cases/lists.hpp"
+#include "engine/cases/matmul.hpp"
+#include "engine/cases/operations.hpp"
+#include "engine/suites/rapidcheck.hpp"
+#include "support/backends.hpp"
+
+namespace samebits::support {
+namespace {
+
+void expect_on_hosts(const array_operation& op, int cases) {
+  for (const std::string& backend : supported_backends()) {
+    expect_as_reference(op, *host_target(backend), cases);
+  }
+}
+
+TEST(Operations, Convert) { expect_on_hosts(convert_operation({}), 1000); }
+TEST(Operations, Compute) { expect_on_hosts(compute_operation({}), 1000); }
+TEST(Operations, Reduction) { expect_on_hosts(reduction_operation(), 1000); }
+TEST(Operations, Quantize) { expect_on_hosts(quantize_operation(), 500); }
+TEST(Operations, Dequantize) { expect_on_hosts(dequantize_operation(), 500); }
+TEST(Operations, QuantizeList) { expect_on_hosts(quantize_list_operation(), 250); }
+TEST(Operations, OptimizerStep) { expect_on_hosts(optimizer_operation(), 500); }
+TEST(Operations, StoreAndLoad) { expect_on_hosts(store_operation(), 500); }
+/// On hosts there is one implementation, which engine.gradients_oracle compares with the oracle.
+TEST(Operations, ReduceGradients) {
+  expect_as_reference(gradient_reduction_operation(), *host_target("reference"), 100);
+}
+TEST(Operations, Matmul) {
+  expect_on_hosts(matmul_operation({40, 80, 500}, random_kinds::all), 400);
+  expect_on_hosts(matmul_operation({30, 70, 300}, random_kinds::tensor_cores), 1200);
+}
+TEST(Operations, LossScaler) { expect_on_hosts(scaler_operation(), 500); }
+TEST(Operations, ShardedLossScaler) { expect_on_hosts(sharded_scaler_operation(), 60); }
+
+class ListOperations : public ::testing::TestWithParam<list_call> {};
+
+TEST_P(ListOperations, IsTheReferences) { expect_on_hosts(list_operation(GetParam()), 500); }
+
+/// Numbers of tensors beside those at which other libraries' launches split, and sizes: up to some
+/// chunks, many small ones, enough for several threads.
+std::vector<list_case> large_lists(list_call which) {
+  std::vector<list_case> all;
+  const auto add = [&](std::size_t tensors, std::int64_t maximum) {
+    for (const list_content kind :
+         {list_content::ordinary, list_content::small, list_content::any_bits}) {
+      std::mt19937_64 engine(all.size());
+      const word_source next = [&engine] { return engine(); };
+      list_case c = draw_list_case(which, next);
+      c.tensors.resize(tensors);
+      for (listed_tensor& t : c.tensors) t = draw_listed_tensor(which, maximum, next);
+      c.kind = kind;
+      c.threads = all.size() % 2 == 0 ? 1 : 3;
+      all.push_back(c);
+    }
+  };
+  for (const std::int64_t maximum : {5, 60'000}) add(1, maximum);
+  add(7, 9'000);
+  for (const std::size_t tensors : {423u, 424u, 425u}) add(tensors, 300);
+  add(10'000, 40);
+  add(4, 60'000);
+  return all;
+}
+
+TEST_P(ListOperations, OfManyAndOfLargeTensors) {
+  expect_on_hosts(listed_operation(std::string(name(GetParam())), list_calls_of(GetParam()),
+                                   large_lists(GetParam()), 4),
+                  0);
+}
+
+INSTANTIATE_TEST_SUITE_P(, ListOperations, list_calls(), name_of_list_call);
+
+}  // namespace
+}  // namespace samebits::support
