@@ -2,7 +2,6 @@
 #include "fpinspect/compare/comparison.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <utility>

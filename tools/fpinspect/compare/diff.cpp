@@ -1,9 +1,16 @@
 // `fpinspect diff`: explains why codes and scales of two quantizations of one tensor differ.
+//
+// A code and its scale determine the interval that contained the element: the cell of all numbers
+// that round to the code. The cells of two quantizations of one number intersect. If they do not
+// intersect, no difference of recipes explains the codes.
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,9 +20,9 @@
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/compare/diff_cause.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/convert.hpp"
+#include "samebits/scalar.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {
@@ -23,6 +30,134 @@ namespace {
 
 using samebits::format_id;
 using samebits::matrix_shape;
+
+// --- Why a code or a scale of one element differs -------------------------------------------------
+
+/// Why a code or a scale differs.
+enum class cause : std::uint8_t {
+  scale_ulp,    ///< the scales are up to 4 ulp apart, which moved the element across a cell border
+  tie,          ///< equal scales; the element was on a cell border and y was rounded differently
+  policy,       ///< other scales, tiles or rounding, as the recipes say; the cells intersect
+  nan,          ///< NaN or Inf among the elements, codes or scales
+  saturation,   ///< one side clamped the element to its largest code
+  unexplained,  ///< none of the above
+};
+constexpr std::array<std::string_view, 6> cause_names = {"scale_ulp", "tie",        "policy",
+                                                         "nan",       "saturation", "unexplained"};
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// Upper bound of the relative error of a binary32 number after one product and one quotient.
+constexpr double slack = 0x1p-20;
+
+double value_of_code(format_id format, std::uint8_t code) {
+  return std::bit_cast<double>(samebits::convert_code(format, format_id::fp64, code).code);
+}
+
+bool is_special(float x) { return !std::isfinite(x); }
+
+/// Distance of two positive numbers in binary32 codes.
+std::int64_t ulps_apart(float a, float b) {
+  return std::abs(std::int64_t{std::bit_cast<std::int32_t>(a)} - std::bit_cast<std::int32_t>(b));
+}
+
+constexpr std::int64_t few_ulps = 4;
+
+/// The codes of a format as cells: intervals of numbers that round to each code.
+class code_cells {
+ public:
+  /// @param format  e4m3 or e5m2
+  /// @param stochastic  cells of stochastic rounding extend to both neighbours
+  code_cells(format_id format, bool stochastic)
+      : largest_(static_cast<std::uint8_t>(samebits::max_finite(format))), stochastic_(stochastic) {
+    for (std::uint8_t code = 0; code <= largest_; ++code) {
+      values_[code] = value_of_code(format, code);
+    }
+    // The value that the code after the largest one would have.
+    values_[largest_ + 1u] = 2 * values_[largest_] - values_[largest_ - 1u];
+  }
+
+  [[nodiscard]] bool is_nan_or_inf(std::uint8_t code) const { return (code & 0x7F) > largest_; }
+
+  struct interval {
+    double low, high;
+  };
+  /// The cell of this code under a scale. `open`: the cell of the largest code has no upper bound.
+  [[nodiscard]] interval of(std::uint8_t code, double scale, bool open) const {
+    const std::size_t i = code & 0x7Fu;
+    const double at = values_[i];
+    const double above = values_[i + 1];
+    const double below = i == 0 ? -above : values_[i - 1];
+    const double share = stochastic_ ? 1.0 : 0.5;
+    interval cell = {at - (at - below) * share, at + (above - at) * share};
+    if (open && i == largest_) cell.high = infinite;
+    cell.low *= scale;
+    cell.high *= scale;
+    cell.low -= std::abs(cell.low) * slack;
+    cell.high += std::abs(cell.high) * slack;
+    if (code >= 0x80) cell = {-cell.high, -cell.low};
+    return cell;
+  }
+  [[nodiscard]] bool is_largest(std::uint8_t code) const { return (code & 0x7F) == largest_; }
+
+ private:
+  std::array<double, 129> values_{};
+  std::uint8_t largest_;
+  bool stochastic_;
+};
+
+/// An element as one side stores it.
+struct coded_element {
+  std::uint8_t code;
+  float scale;  ///< scale of the code's tile
+};
+
+bool meet(const code_cells::interval& a, const code_cells::interval& b) {
+  return a.low <= b.high && b.low <= a.high;
+}
+
+/// Whether both codes can come from one number, or from x if x is known.
+bool can_be_one(const code_cells& a, const coded_element& in_a, const code_cells& b,
+                const coded_element& in_b, const std::optional<double>& x) {
+  const code_cells::interval cell_a = a.of(in_a.code, static_cast<double>(in_a.scale), true);
+  const code_cells::interval cell_b = b.of(in_b.code, static_cast<double>(in_b.scale), true);
+  if (!x) return meet(cell_a, cell_b);
+  const code_cells::interval element = {*x, *x};
+  return meet(cell_a, element) && meet(cell_b, element);
+}
+
+/// Why different codes differ. `same_rules`: the metadata of both files name one rule.
+cause cause_of_codes(const code_cells& a, const coded_element& in_a, const code_cells& b,
+                     const coded_element& in_b, const std::optional<double>& x, bool same_rules) {
+  if (same_rules) return cause::unexplained;
+  if (a.is_nan_or_inf(in_a.code) || b.is_nan_or_inf(in_b.code) || is_special(in_a.scale) ||
+      is_special(in_b.scale) || (x && !std::isfinite(*x))) {
+    return cause::nan;
+  }
+  if (!can_be_one(a, in_a, b, in_b, x)) return cause::unexplained;
+  if (a.is_largest(in_a.code) || b.is_largest(in_b.code)) {
+    const code_cells::interval cell_a = a.of(in_a.code, static_cast<double>(in_a.scale), false);
+    const code_cells::interval cell_b = b.of(in_b.code, static_cast<double>(in_b.scale), false);
+    if (!meet(cell_a, cell_b)) return cause::saturation;
+  }
+  const std::int64_t apart = ulps_apart(in_a.scale, in_b.scale);
+  const int steps = std::abs((in_a.code & 0x7F) - (in_b.code & 0x7F));
+  if (apart == 0 && steps == 1) return cause::tie;
+  if (apart != 0 && apart <= few_ulps && steps == 1) return cause::scale_ulp;
+  return cause::policy;
+}
+
+/// Why different scales of one tile differ.
+/// @param explained  whether each of its elements can have one value on both sides
+/// @param special  whether its codes or elements contain a NaN or Inf
+cause cause_of_scales(float a, float b, bool explained, bool special, bool same_rules) {
+  if (same_rules) return cause::unexplained;
+  if (is_special(a) || is_special(b) || special) return cause::nan;
+  if (!explained) return cause::unexplained;
+  return ulps_apart(a, b) <= few_ulps ? cause::scale_ulp : cause::policy;
+}
+
+// --- The comparison -------------------------------------------------------------------------------
 
 /// One side of the comparison.
 struct diffed_file : quantized_file {
@@ -100,7 +235,7 @@ struct difference_counts {
 
 struct difference {
   difference_counts codes, scales;
-  std::array<std::uint64_t, cause_count> why{};
+  std::array<std::uint64_t, cause_names.size()> why{};
   std::string first_unexplained;
 
   void note(cause c) { ++why[static_cast<std::size_t>(c)]; }
@@ -207,7 +342,7 @@ json_object json_of(const difference& d) {
   };
   const difference_counts both = d.codes + d.scales;
   json_object why;
-  for (std::size_t i = 0; i < cause_count; ++i) why.add(name(static_cast<cause>(i)), d.why[i]);
+  for (std::size_t i = 0; i < cause_names.size(); ++i) why.add(cause_names[i], d.why[i]);
   return {{"compared", both.compared},
           {"differ", both.differ},
           {"why", why},
@@ -220,9 +355,9 @@ std::string text_of(const difference& d) {
     return cat(which, ": ", counts.differ, " of ", counts.compared, " differ\n");
   };
   std::string text = part("codes", d.codes) + part("scales", d.scales);
-  for (std::size_t i = 0; i < cause_count; ++i) {
+  for (std::size_t i = 0; i < cause_names.size(); ++i) {
     if (d.why[i] == 0) continue;
-    text += cat("  ", left(name(static_cast<cause>(i)), 12), d.why[i], "\n");
+    text += cat("  ", left(cause_names[i], 12), d.why[i], "\n");
   }
   if (d.first_unexplained.empty()) return text;
   return cat(text, "  first unexplained: ", d.first_unexplained, "\n");

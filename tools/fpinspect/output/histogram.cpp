@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/formats/describe.hpp"
 
 namespace fpinspect {
 namespace {

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <string>
 
 #include "fpinspect/cli/text/text.hpp"
 

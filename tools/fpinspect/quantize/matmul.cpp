@@ -1,18 +1,24 @@
 // `fpinspect matmul`: computes a matrix product as a tensor core returns it, and its error.
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/quantize/matmul_source.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
+#include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 #include "samebits/matmul.hpp"
 #include "samebits/reductions.hpp"
@@ -20,12 +26,134 @@
 namespace fpinspect {
 namespace {
 
+using samebits::const_matrix_view;
 using samebits::format_id;
 using samebits::product_error;
+using samebits::tile_shape;
+
+// --- Operands and scales --------------------------------------------------------------------------
+
+/// Whether the file stores the operand as it is or transposed.
+enum class file_layout : std::uint8_t { as_is, transposed };
+
+const_matrix_view transposed_if(file_layout how, const const_matrix_view& v) {
+  return how == file_layout::transposed ? samebits::transposed(v) : v;
+}
+
+/// Parses a complete text as a positive decimal number; returns false for any other text.
+bool parse_scale(const std::string& text, float& scale) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, scale);
+  return error == std::errc() && stop == end && std::isfinite(scale);
+}
+
+/// Finds the tile shape that belongs to scales of this shape. `operand` is in storage order;
+/// `k_last` says that K runs along its columns.
+bool find_scale_tile(const samebits::matrix_shape& scales, const const_matrix_view& operand,
+                     bool k_last, tile_shape& tile) {
+  const std::array<tile_shape, 4> along = {tile_shape{0, 0}, tile_shape{1, 0}, tile_shape{1, 128},
+                                           tile_shape{128, 128}};
+  for (const tile_shape& t : along) {
+    tile = k_last ? t : tile_shape{t.cols, t.rows};
+    if (samebits::scales_shape(operand.rows, operand.cols, tile) == scales) return true;
+  }
+  return false;
+}
+
+/// One operand of a product.
+struct product_operand {
+  /// @param which  the operand's name in errors
+  /// @param input  values, which are rounded to nearest even to `format`, or codes of `format`
+  /// @param option  the name of `from` in errors
+  /// @param from  the format of codes that are stored as integers, or empty
+  /// @throws usage_error  if the tensor does not have two dimensions, or for fp64
+  /// @note Also throws as open_source() does.
+  product_operand(std::string_view which, const std::string& input, std::string_view option,
+                  const std::string& from, format_id format, file_layout how)
+      : source(open_source(which, input, option, from)) {
+    const auto& info = source.info;
+    if (info.shape.size() != 2) {
+      throw usage_error(
+          cat(which, ": must have two dimensions, got [", comma_separated(info.shape), "]"));
+    }
+    if (source.format() == format_id::fp64) {
+      throw usage_error(cat(which, ": ", type_text(info, source.how),
+                            " values are not taken; `fpinspect convert` them first"));
+    }
+    read = matrix_of(source);
+    values = codes = transposed_if(how, read.view);
+    if (source.format() == format) return;
+    rounded.emplace(format, matrix_of(info));
+    samebits::convert(read.view, rounded->view());
+    codes = transposed_if(how, rounded->view());
+  }
+
+  [[nodiscard]] bool was_rounded() const { return rounded && !rounded->bytes.empty(); }
+
+  source_tensor source;
+  const_matrix_view values;  ///< from which the codes were rounded; the codes if they were given
+  const_matrix_view codes;
+
+ private:
+  source_matrix read;
+  std::optional<owned_matrix> rounded;
+};
+
+/// The operand to which scales belong. It determines which dimension is K.
+enum class operand_side : std::uint8_t { a, b };
+
+/// Scales of an operand: a number, or an fp32 tensor whose shape determines the tiles.
+struct product_scales {
+  /// @param text  a positive decimal number, a FILE, or empty for no scales
+  /// @param operand  [M, K] or [K, N]; the scale tensor is in the operand's storage order
+  /// @throws usage_error  for invalid scales; the message names `option`
+  /// @throws file_error  if the file cannot be read
+  product_scales(std::string_view option, const std::string& text, operand_side side,
+                 file_layout how, const const_matrix_view& operand) {
+    if (text.empty()) return;
+    float number = 0;
+    if (parse_scale(text, number)) {
+      values = {number};
+      scales = {samebits::view_of(values.data(), 1, 1), {0, 0}};
+      return;
+    }
+    const source_tensor source = open_source(option, text, option, "");
+    const auto& info = source.info;
+    if (source.format() != format_id::fp32 || source.how.integer_values || info.shape.size() > 2) {
+      throw usage_error(cat(option, ": scales are fp32 in at most two dimensions, got ",
+                            type_text(info, source.how), " [", comma_separated(info.shape), "]"));
+    }
+    values.resize(info.count);
+    source.read(0, info.count, reinterpret_cast<std::byte*>(values.data()));
+    const const_matrix_view as_stored = transposed_if(how, operand);
+    const bool k_last = (side == operand_side::a) == (how == file_layout::as_is);
+    const auto extent = [&](std::size_t i) { return static_cast<std::int64_t>(info.shape[i]); };
+    const auto count = static_cast<std::int64_t>(info.count);
+    const bool flat = info.shape.size() < 2;  // one scale per row or column
+    const samebits::matrix_shape shape = !flat    ? samebits::matrix_shape{extent(0), extent(1)}
+                                         : k_last ? samebits::matrix_shape{count, 1}
+                                                  : samebits::matrix_shape{1, count};
+    tile_shape tile;
+    if (!find_scale_tile(shape, as_stored, k_last, tile)) {
+      throw usage_error(cat(option, ": [", comma_separated(info.shape),
+                            "] scales fit no tiles of [", as_stored.rows, ", ", as_stored.cols,
+                            "]: one, one for each row of A or column of B, of 128 along K, or of "
+                            "128 x 128"));
+    }
+    const const_matrix_view view =
+        samebits::view_of(static_cast<const float*>(values.data()), shape.rows, shape.cols);
+    scales = {transposed_if(how, view),
+              how == file_layout::transposed ? tile_shape{tile.cols, tile.rows} : tile};
+  }
+
+  std::vector<float> values;
+  samebits::operand_scales scales;
+};
+
+// --- The product and its error --------------------------------------------------------------------
 
 /// The exact product of the operands, in binary64.
-std::vector<double> exact_product(const samebits::const_matrix_view& a,
-                                  const samebits::const_matrix_view& b,
+std::vector<double> exact_product(const const_matrix_view& a, const const_matrix_view& b,
                                   const samebits::matmul_options& options,
                                   const samebits::executor& where) {
   std::vector<double> exact(static_cast<std::size_t>(a.rows * b.cols));
@@ -83,9 +211,7 @@ class matmul_command final : public command {
 
  private:
   [[nodiscard]] bool compared() const { return !against_.empty(); }
-  [[nodiscard]] std::vector<std::uint64_t> shape() const {
-    return {static_cast<std::uint64_t>(rows_), static_cast<std::uint64_t>(cols_)};
-  }
+  [[nodiscard]] std::vector<std::uint64_t> shape() const { return extents_of({rows_, cols_}); }
 
   void multiply() {
     if (compared() && against_ != "exact") refuse_value("--against", against_, "is not exact");
@@ -97,22 +223,22 @@ class matmul_command final : public command {
     const product_operand b("B", b_, "--from-b", from_b_, b_format_, b_layout);
     note_integers("A", "--from-a", a);
     note_integers("B", "--from-b", b);
-    rows_ = a.codes().rows;
-    depth_ = a.codes().cols;
-    cols_ = b.codes().cols;
-    if (b.codes().rows != depth_) {
-      throw usage_error(cat("B: K is ", b.codes().rows, ", that of A ", depth_,
+    rows_ = a.codes.rows;
+    depth_ = a.codes.cols;
+    cols_ = b.codes.cols;
+    if (b.codes.rows != depth_) {
+      throw usage_error(cat("B: K is ", b.codes.rows, ", that of A ", depth_,
                             trans_b_ ? "" : "; --trans-b takes B as [N, K]"));
     }
     values_given_ = a.was_rounded() || b.was_rounded();
     const product_scales a_scales("--scale-a", scale_a_, operand_side::a, file_layout::as_is,
-                                  a.codes());
-    const product_scales b_scales("--scale-b", scale_b_, operand_side::b, b_layout, b.codes());
-    const samebits::matmul_options options = {a_scales.scales(), b_scales.scales()};
+                                  a.codes);
+    const product_scales b_scales("--scale-b", scale_b_, operand_side::b, b_layout, b.codes);
+    const samebits::matmul_options options = {a_scales.scales, b_scales.scales};
     d_.resize(static_cast<std::size_t>(rows_ * cols_));
     try {
-      samebits::matmul(a.codes(), b.codes(), samebits::view_of(d_.data(), rows_, cols_), sum_,
-                       options, where);
+      samebits::matmul(a.codes, b.codes, samebits::view_of(d_.data(), rows_, cols_), sum_, options,
+                       where);
     } catch (const samebits::invalid_argument&) {  // all other arguments have been checked
       throw usage_error("--promote: scales of 128 along K need 128");
     }
@@ -133,7 +259,7 @@ class matmul_command final : public command {
   }
 
   void note_integers(const char* which, const char* option, const product_operand& x) {
-    if (!x.holds_integer_values()) return;
+    if (!x.source.how.integer_values) return;
     integers_ += cat("note: the integers of ", which, " are values; ", option,
                      " says of which format they are codes\n");
   }
@@ -144,12 +270,12 @@ class matmul_command final : public command {
     const auto view = [&](const std::vector<double>& x) {
       return samebits::view_of(x.data(), rows_, cols_);
     };
-    const std::vector<double> of_codes = exact_product(a.codes(), b.codes(), options, where);
+    const std::vector<double> of_codes = exact_product(a.codes, b.codes, options, where);
     error_ = samebits::error_of(d, view(of_codes));
     accumulation_noise_ = error_.accumulation_noise;
     rounding_noise_ = error_.rounding_noise;
     if (!values_given_) return;
-    const std::vector<double> of_values = exact_product(a.values(), b.values(), options, where);
+    const std::vector<double> of_values = exact_product(a.values, b.values, options, where);
     error_ = samebits::error_of(d, view(of_values));
     operand_noise_ = squares_between(of_codes, of_values);
   }

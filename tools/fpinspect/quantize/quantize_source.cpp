@@ -2,9 +2,7 @@
 // values for them.
 #include "fpinspect/quantize/quantize_source.hpp"
 
-#include <algorithm>
 #include <bit>
-#include <cstdint>
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/error.hpp"
@@ -141,6 +139,14 @@ source_matrix matrix_of(const source_tensor& tensor, const samebits::matrix_shap
   const void* const data = direct ? direct->data() : m.read.data();
   m.view = samebits::view_of_codes(tensor.format(), data, shape.rows, shape.cols);
   return m;
+}
+
+samebits::quantize_statistics statistics_by(const samebits::recipe_preset& preset, format_id to,
+                                            const samebits::const_matrix_view& in,
+                                            const samebits::executor& where) {
+  samebits::quantize_statistics statistics;
+  samebits::quantize(in, {.codes = {.format = to}, .statistics = &statistics}, preset.rules, where);
+  return statistics;
 }
 
 void quantized_output::dequantize(const std::string& path, const samebits::matrix_view& out,

@@ -83,6 +83,12 @@ inline source_matrix matrix_of(const source_tensor& tensor) {
   return matrix_of(tensor, matrix_of(tensor.info));
 }
 
+/// What a preset does to a matrix.
+samebits::quantize_statistics statistics_by(const samebits::recipe_preset& preset,
+                                            samebits::format_id to,
+                                            const samebits::const_matrix_view& in,
+                                            const samebits::executor& where);
+
 /// Codes and scales of one output of `quantize`.
 struct quantized_output {
   source_matrix codes;   ///< e4m3 or e5m2

@@ -41,4 +41,20 @@ sqnr sqnr_of(const samebits::quantize_statistics& s, bool saturating) {
   return {.reason = "signal or noise is beyond binary64"};
 }
 
+sqnr sqnr_of(const samebits::cast_effect& effect, const samebits::cast_statistics& stats) {
+  if (stats.count == 0) return {.empty = true, .reason = "there are no elements"};
+  if (effect.changed == 0) return {.exact = true};
+  std::string reason;
+  const auto count = [&](std::uint64_t elements, const char* what) {
+    if (elements != 0) reason += cat(reason.empty() ? "" : ", ", elements, " became ", what);
+  };
+  count(effect.underflow, "0");
+  count(effect.to_inf, "Inf");
+  count(effect.to_nan, "NaN");
+  count(effect.to_max, "finite");
+  if (!reason.empty()) return {.reason = reason};
+  if (const auto db = sqnr_db(effect.signal, effect.noise)) return {.db = db};
+  return {.reason = "signal or noise is beyond binary64"};
+}
+
 }  // namespace fpinspect

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "samebits/cast_statistics.hpp"
 #include "samebits/quantize.hpp"
 
 namespace fpinspect {
@@ -34,5 +35,8 @@ struct sqnr {
 /// @param saturating  whether elements beyond the largest code become this code. Otherwise they
 ///   become Inf or NaN and are missing from the sums, and then there is no ratio.
 sqnr sqnr_of(const samebits::quantize_statistics& s, bool saturating);
+
+/// The ratio of a conversion that destroyed no element, else the reason why there is none.
+sqnr sqnr_of(const samebits::cast_effect& effect, const samebits::cast_statistics& stats);
 
 }  // namespace fpinspect

@@ -48,9 +48,6 @@ struct tile_map {
 inline constexpr std::size_t most_map_rows = 24;
 inline constexpr std::size_t most_map_cols = 48;
 
-/// The cells of a matrix of this size: powers of two of at least 1 element, as few as fit the grid.
-tile_map empty_map(std::uint64_t rows, std::uint64_t cols);
-
 /// Reads the tensor. Nothing for a tensor without elements, of rank 0 or 1, or without numbers.
 ///
 /// @param stored_as  the choice whose errors are measured; nothing: no errors. Choices with a loss

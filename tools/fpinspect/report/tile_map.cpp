@@ -7,7 +7,6 @@
 #include <limits>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
@@ -24,35 +23,21 @@ namespace {
 
 using samebits::format_id;
 
-/// The matrix after a choice: codes of `format`. Empty if the choice is not measured.
-struct stored_matrix {
-  format_id format = format_id::fp32;
-  std::vector<std::byte> codes;
-};
-
-stored_matrix quantized(const samebits::const_matrix_view& in, choice c,
-                        const samebits::executor& where) {
-  const samebits::recipe& rules = samebits::find_recipe(spec_of(c).recipe)->rules;
-  owned_matrix codes(spec_of(c).format, {in.rows, in.cols});
+/// The matrix after a choice. Nothing if the choice is not measured.
+std::optional<owned_matrix> stored_by(const samebits::const_matrix_view& in,
+                                      std::optional<choice> c, const samebits::executor& where) {
+  if (!c || *c == choice::fp16_scaled || (is_recipe(*c) && !is_quantizable(in.format))) return {};
+  owned_matrix codes(spec_of(*c).format, {in.rows, in.cols});
+  if (!is_recipe(*c)) {
+    samebits::convert(in, codes.view(), {.overflow = samebits::overflow::saturate}, where);
+    return codes;
+  }
+  const samebits::recipe& rules = samebits::find_recipe(spec_of(*c).recipe)->rules;
   owned_matrix scales(rules.scale_format, samebits::scales_shape(in.rows, in.cols, rules.tile));
   samebits::quantize(in, {.codes = codes.view(), .scales = scales.view()}, rules, where);
-  owned_matrix values(format_id::fp32, {in.rows, in.cols});
+  owned_matrix values(format_id::fp32, codes.shape);
   samebits::dequantize(codes.view(), scales.view(), values.view(), rules.tile, where);
-  return {format_id::fp32, std::move(values.bytes)};
-}
-
-stored_matrix converted(const samebits::const_matrix_view& in, choice c,
-                        const samebits::executor& where) {
-  owned_matrix codes(spec_of(c).format, {in.rows, in.cols});
-  samebits::convert(in, codes.view(), {.overflow = samebits::overflow::saturate}, where);
-  return {spec_of(c).format, std::move(codes.bytes)};
-}
-
-stored_matrix stored_by(const source_matrix& in, format_id format, std::optional<choice> c,
-                        const samebits::executor& where) {
-  if (!c || *c == choice::fp16_scaled) return {};
-  if (!is_recipe(*c)) return converted(in.view, *c, where);
-  return is_quantizable(format) ? quantized(in.view, *c, where) : stored_matrix{};
+  return values;
 }
 
 /// Adds elements of one row. `stored` is empty, or has the elements after the choice.
@@ -74,8 +59,7 @@ void add_row(tile_map& map, std::uint64_t row, std::span<const double> exact,
   }
 }
 
-}  // namespace
-
+/// The cells of a matrix of this size: powers of two of at least 1 element, as few as fit the grid.
 tile_map empty_map(std::uint64_t rows, std::uint64_t cols) {
   tile_map map = {.rows = rows, .cols = cols};
   const auto cell = [](std::uint64_t size, std::uint64_t most) {
@@ -91,6 +75,8 @@ tile_map empty_map(std::uint64_t rows, std::uint64_t cols) {
   return map;
 }
 
+}  // namespace
+
 std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
                                     std::optional<choice> stored_as,
                                     const samebits::executor& where) {
@@ -101,17 +87,16 @@ std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
   const auto rows = static_cast<std::uint64_t>(in.view.rows);
   const auto cols = static_cast<std::size_t>(in.view.cols);
   tile_map map = empty_map(rows, cols);
-  const stored_matrix stored = stored_by(in, format, stored_as, where);
-  map.has_errors = !stored.codes.empty();
+  const std::optional<owned_matrix> stored = stored_by(in.view, stored_as, where);
+  map.has_errors = stored && !stored->bytes.empty();
   std::vector<double> exact(cols);
   std::vector<double> after(map.has_errors ? cols : 0);
   const auto* const codes = static_cast<const std::byte*>(in.view.data);
   const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(format));
-  const auto stored_bytes = static_cast<std::size_t>(samebits::storage_bytes(stored.format));
   for (std::uint64_t row = 0; row < rows; ++row) {
     decode(format, codes + row * cols * bytes, exact);
     if (map.has_errors) {
-      decode(stored.format, stored.codes.data() + row * cols * stored_bytes, after);
+      decode(stored->format, stored->bytes.data() + row * (stored->bytes.size() / rows), after);
     }
     add_row(map, row, exact, after);
   }

@@ -6,7 +6,7 @@
 
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/progress.hpp"
-#include "fpinspect/tensors/element_statistics.hpp"
+#include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/tensors/tensor_views.hpp"
 
 namespace fpinspect {

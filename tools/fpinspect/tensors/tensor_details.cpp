@@ -1,7 +1,9 @@
-// The detailed view of `tensor`: implementation.
+// One tensor in the detailed view of `tensor` and in its JSON: implementation.
 #include "fpinspect/tensors/tensor_views.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +13,7 @@
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/histogram.hpp"
 #include "fpinspect/quantize/sqnr.hpp"
+#include "samebits/scalar.hpp"
 
 namespace fpinspect {
 namespace {
@@ -41,25 +44,18 @@ std::string effect_row(std::string_view format, std::string_view underflow,
              "\n");
 }
 
-/// The effects of the chosen formats, in their order.
-std::vector<samebits::cast_effect> effects_of(const samebits::cast_statistics& stats,
-                                              std::span<const format_id> formats) {
-  std::vector<samebits::cast_effect> chosen;
-  for (const format_id format : formats) {
-    for (const samebits::cast_effect& effect : stats.casts) {
-      if (effect.format == format) chosen.push_back(effect);
-    }
-  }
-  return chosen;
+const samebits::cast_effect& effect_of(const samebits::cast_statistics& stats, format_id format) {
+  return *std::find_if(
+      stats.casts.begin(), stats.casts.end(),
+      [&](const samebits::cast_effect& effect) { return effect.format == format; });
 }
 
-void write_effects(const samebits::cast_statistics& stats,
-                   std::span<const samebits::cast_effect> effects, const terminal& term,
-                   output& out) {
+void write_effects(const samebits::cast_statistics& stats, std::span<const format_id> formats,
+                   const terminal& term, output& out) {
   const auto cell = [](std::string_view text) { return right(text, 10); };
-  const bool any_lost =
-      std::any_of(effects.begin(), effects.end(),
-                  [](const samebits::cast_effect& e) { return e.destroyed() != 0; });
+  const bool any_lost = std::any_of(formats.begin(), formats.end(), [&](format_id format) {
+    return effect_of(stats, format).destroyed() != 0;
+  });
   out.write(term.painted(paint::heading,
                          effect_row("to", cell("underflow"), cell("subnormal"), cell("overflow"),
                                     cat(cell("SQNR"), any_lost ? "  saturating  lost to" : ""))));
@@ -67,14 +63,15 @@ void write_effects(const samebits::cast_statistics& stats,
     const std::string text = cell(percent(part, stats.nonzero()));
     return part == 0 ? text : term.painted(color, text);
   };
-  for (const samebits::cast_effect& effect : effects) {
+  for (const format_id format : formats) {
+    const samebits::cast_effect& effect = effect_of(stats, format);
     const sqnr ratio = sqnr_of(effect, stats);
     std::string shown = sqnr_cell(ratio.db, ratio.exact, term);
     if (effect.destroyed() != 0) {
       const auto saturated = sqnr_db(effect.saturated_signal, effect.saturated_noise);
       shown += cat("  ", sqnr_cell(saturated, false, term), "  ", lost_text(effect));
     }
-    out.write(effect_row(samebits::name(effect.format), share(effect.underflow, paint::bad),
+    out.write(effect_row(samebits::name(format), share(effect.underflow, paint::bad),
                          share(effect.subnormal, paint::caution),
                          share(effect.overflow, paint::bad), shown));
   }
@@ -137,7 +134,7 @@ void write_statistics(const samebits::cast_statistics& stats, std::span<const fo
   out.write(cat("  zeros ", stats.zeros, " (", percent(stats.zeros, stats.count), ")   ",
                 count("NaN", stats.nan, paint::bad), "   ", count("Inf", stats.inf, paint::bad),
                 "\n"));
-  write_effects(stats, effects_of(stats, formats), term, out);
+  write_effects(stats, formats, term, out);
 }
 
 }  // namespace
@@ -152,7 +149,8 @@ void details_writer::write(const shown_tensor& tensor, const samebits::cast_stat
       any_loss_scale_ = true;
     }
     out_.write(histogram(exponents_of({&stats, 1}), formats_, term_));
-    for (const samebits::cast_effect& e : effects_of(stats, formats_)) {
+    for (const format_id format : formats_) {
+      const samebits::cast_effect& e = effect_of(stats, format);
       any_lost_ = any_lost_ || e.destroyed() != 0;
       any_exact_ = any_exact_ || sqnr_of(e, stats).exact;
     }
@@ -182,6 +180,106 @@ void details_writer::write_legend() {
   }
   out_.write("chart: elements by power of two, its label the share of the fullest column\n");
   out_.write(histogram_legend(term_));
+}
+
+// --- JSON -----------------------------------------------------------------------------------------
+
+namespace {
+
+/// The code of a value in the elements' format, which holds it exactly. Integers have no code.
+json_value code_json(const element_reading& how, const std::optional<double>& value) {
+  if (!value || how.integer_values) return std::nullopt;
+  const auto bits = std::bit_cast<std::uint64_t>(*value);
+  return code_text(how.format, samebits::convert_code(format_id::fp64, how.format, bits).code);
+}
+
+json_value effect_json(const samebits::cast_effect& effect,
+                       const samebits::cast_statistics& stats) {
+  const sqnr ratio = sqnr_of(effect, stats);
+  return json_line({{"underflow", effect.underflow},
+                    {"subnormal", effect.subnormal},
+                    {"overflow", effect.overflow},
+                    {"to_inf", effect.to_inf},
+                    {"to_nan", effect.to_nan},
+                    {"to_max", effect.to_max},
+                    {"changed", effect.changed},
+                    {"sqnr_db", ratio.db},
+                    {"sqnr_note", ratio.note()},
+                    {"signal", effect.signal},
+                    {"noise", effect.noise},
+                    {"saturated_sqnr_db", sqnr_db(effect.saturated_signal, effect.saturated_noise)},
+                    {"saturated_signal", effect.saturated_signal},
+                    {"saturated_noise", effect.saturated_noise}});
+}
+
+json_value loss_scale_json(const samebits::cast_statistics& stats, format_id format) {
+  const auto scale = best_scale_log2(*stats.amax, format);
+  if (!scale) return std::nullopt;
+  return json_line({{"log2", *scale}, {"underflow", underflow_at(stats.binades, *scale, format)}});
+}
+
+json_object statistics_json(const element_reading& how, const samebits::cast_statistics& stats,
+                            std::span<const format_id> formats) {
+  json_object effects;
+  json_object loss_scales;
+  json_object exponents;
+  for (const format_id format : formats) {
+    effects.add(samebits::name(format), effect_json(effect_of(stats, format), stats));
+    if (stats.amax.value_or(0) == 0) continue;
+    loss_scales.add(samebits::name(format), loss_scale_json(stats, format));
+  }
+  for (const auto& [exponent, counts] : stats.binades) {
+    exponents.add(std::to_string(exponent), counts.all);
+  }
+  return {{"zeros", stats.zeros},
+          {"nan", stats.nan},
+          {"inf", stats.inf},
+          {"amax", stats.amax},
+          {"amax_code", code_json(how, stats.amax)},
+          {"min_nonzero", stats.min_nonzero},
+          {"min_nonzero_code", code_json(how, stats.min_nonzero)},
+          {"formats", effects},
+          {"fp16_loss_scale_log2", best_scale_log2(stats.amax.value_or(0), format_id::fp16)},
+          {"loss_scales", loss_scales},
+          {"exponents", exponents.on_one_line()}};
+}
+
+json_object no_statistics_json(const std::string& note) {
+  return {{"zeros", std::nullopt},
+          {"nan", std::nullopt},
+          {"inf", std::nullopt},
+          {"amax", std::nullopt},
+          {"min_nonzero", std::nullopt},
+          {"formats", json_object()},
+          {"fp16_loss_scale_log2", std::nullopt},
+          {"note", note}};
+}
+
+json_value from_json(const shown_tensor& tensor) {
+  return tensor.has_numbers() ? std::optional(type_text(tensor.info, tensor.how)) : std::nullopt;
+}
+
+}  // namespace
+
+json_object tensor_json(const shown_tensor& tensor) {
+  return {{"name", tensor.info.name},
+          {"from", from_json(tensor)},
+          {"shape", tensor.info.shape},
+          {"count", tensor.info.count}};
+}
+
+json_object details_json(const shown_tensor& tensor, const samebits::cast_statistics& stats,
+                         std::span<const format_id> formats) {
+  const samebits::tensor_file::tensor_info& info = tensor.info;
+  json_object members = {
+      {"name", info.name},
+      {"dtype",
+       info.unread.empty() ? std::optional(samebits::tensor_file::name(info.type)) : std::nullopt},
+      {"from", from_json(tensor)},
+      {"shape", info.shape},
+      {"count", info.count}};
+  return members.add(tensor.has_numbers() ? statistics_json(tensor.how, stats, formats)
+                                          : no_statistics_json(tensor.note));
 }
 
 }  // namespace fpinspect

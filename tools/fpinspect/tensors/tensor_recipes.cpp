@@ -19,15 +19,6 @@ namespace {
 using samebits::quantize_statistics;
 using samebits::recipe_preset;
 
-quantize_statistics statistics_by(const recipe_preset& preset, const source_matrix& in,
-                                  const samebits::executor& where) {
-  quantize_statistics statistics;
-  samebits::quantize(in.view,
-                     {.codes = {.format = samebits::format_id::e4m3}, .statistics = &statistics},
-                     preset.rules, where);
-  return statistics;
-}
-
 /// A tensor and what of it is quantized.
 struct recipe_source {
   const shown_tensor& tensor;
@@ -70,7 +61,7 @@ std::vector<std::vector<recipe_result>> results_for(std::span<const recipe_sourc
     if (!is_quantized(source)) continue;
     const source_matrix in = matrix_of(source.tensor, source.matrix);
     for (const recipe_preset* p : presets) {
-      const quantize_statistics s = statistics_by(*p, in, where);
+      const quantize_statistics s = statistics_by(*p, samebits::format_id::e4m3, in.view, where);
       const bool saturates = options_of(p->rules).overflow != samebits::overflow::ieee;
       const auto scale_bits = static_cast<double>(scale_bits_of(p->rules, source.matrix));
       const auto elements =

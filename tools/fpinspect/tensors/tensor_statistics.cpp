@@ -13,7 +13,7 @@
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/element_statistics.hpp"
+#include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/tensors/tensor_views.hpp"
 #include "fpinspect/verdict/roles.hpp"
 #include "samebits/convert.hpp"
@@ -104,14 +104,49 @@ scale_range range_by(const tiled_recipe& recipe, const samebits::const_matrix_vi
   return range;
 }
 
-/// The ranges of TE_BLOCK_2D (128x128), TE_BLOCK_1D (1x128) and MXFP8_TE (1x32), to e4m3.
-///
-/// @param in  fp32, fp16 or bf16, host memory
-std::vector<scale_range> scale_ranges_of(const samebits::const_matrix_view& in,
-                                         const samebits::executor& where) {
-  std::vector<scale_range> ranges;
-  for (const tiled_recipe& recipe : tiled_recipes) ranges.push_back(range_by(recipe, in, where));
-  return ranges;
+// --- The range of rows and columns ----------------------------------------------------------------
+
+/// The amax of each row or column of a matrix.
+struct channel_range {
+  std::uint64_t channels = 0;
+  std::uint64_t zero = 0;           ///< channels whose amax is 0
+  std::uint64_t not_finite = 0;     ///< channels without a finite element
+  double smallest = 0;              ///< non-zero amax; 0 if there is none
+  double median = 0;                ///< the lower one of an even number of channels
+  double largest = 0;               ///< the largest amax
+  std::uint64_t largest_index = 0;  ///< the first channel that has it
+
+  /// largest / smallest; nothing without a non-zero amax.
+  [[nodiscard]] std::optional<double> spread() const {
+    return smallest == 0 ? std::nullopt : std::optional(largest / smallest);
+  }
+};
+
+/// The range of amaxes, of which -1 stands for a channel without a finite element; nothing without
+/// channels.
+std::optional<channel_range> range_of(std::span<const double> amaxes) {
+  if (amaxes.empty()) return std::nullopt;
+  channel_range range = {.channels = amaxes.size()};
+  std::vector<double> sorted;
+  for (std::size_t i = 0; i < amaxes.size(); ++i) {
+    const double amax = amaxes[i];
+    if (amax < 0) {
+      ++range.not_finite;
+      continue;
+    }
+    sorted.push_back(amax);
+    if (amax == 0) ++range.zero;
+    if (amax != 0 && (range.smallest == 0 || amax < range.smallest)) range.smallest = amax;
+    if (sorted.size() == 1 || amax > range.largest) {
+      range.largest = amax;
+      range.largest_index = i;
+    }
+  }
+  if (sorted.empty()) return range;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  range.median = *middle;
+  return range;
 }
 
 // --- `fpinspect tensor --stats` -------------------------------------------------------------------
@@ -147,7 +182,9 @@ statistics statistics_of(const shown_tensor& tensor, const samebits::executor& w
         judged_matrix_of(tensor.info, is_weight_shaped(name, guessed_role(name)));
     if (shape != matrix_of(tensor.info)) result.matrix = shape_text(shape);
     const source_matrix in = matrix_of(tensor, shape);
-    result.scales = scale_ranges_of(in.view, where);
+    for (const tiled_recipe& recipe : tiled_recipes) {
+      result.scales.push_back(range_by(recipe, in.view, where));
+    }
   }
   return result;
 }

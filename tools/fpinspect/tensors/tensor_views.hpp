@@ -6,7 +6,6 @@
 #include <string>
 
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/tensors/element_statistics.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
 #include "fpinspect/verdict/roles.hpp"

@@ -7,7 +7,6 @@
 
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/verdict/verdict.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/recipe.hpp"
 
@@ -77,21 +76,16 @@ source_matrix quantizable_matrix(const shown_tensor& tensor, bool of_weight,
   source_matrix in = matrix_of(tensor, judged_matrix_of(tensor.info, of_weight));
   if (is_quantizable(tensor.how.format)) return in;
   owned_matrix narrow(format_id::fp32, {in.view.rows, in.view.cols});
-  samebits::convert(in.view, narrow.view(), {}, where);
-  source_matrix result;
-  result.read = std::move(narrow.bytes);
-  result.view = samebits::view_of_codes(
-      format_id::fp32, static_cast<const void*>(result.read.data()), in.view.rows, in.view.cols);
-  return result;
+  const samebits::matrix_view view = narrow.view();
+  samebits::convert(in.view, view, {}, where);
+  return {std::move(narrow.bytes), view};
 }
 
 choice_effect recipe_effect(choice c, const samebits::const_matrix_view& in,
                             const samebits::executor& where) {
   const choice_spec& spec = spec_of(c);
   const samebits::recipe_preset* preset = samebits::find_recipe(spec.recipe);
-  samebits::quantize_statistics s;
-  samebits::quantize(in, {.codes = {.format = spec.format}, .statistics = &s}, preset->rules,
-                     where);
+  const samebits::quantize_statistics s = statistics_by(*preset, spec.format, in, where);
   return {
       c, s.underflowed, 0, s.signal, s.noise, 0, scale_bits_of(preset->rules, {in.rows, in.cols})};
 }
@@ -189,17 +183,13 @@ std::vector<format_id> measured_formats(const tensor_evidence& tensor, const ele
     if (how.format == format_id::fp64) tried.push_back(format_id::fp32);
   }
   std::vector<format_id> formats;
-  const auto add = [&](format_id format, std::span<const format_id> among) {
-    const auto in = [&](std::span<const format_id> list) {
-      return std::find(list.begin(), list.end(), format) != list.end();
-    };
-    if (in(among) && !in(formats)) formats.push_back(format);
-  };
-  for (const format_id format : {format_id::fp16, format_id::bf16, format_id::fp32}) {
-    add(format, tried);
-    add(format, wanted);
+  for (const auto& some : {std::span<const format_id>(tried), wanted}) {
+    for (const format_id format : some) {
+      if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
+        formats.push_back(format);
+      }
+    }
   }
-  for (const format_id format : wanted) add(format, wanted);
   return formats;
 }
 

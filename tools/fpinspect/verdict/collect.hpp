@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "fpinspect/cli/option_list.hpp"
-#include "fpinspect/tensors/element_statistics.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/verdict.hpp"
 #include "samebits/backend.hpp"

@@ -3,7 +3,6 @@
 #include "fpinspect/verdict/roles.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstddef>
 #include <optional>

@@ -1,7 +1,6 @@
 // The verdict on a set of tensors: implementation.
 #include "fpinspect/verdict/verdict.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <iterator>
 #include <set>
 #include <utility>
 
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
+#include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
 #include "tensor_file/escape.hpp"
 #include "tensor_file/safetensors/shard_index.hpp"
@@ -25,16 +26,14 @@ namespace {
 using samebits::tensor_file::tensor_info;
 using reader = samebits::tensor_file::tensor_file;
 
-/// A tensor before its elements are interpreted.
-struct chosen_tensor {
-  std::shared_ptr<const reader> file;
-  std::filesystem::path path;
-  tensor_info info;
-};
-
 struct opened_file {
   std::shared_ptr<const reader> file;
   std::filesystem::path path;
+
+  /// A tensor of the file before its elements are interpreted.
+  [[nodiscard]] shown_tensor tensor(const tensor_info& info) const {
+    return {{file, info, {}}, path};
+  }
 };
 
 bool has_tensor(const reader& file, const std::string& name) {
@@ -44,7 +43,7 @@ bool has_tensor(const reader& file, const std::string& name) {
 
 /// Adds the tensors of all files with this name, or whose names match this pattern.
 void add_named(const std::vector<opened_file>& files, const std::string& name,
-               std::vector<chosen_tensor>& chosen) {
+               std::vector<shown_tensor>& chosen) {
   const bool exact = std::any_of(files.begin(), files.end(), [&](const opened_file& opened) {
     return has_tensor(*opened.file, name);
   });
@@ -52,11 +51,11 @@ void add_named(const std::vector<opened_file>& files, const std::string& name,
   for (const opened_file& opened : files) {
     for (const tensor_info& info : opened.file->tensors()) {
       const bool match = exact ? info.name == name : is_glob(name) && matches_glob(name, info.name);
-      const bool there = std::any_of(chosen.begin(), chosen.end(), [&](const chosen_tensor& c) {
+      const bool there = std::any_of(chosen.begin(), chosen.end(), [&](const shown_tensor& c) {
         return c.file == opened.file && c.info.name == info.name;
       });
       any = any || match;
-      if (match && (exact || !there)) chosen.push_back({opened.file, opened.path, info});
+      if (match && (exact || !there)) chosen.push_back(opened.tensor(info));
     }
   }
   if (!any) static_cast<void>(files.front().file->find(name));  // throws and lists the tensors
@@ -64,13 +63,13 @@ void add_named(const std::vector<opened_file>& files, const std::string& name,
 
 /// Adds the tensor of FILE#TENSOR.
 void add_exact(const std::vector<opened_file>& files, const tensor_location& where,
-               std::vector<chosen_tensor>& chosen) {
+               std::vector<shown_tensor>& chosen) {
   const opened_file* any = nullptr;
   for (const opened_file& opened : files) {
     if (opened.path != where.file) continue;
     any = &opened;
     if (!has_tensor(*opened.file, *where.tensor)) continue;
-    chosen.push_back({opened.file, opened.path, opened.file->find(*where.tensor)});
+    chosen.push_back(opened.tensor(opened.file->find(*where.tensor)));
     return;
   }
   if (any != nullptr) static_cast<void>(any->file->find(*where.tensor));  // throws
@@ -120,9 +119,9 @@ std::vector<opened_file> open_files(const std::filesystem::path& path) {
   return {{open_file(path), path}};
 }
 
-std::vector<chosen_tensor> choose(const tensor_selection& wanted) {
+std::vector<shown_tensor> choose(const tensor_selection& wanted) {
   std::vector<opened_file> whole;
-  std::vector<chosen_tensor> chosen;
+  std::vector<shown_tensor> chosen;
   for (const std::string& input : wanted.files) {
     const tensor_location where = locate(input);
     if (where.tensor && !wanted.tensors.empty()) {
@@ -130,10 +129,9 @@ std::vector<chosen_tensor> choose(const tensor_selection& wanted) {
           "--tensor: FILE names a tensor already, behind its #; leave one of them out");
     }
     for (const opened_file& opened : open_files(where.file)) {
-      const auto& [file, path] = opened;
       whole.push_back(opened);
       if (where.tensor || !wanted.tensors.empty()) continue;
-      for (const tensor_info& info : file->tensors()) chosen.push_back({file, path, info});
+      for (const tensor_info& info : opened.file->tensors()) chosen.push_back(opened.tensor(info));
     }
     if (where.tensor) add_exact(whole, where, chosen);
   }
@@ -142,12 +140,12 @@ std::vector<chosen_tensor> choose(const tensor_selection& wanted) {
   return chosen;
 }
 
-shown_tensor shown(const chosen_tensor& chosen, const std::string& from, from_scope scope) {
-  const auto& [file, path, info] = chosen;
-  const auto how = reading_of(info, "--from", from, scope);
-  shown_tensor tensor = {{file, info, how.value_or(element_reading())}, path};
-  if (!info.unread.empty()) {
-    tensor.note = info.unread;
+/// Says how the elements are interpreted, or why they are not.
+void interpret(shown_tensor& tensor, const std::string& from, from_scope scope) {
+  const auto how = reading_of(tensor.info, "--from", from, scope);
+  if (how) tensor.how = *how;
+  if (!tensor.info.unread.empty()) {
+    tensor.note = tensor.info.unread;
   } else if (!how) {
     tensor.note = "elements are neither floating point nor integers";
   } else if (how->integer_values) {
@@ -155,7 +153,6 @@ shown_tensor shown(const chosen_tensor& chosen, const std::string& from, from_sc
       tensor.note = cat("integer number ", *index, " has more than 53 significant bits");
     }
   }
-  return tensor;
 }
 
 }  // namespace
@@ -169,17 +166,16 @@ std::string shown_tensor::plain_name() const {
 }
 
 std::vector<shown_tensor> tensors_to_show(const tensor_selection& wanted) {
-  const std::vector<chosen_tensor> chosen = choose(wanted);
+  std::vector<shown_tensor> chosen = choose(wanted);
   const from_scope scope = chosen.size() == 1 ? from_scope::one_tensor : from_scope::integers;
-  const bool any_integers = std::any_of(chosen.begin(), chosen.end(), [](const chosen_tensor& c) {
+  const bool any_integers = std::any_of(chosen.begin(), chosen.end(), [](const shown_tensor& c) {
     return c.info.unread.empty() && holds_integers(c.info);
   });
   if (!wanted.from.empty() && scope == from_scope::integers && !any_integers) {
     throw usage_error("--from: none of the tensors holds integers; leave it out");
   }
-  std::vector<shown_tensor> all;
-  for (const chosen_tensor& one : chosen) all.push_back(shown(one, wanted.from, scope));
-  return all;
+  for (shown_tensor& one : chosen) interpret(one, wanted.from, scope);
+  return chosen;
 }
 
 // --- How `tensor` and `report` name files and tensors ---------------------------------------------
@@ -264,6 +260,68 @@ void require_match(const char* option, const std::string& pattern,
   });
   if (any) return;
   throw usage_error(cat(option, ": no tensor matches ", samebits::tensor_file::quote(pattern)));
+}
+
+// --- Statistics of elements -----------------------------------------------------------------------
+
+namespace {
+
+/// Calls f(elements) for the elements of a tensor in C order: a view of the file, or of one part after
+/// another that several threads have read.
+template <class Function>
+void for_each_part(const shown_tensor& tensor, std::size_t threads, const Function& f) {
+  const auto view = [&](const std::byte* codes, std::uint64_t count) {
+    return samebits::view_of_codes(tensor.how.format, static_cast<const void*>(codes), 1,
+                                   static_cast<std::int64_t>(count));
+  };
+  const std::uint64_t count = tensor.info.count;
+  if (const auto direct = tensor.view()) {
+    return f(view(direct->data(), count));
+  }
+  constexpr std::uint64_t part = 1 << 20;  // elements
+  constexpr std::uint64_t task = 1 << 15;  // of one thread
+  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(tensor.how.format));
+  std::vector<std::byte> codes(static_cast<std::size_t>(std::min(part, count)) * bytes);
+  for (std::uint64_t first = 0; first < count; first += part) {
+    const std::uint64_t size = std::min(part, count - first);
+    for_each_index(static_cast<std::size_t>((size + task - 1) / task), threads,
+                   [&](std::size_t i, std::size_t) {
+                     const std::uint64_t at = i * task;
+                     tensor.read(first + at, std::min(task, size - at), codes.data() + at * bytes);
+                   });
+    f(view(codes.data(), size));
+  }
+}
+
+}  // namespace
+
+samebits::cast_statistics statistics_of(const shown_tensor& tensor,
+                                        samebits::statistics_request request,
+                                        const samebits::executor& where) {
+  request.format = tensor.how.format;
+  const bool channels = request.row_amax || request.column_amax;
+  samebits::statistics_pass pass(
+      request,
+      channels ? matrix_of(tensor.info)
+               : samebits::matrix_shape{1, static_cast<std::int64_t>(tensor.info.count)},
+      where);
+  do {
+    for_each_part(tensor, static_cast<std::size_t>(where.threads),
+                  [&](const samebits::const_matrix_view& part) { pass.add(part); });
+  } while (pass.again());
+  return pass.result();
+}
+
+bool has_columns(const samebits::tensor_file::tensor_info& info, std::uint64_t most) {
+  return info.shape.size() >= 2 && info.count != 0 && info.shape.back() <= most;
+}
+
+std::map<int, std::uint64_t> exponents_of(std::span<const samebits::cast_statistics> stats) {
+  std::map<int, std::uint64_t> exponents;
+  for (const samebits::cast_statistics& one : stats) {
+    for (const auto& [exponent, counts] : one.binades) exponents[exponent] += counts.all;
+  }
+  return exponents;
 }
 
 }  // namespace fpinspect

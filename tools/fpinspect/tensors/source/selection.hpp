@@ -1,5 +1,5 @@
 // The tensors that `tensor` and `report` read: from one or many files, all or those that --tensor
-// names; and what text calls them.
+// names; what text calls them, and statistics of their elements.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +10,8 @@
 
 #include "fpinspect/cli/option_list.hpp"
 #include "fpinspect/tensors/source/source.hpp"
+#include "samebits/backend.hpp"
+#include "samebits/cast_statistics.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
@@ -77,5 +79,19 @@ std::uint64_t bytes_to_read(std::span<const shown_tensor> tensors);
 /// @throws usage_error  the message names `option`
 void require_match(const char* option, const std::string& pattern,
                    const std::vector<shown_tensor>& tensors);
+
+// --- Statistics of elements -----------------------------------------------------------------------
+
+/// Reads the elements as often as the request needs; elements that the file holds in place are not
+/// copied. The statistics do not depend on the executor, whose threads must be >= 1.
+samebits::cast_statistics statistics_of(const shown_tensor& tensor,
+                                        samebits::statistics_request request,
+                                        const samebits::executor& where);
+
+/// Whether the tensor is a matrix with elements, and with at most this many columns.
+bool has_columns(const samebits::tensor_file::tensor_info& info, std::uint64_t most);
+
+/// Finite non-zero elements of all tensors by floor(log2(|x|)).
+std::map<int, std::uint64_t> exponents_of(std::span<const samebits::cast_statistics> stats);
 
 }  // namespace fpinspect
