@@ -142,10 +142,8 @@ class advise_command final : public command {
   void options(option_list& add) override {
     add.required("--gpu", gpu_, gpu_argument,
                  "Generation (hopper), GPU (h100), compute capability (9.0) or other");
-    add.value("--task", question_.task, enumerator_argument<advice_task>, "training or inference",
-              "training");
-    add.value("--aim", question_.aim, enumerator_argument<advice_aim>, "stable, fast or small",
-              "stable");
+    add_enumerator(add, "--task", question_.task, "training");
+    add_enumerator(add, "--aim", question_.aim, "stable");
     add.value("--parameters", question_.parameters, count_argument,
               "Number of parameters, such as 7e9");
     add.list("--keep", keep_, "Patterns of layers that stay unquantized");

@@ -340,8 +340,7 @@ class memory_command final : public command {
              "In place of schemes: how optimizer_step() keeps weights, or all");
     add.list("--states", r.states, "With --weights: formats of states (default: fp32)");
     add.list("--gradients", r.gradients, "With --weights: formats of gradients (default: bf16)");
-    add.value("--rule", r.rule, enumerator_argument<samebits::update_rule>,
-              "With --weights: " + names_of<samebits::update_rule>(" or "), "adamw");
+    add_enumerator(add, "--rule", r.rule, "adamw", "With --weights: ");
     add.value("--block", r.block, block_argument, "With --weights: elements for each scale", "128");
     add.exclude("--weights", {"SCHEME", "--activations"});
     add.need({"--states", "--gradients", "--rule", "--block"}, "--weights");

@@ -120,14 +120,10 @@ double count_argument(std::string_view option, std::string_view text) {
 }
 
 void add_rounding_rule(option_list& add, samebits::convert_options& rule, const char* overflow) {
-  using namespace samebits;
   add.group("Rule");
-  add.value("--rounding", rule.rounding, enumerator_argument<rounding>, names_of<rounding>(" or "),
-            "nearest_even");
-  add.value("--overflow", rule.overflow, enumerator_argument<samebits::overflow>,
-            names_of<samebits::overflow>(" or "), overflow);
-  add.value("--nan", rule.nan, enumerator_argument<nan_policy>, names_of<nan_policy>(" or "),
-            "canonical");
+  add_enumerator(add, "--rounding", rule.rounding, "nearest_even");
+  add_enumerator(add, "--overflow", rule.overflow, overflow);
+  add_enumerator(add, "--nan", rule.nan, "canonical");
   add.value("--seed", rule.random.seed, integer(), "stochastic: key of the random bits, 64 bits",
             "0");
   add.value("--stream", rule.random.stream, integer(),

@@ -62,6 +62,13 @@ std::string names_of(std::string_view before_last = ", ") {
              rows.back().name);
 }
 
+/// Adds an option that takes the name of an enumerator. Help says `before`, and all names.
+template <samebits::listed_enum Enum>
+void add_enumerator(option_list& add, const char* name, Enum& to, const char* standard,
+                    std::string_view before = "") {
+  add.value(name, to, enumerator_argument<Enum>, cat(before, names_of<Enum>(" or ")), standard);
+}
+
 /// All formats.
 std::vector<samebits::format_id> all_formats();
 samebits::format_id format_argument(std::string_view option, std::string_view text);

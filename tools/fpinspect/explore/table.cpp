@@ -56,32 +56,23 @@ operation_table table_of(samebits::operation op, samebits::format_id format,
   return table;
 }
 
-struct named_count {
-  std::string_view name;
-  std::size_t count = 0;
-};
+constexpr auto& classes = samebits::table_of<samebits::number_class>;
 
 struct table_summary {
-  std::array<named_count, 5> classes{};                 ///< of results
-  std::array<named_count, named_flags.size()> flags{};  ///< results that raise each
-  std::size_t distinct = 0;                             ///< different codes among the results
+  std::array<std::uint64_t, classes.size()> results{};  ///< of each class
+  flag_counts flags{};
+  std::size_t distinct = 0;    ///< different codes among the results
   std::size_t asymmetric = 0;  ///< pairs (a, b) whose result differs from that of (b, a)
 };
 
 table_summary summary_of(const operation_table& table) {
   table_summary summary;
-  for (const auto& row : samebits::table_of<samebits::number_class>) {
-    summary.classes[static_cast<std::size_t>(row.value)].name = row.name;
-  }
   std::bitset<table_codes> seen;
   for (std::size_t i = 0; i < table.results.size(); ++i) {
     const std::uint8_t code = table.results[i];
     seen.set(code);
-    ++summary.classes[static_cast<std::size_t>(samebits::classify(table.format, code))].count;
-    for (std::size_t f = 0; f < named_flags.size(); ++f) {
-      summary.flags[f].name = named_flags[f].name;
-      if (has(table.raised[i], named_flags[f].flag)) ++summary.flags[f].count;
-    }
+    ++summary.results[static_cast<std::size_t>(samebits::classify(table.format, code))];
+    count_flags(summary.flags, table.raised[i]);
     if (table.columns == 1) continue;
     const std::size_t row = i / table.columns;
     const std::size_t column = i % table.columns;
@@ -99,33 +90,23 @@ samebits::operation operation_argument(std::string_view option, std::string_view
   return value_argument<samebits::operation>(option, text, known);
 }
 
-void append_hex(std::string& text, std::size_t code) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  text += digits[code >> 4 & 15];
-  text += digits[code & 15];
+/// Two hexadecimal digits.
+std::string digits_of(const operation_table& table, std::size_t code) {
+  return code_text(table.format, code).substr(2);
 }
 
 std::string csv_of(const operation_table& table) {
   std::string text = table.columns == 1 ? "a,result" : "a\\b";
   for (std::size_t b = 0; table.columns > 1 && b < table.columns; ++b) {
-    text += ',';
-    append_hex(text, b);
+    text += "," + digits_of(table, b);
   }
   for (std::size_t a = 0; a < table_codes; ++a) {
-    text += '\n';
-    append_hex(text, a);
+    text += "\n" + digits_of(table, a);
     for (std::size_t b = 0; b < table.columns; ++b) {
-      text += ',';
-      append_hex(text, table.result(a, b));
+      text += "," + digits_of(table, table.result(a, b));
     }
   }
   return text + "\n";
-}
-
-json_value counts_json(std::span<const named_count> counts) {
-  json_object object;
-  for (const named_count& one : counts) object.add(one.name, one.count);
-  return object.on_one_line();
 }
 
 json_object json_of(const operation_table& table, const samebits::convert_options& rule) {
@@ -133,14 +114,14 @@ json_object json_of(const operation_table& table, const samebits::convert_option
   json_array rows;
   for (std::size_t a = 0; a < table_codes; ++a) {
     std::string row;
-    for (std::size_t b = 0; b < table.columns; ++b) append_hex(row, table.result(a, b));
+    for (std::size_t b = 0; b < table.columns; ++b) row += digits_of(table, table.result(a, b));
     rows.add(row);
   }
   const bool pairs = table.columns > 1;
   return json_object{{"format", samebits::name(table.format)}, {"op", samebits::name(table.op)}}
       .add(rule_json(rule))
-      .add({{"results", counts_json(summary.classes)},
-            {"flags", counts_json(summary.flags)},
+      .add({{"results", counts_json(classes, summary.results)},
+            {"flags", counts_json(named_flags, summary.flags)},
             {"distinct", summary.distinct},
             {"asymmetric", pairs ? std::optional(summary.asymmetric) : std::nullopt},
             {"rows", rows}});
@@ -155,15 +136,16 @@ std::string text_of(const operation_table& table, const samebits::convert_option
       cat(samebits::name(table.op), " in ", samebits::name(table.format), ": ", count,
           table.columns == 1 ? " codes" : " pairs of codes", " (", rule_text(rule), ")"));
   text += "\n\n";
-  const auto add = [&](std::string_view heading, std::span<const named_count> counts) {
+  const auto add = [&](std::string_view heading, const auto& names,
+                       std::span<const std::uint64_t> counts) {
     text += cat(heading, "\n");
-    for (const named_count& one : counts) {
-      text += cat("  ", left(one.name, 16), right(cat(one.count), 6), "  ",
-                  right(percent(one.count, count), 9), "\n");
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      text += cat("  ", left(names[i].name, 16), right(cat(counts[i]), 6), "  ",
+                  right(percent(counts[i], count), 9), "\n");
     }
   };
-  add("results", summary.classes);
-  add("flags", summary.flags);
+  add("results", classes, summary.results);
+  add("flags", named_flags, summary.flags);
   text += cat("\n", summary.distinct, " different codes among the results");
   if (table.columns > 1) {
     text += summary.asymmetric == 0

@@ -99,15 +99,8 @@ std::vector<std::byte> read_operand(arith_operand& operand, format_id format, st
 struct arith_elements {
   std::vector<std::byte> codes;
   std::vector<flags> flags_of_each;
-  /// Number of elements that raised each flag.
-  std::array<std::uint64_t, named_flags.size()> raised{};
+  flag_counts raised{};
 };
-
-json_object code_json(format_id format, std::uint64_t code) {
-  return {{"code", code_text(format, code)},
-          {"value", samebits::to_shortest(format, code)},
-          {"number", finite_value(format, code)}};
-}
 
 class arith_command final : public command {
  public:
@@ -240,11 +233,7 @@ class arith_command final : public command {
           operation_, {in[0], in[1], in[2]},
           samebits::view_of_codes(to_, &result.codes[first * bytes], 1, columns), options,
           {raised, columns}, {.backend = "reference"});
-      for (const flags each : std::span(raised, size)) {
-        for (std::size_t f = 0; f < named_flags.size(); ++f) {
-          if (has(each, named_flags[f].flag)) ++result.raised[f];
-        }
-      }
+      for (const flags each : std::span(raised, size)) count_flags(result.raised, each);
     }
     return result;
   }
@@ -274,11 +263,9 @@ class arith_command final : public command {
     };
     json_object members = {{"operands", json_rows(operands_, operand)}, {"output", out_}};
     if (!flags_.empty()) members.add("flags_output", flags_);
-    json_object raised;
-    for (std::size_t f = 0; f < named_flags.size(); ++f) {
-      raised.add(named_flags[f].name, elements.raised[f]);
-    }
-    return members.add({{"count", count_}, {"shape", shape_}, {"raised", raised.on_one_line()}});
+    return members.add({{"count", count_},
+                        {"shape", shape_},
+                        {"raised", counts_json(named_flags, elements.raised)}});
   }
 
   [[nodiscard]] std::string table(const samebits::arithmetic_result& result,

@@ -75,6 +75,12 @@ std::optional<double> finite_value(samebits::format_id format, std::uint64_t cod
   return samebits::decode_double(format, code);
 }
 
+json_object code_json(samebits::format_id format, std::uint64_t code) {
+  return {{"code", code_text(format, code)},
+          {"value", samebits::to_shortest(format, code)},
+          {"number", finite_value(format, code)}};
+}
+
 std::string value_text(samebits::format_id format, std::uint64_t code) {
   using samebits::format_id;
   const samebits::cast_rule keep_sign{.nan = samebits::nan_policy::preserve_sign};
@@ -97,6 +103,11 @@ int exponent_of(double x) {
 }
 
 std::string power_text(int exponent) { return cat("2^", exponent); }
+
+void count_flags(flag_counts& counts, samebits::flags raised) {
+  for (std::size_t f = 0; f < counts.size(); ++f)
+    if (has(raised, named_flags[f].flag)) ++counts[f];
+}
 
 int packed_bits(samebits::format_id format) {
   const samebits::format_spec spec = samebits::spec_of(format);

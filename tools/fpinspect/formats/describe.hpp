@@ -55,6 +55,9 @@ code_fields fields_of(samebits::format_id format, std::uint64_t code);
 /// The value of a code if it is finite.
 std::optional<double> finite_value(samebits::format_id format, std::uint64_t code);
 
+/// The members code, value and number.
+json_object code_json(samebits::format_id format, std::uint64_t code);
+
 /// The value in at most 24 characters, exact to 17 digits: the shortest text that reads back as the
 /// same binary64 number. Unlike the format's own shortest text, it distinguishes neighbours and
 /// formats.
@@ -83,6 +86,18 @@ inline constexpr std::array<named_flag, 5> named_flags{
      {samebits::flags::overflow, "overflow"},
      {samebits::flags::underflow, "underflow"},
      {samebits::flags::inexact, "inexact"}}};
+
+/// Numbers of results that raised each flag, in the order of the table.
+using flag_counts = std::array<std::uint64_t, named_flags.size()>;
+void count_flags(flag_counts& counts, samebits::flags raised);
+
+/// Counts under the names of the rows of a table.
+template <class Table>
+json_value counts_json(const Table& table, std::span<const std::uint64_t> counts) {
+  json_object object;
+  for (std::size_t i = 0; i < counts.size(); ++i) object.add(table[i].name, counts[i]);
+  return object.on_one_line();
+}
 
 /// The names of the raised flags, in the order of the table.
 inline std::vector<std::string_view> names_of(samebits::flags raised) {

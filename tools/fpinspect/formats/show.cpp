@@ -73,12 +73,6 @@ std::string input_text(const shown_code& shown) {
   return lacking ? cat("not in the format: ", name(*shown.what)) : "exact";
 }
 
-json_value neighbour_json(format_id format, std::uint64_t code) {
-  return json_line({{"code", code_text(format, code)},
-                    {"value", samebits::to_shortest(format, code)},
-                    {"number", finite_value(format, code)}});
-}
-
 json_object json_of(const shown_code& shown) {
   const format_id format = shown.format;
   const std::uint64_t code = shown.code;
@@ -98,8 +92,8 @@ json_object json_of(const shown_code& shown) {
           {"value", samebits::to_shortest(format, code)},
           {"exact", samebits::to_exact_decimal(format, code)},
           {"hex_float", samebits::to_hex_float(format, code)},
-          {"below", neighbour_json(format, samebits::next_down(format, code))},
-          {"above", neighbour_json(format, samebits::next_up(format, code))},
+          {"below", code_json(format, samebits::next_down(format, code)).on_one_line()},
+          {"above", code_json(format, samebits::next_up(format, code)).on_one_line()},
           {"ulp_log2", ulp},
           {"ulp", ulp ? std::optional(std::ldexp(1.0, *ulp)) : std::nullopt}};
 }

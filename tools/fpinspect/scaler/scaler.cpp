@@ -202,10 +202,6 @@ replay_result replay(const scaler_trace& trace, const samebits::scaling_settings
       settings);
 }
 
-std::string hexadecimal(double x) {
-  return samebits::to_hex_float(samebits::format_id::fp64, std::bit_cast<std::uint64_t>(x));
-}
-
 std::string replay_csv(const replay_result& result) {
   std::string text = "step,scale,applied,cause\n";
   for (const scaler_row& row : result.rows) {

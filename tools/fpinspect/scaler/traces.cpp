@@ -270,14 +270,16 @@ std::string scenario_help() {
       scenarios, [](const scenario& s) { return cat(s.name, ": ", s.what); }, "; ");
 }
 
+std::string hexadecimal(double x) {
+  return samebits::to_hex_float(samebits::format_id::fp64, std::bit_cast<std::uint64_t>(x));
+}
+
 std::string trace_csv(const scaler_trace& trace) {
   const bool open = trace.kind == trace_kind::open;
   std::string text =
       cat("step,", open ? "nonfinite" : "amax", trace.has_loss ? ",loss_nonfinite" : "", "\n");
   for (const trace_step& s : trace.steps) {
-    const std::string value = open ? std::string(s.nonfinite ? "1" : "0")
-                                   : samebits::to_hex_float(samebits::format_id::fp64,
-                                                            std::bit_cast<std::uint64_t>(s.amax));
+    const std::string value = open ? (s.nonfinite ? "1" : "0") : hexadecimal(s.amax);
     text += cat(s.step, ",", value);
     if (trace.has_loss) text += s.loss_nonfinite ? ",1" : ",0";
     text += "\n";

@@ -58,6 +58,8 @@ bool is_random_scenario(std::string_view name);
 /// Lines "name: description" for all scenarios.
 std::string scenario_help();
 
+/// A number in hexadecimal, as traces and results show it.
+std::string hexadecimal(double x);
 std::string trace_csv(const scaler_trace& trace);
 
 // --- The loss scale of each step of a training run, read from CSV ---------------------------------

@@ -293,8 +293,7 @@ class update_command final : public command {
   void options(option_list& add) override {
     samebits::optimizer_settings& s = plan_.settings;
     constexpr std::uint64_t most_steps = 1'000'000;
-    add.value("--rule", s.rule, enumerator_argument<samebits::update_rule>,
-              names_of<samebits::update_rule>(" or "), "adamw");
+    add_enumerator(add, "--rule", s.rule, "adamw");
     add.value("--lr", s.learning_rate, number_argument, "Learning rate", "1e-4");
     add.value("--weight-decay", s.weight_decay, number_argument, "Weight decay", "0");
     add.value("--beta1", s.beta1, number_argument, "Decay of the first state", "0.9");
