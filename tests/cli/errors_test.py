@@ -117,7 +117,7 @@ class Contradictions(cli_support.CliTest):
         verify = ["verify", "--tensor-cores"]
         for arguments, *says in [
                 # also where the value is the default: it would be ignored all the same
-                ([*recipe, "--block", "1x128"], "--recipe and --block"),
+                ([*recipe, "--tile", "1x128"], "--recipe and --tile"),
                 ([*recipe, "--scale-rule", "te"], "--recipe and --scale-rule"),
                 ([*recipe, "--eps", "0"], "--recipe and --eps"),
                 ([*recipe, "--upper-bound", "1"], "--recipe and --upper-bound"),

@@ -113,7 +113,7 @@ class Matmul(cli_support.CliTest):
                 for promotion in [0, 128]:
                     got, document = self.result(
                         self.write("a.npy", a), self.write("b.npy", b), "--trans-b",
-                        *self.formats(*formats), "--unit", unit, "--promote", str(promotion))
+                        *self.formats(*formats), "--unit", unit, "--promotion", str(promotion))
                     for i in range(2):
                         for j in range(3):
                             expected = dot(a[i], b[j], formats, group, kept, bits, promotion)
@@ -125,7 +125,7 @@ class Matmul(cli_support.CliTest):
 
     def test_transposes(self):
         a, b = self.codes(2, 64), self.codes(3, 64)
-        options = [*self.formats("e4m3", "e5m2"), "--unit", "hopper-mma-sync", "--promote", "0"]
+        options = [*self.formats("e4m3", "e5m2"), "--unit", "hopper-mma-sync", "--promotion", "0"]
         turned = [list(row) for row in zip(*b)]
         self.assertEqual(self.result(self.write("a.npy", a), self.write("b.npy", b), "--trans-b",
                                      *options)[0],
@@ -135,7 +135,7 @@ class Matmul(cli_support.CliTest):
     def test_scales(self):
         a, b = self.codes(2, 256), self.codes(3, 256)
         files = [self.write("a.npy", a), self.write("b.npy", b), "--trans-b",
-                 *self.formats("e4m3", "e4m3"), "--unit", "hopper-wgmma", "--promote", "128"]
+                 *self.formats("e4m3", "e4m3"), "--unit", "hopper-wgmma", "--promotion", "128"]
         sa = [[Fraction(3, 4), Fraction(5)], [Fraction(1), Fraction(-7, 8)]]
         write_npy(self.path("sa.npy"), "<f4", (2, 2), floats(*map(float, sum(sa, []))))
         write_npy(self.path("sb.npy"), "<f4", (1, 2), floats(0.5, 11))
@@ -181,7 +181,7 @@ class Matmul(cli_support.CliTest):
                  *self.formats("e4m3", "e4m3"), "--unit", "hopper-wgmma", "--against", "exact"]
         means = []
         for promotion in ["0", "128"]:
-            got, document = self.result(*files, "--promote", promotion)
+            got, document = self.result(*files, "--promotion", promotion)
             errors = [abs(Fraction(got[i][j]) -
                           sum(value("e4m3", x) * value("e4m3", y) for x, y in zip(a[i], b[j])))
                       for i in range(4) for j in range(4)]
@@ -203,7 +203,7 @@ class Matmul(cli_support.CliTest):
         source = write_npy(self.path("v.npy"), "<f4", (2, 64), floats(*values))
         ones = write_npy(self.path("ones.npy"), "|u1", (1, 64), bytes([0x38] * 64))
         got, document = self.result(source, ones, "--trans-b", "--format-a", "e4m3", "--format-b",
-                                    "e4m3", "--from-b", "e4m3", "--unit", "hopper-wgmma", "--promote", "0", "--against",
+                                    "e4m3", "--from-b", "e4m3", "--unit", "hopper-wgmma", "--promotion", "0", "--against",
                                     "exact")
         for i in range(2):
             row = [reference.convert("e4m3", x)[0] for x in values[64 * i:64 * i + 64]]
@@ -221,14 +221,14 @@ class Matmul(cli_support.CliTest):
         halves = write_safetensors(self.path("h.safetensors"),
                                    [("x", "F16", [1, 2], struct.pack("<2e", 1.5, -2.0))])
         got, document = self.result(f"{halves}#x", f"{halves}#x", "--trans-b", "--format-a", "fp16",
-                                    "--format-b", "fp16", "--unit", "volta-mma", "--promote", "0",
+                                    "--format-b", "fp16", "--unit", "volta-mma", "--promotion", "0",
                                     "--against", "exact")
         self.assertEqual((got, document["error"]["against"]), ([(6.25,)], "codes"))
 
     def test_integers_are_values_without_from(self):
         source = self.write("a.npy", [[3, 0, 16, 1]])
         options = ["--trans-b", "--format-a", "e4m3", "--format-b", "e4m3", "--unit",
-                   "hopper-wgmma", "--promote", "0"]
+                   "hopper-wgmma", "--promotion", "0"]
         got, document = self.result(source, source, *options, "--against", "exact")
         self.assertEqual((got, document["error"]["against"]), ([(266.0,)], "values"))
         done = cli_support.run("matmul", source, source, *options, "--out", self.out)
@@ -240,7 +240,7 @@ class Matmul(cli_support.CliTest):
     def test_text(self):
         source = self.write("a.npy", [[0x38] * 32])
         arguments = ["matmul", source, source, "--trans-b", *self.formats("e4m3", "e4m3"),
-                     "--promote", "0", "--out", self.out]
+                     "--promotion", "0", "--out", self.out]
         done = cli_support.run(*arguments, "--unit", "hopper-wgmma", "--against", "exact")
         self.assertEqual(done.code, 0)
         self.assertTrue(done.err.endswith("d.npy: [1, 1] over 32, e4m3 x e4m3 by hopper-wgmma, no "
@@ -255,7 +255,7 @@ class Matmul(cli_support.CliTest):
         a = self.write("a.npy", [[0x38] * 128] * 2)
         plain = {"--format-a": "e4m3", "--from-a": "e4m3", "--format-b": "e4m3",
                  "--from-b": "e4m3", "--unit": "hopper-wgmma",
-                 "--promote": "0", "--out": self.out}
+                 "--promotion": "0", "--out": self.out}
 
         def fails(code, says, first=a, **changed):
             options = {**plain, **{"--" + k.replace("_", "-"): v for k, v in changed.items()}}
@@ -264,8 +264,9 @@ class Matmul(cli_support.CliTest):
 
         fails(2, "--unit: \"hopper\" is not one of volta-mma, ", unit="hopper")
         fails(2, "ampere-mma does not multiply e4m3 by e4m3", unit="ampere-mma")
-        fails(2, "--promote: 48 is no multiple", promote="48")
-        fails(2, "--promote", promote="-1")
+        fails(2, "--promotion: 48 is no multiple", promotion="48")
+        fails(2, "--promotion", promotion="-1")
+        fails(2, "--promotion: is given more than once", promote="0")  # the older name
         fails(2, "--against: \"fp64\" is not exact", against="fp64")
         fails(2, "--from-a: codes of fp16 have 16 bits, the elements are U8", from_a="fp16")
         fails(2, "--out: \"d.bin\" must end in .npy or .safetensors", out="d.bin")
@@ -280,7 +281,7 @@ class Matmul(cli_support.CliTest):
         wide = write_npy(self.path("w.npy"), "<f4", (2, 256), floats(*[1.0] * 512))
         tiles = write_npy(self.path("t.npy"), "<f4", (2, 2), floats(1, 2, 3, 4))
         self.fails(2, "matmul", wide, wide, "--trans-b", "--format-a", "e4m3",
-                   "--format-b", "e4m3", "--unit", "hopper-wgmma", "--promote", "0", "--out",
+                   "--format-b", "e4m3", "--unit", "hopper-wgmma", "--promotion", "0", "--out",
                    self.out, "--scale-a", tiles, says="scales of 128 along K need 128")
 
     def test_units(self):

@@ -87,7 +87,7 @@ class Outputs(cli_support.CliTest):
         index = self.text("m.index.json", json.dumps({"weight_map": {"a": "shard.html"}}))
         named = self.path("index.html")
         os.link(index, named)
-        matmul = ["--format-a", "fp16", "--format-b", "fp16", "--unit", "hopper-wgmma", "--promote", "0"]
+        matmul = ["--format-a", "fp16", "--format-b", "fp16", "--unit", "hopper-wgmma", "--promotion", "0"]
         to = ["--to", "fp16"]
         for victim, option, arguments in [
                 (x, "OUT", lambda out: ["convert", x, out, *to]),

@@ -106,7 +106,7 @@ class AgainstNumPy(cli_support.CliTest):
     def check(self, source, x, block, rule, to, eps):
         target = self.path("o.safetensors")
         document = self.ok_json("quantize", source, target, "--to", to, "--scale-rule", rule,
-                                "--block", f"{block[0]}x{block[1]}", "--eps", repr(eps),
+                                "--tile", f"{block[0]}x{block[1]}", "--eps", repr(eps),
                                 "--transposed")
         written = cli_support.read_safetensors(target)
         codes, scales, restored, saturated = quantize(x, block, rule, to, eps)

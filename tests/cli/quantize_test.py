@@ -20,9 +20,19 @@ class Quantize(cli_support.CliTest):
         document = self.ok_json("quantize", source, target, "--to", to, *options)
         return read_safetensors(target), document
 
+    def test_older_name_of_tile(self):
+        plain = write_npy(self.path("plain.npy"), "<f4", (1, 16), floats(*range(16)))
+        written, back = self.path("w.safetensors"), self.path("back.npy")
+        for command in [["quantize", plain, written, "--to", "e4m3"], ["dequantize", written, back]]:
+            new = self.ok_json(*command, "--tile", "1x16")
+            for old in [("--block", "1x16"), ("--block=1x16",)]:
+                self.assertEqual(self.ok_json(*command, *old), new)
+            self.assertNotIn("--block", self.ok(command[0], "--help").out)
+        self.fails(2, "matmul", plain, plain, "--block", "1x16", says='has no option "--block"')
+
     def test_tensors_and_shapes(self):
         values = [float(i + 1) for i in range(2 * 3 * 20)]
-        written, document = self.quantize(values, (2, 3, 20), "--block", "16x16", "--transposed")
+        written, document = self.quantize(values, (2, 3, 20), "--tile", "16x16", "--transposed")
         self.assertEqual({name: (dtype, shape) for name, (dtype, shape, _) in written.items()},
                          {"codes": ("F8_E4M3", [6, 20]), "scales": ("F32", [1, 2]),
                           "codes_t": ("F8_E4M3", [20, 6]), "scales_t": ("F32", [2, 1])})
@@ -30,7 +40,7 @@ class Quantize(cli_support.CliTest):
         self.assertEqual(bytes(codes[r * 20 + c] for c in range(20) for r in range(6)), codes_t)
         self.assertEqual((document["codes_shape"], document["scales_shape"]), ([6, 20], [1, 2]))
         self.assertEqual((document["block"], document["transposed"]), ([16, 16], True))
-        written, _ = self.quantize(values[:20], (20,), "--block", "1x16", to="e5m2")
+        written, _ = self.quantize(values[:20], (20,), "--tile", "1x16", to="e5m2")
         self.assertEqual({name: (dtype, shape) for name, (dtype, shape, _) in written.items()},
                          {"codes": ("F8_E5M2", [1, 20]), "scales": ("F32", [1, 2])})
 
@@ -38,9 +48,9 @@ class Quantize(cli_support.CliTest):
         values = [1.0, 2.0, 896.0, 448.0, 4.0, 8.0]
         for block, scales in [("row", [2.0, 1.0]), ("tensor", [2.0]), ("1x0", [2.0, 1.0]),
                               ("0x0", [2.0])]:
-            written, _ = self.quantize(values, (2, 3), "--block", block, "--scale-rule", "div")
+            written, _ = self.quantize(values, (2, 3), "--tile", block, "--scale-rule", "div")
             self.assertEqual(written["scales"][2], floats(*scales), block)
-        written, _ = self.quantize(values, (2, 3), "--block", "column", "--scale-rule", "pow2")
+        written, _ = self.quantize(values, (2, 3), "--tile", "column", "--scale-rule", "pow2")
         self.assertEqual(written["scales"][2], floats(1.0, 2.0 ** -6, 2.0))
 
     def test_policies_and_bounds(self):
@@ -78,7 +88,7 @@ class Quantize(cli_support.CliTest):
         values = list(struct.unpack("<63f", floats(*values)))
         for bits in [3, 8, 16, 32]:
             written, document = self.quantize(
-                values, (3, 21), "--block", "tensor", "--rounding", "stochastic", "--seed", "7",
+                values, (3, 21), "--tile", "tensor", "--rounding", "stochastic", "--seed", "7",
                 "--stream", "0x10", "--offset", "5", "--random-bits", str(bits))
             self.assertEqual(document["seed"], 7)
             for i, (x, code) in enumerate(zip(values, written["codes"][2])):
@@ -106,7 +116,7 @@ class Quantize(cli_support.CliTest):
 
     def test_dequantize(self):
         target, back = self.path("out.safetensors"), self.path("back.npy")
-        self.quantize([896.0, 1.0, -2.0], (3,), "--scale-rule", "pow2", "--block", "1x16")
+        self.quantize([896.0, 1.0, -2.0], (3,), "--scale-rule", "pow2", "--tile", "1x16")
         for to, descr, form in [("fp32", "<f4", "<3f"), ("fp16", "<f2", "<3e")]:
             result = cli_support.run("dequantize", target, back, "--to", to)
             self.assertEqual((result.code, result.out), (0, ""), result.err)
@@ -117,7 +127,7 @@ class Quantize(cli_support.CliTest):
 
     def test_dequantize_writes_what_the_extension_says(self):
         target, back = self.path("out.safetensors"), self.path("back.safetensors")
-        self.quantize([896.0, 1.0, -2.0], (3,), "--scale-rule", "pow2", "--block", "1x16")
+        self.quantize([896.0, 1.0, -2.0], (3,), "--scale-rule", "pow2", "--tile", "1x16")
         for to, dtype, raw in [("fp32", "F32", floats(896.0, 1.0, -2.0)),
                                ("fp16", "F16", struct.pack("<3e", 896.0, 1.0, -2.0)),
                                ("bf16", "BF16", struct.pack("<3H", 0x4460, 0x3F80, 0xC000))]:
@@ -126,13 +136,13 @@ class Quantize(cli_support.CliTest):
             self.assertEqual(read_safetensors(back), {"values": (dtype, [1, 3], raw)})
         for name in ["back", "back.bin", "back.npz"]:
             self.fails(2, "dequantize", target, self.path(name), says=".npy or .safetensors")
-        self.fails(2, "dequantize", target, back, "--block", "1x32",
+        self.fails(2, "dequantize", target, back, "--tile", "1x32",
                    says=["1x32 contradicts the file, which says 1x16"])
-        self.ok_json("dequantize", target, back, "--block", "1x16")
+        self.ok_json("dequantize", target, back, "--tile", "1x16")
 
     def test_dequantize_each_kind_of_outputs(self):
         values = [float(i % 13 - 6) for i in range(40 * 20)]
-        self.quantize(values, (40, 20), "--outputs", "row,col,transposed", "--block", "16x1",
+        self.quantize(values, (40, 20), "--outputs", "row,col,transposed", "--tile", "16x1",
                       "--scale-rule", "pow2")
         target, back = self.path("out.safetensors"), self.path("back.npy")
         turned = [values[r * 20 + c] for c in range(20) for r in range(40)]
@@ -188,10 +198,10 @@ class Quantize(cli_support.CliTest):
                                    [("scales", "F32", [1, 2], floats(2.0, 4.0)),
                                     ("codes", "F8_E4M3", [1, 20], b"\x38" * 20)])
         back = self.path("back.npy")
-        self.fails(2, "dequantize", source, back, says="--block")
-        self.ok_json("dequantize", source, back, "--block", "1x16")
+        self.fails(2, "dequantize", source, back, says="--tile")
+        self.ok_json("dequantize", source, back, "--tile", "1x16")
         self.assertEqual(read_npy(back)[2], floats(*[2.0] * 16, *[4.0] * 4))
-        self.fails(3, "dequantize", source, back, "--block", "1x32", says="scales: shape")
+        self.fails(3, "dequantize", source, back, "--tile", "1x32", says="scales: shape")
         for tensors, says in [
                 ([("scales", "F32", [1, 1], floats(1.0))], "codes"),
                 ([("codes", "F8_E4M3", [1, 1], b"8")], "scales"),
@@ -199,17 +209,17 @@ class Quantize(cli_support.CliTest):
                 ([("scales", "F32", [1], floats(1.0)), ("codes", "F8_E4M3", [1, 1], b"8")],
                  "scales must be a matrix")]:
             bad = write_safetensors(self.path("bad.safetensors"), tensors)
-            self.fails(3, "dequantize", bad, back, "--block", "1x16", says=says)
+            self.fails(3, "dequantize", bad, back, "--tile", "1x16", says=says)
 
     def test_refused(self):
         source = write_npy(self.path("in.npy"), "<f4", (2,), floats(1.0, 2.0))
         target = self.path("out.safetensors")
         for options, says in [
                 (["--to", "fp16"], "e4m3, e5m2"), (["--to", "e4m3fnuz"], "e4m3, e5m2"),
-                (["--to", "e4m3", "--block", "1x100"], "--block"),
-                (["--to", "e4m3", "--block", "128"], "--block"),
-                (["--to", "e4m3", "--block", "64x128"], "--block"),
-                (["--to", "e4m3", "--block", "1x-16"], "--block"),
+                (["--to", "e4m3", "--tile", "1x100"], "--tile"),
+                (["--to", "e4m3", "--tile", "128"], "--tile"),
+                (["--to", "e4m3", "--tile", "64x128"], "--tile"),
+                (["--to", "e4m3", "--tile", "1x-16"], "--tile"),
                 (["--to", "e4m3", "--scale-rule", "max"], 
                  "te, div, rcp, pow2, dg_cuda, dg_tile, sgl_v2, te_pow2"),
                 (["--to", "e4m3", "--nonfinite", "drop"], "te, skip_nonfinite, propagate"),

@@ -57,8 +57,8 @@ class Recipes(cli_support.CliTest):
         for name, options in [
                 ("DEEPGEMM_FP32_CUDA", ["--scale-rule", "dg_cuda", "--eps", "1e-4", "--nonfinite",
                                         "propagate", "--overflow", "ieee"]),
-                ("TE_BLOCK_2D", ["--scale-rule", "te_pow2", "--block", "128x128"]),
-                ("FBGEMM_ROW", ["--scale-rule", "div", "--block", "row", "--eps", "0.001953125",
+                ("TE_BLOCK_2D", ["--scale-rule", "te_pow2", "--tile", "128x128"]),
+                ("FBGEMM_ROW", ["--scale-rule", "div", "--tile", "row", "--eps", "0.001953125",
                                 "--nonfinite", "skip_nan"])]:
             by_recipe = self.quantize(source, "recipe", "--recipe", name)
             by_options = self.quantize(source, "options", "--to", "e4m3", *options)
@@ -75,7 +75,7 @@ class Recipes(cli_support.CliTest):
                          {"codes": ("F8_E4M3", [32, 256]), "scales": ("F8_E8M0", [32, 8]),
                           "codes_col": ("F8_E4M3", [32, 256]), "scales_col": ("F8_E8M0", [1, 256]),
                           "codes_t": ("F8_E4M3", [256, 32]), "scales_t": ("F8_E8M0", [8, 32])})
-        options = ["--scale-rule", "mx_rceil", "--block", "32x1", "--nonfinite", "skip_nan"]
+        options = ["--scale-rule", "mx_rceil", "--tile", "32x1", "--nonfinite", "skip_nan"]
         column = read_safetensors(self.quantize(source, "col", "--to", "e4m3", *options))
         self.assertEqual(written["codes_col"][2], column["codes"][2])
         powers = struct.unpack("<256f", column["scales"][2])
@@ -116,8 +116,8 @@ class Recipes(cli_support.CliTest):
     def test_each_cause(self):
         def pair(values, first, second):
             source = write_npy(self.path("in.npy"), "<f4", (1, len(values)), floats(*values))
-            a = self.quantize(source, "a", "--to", "e4m3", "--block", "row", *first)
-            b = self.quantize(source, "b", "--to", "e4m3", "--block", "row", *second)
+            a = self.quantize(source, "a", "--to", "e4m3", "--tile", "row", *first)
+            b = self.quantize(source, "b", "--to", "e4m3", "--tile", "row", *second)
             return [self.why(a, b), self.why(a, b, "--source", source)]
 
         same = pair([1.0, 2.0], ["--scale-rule", "te"], ["--scale-rule", "te"])
@@ -173,8 +173,8 @@ class Recipes(cli_support.CliTest):
     def test_refused(self):
         source, target = f"{SAMPLE}#weight.fc1", self.path("out.safetensors")
         self.fails(2, "quantize", source, target, "--recipe", "TE", says=NAMES)
-        self.fails(2, "quantize", source, target, "--recipe", "MSAMP", "--block", "1x16",
-                   says="--recipe and --block contradict each other")
+        self.fails(2, "quantize", source, target, "--recipe", "MSAMP", "--tile", "1x16",
+                   says="--recipe and --tile contradict each other")
         self.fails(2, "quantize", source, target, "--recipe", "MSAMP", "--overflow", "ieee",
                    says="--overflow")
         self.fails(2, "quantize", source, target, "--recipe", "MSAMP", "--outputs", "row,both",

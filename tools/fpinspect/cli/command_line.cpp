@@ -42,8 +42,19 @@ bool is_negative_number(const std::string& text) {
   return text.starts_with('-') && samebits::parse(samebits::format_id::fp64, text).ok;
 }
 
-/// The process arguments. Negative numbers and all arguments after "--" are marked as values.
-/// --round, the older name of --rounding, is replaced.
+/// An older name of an option of a subcommand, or of all subcommands if there is none.
+struct older_option {
+  std::string_view command;
+  std::string_view name;
+  std::string_view now;
+};
+constexpr older_option older_options[] = {{"", "--round", "--rounding"},
+                                          {"quantize", "--block", "--tile"},
+                                          {"dequantize", "--block", "--tile"},
+                                          {"matmul", "--promote", "--promotion"}};
+
+/// The process arguments. Negative numbers and all arguments after "--" are marked as values. Older
+/// names of options are replaced.
 std::vector<std::string> marked_arguments(int argc, char** argv) {
   std::vector<std::string> arguments;
   bool values_only = false;
@@ -55,7 +66,12 @@ std::vector<std::string> marked_arguments(int argc, char** argv) {
                text.starts_with(value_mark)) {
       arguments.push_back(value_mark + text);
     } else {
-      if (text == "--round" || text.starts_with("--round=")) text.insert(7, "ing");
+      for (const auto& [command, name, now] : older_options) {
+        const bool here = command.empty() ||
+                          std::find(arguments.begin(), arguments.end(), command) != arguments.end();
+        const bool older = text == name || text.starts_with(cat(name, "="));
+        if (here && older) text.replace(0, name.size(), now);
+      }
       arguments.push_back(std::move(text));
     }
   }

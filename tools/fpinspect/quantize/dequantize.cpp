@@ -39,7 +39,7 @@ class dequantize_command final : public command {
     add.required("IN", input_, "A file that quantize wrote, or FILE#codes_t and the like");
     add.required("OUT", output_, "FILE.npy, FILE.safetensors, or - for standard output");
     add.value("--to", to_, value_format_argument, "fp32, fp16 or bf16", "fp32");
-    add.value("--block", block_, tile_argument, "Tile (default: what IN says)");
+    add.value("--tile", block_, tile_argument, "Tile (default: what IN says)");
     add.text("--backend", backend_, "Where to compute (default: the best here)");
     add.refuse_json_beside("OUT", output_);
   }
@@ -71,16 +71,16 @@ class dequantize_command final : public command {
   }
 
  private:
-  /// The tile shape in the file's metadata, else --block.
+  /// The tile shape in the file's metadata, else --tile.
   [[nodiscard]] samebits::tile_shape tile_of(const quantized_file& file) const {
     const auto own = file.tile();
     if (own && block_ && *block_ != *own) {
-      throw usage_error(cat("--block: ", block_text(*block_), " contradicts the file, which says ",
-                            block_text(*own), "; leave --block out"));
+      throw usage_error(cat("--tile: ", block_text(*block_), " contradicts the file, which says ",
+                            block_text(*own), "; leave --tile out"));
     }
     if (own) return *own;
     if (block_) return *block_;
-    throw usage_error(cat("--block: needed, since ", samebits::tensor_file::escape_path(input_),
+    throw usage_error(cat("--tile: needed, since ", samebits::tensor_file::escape_path(input_),
                           " has no samebits.block among its metadata"));
   }
 

@@ -192,7 +192,7 @@ class matmul_command final : public command {
     add.text("--scale-b", scale_b_, "The same of B");
     add.required("--unit", unit_, enumerator_argument<samebits::tensor_unit>,
                  "Tensor core, see `fpinspect units`");
-    add.required("--promote", promotion_, integer(0, std::uint64_t{1} << 62),
+    add.required("--promotion", promotion_, integer(0, std::uint64_t{1} << 62),
                  "Elements of K between promotions into fp32; 0: none");
     add.text("--against", against_, "exact: report the error");
     add.required("--out", out_, "Where D goes: FILE.npy, FILE.safetensors or -");
@@ -240,7 +240,7 @@ class matmul_command final : public command {
       samebits::matmul(a.codes, b.codes, samebits::view_of(d_.data(), rows_, cols_), sum_, options,
                        where);
     } catch (const samebits::invalid_argument&) {  // all other arguments have been checked
-      throw usage_error("--promote: scales of 128 along K need 128");
+      throw usage_error("--promotion: scales of 128 along K need 128");
     }
     if (compared()) compare(a, b, options, where);
   }
@@ -252,7 +252,7 @@ class matmul_command final : public command {
       throw usage_error(cat("--unit: ", error.what()));
     } catch (const samebits::invalid_argument&) {
       throw usage_error(
-          cat("--promote: ", promotion_, " is no multiple of an instruction's products"));
+          cat("--promotion: ", promotion_, " is no multiple of an instruction's products"));
     }
     const auto operands = samebits::tensor_operands_of(a_format_, b_format_);
     source_ = samebits::find_tensor_row(unit_, *operands)->source;

@@ -57,7 +57,7 @@ class quantize_command final : public command {
     add.required("IN", input_, "FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -");
     add.required("OUT", output_, "FILE.safetensors, or - for standard output");
     add.value("--to", asked_, code_format_argument, "e4m3 or e5m2 (with --recipe: e4m3)");
-    add.value("--block", o.tile, tile_argument,
+    add.value("--tile", o.tile, tile_argument,
               "Tile: 1xG, Gx1, GxG (G 16 to 256), row, column or tensor", "1x128");
     add.value("--scale-rule", o.scale, enumerator_argument<samebits::scale_rule>,
               "Scale rules: " + names_of<samebits::scale_rule>(), "te");
@@ -77,7 +77,7 @@ class quantize_command final : public command {
     add.text("--backend", backend_, "Where to compute (default: the best here)");
     add_rounding_rule(add, rule_, "saturate");
     add.exclude("--recipe",
-                {"--block", "--scale-rule", "--eps", "--upper-bound", "--nonfinite", "--overflow"});
+                {"--tile", "--scale-rule", "--eps", "--upper-bound", "--nonfinite", "--overflow"});
     add.exclude("--transposed", {"--outputs"});
     add.refuse_json_beside("OUT", output_);
   }
