@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from samebits.{base} import {imports}
+{imports}
 from samebits.rules import options_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ FUNCTION = '''
 @options_of({call})
 def {name}({arguments}, **options: Unpack[{options}]) -> {result}:
     """Return {doc}.
-
+{parameters}
     Examples
     --------
     >>> import numpy as np
@@ -68,13 +68,24 @@ def {name}({arguments}, **options: Unpack[{options}]) -> {result}:
     return {call}("{key}", {operands}, **options)
 '''
 UNARY = {"about": "The functions of one number; written from the library's table. `samebits.functions` has them.",
-         "base": "evaluation", "imports": "evaluated", "types": "", "source": "option_types",
-         "options": "FunctionOptions", "call": "evaluated", "arguments": "x: Any", "operands": "x",
-         "result": "Any", "module": "", "shown": "(2, 1)"}
+         "imports": "from samebits._core import number\nfrom samebits.evaluation import evaluated",
+         "types": "", "source": "option_types", "options": "FunctionOptions", "call": "evaluated",
+         "arguments": "x: Any", "operands": "x", "result": "Any", "module": "", "shown": "(2, 1)",
+         "parameters": ""}
+#: Functions with a parameter: the parameter, what they return, what the parameter is, an example and
+#: its result.
+PARAMETERS = {
+    "pow": ("exponent: float", "x^exponent; the exponent is one number", "The exponent, one number.",
+            "np.float32([2, 3]), 2.0", "[4.0, 9.0]"),
+    "elu": ("alpha: float = 1.0", "x for x > 0, else alpha * (e^x - 1)",
+            "Minus the limit at minus infinity.", "np.float32([1, -np.inf]), 2.0", "[1.0, -2.0]"),
+    "leaky_relu": ("slope: float = 0.01", "x for x > 0, else slope * x", "The slope for x < 0.",
+                   "np.float32([2, -4]), 0.25", "[2.0, -1.0]"),
+}
 ARITHMETIC = {"about": "The functions of samebits.arithmetic; written from the library's operations.",
-              "base": "arithmetic", "imports": "Result, _compute", "types": "",
+              "imports": "from samebits.arithmetic import Result, _compute", "types": "",
               "source": "option_types", "options": "ComputeOptions", "call": "_compute",
-              "result": "Result", "module": " as sb"}
+              "result": "Result", "module": " as sb", "parameters": ""}
 #: For each operation: name in Python, operands, what it returns, an example and its result.
 OPERATIONS = {
     "add": ("add", "a, b", "a + b, rounded once",
@@ -139,11 +150,12 @@ TENSOR_EXAMPLE = '''\
     >>> optimizer.step()
     >>> (w < 1).tolist()
     [True, True]'''
-ARRAYS = {"module": "optim", "base": "optimizer", "source": "option_types", "imports": "Optimizer",
+ARRAYS = {"module": "optim", "source": "option_types",
+          "imports": "from samebits.optimizer import Optimizer",
           "options": "OptimizerOptions", "params": "Any", "rate": "float", "types": "",
           "about": "The optimizers of samebits.optim; written from the library's rules."}
-TENSORS = {"module": "torch.optim", "base": "torch.optimizer", "source": "torch.optimizer",
-           "imports": "Optimizer", "options": "TorchOptions", "params": "Iterable[Any]",
+TENSORS = {"module": "torch.optim", "source": "torch.optimizer",
+           "imports": "from samebits.torch.optimizer import Optimizer", "options": "TorchOptions", "params": "Iterable[Any]",
            "rate": "float | torch.Tensor",
            "types": "from collections.abc import Iterable\n\n    import torch\n    ",
            "about": "The optimizers of samebits.torch.optim; written from the library's rules."}
@@ -205,6 +217,16 @@ def unary(name: str, doc: str, rule: str) -> dict[str, str]:
             "example": f'samebits.functions.{name}({values}, rule="{rule}").shape'}
 
 
+def with_parameter(key: str) -> dict[str, str]:
+    """Return the row of a function with a parameter."""
+    argument, doc, what, values, shown = PARAMETERS[key]
+    name = argument.partition(":")[0]
+    return {"name": key, "key": key, "doc": doc, "shown": shown, "arguments": f"x: Any, {argument}",
+            "parameters": f"\n    Parameters\n    ----------\n    {name} : float\n        {what}\n",
+            "operands": f'x, None, number({name}, "{name}")',
+            "example": f'samebits.functions.{key}({values}, rule="torch_2_11").tolist()'}
+
+
 def operation(key: str) -> dict[str, str]:
     """Return the row of a function of samebits.arithmetic."""
     name, operands, doc, example, shown = OPERATIONS[key]
@@ -241,7 +263,8 @@ def main(folder: str) -> None:
     modules = {
         "option_types.pyi": OPTION_TYPES + option_types,
         "typing.py": TYPING + "\n".join(literal(*row) for row in types.items()) + FORMAT_LIKE,
-        "unary_functions.py": functions(UNARY, (unary(*row) for row in core.unary_functions())),
+        "unary_functions.py": functions(UNARY, [
+            *(unary(*row) for row in core.unary_functions()), *map(with_parameter, PARAMETERS)]),
         "array_operations.py": functions(ARITHMETIC, map(operation, core.names("operation"))),
         "array_optimizers.py": optimizers(rules, ARRAYS, ARRAY_EXAMPLE),
         "torch_optimizers.py": optimizers(rules, TENSORS, TENSOR_EXAMPLE)}

@@ -49,7 +49,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from samebits import unary_functions
-from samebits._core import number
 from samebits.evaluation import evaluated
 from samebits.row_functions import (
     LayerNorm,
@@ -71,15 +70,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LayerNorm",
-    "elu",
     "evaluate",
     "gradient",
     "layer_norm",
     "layer_norm_gradient",
-    "leaky_relu",
     "log_softmax",
     "log_softmax_gradient",
-    "pow",
     "softmax",
     "softmax_gradient",
 ]
@@ -138,63 +134,6 @@ def gradient(
     [0.0, 1.0]
     """
     return evaluated(function, x, grad, parameter, **options)
-
-
-@options_of(evaluated)
-def pow(x: Any, exponent: float, **options: Unpack[FunctionOptions]) -> Any:
-    """Return x^exponent; the exponent is one number.
-
-    Parameters
-    ----------
-    exponent : float
-        The exponent, one number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import samebits
-    >>> samebits.functions.pow(np.float32([2, 3]), 2.0, rule="torch_2_11").tolist()
-    [4.0, 9.0]
-    """
-    return evaluated("pow", x, None, number(exponent, "exponent"), **options)
-
-
-@options_of(evaluated)
-def elu(x: Any, alpha: float = 1.0, **options: Unpack[FunctionOptions]) -> Any:
-    """Return x for x > 0, else alpha * (e^x - 1).
-
-    Parameters
-    ----------
-    alpha : float
-        Minus the limit at minus infinity.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import samebits
-    >>> samebits.functions.elu(np.float32([1, -np.inf]), 2.0, rule="torch_2_11").tolist()
-    [1.0, -2.0]
-    """
-    return evaluated("elu", x, None, number(alpha, "alpha"), **options)
-
-
-@options_of(evaluated)
-def leaky_relu(x: Any, slope: float = 0.01, **options: Unpack[FunctionOptions]) -> Any:
-    """Return x for x > 0, else slope * x.
-
-    Parameters
-    ----------
-    slope : float
-        The slope for x < 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import samebits
-    >>> samebits.functions.leaky_relu(np.float32([2, -4]), 0.25, rule="torch_2_11").tolist()
-    [2.0, -1.0]
-    """
-    return evaluated("leaky_relu", x, None, number(slope, "slope"), **options)
 
 
 def __dir__() -> list[str]:
