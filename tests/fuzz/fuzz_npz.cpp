@@ -9,6 +9,7 @@
 #include "invariants.hpp"
 #include "tensor_file/npy/npz.hpp"
 #include "tensor_file/zip/zip_directory.hpp"
+#include "tensor_file/zip/zip_members.hpp"
 
 namespace samebits::fuzz {
 namespace {
@@ -30,7 +31,7 @@ void require_members(file_bytes file, std::vector<zip_member> members) {
   }
 }
 
-void require_read(file_bytes file, tensor_file::npz_members& members, const tensor_info& info) {
+void require_read(file_bytes file, tensor_file::zip_members& members, const tensor_info& info) {
   try {
     const file_bytes bytes = members.bytes(file, info.part - 1);
     require(info.offset + info.bytes == bytes.size(), "the data fills the member");
@@ -53,7 +54,7 @@ void check(file_bytes file) {
   require_members(file, members);
   constexpr std::uint64_t limit = 1 << 22;
   const std::size_t parts = contents.members.size();
-  tensor_file::npz_members read(std::move(contents.members), limit);
+  tensor_file::zip_members read(std::move(contents.members), limit);
   for (const tensor_info& info : contents.tensors) {
     require(info.part <= parts, "a part is a member");
     if (!info.unread.empty()) {

@@ -5,6 +5,7 @@
 #include "tensor_file/escape.hpp"
 #include "tensor_file/gguf/gguf.hpp"
 #include "tensor_file/npy/npy.hpp"
+#include "tensor_file/npy/npz.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
 
 namespace samebits::tensor_file {
@@ -39,7 +40,7 @@ void tensor_file::read_header(std::string_view file_name) {
     case file_format::safetensors: contents_ = parse_safetensors(content); break;
     case file_format::gguf: contents_ = parse_gguf(content); break;
   }
-  members_ = std::make_unique<npz_members>(std::move(contents_.members));
+  members_ = std::make_unique<zip_members>(std::move(contents_.members));
 }
 
 const tensor_info& tensor_file::find(std::string_view name) const {

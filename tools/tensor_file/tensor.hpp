@@ -15,8 +15,8 @@
 #include "tensor_file/detect.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/files/mapped_file.hpp"
-#include "tensor_file/npy/npz.hpp"
 #include "tensor_file/tensor_info.hpp"
+#include "tensor_file/zip/zip_members.hpp"
 
 namespace samebits::tensor_file {
 
@@ -82,7 +82,7 @@ class tensor_file {
   std::string path_;  // escaped, for messages
   file_format format_ = file_format::npy;
   file_contents contents_;  // without members
-  std::unique_ptr<npz_members> members_;
+  std::unique_ptr<zip_members> members_;
 };
 
 }  // namespace samebits::tensor_file

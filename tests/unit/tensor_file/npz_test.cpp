@@ -11,6 +11,7 @@
 #include "tensor_file/npy/npz.hpp"
 #include "tensor_file/tensor.hpp"
 #include "tensor_file/zip/inflate.hpp"
+#include "tensor_file/zip/zip_members.hpp"
 #include "zip_files.hpp"
 
 namespace samebits::tensor_file::testing {
@@ -100,7 +101,7 @@ TEST(Npz, WithoutZlibDeflatedMembersAreNotRead) {
   if (can_inflate()) GTEST_SKIP() << "this build has zlib";
   const file_contents contents = parse(zip_of({deflated_part("a.npy", npy)}));
   EXPECT_EQ(contents.tensors.at(0).unread,
-            "deflated, and this build has no zlib; save with numpy.savez");
+            "deflated, and this build has no zlib; save it without compression");
 }
 
 // Whether the CRC-32 of the directory is wrong, or a byte of the elements.
@@ -178,7 +179,7 @@ TEST_F(Deflated, BrokenDataIsRefusedWhenItIsRead) {
 TEST_F(Deflated, DecompressedMembersStayWithinALimit) {
   const std::string file = zip_of({deflated_part("a.npy", npy), deflated_part("b.npy", npy)});
   file_contents contents = parse(file);
-  npz_members members(std::move(contents.members), 2 * npy.size() - 1);
+  zip_members members(std::move(contents.members), 2 * npy.size() - 1);
   EXPECT_EQ(members.bytes(bytes_of(file), 0).size(), npy.size());
   EXPECT_EQ(members.bytes(bytes_of(file), 0).size(), npy.size());  // counts once
   expect_refused([&] { members.bytes(bytes_of(file), 1); }, error_kind::unsupported,
