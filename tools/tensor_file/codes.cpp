@@ -110,23 +110,31 @@ void require_consistent(const tensor_info& info) {
   if (spec_of(info.type).bits < 8) {
     throw std::out_of_range("info.strides must be empty for packed elements");
   }
-  unsigned __int128 last = 0;  // index of the last element in memory
-  for (std::size_t k = 0; k < info.shape.size() && info.count != 0; ++k) {
-    if (k == info.strides.size()) break;
-    last += static_cast<unsigned __int128>(info.shape[k] - 1) * info.strides[k];
+  if (info.strides.size() != info.shape.size()) {
+    throw std::out_of_range("info.strides must have the rank of info.shape");
   }
-  if (info.strides.size() != info.shape.size() || (info.count != 0 && last >= info.count)) {
-    throw std::out_of_range("info.strides must stay within the elements of info.shape");
+}
+
+// Bytes from the first element in the file to the end of the last one.
+unsigned __int128 extent_of(const tensor_info& info) {
+  if (info.strides.empty() || info.count == 0) return info.bytes;
+  unsigned __int128 elements = 1;
+  for (std::size_t k = 0; k < info.shape.size(); ++k) {
+    elements += static_cast<unsigned __int128>(info.shape[k] - 1) * info.strides[k];
+    if (elements >> 64 != 0) return ~static_cast<unsigned __int128>(0);
   }
+  return elements * static_cast<unsigned>(code_bytes(info.type));
 }
 
 }  // namespace
 
 std::span<const std::byte> data_bytes(std::span<const std::byte> file, const tensor_info& info) {
-  if (info.offset > file.size() || info.bytes > file.size() - info.offset) {
+  require_consistent(info);
+  const unsigned __int128 extent = extent_of(info);
+  if (info.offset > file.size() || extent > file.size() - info.offset) {
     throw std::out_of_range("data_bytes: info must describe a tensor of this file");
   }
-  return file.subspan(info.offset, info.bytes);
+  return file.subspan(info.offset, static_cast<std::size_t>(extent));
 }
 
 void read_codes(std::span<const std::byte> file, const tensor_info& info, std::uint64_t first,
@@ -134,7 +142,6 @@ void read_codes(std::span<const std::byte> file, const tensor_info& info, std::u
   if (first > info.count || count > info.count - first) {
     throw std::out_of_range("read_codes: first and count must stay within the tensor");
   }
-  require_consistent(info);
   const std::byte* data = data_bytes(file, info).data();
   if (count == 0) return;
   const dtype_spec spec = spec_of(info.type);
@@ -151,7 +158,6 @@ void read_codes(std::span<const std::byte> file, const tensor_info& info, std::u
 
 std::optional<std::span<const std::byte>> view_codes(std::span<const std::byte> file,
                                                      const tensor_info& info) {
-  require_consistent(info);
   const std::span<const std::byte> data = data_bytes(file, info);
   const dtype_spec spec = spec_of(info.type);
   const bool native = info.bytes_order == byte_order::little || spec.component_bytes == 1;

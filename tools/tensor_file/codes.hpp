@@ -18,9 +18,8 @@ namespace samebits::tensor_file {
 /// with high bits 0 (F4: low nibble first; F6: a little-endian bit stream, 4 elements in 3 bytes).
 ///
 /// @param out  count * code_bytes(info.type) bytes; needs no alignment
-/// @throws std::out_of_range  if the elements are not in the tensor, or its bytes not in the file
-/// @throws std::out_of_range  if info contradicts itself
-/// @throws file_error  if the size of info.shape exceeds 64 bits
+/// @throws std::out_of_range  if the elements are not in the tensor
+/// @throws  what data_bytes() throws
 void read_codes(std::span<const std::byte> file, const tensor_info& info, std::uint64_t first,
                 std::uint64_t count, std::byte* out);
 
@@ -29,8 +28,9 @@ void read_codes(std::span<const std::byte> file, const tensor_info& info, std::u
 /// @throws file_error  (malformed) if elements of less than a byte do not fill their last byte
 std::vector<std::byte> pack_codes(dtype type, std::span<const std::byte> codes);
 
-/// The bytes of the tensor as stored in the file.
-/// @throws std::out_of_range  if the bytes are not in the file
+/// The bytes of the file from the first element of the tensor to its last one.
+/// @throws std::out_of_range  if the bytes are not in the file, or info contradicts itself
+/// @throws file_error  if the size of info.shape exceeds 64 bits
 std::span<const std::byte> data_bytes(std::span<const std::byte> file, const tensor_info& info);
 
 /// The bytes of the whole tensor, if read_codes() would only copy them and they are aligned for

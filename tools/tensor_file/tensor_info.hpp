@@ -19,11 +19,12 @@ struct tensor_info {
   std::string name = {};  ///< empty in a .npy file, whose only tensor has no name
   dtype type = dtype::u8;
   std::vector<std::uint64_t> shape = {};  ///< empty for a scalar
-  /// Elements from one index to the next, by dimension; empty: C order without gaps.
+  /// Elements from one index to the next, by dimension; empty: C order without gaps. Elements may
+  /// share bytes.
   std::vector<std::uint64_t> strides = {};
   byte_order bytes_order = byte_order::little;
-  std::uint64_t offset = 0;  ///< position of the first data byte in the file, or in its part
-  std::uint64_t bytes = 0;   ///< size of the data
+  std::uint64_t offset = 0;  ///< position of the first element in the file, or in its part
+  std::uint64_t bytes = 0;   ///< size of all elements, read in C order
   std::uint64_t count = 0;   ///< number of elements: the product of the shape
   /// Where offset counts: 0 is the file, k is its k-th member that is read (.npz).
   std::uint64_t part = 0;

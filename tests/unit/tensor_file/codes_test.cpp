@@ -7,6 +7,9 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "support.hpp"
 
@@ -46,6 +49,27 @@ TEST(Codes, ReadsAnyPart) {
   EXPECT_EQ(file.read(1, 3), "fejidc");
   file.info.bytes_order = byte_order::little;
   EXPECT_EQ(file.read(0, 6), "abefijcdghkl");
+}
+
+// Views of another tensor: every second element, one element for a whole row, rows that overlap.
+TEST(Codes, ReadsAnyStrides) {
+  sample_file file;
+  const auto expect = [&](std::vector<std::uint64_t> shape, std::vector<std::uint64_t> strides,
+                          std::string_view codes) {
+    file.info.shape = std::move(shape);
+    file.info.strides = std::move(strides);
+    file.info.bytes = codes.size();
+    file.info.count = codes.size() / 2;
+    EXPECT_EQ(file.read(0, file.info.count), codes);
+    EXPECT_FALSE(view_codes(file.bytes, file.info).has_value());
+  };
+  expect({2, 2}, {3, 2}, "abefghkl");
+  expect({2, 3}, {1, 0}, "abababcdcdcd");
+  expect({3, 2, 2}, {1, 2, 1}, "abcdefghcdefghijefghijkl");
+  expect({2, 0}, {1ull << 63, 1}, "");
+  EXPECT_EQ(data_bytes(file.bytes, file.info).size(), 0u);
+  expect({3}, {2}, "abefij");
+  EXPECT_EQ(data_bytes(file.bytes, file.info).size(), 10u);
 }
 
 // A complex number swaps its two halves each by itself.
@@ -108,7 +132,7 @@ TEST(Codes, RefusesContradictions) {
   file.info.strides = {1, 4};
   EXPECT_THROW(file.read(0, 1), std::out_of_range);
   for (const auto& strides :
-       {std::vector<std::uint64_t>{1}, {1, 2, 3}, {1, 3}, {6, 1}, {~0ull, 2}}) {
+       {std::vector<std::uint64_t>{1}, {1, 2, 3}, {1, 3}, {6, 1}, {~0ull, 2}, {~0ull, ~0ull}}) {
     file = good;
     file.info.strides = strides;
     EXPECT_THROW(file.read(0, 1), std::out_of_range);
