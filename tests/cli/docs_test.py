@@ -1,7 +1,7 @@
 # The transcripts of docs/, run again: what a page shows is what the tool prints.
 #
 # In ```console blocks a line "$ fpinspect ..." is run in a folder that looks like the root of the
-# project (with the sample and the recorded results of tensor cores alone); below it stand its standard output and error. A line "..."
+# project (with the samples and the recorded results of tensor cores alone); below it stand its standard output and error. A line "..."
 # stands for any lines.
 import os
 import re
@@ -34,8 +34,9 @@ def pattern(output):
 
 class Transcripts(cli_support.CliTest):
     def test_pages(self):
-        for path in "tests/data/gpt_sample.safetensors", "tests/golden/tensor_core/h200.txt":
-            os.makedirs(os.path.dirname(self.path(path)))
+        for path in ("tests/data/gpt_sample.safetensors", "tests/data/adam.pt",
+                     "tests/golden/tensor_core/h200.txt"):
+            os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)
             os.symlink(os.path.abspath(os.path.join(ROOT, path)), self.path(path))
         for page, least in PAGES.items():
             with open(os.path.join(ROOT, "docs", page), encoding="utf-8") as file:

@@ -81,7 +81,7 @@ class Wording(cli_support.CliTest):
     def test_help_names_every_kind_of_file(self):
         for command in "tensor", "report", "compare", "convert", "quantize", "arith", "matmul", "diff":
             text = " ".join(run(command, "--help").out.split())
-            for kind in ".npy", ".npz", ".safetensors", ".gguf", "FILE#TENSOR", "or -":
+            for kind in ".npy", ".npz", ".safetensors", ".gguf", ".pt", "FILE#TENSOR", "or -":
                 self.assertIn(kind, text, command)
 
     def test_the_last_line_of_tensor_names_the_report(self):

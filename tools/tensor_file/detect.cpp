@@ -2,25 +2,22 @@
 #include "tensor_file/detect.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "tensor_file/error.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
+#include "tensor_file/torch/torch.hpp"
 
 namespace samebits::tensor_file {
 namespace {
 
 using namespace std::string_view_literals;
 
-constexpr const char* torch_hint =
-    "a PyTorch checkpoint, which can run code when loaded; convert it with "
-    "safetensors.torch.save_file(torch.load(FILE, weights_only=True), 'out.safetensors')";
 constexpr const char* zip_hint =
-    "a zip archive; unpack .npy files from it, or convert a PyTorch checkpoint with "
-    "safetensors.torch.save_file(...)";
+    "a zip archive, but neither of numpy.savez nor of torch.save; unpack it first";
 constexpr const char* pickle_hint =
-    "a pickle, which can run code when loaded; save arrays with numpy.save or "
-    "safetensors.torch.save_file(...)";
+    "a pickle, but not one of torch.save; save arrays with numpy.save or torch.save";
 constexpr const char* hdf5_hint =
     "an HDF5 file; save each data set with numpy.save(name, dataset[...])";
 constexpr const char* gzip_hint = "compressed with gzip; unpack it first";
@@ -44,9 +41,8 @@ constexpr known contents[] = {
 };
 
 constexpr known names[] = {
-    {".pt", torch_hint},   {".pth", torch_hint},     {".ckpt", torch_hint}, {".zip", zip_hint},
-    {".pkl", pickle_hint}, {".pickle", pickle_hint}, {".h5", hdf5_hint},    {".hdf5", hdf5_hint},
-    {".gz", gzip_hint},    {".json", index_hint},
+    {".zip", zip_hint},   {".pkl", pickle_hint}, {".pickle", pickle_hint}, {".h5", hdf5_hint},
+    {".hdf5", hdf5_hint}, {".gz", gzip_hint},    {".json", index_hint},
 };
 
 std::string lower_case(std::string_view text) {
@@ -67,23 +63,28 @@ bool looks_like_safetensors(std::string_view content) {
   return length <= safetensors_limits{}.header_bytes;
 }
 
+bool is_torch_name(std::string_view lower_name) {
+  constexpr std::string_view extensions[] = {".pt", ".pth", ".ckpt"};
+  return std::any_of(std::begin(extensions), std::end(extensions),
+                     [&](std::string_view extension) { return lower_name.ends_with(extension); });
+}
+
 // The name of a zip archive's first member distinguishes NumPy's archives from PyTorch's [PKWARE
 // APPNOTE §4.3.7: 30 bytes, then the name].
 file_format format_of_zip(std::string_view content, std::string_view lower_name) {
   constexpr std::size_t name_length_at = 26;
   constexpr std::size_t name_at = 30;
+  const bool torch_name = is_torch_name(lower_name) || lower_name.ends_with(".bin");
   if (content.size() > name_at) {
     const std::size_t length =
         static_cast<unsigned char>(content[name_length_at]) |
         static_cast<std::size_t>(static_cast<unsigned char>(content[name_length_at + 1])) << 8;
     const std::string_view member = content.substr(name_at, length);
     if (member.ends_with(".npy")) return file_format::npz;
-    if (member.ends_with("data.pkl")) unsupported(torch_hint);
+    if (member.ends_with("data.pkl")) return file_format::torch;
   }
   if (lower_name.ends_with(".npz")) return file_format::npz;
-  for (const known& entry : names) {
-    if (lower_name.ends_with(entry.mark)) unsupported(entry.hint);
-  }
+  if (torch_name) return file_format::torch;
   unsupported(zip_hint);
 }
 
@@ -95,6 +96,7 @@ file_format detect_format(std::span<const std::byte> file, std::string_view file
   if (content.starts_with("\x93NUMPY")) return file_format::npy;
   if (looks_like_safetensors(content)) return file_format::safetensors;
   if (content.starts_with("GGUF")) return file_format::gguf;
+  if (is_old_torch_file(file)) return file_format::torch;
   if (content.starts_with("PK\x03\x04") || content.starts_with("PK\x05\x06")) {
     return format_of_zip(content, lower_name);
   }
@@ -108,11 +110,13 @@ file_format detect_format(std::span<const std::byte> file, std::string_view file
   if (lower_name.ends_with(".npz")) return file_format::npz;
   if (lower_name.ends_with(".safetensors")) return file_format::safetensors;
   if (lower_name.ends_with(".gguf")) return file_format::gguf;
+  if (is_torch_name(lower_name)) return file_format::torch;
   for (const known& entry : names) {
     if (lower_name.ends_with(entry.mark)) unsupported(entry.hint);
   }
   if (content.empty()) unsupported("the file is empty");
-  unsupported("no .npy, .npz, .safetensors or GGUF file, by its first bytes and by its name");
+  unsupported(
+      "no .npy, .npz, .safetensors, GGUF or PyTorch file, by its first bytes and by its name");
 }
 
 }  // namespace samebits::tensor_file

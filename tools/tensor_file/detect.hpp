@@ -8,7 +8,7 @@
 
 namespace samebits::tensor_file {
 
-enum class file_format : std::uint8_t { npy, npz, safetensors, gguf };
+enum class file_format : std::uint8_t { npy, npz, safetensors, gguf, torch };
 
 /// Returns the format of a file.
 /// @param file_name  last part of the path; its extension decides if the content does not

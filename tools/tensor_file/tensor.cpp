@@ -7,6 +7,7 @@
 #include "tensor_file/npy/npy.hpp"
 #include "tensor_file/npy/npz.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
+#include "tensor_file/torch/torch.hpp"
 
 namespace samebits::tensor_file {
 
@@ -39,6 +40,7 @@ void tensor_file::read_header(std::string_view file_name) {
     case file_format::npz: contents_ = parse_npz(content); break;
     case file_format::safetensors: contents_ = parse_safetensors(content); break;
     case file_format::gguf: contents_ = parse_gguf(content); break;
+    case file_format::torch: contents_ = parse_torch(content); break;
   }
   members_ = std::make_unique<zip_members>(std::move(contents_.members));
 }

@@ -39,8 +39,8 @@ class tensor_file {
   /// The path, escaped for messages.
   [[nodiscard]] const std::string& shown_path() const noexcept { return path_; }
 
-  /// All tensors in the order of their data; in .npz files in that of the directory. A .npy file
-  /// has one tensor, with an empty name.
+  /// All tensors in the order of their data; in .npz files in that of the directory, in PyTorch's
+  /// files in that of the pickle. A .npy file has one tensor, with an empty name.
   [[nodiscard]] const std::vector<tensor_info>& tensors() const noexcept {
     return contents_.tensors;
   }
@@ -54,7 +54,7 @@ class tensor_file {
   /// @throws file_error  (no_such_tensor) with a list of the file's tensors
   [[nodiscard]] const tensor_info& find(std::string_view name) const;
 
-  // The functions below check a member of a .npz file, and decompress it, when they first read it.
+  // The functions below check a member of a zip archive, and decompress it, when they first read it.
   // They throw file_error, whose message begins with the path, if that fails, or if the elements
   // of the tensor are not read (info.unread).
 

@@ -26,7 +26,7 @@ struct tensor_info {
   std::uint64_t offset = 0;  ///< position of the first element in the file, or in its part
   std::uint64_t bytes = 0;   ///< size of all elements, read in C order
   std::uint64_t count = 0;   ///< number of elements: the product of the shape
-  /// Where offset counts: 0 is the file, k is its k-th member that is read (.npz).
+  /// Where offset counts: 0 is the file, k is its k-th member that is read (archives).
   std::uint64_t part = 0;
   /// Why the elements are not read; empty if they are. If not empty, only the name is meaningful,
   /// and shape and count if they are known.
@@ -37,10 +37,10 @@ struct tensor_info {
 
 /// What the parser of a file format returns.
 struct file_contents {
-  /// In the order of their data; of .npz files in that of the directory.
+  /// In the order of tensor_file::tensors().
   std::vector<tensor_info> tensors;
   std::vector<std::pair<std::string, std::string>> metadata;  ///< of .safetensors, sorted by key
-  std::vector<zip_member> members;                            ///< of .npz, those that are read
+  std::vector<zip_member> members;                            ///< of archives, those that are read
 };
 
 /// Maximum rank; tensors with more dimensions are refused. NumPy has the same limit.

@@ -151,25 +151,32 @@ TEST(TensorFile, TheNameDecidesWhoReportsTheDamage) {
          error_kind::malformed);
   refuse(folder.write("b.safetensors", "\x80\x02\0\0\0\0\0\0x"sv), "byte 0: a header of 640 bytes",
          error_kind::malformed);
-  refuse(folder.write("blob", "not it"), "blob: no .npy, .npz, .safetensors or GGUF file",
+  for (const char* const name : {"model.pt", "model.PTH", "model.ckpt"}) {
+    refuse(folder.write(name, "anything"), "no PyTorch file", error_kind::unsupported);
+  }
+  // Archives of PyTorch, told by the first member or by the name.
+  for (const char* const name : {"model", "model.bin", "model.safetensors", "a.npz"}) {
+    refuse(folder.write(name, zip_of("archive/data.pkl")),
+           "does not end with the directory of a zip", error_kind::malformed);
+  }
+  for (const char* const name : {"model.pt", "model.PTH", "model.ckpt", "model.bin"}) {
+    refuse(folder.write(name, zip_of("archive/x")), "does not end with the directory of a zip",
+           error_kind::malformed);
+  }
+  refuse(folder.write("x", "\x80\x02\x8a\nl\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"),
+         "the file ends before the end of the pickle", error_kind::malformed);
+  refuse(folder.write("blob", "not it"), "blob: no .npy, .npz, .safetensors, GGUF or PyTorch file",
          error_kind::unsupported);
-  refuse(folder.write("empty", ""), "empty: the file is empty",
-         error_kind::unsupported);
+  refuse(folder.write("empty", ""), "empty: the file is empty", error_kind::unsupported);
 }
 
 TEST(TensorFile, OtherFormatsAreRefusedWithAHint) {
   const scratch_folder folder;
-  const std::string torch = "a PyTorch checkpoint, which can run code when loaded; convert it with";
   const auto kind = error_kind::unsupported;
-  refuse(folder.write("model", zip_of("archive/data.pkl")), torch, kind);
-  refuse(folder.write("model.pt", zip_of("archive/x")), torch, kind);
-  refuse(folder.write("model.pt", "anything"), torch, kind);
-  refuse(folder.write("model.PTH", "anything"), torch, kind);
-  refuse(folder.write("model.bin", zip_of("archive/data.pkl")), torch, kind);
   refuse(folder.write("model.bin", "\x80\x02\x8a\nl\xfc\x9c"), "a pickle", kind);
-  refuse(folder.write("model.bin", "anything"), "no .npy, .npz, .safetensors or GGUF file", kind);
+  refuse(folder.write("model.bin", "anything"), "no .npy, .npz, .safetensors, GGUF or PyTorch file",
+         kind);
   refuse(folder.write("model.bin", ""), "the file is empty", kind);
-  refuse(folder.write("model.safetensors", zip_of("archive/data.pkl")), torch, kind);
   refuse(folder.write("things", "PK\x05\x06"), "a zip archive", kind);
   refuse(folder.write("things", "PK\x03\x04"), "a zip archive", kind);
   refuse(folder.write("x", "\x80\x02\x8a\nl\xfc\x9c"), "a pickle", kind);

@@ -307,7 +307,7 @@ class compare_command final : public command {
   void options(option_list& add) override {
     add.required(
         "A", a_,
-        "The reference: FILE.npy, .npz, .safetensors or .gguf, an index, FILE#TENSOR, or -");
+        "The reference: FILE.npy, .npz, .safetensors, .gguf or .pt, an index, FILE#TENSOR, or -");
     add.required("B", b_, "The other one");
     add.text("--original", original_,
              "Say whether A or B is closer to this file, the reference of both");

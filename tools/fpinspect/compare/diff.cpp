@@ -369,7 +369,7 @@ class diff_command final : public command {
     add.required("A", a_, "A file that quantize wrote");
     add.required("B", b_, "Another one of the same tensor");
     add.text("--source", source_,
-             "The tensor: FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -");
+             "The tensor: FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
     add.text("--from", from_, "Its integers are codes of this format");
     add.need({"--from"}, "--source");
   }

@@ -108,9 +108,10 @@ class arith_command final : public command {
     add.required("OP", op_,
                  "add, sub, mul, div, sqrt, fma, rem, rint, min, max, min_num or max_num; or a "
                  "function, such as exp or gelu, with --rule");
-    add.required("A", texts_,
-                 "Operands: numbers; not for functions: FILE.npy, .npz, .safetensors or .gguf, "
-                 "FILE#TENSOR, or -");
+    add.required(
+        "A", texts_,
+        "Operands: numbers; not for functions: FILE.npy, .npz, .safetensors, .gguf or .pt, "
+        "FILE#TENSOR, or -");
     add.value("--format", format_, format_argument,
               "Format of the operands; required, but fp32 for functions");
     add.text("--rule", function_rule_,

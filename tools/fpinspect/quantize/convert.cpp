@@ -32,7 +32,7 @@ format_id target_argument(std::string_view option, std::string_view text) {
 class convert_command final : public command {
  public:
   void options(option_list& add) override {
-    add.required("IN", input_, "FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -");
+    add.required("IN", input_, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
     add.required("OUT", output_, "FILE.npy, FILE.safetensors, or - for standard output");
     add.required("--to", to_, target_argument, "Format to round into");
     add.text("--from", from_, "Integers are codes of this format (default: values)");

@@ -181,7 +181,7 @@ std::string percent(double part) { return general(100 * part, 3) + " %"; }
 class matmul_command final : public command {
  public:
   void options(option_list& add) override {
-    add.required("A", a_, "[M, K]: FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -");
+    add.required("A", a_, "[M, K]: FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
     add.required("B", b_, "[K, N], the same");
     add.required("--format-a", a_format_, format_argument, "Format that A is multiplied in");
     add.required("--format-b", b_format_, format_argument, "The same of B");

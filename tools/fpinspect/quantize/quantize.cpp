@@ -54,7 +54,7 @@ class quantize_command final : public command {
  public:
   void options(option_list& add) override {
     samebits::quantize_options& o = options_;
-    add.required("IN", input_, "FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -");
+    add.required("IN", input_, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
     add.required("OUT", output_, "FILE.safetensors, or - for standard output");
     add.value("--to", asked_, code_format_argument, "e4m3 or e5m2 (with --recipe: e4m3)");
     add.value("--tile", o.tile, tile_argument,

@@ -8,7 +8,7 @@
 
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
-#include "tensor_file/gguf/gguf_cursor.hpp"
+#include "tensor_file/files/file_cursor.hpp"
 #include "tensor_file/gguf/gguf_types.hpp"
 #include "tensor_file/tensor_size.hpp"
 #include "tensor_file/utf8.hpp"
@@ -21,7 +21,7 @@ struct gguf_counts {
   std::uint64_t pairs = 0;
 };
 
-gguf_counts read_start(gguf_cursor& in) {
+gguf_counts read_start(file_cursor& in) {
   constexpr std::uint32_t magic = 0x46554747;  // "GGUF"
   if (in.read<std::uint32_t>("the magic number") != magic) {
     malformed("byte 0: a GGUF file begins with GGUF");
@@ -45,7 +45,7 @@ constexpr std::uint32_t string_value = 8;
 constexpr std::uint32_t array_value = 9;
 
 // The size of a value of this type; 0 for strings and arrays.
-std::uint64_t bytes_of_value(const gguf_cursor& in, std::uint32_t type) {
+std::uint64_t bytes_of_value(const file_cursor& in, std::uint32_t type) {
   constexpr std::uint64_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
   if (type >= std::size(sizes)) {
     in.fail("unknown type " + std::to_string(type) + " of a value");
@@ -53,7 +53,7 @@ std::uint64_t bytes_of_value(const gguf_cursor& in, std::uint32_t type) {
   return sizes[type];
 }
 
-void skip_value(gguf_cursor& in, std::uint32_t type, int depth) {
+void skip_value(file_cursor& in, std::uint32_t type, int depth) {
   constexpr int deepest = 8;
   if (type == string_value) {
     static_cast<void>(in.read_string("a string"));
@@ -73,7 +73,7 @@ void skip_value(gguf_cursor& in, std::uint32_t type, int depth) {
 }
 
 /// Skips the pairs; returns the alignment of the data.
-std::uint64_t read_pairs(gguf_cursor& in, std::uint64_t pairs) {
+std::uint64_t read_pairs(file_cursor& in, std::uint64_t pairs) {
   std::uint64_t alignment = 32;
   bool seen = false;
   for (std::uint64_t i = 0; i < pairs; ++i) {
@@ -117,7 +117,7 @@ void set_type(tensor_info& info, std::uint32_t number) {
 }
 
 // Reads one tensor info. Its offset still counts from the start of the data.
-tensor_info read_tensor(gguf_cursor& in, std::uint64_t alignment) {
+tensor_info read_tensor(file_cursor& in, std::uint64_t alignment) {
   constexpr std::size_t longest_name = 4096;
   tensor_info info;
   const std::string_view name = in.read_string("the name of a tensor");
@@ -162,7 +162,7 @@ void require_disjoint(const std::vector<tensor_info>& tensors, std::uint64_t dat
 }  // namespace
 
 file_contents parse_gguf(std::span<const std::byte> file) {
-  gguf_cursor in(file);
+  file_cursor in(file);
   const gguf_counts counts = read_start(in);
   const std::uint64_t alignment = read_pairs(in, counts.pairs);
   constexpr std::uint64_t least_bytes = 24;  // of a tensor info

@@ -25,6 +25,7 @@ struct zip_member {
   std::uint16_t method = zip_stored;
   bool encrypted = false;
   std::uint32_t crc32 = 0;         ///< of the data before compression
+  bool has_crc32 = true;           ///< whether stored data is compared with crc32
   std::uint64_t offset = 0;        ///< of the data in the file
   std::uint64_t packed_bytes = 0;  ///< size of the data in the file
   std::uint64_t bytes = 0;         ///< size before compression

@@ -41,7 +41,7 @@ void zip_members::check(std::span<const std::byte> file, const zip_member& membe
                         member_data& data) {
   const std::span<const std::byte> packed = packed_data(file, member);
   if (member.method == zip_stored) {
-    if (crc32_of(packed) != member.crc32) {
+    if (member.has_crc32 && crc32_of(packed) != member.crc32) {
       malformed("data does not have the CRC-32 of its directory");
     }
     data.checked = packed;

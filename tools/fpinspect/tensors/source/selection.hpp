@@ -40,7 +40,7 @@ struct tensor_selection {
   void add_files(option_list& add) {
     add.required(
         "FILE", files,
-        "FILE.npy, .npz, .safetensors or .gguf, an index (.index.json), FILE#TENSOR, or -");
+        "FILE.npy, .npz, .safetensors, .gguf or .pt, an index (.index.json), FILE#TENSOR, or -");
   }
   void add_tensors(option_list& add) {
     add.repeated("--tensor", tensors, "Only this tensor, or those of a pattern such as '*.bias'");

@@ -117,7 +117,7 @@ bool names_a_file(const std::string& input) {
     return input.find(extension) != std::string::npos;
   };
   return input == "-" || input.starts_with("-#") || input.ends_with(".npy") || has(".npz") ||
-         has(".safetensors") || has(".gguf") ||
+         has(".safetensors") || has(".gguf") || has(".pt") || has(".ckpt") ||
          std::filesystem::exists(locate(input).file, ignored);
 }
 

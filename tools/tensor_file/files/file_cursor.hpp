@@ -1,4 +1,4 @@
-// Reads the fields of a GGUF header from left to right.
+// Reads the fields of a file from left to right: those of a GGUF header or of a pickle.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 namespace samebits::tensor_file {
 
 /// Every function throws file_error (malformed), which names the byte, if the file ends before.
-class gguf_cursor {
+class file_cursor {
  public:
-  explicit gguf_cursor(std::span<const std::byte> file) : file_(file) {}
+  explicit file_cursor(std::span<const std::byte> file) : file_(file) {}
 
   [[nodiscard]] std::uint64_t at() const { return at_; }
   /// Number of bytes between here and the end of the file.
@@ -29,8 +29,12 @@ class gguf_cursor {
   }
 
   /// A string with its length before it.
+  template <std::unsigned_integral Length = std::uint64_t>
   std::string_view read_string(const char* what) {
-    const auto size = read<std::uint64_t>(what);
+    return read_text(read<Length>(what), what);
+  }
+
+  std::string_view read_text(std::uint64_t size, const char* what) {
     const std::uint64_t from = at_;
     skip(size, what);
     return {reinterpret_cast<const char*>(file_.data()) + from, size};

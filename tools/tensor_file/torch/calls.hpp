@@ -1,0 +1,30 @@
+// What the calls in a PyTorch pickle mean: a table of names. No other name can be called.
+#pragma once
+
+#include <string_view>
+
+#include "tensor_file/torch/objects.hpp"
+
+namespace samebits::tensor_file {
+
+/// Adds a name of a module.
+object_id add_global(object_store& objects, std::string_view module, std::string_view name);
+
+/// Adds an object of a class that is listed but not read.
+object_id add_inert(object_store& objects, std::string_view module, std::string_view name);
+
+/// The object that a call returns.
+/// @throws file_error  (unsupported) if the name is not in the table
+/// @throws file_error  (malformed) if the arguments are not those of the name
+object_id call(object_store& objects, object_id callee, object_id arguments);
+
+/// Attributes of an object are skipped.
+/// @throws file_error  (malformed) if the object has none
+void require_buildable(const object& to);
+
+/// The storage, or the class, of a persistent id.
+/// @throws file_error  (malformed) if the id breaks a rule
+/// @throws file_error  (unsupported) for other classes of storages
+object_id add_storage(object_store& objects, object_id persistent_id);
+
+}  // namespace samebits::tensor_file
