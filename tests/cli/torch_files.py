@@ -26,14 +26,19 @@ class Storage:
         self.kind, self.raw, self.elements = kind, raw, len(raw) // width
 
 
-class Tensor:
-    """A view of a storage: offset, shape and strides count elements."""
+class Call:
+    """An object that a pickle makes by a call."""
 
-    def __init__(self, storage, offset, shape, strides):
-        self.arguments = storage, offset, shape, strides, False, {}
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
 
     def __reduce__(self):
-        return stand_in("torch._utils", "_rebuild_tensor_v2"), self.arguments
+        return self.call
+
+
+def Tensor(storage, offset, shape, strides):
+    """A view of a storage: offset, shape and strides count elements."""
+    return Call(stand_in("torch._utils", "_rebuild_tensor_v2"), storage, offset, shape, strides, False, {})
 
 
 def contiguous(kind, width, shape, raw):

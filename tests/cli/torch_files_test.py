@@ -9,7 +9,7 @@ import struct
 import cli_support
 import torch_files
 from cli_support import floats, write_safetensors
-from torch_files import Storage, Tensor, contiguous, write_archive, write_old, write_zip
+from torch_files import Call, Storage, Tensor, contiguous, write_archive, write_old, write_zip
 
 DATA = os.path.dirname(cli_support.SAMPLE)
 
@@ -95,18 +95,10 @@ class HostileFiles(cli_support.CliTest):
 
     def test_code_is_not_run(self):
         marker = self.path("marker")
-
-        class Attack:
-            def __init__(self, function, *arguments):
-                self.call = function, arguments
-
-            def __reduce__(self):
-                return self.call
-
-        attacks = {"posix.system": Attack(os.system, f"touch {marker}"),
-                   "builtins.exec": Attack(exec, f"open({marker!r}, 'w')"),
-                   "builtins.getattr": Attack(getattr, "x", "upper"),
-                   "os.makedirs": Attack(os.makedirs, marker)}
+        attacks = {"posix.system": Call(os.system, f"touch {marker}"),
+                   "builtins.exec": Call(exec, f"open({marker!r}, 'w')"),
+                   "builtins.getattr": Call(getattr, "x", "upper"),
+                   "os.makedirs": Call(os.makedirs, marker)}
         weight = contiguous("FloatStorage", 4, (1,), floats(1))
         for protocol in 2, 4:
             for called, attack in attacks.items():

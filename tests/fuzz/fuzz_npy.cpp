@@ -40,6 +40,7 @@ void check(file_bytes file) {
   require(info.name.empty(), "the tensor has no name");
   require(info.offset + info.bytes == file.size(), "the data fills the file");
   require_tensor(file, info);
+  require_fortran_strides(info);
 
   const std::string text = respelled(file, info);
   tensor_info again = tensor_file::parse_npy(std::as_bytes(std::span(text)));

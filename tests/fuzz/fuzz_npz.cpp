@@ -36,6 +36,7 @@ void require_read(file_bytes file, tensor_file::zip_members& members, const tens
     const file_bytes bytes = members.bytes(file, info.part - 1);
     require(info.offset + info.bytes == bytes.size(), "the data fills the member");
     require_tensor(bytes, info);
+    require_fortran_strides(info);
   } catch (const tensor_file::file_error& error) {
     require_message(error);
   }

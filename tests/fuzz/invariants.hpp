@@ -52,10 +52,8 @@ inline std::byte naive_byte(file_bytes file, const tensor_info& info, std::uint6
   std::uint64_t position = i;
   if (!info.strides.empty()) {
     position = 0;
-    std::uint64_t stride = info.count;
     for (std::size_t k = info.shape.size(); k-- > 0;) {
-      stride /= info.shape[k];
-      position += i % info.shape[k] * stride;
+      position += i % info.shape[k] * info.strides[k];
       i /= info.shape[k];
     }
   }
@@ -77,11 +75,29 @@ inline void require_codes(file_bytes file, const tensor_info& info, std::uint64_
   }
 }
 
+/// The strides of NumPy's Fortran order, or none.
+inline void require_fortran_strides(const tensor_info& info) {
+  std::uint64_t stride = 1;
+  for (std::size_t k = 0; k < info.strides.size(); ++k) {
+    require(info.strides[k] == stride, "the first index is the fastest one");
+    stride *= info.shape[k];
+  }
+}
+
 inline void require_tensor(file_bytes file, const tensor_info& info) {
-  require(info.offset <= file.size() && info.bytes <= file.size() - info.offset,
-          "the data lies in the file");
   require(info.shape.size() <= tensor_file::max_rank, "the rank keeps to its limit");
   using wide = unsigned __int128;
+  wide extent = info.bytes;
+  if (!info.strides.empty() && info.count != 0) {
+    require(info.strides.size() == info.shape.size(), "there is a stride by dimension");
+    extent = 1;
+    for (std::size_t k = 0; k < info.shape.size(); ++k) {
+      extent += wide{info.shape[k] - 1} * info.strides[k];
+    }
+    extent *= static_cast<unsigned>(code_bytes(info.type));
+  }
+  require(info.offset <= file.size() && extent <= file.size() - info.offset,
+          "the data lies in the file");
   wide product = 1;
   for (const std::uint64_t extent : info.shape) {
     product *= extent;

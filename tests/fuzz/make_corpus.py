@@ -4,12 +4,17 @@
 Files whose names begin with "crash" were found by fuzzing and are kept; all others are rewritten.
 """
 
+import argparse
 import json
 import pathlib
+import pickle
 import struct
+import sys
 import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "cli"))
+import torch_files  # noqa: E402
 
 
 def ramp(size):
@@ -306,6 +311,55 @@ def gguf_seeds():
     yield "refused_nothing", b""
 
 
+def torch_zip(data, storages=(), *members):
+    """Without CRC-32, so that a changed pickle is read."""
+    parts = [(b"m/data.pkl", data), *((b"m/data/%d" % i, raw) for i, raw in enumerate(storages)), *members]
+    return zip_file(*(zip_member(name, content, crc=0) for name, content in parts))
+
+
+def torch_old(data, storages=()):
+    start = b"".join(pickle.dumps(part, 2) for part in torch_files.OLD_START)
+    keys = pickle.dumps([str(i) for i in range(len(storages))], 2)
+    return start + data + keys + b"".join(struct.pack("<q", one.elements) + one.raw for one in storages)
+
+
+def torch_seeds():
+    of = torch_files.stand_in
+    raw = torch_files.Storage("FloatStorage", ramp(24), 4)
+    tensor = torch_files.Tensor(raw, 0, (2, 3), (3, 1))
+    untyped = torch_files.Storage("UntypedStorage", ramp(4), 1)
+    models = {
+        "state_dict": {"w": tensor, "b": torch_files.contiguous("BFloat16Storage", 2, (3,), ramp(6))},
+        "views": [tensor, torch_files.Tensor(raw, 0, (3, 2), (1, 3)),
+                  (torch_files.Tensor(raw, 5, (2, 2), (0, 0)), torch_files.Tensor(raw, 1, (), ()))],
+        "empty": torch_files.contiguous("DoubleStorage", 8, (0, 3), b""),
+        "values": {"n": 1 << 70, "m": -5, "x": 0.5, "none": None, True: [b"b", "t", (), {}], 3: {1, 2}},
+        "inert": {"args": argparse.Namespace(a=1), "type": argparse.ArgumentParser, "w": tensor},
+        "parameter": torch_files.Call(of("torch._utils", "_rebuild_parameter"), tensor, True, {}),
+        "float8": torch_files.Call(of("torch._utils", "_rebuild_tensor_v3"), untyped, 0, (4,), (1,), False,
+                                   {}, of("torch", "float8_e4m3fn")),
+        "sparse": torch_files.Call(of("torch._utils", "_rebuild_sparse_tensor"), 1, (tensor, tensor)),
+        "refused_call": torch_files.Call(of("os.path", "system"), "true"),
+        "refused_size": torch_files.Tensor(raw, 0, (7,), (1,)),
+    }
+    for name, model in models.items():
+        for protocol in 2, 4:
+            data, storages = torch_files.pickled(model, protocol)
+            yield f"{name}_{protocol}", torch_zip(data, [one.raw for one in storages])
+            data, storages = torch_files.pickled(model, protocol, (None,))
+            yield f"{name}_{protocol}_old", torch_old(data, storages)
+    data, storages = torch_files.pickled(models["state_dict"])
+    yield "big_endian", torch_zip(data, [one.raw for one in storages], (b"m/byteorder", b"big"))
+    yield "deflated", zip_file(zip_member(b"m/data.pkl", data, stored_block(data)),
+                               *(zip_member(b"m/data/%d" % i, one.raw, stored_block(one.raw))
+                                 for i, one in enumerate(storages)))
+    yield "refused_script", torch_zip(data, [], (b"m/constants.pkl", b""))
+    yield "refused_storage", torch_zip(data)
+    yield "refused_depth", torch_old(b"\x80\x02" + b"]" * 200 + b"a" * 199 + b".")
+    yield "refused_self", torch_old(b"\x80\x02]q\x01h\x01a.")
+    yield "refused_nothing", b""
+
+
 def shard_index_seeds():
     texts = {
         "two": {"metadata": {"total_size": 32}, "weight_map": {"a": "1.s", "b": "2.s", "c": "1.s"}},
@@ -370,4 +424,5 @@ if __name__ == "__main__":
     write(HERE / "corpus" / "safetensors", safetensors_seeds())
     write(HERE / "corpus" / "shard_index", shard_index_seeds())
     write(HERE / "corpus" / "gguf", gguf_seeds())
+    write(HERE / "corpus" / "torch", torch_seeds())
     write(HERE / "corpus" / "command_line", command_line_seeds())

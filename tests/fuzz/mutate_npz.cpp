@@ -1,4 +1,4 @@
-// Mutator for fuzz_npz: a random change, then often a repair.
+// Mutator for fuzz_npz and fuzz_torch: a random change, then often a repair of the archive.
 //
 // A blind change of the size leaves every offset wrong, and nothing else is tried.
 #include <cstddef>
