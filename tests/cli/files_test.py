@@ -6,7 +6,7 @@ import zipfile
 import cli_support
 from cli_support import SAMPLE, floats, read_npy, write_npy, write_safetensors
 
-F32, F16, Q4_K, I32, BF16 = 0, 1, 12, 26, 30
+F32, F16, Q4_0, Q8_0, Q4_K, I32, BF16 = 0, 1, 2, 8, 12, 26, 30
 
 
 def write_npz(path, members, method):
@@ -158,6 +158,24 @@ class Files(cli_support.CliTest):
                          ("<f4", (2, 2), floats(1, 2.5, -3, 8)))
         self.fails(3, "convert", path + "#blk.0.ffn.weight", self.path("o.npy"), "--to", "fp32",
                    says="blk.0.ffn.weight: elements are quantized in blocks of Q4_K")
+
+    def test_blocks_of_gguf(self):
+        """Elements of Q8_0 and Q4_0 are those of the products in fp32."""
+        q8 = [(7 * i) % 256 - 128 for i in range(64)]
+        nibbles = [(5 * i) % 16 for i in range(32)]
+        path = write_gguf(self.path("m.gguf"), [
+            ("a.weight", Q8_0, (2, 32), b"".join(struct.pack("<e32b", scale, *q8[at:at + 32])
+                                                 for at, scale in ((0, 0.5), (32, -3)))),
+            ("b.weight", Q4_0, (32,), struct.pack("<e", 0.1) +
+             bytes(nibbles[i] | nibbles[16 + i] << 4 for i in range(16)))])
+        tenth, = struct.unpack("<e", struct.pack("<e", 0.1))
+        first = floats(*[0.5 * q for q in q8[:32]], *[-3.0 * q for q in q8[32:]])
+        second = floats(*[tenth * (n - 8) for n in nibbles])
+        same = write_safetensors(self.path("same.safetensors"), [
+            ("a.weight", "F32", (2, 32), first), ("b.weight", "F32", (32,), second)])
+        self.assertEqual(self.ok_json("tensor", path), self.ok_json("tensor", same))
+        self.assertEqual(self.convert(path + "#a.weight", "--to", "fp32"), ("<f4", (2, 32), first))
+        self.assertEqual(self.convert(path + "#b.weight", "--to", "fp32"), ("<f4", (32,), second))
 
     def test_standard_input(self):
         """From a file and through a pipe, the same as the file by its name."""

@@ -30,7 +30,7 @@ void check(file_bytes file) {
       continue;
     }
     require_tensor(file, info);
-    end += info.bytes;
+    end += tensor_file::data_bytes(file, info).size();
   }
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,9 +38,34 @@ inline void require_message(const tensor_file::file_error& error) {
   }
 }
 
+/// The byte `at` of element i in blocks of GGUF: the scale, which is NaN or a number of 11 bits, times
+/// an integer.
+inline std::byte naive_byte_of_block(file_bytes data, tensor_file::block_layout blocks,
+                                     std::uint64_t i, std::uint64_t at) {
+  const bool wide = blocks == tensor_file::block_layout::q8_0;
+  const file_bytes block = data.subspan(i / 32 * (wide ? 34 : 18));
+  const auto code = std::to_integer<unsigned>(block[0]) | std::to_integer<unsigned>(block[1]) << 8;
+  const auto exponent = static_cast<int>(code >> 10 & 31);
+  const auto fraction = static_cast<float>(code & 1023);
+  float scale =
+      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+  if (exponent == 31) scale = fraction != 0 ? NAN : HUGE_VALF;
+  if (code >> 15 != 0) scale = -scale;
+  const auto packed = std::to_integer<int>(block[2 + (wide ? i % 32 : i % 16)]);
+  const int nibble = (i % 32 < 16 ? packed % 16 : packed / 16) - 8;
+  const float element =
+      static_cast<float>(wide ? packed - (packed > 127 ? 256 : 0) : nibble) * scale;
+  std::byte bytes[sizeof element];
+  std::memcpy(bytes, &element, sizeof element);
+  return bytes[at];
+}
+
 /// The byte `at` of element i (C order), found by the definition of the layout.
 inline std::byte naive_byte(file_bytes file, const tensor_info& info, std::uint64_t i,
                             std::uint64_t at) {
+  if (info.blocks != tensor_file::block_layout::none) {
+    return naive_byte_of_block(file.subspan(info.offset), info.blocks, i, at);
+  }
   const tensor_file::dtype_spec spec = spec_of(info.type);
   if (spec.bits < 8) {
     unsigned code = 0;
@@ -70,6 +97,11 @@ inline void require_codes(file_bytes file, const tensor_info& info, std::uint64_
   std::string codes(count * width, '\0');
   read_codes(file, info, first, count, reinterpret_cast<std::byte*>(codes.data()));
   for (std::uint64_t k = 0; k < codes.size(); ++k) {
+    if (info.blocks != tensor_file::block_layout::none) {  // which NaN is the processor's choice
+      float element = 0;
+      std::memcpy(&element, codes.data() + k / width * width, sizeof element);
+      if (std::isnan(element)) continue;
+    }
     const std::byte expected = naive_byte(file, info, first + k / width, k % width);
     require(static_cast<std::byte>(codes[k]) == expected, "a code is what the layout defines");
   }
@@ -88,6 +120,9 @@ inline void require_tensor(file_bytes file, const tensor_info& info) {
   require(info.shape.size() <= tensor_file::max_rank, "the rank keeps to its limit");
   using wide = unsigned __int128;
   wide extent = info.bytes;
+  if (info.blocks != tensor_file::block_layout::none) {
+    extent = wide{info.count} / 32 * (info.blocks == tensor_file::block_layout::q8_0 ? 34 : 18);
+  }
   if (!info.strides.empty() && info.count != 0) {
     require(info.strides.size() == info.shape.size(), "there is a stride by dimension");
     extent = 1;

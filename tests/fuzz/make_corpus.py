@@ -279,6 +279,9 @@ def gguf_seeds():
     one = gguf_tensor(b"w", 0, (2, 2), 0)
     for kind, size in {0: 4, 1: 2, 30: 2, 28: 8, 24: 1, 25: 2, 26: 4, 27: 8, 12: 9, 4711: 1}.items():
         yield f"type_{kind}", gguf([gguf_tensor(b"t", kind, (4, 2), 0)], ramp(8 * size))
+    for kind, size in {2: 18, 8: 34}.items():
+        yield f"type_{kind}", gguf([gguf_tensor(b"t", kind, (64, 2), 0)], ramp(4 * size))
+        yield f"refused_rows_{kind}", gguf([gguf_tensor(b"t", kind, (16, 4), 0)], ramp(2 * size))
     yield "version_2", gguf([one], ramp(16), version=2)
     yield "none", gguf()
     yield "two", gguf([gguf_tensor(b"b", 24, (3,), 32), one], ramp(35))

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "tensor_file/gguf/gguf_blocks.hpp"
 #include "tensor_file/tensor_size.hpp"
 
 namespace samebits::tensor_file {
@@ -106,6 +107,10 @@ void require_consistent(const tensor_info& info) {
   if (size.count != info.count || size.bytes != info.bytes) {
     throw std::out_of_range("info.count and info.bytes must agree with info.shape and info.type");
   }
+  if (info.blocks != block_layout::none &&
+      (info.type != dtype::f32 || info.count % block_elements != 0 || !info.strides.empty())) {
+    throw std::out_of_range("info.blocks must be none but for whole blocks of fp32 elements");
+  }
   if (info.strides.empty()) return;
   if (spec_of(info.type).bits < 8) {
     throw std::out_of_range("info.strides must be empty for packed elements");
@@ -117,7 +122,7 @@ void require_consistent(const tensor_info& info) {
 
 // Bytes from the first element in the file to the end of the last one.
 unsigned __int128 extent_of(const tensor_info& info) {
-  if (info.strides.empty() || info.count == 0) return info.bytes;
+  if (info.strides.empty() || info.count == 0) return stored_bytes(info);
   unsigned __int128 elements = 1;
   for (std::size_t k = 0; k < info.shape.size(); ++k) {
     elements += static_cast<unsigned __int128>(info.shape[k] - 1) * info.strides[k];
@@ -145,7 +150,9 @@ void read_codes(std::span<const std::byte> file, const tensor_info& info, std::u
   const std::byte* data = data_bytes(file, info).data();
   if (count == 0) return;
   const dtype_spec spec = spec_of(info.type);
-  if (spec.bits < 8) {
+  if (info.blocks != block_layout::none) {
+    read_blocks(info.blocks, data, first, count, out);
+  } else if (spec.bits < 8) {
     unpack(data, static_cast<unsigned>(spec.bits), first, count, out);
   } else if (info.strides.empty()) {
     const auto element_bytes = static_cast<std::size_t>(code_bytes(info.type));
@@ -163,7 +170,8 @@ std::optional<std::span<const std::byte>> view_codes(std::span<const std::byte> 
   const bool native = info.bytes_order == byte_order::little || spec.component_bytes == 1;
   const auto address = reinterpret_cast<std::uintptr_t>(data.data());
   const bool aligned = address % static_cast<std::uintptr_t>(spec.component_bytes) == 0;
-  if (spec.bits < 8 || !native || !aligned || !info.strides.empty()) return std::nullopt;
+  const bool plain = info.strides.empty() && info.blocks == block_layout::none;
+  if (spec.bits < 8 || !native || !aligned || !plain) return std::nullopt;
   return data;
 }
 

@@ -14,6 +14,9 @@ namespace samebits::tensor_file {
 
 enum class byte_order : std::uint8_t { little, big };
 
+/// Blocks of 32 integers with a scale, in GGUF files. The elements are the products, in fp32.
+enum class block_layout : std::uint8_t { none, q8_0, q4_0 };
+
 /// The description of one tensor in a file.
 struct tensor_info {
   std::string name = {};  ///< empty in a .npy file, whose only tensor has no name
@@ -23,6 +26,7 @@ struct tensor_info {
   /// share bytes.
   std::vector<std::uint64_t> strides = {};
   byte_order bytes_order = byte_order::little;
+  block_layout blocks = block_layout::none;
   std::uint64_t offset = 0;  ///< position of the first element in the file, or in its part
   std::uint64_t bytes = 0;   ///< size of all elements, read in C order
   std::uint64_t count = 0;   ///< number of elements: the product of the shape

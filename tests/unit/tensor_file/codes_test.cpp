@@ -138,6 +138,19 @@ TEST(Codes, RefusesContradictions) {
     EXPECT_THROW(file.read(0, 1), std::out_of_range);
     EXPECT_THROW(view_codes(file.bytes, file.info), std::out_of_range);
   }
+  for (const block_layout blocks : {block_layout::q8_0, block_layout::q4_0}) {
+    file = good;
+    file.info.blocks = blocks;  // of fp16, and no whole block
+    EXPECT_THROW(file.read(0, 1), std::out_of_range);
+    file.info.type = dtype::f32;
+    file.info.shape = {3};
+    file.info.count = 3;
+    EXPECT_THROW(file.read(0, 1), std::out_of_range);
+    file.info.shape = {32};
+    file.info.count = 32;
+    file.info.bytes = 128;  // whole, but not in the file
+    EXPECT_THROW(file.read(0, 1), std::out_of_range);
+  }
   file = good;
   file.info.shape = {1ull << 63, 2};
   EXPECT_THROW(file.read(0, 1), file_error);

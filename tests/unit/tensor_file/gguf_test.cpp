@@ -1,10 +1,13 @@
 // parse_gguf: files that are read, and each rule that refuses one.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support.hpp"
+#include "tensor_file/codes.hpp"
 #include "tensor_file/gguf/gguf.hpp"
 #include "tensor_file/gguf/gguf_types.hpp"
 #include "tensor_file/tensor.hpp"
@@ -83,13 +86,14 @@ TEST(Gguf, ReadsTensors) {
 TEST(Gguf, ReadsTheTypesOfTheTable) {
   for (const gguf_type& type : gguf_types) {
     SCOPED_TRACE(type.name);
-    const gguf_file file{.infos = {info_of("t", {8, 2}, type.number, 0)},
-                         .data = std::string(128, 'x')};
+    const gguf_file file{.infos = {info_of("t", {32, 2}, type.number, 0)},
+                         .data = std::string(512, 'x')};
     const tensor_info info = parse(file).at(0);
-    EXPECT_EQ(info.count, 16u);
-    EXPECT_EQ(info.shape, (std::vector<std::uint64_t>{2, 8}));
-    if (type.elements) {
-      EXPECT_EQ(info.type, *type.elements);
+    EXPECT_EQ(info.count, 64u);
+    EXPECT_EQ(info.shape, (std::vector<std::uint64_t>{2, 32}));
+    const bool blocks = type.name == "Q4_0" || type.name == "Q8_0";
+    if (type.elements || blocks) {
+      EXPECT_EQ(info.type, type.elements.value_or(dtype::f32));
       EXPECT_EQ(info.unread, "");
     } else {
       EXPECT_EQ(info.unread, "elements are quantized in blocks of " + std::string(type.name));
@@ -97,6 +101,67 @@ TEST(Gguf, ReadsTheTypesOfTheTable) {
   }
   const gguf_file newer{.infos = {info_of("t", {8}, 4711, 0)}, .data = "x"};
   EXPECT_EQ(parse(newer).at(0).unread, "elements are of the GGUF type 4711");
+}
+
+std::vector<float> floats_of(std::string_view file, const tensor_info& info) {
+  const std::string codes = codes_of(file, info);
+  std::vector<float> values(info.count);
+  std::memcpy(values.data(), codes.data(), codes.size());
+  EXPECT_FALSE(view_codes(bytes_of(file), info).has_value());
+  return values;
+}
+
+// Each block has a scale of its own: 1.5, the smallest subnormal number, -65504.
+TEST(Gguf, ReadsBlocksOfQ8_0) {
+  std::string data;
+  std::vector<float> expected;
+  for (const auto& [code, scale] : {std::pair{0x3e00, 1.5f}, {1, 0x1p-24f}, {0xfbff, -65504.0f}}) {
+    data += little_endian(static_cast<unsigned>(code), 2);
+    for (int i = 0; i < 32; ++i) {
+      const int integer = i == 31 ? -128 : 127 - 8 * i;
+      data += static_cast<char>(integer);
+      expected.push_back(static_cast<float>(integer) * scale);
+    }
+  }
+  const gguf_file file{.infos = {info_of("t", {32, 3}, 8, 0)}, .data = data};
+  const tensor_info info = parse(file).at(0);
+  EXPECT_EQ(info.type, dtype::f32);
+  EXPECT_EQ(floats_of(file.text(), info), expected);
+  std::vector<float> part(40);
+  read_codes(bytes_of(file.text()), info, 30, 40, reinterpret_cast<std::byte*>(part.data()));
+  EXPECT_EQ(part, std::vector<float>(expected.begin() + 30, expected.begin() + 70));
+}
+
+TEST(Gguf, ReadsBlocksOfQ4_0) {
+  std::string data;
+  std::vector<float> expected(64);
+  for (unsigned block = 0; block < 2; ++block) {
+    data += little_endian(block == 0 ? 0x3c00 : 0xb555, 2);  // 1 and -1365 / 2^12
+    for (unsigned i = 0; i < 16; ++i) {
+      const float scale = block == 0 ? 1.0f : -1365 * 0x1p-12f;
+      data += static_cast<char>(i | (i * 7 % 16) << 4);
+      expected[block * 32 + i] = (static_cast<float>(i) - 8) * scale;
+      expected[block * 32 + 16 + i] = (static_cast<float>(i * 7 % 16) - 8) * scale;
+    }
+  }
+  const gguf_file file{.infos = {info_of("t", {64}, 2, 0)}, .data = data};
+  EXPECT_EQ(floats_of(file.text(), parse(file).at(0)), expected);
+}
+
+TEST(Gguf, BlocksAreWholeAndInTheFile) {
+  for (const unsigned type : {2u, 8u}) {
+    const std::size_t size = type == 8 ? 34 : 18;
+    const std::string rows = "must have rows of whole blocks of 32";
+    refuse({.infos = {info_of("t", {16, 2}, type, 0)}, .data = std::string(size, 'x')}, rows);
+    refuse({.infos = {info_of("t", {}, type, 0)}, .data = std::string(size, 'x')}, rows);
+    const gguf_file two{.infos = {info_of("t", {32}, type, 0), info_of("u", {32}, type, 64)},
+                        .data = std::string(64 + size, 'x')};
+    EXPECT_EQ(parse(two).size(), 2u);
+    refuse({.infos = two.infos, .data = std::string(63 + size, 'x')}, "its data exceeds the file");
+    refuse({.infos = {info_of("t", {32, 4}, type, 0), info_of("u", {32}, type, 64)},
+            .data = std::string(64 + 4 * size, 'x')},
+           "it shares bytes with tensor \"u\"");
+  }
 }
 
 TEST(Gguf, SkipsEveryKindOfValue) {
@@ -195,7 +260,7 @@ TEST(Gguf, ClaimedCountsMustFitTheFile) {
 
 TEST(Gguf, OpensFiles) {
   const scratch_folder folder;
-  const gguf_file content{.infos = {info_of("q", {32}, 2, 0), info_of("w", {2}, 1, 32)},
+  const gguf_file content{.infos = {info_of("q", {32}, 3, 0), info_of("w", {2}, 1, 32)},
                           .data = std::string(32, 'q') + "abcd"};
   const tensor_file file = tensor_file::open(folder.write("blob", content.text()));
   EXPECT_EQ(file.format(), file_format::gguf);
@@ -203,7 +268,7 @@ TEST(Gguf, OpensFiles) {
   file.read_codes(file.find("w"), 0, 2, reinterpret_cast<std::byte*>(codes.data()));
   EXPECT_EQ(codes, "abcd");
   expect_refused([&] { static_cast<void>(file.bytes(file.find("q"))); }, error_kind::unsupported,
-                 "blob: tensor \"q\": elements are quantized in blocks of Q4_0");
+                 "blob: tensor \"q\": elements are quantized in blocks of Q4_1");
   expect_refused([&] { tensor_file::open(folder.write("a.GGUF", "no")); }, error_kind::malformed,
                  "a.GGUF: byte 0: the file ends before the end of the magic number");
 }

@@ -9,6 +9,7 @@
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 #include "tensor_file/files/file_cursor.hpp"
+#include "tensor_file/gguf/gguf_blocks.hpp"
 #include "tensor_file/gguf/gguf_types.hpp"
 #include "tensor_file/tensor_size.hpp"
 #include "tensor_file/utf8.hpp"
@@ -104,9 +105,14 @@ const gguf_type* find_type(std::uint32_t number) {
 // Sets type, bytes and count, or says why the elements are not read.
 void set_type(tensor_info& info, std::uint32_t number) {
   const gguf_type* const type = find_type(number);
-  if (type != nullptr && type->elements) {
-    const tensor_size size = size_of(*type->elements, info.shape);
-    info.type = *type->elements;
+  info.blocks = blocks_of(number);
+  if (info.blocks != block_layout::none &&
+      (info.shape.empty() || info.shape.back() % block_elements != 0)) {
+    malformed("a tensor of " + std::string(type->name) + " must have rows of whole blocks of 32");
+  }
+  if (type != nullptr && (type->elements || info.blocks != block_layout::none)) {
+    info.type = type->elements.value_or(dtype::f32);
+    const tensor_size size = size_of(info.type, info.shape);
     info.bytes = size.bytes;
     info.count = size.count;
     return;
@@ -144,15 +150,15 @@ tensor_info read_tensor(file_cursor& in, std::uint64_t alignment) {
 }
 
 // Requires that each tensor ends before the next one begins, and the last one within the data. The
-// sizes of tensors in blocks are unknown.
+// sizes of tensors in other blocks are unknown.
 void require_disjoint(const std::vector<tensor_info>& tensors, std::uint64_t data_bytes) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const tensor_info& info = tensors[i];
     const bool last = i + 1 == tensors.size();
     const std::uint64_t end = last ? data_bytes : tensors[i + 1].offset;
-    const bool fits = info.offset <= data_bytes && info.bytes <= data_bytes - info.offset;
+    const bool fits = info.offset <= data_bytes && stored_bytes(info) <= data_bytes - info.offset;
     if (!fits) malformed("tensor " + quote(info.name) + ": its data exceeds the file");
-    if (info.offset + info.bytes > end) {
+    if (info.offset + stored_bytes(info) > end) {
       malformed("tensor " + quote(info.name) + ": it shares bytes with tensor " +
                 quote(tensors[i + 1].name));
     }
@@ -183,7 +189,7 @@ file_contents parse_gguf(std::span<const std::byte> file) {
   const std::uint64_t padding = (alignment - in.at() % alignment) % alignment;
   const std::uint64_t data_bytes = in.rest() - std::min(in.rest(), padding);
   std::stable_sort(tensors.begin(), tensors.end(), [](const tensor_info& a, const tensor_info& b) {
-    return a.offset != b.offset ? a.offset < b.offset : a.bytes < b.bytes;
+    return a.offset != b.offset ? a.offset < b.offset : stored_bytes(a) < stored_bytes(b);
   });
   require_disjoint(tensors, data_bytes);
   const std::uint64_t data_start = file.size() - data_bytes;

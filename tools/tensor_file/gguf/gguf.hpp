@@ -16,7 +16,8 @@
 namespace samebits::tensor_file {
 
 /// Reads the header of a complete GGUF file: all tensors in the order of their data. Tensors of
-/// block-quantized types (Q4_K, MXFP4, ...) have `unread` set, and name, shape and count.
+/// other block types than Q8_0 and Q4_0 (Q4_K, MXFP4, ...) have `unread` set, and name, shape and
+/// count.
 ///
 /// @throws file_error  (malformed) if the header breaks a rule, if two tensors have the same name
 ///   or share bytes, or if the data of a tensor exceeds the file

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "tensor_file/dtype.hpp"
+#include "tensor_file/tensor_info.hpp"
 
 namespace samebits::tensor_file {
 
@@ -16,7 +16,8 @@ struct gguf_type {
   std::optional<dtype> elements;
 };
 
-/// Types without an element type are quantized in blocks. Numbers that are missing here were
+/// Types without an element type are quantized in blocks. blocks_of() says which of them are read.
+/// Numbers that are missing here were
 /// removed from ggml, or are newer than this table.
 inline constexpr gguf_type gguf_types[] = {
     {0, "F32", dtype::f32},  {1, "F16", dtype::f16},    {2, "Q4_0", {}},
@@ -32,5 +33,10 @@ inline constexpr gguf_type gguf_types[] = {
     {35, "TQ2_0", {}},       {39, "MXFP4", {}},         {40, "NVFP4", {}},
     {41, "Q1_0", {}},
 };
+
+/// The blocks of a type that are read.
+constexpr block_layout blocks_of(std::uint32_t type) {
+  return type == 2 ? block_layout::q4_0 : type == 8 ? block_layout::q8_0 : block_layout::none;
+}
 
 }  // namespace samebits::tensor_file
