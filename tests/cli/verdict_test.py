@@ -214,6 +214,45 @@ class Shards(cli_support.CliTest):
             file.write('{"weight_map": {"a": "../1.safetensors"}}')
         self.fails(3, "tensor", index, says=[index, '"../1.safetensors"'])
 
+    def test_folder(self):
+        """The files of the first pattern that a snapshot has, as one file."""
+        folder = self.path("snapshot")
+        os.mkdir(folder)
+
+        def written(name, *tensors):
+            return write_safetensors(os.path.join(folder, name),
+                                     [(t, "F32", (2, 2), floats(1, 2, 3, 4)) for t in tensors])
+
+        def names():
+            return [t["name"] for t in self.ok_json("tensor", folder)["tensors"]]
+        self.fails(3, "tensor", folder,
+                   says=f"{folder}: a folder without .safetensors, .gguf or PyTorch files")
+        with open(os.path.join(folder, "training_args.bin"), "wb") as file:
+            file.write(b"\x80\x02N.")
+        self.fails(3, "tensor", folder, says=[folder, "training_args.bin", "a pickle"])
+        for name in ("x.ckpt", "x.pth", "x.pt", "x.gguf", "pytorch_model-2.bin", "pytorch_model.bin"):
+            written(name, name)  # the content decides what is read
+            expected = [name] if name != "pytorch_model.bin" else ["pytorch_model-2.bin", name]
+            self.assertEqual(names(), expected)
+        written("b.safetensors", "b")
+        written("a.safetensors", "a.weight", "a.bias")
+        self.assertEqual(names(), ["a.weight", "a.bias", "b"])
+        self.assertIn(folder + ": 3 tensors, 12 values\n", self.ok("tensor", folder).out)
+        self.assertEqual(self.ok("tensor", folder + "#b").out.splitlines()[1:],
+                         self.ok("tensor", os.path.join(folder, "b.safetensors") + "#b").out.splitlines()[1:])
+        self.ok("compare", folder, folder, "--fail-if", "max-ulp>0")
+        self.ok("report", folder, "-o", self.path("r.html"))
+        written("c.safetensors", "b")
+        self.fails(3, "tensor", folder,
+                   says=f'{folder}: tensor "b" is in {folder}/b.safetensors and in '
+                        f"{folder}/c.safetensors; name the files to read")
+        with open(os.path.join(folder, "model.safetensors.index.json"), "w") as file:
+            json.dump({"weight_map": {"b": "b.safetensors"}}, file)
+        self.assertEqual(names(), ["b"])
+        self.fails(2, "report", folder, "-o", os.path.join(folder, "b.safetensors"))
+        self.fails(3, "convert", folder + "#b", self.path("o.npy"), "--to", "fp32",
+                   says="is a directory")
+
     def test_index_that_is_wrong(self):
         """A tensor that is not where the index says, and keys that occur twice; no condition passes then."""
         for name, tensors in ("1.safetensors", "ab"), ("2.safetensors", "c"):

@@ -305,9 +305,9 @@ void add_pair(gate& conditions, const compared_pair& pair) {
 class compare_command final : public command {
  public:
   void options(option_list& add) override {
-    add.required(
-        "A", a_,
-        "The reference: FILE.npy, .npz, .safetensors, .gguf or .pt, an index, FILE#TENSOR, or -");
+    add.required("A", a_,
+                 "The reference: FILE.npy, .npz, .safetensors, .gguf or .pt, an index, a folder, "
+                 "FILE#TENSOR, or -");
     add.required("B", b_, "The other one");
     add.text("--original", original_,
              "Say whether A or B is closer to this file, the reference of both");

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <map>
 #include <set>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "fpinspect/cli/error.hpp"
@@ -79,6 +82,35 @@ void add_exact(const std::vector<opened_file>& files, const tensor_location& whe
   refuse_content(path, cat("index: ", why));
 }
 
+/// The files of tensors in a folder, by the first of these patterns that any file matches: those of a
+/// snapshot of Hugging Face, which may hold a model several times, then those of other folders.
+std::vector<std::filesystem::path> tensor_files_in(const std::filesystem::path& folder) {
+  constexpr std::string_view patterns[] = {"model.safetensors.index.json",
+                                           "*.safetensors.index.json",
+                                           "*.safetensors",
+                                           "pytorch_model.bin.index.json",
+                                           "pytorch_model*.bin",
+                                           "*.gguf",
+                                           "*.pt",
+                                           "*.pth",
+                                           "*.ckpt",
+                                           "*.bin"};
+  std::set<std::filesystem::path> all;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    std::error_code ignored;
+    if (entry.is_regular_file(ignored)) all.insert(entry.path());
+  }
+  for (const std::string_view pattern : patterns) {
+    std::vector<std::filesystem::path> found;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(found),
+                 [&](const auto& file) { return matches_glob(pattern, file.filename().native()); });
+    if (!found.empty()) return found;
+  }
+  refuse_content(
+      folder, failed ? failed.message() : "a folder without .safetensors, .gguf or PyTorch files");
+}
+
 /// The files of an index. Each tensor of the index must be in the file that the index names, and in
 /// no other one; files may hold more tensors.
 std::vector<opened_file> open_shards(const std::filesystem::path& path) {
@@ -113,10 +145,37 @@ std::vector<opened_file> open_shards(const std::filesystem::path& path) {
   return shards;
 }
 
+std::vector<opened_file> open_one(const std::filesystem::path& path) {
+  return {{open_file(path), path}};
+}
+
+/// The files of a folder, which count as one file, the folder. No two of them may have a tensor of
+/// the same name.
+std::vector<opened_file> open_folder(const std::filesystem::path& path) {
+  using samebits::tensor_file::quote;
+  std::vector<opened_file> opened;
+  std::map<std::string, std::string> files;  // by the names of their tensors
+  for (const std::filesystem::path& file : tensor_files_in(path)) {
+    const bool is_index = samebits::tensor_file::is_shard_index(file);
+    for (const opened_file& one : is_index ? open_shards(file) : open_one(file)) {
+      opened.push_back({one.file, path});
+      for (const tensor_info& info : one.file->tensors()) {
+        const auto [other, is_new] = files.emplace(info.name, one.file->shown_path());
+        if (is_new) continue;
+        refuse_content(path, cat("tensor ", quote(info.name), " is in ", other->second, " and in ",
+                                 one.file->shown_path(), "; name the files to read"));
+      }
+    }
+  }
+  return opened;
+}
+
 /// The files of one FILE. The files of an index count as one file, the index.
 std::vector<opened_file> open_files(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return open_folder(path);
   if (samebits::tensor_file::is_shard_index(path)) return open_shards(path);
-  return {{open_file(path), path}};
+  return open_one(path);
 }
 
 std::vector<shown_tensor> choose(const tensor_selection& wanted) {

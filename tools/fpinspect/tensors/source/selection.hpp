@@ -38,9 +38,9 @@ struct tensor_selection {
   std::string from;                  ///< integers are codes of this format; empty: values
 
   void add_files(option_list& add) {
-    add.required(
-        "FILE", files,
-        "FILE.npy, .npz, .safetensors, .gguf or .pt, an index (.index.json), FILE#TENSOR, or -");
+    add.required("FILE", files,
+                 "FILE.npy, .npz, .safetensors, .gguf or .pt, an index (.index.json), a folder, "
+                 "FILE#TENSOR, or -");
   }
   void add_tensors(option_list& add) {
     add.repeated("--tensor", tensors, "Only this tensor, or those of a pattern such as '*.bias'");
