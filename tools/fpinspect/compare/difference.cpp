@@ -74,7 +74,7 @@ std::uint64_t code_distance(format_id format, std::uint64_t a, std::uint64_t b) 
 
 constexpr std::uint64_t chunk = 1 << 15;  // elements
 
-std::size_t bytes_of(format_id format) {
+std::size_t code_bytes(format_id format) {
   return static_cast<std::size_t>(samebits::storage_bytes(format));
 }
 
@@ -84,7 +84,7 @@ class chunk_reader {
   chunk_reader(const compared_tensor& tensor, const samebits::executor& where)
       : tensor_(tensor), where_(where) {
     const auto room = static_cast<std::size_t>(std::min(tensor.count, chunk));
-    codes_.resize(room * bytes_of(tensor.format));
+    codes_.resize(room * code_bytes(tensor.format));
     values_.resize(room);
     rounded_.resize(room * sizeof(std::uint64_t));
   }
@@ -121,7 +121,7 @@ class chunk_reader {
 
 /// Number of codes of the chunk that differ.
 std::uint64_t different_codes(const chunk_reader& a, const chunk_reader& b) {
-  const std::size_t bytes = bytes_of(a.format());
+  const std::size_t bytes = code_bytes(a.format());
   std::uint64_t differ = 0;
   for (std::size_t i = 0; i < a.values().size(); ++i) {
     differ += std::memcmp(a.codes() + i * bytes, b.codes() + i * bytes, bytes) != 0 ? 1u : 0u;
@@ -141,7 +141,7 @@ class pair_meter {
     const std::span<const double> b = b_.values();
     add_values(a, b);
     const format_id format = figures_.ulp_format;
-    const std::size_t bytes = bytes_of(format);
+    const std::size_t bytes = code_bytes(format);
     const std::byte* const codes_a = a_.rounded_to(format);
     const std::byte* const codes_b = b_.rounded_to(format);
     for (std::size_t i = 0; i < a.size(); ++i) {

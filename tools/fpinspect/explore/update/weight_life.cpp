@@ -22,7 +22,7 @@ namespace {
 using samebits::low_part;
 using samebits::stored_format;
 
-constexpr weight_mode modes[] = {
+constexpr weight_mode known_modes[] = {
     {"fp32", stored_format::fp32},
     {"direct", stored_format::bf16_nearest},
     {"direct_fp16", stored_format::fp16_nearest},
@@ -36,12 +36,12 @@ constexpr weight_mode modes[] = {
 
 }  // namespace
 
-std::span<const weight_mode> weight_modes() { return modes; }
+std::span<const weight_mode> weight_modes() { return known_modes; }
 
 std::vector<weight_mode> weight_modes_argument(std::string_view option,
                                                const std::vector<std::string>& names) {
   if (names.empty() || names == std::vector<std::string>{"all"}) {
-    return {std::begin(modes), std::end(modes)};
+    return {std::begin(known_modes), std::end(known_modes)};
   }
   std::vector<weight_mode> found;
   for (const std::string& name : names) {
