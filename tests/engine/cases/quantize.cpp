@@ -111,7 +111,8 @@ quantize_case draw_quantization(matrix_sizes sizes, const word_source& next) {
   c.wanted.scales_transposed = below(4, next) == 0;
   c.wanted.statistics = below(4, next) == 0;
   c.inverse_scales = c.scale_format == format_id::fp32 && below(6, next) == 0;
-  if (below(16, next) == 0) c.skip = static_cast<skip_flag>(1 + below(2, next));
+  constexpr std::uint32_t flags[] = {0, 0, 0, 1, 2, 0x80000000};
+  if (below(16, next) == 0) c.skip = one_of(flags, next);
   return c;
 }
 
@@ -202,7 +203,7 @@ buffers memory_of_quantization(const quantize_case& c) {
       {"statistics", buffer_use::result,
        strided_buffer(format_id::fp64, dense_layout(1, sizeof(quantize_statistics) / 8))});
   strided_buffer flag(format_id::fp32, dense_layout(1, 1));
-  flag.store(0, c.skip == skip_flag::one ? 1 : 0);
+  flag.store(0, c.skip.value_or(0));
   all.push_back({"skip flag", buffer_use::fixed, std::move(flag)});
   return all;
 }
@@ -348,7 +349,7 @@ std::vector<quantize_case> simpler_quantizations(const quantize_case& c) {
     all.change([&](quantize_case& simpler) { simpler = other; });
   }
   add_fewer_outputs(all, c, std::identity{});
-  all.set(&quantize_case::skip, skip_flag::none);
+  all.set(&quantize_case::skip, std::nullopt);
   return all.all();
 }
 
@@ -423,7 +424,7 @@ quantize_outputs outputs_of(const quantize_case& c, const call_site& site, std::
 quantize_options options_of(const quantize_case& c, const call_site& site) {
   quantize_options options = c.options;
   if (c.inverse_scales) options.inverse_scales = site.views[quantize_buffers::inverse_scales];
-  if (c.skip != skip_flag::none) {
+  if (c.skip) {
     options.skip_if_nonzero = site.pointer<std::uint32_t>(quantize_buffers::skip);
   }
   return options;
@@ -444,9 +445,7 @@ std::ostream& operator<<(std::ostream& out, const quantize_case& c) {
              << (c.wanted.scales_transposed ? " scales_transposed" : "")
              << (c.wanted.statistics ? " statistics" : "")
              << (c.inverse_scales ? "; inverse_scales given" : "")
-             << (c.skip == skip_flag::none  ? ""
-                 : c.skip == skip_flag::one ? "; skip flag 1"
-                                            : "; skip flag 0");
+             << (c.skip ? "; skip flag " + std::to_string(*c.skip) : "");
 }
 
 std::ostream& operator<<(std::ostream& out, const list_quantization& c) {
@@ -470,7 +469,7 @@ array_operation quantize_codes_operation() {
     quantize_case c = draw_quantization(matrix_sizes::any, next);
     c.wanted = {};
     c.inverse_scales = false;
-    c.skip = skip_flag::none;
+    c.skip.reset();
     return c;
   };
   return make_operation("quantize", parts);

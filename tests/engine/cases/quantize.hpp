@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <vector>
 
 #include "engine/cases/operations.hpp"
@@ -23,9 +24,6 @@ struct wanted_outputs {
 
   friend constexpr bool operator==(const wanted_outputs&, const wanted_outputs&) = default;
 };
-
-/// Whether a flag that may turn the call off is given, and what it holds.
-enum class skip_flag : std::uint8_t { none, zero, one };
 
 /// What a matrix holds: tiles of one magnitude each, of any bits, of zeros, and with NaN and Inf
 /// among them; every amax_step-th fp32 code from the content on, one a tile; or large elements in a
@@ -47,7 +45,7 @@ struct quantize_case {
   matrix_content kind = matrix_content::mixed;
   wanted_outputs wanted = {};
   bool inverse_scales = false;
-  skip_flag skip = skip_flag::none;
+  std::optional<std::uint32_t> skip = {};  ///< a flag that turns the call off if it is not 0
 };
 
 std::ostream& operator<<(std::ostream& out, const quantize_case& c);

@@ -248,9 +248,11 @@ TEST_P(QuantizeSuite, EmptyMatricesAndSetFlagsWriteNothing) {
     }
     for (const wanted_outputs& wanted :
          {wanted_outputs{}, wanted_outputs{true, true, true, true, false}, everything}) {
-      cases.push_back(dense(format_id::fp32, format_id::e4m3, 5, 70, {.tile = tile}));
-      cases.back().wanted = wanted;
-      cases.back().skip = skip_flag::one;
+      for (const std::uint32_t flag : {1u, 2u, 0x80000000u}) {
+        cases.push_back(dense(format_id::fp32, format_id::e4m3, 5, 70, {.tile = tile}));
+        cases.back().wanted = wanted;
+        cases.back().skip = flag;
+      }
     }
   }
   expect_conforms(std::move(cases));
@@ -279,10 +281,13 @@ TEST_P(QuantizeSuite, LargeElementsFarFromAnInfOfTheirTile) {
   std::vector<quantize_case> cases;
   const auto add = [&](std::int64_t cols, const quantize_options& options, format_id from,
                        format_id to, int threads) {
-    cases.push_back(dense(from, to, 2, cols, options));
-    cases.back().kind = matrix_content::large_beside_inf;
-    cases.back().wanted = {true, true, true, true, false};
-    cases.back().threads = threads;
+    // Backends may quantize in one pass if no transposed codes are wanted.
+    for (const bool transposed : {false, true}) {
+      cases.push_back(dense(from, to, 2, cols, options));
+      cases.back().kind = matrix_content::large_beside_inf;
+      cases.back().wanted = {true, true, transposed, transposed, false};
+      cases.back().threads = threads;
+    }
   };
   for (const tile_shape& tile : {tile_shape{1, 0}, {0, 1}, {0, 0}}) {
     for (const format_id from : sources) {

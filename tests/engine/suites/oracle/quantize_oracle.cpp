@@ -104,7 +104,7 @@ void quantize_tensor(const quantize_case& c, const quantize_options& options, co
 }
 
 returned_values quantize_by_oracle(const quantize_case& c, const call_site& site) {
-  if (c.skip != skip_flag::one) quantize_tensor(c, c.options, site);
+  if (c.skip.value_or(0) == 0) quantize_tensor(c, c.options, site);
   return {};
 }
 
