@@ -325,7 +325,7 @@ class compare_command final : public command {
   }
 
   void run(const session& s) override {
-    const samebits::executor where = all_threads();
+    const executor where = all_threads();
     const compared_file a = open_compared(a_, tensors_, "--from-a", from_a_);
     const compared_file b = open_compared(b_, tensors_, "--from-b", from_b_);
     std::optional<compared_file> original;

@@ -19,8 +19,6 @@ namespace fpinspect {
 
 namespace {
 
-using samebits::format_id;
-
 compared_tensor tensor_of(shown_tensor shown, std::string_view option, const std::string& from) {
   compared_tensor result;
   if (!from.empty() && holds_integers(shown.info)) {
@@ -42,9 +40,9 @@ compared_tensor tensor_of(shown_tensor shown, std::string_view option, const std
 }
 
 /// codes * scales, as `dequantize` writes them.
-compared_tensor dequantized(const quantized_file& file, const samebits::tile_shape& tile) {
+compared_tensor dequantized(const quantized_file& file, const tile_shape& tile) {
   const quantized_output stored = file.output("", tile);
-  const samebits::const_matrix_view& codes = stored.codes.view;
+  const const_matrix_view& codes = stored.codes.view;
   owned_matrix values(format_id::fp32, {codes.rows, codes.cols});
   stored.dequantize(file.path, values.view());
   return {.name = "values",
@@ -165,7 +163,7 @@ std::vector<const compared_pair*> comparison::different() const {
 }
 
 comparison compare_files(const compared_file& a, const compared_file& b,
-                         const compared_file* original, const samebits::executor& where) {
+                         const compared_file* original, const executor& where) {
   comparison result;
   for (const compared_tensor& t : a.tensors) {
     const compared_tensor* in_b = partner(t, a, b);

@@ -13,8 +13,6 @@
 
 #include "fpinspect/quantize/sqnr.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
-#include "samebits/backend.hpp"
-#include "samebits/core/format.hpp"
 
 namespace fpinspect {
 
@@ -47,7 +45,7 @@ struct difference_figures {
 
   /// The distance of a and b in steps between neighbouring values of `ulp_format`, to which both
   /// are rounded. steps[0] counts distance 0, steps[k] counts 2^(k-1) to 2^k - 1.
-  samebits::format_id ulp_format = samebits::format_id::fp32;
+  format_id ulp_format = format_id::fp32;
   std::uint64_t max_ulp = 0;
   std::array<std::uint64_t, 65> steps{};
 
@@ -71,9 +69,9 @@ struct compared_tensor {
   std::string name = {};  ///< empty for a .npy file
   std::vector<std::uint64_t> shape = {};
   std::uint64_t count = 0;
-  samebits::format_id format = samebits::format_id::fp32;  ///< holds every value exactly
-  std::string type;       ///< of the elements in text: "bf16", "U8"
-  std::string note = {};  ///< why the elements have no values; empty if they have
+  format_id format = format_id::fp32;  ///< holds every value exactly
+  std::string type;                    ///< of the elements in text: "bf16", "U8"
+  std::string note = {};               ///< why the elements have no values; empty if they have
 
   /// The codes of all elements, if they are in memory or in the file in place.
   [[nodiscard]] std::optional<std::span<const std::byte>> in_place() const;
@@ -124,9 +122,9 @@ struct compared_pair {
 
 /// The figures of a pair of equal codes, which need the elements of one tensor only. Returns whether
 /// the pair is one whose codes are in place.
-bool measure_equal(compared_pair& pair, const samebits::executor& where);
+bool measure_equal(compared_pair& pair, const executor& where);
 /// The figures of any pair.
-void measure(compared_pair& pair, const samebits::executor& where);
+void measure(compared_pair& pair, const executor& where);
 
 struct comparison {
   std::vector<compared_pair> pairs;    ///< in the order of A
@@ -144,6 +142,6 @@ struct comparison {
 /// @param where  threads >= 1; the figures depend on neither backend nor threads
 /// @throws file_error  if there is no pair
 comparison compare_files(const compared_file& a, const compared_file& b,
-                         const compared_file* original, const samebits::executor& where);
+                         const compared_file* original, const executor& where);
 
 }  // namespace fpinspect

@@ -28,9 +28,6 @@
 namespace fpinspect {
 namespace {
 
-using samebits::format_id;
-using samebits::matrix_shape;
-
 // --- Why a code or a scale of one element differs -------------------------------------------------
 
 /// Why a code or a scale differs.
@@ -50,10 +47,6 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 /// Upper bound of the relative error of a binary32 number after one product and one quotient.
 constexpr double slack = 0x1p-20;
 
-double value_of_code(format_id format, std::uint8_t code) {
-  return std::bit_cast<double>(samebits::convert_code(format, format_id::fp64, code).code);
-}
-
 bool is_special(float x) { return !std::isfinite(x); }
 
 /// Distance of two positive numbers in binary32 codes.
@@ -71,7 +64,7 @@ class code_cells {
   code_cells(format_id format, bool stochastic)
       : largest_(static_cast<std::uint8_t>(samebits::max_finite(format))), stochastic_(stochastic) {
     for (std::uint8_t code = 0; code <= largest_; ++code) {
-      values_[code] = value_of_code(format, code);
+      values_[code] = samebits::decode_double(format, code);
     }
     // The value that the code after the largest one would have.
     values_[largest_ + 1u] = 2 * values_[largest_] - values_[largest_ - 1u];
@@ -108,8 +101,15 @@ class code_cells {
 
 /// An element as one side stores it.
 struct coded_element {
+  const code_cells& cells;
   std::uint8_t code;
   float scale;  ///< scale of the code's tile
+
+  [[nodiscard]] bool is_nan_or_inf() const { return cells.is_nan_or_inf(code); }
+  [[nodiscard]] bool is_largest() const { return cells.is_largest(code); }
+  [[nodiscard]] code_cells::interval cell(bool open) const {
+    return cells.of(code, static_cast<double>(scale), open);
+  }
 };
 
 bool meet(const code_cells::interval& a, const code_cells::interval& b) {
@@ -117,31 +117,24 @@ bool meet(const code_cells::interval& a, const code_cells::interval& b) {
 }
 
 /// Whether both codes can come from one number, or from x if x is known.
-bool can_be_one(const code_cells& a, const coded_element& in_a, const code_cells& b,
-                const coded_element& in_b, const std::optional<double>& x) {
-  const code_cells::interval cell_a = a.of(in_a.code, static_cast<double>(in_a.scale), true);
-  const code_cells::interval cell_b = b.of(in_b.code, static_cast<double>(in_b.scale), true);
-  if (!x) return meet(cell_a, cell_b);
-  const code_cells::interval element = {*x, *x};
-  return meet(cell_a, element) && meet(cell_b, element);
+bool can_be_one(const coded_element& a, const coded_element& b, const std::optional<double>& x) {
+  if (!x) return meet(a.cell(true), b.cell(true));
+  return meet(a.cell(true), {*x, *x}) && meet(b.cell(true), {*x, *x});
 }
 
 /// Why different codes differ. `same_rules`: the metadata of both files name one rule.
-cause cause_of_codes(const code_cells& a, const coded_element& in_a, const code_cells& b,
-                     const coded_element& in_b, const std::optional<double>& x, bool same_rules) {
+cause cause_of_codes(const coded_element& a, const coded_element& b, const std::optional<double>& x,
+                     bool same_rules) {
   if (same_rules) return cause::unexplained;
-  if (a.is_nan_or_inf(in_a.code) || b.is_nan_or_inf(in_b.code) || is_special(in_a.scale) ||
-      is_special(in_b.scale) || (x && !std::isfinite(*x))) {
+  if (a.is_nan_or_inf() || b.is_nan_or_inf() || is_special(a.scale) || is_special(b.scale) ||
+      (x && !std::isfinite(*x))) {
     return cause::nan;
   }
-  if (!can_be_one(a, in_a, b, in_b, x)) return cause::unexplained;
-  if (a.is_largest(in_a.code) || b.is_largest(in_b.code)) {
-    const code_cells::interval cell_a = a.of(in_a.code, static_cast<double>(in_a.scale), false);
-    const code_cells::interval cell_b = b.of(in_b.code, static_cast<double>(in_b.scale), false);
-    if (!meet(cell_a, cell_b)) return cause::saturation;
-  }
-  const std::int64_t apart = ulps_apart(in_a.scale, in_b.scale);
-  const int steps = std::abs((in_a.code & 0x7F) - (in_b.code & 0x7F));
+  if (!can_be_one(a, b, x)) return cause::unexplained;
+  const bool clamped = a.is_largest() || b.is_largest();
+  if (clamped && !meet(a.cell(false), b.cell(false))) return cause::saturation;
+  const std::int64_t apart = ulps_apart(a.scale, b.scale);
+  const int steps = std::abs((a.code & 0x7F) - (b.code & 0x7F));
   if (apart == 0 && steps == 1) return cause::tie;
   if (apart != 0 && apart <= few_ulps && steps == 1) return cause::scale_ulp;
   return cause::policy;
@@ -188,7 +181,7 @@ struct diffed_file : quantized_file {
                        [&](const auto& info) { return info.name == name; });
   }
 
-  samebits::tile_shape row_tile;
+  tile_shape row_tile;
   std::string rules;  ///< all metadata on how the file was made, except the recipe's name
   bool stochastic = false;
 };
@@ -216,7 +209,7 @@ struct diffed_matrix : quantized_output {
   }
   [[nodiscard]] coded_element at(std::int64_t row, std::int64_t col) const {
     const auto* const bytes = static_cast<const std::uint8_t*>(codes.view.data);
-    return {bytes[row * shape.cols + col], scale_of_tile[tile_of(row, col)]};
+    return {cells, bytes[row * shape.cols + col], scale_of_tile[tile_of(row, col)]};
   }
 
   matrix_shape shape;
@@ -271,15 +264,14 @@ class matrix_comparison {
         std::optional<double> x;
         if (source) x = source->at(row, col, suffix == "_t");
         ++all.codes.compared;
-        if (a_.cells.is_nan_or_inf(in_a.code) || b_.cells.is_nan_or_inf(in_b.code) ||
-            (x && !(*x - *x == 0))) {
+        if (in_a.is_nan_or_inf() || in_b.is_nan_or_inf() || (x && !(*x - *x == 0))) {
           special[tile] = true;
-        } else if (!can_be_one(a_.cells, in_a, b_.cells, in_b, x)) {
+        } else if (!can_be_one(in_a, in_b, x)) {
           explained[tile] = false;
         }
         if (in_a.code == in_b.code && a_.codes.view.format == b_.codes.view.format) continue;
         ++all.codes.differ;
-        const cause why = cause_of_codes(a_.cells, in_a, b_.cells, in_b, x, same_rules_);
+        const cause why = cause_of_codes(in_a, in_b, x, same_rules_);
         all.note(why);
         if (why == cause::unexplained) name_first(cat("codes", suffix), row, col, all);
       }

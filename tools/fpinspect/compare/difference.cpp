@@ -10,10 +10,8 @@
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "samebits/cast_statistics.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/reductions.hpp"
-#include "samebits/view.hpp"
 
 namespace fpinspect {
 
@@ -40,8 +38,6 @@ sqnr difference_figures::ratio() const {
 }
 
 namespace {
-
-using samebits::format_id;
 
 /// The format in which a distance between elements of two formats is counted: the one with fewer
 /// significand bits. e8m0 counts only beside itself.
@@ -81,7 +77,7 @@ std::size_t code_bytes(format_id format) {
 /// Reads a tensor chunk by chunk: codes as stored and values.
 class chunk_reader {
  public:
-  chunk_reader(const compared_tensor& tensor, const samebits::executor& where)
+  chunk_reader(const compared_tensor& tensor, const executor& where)
       : tensor_(tensor), where_(where) {
     const auto room = static_cast<std::size_t>(std::min(tensor.count, chunk));
     codes_.resize(room * code_bytes(tensor.format));
@@ -112,7 +108,7 @@ class chunk_reader {
 
  private:
   const compared_tensor& tensor_;
-  samebits::executor where_;
+  executor where_;
   std::size_t size_ = 0;
   std::vector<std::byte> codes_;
   std::vector<double> values_;
@@ -258,7 +254,7 @@ bool are_equal(std::span<const std::byte> a, std::span<const std::byte> b, std::
 
 }  // namespace
 
-bool measure_equal(compared_pair& pair, const samebits::executor& where) {
+bool measure_equal(compared_pair& pair, const executor& where) {
   const compared_tensor& t = *pair.a;
   if (pair.original != nullptr || t.format != pair.b->format || t.count == 0) return false;
   const auto codes = t.in_place();
@@ -266,7 +262,7 @@ bool measure_equal(compared_pair& pair, const samebits::executor& where) {
   if (!codes || !others || !are_equal(*codes, *others, static_cast<std::size_t>(where.threads))) {
     return false;
   }
-  const samebits::cast_statistics s = samebits::statistics_of(
+  const cast_statistics s = samebits::statistics_of(
       samebits::view_of_codes(t.format, static_cast<const void*>(codes->data()), 1,
                               static_cast<std::int64_t>(t.count)),
       {.sums = true}, where);
@@ -280,7 +276,7 @@ bool measure_equal(compared_pair& pair, const samebits::executor& where) {
   return true;
 }
 
-void measure(compared_pair& pair, const samebits::executor& where) {
+void measure(compared_pair& pair, const executor& where) {
   chunk_reader a(*pair.a, where);
   chunk_reader b(*pair.b, where);
   if (pair.original == nullptr) {

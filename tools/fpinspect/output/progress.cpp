@@ -26,6 +26,13 @@ std::string time_text(double seconds) {
                              : fixed(std::ceil(seconds / minute), 0) + " min";
 }
 
+using namespace std::chrono_literals;
+
+/// Progress is a courtesy: an error of standard error is ignored.
+void write_to_terminal(const std::string& text) {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
 }  // namespace
 
 std::string progress_text(double share, double bytes, double seconds) {
@@ -35,17 +42,6 @@ std::string progress_text(double share, double bytes, double seconds) {
   if (share > 0) text += cat("   ", time_text(seconds / share - seconds), " left");
   return text;
 }
-
-namespace {
-
-using namespace std::chrono_literals;
-
-/// Progress is a courtesy: an error of standard error is ignored.
-void write_to_terminal(const std::string& text) {
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
-}
-
-}  // namespace
 
 progress::progress(std::uint64_t bytes, std::uint64_t work)
     : bytes_(static_cast<double>(bytes)),

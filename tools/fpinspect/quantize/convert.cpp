@@ -15,13 +15,9 @@
 #include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/core/format.hpp"
-#include "samebits/view.hpp"
 
 namespace fpinspect {
 namespace {
-
-using samebits::format_id;
 
 format_id target_argument(std::string_view option, std::string_view text) {
   const format_id to = format_argument(option, text);
@@ -95,7 +91,7 @@ class convert_command final : public command {
       if (!direct) source.read(first, size, read.data());
       const std::byte* in = direct ? direct->data() + first * in_bytes : read.data();
       std::byte* out = result.data() + first * out_bytes;
-      const samebits::matrix_view rounded =
+      const matrix_view rounded =
           samebits::view_of_codes(to_, decode_ ? codes.data() : out, 1, cols);
       rule.random.offset = rule_.random.offset + first;
       samebits::convert(samebits::view_of_codes(source.format(), in, 1, cols), rounded, rule,
@@ -115,7 +111,7 @@ class convert_command final : public command {
   bool decode_ = false;
   std::string backend_;
   samebits::convert_options rule_;
-  samebits::executor where_;
+  executor where_;
 };
 
 const registered<convert_command> convert_here("convert", "Round a tensor into a format", 40);

@@ -12,14 +12,10 @@
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
-#include "samebits/core/format.hpp"
-#include "samebits/view.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
-
-using samebits::format_id;
 
 /// The suffix after "codes" and "scales" in the tensor names of one output of `quantize`.
 std::string suffix_of(const tensor_location& where) {
@@ -46,14 +42,14 @@ class dequantize_command final : public command {
 
   void run(const session& s) override {
     const tensor_target target("OUT", output_);
-    const samebits::executor executor = quantizing_backend_argument(backend_);
+    const executor device = quantizing_backend_argument(backend_);
     const tensor_location where = locate(input_);
     const quantized_file file = {input_, open_file(where.file)};
     const std::string suffix = suffix_of(where);
     const quantized_output stored = file.output(suffix, tile_of(file));
-    const samebits::const_matrix_view& codes = stored.codes.view;
+    const const_matrix_view& codes = stored.codes.view;
     owned_matrix values(to_, {codes.rows, codes.cols});
-    stored.dequantize(input_, values.view(), executor);
+    stored.dequantize(input_, values.view(), device);
     target.write("values", to_, extents_of(values.shape), values.bytes, s.out);
     if (s.json) {
       return s.write_json({{"input", input_},
@@ -72,7 +68,7 @@ class dequantize_command final : public command {
 
  private:
   /// The tile shape in the file's metadata, else --tile.
-  [[nodiscard]] samebits::tile_shape tile_of(const quantized_file& file) const {
+  [[nodiscard]] tile_shape tile_of(const quantized_file& file) const {
     const auto own = file.tile();
     if (own && block_ && *block_ != *own) {
       throw usage_error(cat("--tile: ", block_text(*block_), " contradicts the file, which says ",
@@ -87,7 +83,7 @@ class dequantize_command final : public command {
   std::string input_;
   std::string output_;
   format_id to_ = format_id::fp32;
-  std::optional<samebits::tile_shape> block_;
+  std::optional<tile_shape> block_;
   std::string backend_;
 };
 

@@ -26,10 +26,7 @@
 namespace fpinspect {
 namespace {
 
-using samebits::const_matrix_view;
-using samebits::format_id;
 using samebits::product_error;
-using samebits::tile_shape;
 
 // --- Operands and scales --------------------------------------------------------------------------
 
@@ -49,8 +46,8 @@ bool parse_scale(const std::string& text, float& scale) {
 
 /// Finds the tile shape that belongs to scales of this shape. `operand` is in storage order;
 /// `k_last` says that K runs along its columns.
-bool find_scale_tile(const samebits::matrix_shape& scales, const const_matrix_view& operand,
-                     bool k_last, tile_shape& tile) {
+bool find_scale_tile(const matrix_shape& scales, const const_matrix_view& operand, bool k_last,
+                     tile_shape& tile) {
   const std::array<tile_shape, 4> along = {tile_shape{0, 0}, tile_shape{1, 0}, tile_shape{1, 128},
                                            tile_shape{128, 128}};
   for (const tile_shape& t : along) {
@@ -130,9 +127,9 @@ struct product_scales {
     const auto extent = [&](std::size_t i) { return static_cast<std::int64_t>(info.shape[i]); };
     const auto count = static_cast<std::int64_t>(info.count);
     const bool flat = info.shape.size() < 2;  // one scale per row or column
-    const samebits::matrix_shape shape = !flat    ? samebits::matrix_shape{extent(0), extent(1)}
-                                         : k_last ? samebits::matrix_shape{count, 1}
-                                                  : samebits::matrix_shape{1, count};
+    const matrix_shape shape = !flat    ? matrix_shape{extent(0), extent(1)}
+                               : k_last ? matrix_shape{count, 1}
+                                        : matrix_shape{1, count};
     tile_shape tile;
     if (!find_scale_tile(shape, as_stored, k_last, tile)) {
       throw usage_error(cat(option, ": [", comma_separated(info.shape),
@@ -154,8 +151,7 @@ struct product_scales {
 
 /// The exact product of the operands, in binary64.
 std::vector<double> exact_product(const const_matrix_view& a, const const_matrix_view& b,
-                                  const samebits::matmul_options& options,
-                                  const samebits::executor& where) {
+                                  const samebits::matmul_options& options, const executor& where) {
   std::vector<double> exact(static_cast<std::size_t>(a.rows * b.cols));
   samebits::matmul(a, b, samebits::view_of(exact.data(), a.rows, b.cols),
                    samebits::accumulator::exact(), options, where);
@@ -216,7 +212,7 @@ class matmul_command final : public command {
   void multiply() {
     if (compared() && against_ != "exact") refuse_value("--against", against_, "is not exact");
     sum_ = samebits::accumulator::tensor_core(unit_, static_cast<std::int64_t>(promotion_));
-    const samebits::executor where = host_backend_argument(backend_);
+    const executor where = host_backend_argument(backend_);
     check_unit();
     const file_layout b_layout = trans_b_ ? file_layout::transposed : file_layout::as_is;
     const product_operand a("A", a_, "--from-a", from_a_, a_format_, file_layout::as_is);
@@ -265,7 +261,7 @@ class matmul_command final : public command {
   }
 
   void compare(const product_operand& a, const product_operand& b,
-               const samebits::matmul_options& options, const samebits::executor& where) {
+               const samebits::matmul_options& options, const executor& where) {
     const auto d = samebits::view_of(static_cast<const float*>(d_.data()), rows_, cols_);
     const auto view = [&](const std::vector<double>& x) {
       return samebits::view_of(x.data(), rows_, cols_);

@@ -1,6 +1,8 @@
 // `fpinspect quantize`: writes a tensor as 8-bit codes with one scale per tile to a .safetensors
 // file.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,22 +19,25 @@
 #include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
-#include "samebits/core/format.hpp"
-#include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
-#include "samebits/view.hpp"
+#include "samebits/text.hpp"
 #include "tensor_file/escape.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
 
 namespace fpinspect {
 namespace {
 
-using samebits::format_id;
-using samebits::matrix_shape;
-using samebits::quantize_statistics;
 using samebits::tensor_file::named_tensor;
 
-matrix_shape transposed_shape(const matrix_shape& s) { return {s.cols, s.rows}; }
+/// A finite number >= 0, rounded to binary32.
+float bound_argument(std::string_view option, std::string_view text) {
+  const samebits::parse_result read = samebits::parse(format_id::fp32, text);
+  constexpr std::uint64_t max_finite = 0x7F7FFFFF;
+  if (!read.ok || read.code > max_finite) {
+    refuse_value(option, text, "is not a finite number >= 0 in fp32");
+  }
+  return std::bit_cast<float>(static_cast<std::uint32_t>(read.code));
+}
 
 std::string share(std::uint64_t part, std::uint64_t all) {
   if (part == 0 || all == 0) return cat(part);
@@ -40,14 +45,12 @@ std::string share(std::uint64_t part, std::uint64_t all) {
              " %)");
 }
 
-/// Codes and scales of one tile shape: of the source, or of its transpose if transposed.
-struct output_pair {
-  output_pair(format_id to, format_id scale_format, const matrix_shape& shape,
-              const matrix_shape& tiles)
-      : codes(to, shape), scales(scale_format, tiles) {}
-
-  owned_matrix codes;
-  owned_matrix scales;
+/// Codes and scales of one tile shape: of the source, or of its transpose.
+struct output_shape {
+  std::string suffix;  ///< of the tensors' names
+  bool wanted;
+  matrix_shape codes;
+  matrix_shape scales;
 };
 
 class quantize_command final : public command {
@@ -154,46 +157,54 @@ class quantize_command final : public command {
     return all;
   }
 
+  [[nodiscard]] std::array<output_shape, 3> outputs_of(const matrix_shape& shape) const {
+    const tile_shape tile = options_.tile;
+    const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, tile);
+    return {{{"", row_, shape, tiles},
+             {"_col", column_, shape,
+              samebits::scales_shape(shape.rows, shape.cols, {tile.cols, tile.rows})},
+             {"_t", transposed_, {shape.cols, shape.rows}, {tiles.cols, tiles.rows}}}};
+  }
+
   /// Quantizes the tensor and writes OUT.
   [[nodiscard]] quantize_statistics quantized(const source_tensor& source,
                                               const tensor_target& target, output& out) const {
     const source_matrix in = matrix_of(source);
-    const matrix_shape shape = {in.view.rows, in.view.cols};
-    const matrix_shape none = {};
     const float fresh = 1.0f;  // S in the first step of a delayed recipe
     samebits::quantize_options options = options_;
     if (preset_ != nullptr && preset_->rules.source == samebits::scale_source::delayed) {
       options.inverse_scales = samebits::view_of_codes(format_id::fp32, &fresh, 1, 1);
     }
     quantize_statistics statistics;
-    const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, options.tile);
-    output_pair row(to_, scale_format_, shape, tiles);
-    output_pair transposed_outputs(to_, scale_format_, transposed_ ? transposed_shape(shape) : none,
-                                   transposed_ ? transposed_shape(tiles) : none);
-    samebits::quantize_outputs outputs = {.codes = row.codes.view(), .scales = row.scales.view()};
-    if (transposed_) {
-      outputs.codes_transposed = transposed_outputs.codes.view();
-      outputs.scales_transposed = transposed_outputs.scales.view();
+    std::vector<owned_matrix> codes;
+    std::vector<owned_matrix> scales;
+    const std::array all = outputs_of({in.view.rows, in.view.cols});
+    for (const output_shape& one : all) {  // the first one is computed for its statistics
+      const bool computed = one.wanted || one.suffix.empty();
+      codes.emplace_back(to_, computed ? one.codes : matrix_shape{});
+      scales.emplace_back(scale_format_, computed ? one.scales : matrix_shape{});
     }
-    outputs.statistics = &statistics;
-    if (tiles.rows * tiles.cols == 0) options.inverse_scales = {};
+    samebits::quantize_outputs outputs = {
+        .codes = codes[0].view(), .scales = scales[0].view(), .statistics = &statistics};
+    if (transposed_) {
+      outputs.codes_transposed = codes[2].view();
+      outputs.scales_transposed = scales[2].view();
+    }
+    if (scales[0].bytes.empty()) options.inverse_scales = {};
     samebits::quantize(in.view, outputs, options, where_);
-
     options.tile = {options.tile.cols, options.tile.rows};
-    const matrix_shape column_tiles = samebits::scales_shape(shape.rows, shape.cols, options.tile);
-    output_pair column(to_, scale_format_, column_ ? shape : none, column_ ? column_tiles : none);
     if (column_) {
-      samebits::quantize(in.view, {.codes = column.codes.view(), .scales = column.scales.view()},
-                         options, where_);
+      samebits::quantize(in.view, {.codes = codes[1].view(), .scales = scales[1].view()}, options,
+                         where_);
     }
 
     std::vector<named_tensor> tensors;
-    if (row_) tensors.push_back(row.scales.tensor("scales"));
-    if (column_) tensors.push_back(column.scales.tensor("scales_col"));
-    if (transposed_) tensors.push_back(transposed_outputs.scales.tensor("scales_t"));
-    if (row_) tensors.push_back(row.codes.tensor("codes"));
-    if (column_) tensors.push_back(column.codes.tensor("codes_col"));
-    if (transposed_) tensors.push_back(transposed_outputs.codes.tensor("codes_t"));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].wanted) tensors.push_back(scales[i].tensor("scales" + all[i].suffix));
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].wanted) tensors.push_back(codes[i].tensor("codes" + all[i].suffix));
+    }
     target.write(tensors, metadata(), out);
     return statistics;
   }
@@ -201,8 +212,7 @@ class quantize_command final : public command {
   [[nodiscard]] json_object json_of(const source_tensor& source, const quantize_statistics& s,
                                     const sqnr& ratio) const {
     const samebits::quantize_options& o = options_;
-    const matrix_shape shape = matrix_of(source.info);
-    const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, o.tile);
+    const output_shape row = outputs_of(matrix_of(source.info))[0];
     const bool has_preset = preset_ != nullptr;  // else options in its place
     const bool named = !where_.backend.empty();  // else the call chooses the backend
     json_object document = {{"input", input_},
@@ -221,8 +231,8 @@ class quantize_command final : public command {
                          {"transposed", transposed_},
                          {"scale_format", samebits::name(scale_format_)},
                          {"backend", named ? std::optional(where_.backend) : std::nullopt},
-                         {"codes_shape", extents_of(shape)},
-                         {"scales_shape", extents_of(tiles)},
+                         {"codes_shape", extents_of(row.codes)},
+                         {"scales_shape", extents_of(row.scales)},
                          {"sqnr_db", ratio.db},
                          {"sqnr_note", ratio.note()},
                          {"underflowed", s.underflowed},
@@ -240,21 +250,13 @@ class quantize_command final : public command {
   [[nodiscard]] std::string report(const tensor_target& target, const source_tensor& source,
                                    const quantize_statistics& s, const sqnr& ratio) const {
     const samebits::quantize_options& o = options_;
-    const matrix_shape shape = matrix_of(source.info);
-    const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, o.tile);
-    const auto size = [](const char* name, const matrix_shape& m) {
-      return cat(name, " ", shape_text(m));
-    };
-    std::string text = cat(target.shown(), ": ", size("codes", shape), " ", samebits::name(to_),
-                           ", ", size("scales", tiles), " ", samebits::name(scale_format_));
-    if (column_) {
-      const samebits::tile_shape turned = {o.tile.cols, o.tile.rows};
-      text += cat(", ", size("codes_col", shape), ", ",
-                  size("scales_col", samebits::scales_shape(shape.rows, shape.cols, turned)));
-    }
-    if (transposed_) {
-      text += cat(", ", size("codes_t", transposed_shape(shape)), ", ",
-                  size("scales_t", transposed_shape(tiles)));
+    std::string text = cat(target.shown(), ":");
+    for (const output_shape& one : outputs_of(matrix_of(source.info))) {
+      const bool first = one.suffix.empty();
+      if (!first && !one.wanted) continue;
+      text += cat(first ? " codes" : ", codes", one.suffix, " ", shape_text(one.codes),
+                  first ? cat(" ", samebits::name(to_)) : "", ", scales", one.suffix, " ",
+                  shape_text(one.scales), first ? cat(" ", samebits::name(scale_format_)) : "");
     }
     text += "\n";
     if (preset_ != nullptr) {
@@ -284,7 +286,7 @@ class quantize_command final : public command {
 
   format_id to_ = format_id::e4m3;
   format_id scale_format_ = format_id::fp32;
-  samebits::executor where_;
+  executor where_;
   bool row_ = true;  ///< row, column, transposed: the wanted outputs
   bool column_ = false;
   bool transposed_ = false;

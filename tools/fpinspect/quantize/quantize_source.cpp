@@ -2,14 +2,11 @@
 // values for them.
 #include "fpinspect/quantize/quantize_source.hpp"
 
-#include <bit>
-
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "samebits/error.hpp"
-#include "samebits/text.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 
@@ -19,17 +16,15 @@ namespace fpinspect {
 
 namespace {
 
-using samebits::format_id;
-
 struct named_tile {
   const char* name;
-  samebits::tile_shape tile;
+  tile_shape tile;
 };
 constexpr named_tile whole_tiles[] = {{"row", {1, 0}}, {"column", {0, 1}}, {"tensor", {0, 0}}};
 
 }  // namespace
 
-samebits::tile_shape tile_argument(std::string_view option, std::string_view text) {
+tile_shape tile_argument(std::string_view option, std::string_view text) {
   for (const named_tile& whole : whole_tiles) {
     if (text == whole.name) return whole.tile;
   }
@@ -37,7 +32,7 @@ samebits::tile_shape tile_argument(std::string_view option, std::string_view tex
     const std::size_t split = text.find('x');
     if (split != std::string_view::npos) {
       constexpr std::uint64_t maximum = 1 << 20;  // far beyond every supported tile
-      const samebits::tile_shape tile = {
+      const tile_shape tile = {
           static_cast<std::int64_t>(unsigned_argument(option, text.substr(0, split), 0, maximum)),
           static_cast<std::int64_t>(unsigned_argument(option, text.substr(split + 1), 0, maximum))};
       static_cast<void>(samebits::scales_shape(0, 0, tile));
@@ -50,7 +45,7 @@ samebits::tile_shape tile_argument(std::string_view option, std::string_view tex
                "is not 1xG, Gx1 or GxG with G in 16, 32, 64, 128, 256, nor row, column or tensor");
 }
 
-std::string block_text(const samebits::tile_shape& tile) {
+std::string block_text(const tile_shape& tile) {
   for (const named_tile& whole : whole_tiles) {
     if (tile == whole.tile) return whole.name;
   }
@@ -66,47 +61,36 @@ const samebits::recipe_preset* recipe_argument(std::string_view option, std::str
   refuse_name(option, text, joined(samebits::recipe_presets, [](const auto& p) { return p.name; }));
 }
 
-float bound_argument(std::string_view option, std::string_view text) {
-  const samebits::parse_result read = samebits::parse(format_id::fp32, text);
-  constexpr std::uint64_t max_finite = 0x7F7FFFFF;
-  if (!read.ok || read.code > max_finite) {
-    refuse_value(option, text, "is not a finite number >= 0 in fp32");
-  }
-  return std::bit_cast<float>(static_cast<std::uint32_t>(read.code));
-}
-
-samebits::executor quantizing_backend_argument(std::string_view name) {
+executor quantizing_backend_argument(std::string_view name) {
   // Also refuses an unsupported SAMEBITS_BACKEND.
-  samebits::executor where = host_backend_argument(name);
+  executor where = host_backend_argument(name);
   if (name.empty()) where.backend = {};
   return where;
 }
 
 // --- Matrices that `quantize`, `diff` and `tensor --recipes` read ---------------------------------
 
-samebits::matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info) {
+matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info) {
   if (info.shape.empty()) return {1, 1};
   std::uint64_t rows = 1;
   for (std::size_t k = 0; k + 1 < info.shape.size(); ++k) rows *= info.shape[k];
   return {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(info.shape.back())};
 }
 
-samebits::matrix_shape judged_matrix_of(const samebits::tensor_file::tensor_info& info,
-                                        bool of_weight) {
+matrix_shape judged_matrix_of(const samebits::tensor_file::tensor_info& info, bool of_weight) {
   if (!of_weight || info.shape.size() <= 2) return matrix_of(info);
   std::uint64_t rest = 1;
   for (std::size_t k = 1; k < info.shape.size(); ++k) rest *= info.shape[k];
   return {static_cast<std::int64_t>(info.shape.front()), static_cast<std::int64_t>(rest)};
 }
 
-std::string shape_text(const samebits::matrix_shape& shape) {
+std::string shape_text(const matrix_shape& shape) {
   return cat("[", shape.rows, ", ", shape.cols, "]");
 }
 
-std::uint64_t scale_bits_of(const samebits::recipe& rules, const samebits::matrix_shape& matrix) {
-  if (rules.tile == samebits::tile_shape{0, 0}) return 0;
-  const samebits::matrix_shape scales =
-      samebits::scales_shape(matrix.rows, matrix.cols, rules.tile);
+std::uint64_t scale_bits_of(const samebits::recipe& rules, const matrix_shape& matrix) {
+  if (rules.tile == tile_shape{0, 0}) return 0;
+  const matrix_shape scales = samebits::scales_shape(matrix.rows, matrix.cols, rules.tile);
   const int bits = samebits::spec_of(rules.scale_format).storage_bits;
   return static_cast<std::uint64_t>(scales.rows * scales.cols * bits);
 }
@@ -123,7 +107,7 @@ void require_quantizable(format_id format, const std::string& input) {
       "; fp32, fp16 and bf16 are quantized, others after `fpinspect convert --to fp32`");
 }
 
-source_matrix matrix_of(const source_tensor& tensor, const samebits::matrix_shape& shape) {
+source_matrix matrix_of(const source_tensor& tensor, const matrix_shape& shape) {
   if (shape.rows < 0 || shape.cols < 0) {
     samebits::tensor_file::unsupported(cat(tensor.file->shown_path(), ": tensor ",
                                            samebits::tensor_file::quote(tensor.info.name),
@@ -141,16 +125,15 @@ source_matrix matrix_of(const source_tensor& tensor, const samebits::matrix_shap
   return m;
 }
 
-samebits::quantize_statistics statistics_by(const samebits::recipe_preset& preset, format_id to,
-                                            const samebits::const_matrix_view& in,
-                                            const samebits::executor& where) {
-  samebits::quantize_statistics statistics;
+quantize_statistics statistics_by(const samebits::recipe_preset& preset, format_id to,
+                                  const const_matrix_view& in, const executor& where) {
+  quantize_statistics statistics;
   samebits::quantize(in, {.codes = {.format = to}, .statistics = &statistics}, preset.rules, where);
   return statistics;
 }
 
-void quantized_output::dequantize(const std::string& path, const samebits::matrix_view& out,
-                                  const samebits::executor& where) const {
+void quantized_output::dequantize(const std::string& path, const matrix_view& out,
+                                  const executor& where) const {
   try {
     samebits::dequantize(codes.view, scales.view, out, tile, where);
   } catch (const samebits::invalid_argument& error) {
@@ -158,7 +141,7 @@ void quantized_output::dequantize(const std::string& path, const samebits::matri
   }
 }
 
-std::optional<samebits::tile_shape> quantized_file::tile() const {
+std::optional<tile_shape> quantized_file::tile() const {
   for (const auto& [key, text] : file->metadata()) {
     if (key != "samebits.block") continue;
     try {
@@ -171,7 +154,7 @@ std::optional<samebits::tile_shape> quantized_file::tile() const {
 }
 
 quantized_output quantized_file::output(const std::string& suffix,
-                                        const samebits::tile_shape& row_tile) const {
+                                        const tile_shape& row_tile) const {
   const auto load = [&](const std::string& name, format_id one, format_id other) {
     const samebits::tensor_file::tensor_info& info = file->find(name);
     const auto format = samebits::tensor_file::format_of(info.type);
@@ -184,7 +167,7 @@ quantized_output quantized_file::output(const std::string& suffix,
   };
   return {load("codes" + suffix, format_id::e4m3, format_id::e5m2),
           load("scales" + suffix, format_id::fp32, format_id::e8m0),
-          suffix.empty() ? row_tile : samebits::tile_shape{row_tile.cols, row_tile.rows}};
+          suffix.empty() ? row_tile : tile_shape{row_tile.cols, row_tile.rows}};
 }
 
 samebits::tensor_file::named_tensor owned_matrix::tensor(std::string name) const {

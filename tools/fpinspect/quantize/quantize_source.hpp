@@ -11,13 +11,8 @@
 #include <vector>
 
 #include "fpinspect/tensors/source/source.hpp"
-#include "samebits/backend.hpp"
-#include "samebits/core/format.hpp"
-#include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
-#include "samebits/view.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
-#include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
 
@@ -26,79 +21,73 @@ namespace fpinspect {
 // All functions throw usage_error; the message names `option` and the accepted values.
 
 /// Parses "1x128", or row, column, tensor.
-samebits::tile_shape tile_argument(std::string_view option, std::string_view text);
+tile_shape tile_argument(std::string_view option, std::string_view text);
 
 /// The text of a tile, in the form that tile_argument() reads.
-std::string block_text(const samebits::tile_shape& tile);
+std::string block_text(const tile_shape& tile);
 
 /// The preset with this name; lower case is accepted.
 const samebits::recipe_preset* recipe_argument(std::string_view option, std::string_view text);
 
-/// A finite number >= 0, rounded to binary32.
-float bound_argument(std::string_view option, std::string_view text);
-
 /// The executor with this name, on all hardware threads. Without a name, the call chooses the
 /// backend. Throws backend_error as host_backend_argument() does.
-samebits::executor quantizing_backend_argument(std::string_view name);
+executor quantizing_backend_argument(std::string_view name);
 
 // --- Matrices that are read from a file, and matrices to write ------------------------------------
 
 /// The tensor as a matrix: leading dimensions merge into rows; a tensor of rank 1 is one row.
-samebits::matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info);
+matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info);
 
 /// The matrix on which recipes are judged. Weights of rank above 2 are [out, rest], as matrix products
 /// use them: the last dimension of a convolution is a few elements.
 ///
 /// @param of_weight  whether the tensor has the shape of a weight
-samebits::matrix_shape judged_matrix_of(const samebits::tensor_file::tensor_info& info,
-                                        bool of_weight);
+matrix_shape judged_matrix_of(const samebits::tensor_file::tensor_info& info, bool of_weight);
 
 /// The shape as that of a tensor.
-inline std::vector<std::uint64_t> extents_of(const samebits::matrix_shape& shape) {
+inline std::vector<std::uint64_t> extents_of(const matrix_shape& shape) {
   return {static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.cols)};
 }
 /// "[64, 576]"
-std::string shape_text(const samebits::matrix_shape& shape);
+std::string shape_text(const matrix_shape& shape);
 
 /// Bits of the scales of all tiles; 0 for one scale of the whole matrix.
-std::uint64_t scale_bits_of(const samebits::recipe& rules, const samebits::matrix_shape& matrix);
+std::uint64_t scale_bits_of(const samebits::recipe& rules, const matrix_shape& matrix);
 
 /// Whether elements of this format can be quantized: fp32, fp16 or bf16.
-bool is_quantizable(samebits::format_id format);
+bool is_quantizable(format_id format);
 
 /// Throws file_error for elements that cannot be quantized; `input` names the file.
-void require_quantizable(samebits::format_id format, const std::string& input);
+void require_quantizable(format_id format, const std::string& input);
 
 /// The elements of a tensor: in place in the mapped file, or copied to memory. Valid as long as the
 /// file is open.
 struct source_matrix {
   std::vector<std::byte> read;
-  samebits::const_matrix_view view;
+  const_matrix_view view;
 };
 /// @param shape  of as many elements as the tensor
 /// @throws file_error  if the matrix has 2^63 or more rows or columns, which only a tensor without
 ///   elements can have
-source_matrix matrix_of(const source_tensor& tensor, const samebits::matrix_shape& shape);
+source_matrix matrix_of(const source_tensor& tensor, const matrix_shape& shape);
 inline source_matrix matrix_of(const source_tensor& tensor) {
   return matrix_of(tensor, matrix_of(tensor.info));
 }
 
 /// What a preset does to a matrix.
-samebits::quantize_statistics statistics_by(const samebits::recipe_preset& preset,
-                                            samebits::format_id to,
-                                            const samebits::const_matrix_view& in,
-                                            const samebits::executor& where);
+quantize_statistics statistics_by(const samebits::recipe_preset& preset, format_id to,
+                                  const const_matrix_view& in, const executor& where);
 
 /// Codes and scales of one output of `quantize`.
 struct quantized_output {
   source_matrix codes;   ///< e4m3 or e5m2
   source_matrix scales;  ///< fp32 or e8m0
-  samebits::tile_shape tile;
+  tile_shape tile;
 
   /// codes * scales, in the format of `out`.
   /// @throws file_error  if the shapes of codes and scales do not fit together; `path` names the file
-  void dequantize(const std::string& path, const samebits::matrix_view& out,
-                  const samebits::executor& where = {}) const;
+  void dequantize(const std::string& path, const matrix_view& out,
+                  const executor& where = {}) const;
 };
 
 /// A file that `quantize` wrote.
@@ -108,30 +97,30 @@ struct quantized_file {
 
   /// The tile in the metadata; nothing for other files.
   /// @throws file_error  if the text there is no tile
-  [[nodiscard]] std::optional<samebits::tile_shape> tile() const;
+  [[nodiscard]] std::optional<tile_shape> tile() const;
   /// @param suffix  behind "codes" and "scales": empty, "_col" or "_t"
   /// @param row_tile  the tile of the output without suffix
   /// @throws file_error  if the file has no such matrices
   [[nodiscard]] quantized_output output(const std::string& suffix,
-                                        const samebits::tile_shape& row_tile) const;
+                                        const tile_shape& row_tile) const;
 };
 
 /// A matrix in memory, to be written to a file: codes of elements, or scales.
 struct owned_matrix {
-  owned_matrix(samebits::format_id f, const samebits::matrix_shape& s)
+  owned_matrix(format_id f, const matrix_shape& s)
       : format(f),
         shape(s),
         bytes(static_cast<std::size_t>(s.rows * s.cols * samebits::storage_bytes(f))) {}
 
-  samebits::matrix_view view() {
+  matrix_view view() {
     return samebits::view_of_codes(format, bytes.data(), shape.rows, shape.cols);
   }
   /// The matrix as a tensor to write. Its element type is that of the format: fp32, e4m3, e5m2 or
   /// e8m0.
   [[nodiscard]] samebits::tensor_file::named_tensor tensor(std::string name) const;
 
-  samebits::format_id format;
-  samebits::matrix_shape shape;
+  format_id format;
+  matrix_shape shape;
   std::vector<std::byte> bytes;
 };
 

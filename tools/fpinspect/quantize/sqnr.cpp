@@ -29,7 +29,7 @@ std::optional<std::string> sqnr::note() const {
   return exact ? "exact" : reason;
 }
 
-sqnr sqnr_of(const samebits::quantize_statistics& s, bool saturating) {
+sqnr sqnr_of(const quantize_statistics& s, bool saturating) {
   if (s.elements == 0) return {.empty = true, .reason = "there are no elements"};
   if (!saturating && s.saturated != 0) {
     return {.reason = cat(s.saturated, " became Inf or NaN")};
@@ -41,7 +41,7 @@ sqnr sqnr_of(const samebits::quantize_statistics& s, bool saturating) {
   return {.reason = "signal or noise is beyond binary64"};
 }
 
-sqnr sqnr_of(const samebits::cast_effect& effect, const samebits::cast_statistics& stats) {
+sqnr sqnr_of(const cast_effect& effect, const cast_statistics& stats) {
   if (stats.count == 0) return {.empty = true, .reason = "there are no elements"};
   if (effect.changed == 0) return {.exact = true};
   std::string reason;

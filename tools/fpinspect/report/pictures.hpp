@@ -14,8 +14,6 @@
 #include "fpinspect/scaler/traces.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/verdict.hpp"
-#include "samebits/backend.hpp"
-#include "samebits/core/format.hpp"
 
 namespace fpinspect {
 
@@ -54,8 +52,7 @@ inline constexpr std::size_t most_map_cols = 48;
 ///   scale, and recipes for elements that are not fp32, fp16 or bf16, are not measured.
 /// @param of_weight  whether the tensor has the shape of a weight
 std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
-                                    std::optional<choice> stored_as,
-                                    const samebits::executor& where);
+                                    std::optional<choice> stored_as, const executor& where);
 
 // --- Pictures -------------------------------------------------------------------------------------
 
@@ -66,7 +63,7 @@ inline constexpr double picture_width = 400;
 ///
 /// @param counts  number of elements by floor(log2(|x|)); not empty
 svg_picture exponent_picture(const std::string& tensor, const std::map<int, std::uint64_t>& counts,
-                             std::span<const samebits::format_id> formats);
+                             std::span<const format_id> formats);
 
 /// What fp16 loses of the gradient that loses the largest share, at each power of two as loss scale.
 ///

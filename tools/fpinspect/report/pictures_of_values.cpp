@@ -62,8 +62,8 @@ void draw_exponents(svg_picture& picture, const exponent_axis& axis, double y) {
 }
 
 void draw_bands(svg_picture& picture, const exponent_axis& axis, double y,
-                std::span<const samebits::format_id> formats) {
-  for (const samebits::format_id format : formats) {
+                std::span<const format_id> formats) {
+  for (const format_id format : formats) {
     const format_range range(format);
     picture.text("end", plot_left - 6, y + 9, samebits::name(format));
     picture.line("outside", plot_left, y + 5, plot_right, y + 5);
@@ -79,7 +79,7 @@ void draw_bands(svg_picture& picture, const exponent_axis& axis, double y,
 }  // namespace
 
 svg_picture exponent_picture(const std::string& tensor, const std::map<int, std::uint64_t>& counts,
-                             std::span<const samebits::format_id> formats) {
+                             std::span<const format_id> formats) {
   const exponent_axis axis = axis_for(counts);
   std::vector<std::uint64_t> columns(static_cast<std::size_t>((axis.end - axis.first) / axis.step));
   std::uint64_t total = 0;
@@ -141,7 +141,7 @@ int bits_at(const format_range& range, int mantissa_bits, int exponent) {
   }
 }
 
-std::string steps_of(samebits::format_id format) {
+std::string steps_of(format_id format) {
   const format_range range(format);
   const int mantissa = samebits::spec_of(format).mantissa_bits;
   std::string data;
@@ -174,7 +174,6 @@ std::string backdrop(const std::map<int, std::uint64_t>& counts) {
 }  // namespace
 
 svg_picture resolution_picture(const std::map<int, std::uint64_t>& counts) {
-  using samebits::format_id;
   struct curve {
     format_id format;
     std::string_view css_class;

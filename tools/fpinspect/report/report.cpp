@@ -23,8 +23,6 @@
 namespace fpinspect {
 namespace {
 
-using samebits::format_id;
-
 constexpr std::size_t most_maps = 24;
 constexpr std::uint64_t largest_map = std::uint64_t{1} << 28;  // elements: quantized in memory
 
@@ -40,7 +38,7 @@ struct report {
   std::string heading = {};                  ///< of the page
 };
 
-std::optional<tile_map> map_of(const report& in, std::size_t i, const samebits::executor& where) {
+std::optional<tile_map> map_of(const report& in, std::size_t i, const executor& where) {
   if (in.shown[i].info.count > largest_map) return std::nullopt;
   const tensor_evidence& evidence = in.all.evidence[i];
   return tile_map_of(in.shown[i], evidence.of_weight, choice_of(in.result, evidence), where);
@@ -88,18 +86,14 @@ std::string role_rows(const report& in) {
   return rows;
 }
 
-std::string heading_cells(std::span<const std::string_view> names) {
-  std::string row = "<tr>";
-  for (const std::string_view name : names) row += in_tag("th scope=\"col\"", name);
-  return row + "</tr>";
-}
-
 /// A table that scrolls sideways on narrow screens.
 std::string table(std::string_view label, std::string_view attributes,
                   std::span<const std::string_view> names, const std::string& rows) {
+  const auto heading_cell = [](std::string_view name) { return in_tag("th scope=\"col\"", name); };
   return cat(R"(<div class="scroll" role="region" tabindex="0" aria-label=")", markup_text(label),
-             "\"><table", attributes, "><caption>", markup_text(label), "</caption><thead>",
-             heading_cells(names), "</thead><tbody>\n", rows, "</tbody></table></div>\n");
+             "\"><table", attributes, "><caption>", markup_text(label), "</caption><thead><tr>",
+             joined(names, heading_cell, ""), "</tr></thead><tbody>\n", rows,
+             "</tbody></table></div>\n");
 }
 
 std::string verdict_part(const report& in) {
@@ -263,7 +257,7 @@ std::vector<std::size_t> detailed_tensors(const report& in) {
   return chosen;
 }
 
-std::string page_of(const report& in, const samebits::executor& where) {
+std::string page_of(const report& in, const executor& where) {
   const std::vector<std::size_t> detailed = detailed_tensors(in);
   const std::set<std::size_t> sections(detailed.begin(), detailed.end());
   std::string page =
@@ -309,8 +303,7 @@ std::string page_heading(const std::vector<shown_tensor>& tensors) {
 }
 
 /// A picture of one tensor.
-svg_picture tensor_picture(const report& in, const std::string& name,
-                           const samebits::executor& where) {
+svg_picture tensor_picture(const report& in, const std::string& name, const executor& where) {
   if (in.shown.size() != 1) refuse_picture(name, "name one tensor, with --tensor");
   const std::string& tensor = in.all.evidence.front().name;
   const auto counts = exponents_of({&in.all.stats.front(), 1});
@@ -329,7 +322,7 @@ svg_picture tensor_picture(const report& in, const std::string& name,
 }
 
 svg_picture picture_of(const report& in, const std::string& name, const need& wanted,
-                       const samebits::executor& where) {
+                       const executor& where) {
   if (name == "loss-scale-trace") return scale_trace_picture(in.scale_trace);
   if (name == "resolution") return resolution_picture(exponents_of(in.all.stats));
   if (name == "loss-scale") {
@@ -374,7 +367,7 @@ class report_command final : public command {
   }
 
   void run(const session& s) override {
-    const samebits::executor where = all_threads();
+    const executor where = all_threads();
     report in;
     if (!trace_.empty()) in.scale_trace = read_scale_trace(trace_);
     const output_file target("--out", out_, {picture_.empty() ? ".html" : ".svg"});

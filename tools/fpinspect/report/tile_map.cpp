@@ -11,9 +11,7 @@
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
-#include "samebits/view.hpp"
 
 namespace fpinspect {
 
@@ -21,11 +19,9 @@ namespace fpinspect {
 
 namespace {
 
-using samebits::format_id;
-
 /// The matrix after a choice. Nothing if the choice is not measured.
-std::optional<owned_matrix> stored_by(const samebits::const_matrix_view& in,
-                                      std::optional<choice> c, const samebits::executor& where) {
+std::optional<owned_matrix> stored_by(const const_matrix_view& in, std::optional<choice> c,
+                                      const executor& where) {
   if (!c || *c == choice::fp16_scaled || (is_recipe(*c) && !is_quantizable(in.format))) return {};
   owned_matrix codes(spec_of(*c).format, {in.rows, in.cols});
   if (!is_recipe(*c)) {
@@ -78,8 +74,7 @@ tile_map empty_map(std::uint64_t rows, std::uint64_t cols) {
 }  // namespace
 
 std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
-                                    std::optional<choice> stored_as,
-                                    const samebits::executor& where) {
+                                    std::optional<choice> stored_as, const executor& where) {
   if (!tensor.has_numbers() || tensor.info.count == 0 || tensor.info.shape.size() < 2)
     return std::nullopt;
   const format_id format = tensor.how.format;

@@ -23,8 +23,6 @@
 namespace fpinspect {
 namespace {
 
-using samebits::format_id;
-
 /// Statistics for a target format are meaningful if it has a sign and a zero, and is narrower than
 /// fp64.
 bool has_statistics(format_id format) {
@@ -45,8 +43,8 @@ int scale_argument(std::string_view option, std::string_view text) {
 
 /// A tensor and what a format does to it.
 struct format_effect {
-  const samebits::cast_statistics& stats;
-  const samebits::cast_effect& cast;
+  const cast_statistics& stats;
+  const cast_effect& cast;
 };
 constexpr figure<format_effect> format_figures[] = {
     {{"underflow", "%", true},
@@ -73,78 +71,70 @@ void require_role(const condition& c) {
   throw usage_error(cat("--fail-if: \"", c.text, "\": ", c.subject, " is none of ", joined(names)));
 }
 
+/// The condition on this format.
+condition about(condition c, format_id format) {
+  if (!has_statistics(format)) {
+    throw usage_error(
+        cat("--fail-if: ", samebits::name(format), " is not a target format of `tensor`"));
+  }
+  c.subject = samebits::name(format);
+  return c;
+}
+
 /// The conditions of --fail-if on tensors, on formats, and on the verdict.
-class tensor_gate {
- public:
-  /// @param to  the formats of --to; empty if it is not given. A condition on a format that names
-  ///   none is one on each of these.
-  /// @throws usage_error  if a text is not a condition, or needs a format and has none
-  tensor_gate(const std::vector<std::string>& texts, std::span<const format_id> to) {
-    std::vector<figure_spec> figures(std::begin(format_figures), std::end(format_figures));
-    figures.insert(figures.end(), nonfinite_figures.begin(), nonfinite_figures.end());
-    figures.insert(figures.end(), {{"bits", "", true}, {"loss-scale", ""}});
-    for (condition& c : conditions_argument(texts, figures)) {
-      if (c.figure == "bits") require_role(c);
-      if (!is_about_a_format(c)) {
-        conditions_.push_back(std::move(c));
-      } else if (!c.subject.empty()) {
-        add(c, format_argument("--fail-if", c.subject));
-      } else if (to.empty()) {
-        throw usage_error(
-            cat("--fail-if: \"", c.text, "\" needs a format: fp16.", c.text, ", or --to"));
-      } else {
-        for (const format_id format : to) {
-          condition one = c;
-          one.text = cat(samebits::name(format), ".", c.text);
-          add(std::move(one), format);
-        }
-      }
-    }
-  }
-
-  /// The formats whose figures the conditions are about: for collect().
-  [[nodiscard]] const std::vector<format_id>& formats() const { return formats_; }
-
-  /// The conditions, with the tensors for which they hold.
-  [[nodiscard]] gate checked(const collected& all, const verdict& v) const {
-    gate result(conditions_);
-    if (conditions_.empty()) return result;
-    for (std::size_t i = 0; i < all.stats.size(); ++i) {
-      const samebits::cast_statistics& stats = all.stats[i];
-      const std::string& tensor = all.evidence[i].name;
-      result.add_nonfinite(tensor, stats.nan, stats.inf, stats.count);
-      for (const samebits::cast_effect& cast : stats.casts) {
-        const std::string_view format = samebits::name(cast.format);
-        result.add<format_effect>(format_figures, format, cat(tensor, " in ", format),
-                                  {stats, cast});
-      }
-    }
-    for (const role_verdict& r : v.roles) {
-      if (!r.chosen) continue;
-      const double bits =
-          r.met ? r.outcomes[*r.chosen].bits : std::numeric_limits<double>::infinity();
-      result.add("bits", name(r.what), std::string(title(r.what)), bits);
-    }
-    if (v.loss_scale) {
-      result.add("loss-scale", "", "gradients", std::ldexp(1.0, v.loss_scale->best.log2));
-    }
-    return result;
-  }
-
- private:
-  void add(condition c, format_id format) {
-    if (!has_statistics(format)) {
+///
+/// @param to  the formats of --to; empty if it is not given. A condition on a format that names none
+///   is one on each of these.
+/// @throws usage_error  if a text is not a condition, or needs a format and has none
+std::vector<condition> tensor_conditions(const std::vector<std::string>& texts,
+                                         std::span<const format_id> to) {
+  std::vector<figure_spec> figures(std::begin(format_figures), std::end(format_figures));
+  figures.insert(figures.end(), nonfinite_figures.begin(), nonfinite_figures.end());
+  figures.insert(figures.end(), {{"bits", "", true}, {"loss-scale", ""}});
+  std::vector<condition> result;
+  for (condition& c : conditions_argument(texts, figures)) {
+    if (c.figure == "bits") require_role(c);
+    if (!is_about_a_format(c)) {
+      result.push_back(std::move(c));
+    } else if (!c.subject.empty()) {
+      result.push_back(about(c, format_argument("--fail-if", c.subject)));
+    } else if (to.empty()) {
       throw usage_error(
-          cat("--fail-if: ", samebits::name(format), " is not a target format of `tensor`"));
+          cat("--fail-if: \"", c.text, "\" needs a format: fp16.", c.text, ", or --to"));
+    } else {
+      for (const format_id format : to) {
+        result.push_back(about(c, format));
+        result.back().text = cat(samebits::name(format), ".", c.text);
+      }
     }
-    c.subject = samebits::name(format);
-    conditions_.push_back(std::move(c));
-    formats_.push_back(format);
   }
+  return result;
+}
 
-  std::vector<condition> conditions_;
-  std::vector<format_id> formats_;
-};
+/// The conditions, with the tensors for which they hold.
+gate checked_gate(const std::vector<condition>& conditions, const collected& all,
+                  const verdict& v) {
+  gate result(conditions);
+  for (std::size_t i = 0; i < all.stats.size(); ++i) {
+    const cast_statistics& stats = all.stats[i];
+    const std::string& tensor = all.evidence[i].name;
+    result.add_nonfinite(tensor, stats.nan, stats.inf, stats.count);
+    for (const cast_effect& cast : stats.casts) {
+      const std::string_view format = samebits::name(cast.format);
+      result.add<format_effect>(format_figures, format, cat(tensor, " in ", format), {stats, cast});
+    }
+  }
+  for (const role_verdict& r : v.roles) {
+    if (!r.chosen) continue;
+    const double bits =
+        r.met ? r.outcomes[*r.chosen].bits : std::numeric_limits<double>::infinity();
+    result.add("bits", name(r.what), std::string(title(r.what)), bits);
+  }
+  if (v.loss_scale) {
+    result.add("loss-scale", "", "gradients", std::ldexp(1.0, v.loss_scale->best.log2));
+  }
+  return result;
+}
 
 class tensor_command final : public command {
  public:
@@ -186,7 +176,7 @@ class tensor_command final : public command {
   void run(const session& s) override {
     where_ = all_threads();
     if (quick_ || recipes_) return run_measured(s);
-    const tensor_gate conditions(fail_if_, to_);
+    const std::vector<condition> conditions = tensor_conditions(fail_if_, to_);
     const std::vector<shown_tensor> tensors = tensors_to_show(wanted_);
     if (stats_) return write_tensor_statistics(tensors, where_, s);
     for (const std::string& pattern : details_) require_match("--details", pattern, tensors);
@@ -253,20 +243,23 @@ class tensor_command final : public command {
     });
   }
 
-  void run_verdict(const std::vector<shown_tensor>& tensors, const tensor_gate& conditions,
-                   const session& s) const {
+  void run_verdict(const std::vector<shown_tensor>& tensors,
+                   const std::vector<condition>& conditions, const session& s) const {
     const std::vector<format_id> formats = target_formats(s.json);
     const std::vector<std::string> names = names_of(tensors);
     const bool details =
         !list_ && (s.json || std::any_of(tensors.begin(), tensors.end(), [&](const auto& one) {
                      return shows_details(one, tensors.size());
                    }));
-    std::vector<format_id> measured = conditions.formats();
+    std::vector<format_id> measured;
+    for (const condition& c : conditions) {
+      if (is_about_a_format(c)) measured.push_back(format_argument("--fail-if", c.subject));
+    }
     if (details) measured.insert(measured.end(), formats.begin(), formats.end());
     collected all = collect(tensors, names, roles_, measured, need_, where_);
     if (scale_ && details) scale_effects(tensors, formats, all);
     const verdict v = verdict_on(all.evidence, need_);
-    gate checked = conditions.checked(all, v);
+    gate checked = checked_gate(conditions, all, v);
     for (std::size_t i = 0; i < tensors.size(); ++i) {  // conditions hold for measured tensors only
       if (!tensors[i].has_numbers()) checked.add_failure(names[i], tensors[i].note);
     }
@@ -304,14 +297,12 @@ class tensor_command final : public command {
     s.out.write(cat(heading_of(tensors), ": ", size_text(tensors), "\n\n"));
     if (list_) return s.out.write(tensor_table(v, all.evidence, s.term));
     s.out.write(verdict_text(v, all.evidence, s.term) + "\n");
-    details_writer details(formats, scale_, s.term, s.out);
-    bool any = false;
+    std::vector<detailed_tensor> details;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (!shows_details(tensors[i], tensors.size())) continue;
-      details.write(tensors[i], all.stats[i], all.evidence[i].what);
-      any = true;
+      details.push_back({tensors[i], all.stats[i], all.evidence[i].what});
     }
-    if (any) return details.write_legend();
+    if (!details.empty()) return write_details(details, formats, scale_, s);
     s.out.write(
         "more: --list, --details NAME, --stats, --recipes, --json; fpinspect report FILE\n");
   }
@@ -329,7 +320,7 @@ class tensor_command final : public command {
   bool quick_ = false;
   std::vector<std::string> fail_if_;
   bool recipes_ = false;
-  samebits::executor where_;
+  executor where_;
 };
 
 const registered<tensor_command> tensor_here(

@@ -18,10 +18,8 @@
 namespace fpinspect {
 namespace {
 
-using samebits::format_id;
-
 /// The results of destroyed elements: "0, Inf".
-std::string lost_text(const samebits::cast_effect& effect) {
+std::string lost_text(const cast_effect& effect) {
   std::vector<std::string_view> lost;
   if (effect.underflow != 0) lost.push_back("0");
   if (effect.to_inf != 0) lost.push_back("Inf");
@@ -44,13 +42,12 @@ std::string effect_row(std::string_view format, std::string_view underflow,
              "\n");
 }
 
-const samebits::cast_effect& effect_of(const samebits::cast_statistics& stats, format_id format) {
-  return *std::find_if(
-      stats.casts.begin(), stats.casts.end(),
-      [&](const samebits::cast_effect& effect) { return effect.format == format; });
+const cast_effect& effect_of(const cast_statistics& stats, format_id format) {
+  return *std::find_if(stats.casts.begin(), stats.casts.end(),
+                       [&](const cast_effect& effect) { return effect.format == format; });
 }
 
-void write_effects(const samebits::cast_statistics& stats, std::span<const format_id> formats,
+void write_effects(const cast_statistics& stats, std::span<const format_id> formats,
                    const terminal& term, output& out) {
   const auto cell = [](std::string_view text) { return right(text, 10); };
   const bool any_lost = std::any_of(formats.begin(), formats.end(), [&](format_id format) {
@@ -64,7 +61,7 @@ void write_effects(const samebits::cast_statistics& stats, std::span<const forma
     return part == 0 ? text : term.painted(color, text);
   };
   for (const format_id format : formats) {
-    const samebits::cast_effect& effect = effect_of(stats, format);
+    const cast_effect& effect = effect_of(stats, format);
     const sqnr ratio = sqnr_of(effect, stats);
     std::string shown = sqnr_cell(ratio.db, ratio.exact, term);
     if (effect.destroyed() != 0) {
@@ -99,7 +96,7 @@ void write_heading(const shown_tensor& tensor, const terminal& term, output& out
 
 /// For each format the loss scale at which a gradient loses least, with what it loses there. Returns
 /// whether one is above the usual ceiling, and fp32 needs none.
-bool write_loss_scales(const samebits::cast_statistics& stats, std::span<const format_id> formats,
+bool write_loss_scales(const cast_statistics& stats, std::span<const format_id> formats,
                        output& out) {
   if (!stats.amax || *stats.amax == 0) return false;
   bool large = false;
@@ -123,7 +120,7 @@ bool write_loss_scales(const samebits::cast_statistics& stats, std::span<const f
   return large && underflow_at(stats.binades, 0, format_id::fp32) == 0;
 }
 
-void write_statistics(const samebits::cast_statistics& stats, std::span<const format_id> formats,
+void write_statistics(const cast_statistics& stats, std::span<const format_id> formats,
                       const terminal& term, output& out) {
   const auto count = [&](const char* what, std::uint64_t number, paint color) {
     const std::string text = cat(what, " ", number);
@@ -139,47 +136,49 @@ void write_statistics(const samebits::cast_statistics& stats, std::span<const fo
 
 }  // namespace
 
-void details_writer::write(const shown_tensor& tensor, const samebits::cast_statistics& stats,
-                           role what) {
-  write_heading(tensor, term_, out_);
-  if (tensor.has_numbers()) {
-    write_statistics(stats, formats_, term_, out_);
-    if (what == role::gradients && !scale_log2_) {
-      if (write_loss_scales(stats, formats_, out_)) fp32_would_serve_ = true;
-      any_loss_scale_ = true;
+void write_details(std::span<const detailed_tensor> tensors, std::span<const format_id> formats,
+                   std::optional<int> scale_log2, const session& s) {
+  bool any_lost = false;
+  bool any_exact = false;
+  bool any_loss_scale = false;
+  bool fp32_would_serve = false;  // a loss scale is above what loss scalers usually reach
+  for (const auto& [tensor, stats, what] : tensors) {
+    write_heading(tensor, s.term, s.out);
+    if (!tensor.has_numbers()) {
+      s.out.write(cat("  ", tensor.note, "\n\n"));
+      continue;
     }
-    out_.write(histogram(exponents_of({&stats, 1}), formats_, term_));
-    for (const format_id format : formats_) {
-      const samebits::cast_effect& e = effect_of(stats, format);
-      any_lost_ = any_lost_ || e.destroyed() != 0;
-      any_exact_ = any_exact_ || sqnr_of(e, stats).exact;
+    write_statistics(stats, formats, s.term, s.out);
+    if (what == role::gradients && !scale_log2) {
+      if (write_loss_scales(stats, formats, s.out)) fp32_would_serve = true;
+      any_loss_scale = true;
     }
-  } else {
-    out_.write(cat("  ", tensor.note, "\n"));
+    s.out.write(histogram(exponents_of({&stats, 1}), formats, s.term) + "\n");
+    for (const format_id format : formats) {
+      const cast_effect& e = effect_of(stats, format);
+      any_lost = any_lost || e.destroyed() != 0;
+      any_exact = any_exact || sqnr_of(e, stats).exact;
+    }
   }
-  out_.write("\n");
-}
-
-void details_writer::write_legend() {
-  out_.write("shares: of the finite non-zero elements, rounded to nearest even\n");
-  if (scale_log2_) {
-    out_.write(cat("to: what formats do to the elements times ", power_text(*scale_log2_),
-                   " (--scale)\namax and chart: of the elements as stored\n"));
+  s.out.write("shares: of the finite non-zero elements, rounded to nearest even\n");
+  if (scale_log2) {
+    s.out.write(cat("to: what formats do to the elements times ", power_text(*scale_log2),
+                    " (--scale)\namax and chart: of the elements as stored\n"));
   }
-  if (any_loss_scale_) {
-    out_.write(cat(
+  if (any_loss_scale) {
+    s.out.write(cat(
         "loss scale: the largest power of two up to 2^127 without overflow, which loses\nleast; ",
-        fp32_would_serve_ ? "above 2^24, fp32 gradients would serve; " : "",
+        fp32_would_serve ? "above 2^24, fp32 gradients would serve; " : "",
         "--scale 2^N shows another one\n"));
   }
-  if (any_exact_) out_.write("exact: no element changed; NaN that stays NaN is unchanged\n");
-  if (any_lost_) {
-    out_.write(
+  if (any_exact) s.out.write("exact: no element changed; NaN that stays NaN is unchanged\n");
+  if (any_lost) {
+    s.out.write(
         "lost to: what lost elements became; there is no SQNR then, but that of the\n"
         "conversion that saturates\n");
   }
-  out_.write("chart: elements by power of two, its label the share of the fullest column\n");
-  out_.write(histogram_legend(term_));
+  s.out.write(cat("chart: elements by power of two, its label the share of the fullest column\n",
+                  histogram_legend(s.term)));
 }
 
 // --- JSON -----------------------------------------------------------------------------------------
@@ -193,8 +192,7 @@ json_value code_json(const element_reading& how, const std::optional<double>& va
   return code_text(how.format, samebits::convert_code(format_id::fp64, how.format, bits).code);
 }
 
-json_value effect_json(const samebits::cast_effect& effect,
-                       const samebits::cast_statistics& stats) {
+json_value effect_json(const cast_effect& effect, const cast_statistics& stats) {
   const sqnr ratio = sqnr_of(effect, stats);
   return json_line({{"underflow", effect.underflow},
                     {"subnormal", effect.subnormal},
@@ -212,13 +210,13 @@ json_value effect_json(const samebits::cast_effect& effect,
                     {"saturated_noise", effect.saturated_noise}});
 }
 
-json_value loss_scale_json(const samebits::cast_statistics& stats, format_id format) {
+json_value loss_scale_json(const cast_statistics& stats, format_id format) {
   const auto scale = best_scale_log2(*stats.amax, format);
   if (!scale) return std::nullopt;
   return json_line({{"log2", *scale}, {"underflow", underflow_at(stats.binades, *scale, format)}});
 }
 
-json_object statistics_json(const element_reading& how, const samebits::cast_statistics& stats,
+json_object statistics_json(const element_reading& how, const cast_statistics& stats,
                             std::span<const format_id> formats) {
   json_object effects;
   json_object loss_scales;
@@ -268,7 +266,7 @@ json_object tensor_json(const shown_tensor& tensor) {
           {"count", tensor.info.count}};
 }
 
-json_object details_json(const shown_tensor& tensor, const samebits::cast_statistics& stats,
+json_object details_json(const shown_tensor& tensor, const cast_statistics& stats,
                          std::span<const format_id> formats) {
   const samebits::tensor_file::tensor_info& info = tensor.info;
   json_object members = {

@@ -12,7 +12,6 @@
 namespace fpinspect {
 namespace {
 
-using samebits::format_id;
 using samebits::tensor_file::dtype;
 using samebits::tensor_file::named_tensor;
 

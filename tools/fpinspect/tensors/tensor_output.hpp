@@ -35,18 +35,17 @@ class tensor_target {
 
   /// The element type for codes of the format: the format's own type if the file format has it,
   /// else unsigned integers.
-  [[nodiscard]] samebits::tensor_file::dtype element_type(samebits::format_id format) const;
+  [[nodiscard]] samebits::tensor_file::dtype element_type(format_id format) const;
   /// The name of this type in the file: "<f2", "|u1", "BF16".
   [[nodiscard]] std::string type_text(samebits::tensor_file::dtype type) const;
 
   /// Throws usage_error if `count` elements of less than a byte do not fill their last byte.
-  void require_packable(samebits::format_id format, std::uint64_t count) const;
+  void require_packable(format_id format, std::uint64_t count) const;
 
   /// Writes one tensor of codes. The name appears only in .safetensors files. Throws file_error and
   /// output_error.
-  void write(const std::string& name, samebits::format_id format,
-             std::span<const std::uint64_t> shape, std::span<const std::byte> codes,
-             output& out) const;
+  void write(const std::string& name, format_id format, std::span<const std::uint64_t> shape,
+             std::span<const std::byte> codes, output& out) const;
   /// Writes one tensor whose elements already are in the file's representation.
   void write(const std::string& name, samebits::tensor_file::dtype type,
              std::span<const std::uint64_t> shape, std::span<const std::byte> data,

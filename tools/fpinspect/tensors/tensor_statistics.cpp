@@ -17,7 +17,6 @@
 #include "fpinspect/tensors/tensor_views.hpp"
 #include "fpinspect/verdict/roles.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
 
 namespace fpinspect {
@@ -25,8 +24,6 @@ namespace fpinspect {
 // --- The range of scales --------------------------------------------------------------------------
 
 namespace {
-
-using samebits::format_id;
 
 struct scale_range {
   std::string_view recipe;  ///< name of the preset
@@ -50,7 +47,7 @@ constexpr std::array<tiled_recipe, 3> tiled_recipes = {{
 }};
 
 /// Whether all codes of a tile are +0 or -0.
-bool is_zero(const owned_matrix& codes, const samebits::tile_shape& tile, std::int64_t tile_row,
+bool is_zero(const owned_matrix& codes, const tile_shape& tile, std::int64_t tile_row,
              std::int64_t tile_col) {
   const std::int64_t first_col = tile_col * tile.cols;
   const std::int64_t end_col = std::min(first_col + tile.cols, codes.shape.cols);
@@ -73,8 +70,8 @@ void count_scale(scale_range& range, double scale) {
 }
 
 /// Counts the scales of a matrix band by band, so that the codes stay in cache.
-scale_range range_by(const tiled_recipe& recipe, const samebits::const_matrix_view& in,
-                     const samebits::executor& where) {
+scale_range range_by(const tiled_recipe& recipe, const const_matrix_view& in,
+                     const executor& where) {
   constexpr std::int64_t band_elements = std::int64_t{1} << 20;
   constexpr std::int64_t tile_rows = 128;  // of the tallest tiles
   const samebits::recipe& rules = samebits::find_recipe(recipe.recipe)->rules;
@@ -82,11 +79,11 @@ scale_range range_by(const tiled_recipe& recipe, const samebits::const_matrix_vi
   owned_matrix codes(format_id::e4m3, {std::min(band_rows, in.rows), in.cols});
   scale_range range = {recipe.recipe, recipe.what};
   for (std::int64_t row = 0; row < in.rows; row += band_rows) {
-    samebits::const_matrix_view band = in;
+    const_matrix_view band = in;
     band.rows = codes.shape.rows = std::min(band_rows, in.rows - row);
     band.data = static_cast<const std::byte*>(in.data) +
                 row * in.row_stride * samebits::storage_bytes(in.format);
-    const samebits::matrix_shape tiles = samebits::scales_shape(band.rows, in.cols, rules.tile);
+    const matrix_shape tiles = samebits::scales_shape(band.rows, in.cols, rules.tile);
     owned_matrix scales(rules.scale_format, tiles);
     samebits::quantize(band, {.codes = codes.view(), .scales = scales.view()}, rules, where);
     std::vector<double> values(static_cast<std::size_t>(tiles.rows * tiles.cols));
@@ -153,14 +150,14 @@ std::optional<channel_range> range_of(std::span<const double> amaxes) {
 
 /// What --stats shows of a tensor whose elements are numbers.
 struct statistics {
-  samebits::cast_statistics elements;
+  cast_statistics elements;
   std::optional<channel_range> rows;     ///< of a matrix: leading dimensions merge into rows
   std::optional<channel_range> columns;  ///< of a matrix: the last dimension
   std::vector<scale_range> scales;
   std::string matrix;  ///< that of the scales, "[64, 576]", if the shape does not say it
 };
 
-statistics statistics_of(const shown_tensor& tensor, const samebits::executor& where) {
+statistics statistics_of(const shown_tensor& tensor, const executor& where) {
   constexpr std::uint64_t most = 1 << 22;  // rows or columns
   const bool matrix = tensor.info.shape.size() >= 2 && tensor.info.count != 0;
   const bool channels =
@@ -177,9 +174,7 @@ statistics statistics_of(const shown_tensor& tensor, const samebits::executor& w
   result.rows = range_of(result.elements.row_amax);
   result.columns = range_of(result.elements.column_amax);
   if (matrix && is_quantizable(tensor.how.format)) {
-    const std::string name = tensor.plain_name();
-    const samebits::matrix_shape shape =
-        judged_matrix_of(tensor.info, is_weight_shaped(name, guessed_role(name)));
+    const matrix_shape shape = judged_matrix_of(tensor);
     if (shape != matrix_of(tensor.info)) result.matrix = shape_text(shape);
     const source_matrix in = matrix_of(tensor, shape);
     for (const tiled_recipe& recipe : tiled_recipes) {
@@ -190,7 +185,7 @@ statistics statistics_of(const shown_tensor& tensor, const samebits::executor& w
 }
 
 /// log2(amax / min_nonzero).
-std::optional<double> dynamic_range_log2(const samebits::cast_statistics& s) {
+std::optional<double> dynamic_range_log2(const cast_statistics& s) {
   return s.min_nonzero ? std::optional(std::log2(*s.amax) - std::log2(*s.min_nonzero))
                        : std::nullopt;
 }
@@ -241,7 +236,7 @@ std::string scale_line(const scale_range& range, const std::string& matrix) {
 }
 
 std::string statistics_text(const statistics& all) {
-  const samebits::cast_statistics& d = all.elements;
+  const cast_statistics& d = all.elements;
   const auto range = dynamic_range_log2(d);
   std::string text =
       cat("  min ", number(d.min), "   max ", number(d.max), "   mean ", number(d.mean), "   std ",
@@ -284,23 +279,16 @@ json_value scale_json(const scale_range& range) {
 }
 
 json_object json_of(const statistics& all) {
-  const samebits::cast_statistics& d = all.elements;
-  return {{"zeros", d.zeros},
-          {"nan", d.nan},
-          {"inf", d.inf},
-          {"min", d.min},
-          {"max", d.max},
-          {"amax", d.amax},
-          {"min_nonzero", d.min_nonzero},
-          {"dynamic_range_log2", dynamic_range_log2(d)},
-          {"mean", d.mean},
-          {"std", d.std},
-          {"l1_norm", d.l1_norm},
-          {"l2_norm", d.l2_norm},
-          {"percentiles", percentiles_json(d.percentiles)},
-          {"rows", channels_json(all.rows)},
-          {"columns", channels_json(all.columns)},
-          {"scales", json_rows(all.scales, scale_json)}};
+  const cast_statistics& d = all.elements;
+  return extremes_json(d).add(json_object{{"dynamic_range_log2", dynamic_range_log2(d)},
+                                          {"mean", d.mean},
+                                          {"std", d.std},
+                                          {"l1_norm", d.l1_norm},
+                                          {"l2_norm", d.l2_norm},
+                                          {"percentiles", percentiles_json(d.percentiles)},
+                                          {"rows", channels_json(all.rows)},
+                                          {"columns", channels_json(all.columns)},
+                                          {"scales", json_rows(all.scales, scale_json)}});
 }
 
 std::string heading(const shown_tensor& tensor, const terminal& term) {
@@ -312,7 +300,7 @@ std::string heading(const shown_tensor& tensor, const terminal& term) {
 
 }  // namespace
 
-void write_tensor_statistics(std::span<const shown_tensor> tensors, const samebits::executor& where,
+void write_tensor_statistics(std::span<const shown_tensor> tensors, const executor& where,
                              const session& s) {
   const std::uint64_t bytes = bytes_to_read(tensors);
   progress line(bytes, bytes);

@@ -6,28 +6,44 @@
 #include <string>
 
 #include "fpinspect/cli/command.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
 #include "fpinspect/verdict/roles.hpp"
-#include "samebits/backend.hpp"
-#include "samebits/core/format.hpp"
 
 namespace fpinspect {
 
 /// The members name, from, shape and count.
 json_object tensor_json(const shown_tensor& tensor);
 
+/// The members zeros to min_nonzero.
+inline json_object extremes_json(const cast_statistics& s) {
+  return {{"zeros", s.zeros},
+          {"nan", s.nan},
+          {"inf", s.inf},
+          {"min", s.min},
+          {"max", s.max},
+          {"amax", s.amax},
+          {"min_nonzero", s.min_nonzero}};
+}
+
+/// The matrix on which recipes are judged: that of a weight if the name says so.
+inline matrix_shape judged_matrix_of(const shown_tensor& tensor) {
+  const std::string name = tensor.plain_name();
+  return judged_matrix_of(tensor.info, is_weight_shaped(name, guessed_role(name)));
+}
+
 /// Writes a line for each tensor, or JSON.
 /// @param names  of the tensors in text
 /// @param conditions  on `nan` and `inf`
 void write_quick_statistics(const std::vector<shown_tensor>& tensors,
                             std::span<const std::string> names, gate& conditions,
-                            const samebits::executor& where, const session& s);
+                            const executor& where, const session& s);
 
 /// Writes moments, norms, percentiles, the amax of rows and columns, and the range of the scales
 /// that tiled recipes give. Scales are for matrices of fp32, fp16, bf16 and integers of up to 16
 /// bits.
-void write_tensor_statistics(std::span<const shown_tensor> tensors, const samebits::executor& where,
+void write_tensor_statistics(std::span<const shown_tensor> tensors, const executor& where,
                              const session& s);
 
 /// Quantizes each tensor to e4m3 by each preset, and writes SQNR, underflow and saturation. Scales
@@ -35,35 +51,24 @@ void write_tensor_statistics(std::span<const shown_tensor> tensors, const samebi
 /// quantized fail.
 /// @param names  of the tensors in text
 void write_tensor_recipes(std::span<const shown_tensor> tensors, std::span<const std::string> names,
-                          gate& conditions, const samebits::executor& where, const session& s);
+                          gate& conditions, const executor& where, const session& s);
 
 /// The members of a tensor in the document of the verdict. stats.casts must contain the formats.
-json_object details_json(const shown_tensor& tensor, const samebits::cast_statistics& stats,
-                         std::span<const samebits::format_id> formats);
+json_object details_json(const shown_tensor& tensor, const cast_statistics& stats,
+                         std::span<const format_id> formats);
 
-/// Writes the detailed views of tensors: what formats do to one tensor, and its exponents as a
-/// chart; and what their words mean at the end.
-class details_writer {
- public:
-  /// @param formats  the rows of the table; stats.casts must contain them
-  /// @param scale_log2  the effects in the statistics are those on the elements times 2^this
-  details_writer(std::span<const samebits::format_id> formats, std::optional<int> scale_log2,
-                 const terminal& term, output& out)
-      : formats_(formats), scale_log2_(scale_log2), term_(term), out_(out) {}
-
-  /// @param what  gradients have loss scales
-  void write(const shown_tensor& tensor, const samebits::cast_statistics& stats, role what);
-  void write_legend();
-
- private:
-  std::span<const samebits::format_id> formats_;
-  std::optional<int> scale_log2_;
-  const terminal& term_;
-  output& out_;
-  bool any_lost_ = false;
-  bool any_exact_ = false;
-  bool any_loss_scale_ = false;
-  bool fp32_would_serve_ = false;  ///< a loss scale is above what loss scalers usually reach
+/// What the detailed view of a tensor is of.
+struct detailed_tensor {
+  const shown_tensor& tensor;
+  const cast_statistics& stats;  ///< stats.casts must contain the formats
+  role what;                     ///< gradients have loss scales
 };
+
+/// Writes what formats do to each tensor, and its exponents as a chart; and what the words mean.
+///
+/// @param formats  the rows of the tables
+/// @param scale_log2  the effects in the statistics are those on the elements times 2^this
+void write_details(std::span<const detailed_tensor> tensors, std::span<const format_id> formats,
+                   std::optional<int> scale_log2, const session& s);
 
 }  // namespace fpinspect

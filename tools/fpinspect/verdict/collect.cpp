@@ -13,8 +13,6 @@
 namespace fpinspect {
 namespace {
 
-using samebits::format_id;
-
 judged state_of(const shown_tensor& tensor) {
   constexpr int narrow = 8;
   if (!tensor.info.unread.empty()) return judged::not_read;
@@ -40,7 +38,7 @@ tensor_evidence evidence_of(const shown_tensor& tensor, const std::string& name,
   return result;
 }
 
-void add_statistics(tensor_evidence& to, const samebits::cast_statistics& stats) {
+void add_statistics(tensor_evidence& to, const cast_statistics& stats) {
   to.nonzero = stats.nonzero();
   to.nan = stats.nan;
   to.inf = stats.inf;
@@ -51,11 +49,10 @@ void add_statistics(tensor_evidence& to, const samebits::cast_statistics& stats)
   if (to.state == judged::yes && to.nan + to.inf != 0) to.state = judged::not_finite;
 }
 
-choice_effect effect_of(choice c, std::span<const samebits::cast_effect> effects) {
+choice_effect effect_of(choice c, std::span<const cast_effect> effects) {
   const format_id format = spec_of(c).format;
-  const auto found =
-      std::find_if(effects.begin(), effects.end(),
-                   [&](const samebits::cast_effect& e) { return e.format == format; });
+  const auto found = std::find_if(effects.begin(), effects.end(),
+                                  [&](const cast_effect& e) { return e.format == format; });
   return {c, found->underflow, found->overflow, found->saturated_signal, found->saturated_noise};
 }
 
@@ -72,20 +69,19 @@ std::uint64_t negligible_underflow(const tensor_evidence& tensor, const choice_e
 
 /// The elements as a matrix that quantize() takes: fp64 is first rounded to fp32.
 source_matrix quantizable_matrix(const shown_tensor& tensor, bool of_weight,
-                                 const samebits::executor& where) {
+                                 const executor& where) {
   source_matrix in = matrix_of(tensor, judged_matrix_of(tensor.info, of_weight));
   if (is_quantizable(tensor.how.format)) return in;
   owned_matrix narrow(format_id::fp32, {in.view.rows, in.view.cols});
-  const samebits::matrix_view view = narrow.view();
+  const matrix_view view = narrow.view();
   samebits::convert(in.view, view, {}, where);
   return {std::move(narrow.bytes), view};
 }
 
-choice_effect recipe_effect(choice c, const samebits::const_matrix_view& in,
-                            const samebits::executor& where) {
+choice_effect recipe_effect(choice c, const const_matrix_view& in, const executor& where) {
   const choice_spec& spec = spec_of(c);
   const samebits::recipe_preset* preset = samebits::find_recipe(spec.recipe);
-  const samebits::quantize_statistics s = statistics_by(*preset, spec.format, in, where);
+  const quantize_statistics s = statistics_by(*preset, spec.format, in, where);
   return {
       c, s.underflowed, 0, s.signal, s.noise, 0, scale_bits_of(preset->rules, {in.rows, in.cols})};
 }
@@ -110,9 +106,8 @@ std::uint64_t passes_over(const tensor_evidence& tensor) {
   return 1 + static_cast<std::uint64_t>(passes);
 }
 
-void add_effects(tensor_evidence& to, const shown_tensor& tensor,
-                 const samebits::cast_statistics& stats, const samebits::executor& where,
-                 progress& line) {
+void add_effects(tensor_evidence& to, const shown_tensor& tensor, const cast_statistics& stats,
+                 const executor& where, progress& line) {
   source_matrix in;
   if (to.takes_fp8()) in = quantizable_matrix(tensor, to.of_weight, where);
   for (const choice c : tried_choices(to)) {
@@ -132,15 +127,14 @@ void add_effects(tensor_evidence& to, const shown_tensor& tensor,
   }
 }
 
-choice_effect fp16_scaled_effect(const shown_tensor& tensor, int log2,
-                                 const samebits::executor& where) {
+choice_effect fp16_scaled_effect(const shown_tensor& tensor, int log2, const executor& where) {
   const samebits::statistics_request request = {.casts = {format_id::fp16}, .scale_log2 = log2};
   return effect_of(choice::fp16_scaled, statistics_of(tensor, request, where).casts);
 }
 
 /// What fp16 does to the gradients at the loss scale of all of them.
 void add_scaled_effects(collected& all, std::span<const shown_tensor> tensors, int scale_log2,
-                        const samebits::executor& where, progress& line) {
+                        const executor& where, progress& line) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     tensor_evidence& to = all.evidence[i];
     const bool concerned = to.what == role::gradients && to.state == judged::yes;
@@ -153,7 +147,7 @@ void add_scaled_effects(collected& all, std::span<const shown_tensor> tensors, i
 /// Finds the loss scales at which fp16 meets the need in each gradient. Reads elements only for
 /// scales at which their counts by binade cannot tell the SQNR.
 void add_enough_scales(collected& all, std::span<const shown_tensor> tensors, const need& wanted,
-                       const samebits::executor& where) {
+                       const executor& where) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     tensor_evidence& to = all.evidence[i];
     const auto best = best_scale_log2(to.magnitudes);
@@ -197,7 +191,7 @@ std::vector<format_id> measured_formats(const tensor_evidence& tensor, const ele
 
 collected collect(std::span<const shown_tensor> tensors, std::span<const std::string> names,
                   std::span<const role_rule> rules, std::span<const format_id> formats,
-                  const need& wanted, const samebits::executor& where) {
+                  const need& wanted, const executor& where) {
   collected all;
   constexpr std::uint64_t most_columns = 1 << 20;  // 4 MiB of maxima for each thread
   std::uint64_t bytes = 0;
@@ -211,7 +205,7 @@ collected collect(std::span<const shown_tensor> tensors, std::span<const std::st
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const shown_tensor& tensor = tensors[i];
     tensor_evidence& evidence = all.evidence[i];
-    samebits::cast_statistics stats;
+    cast_statistics stats;
     if (tensor.has_numbers()) {
       const std::uint64_t passes = passes_over(evidence);
       stats = statistics_of(tensor,

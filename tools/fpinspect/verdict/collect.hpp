@@ -7,15 +7,12 @@
 #include "fpinspect/cli/option_list.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/verdict.hpp"
-#include "samebits/backend.hpp"
-#include "samebits/core/format.hpp"
 
 namespace fpinspect {
 
 /// The tensors' own statistics and, in the same order, the evidence for the verdict.
 struct collected {
-  std::vector<samebits::cast_statistics>
-      stats;  ///< empty statistics for elements that are not numbers
+  std::vector<cast_statistics> stats;  ///< empty statistics for elements that are not numbers
   std::vector<tensor_evidence> evidence;
 };
 
@@ -25,8 +22,8 @@ struct collected {
 /// @param formats  formats besides those of the verdict
 /// @param names  of the tensors in text
 collected collect(std::span<const shown_tensor> tensors, std::span<const std::string> names,
-                  std::span<const role_rule> rules, std::span<const samebits::format_id> formats,
-                  const need& wanted, const samebits::executor& where);
+                  std::span<const role_rule> rules, std::span<const format_id> formats,
+                  const need& wanted, const executor& where);
 
 inline void add_need(option_list& add, need& wanted) {
   add.list("--need", wanted, need_argument,

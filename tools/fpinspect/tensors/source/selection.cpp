@@ -354,19 +354,18 @@ void for_each_part(const shown_tensor& tensor, std::size_t threads, const Functi
 
 }  // namespace
 
-samebits::cast_statistics statistics_of(const shown_tensor& tensor,
-                                        samebits::statistics_request request,
-                                        const samebits::executor& where) {
+cast_statistics statistics_of(const shown_tensor& tensor, samebits::statistics_request request,
+                              const executor& where) {
   request.format = tensor.how.format;
   const bool channels = request.row_amax || request.column_amax;
   samebits::statistics_pass pass(
       request,
       channels ? matrix_of(tensor.info)
-               : samebits::matrix_shape{1, static_cast<std::int64_t>(tensor.info.count)},
+               : matrix_shape{1, static_cast<std::int64_t>(tensor.info.count)},
       where);
   do {
     for_each_part(tensor, static_cast<std::size_t>(where.threads),
-                  [&](const samebits::const_matrix_view& part) { pass.add(part); });
+                  [&](const const_matrix_view& part) { pass.add(part); });
   } while (pass.again());
   return pass.result();
 }
@@ -375,9 +374,9 @@ bool has_columns(const samebits::tensor_file::tensor_info& info, std::uint64_t m
   return info.shape.size() >= 2 && info.count != 0 && info.shape.back() <= most;
 }
 
-std::map<int, std::uint64_t> exponents_of(std::span<const samebits::cast_statistics> stats) {
+std::map<int, std::uint64_t> exponents_of(std::span<const cast_statistics> stats) {
   std::map<int, std::uint64_t> exponents;
-  for (const samebits::cast_statistics& one : stats) {
+  for (const cast_statistics& one : stats) {
     for (const auto& [exponent, counts] : one.binades) exponents[exponent] += counts.all;
   }
   return exponents;

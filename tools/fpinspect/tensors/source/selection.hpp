@@ -10,9 +10,6 @@
 
 #include "fpinspect/cli/option_list.hpp"
 #include "fpinspect/tensors/source/source.hpp"
-#include "samebits/backend.hpp"
-#include "samebits/cast_statistics.hpp"
-#include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
 
@@ -84,14 +81,13 @@ void require_match(const char* option, const std::string& pattern,
 
 /// Reads the elements as often as the request needs; elements that the file holds in place are not
 /// copied. The statistics do not depend on the executor, whose threads must be >= 1.
-samebits::cast_statistics statistics_of(const shown_tensor& tensor,
-                                        samebits::statistics_request request,
-                                        const samebits::executor& where);
+cast_statistics statistics_of(const shown_tensor& tensor, samebits::statistics_request request,
+                              const executor& where);
 
 /// Whether the tensor is a matrix with elements, and with at most this many columns.
 bool has_columns(const samebits::tensor_file::tensor_info& info, std::uint64_t most);
 
 /// Finite non-zero elements of all tensors by floor(log2(|x|)).
-std::map<int, std::uint64_t> exponents_of(std::span<const samebits::cast_statistics> stats);
+std::map<int, std::uint64_t> exponents_of(std::span<const cast_statistics> stats);
 
 }  // namespace fpinspect

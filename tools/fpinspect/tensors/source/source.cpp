@@ -20,7 +20,6 @@
 namespace fpinspect {
 namespace {
 
-using samebits::format_id;
 using samebits::tensor_file::dtype;
 using samebits::tensor_file::tensor_info;
 using reader = samebits::tensor_file::tensor_file;
@@ -34,17 +33,9 @@ tensor_info choose(const reader& file, const tensor_location& where, std::string
 
 /// Number of bits of an integer type; nothing for other types.
 std::optional<int> integer_bits(dtype type) {
-  switch (type) {
-    case dtype::u8:
-    case dtype::i8:
-    case dtype::u16:
-    case dtype::i16:
-    case dtype::u32:
-    case dtype::i32:
-    case dtype::u64:
-    case dtype::i64: return samebits::tensor_file::spec_of(type).bits;
-    default: return std::nullopt;
-  }
+  const samebits::tensor_file::dtype_spec spec = samebits::tensor_file::spec_of(type);
+  const char kind = spec.npy[0];
+  return kind == 'i' || kind == 'u' ? std::optional(spec.bits) : std::nullopt;
 }
 
 /// Converts integers to values. Value must hold every Integer exactly.

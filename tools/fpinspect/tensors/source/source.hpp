@@ -10,10 +10,25 @@
 #include <string>
 #include <string_view>
 
+#include "samebits/backend.hpp"
+#include "samebits/cast_statistics.hpp"
 #include "samebits/core/format.hpp"
+#include "samebits/quantize.hpp"
+#include "samebits/view.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
+
+// Types of the library that most files about tensors name.
+using samebits::cast_effect;
+using samebits::cast_statistics;
+using samebits::const_matrix_view;
+using samebits::executor;
+using samebits::format_id;
+using samebits::matrix_shape;
+using samebits::matrix_view;
+using samebits::quantize_statistics;
+using samebits::tile_shape;
 
 /// FILE and TENSOR of an argument.
 struct tensor_location {
@@ -42,7 +57,7 @@ bool names_a_file(const std::string& input);
 /// Integer values are converted to codes of `format`, which holds them exactly (fp32 up to 16 bits,
 /// else fp64).
 struct element_reading {
-  samebits::format_id format = samebits::format_id::fp32;
+  format_id format = format_id::fp32;
   bool integer_values = false;
 };
 
@@ -73,7 +88,7 @@ std::string_view type_text(const samebits::tensor_file::tensor_info& info,
 std::string position_text(std::uint64_t index, std::span<const std::uint64_t> shape);
 
 /// The values of out.size() codes of any alignment.
-void decode(samebits::format_id format, const std::byte* codes, std::span<double> out);
+void decode(format_id format, const std::byte* codes, std::span<double> out);
 
 /// One tensor of a file.
 struct source_tensor {
@@ -81,7 +96,7 @@ struct source_tensor {
   samebits::tensor_file::tensor_info info;
   element_reading how;
 
-  [[nodiscard]] samebits::format_id format() const { return how.format; }
+  [[nodiscard]] format_id format() const { return how.format; }
   /// Reads elements [first, first + count) as codes of the format, laid out as by
   /// tensor_file::read_codes().
   void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
