@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <set>
 #include <span>
@@ -67,8 +68,8 @@ json_object pair_json(const compared_pair& pair) {
   const original_figures& f = *pair.against;
   return members.add("against_original", json_object{{"a", figures_json(f.a)},
                                                      {"b", figures_json(f.b)},
-                                                     {"closer_a", f.closer.a},
-                                                     {"closer_b", f.closer.b}});
+                                                     {"closer_a", f.closer_a},
+                                                     {"closer_b", f.closer_b}});
 }
 
 json_object comparison_json(const comparison& all) {
@@ -184,9 +185,29 @@ std::string specials_part(const std::vector<const compared_pair*>& different) {
   return text.empty() ? text : "NaN and Inf\n" + text + "\n";
 }
 
+double badness(const compared_pair& pair) {
+  const difference_figures& f = pair.against ? pair.against->b : pair.figures;
+  const sqnr ratio = f.ratio();
+  if (ratio.db) return -*ratio.db;
+  return ratio.exact ? -std::numeric_limits<double>::infinity()
+                     : std::numeric_limits<double>::infinity();
+}
+
+/// The pairs that are compared and differ, largest difference first.
+std::vector<const compared_pair*> different_pairs(const comparison& all) {
+  std::vector<const compared_pair*> result;
+  for (const compared_pair& pair : all.pairs) {
+    const bool equal = !pair.against && pair.figures.differ == 0;
+    if (pair.reason.empty() && !equal) result.push_back(&pair);
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const auto* x, const auto* y) { return badness(*x) > badness(*y); });
+  return result;
+}
+
 std::string two_files_text(const comparison& all, const std::string& heading,
                            const terminal& term) {
-  const std::vector<const compared_pair*> different = all.different();
+  const std::vector<const compared_pair*> different = different_pairs(all);
   std::uint64_t compared = 0;
   std::uint64_t bits = 0;
   for (const compared_pair& pair : all.pairs) {
@@ -231,8 +252,8 @@ std::string original_table(const std::vector<const compared_pair*>& pairs, const
   const auto cells_of = [&](const compared_pair& pair) {
     const original_figures& f = *pair.against;
     return padded({f.a.ratio().text(), f.b.ratio().text(), error_text(f.a.max_error),
-                   error_text(f.b.max_error), percent(f.closer.a, f.a.count),
-                   percent(f.closer.b, f.a.count), std::string(closer_of(f))});
+                   error_text(f.b.max_error), percent(f.closer_a, f.a.count),
+                   percent(f.closer_b, f.a.count), std::string(closer_of(f))});
   };
   return pair_table(pairs, padded({"SQNR", "SQNR", "largest", "largest", "A is", "B is", "closer"}),
                     padded({"of A", "of B", "of A", "of B", "closer", "closer", "by SQNR"}),
@@ -240,7 +261,7 @@ std::string original_table(const std::vector<const compared_pair*>& pairs, const
 }
 
 std::string original_text(const comparison& all, const std::string& heading, const terminal& term) {
-  const std::vector<const compared_pair*> pairs = all.different();
+  const std::vector<const compared_pair*> pairs = different_pairs(all);
   std::uint64_t a = 0;
   std::uint64_t b = 0;
   for (const compared_pair* pair : pairs) {

@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 
@@ -63,12 +61,6 @@ void compared_tensor::read(std::uint64_t first, std::uint64_t elements, std::byt
   if (stored) return stored->read(first, elements, out);
   std::memcpy(out, made->data() + first * sizeof(float),
               static_cast<std::size_t>(elements) * sizeof(float));
-}
-
-const compared_tensor* compared_file::find(std::string_view name) const {
-  const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                  [&](const compared_tensor& t) { return t.name == name; });
-  return found == tensors.end() ? nullptr : &*found;
 }
 
 compared_file open_compared(const std::string& input, const std::vector<std::string>& names,
@@ -138,29 +130,12 @@ std::string text_name(const compared_tensor& t, const std::string& input) {
 const compared_tensor* partner(const compared_tensor& t, const compared_file& of,
                                const compared_file& in) {
   if (of.tensors.size() == 1 && in.tensors.size() == 1) return &in.tensors.front();
-  return in.find(t.name);
-}
-
-double badness(const compared_pair& pair) {
-  const difference_figures& f = pair.against ? pair.against->b : pair.figures;
-  const sqnr ratio = f.ratio();
-  if (ratio.db) return -*ratio.db;
-  return ratio.exact ? -std::numeric_limits<double>::infinity()
-                     : std::numeric_limits<double>::infinity();
+  const auto found = std::find_if(in.tensors.begin(), in.tensors.end(),
+                                  [&](const compared_tensor& one) { return one.name == t.name; });
+  return found == in.tensors.end() ? nullptr : &*found;
 }
 
 }  // namespace
-
-std::vector<const compared_pair*> comparison::different() const {
-  std::vector<const compared_pair*> result;
-  for (const compared_pair& pair : pairs) {
-    const bool equal = !pair.against && pair.figures.differ == 0;
-    if (pair.reason.empty() && !equal) result.push_back(&pair);
-  }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const auto* x, const auto* y) { return badness(*x) > badness(*y); });
-  return result;
-}
 
 comparison compare_files(const compared_file& a, const compared_file& b,
                          const compared_file* original, const executor& where) {

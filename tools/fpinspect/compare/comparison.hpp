@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/quantize/sqnr.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 
 namespace fpinspect {
@@ -57,13 +57,6 @@ struct difference_figures {
   [[nodiscard]] sqnr ratio() const;
 };
 
-/// Which of two tensors is closer to a third one, element by element.
-struct closeness {
-  std::uint64_t a = 0;      ///< a is closer
-  std::uint64_t b = 0;      ///< b is closer
-  std::uint64_t equal = 0;  ///< the same distance, or not finite
-};
-
 /// A tensor with values.
 struct compared_tensor {
   std::string name = {};  ///< empty for a .npy file
@@ -86,9 +79,6 @@ struct compared_tensor {
 struct compared_file {
   std::string input = {};  ///< the argument
   std::vector<compared_tensor> tensors = {};
-
-  /// The tensor with this name; null if there is none.
-  [[nodiscard]] const compared_tensor* find(std::string_view name) const;
 };
 
 /// Opens FILE, FILE#TENSOR or an index. The tensors `codes` and `scales` of a file that `quantize`
@@ -104,9 +94,10 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
 
 /// What A and B make of one tensor of the original.
 struct original_figures {
-  difference_figures a;  ///< the original against A
-  difference_figures b;  ///< the original against B
-  closeness closer;
+  difference_figures a;        ///< the original against A
+  difference_figures b;        ///< the original against B
+  std::uint64_t closer_a = 0;  ///< elements of which A is closer to the original
+  std::uint64_t closer_b = 0;
 };
 
 /// One tensor of both files.
@@ -130,9 +121,6 @@ struct comparison {
   std::vector<compared_pair> pairs;    ///< in the order of A
   std::vector<std::string> only_in_a;  ///< names in text
   std::vector<std::string> only_in_b;
-
-  /// The pairs that are compared and differ, largest difference first.
-  [[nodiscard]] std::vector<const compared_pair*> different() const;
 };
 
 /// Pairs tensors of the same name, or the only tensors of both files whatever their names are.

@@ -213,8 +213,9 @@ class pair_meter {
   std::vector<double> inputs_;
 };
 
-void add_to(closeness& closer, std::span<const double> original, std::span<const double> in_a,
-            std::span<const double> in_b) {
+/// Counts the elements of which one side is closer to the original.
+void count_closer(original_figures& figures, std::span<const double> original,
+                  std::span<const double> in_a, std::span<const double> in_b) {
   for (std::size_t i = 0; i < original.size(); ++i) {
     const double to_a = std::fabs(original[i] - in_a[i]);
     const double to_b = std::fabs(original[i] - in_b[i]);
@@ -222,11 +223,9 @@ void add_to(closeness& closer, std::span<const double> original, std::span<const
     const bool far_a = !std::isfinite(to_a);
     const bool far_b = !std::isfinite(to_b);
     if (to_a < to_b || (far_b && !far_a)) {
-      ++closer.a;
+      ++figures.closer_a;
     } else if (to_b < to_a || (far_a && !far_b)) {
-      ++closer.b;
-    } else {
-      ++closer.equal;
+      ++figures.closer_b;
     }
   }
 }
@@ -299,7 +298,7 @@ void measure(compared_pair& pair, const executor& where) {
     b.load(first, count);
     with_a.add();
     with_b.add();
-    add_to(figures.closer, original.values(), a.values(), b.values());
+    count_closer(figures, original.values(), a.values(), b.values());
   });
   figures.a = with_a.result();
   figures.b = with_b.result();

@@ -15,7 +15,6 @@
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/quantize/sqnr.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"

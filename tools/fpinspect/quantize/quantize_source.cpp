@@ -2,6 +2,9 @@
 // values for them.
 #include "fpinspect/quantize/quantize_source.hpp"
 
+#include <cmath>
+#include <limits>
+
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
@@ -70,14 +73,14 @@ executor quantizing_backend_argument(std::string_view name) {
 
 // --- Matrices that `quantize`, `diff` and `tensor --recipes` read ---------------------------------
 
-matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info) {
+matrix_shape matrix_of(const tensor_info& info) {
   if (info.shape.empty()) return {1, 1};
   std::uint64_t rows = 1;
   for (std::size_t k = 0; k + 1 < info.shape.size(); ++k) rows *= info.shape[k];
   return {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(info.shape.back())};
 }
 
-matrix_shape judged_matrix_of(const samebits::tensor_file::tensor_info& info, bool of_weight) {
+matrix_shape judged_matrix_of(const tensor_info& info, bool of_weight) {
   if (!of_weight || info.shape.size() <= 2) return matrix_of(info);
   std::uint64_t rest = 1;
   for (std::size_t k = 1; k < info.shape.size(); ++k) rest *= info.shape[k];
@@ -156,7 +159,7 @@ std::optional<tile_shape> quantized_file::tile() const {
 quantized_output quantized_file::output(const std::string& suffix,
                                         const tile_shape& row_tile) const {
   const auto load = [&](const std::string& name, format_id one, format_id other) {
-    const samebits::tensor_file::tensor_info& info = file->find(name);
+    const tensor_info& info = file->find(name);
     const auto format = samebits::tensor_file::format_of(info.type);
     if ((format != one && format != other) || info.shape.size() != 2) {
       refuse_content(path, cat(name, " must be a matrix as `quantize` writes it, not ",
@@ -177,6 +180,57 @@ samebits::tensor_file::named_tensor owned_matrix::tensor(std::string name) const
                      : format == format_id::e4m3 ? dtype::f8_e4m3
                                                  : dtype::f8_e5m2;
   return {std::move(name), type, extents_of(shape), bytes};
+}
+
+// --- Signal-to-quantization-noise ratios ----------------------------------------------------------
+
+std::optional<double> sqnr_db(double signal, double noise) {
+  const bool usable = noise > 0.0 && signal > 0.0 && std::isfinite(noise) && std::isfinite(signal);
+  if (!usable) return std::nullopt;
+  return 10.0 * std::log10(signal / noise);
+}
+
+double sqnr::level() const {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return db.value_or(exact || empty ? infinity : -infinity);
+}
+
+std::string sqnr::text(const char* none) const {
+  if (db) return cat(fixed(*db, 1), " dB");
+  return exact ? "exact" : none;
+}
+
+std::optional<std::string> sqnr::note() const {
+  if (db) return std::nullopt;
+  return exact ? "exact" : reason;
+}
+
+sqnr sqnr_of(const quantize_statistics& s, bool saturating) {
+  if (s.elements == 0) return {.empty = true, .reason = "there are no elements"};
+  if (!saturating && s.saturated != 0) {
+    return {.reason = cat(s.saturated, " became Inf or NaN")};
+  }
+  if (const auto db = sqnr_db(s.signal, s.noise)) return {.db = db};
+  if (s.nan + s.inf != 0) return {.reason = cat(s.nan + s.inf, " not finite")};
+  if (s.underflowed != 0) return {.reason = cat(s.underflowed, " became 0")};
+  if (s.noise == 0) return {.exact = true};
+  return {.reason = "signal or noise is beyond binary64"};
+}
+
+sqnr sqnr_of(const cast_effect& effect, const cast_statistics& stats) {
+  if (stats.count == 0) return {.empty = true, .reason = "there are no elements"};
+  if (effect.changed == 0) return {.exact = true};
+  std::string reason;
+  const auto count = [&](std::uint64_t elements, const char* what) {
+    if (elements != 0) reason += cat(reason.empty() ? "" : ", ", elements, " became ", what);
+  };
+  count(effect.underflow, "0");
+  count(effect.to_inf, "Inf");
+  count(effect.to_nan, "NaN");
+  count(effect.to_max, "finite");
+  if (!reason.empty()) return {.reason = reason};
+  if (const auto db = sqnr_db(effect.signal, effect.noise)) return {.db = db};
+  return {.reason = "signal or noise is beyond binary64"};
 }
 
 }  // namespace fpinspect

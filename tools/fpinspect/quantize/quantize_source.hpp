@@ -1,5 +1,5 @@
 // Matrices and tiles that `quantize`, `dequantize`, `diff` and `tensor --recipes` read, and option
-// values for them.
+// values for them; signal-to-quantization-noise ratios, and why a ratio is missing.
 #pragma once
 
 #include <cstddef>
@@ -36,13 +36,13 @@ executor quantizing_backend_argument(std::string_view name);
 // --- Matrices that are read from a file, and matrices to write ------------------------------------
 
 /// The tensor as a matrix: leading dimensions merge into rows; a tensor of rank 1 is one row.
-matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info);
+matrix_shape matrix_of(const tensor_info& info);
 
 /// The matrix on which recipes are judged. Weights of rank above 2 are [out, rest], as matrix products
 /// use them: the last dimension of a convolution is a few elements.
 ///
 /// @param of_weight  whether the tensor has the shape of a weight
-matrix_shape judged_matrix_of(const samebits::tensor_file::tensor_info& info, bool of_weight);
+matrix_shape judged_matrix_of(const tensor_info& info, bool of_weight);
 
 /// The shape as that of a tensor.
 inline std::vector<std::uint64_t> extents_of(const matrix_shape& shape) {
@@ -123,5 +123,37 @@ struct owned_matrix {
   matrix_shape shape;
   std::vector<std::byte> bytes;
 };
+
+// --- Signal-to-quantization-noise ratios ----------------------------------------------------------
+
+/// 10 * log10(signal / noise) in dB. Nothing if there is no noise or no signal, or if the sums
+/// overflow binary64.
+std::optional<double> sqnr_db(double signal, double noise);
+
+/// A ratio, or the reason why there is none.
+struct sqnr {
+  std::optional<double> db = {};
+  bool exact = false;  ///< no element changed
+  bool empty = false;  ///< there are no elements
+  /// Why there is neither a ratio nor `exact`; a sentence without its full stop.
+  std::string reason = {};
+
+  /// The ratio for conditions: infinity if there is nothing to lose, minus infinity if it is
+  /// missing for another reason, so that every `sqnr<X` holds.
+  [[nodiscard]] double level() const;
+  /// "34.2 dB", "exact" or `none`.
+  [[nodiscard]] std::string text(const char* none = "-") const;
+  /// The JSON note beside a null ratio: "exact" or the reason. Nothing if there is a ratio.
+  [[nodiscard]] std::optional<std::string> note() const;
+};
+
+/// The ratio from the statistics of a quantization.
+///
+/// @param saturating  whether elements beyond the largest code become this code. Otherwise they
+///   become Inf or NaN and are missing from the sums, and then there is no ratio.
+sqnr sqnr_of(const quantize_statistics& s, bool saturating);
+
+/// The ratio of a conversion that destroyed no element, else the reason why there is none.
+sqnr sqnr_of(const cast_effect& effect, const cast_statistics& stats);
 
 }  // namespace fpinspect

@@ -73,7 +73,7 @@ std::string labelled(std::string_view label, std::string_view figure) {
 std::string role_rows(const report& in) {
   std::string rows;
   for (const role_verdict& r : in.result.roles) {
-    const role_summary s = summary_of(in.result, in.all.evidence, r);
+    const role_summary s = summary_of(in.result, r);
     rows += cat("<tr>", in_tag("th scope=\"row\"", title(r.what)),
                 labelled("tensors", cat(r.tensors.size())), "<td><strong>", markup_text(s.choice),
                 "</strong>");
@@ -149,7 +149,7 @@ std::string findings_part(const report& in, const std::set<std::size_t>& section
   text += "<ul>";
   for (std::size_t i = 0; i < std::min(most_findings, all.size()); ++i) {
     text += cat("<li>", linked(in, all[i].tensor, sections), ": ",
-                markup_text(finding_text(all[i], in.result, in.all.evidence)), "</li>");
+                markup_text(finding_text(all[i], in.result)), "</li>");
   }
   text += "</ul>";
   if (all.size() > most_findings) text += cat("<p>and ", all.size() - most_findings, " more</p>");
@@ -314,9 +314,7 @@ svg_picture tensor_picture(const report& in, const std::string& name, const exec
   const auto map = map_of(in, 0, where);
   if (!map) refuse_picture(name, "the tensor is not a matrix of numbers, or too large");
   if (name == "amax") return amax_picture(tensor, *map);
-  const auto c = choice_of(in.result, in.all.evidence.front());
-  const auto errors =
-      error_picture(tensor, *map, c ? spec_of(*c).name : std::string_view("stored"));
+  const auto errors = error_picture(tensor, *map, stored_note(in, 0));
   if (!errors) refuse_picture(name, "the tensor stays as it is stored, or needs a loss scale");
   return *errors;
 }

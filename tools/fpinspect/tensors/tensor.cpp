@@ -65,10 +65,10 @@ bool is_about_a_format(const condition& c) {
 }
 
 void require_role(const condition& c) {
-  std::vector<std::string_view> names;
-  for (int r = 0; r < role_count; ++r) names.push_back(name(static_cast<role>(r)));
-  if (c.subject.empty() || std::find(names.begin(), names.end(), c.subject) != names.end()) return;
-  throw usage_error(cat("--fail-if: \"", c.text, "\": ", c.subject, " is none of ", joined(names)));
+  const bool known = std::find(role_names.begin(), role_names.end(), c.subject) != role_names.end();
+  if (c.subject.empty() || known) return;
+  throw usage_error(
+      cat("--fail-if: \"", c.text, "\": ", c.subject, " is none of ", joined(role_names)));
 }
 
 /// The condition on this format.
@@ -269,7 +269,7 @@ class tensor_command final : public command {
         views.add(details_json(tensors[i], all.stats[i], formats));
       }
       s.write_json({{"scale_log2", scale_},
-                    {"verdict", verdict_json(v, all.evidence)},
+                    {"verdict", verdict_json(v)},
                     {"tensors", views},
                     {"fail_if", checked.json()}});
     } else {
@@ -293,10 +293,10 @@ class tensor_command final : public command {
 
   void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
                   std::span<const format_id> formats, const verdict& v, const session& s) const {
-    if (plain_) return s.out.write(plain_table(v, all.evidence));
+    if (plain_) return s.out.write(plain_table(v));
     s.out.write(cat(heading_of(tensors), ": ", size_text(tensors), "\n\n"));
-    if (list_) return s.out.write(tensor_table(v, all.evidence, s.term));
-    s.out.write(verdict_text(v, all.evidence, s.term) + "\n");
+    if (list_) return s.out.write(tensor_table(v, s.term));
+    s.out.write(verdict_text(v, s.term) + "\n");
     std::vector<detailed_tensor> details;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (!shows_details(tensors[i], tensors.size())) continue;

@@ -12,7 +12,7 @@
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/histogram.hpp"
-#include "fpinspect/quantize/sqnr.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {
@@ -48,34 +48,30 @@ const cast_effect& effect_of(const cast_statistics& stats, format_id format) {
 }
 
 void write_effects(const cast_statistics& stats, std::span<const format_id> formats,
-                   const terminal& term, output& out) {
+                   const session& s) {
   const auto cell = [](std::string_view text) { return right(text, 10); };
   const bool any_lost = std::any_of(formats.begin(), formats.end(), [&](format_id format) {
     return effect_of(stats, format).destroyed() != 0;
   });
-  out.write(term.painted(paint::heading,
-                         effect_row("to", cell("underflow"), cell("subnormal"), cell("overflow"),
-                                    cat(cell("SQNR"), any_lost ? "  saturating  lost to" : ""))));
+  s.out.write(s.term.painted(
+      paint::heading, effect_row("to", cell("underflow"), cell("subnormal"), cell("overflow"),
+                                 cat(cell("SQNR"), any_lost ? "  saturating  lost to" : ""))));
   const auto share = [&](std::uint64_t part, paint color) {
     const std::string text = cell(percent(part, stats.nonzero()));
-    return part == 0 ? text : term.painted(color, text);
+    return part == 0 ? text : s.term.painted(color, text);
   };
   for (const format_id format : formats) {
     const cast_effect& effect = effect_of(stats, format);
     const sqnr ratio = sqnr_of(effect, stats);
-    std::string shown = sqnr_cell(ratio.db, ratio.exact, term);
+    std::string shown = sqnr_cell(ratio.db, ratio.exact, s.term);
     if (effect.destroyed() != 0) {
       const auto saturated = sqnr_db(effect.saturated_signal, effect.saturated_noise);
-      shown += cat("  ", sqnr_cell(saturated, false, term), "  ", lost_text(effect));
+      shown += cat("  ", sqnr_cell(saturated, false, s.term), "  ", lost_text(effect));
     }
-    out.write(effect_row(samebits::name(format), share(effect.underflow, paint::bad),
-                         share(effect.subnormal, paint::caution),
-                         share(effect.overflow, paint::bad), shown));
+    s.out.write(effect_row(samebits::name(format), share(effect.underflow, paint::bad),
+                           share(effect.subnormal, paint::caution),
+                           share(effect.overflow, paint::bad), shown));
   }
-}
-
-std::string magnitude_text(const std::optional<double>& value) {
-  return value ? general(*value, 6) : "-";
 }
 
 /// "U8 codes of e4m3", "U8 values", "BF16"
@@ -88,50 +84,45 @@ std::string elements_text(const shown_tensor& tensor) {
   return own ? type : cat(type, " codes of ", samebits::name(tensor.how.format));
 }
 
-void write_heading(const shown_tensor& tensor, const terminal& term, output& out) {
-  out.write(cat(term.painted(paint::heading, tensor.title()), "  ", elements_text(tensor), " [",
-                comma_separated(tensor.info.shape), "]  ", number_of(tensor.info.count, "element"),
-                "\n"));
+void write_heading(const shown_tensor& tensor, const session& s) {
+  s.out.write(cat(s.term.painted(paint::heading, tensor.title()), "  ", elements_text(tensor), " [",
+                  comma_separated(tensor.info.shape), "]  ",
+                  number_of(tensor.info.count, "element"), "\n"));
 }
 
 /// For each format the loss scale at which a gradient loses least, with what it loses there. Returns
 /// whether one is above the usual ceiling, and fp32 needs none.
 bool write_loss_scales(const cast_statistics& stats, std::span<const format_id> formats,
-                       output& out) {
+                       const session& s) {
   if (!stats.amax || *stats.amax == 0) return false;
   bool large = false;
-  out.write("  to        loss scale   underflow   without it\n");
+  s.out.write("  to        loss scale   underflow   without it\n");
   for (const format_id format : formats) {
     const auto scale = best_scale_log2(*stats.amax, format);
     const auto lost = [&](int log2, std::size_t width) {
       return right(percent(underflow_at(stats.binades, log2, format), stats.nonzero()), width);
     };
-    if (!scale) {
-      out.write(cat("  ", left(samebits::name(format), 8), right("none", 12), right("-", 12),
-                    lost(0, 13), "\n"));
-      continue;
-    }
-    const bool needed = *scale < 0 || underflow_at(stats.binades, 0, format) != 0;
+    const bool needed = scale && (*scale < 0 || underflow_at(stats.binades, 0, format) != 0);
     large = large || (needed && *scale > usual_ceiling_log2);
-    out.write(cat("  ", left(samebits::name(format), 8),
-                  right(needed ? power_text(*scale) : "not needed", 12),
-                  lost(needed ? *scale : 0, 12), lost(0, 13), "\n"));
+    const std::string text = !scale ? "none" : needed ? power_text(*scale) : "not needed";
+    s.out.write(cat("  ", left(samebits::name(format), 8), right(text, 12),
+                    scale ? lost(needed ? *scale : 0, 12) : right("-", 12), lost(0, 13), "\n"));
   }
   return large && underflow_at(stats.binades, 0, format_id::fp32) == 0;
 }
 
 void write_statistics(const cast_statistics& stats, std::span<const format_id> formats,
-                      const terminal& term, output& out) {
+                      const session& s) {
   const auto count = [&](const char* what, std::uint64_t number, paint color) {
     const std::string text = cat(what, " ", number);
-    return number == 0 ? text : term.painted(color, text);
+    return number == 0 ? text : s.term.painted(color, text);
   };
-  out.write(cat("  amax ", magnitude_text(stats.amax), "   smallest non-zero ",
-                magnitude_text(stats.min_nonzero), "\n"));
-  out.write(cat("  zeros ", stats.zeros, " (", percent(stats.zeros, stats.count), ")   ",
-                count("NaN", stats.nan, paint::bad), "   ", count("Inf", stats.inf, paint::bad),
-                "\n"));
-  write_effects(stats, formats, term, out);
+  s.out.write(cat("  amax ", number_text(stats.amax), "   smallest non-zero ",
+                  number_text(stats.min_nonzero), "\n"));
+  s.out.write(cat("  zeros ", stats.zeros, " (", percent(stats.zeros, stats.count), ")   ",
+                  count("NaN", stats.nan, paint::bad), "   ", count("Inf", stats.inf, paint::bad),
+                  "\n"));
+  write_effects(stats, formats, s);
 }
 
 }  // namespace
@@ -143,14 +134,14 @@ void write_details(std::span<const detailed_tensor> tensors, std::span<const for
   bool any_loss_scale = false;
   bool fp32_would_serve = false;  // a loss scale is above what loss scalers usually reach
   for (const auto& [tensor, stats, what] : tensors) {
-    write_heading(tensor, s.term, s.out);
+    write_heading(tensor, s);
     if (!tensor.has_numbers()) {
       s.out.write(cat("  ", tensor.note, "\n\n"));
       continue;
     }
-    write_statistics(stats, formats, s.term, s.out);
+    write_statistics(stats, formats, s);
     if (what == role::gradients && !scale_log2) {
-      if (write_loss_scales(stats, formats, s.out)) fp32_would_serve = true;
+      if (write_loss_scales(stats, formats, s)) fp32_would_serve = true;
       any_loss_scale = true;
     }
     s.out.write(histogram(exponents_of({&stats, 1}), formats, s.term) + "\n");
@@ -268,7 +259,7 @@ json_object tensor_json(const shown_tensor& tensor) {
 
 json_object details_json(const shown_tensor& tensor, const cast_statistics& stats,
                          std::span<const format_id> formats) {
-  const samebits::tensor_file::tensor_info& info = tensor.info;
+  const tensor_info& info = tensor.info;
   json_object members = {
       {"name", info.name},
       {"dtype",

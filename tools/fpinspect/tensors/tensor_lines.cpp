@@ -12,7 +12,6 @@
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/output/table.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/quantize/sqnr.hpp"
 #include "samebits/recipe.hpp"
 
 namespace fpinspect {

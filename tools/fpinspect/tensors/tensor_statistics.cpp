@@ -190,8 +190,6 @@ std::optional<double> dynamic_range_log2(const cast_statistics& s) {
                        : std::nullopt;
 }
 
-std::string number(const std::optional<double>& value) { return value ? general(*value, 6) : "-"; }
-
 /// Percentages above their values.
 std::string percentile_lines(const std::vector<double>& values) {
   if (values.empty()) return {};
@@ -239,10 +237,11 @@ std::string statistics_text(const statistics& all) {
   const cast_statistics& d = all.elements;
   const auto range = dynamic_range_log2(d);
   std::string text =
-      cat("  min ", number(d.min), "   max ", number(d.max), "   mean ", number(d.mean), "   std ",
-          number(d.std), "\n  zeros ", d.zeros, " (", percent(d.zeros, d.count), ")   NaN ", d.nan,
-          "   Inf ", d.inf, "   L1 norm ", number(d.l1_norm), "   L2 norm ", number(d.l2_norm),
-          "\n  amax ", number(d.amax), "   smallest non-zero ", number(d.min_nonzero),
+      cat("  min ", number_text(d.min), "   max ", number_text(d.max), "   mean ",
+          number_text(d.mean), "   std ", number_text(d.std), "\n  zeros ", d.zeros, " (",
+          percent(d.zeros, d.count), ")   NaN ", d.nan, "   Inf ", d.inf, "   L1 norm ",
+          number_text(d.l1_norm), "   L2 norm ", number_text(d.l2_norm), "\n  amax ",
+          number_text(d.amax), "   smallest non-zero ", number_text(d.min_nonzero),
           "   their ratio ", range ? cat("2^", fixed(*range, 1)) : "-", "\n");
   text += percentile_lines(d.percentiles);
   text += channel_line(all.rows, "row", "rows") + channel_line(all.columns, "column", "columns");

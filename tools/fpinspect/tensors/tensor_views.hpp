@@ -6,6 +6,7 @@
 #include <string>
 
 #include "fpinspect/cli/command.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
@@ -15,6 +16,10 @@ namespace fpinspect {
 
 /// The members name, from, shape and count.
 json_object tensor_json(const shown_tensor& tensor);
+
+inline std::string number_text(const std::optional<double>& value) {
+  return value ? general(*value, 6) : "-";
+}
 
 /// The members zeros to min_nonzero.
 inline json_object extremes_json(const cast_statistics& s) {

@@ -19,8 +19,6 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array<std::string_view, role_count> names = {"weights", "activations", "gradients",
-                                                            "adam_m",  "adam_v",      "other"};
 constexpr std::array<std::string_view, role_count> titles = {"weights", "activations", "gradients",
                                                              "Adam m",  "Adam v",      "other"};
 
@@ -74,8 +72,8 @@ std::optional<role> optimizer_role(const std::string& text, const std::vector<st
 }
 
 role role_argument(std::string_view text) {
-  const auto found = std::find(names.begin(), names.end(), lower(text));
-  if (found != names.end()) return static_cast<role>(found - names.begin());
+  const auto found = std::find(role_names.begin(), role_names.end(), lower(text));
+  if (found != role_names.end()) return static_cast<role>(found - role_names.begin());
   throw usage_error(cat("--role: \"", text,
                         "\" is not a role; there are weights, activations, gradients, adam_m, "
                         "adam_v and other"));
@@ -83,7 +81,7 @@ role role_argument(std::string_view text) {
 
 }  // namespace
 
-std::string_view name(role r) { return names[static_cast<std::size_t>(r)]; }
+std::string_view name(role r) { return role_names[static_cast<std::size_t>(r)]; }
 std::string_view title(role r) { return titles[static_cast<std::size_t>(r)]; }
 
 role guessed_role(std::string_view tensor_name) {

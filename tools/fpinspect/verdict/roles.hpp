@@ -18,6 +18,8 @@ namespace fpinspect {
 /// What a tensor is in training. The verdict lists roles in this order.
 enum class role : std::uint8_t { weights, activations, gradients, adam_m, adam_v, other };
 inline constexpr int role_count = 6;
+inline constexpr std::array<std::string_view, role_count> role_names = {
+    "weights", "activations", "gradients", "adam_m", "adam_v", "other"};
 
 /// The name on the command line and in JSON: "adam_m".
 std::string_view name(role r);

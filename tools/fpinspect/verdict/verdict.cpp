@@ -1,13 +1,95 @@
 // The verdict on a set of tensors: implementation.
 #include "fpinspect/verdict/verdict.hpp"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "samebits/scalar.hpp"
+
 namespace fpinspect {
+
+// --- Losses of formats at each loss scale ---------------------------------------------------------
+
+namespace {
+
+constexpr int top_binade = 15;  // 65520 = 2^15 * (2 - 2^-11) is the smallest that overflows
+
+/// Half of the smallest subnormal is 2^this: a tie, which goes to 0. For fp16 -25.
+int zero_tie_of(samebits::format_id format) {
+  const samebits::format_spec f = samebits::spec_of(format);
+  return -f.bias - f.mantissa_bits;
+}
+
+}  // namespace
+
+void add(binades& sum, const binades& more) {
+  for (const auto& [exponent, counts] : more) sum[exponent].add(counts);
+}
+
+scale_loss loss_at(const binades& elements, int log2) {
+  scale_loss loss = {.log2 = log2,
+                     .underflow = underflow_at(elements, log2, samebits::format_id::fp16)};
+  for (const auto& [exponent, counts] : elements) {
+    const int scaled = exponent + log2;
+    if (scaled == top_binade) loss.overflow += counts.top;
+    if (scaled > top_binade) loss.overflow += counts.all;
+  }
+  return loss;
+}
+
+double sqnr_bound_at(const binades& elements, int log2) {
+  if (elements.empty()) return std::numeric_limits<double>::infinity();
+  constexpr int half_ulp = 11;    // of 2^e: 2^(e - 11)
+  constexpr int subnormal = -25;  // half of the distance between subnormals is 2^-25
+  const int top = elements.rbegin()->first;
+  double signal = 0;
+  double noise = 0;
+  for (const auto& [exponent, counts] : elements) {
+    const auto count = static_cast<double>(counts.all);
+    const int error = std::max(exponent - half_ulp, subnormal - log2);
+    signal += std::ldexp(count, 2 * (exponent - top));
+    noise += std::ldexp(count, 2 * (error - top));
+  }
+  return 10.0 * std::log10(signal / noise);
+}
+
+std::optional<int> best_scale_log2(const binades& elements) {
+  if (elements.empty()) return std::nullopt;
+  const auto& [exponent, counts] = *elements.rbegin();
+  return std::clamp(top_binade - exponent - (counts.top != 0 ? 1 : 0), smallest_scale_log2,
+                    largest_scale_log2);
+}
+
+std::uint64_t underflow_at(const binades& elements, int log2, samebits::format_id to) {
+  const int tie = zero_tie_of(to);
+  std::uint64_t underflow = 0;
+  for (const auto& [exponent, counts] : elements) {
+    if (exponent + log2 < tie) underflow += counts.all;
+    if (exponent + log2 == tie) underflow += counts.powers;
+  }
+  return underflow;
+}
+
+std::optional<int> best_scale_log2(double amax, samebits::format_id to) {
+  if (amax == 0) return std::nullopt;
+  int exponent = 0;
+  const double fraction = std::frexp(amax, &exponent);  // amax = fraction * 2^exponent
+  const auto overflows = [&](int binade) {
+    const auto code = std::bit_cast<std::uint64_t>(std::ldexp(fraction, binade));
+    return samebits::convert_code(samebits::format_id::fp64, to, code).overflow;
+  };
+  int binade = 1 << samebits::spec_of(to).exponent_bits;  // every fraction overflows far above
+  while (overflows(binade)) --binade;
+  if (binade - exponent < smallest_scale_log2) return std::nullopt;
+  return std::min(binade - exponent, largest_scale_log2);
+}
+
+// --- The decision ---------------------------------------------------------------------------------
+
 namespace {
 
 /// The SQNR as a number to compare: infinite if no element changed.
@@ -196,67 +278,53 @@ std::optional<std::size_t> worst_gradient(std::span<const tensor_evidence> tenso
 
 namespace {
 
-/// Collects findings; a tensor that has one gets no second.
-class collector {
- public:
-  void add(const finding& f) {
-    if (seen_.insert(f.tensor).second) found_.push_back(f);
-  }
-  [[nodiscard]] std::vector<finding> take() { return std::move(found_); }
-
- private:
-  std::set<std::size_t> seen_;
-  std::vector<finding> found_;
-};
-
 bool is_one_scale(choice c) { return c == choice::e4m3_tensor || c == choice::e5m2_tensor; }
 
 /// Outlier channels of tensors that fail the need with one scale.
-void add_outliers(const verdict& v, std::span<const tensor_evidence> tensors, collector& found) {
+void add_outliers(const verdict& v, std::vector<finding>& found) {
   for (const role_verdict& r : v.roles) {
     if (r.what == role::gradients) continue;  // their channels differ by nature
     for (const choice_outcome& outcome : r.outcomes) {
       if (outcome.what != choice::e4m3_tensor) continue;
       for (const std::size_t i : outcome.failed) {
-        if (!tensors[i].outlier) continue;
+        if (!v.tensors[i].outlier) continue;
         finding f = {finding_kind::outlier, i, outcome.what, outcome.what};
         for (const choice_outcome& better : r.outcomes) {
-          const choice_effect* effect = tensors[i].effect(better.what);
+          const choice_effect* effect = v.tensors[i].effect(better.what);
           if (is_one_scale(better.what) || effect == nullptr) continue;
           f.better = better.what;
-          if (meets(kept_by(*effect, tensors[i].nonzero), v.wanted)) break;
+          if (meets(kept_by(*effect, v.tensors[i].nonzero), v.wanted)) break;
         }
-        found.add(f);
+        found.push_back(f);
       }
     }
   }
 }
 
 /// The gradients that lose the most in fp16 at scale 2^log2, if that is more than the need allows.
-void add_underflows(const verdict& v, std::span<const tensor_evidence> tensors, int log2,
-                    finding_kind kind, collector& found) {
+void add_underflows(const verdict& v, int log2, finding_kind kind, std::vector<finding>& found) {
   constexpr std::size_t most = 3;  // a loss scale helps all of them at once
   std::vector<finding> all;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const tensor_evidence& tensor = tensors[i];
+  for (std::size_t i = 0; i < v.tensors.size(); ++i) {
+    const tensor_evidence& tensor = v.tensors[i];
     if (!is_gradient(tensor)) continue;
     const scale_loss loss = loss_at(tensor.magnitudes, log2);
     if (v.wanted.allows(loss.underflow, tensor.nonzero)) continue;
     all.push_back({.kind = kind, .tensor = i, .loss = loss});
   }
   std::stable_sort(all.begin(), all.end(), [&](const finding& a, const finding& b) {
-    const auto share = [&](const finding& f) {
-      return static_cast<double>(f.loss.underflow) / static_cast<double>(tensors[f.tensor].nonzero);
+    const auto lost = [&](const finding& f) {
+      return share(f.loss.underflow, v.tensors[f.tensor].nonzero);
     };
-    return share(a) > share(b);
+    return lost(a) > lost(b);
   });
   if (all.size() > most) all.resize(most);
-  for (const finding& f : all) found.add(f);
+  found.insert(found.end(), all.begin(), all.end());
 }
 
 /// Tensors that fail a choice cheaper than their role's, where at least three times as many meet
 /// it. The cheapest such choice counts.
-void add_exceptions(const verdict& v, collector& found) {
+void add_exceptions(const verdict& v, std::vector<finding>& found) {
   for (const role_verdict& r : v.roles) {
     if (!r.chosen) continue;
     for (std::size_t k = 0; k < *r.chosen; ++k) {
@@ -264,10 +332,10 @@ void add_exceptions(const verdict& v, collector& found) {
       const std::size_t good = outcome.tried - outcome.failed.size();
       if (outcome.failed.empty() || good < 3 * outcome.failed.size()) continue;
       for (const std::size_t i : outcome.failed) {
-        found.add({.kind = finding_kind::needs_more,
-                   .tensor = i,
-                   .cheaper = outcome.what,
-                   .others = good});
+        found.push_back({.kind = finding_kind::needs_more,
+                         .tensor = i,
+                         .cheaper = outcome.what,
+                         .others = good});
       }
       break;
     }
@@ -278,29 +346,32 @@ void add_exceptions(const verdict& v, collector& found) {
 /// that alone force their role to a wider format. One finding a tensor, most urgent first.
 ///
 /// @param v  a verdict with roles and loss scale
-std::vector<finding> findings_of(const verdict& v, std::span<const tensor_evidence> tensors) {
-  collector found;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].nan + tensors[i].inf != 0) found.add({finding_kind::not_finite, i});
+std::vector<finding> findings_of(const verdict& v) {
+  std::vector<finding> found;
+  for (std::size_t i = 0; i < v.tensors.size(); ++i) {
+    if (v.tensors[i].nan + v.tensors[i].inf != 0) found.push_back({finding_kind::not_finite, i});
   }
-  add_outliers(v, tensors, found);
+  add_outliers(v, found);
   if (v.loss_scale) {
-    add_underflows(v, tensors, v.loss_scale->best.log2, finding_kind::still_underflows, found);
-    add_underflows(v, tensors, 0, finding_kind::underflows, found);
+    add_underflows(v, v.loss_scale->best.log2, finding_kind::still_underflows, found);
+    add_underflows(v, 0, finding_kind::underflows, found);
   }
   add_exceptions(v, found);
-  return found.take();
+  std::set<std::size_t> seen;  // a tensor that has a finding gets no second
+  std::erase_if(found, [&](const finding& f) { return !seen.insert(f.tensor).second; });
+  return found;
 }
 
 }  // namespace
 
 verdict verdict_on(std::span<const tensor_evidence> tensors, const need& wanted) {
-  verdict result = {.wanted = wanted, .loss_scale = loss_scale_of(tensors, wanted)};
+  verdict result = {
+      .tensors = tensors, .wanted = wanted, .loss_scale = loss_scale_of(tensors, wanted)};
   for (int r = 0; r < role_count; ++r) {
     role_verdict one = verdict_of(static_cast<role>(r), tensors, wanted);
     if (!one.tensors.empty()) result.roles.push_back(std::move(one));
   }
-  result.findings = findings_of(result, tensors);
+  result.findings = findings_of(result);
   for (std::size_t i = 0; i < tensors.size(); ++i) result.order.push_back(i);
   std::stable_sort(result.order.begin(), result.order.end(), [&](std::size_t a, std::size_t b) {
     const auto key = [&](std::size_t i) {

@@ -196,6 +196,7 @@ struct finding {
 
 /// The whole verdict.
 struct verdict {
+  std::span<const tensor_evidence> tensors = {};
   need wanted = {};
   std::vector<role_verdict> roles = {};  ///< roles with tensors, in the order of `role`
   std::optional<loss_scale_verdict> loss_scale = {};  ///< nothing without non-zero gradients

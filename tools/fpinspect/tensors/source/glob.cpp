@@ -28,6 +28,4 @@ bool matches_glob(std::string_view pattern, std::string_view name) {
   return p == pattern.size();
 }
 
-bool is_glob(std::string_view text) { return text.find_first_of("*?") != std::string_view::npos; }
-
 }  // namespace fpinspect

@@ -8,7 +8,4 @@ namespace fpinspect {
 /// Whether the whole name matches. * also stands for dots and slashes.
 bool matches_glob(std::string_view pattern, std::string_view name);
 
-/// Whether the text contains * or ?.
-bool is_glob(std::string_view text);
-
 }  // namespace fpinspect

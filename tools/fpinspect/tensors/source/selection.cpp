@@ -26,7 +26,6 @@ namespace fpinspect {
 
 namespace {
 
-using samebits::tensor_file::tensor_info;
 using reader = samebits::tensor_file::tensor_file;
 
 struct opened_file {
@@ -50,10 +49,11 @@ void add_named(const std::vector<opened_file>& files, const std::string& name,
   const bool exact = std::any_of(files.begin(), files.end(), [&](const opened_file& opened) {
     return has_tensor(*opened.file, name);
   });
+  const bool is_pattern = name.find_first_of("*?") != std::string::npos;
   bool any = false;
   for (const opened_file& opened : files) {
     for (const tensor_info& info : opened.file->tensors()) {
-      const bool match = exact ? info.name == name : is_glob(name) && matches_glob(name, info.name);
+      const bool match = exact ? info.name == name : is_pattern && matches_glob(name, info.name);
       const bool there = std::any_of(chosen.begin(), chosen.end(), [&](const shown_tensor& c) {
         return c.file == opened.file && c.info.name == info.name;
       });
@@ -258,8 +258,8 @@ std::filesystem::path tail_of(const std::filesystem::path& path, std::size_t par
   return tail;
 }
 
-}  // namespace
-
+/// The path of each file with as few of its last folders as tell all files apart: none if the names
+/// of the files differ.
 std::map<std::filesystem::path, std::filesystem::path> short_paths_of(
     const std::vector<shown_tensor>& tensors) {
   const std::set<std::filesystem::path> paths = paths_of(tensors);
@@ -279,6 +279,8 @@ std::map<std::filesystem::path, std::filesystem::path> short_paths_of(
   for (const std::filesystem::path& path : paths) whole[path] = path;
   return whole;
 }
+
+}  // namespace
 
 std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors) {
   const auto paths = short_paths_of(tensors);
@@ -370,7 +372,7 @@ cast_statistics statistics_of(const shown_tensor& tensor, samebits::statistics_r
   return pass.result();
 }
 
-bool has_columns(const samebits::tensor_file::tensor_info& info, std::uint64_t most) {
+bool has_columns(const tensor_info& info, std::uint64_t most) {
   return info.shape.size() >= 2 && info.count != 0 && info.shape.back() <= most;
 }
 

@@ -56,13 +56,8 @@ std::vector<shown_tensor> tensors_to_show(const tensor_selection& wanted);
 
 // --- How `tensor` and `report` name files and tensors, and match names ----------------------------
 
-/// The path of each file with as few of its last folders as tell all files apart: none if the names
-/// of the files differ.
-std::map<std::filesystem::path, std::filesystem::path> short_paths_of(
-    const std::vector<shown_tensor>& tensors);
-
-/// The tensors' names in the verdict: FILE#NAME if there are several files, FILE as by
-/// short_paths_of().
+/// The tensors' names in the verdict: FILE#NAME if there are several files, FILE with as few
+/// of its last folders as tell all files apart.
 std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors);
 
 /// The path of the only file, or "3 files".
@@ -85,7 +80,7 @@ cast_statistics statistics_of(const shown_tensor& tensor, samebits::statistics_r
                               const executor& where);
 
 /// Whether the tensor is a matrix with elements, and with at most this many columns.
-bool has_columns(const samebits::tensor_file::tensor_info& info, std::uint64_t most);
+bool has_columns(const tensor_info& info, std::uint64_t most);
 
 /// Finite non-zero elements of all tensors by floor(log2(|x|)).
 std::map<int, std::uint64_t> exponents_of(std::span<const cast_statistics> stats);

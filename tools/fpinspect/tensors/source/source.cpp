@@ -21,7 +21,6 @@ namespace fpinspect {
 namespace {
 
 using samebits::tensor_file::dtype;
-using samebits::tensor_file::tensor_info;
 using reader = samebits::tensor_file::tensor_file;
 
 tensor_info choose(const reader& file, const tensor_location& where, std::string_view which) {

@@ -29,6 +29,7 @@ using samebits::matrix_shape;
 using samebits::matrix_view;
 using samebits::quantize_statistics;
 using samebits::tile_shape;
+using samebits::tensor_file::tensor_info;
 
 /// FILE and TENSOR of an argument.
 struct tensor_location {
@@ -66,7 +67,7 @@ struct element_reading {
 enum class from_scope : std::uint8_t { one_tensor, integers };
 
 /// Whether the elements are integers. `--from` may then declare them to be codes.
-bool holds_integers(const samebits::tensor_file::tensor_info& info);
+bool holds_integers(const tensor_info& info);
 
 /// How to read the elements of a tensor. Floating-point elements have the format of their type;
 /// `from` may name only this format. Integers are values, or codes of the format `from`, which must
@@ -76,13 +77,12 @@ bool holds_integers(const samebits::tensor_file::tensor_info& info);
 /// @param option  the name of `from` in errors
 /// @param from  a format's name, or empty
 /// @throws usage_error  if `from` contradicts the elements
-std::optional<element_reading> reading_of(const samebits::tensor_file::tensor_info& info,
-                                          std::string_view option, std::string_view from,
+std::optional<element_reading> reading_of(const tensor_info& info, std::string_view option,
+                                          std::string_view from,
                                           from_scope scope = from_scope::one_tensor);
 
 /// The name of the element type: "bf16", or "U8" for integer values.
-std::string_view type_text(const samebits::tensor_file::tensor_info& info,
-                           const element_reading& how);
+std::string_view type_text(const tensor_info& info, const element_reading& how);
 
 /// The coordinates of an element: "[17, 254]".
 std::string position_text(std::uint64_t index, std::span<const std::uint64_t> shape);
@@ -93,7 +93,7 @@ void decode(format_id format, const std::byte* codes, std::span<double> out);
 /// One tensor of a file.
 struct source_tensor {
   std::shared_ptr<const samebits::tensor_file::tensor_file> file;
-  samebits::tensor_file::tensor_info info;
+  tensor_info info;
   element_reading how;
 
   [[nodiscard]] format_id format() const { return how.format; }

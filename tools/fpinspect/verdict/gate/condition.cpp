@@ -36,8 +36,7 @@ bool is_name(std::string_view text) {
   return !text.empty();
 }
 
-}  // namespace
-
+/// A finite number >= 0 and its unit. Spaces are ignored. Nothing for any other text.
 std::optional<quantity> parse_quantity(std::string_view text) {
   const std::string packed = without_spaces(text);
   quantity result;
@@ -50,6 +49,8 @@ std::optional<quantity> parse_quantity(std::string_view text) {
   const bool known = result.unit.empty() || result.unit == "%" || result.unit == "dB";
   return known ? std::optional(result) : std::nullopt;
 }
+
+}  // namespace
 
 std::optional<condition> parse_condition(std::string_view text) {
   condition result = {.text = without_spaces(text)};

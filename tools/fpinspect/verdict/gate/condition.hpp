@@ -18,9 +18,6 @@ struct quantity {
   std::string unit = {};  ///< "dB", "%" or empty
 };
 
-/// A finite number >= 0 and its unit. Spaces are ignored. Nothing for any other text.
-std::optional<quantity> parse_quantity(std::string_view text);
-
 /// A condition [SUBJECT.]FIGURE RELATION QUANTITY.
 struct condition {
   std::string text;          ///< as given, without spaces

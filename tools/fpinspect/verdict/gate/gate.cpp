@@ -8,7 +8,6 @@
 
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
 
 namespace fpinspect {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "fpinspect/output/json.hpp"
 #include "fpinspect/output/table.hpp"
-#include "fpinspect/quantize/sqnr.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/verdict/gate/condition.hpp"
 #include "samebits/quantize.hpp"
 

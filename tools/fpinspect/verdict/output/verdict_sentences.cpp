@@ -21,10 +21,9 @@ kept kept_of(std::span<const tensor_evidence> tensors, std::size_t tensor, choic
 }
 
 /// What a choice that fails does to the worst tensor: "3.10 % lost in grad.fc1".
-std::string failure_text(const verdict& v, std::span<const tensor_evidence> tensors,
-                         const choice_outcome& outcome) {
+std::string failure_text(const verdict& v, const choice_outcome& outcome) {
   const std::size_t worst = outcome.failed.front();
-  const kept k = kept_of(tensors, worst, outcome.what);
+  const kept k = kept_of(v.tensors, worst, outcome.what);
   std::string text;
   if (k.overflow != 0) {
     text = cat(k.overflow, k.overflow == 1 ? " value overflows in " : " values overflow in ");
@@ -33,19 +32,18 @@ std::string failure_text(const verdict& v, std::span<const tensor_evidence> tens
   } else {
     text = cat(percent(k.underflow, k.nonzero), " lost in ");
   }
-  text += tensors[worst].name;
+  text += v.tensors[worst].name;
   const std::size_t others = outcome.failed.size() - 1;
   if (others != 0) text += cat(", ", others, others == 1 ? " more fails" : " more fail");
   return text;
 }
 
 /// The next cheaper choice that fails, and by what.
-std::string reason(const verdict& v, std::span<const tensor_evidence> tensors,
-                   const role_verdict& r) {
+std::string reason(const verdict& v, const role_verdict& r) {
   for (std::size_t k = *r.chosen + (r.met ? 0 : 1); k-- > 0;) {
     const choice_outcome& cheaper = r.outcomes[k];
     const std::string head = cat("not ", spec_of(cheaper.what).name, ": ");
-    if (!cheaper.failed.empty()) return cat(head, failure_text(v, tensors, cheaper));
+    if (!cheaper.failed.empty()) return cat(head, failure_text(v, cheaper));
     if (r.what == role::adam_v && cheaper.tried != 0) {
       return cat(head, "rounding to nearest drops updates below 2^-9 of v");
     }
@@ -83,16 +81,15 @@ std::string exceptions_text(const role_verdict& r, std::span<const tensor_eviden
 
 /// What was assumed: the matrices of convolution weights, or the losses of optimizer state that the
 /// need does not count, if the choice has too many of them.
-std::string rule_text(const verdict& v, std::span<const tensor_evidence> tensors,
-                      const role_verdict& r, choice chosen) {
+std::string rule_text(const verdict& v, const role_verdict& r, choice chosen) {
   const auto reshaped = std::count_if(r.tensors.begin(), r.tensors.end(), [&](std::size_t i) {
-    return tensors[i].is_reshaped() && tensors[i].state == judged::yes;
+    return v.tensors[i].is_reshaped() && v.tensors[i].state == judged::yes;
   });
   if (reshaped != 0) return cat("as [out, rest]: ", reshaped, " of rank above 2");
   const bool uncounted = std::any_of(r.tensors.begin(), r.tensors.end(), [&](std::size_t i) {
-    const choice_effect* effect = tensors[i].effect(chosen);
+    const choice_effect* effect = v.tensors[i].effect(chosen);
     return effect != nullptr && effect->negligible != 0 &&
-           !v.wanted.allows(effect->underflow, tensors[i].nonzero);
+           !v.wanted.allows(effect->underflow, v.tensors[i].nonzero);
   });
   return uncounted ? "not counted: lost values below 2^-24 of their tensor's RMS" : "";
 }
@@ -132,19 +129,18 @@ std::string db_text(const std::optional<double>& db) {
   return db ? cat(fixed(*db, 1), " dB") : "exact";
 }
 
-role_summary summary_of(const verdict& v, std::span<const tensor_evidence> tensors,
-                        const role_verdict& r) {
+role_summary summary_of(const verdict& v, const role_verdict& r) {
   role_summary result;
   if (!r.chosen) {
     result.choice = "not judged";
-    result.besides = exceptions_text(r, tensors, choice::fp32);
+    result.besides = exceptions_text(r, v.tensors, choice::fp32);
     return result;
   }
   const choice_outcome& outcome = r.outcomes[*r.chosen];
   const std::string_view name = spec_of(outcome.what).name;
-  result.reason = reason(v, tensors, r);
-  result.rule = rule_text(v, tensors, r, outcome.what);
-  result.besides = exceptions_text(r, tensors, outcome.what);
+  result.reason = reason(v, r);
+  result.rule = rule_text(v, r, outcome.what);
+  result.besides = exceptions_text(r, v.tensors, outcome.what);
   if (!r.met) {
     result.choice = "as stored: no choice meets the need";
   } else if (outcome.tried == 0 && outcome.what != choice::fp32) {
@@ -155,11 +151,11 @@ role_summary summary_of(const verdict& v, std::span<const tensor_evidence> tenso
   } else {
     result.choice = name;
     std::optional<double> db;
-    if (outcome.lowest) db = kept_of(tensors, *outcome.lowest, outcome.what).db;
+    if (outcome.lowest) db = kept_of(v.tensors, *outcome.lowest, outcome.what).db;
     result.db = db_text(db);
     result.lost = "0 %";
     if (outcome.lossiest) {
-      const kept k = kept_of(tensors, *outcome.lossiest, outcome.what);
+      const kept k = kept_of(v.tensors, *outcome.lossiest, outcome.what);
       result.lost = percent(k.underflow, k.nonzero);
     }
     result.bits = general(outcome.bits, 3);
@@ -257,9 +253,8 @@ std::string limit_text(const finding& f, const loss_scale_verdict& l,
 
 }  // namespace
 
-std::string finding_text(const finding& f, const verdict& v,
-                         std::span<const tensor_evidence> tensors) {
-  const tensor_evidence& tensor = tensors[f.tensor];
+std::string finding_text(const finding& f, const verdict& v) {
+  const tensor_evidence& tensor = v.tensors[f.tensor];
   switch (f.kind) {
     case finding_kind::not_finite: return not_finite_text(tensor);
     case finding_kind::outlier: return outlier_text(f, tensor, v.wanted);
@@ -267,7 +262,7 @@ std::string finding_text(const finding& f, const verdict& v,
       return cat("fp16 without a loss scale loses ", percent(f.loss.underflow, tensor.nonzero));
     case finding_kind::still_underflows:
       return cat("fp16 still loses ", percent(f.loss.underflow, tensor.nonzero), " at ",
-                 power_text(f.loss.log2), limit_text(f, *v.loss_scale, tensors));
+                 power_text(f.loss.log2), limit_text(f, *v.loss_scale, v.tensors));
     case finding_kind::needs_more:
       return cat(spec_of(f.cheaper).name, " ", effect_text(tensor, f.cheaper, v.wanted),
                  "; enough for ", f.others, " others of its role");

@@ -38,9 +38,8 @@ std::string need_text(const need& wanted) {
   return text + "\n";
 }
 
-std::string role_text(const verdict& v, std::span<const tensor_evidence> tensors,
-                      const role_verdict& r, const terminal& term) {
-  const role_summary s = summary_of(v, tensors, r);
+std::string role_text(const verdict& v, const role_verdict& r, const terminal& term) {
+  const role_summary s = summary_of(v, r);
   std::string chosen = s.choice;
   if (!s.stored.empty()) chosen = cat(left(chosen, 25), s.stored);
   if (!s.bits.empty()) {
@@ -84,15 +83,14 @@ std::size_t lines_of(std::string_view text) {
 /// At most as many findings as there is room for, but at least three.
 ///
 /// @param room  lines
-std::string findings_text(const verdict& v, std::span<const tensor_evidence> tensors,
-                          const terminal& term, std::size_t room) {
+std::string findings_text(const verdict& v, const terminal& term, std::size_t room) {
   constexpr std::size_t fewest = 3;
   if (v.findings.empty()) return "Nothing else needs attention.\n";
   std::string text = term.painted(paint::heading, "Look at these") + "\n";
   for (std::size_t i = 0; i < v.findings.size(); ++i) {
     const finding& f = v.findings[i];
     const std::string one =
-        wrapped(cat("  ", tensors[f.tensor].name, ": ", finding_text(f, v, tensors)), term, "    ");
+        wrapped(cat("  ", v.tensors[f.tensor].name, ": ", finding_text(f, v)), term, "    ");
     const std::size_t rest = i + 1 < v.findings.size() ? 1 : 0;  // the line "and 7 more"
     if (i >= fewest && lines_of(text) + lines_of(one) + rest > room) {
       return cat(text, "  and ", v.findings.size() - i, " more: --json\n");
@@ -124,31 +122,29 @@ std::string fraction_text(std::uint64_t part, std::uint64_t whole) {
 
 }  // namespace
 
-std::string verdict_text(const verdict& v, std::span<const tensor_evidence> tensors,
-                         const terminal& term) {
+std::string verdict_text(const verdict& v, const terminal& term) {
   constexpr std::size_t screen = 24;
   constexpr std::size_t around = 4;  // the lines of the heading and the last line, with blank lines
   std::string text = need_text(v.wanted);
-  for (const role_verdict& r : v.roles) text += role_text(v, tensors, r, term);
+  for (const role_verdict& r : v.roles) text += role_text(v, r, term);
   text += "\n";
-  if (v.loss_scale) text += loss_scale_text(*v.loss_scale, tensors, term) + "\n";
+  if (v.loss_scale) text += loss_scale_text(*v.loss_scale, v.tensors, term) + "\n";
   const std::size_t used = std::min(screen, lines_of(text) + around);
-  return text + findings_text(v, tensors, term, screen - used);
+  return text + findings_text(v, term, screen - used);
 }
 
-std::string tensor_table(const verdict& v, std::span<const tensor_evidence> tensors,
-                         const terminal& term) {
+std::string tensor_table(const verdict& v, const terminal& term) {
   std::string text =
       term.painted(paint::heading, cat(table_line("lost in", "the role's", "lost in", "", ""),
                                        table_line("fp16", "choice", "it", "role", "tensor")));
-  for (const std::size_t i : v.order) text += tensor_line(v, tensors[i]);
+  for (const std::size_t i : v.order) text += tensor_line(v, v.tensors[i]);
   return text;
 }
 
-std::string plain_table(const verdict& v, std::span<const tensor_evidence> tensors) {
+std::string plain_table(const verdict& v) {
   std::string text;
   for (const std::size_t i : v.order) {
-    const tensor_evidence& tensor = tensors[i];
+    const tensor_evidence& tensor = v.tensors[i];
     const scale_loss fp16 = loss_at(tensor.magnitudes, 0);
     std::string figures = summary_of(v, tensor).db;
     figures += tensor.state == judged::yes ? "\t-\t0" : "\t-\t-";
@@ -252,18 +248,18 @@ json_value tensor_json(const verdict& v, const tensor_evidence& tensor) {
 
 }  // namespace
 
-json_object verdict_json(const verdict& v, std::span<const tensor_evidence> tensors) {
+json_object verdict_json(const verdict& v) {
   const auto finding_of = [&](const finding& f) {
     return json_line({{"kind", name(f.kind)},
-                      {"tensor", tensors[f.tensor].name},
-                      {"text", finding_text(f, v, tensors)}});
+                      {"tensor", v.tensors[f.tensor].name},
+                      {"text", finding_text(f, v)}});
   };
   return {{"need", json_line({{"sqnr_db", v.wanted.db},
                               {"underflow_percent", v.wanted.underflow_percent}})},
-          {"roles", json_rows(v.roles, [&](const auto& r) { return role_json(r, tensors); })},
-          {"fp16_loss_scale", loss_scale_json(v.loss_scale, tensors)},
+          {"roles", json_rows(v.roles, [&](const auto& r) { return role_json(r, v.tensors); })},
+          {"fp16_loss_scale", loss_scale_json(v.loss_scale, v.tensors)},
           {"findings", json_rows(v.findings, finding_of)},
-          {"tensors", json_rows(tensors, [&](const auto& t) { return tensor_json(v, t); })}};
+          {"tensors", json_rows(v.tensors, [&](const auto& t) { return tensor_json(v, t); })}};
 }
 
 }  // namespace fpinspect

@@ -35,8 +35,7 @@ struct role_summary {
   std::string besides =
       {};  ///< "besides: ...": tensors that the choice does not concern; may be empty
 };
-role_summary summary_of(const verdict& v, std::span<const tensor_evidence> tensors,
-                        const role_verdict& r);
+role_summary summary_of(const verdict& v, const role_verdict& r);
 
 /// What is lost at one loss scale.
 struct scale_summary {
@@ -64,25 +63,22 @@ struct tensor_summary {
 tensor_summary summary_of(const verdict& v, const tensor_evidence& tensor);
 
 /// A finding as a sentence without the tensor's name.
-std::string finding_text(const finding& f, const verdict& v,
-                         std::span<const tensor_evidence> tensors);
+std::string finding_text(const finding& f, const verdict& v);
 
 // --- Text and JSON --------------------------------------------------------------------------------
 
 /// The choice for each role, the loss scale, and the tensors that need attention. With the heading
 /// and the last line it has 24 lines, if three tensors that need attention find room on them.
-std::string verdict_text(const verdict& v, std::span<const tensor_evidence> tensors,
-                         const terminal& term);
+std::string verdict_text(const verdict& v, const terminal& term);
 
 /// A line for each tensor in the order of the verdict, below a heading.
-std::string tensor_table(const verdict& v, std::span<const tensor_evidence> tensors,
-                         const terminal& term);
+std::string tensor_table(const verdict& v, const terminal& term);
 
 /// The same for programs: no heading, columns separated by tabs, all digits. The columns are name,
 /// role, elements, share lost in fp16, choice, SQNR in dB, share lost in it; - is no figure.
-std::string plain_table(const verdict& v, std::span<const tensor_evidence> tensors);
+std::string plain_table(const verdict& v);
 
 /// The object `verdict`.
-json_object verdict_json(const verdict& v, std::span<const tensor_evidence> tensors);
+json_object verdict_json(const verdict& v);
 
 }  // namespace fpinspect
