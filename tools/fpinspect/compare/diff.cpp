@@ -42,8 +42,6 @@ enum class cause : std::uint8_t {
 constexpr std::array<std::string_view, 6> cause_names = {"scale_ulp", "tie",        "policy",
                                                          "nan",       "saturation", "unexplained"};
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
 /// Upper bound of the relative error of a binary32 number after one product and one quotient.
 constexpr double slack = 0x1p-20;
 
@@ -83,7 +81,7 @@ class code_cells {
     const double below = i == 0 ? -above : values_[i - 1];
     const double share = stochastic_ ? 1.0 : 0.5;
     interval cell = {at - (at - below) * share, at + (above - at) * share};
-    if (open && i == largest_) cell.high = infinite;
+    if (open && i == largest_) cell.high = std::numeric_limits<double>::infinity();
     cell.low *= scale;
     cell.high *= scale;
     cell.low -= std::abs(cell.low) * slack;
@@ -231,7 +229,13 @@ struct difference {
   std::array<std::uint64_t, cause_names.size()> why{};
   std::string first_unexplained;
 
-  void note(cause c) { ++why[static_cast<std::size_t>(c)]; }
+  /// Counts the cause of a difference in a code or scale of this tensor.
+  void note(cause c, const std::string& tensor, std::int64_t row, std::int64_t col) {
+    ++why[static_cast<std::size_t>(c)];
+    if (c == cause::unexplained && first_unexplained.empty()) {
+      first_unexplained = cat(tensor, " [", row, ", ", col, "]");
+    }
+  }
 };
 
 /// The elements that were quantized, if they are known.
@@ -246,64 +250,41 @@ struct known_elements {
 };
 
 /// Compares one output of both files.
-class matrix_comparison {
- public:
-  matrix_comparison(const diffed_matrix& a, const diffed_matrix& b, bool same_rules)
-      : a_(a), b_(b), same_rules_(same_rules) {}
-
-  void run(const std::string& suffix, const std::optional<known_elements>& source,
-           difference& all) const {
-    const bool one_tiling = a_.tile == b_.tile;
-    std::vector<bool> explained(a_.scale_of_tile.size(), true);
-    std::vector<bool> special(a_.scale_of_tile.size(), false);
-    for (std::int64_t row = 0; row < a_.shape.rows; ++row) {
-      for (std::int64_t col = 0; col < a_.shape.cols; ++col) {
-        const coded_element in_a = a_.at(row, col);
-        const coded_element in_b = b_.at(row, col);
-        const std::size_t tile = a_.tile_of(row, col);
-        std::optional<double> x;
-        if (source) x = source->at(row, col, suffix == "_t");
-        ++all.codes.compared;
-        if (in_a.is_nan_or_inf() || in_b.is_nan_or_inf() || (x && !(*x - *x == 0))) {
-          special[tile] = true;
-        } else if (!can_be_one(in_a, in_b, x)) {
-          explained[tile] = false;
-        }
-        if (in_a.code == in_b.code && a_.codes.view.format == b_.codes.view.format) continue;
-        ++all.codes.differ;
-        const cause why = cause_of_codes(in_a, in_b, x, same_rules_);
-        all.note(why);
-        if (why == cause::unexplained) name_first(cat("codes", suffix), row, col, all);
+void compare_outputs(const diffed_matrix& a, const diffed_matrix& b, const std::string& suffix,
+                     bool same_rules, const std::optional<known_elements>& source,
+                     difference& all) {
+  std::vector<bool> explained(a.scale_of_tile.size(), true);
+  std::vector<bool> special(a.scale_of_tile.size(), false);
+  for (std::int64_t row = 0; row < a.shape.rows; ++row) {
+    for (std::int64_t col = 0; col < a.shape.cols; ++col) {
+      const coded_element in_a = a.at(row, col);
+      const coded_element in_b = b.at(row, col);
+      const std::size_t tile = a.tile_of(row, col);
+      std::optional<double> x;
+      if (source) x = source->at(row, col, suffix == "_t");
+      ++all.codes.compared;
+      if (in_a.is_nan_or_inf() || in_b.is_nan_or_inf() || (x && !(*x - *x == 0))) {
+        special[tile] = true;
+      } else if (!can_be_one(in_a, in_b, x)) {
+        explained[tile] = false;
       }
-    }
-    if (!one_tiling) return;
-    for (std::size_t i = 0; i < a_.scale_of_tile.size(); ++i) {
-      ++all.scales.compared;
-      const float scale_a = a_.scale_of_tile[i];
-      const float scale_b = b_.scale_of_tile[i];
-      if (std::bit_cast<std::uint32_t>(scale_a) == std::bit_cast<std::uint32_t>(scale_b)) continue;
-      ++all.scales.differ;
-      const cause why = cause_of_scales(scale_a, scale_b, explained[i], special[i], same_rules_);
-      all.note(why);
-      if (why == cause::unexplained) {
-        const auto at = static_cast<std::int64_t>(i);
-        name_first(cat("scales", suffix), at / a_.scale_cols, at % a_.scale_cols, all);
-      }
+      if (in_a.code == in_b.code && a.codes.view.format == b.codes.view.format) continue;
+      ++all.codes.differ;
+      all.note(cause_of_codes(in_a, in_b, x, same_rules), "codes" + suffix, row, col);
     }
   }
-
- private:
-  static void name_first(const std::string& tensor, std::int64_t row, std::int64_t col,
-                         difference& all) {
-    if (all.first_unexplained.empty()) {
-      all.first_unexplained = cat(tensor, " [", row, ", ", col, "]");
-    }
+  if (a.tile != b.tile) return;
+  for (std::size_t i = 0; i < a.scale_of_tile.size(); ++i) {
+    ++all.scales.compared;
+    const float scale_a = a.scale_of_tile[i];
+    const float scale_b = b.scale_of_tile[i];
+    if (std::bit_cast<std::uint32_t>(scale_a) == std::bit_cast<std::uint32_t>(scale_b)) continue;
+    ++all.scales.differ;
+    const auto at = static_cast<std::int64_t>(i);
+    all.note(cause_of_scales(scale_a, scale_b, explained[i], special[i], same_rules),
+             "scales" + suffix, at / a.scale_cols, at % a.scale_cols);
   }
-
-  const diffed_matrix& a_;
-  const diffed_matrix& b_;
-  bool same_rules_;
-};
+}
 
 difference difference_of(const diffed_file& a, const diffed_file& b,
                          const std::optional<known_elements>& source) {
@@ -322,7 +303,7 @@ difference difference_of(const diffed_file& a, const diffed_file& b,
         throw usage_error("--source: has another shape than " + codes);
       }
     }
-    matrix_comparison(in_a, in_b, a.rules == b.rules).run(suffix, source, all);
+    compare_outputs(in_a, in_b, suffix, a.rules == b.rules, source, all);
   }
   if (!any) refuse_content(b.path, "has no codes in common with A");
   return all;
