@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "fpinspect/advice/advice.hpp"
-#include "fpinspect/advice/memory_schemes.hpp"
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/files.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/advice/memory_schemes.hpp"
+#include "fpinspect/advice/advice.hpp"
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"

@@ -133,7 +133,12 @@ class arith_command final : public command {
       return run_arith_function(*function, function_rule_, texts_,
                                 format_.value_or(format_id::fp32), s);
     }
-    if (!function_rule_.empty()) refuse_rule_of(op_);
+    if (!function_rule_.empty()) {
+      if (!samebits::find_enumerator<operation>(op_)) {
+        refuse_name("OP", op_, names_of<samebits::function>());
+      }
+      throw usage_error(cat("--rule: only for functions, not for ", op_));
+    }
     if (!format_) throw usage_error("--format is required");
     std::optional<tensor_target> out;
     std::optional<tensor_target> flag_target;

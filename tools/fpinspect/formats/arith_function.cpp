@@ -14,7 +14,6 @@
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "samebits/core/operation.hpp"
 #include "samebits/error.hpp"
 #include "samebits/evaluate.hpp"
 #include "samebits/scalar.hpp"
@@ -211,13 +210,6 @@ void run_arith_function(function of, const std::string& rule,
   s.out.write(without_end_blanks(cat(left("exact", 29), left(exact_text(exact), 26),
                                      distance.empty() ? "" : cat("error ", distance, " ulp"))) +
               "\n");
-}
-
-void refuse_rule_of(std::string_view op) {
-  if (samebits::find_enumerator<samebits::operation>(op)) {
-    throw usage_error(cat("--rule: only for functions, not for ", op));
-  }
-  refuse_name("OP", op, names_of<samebits::function>());
 }
 
 }  // namespace fpinspect

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "fpinspect/cli/command.hpp"
@@ -16,10 +15,5 @@ namespace fpinspect {
 void run_arith_function(samebits::function of, const std::string& rule,
                         const std::vector<std::string>& operands, samebits::format_id format,
                         const session& s);
-
-/// Refuses --rule beside an OP that is not a function.
-///
-/// @throws usage_error always
-[[noreturn]] void refuse_rule_of(std::string_view op);
 
 }  // namespace fpinspect
