@@ -12,7 +12,7 @@ namespace samebits::numerics {
 // - Profile: the operations' order.
 // - Arithmetic: a policy (numerics/update/update_arithmetic.hpp).
 // - Word: std::uint32_t, SIMD lanes, or std::uint64_t (numerics/bits/word.hpp).
-// - Number: std::uint64_t for Word std::uint64_t, else std::uint32_t (numerics/update/constants.hpp).
+// - Number: std::uint64_t for Word std::uint64_t, else std::uint32_t (constants.hpp).
 
 /// b * old + w * x. Profile strict: both products and the sum are rounded. Other profiles:
 /// fma(b, old, RN(w * x)).

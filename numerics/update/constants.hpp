@@ -20,8 +20,8 @@ namespace samebits::numerics {
 /// The constants of one group and step. The letters are those of contract §12. A constant that rule
 /// or profile do not use may be any number.
 ///
-/// @tparam Number  std::uint32_t: binary32 bits. std::uint64_t: binary64 bits, which are not rounded
-///   to binary32, for profiles strict and fma in binary64.
+/// @tparam Number  std::uint32_t: binary32 bits. std::uint64_t: binary64 bits, for profiles strict
+///   and fma in binary64, where nothing is rounded to binary32.
 template <class Number>
 struct constants_in {
   Number grad_mul;          ///< c

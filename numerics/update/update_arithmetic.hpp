@@ -46,8 +46,8 @@ SAMEBITS_INLINE constexpr Word negated(Word x) {
   return x + Word(binary<element_of<Word>>::sign_bit);
 }
 
-/// One element of a step, as bits. `Word` is std::uint32_t, SIMD lanes, or std::uint64_t for a step in
-/// binary64.
+/// One element of a step, as bits. `Word` is std::uint32_t, SIMD lanes, or std::uint64_t for a step
+/// in binary64.
 template <class Word>
 struct update_element {
   Word weight;

@@ -77,7 +77,7 @@ using precision_map = std::vector<std::pair<std::string, std::string>>;
 /// @param keep  patterns of layers that stay unquantized besides the usual ones
 precision_map precision_map_of(const precision_choice& choice, std::span<const std::string> keep);
 
-// --- Training schemes and the memory that each of their tensors takes -----------------------------
+// --- Training schemes and the memory that each of their tensors takes ----------------------------
 
 /// The tensors of a training run that have one element for each parameter.
 enum class training_part : std::uint8_t {

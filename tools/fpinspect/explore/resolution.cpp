@@ -18,7 +18,7 @@
 
 namespace fpinspect {
 
-// --- The resolution of a format: computation ------------------------------------------------------
+// --- The resolution of a format: computation -----------------------------------------------------
 
 namespace {
 
@@ -101,7 +101,7 @@ std::optional<spot> spot_of(format_id format, double x) {
   return found;
 }
 
-// --- The subcommand -------------------------------------------------------------------------------
+// --- The subcommand ------------------------------------------------------------------------------
 
 namespace {
 

@@ -116,7 +116,7 @@ int packed_bits(samebits::format_id format) {
   return sign_bits + spec.exponent_bits + spec.mantissa_bits;
 }
 
-// --- Rounding a number to formats -----------------------------------------------------------------
+// --- Rounding a number to formats ----------------------------------------------------------------
 
 namespace {
 

@@ -108,14 +108,14 @@ inline std::vector<std::string_view> names_of(samebits::flags raised) {
   return names;
 }
 
-// --- Rounding a number to formats: the outcome in one word, and all codes that it becomes ---------
+// --- Rounding a number to formats: the outcome in one word, and all codes that it becomes --------
 
 enum class outcome : std::uint8_t { exact, rounded, subnormal, underflow, overflow, saturated };
 
 std::string_view name(outcome what);
 
-/// The class of the number before rounding, for text that samebits::parse() accepts. Numbers that are
-/// neither zero, infinite nor NaN are alike.
+/// The class of a number before rounding, for text that samebits::parse() accepts. Only the classes
+/// zero, infinite and nan say something about the number; normal and subnormal are those of fp64.
 samebits::number_class class_of_text(std::string_view text);
 
 /// The first of these outcomes that applies:

@@ -21,7 +21,7 @@
 
 namespace fpinspect {
 
-// --- CSV text of traces ---------------------------------------------------------------------------
+// --- CSV text of traces --------------------------------------------------------------------------
 
 namespace {
 
@@ -140,7 +140,7 @@ class csv_table {
 
 }  // namespace
 
-// --- Traces of gradients --------------------------------------------------------------------------
+// --- Traces of gradients -------------------------------------------------------------------------
 
 namespace {
 
@@ -287,7 +287,7 @@ std::string trace_csv(const scaler_trace& trace) {
   return text;
 }
 
-// --- The loss scale of each step ------------------------------------------------------------------
+// --- The loss scale of each step -----------------------------------------------------------------
 
 std::vector<scaler_row> read_scale_trace(const std::string& path) {
   csv_table file(path);

@@ -21,7 +21,7 @@
 
 namespace fpinspect {
 
-// --- Single steps of arithmetic on codes ----------------------------------------------------------
+// --- Single steps of arithmetic on codes ---------------------------------------------------------
 
 using samebits::format_id;
 using samebits::operation;
@@ -39,7 +39,7 @@ step_result step(operation op, format_id to, const samebits::operands& x) {
   return {{to, result.code}, result.raised};
 }
 
-// --- Small computations that show what a format does to training ----------------------------------
+// --- Small computations that show what a format does to training ---------------------------------
 
 namespace {
 
@@ -242,7 +242,7 @@ constexpr demo demos[] = {
      "The difference cancels: with the mean far from 0 the error exceeds the variance."},
 };
 
-// --- The subcommand -------------------------------------------------------------------------------
+// --- The subcommand ------------------------------------------------------------------------------
 
 std::string cell_text(const demo_table::cell& cell) {
   const double* const value = std::get_if<double>(&cell);

@@ -1,4 +1,4 @@
-// Single steps of arithmetic on codes, each the library's, and what `demo` and `claims` compute alike.
+// What `demo` and `claims` share: single steps of arithmetic on codes, and variances.
 #pragma once
 
 #include "samebits/arithmetic.hpp"
