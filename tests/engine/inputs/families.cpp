@@ -205,6 +205,9 @@ std::uint64_t draw_any_code(format_id from, format_id to, const word_source& nex
 
 std::vector<std::uint64_t> simpler_codes(format_id from, std::uint64_t code) {
   const format_spec f = spec_of(from);
+  if (from != format_id::e8m0 && (code & magnitude_mask(f)) == 0) {  // 1.0 is no simpler than 0
+    return code == 0 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{0};
+  }
   const code_fields parts = split(f, code);
   const auto bias = static_cast<std::uint64_t>(f.bias);
   std::vector<code_fields> candidates{
