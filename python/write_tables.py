@@ -1,9 +1,10 @@
-"""Writes modules of samebits from the tables of the built extension: names as types, functions, optimizers.
+"""Writes modules of samebits from the tables of the built extension: types, functions, optimizers.
 
     python write_tables.py <folder of the extension and of the modules>
 
 So a new name of a format, a rounding mode, ..., or a new function of elements, needs no change in Python.
-A new operation of arithmetic needs a row in OPERATIONS.
+A new operation of arithmetic needs a row in OPERATIONS, a new function with a parameter one in
+PARAMETERS.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ PARAMETERS = {
     "leaky_relu": ("slope: float = 0.01", "x for x > 0, else slope * x", "The slope for x < 0.",
                    "np.float32([2, -4]), 0.25", "[2.0, -1.0]"),
 }
-ARITHMETIC = {"about": "The functions of samebits.arithmetic; written from the library's operations.",
+ARITHMETIC = {"about": "Operations of arithmetic on arrays; written from the library's table.",
               "imports": "from samebits.arithmetic import Result, _compute", "types": "",
               "source": "option_types", "options": "ComputeOptions", "call": "_compute",
               "result": "Result", "module": " as sb", "parameters": ""}
@@ -228,7 +229,7 @@ def with_parameter(key: str) -> dict[str, str]:
 
 
 def operation(key: str) -> dict[str, str]:
-    """Return the row of a function of samebits.arithmetic."""
+    """Return the row of an operation of arithmetic."""
     name, operands, doc, example, shown = OPERATIONS[key]
     return {"name": name, "key": key, "doc": doc, "example": f"sb.{name}({example}", "shown": shown,
             "arguments": ": Any, ".join([*operands.split(", "), ""]).rstrip(", "),

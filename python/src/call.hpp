@@ -109,8 +109,8 @@ matrix_view view_of(const operand& of);
 /// Returns the view of array `i` on one matrix of `s`; `offsets` come from slices::for_each().
 matrix_view view_of(const slices& s, int i, const array& a, const std::int64_t* offsets);
 
-/// Calls call(view) for each matrix of the operands' common shape [dims]; view(i) is that of operand
-/// i. The first `inputs` operands are read, the next one is the result. `random.offset` counts
+/// Calls call(view) for each matrix of the operands' common shape [dims]; view(i) is the view of
+/// operand i. The first `inputs` operands are read, the next one is the result. `random.offset` counts
 /// elements in C order.
 template <class Call>
 void run_slices(int dims, const std::int64_t* shape, const operand* operands, int inputs, int count,
@@ -160,7 +160,8 @@ void def(nb::module_& m, const char* name, Result (*function)(Arguments...), con
   m.def(name, function, accepting(std::add_pointer_t<Arguments>())..., doc);
 }
 
-/// The files that add functions to the module, each by a function bind_NAME().
+/// NAME of each function bind_NAME(), which adds the functions of one file to the module, in the
+/// order of the calls.
 // clang-format off
 #define SAMEBITS_PYTHON_FILES(file)                                                        \
   file(arguments) file(arrays) file(calls) file(formats) file(convert) file(arithmetic)    \

@@ -134,8 +134,8 @@ inline void require_tensor(file_bytes file, const tensor_info& info) {
   require(info.offset <= file.size() && extent <= file.size() - info.offset,
           "the data lies in the file");
   wide product = 1;
-  for (const std::uint64_t extent : info.shape) {
-    product *= extent;
+  for (const std::uint64_t length : info.shape) {
+    product *= length;
     require(product <= ~std::uint64_t{0}, "the product of the shape fits 64 bits");
   }
   require(product == info.count, "the count is the product of the shape");

@@ -24,10 +24,11 @@ static_assert(scale_block % unit_block == 0);
 
 constexpr int bits_of(std::uint64_t x) { return 64 - std::countl_zero(x); }
 
-/// Numbers of at most this many bits: the sum of a block's products fits 128 bits.
+/// The largest number of bits of a number. With it the sum of a block's products fits 128 bits.
 constexpr int max_bits = 60;
 
-/// Numbers as multiples of 2^unit, below 2^top. No number, all zeros: unit > top.
+/// The range of a block: its numbers are multiples of 2^unit and below 2^top. A block of zeros has
+/// unit > top.
 struct fixed_range {
   int unit = 1 << 20;
   int top = -(1 << 20);
@@ -108,7 +109,8 @@ struct fixed_sum {
   [[nodiscard]] unsigned __int128 magnitude() const {
     return static_cast<unsigned __int128>(sum < 0 ? -sum : sum);
   }
-  /// The number rounded once to nearest even. An exact zero gives +0.
+  /// The number rounded once to nearest even. An exact zero gives +0. The magnitude is below 2^126,
+  /// so that its bits above the 62 that are rounded fit 64 bits.
   [[nodiscard]] std::uint64_t round(const format_spec& to) const {
     unsigned __int128 m = magnitude();
     const auto high = static_cast<std::uint64_t>(m >> 62);
@@ -156,7 +158,7 @@ class line_pair {
     for_each_block(k, count, [&](const fixed_sum& s) { all.sum += s.sum << (s.unit - all.unit); });
     return all;
   }
-  /// The dot product of any numbers.
+  /// The dot product. has_one_unit() may be false.
   [[nodiscard]] numerics::exact_dot dot(std::int64_t k, std::int64_t count) const {
     numerics::exact_dot all;
     if (has_one_unit()) {

@@ -146,7 +146,7 @@ def operator_values(options: dict[str, Any], defaults: Mapping[str, Any]) -> lis
         check_seed(options.get("seed"))
     values = {name: options.pop(name, default) for name, default in defaults.items()}
     if values["format"] is not None:
-        values["format"] = constant_format_name(values["format"])
+        values["format"] = constant_format_name(values["format"], "format")
     values["seed"] = values["seed"] or 0
     return list(values.values())
 

@@ -304,8 +304,8 @@ def dequantize(
             codes, scales, to, tile=tile, format=format, scale_format=scale_format)
     return torch.ops.samebits.dequantize_v1(
         codes, scales, constant_format_name(to), *tile,
-        None if format is None else constant_format_name(format),
-        None if scale_format is None else constant_format_name(scale_format))
+        None if format is None else constant_format_name(format, "format"),
+        None if scale_format is None else constant_format_name(scale_format, "scale_format"))
 
 
 @options_of(samebits.quantize)

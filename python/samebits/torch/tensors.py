@@ -43,14 +43,13 @@ def is_dtensor(x: Any) -> bool:
 
 
 @torch.compiler.assume_constant_result
-def constant_format_name(format: object) -> str:
+def constant_format_name(format: object, argument: str = "to") -> str:
     """Return the name of a format, as a constant of a compiled call."""
-    return NAMES[format_index(format, "to")]
+    return NAMES[format_index(format, argument)]
 
 
 def shard_begin(x: Any) -> int | None:
-    """Return the index in the whole DTensor of its shard's first element; None if the shard is no range
-    of elements."""
+    """Return the index of a shard's first element in the whole DTensor, None if the shard is no range."""
     from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
     shape, offset = compute_local_shape_and_global_offset(x.shape, x.device_mesh, x.placements)

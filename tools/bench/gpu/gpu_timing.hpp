@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -124,7 +125,7 @@ inline bench_options options_of(int argc, char** argv, const char* usage,
       all.only = argv[i + 1];
     } else if (size != nullptr && option == size) {
       all.log2 = std::atoi(argv[i + 1]);
-    } else if (option == "--json") {
+    } else if (option == "--json" && std::strstr(usage, "--json") != nullptr) {
       all.json = argv[i + 1];
     } else {
       known = false;

@@ -62,7 +62,7 @@ void write_tensor_recipes(std::span<const shown_tensor> tensors, std::span<const
 json_object details_json(const shown_tensor& tensor, const cast_statistics& stats,
                          std::span<const format_id> formats);
 
-/// What the detailed view of a tensor is of.
+/// A tensor with what its detailed view shows.
 struct detailed_tensor {
   const shown_tensor& tensor;
   const cast_statistics& stats;  ///< stats.casts must contain the formats

@@ -15,7 +15,8 @@ namespace fpinspect {
 
 // --- The tensors that `tensor` and `report` read --------------------------------------------------
 
-/// A tensor that may have no numbers.
+/// A tensor that a subcommand shows. `how`, format() and read() mean something only if
+/// has_numbers().
 struct shown_tensor : source_tensor {
   std::filesystem::path path;  ///< of the file
   std::string note = {};       ///< why its elements are not interpreted; empty if they are
