@@ -304,8 +304,16 @@ std::string heading_of(const std::vector<shown_tensor>& tensors) {
 
 std::string size_text(std::span<const shown_tensor> tensors) {
   std::uint64_t values = 0;
-  for (const shown_tensor& tensor : tensors) values += tensor.info.count;
-  return cat(number_of(tensors.size(), "tensor"), ", ", number_of(values, "value"));
+  std::uint64_t unread = 0;
+  for (const shown_tensor& tensor : tensors) {
+    if (tensor.info.unread.empty()) {
+      values += tensor.info.count;
+    } else {
+      ++unread;  // an entry that may be no tensor
+    }
+  }
+  return cat(number_of(tensors.size() - unread, "tensor"), ", ", number_of(values, "value"),
+             unread == 0 ? "" : cat(", ", unread, " not read"));
 }
 
 std::uint64_t bytes_to_read(std::span<const shown_tensor> tensors) {

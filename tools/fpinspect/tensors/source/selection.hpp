@@ -63,7 +63,7 @@ std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors);
 
 /// The path of the only file, or "3 files".
 std::string heading_of(const std::vector<shown_tensor>& tensors);
-/// "3 tensors, 4096 values"
+/// "3 tensors, 4096 values, 2 not read"
 std::string size_text(std::span<const shown_tensor> tensors);
 /// Bytes of the tensors that have numbers.
 std::uint64_t bytes_to_read(std::span<const shown_tensor> tensors);
