@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import struct
+import zipfile
 
 import cli_support
 import torch_files
@@ -78,6 +79,14 @@ class FilesOfPyTorch(cli_support.CliTest):
                          self.ok("compare", same, same).out.splitlines()[-1])
         with open(path, "rb") as file:
             self.assertEqual(self.ok_json("tensor", "-", stdin=file), self.ok_json("tensor", same))
+
+    def test_script(self):
+        """torch.jit.save writes data.pkl last, so that the name alone tells the archive."""
+        path = self.path("m.jit")
+        with zipfile.ZipFile(path, "w") as archive:
+            for member in "m/data/0", "m/code/m.py", "m/data.pkl", "m/constants.pkl":
+                archive.writestr(member, "")
+        self.fails(3, "tensor", path, says=[path, "a TorchScript program; save the state_dict()"])
 
     def test_operands_need_not_exist(self):
         """An argument of `arith` that ends like a file of PyTorch is no number."""

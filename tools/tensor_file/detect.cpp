@@ -64,7 +64,7 @@ bool looks_like_safetensors(std::string_view content) {
 }
 
 bool is_torch_name(std::string_view lower_name) {
-  constexpr std::string_view extensions[] = {".pt", ".pth", ".ckpt"};
+  constexpr std::string_view extensions[] = {".pt", ".pth", ".ckpt", ".jit"};
   return std::any_of(std::begin(extensions), std::end(extensions),
                      [&](std::string_view extension) { return lower_name.ends_with(extension); });
 }

@@ -159,7 +159,7 @@ TEST(TensorFile, TheNameDecidesWhoReportsTheDamage) {
     refuse(folder.write(name, zip_of("archive/data.pkl")),
            "does not end with the directory of a zip", error_kind::malformed);
   }
-  for (const char* const name : {"model.pt", "model.PTH", "model.ckpt", "model.bin"}) {
+  for (const char* const name : {"model.pt", "model.PTH", "model.ckpt", "model.bin", "model.jit"}) {
     refuse(folder.write(name, zip_of("archive/x")), "does not end with the directory of a zip",
            error_kind::malformed);
   }
