@@ -83,9 +83,9 @@ bool convert_block(std::int64_t count, const At& at, std::int64_t* numbers, fixe
 
 /// Converts lines to fixed point. at(line, k) returns binary32 bits.
 template <class At>
-fixed_lines fixed_lines_of(std::int64_t lines, std::int64_t depth, const At& at) {
+fixed_lines fixed_lines_of(std::int64_t lines, std::int64_t depth, int threads, const At& at) {
   fixed_lines all(lines, depth);
-  for (std::int64_t line = 0; line < lines; ++line) {
+  const auto convert_line = [&](std::int64_t line) {
     fixed_range& whole = all.ranges[static_cast<std::size_t>(line)];
     for (std::int64_t block = 0; block < all.blocks; ++block) {
       const std::int64_t k = block * unit_block;
@@ -96,7 +96,13 @@ fixed_lines fixed_lines_of(std::int64_t lines, std::int64_t depth, const At& at)
       if (!fits) all.unfit[static_cast<std::size_t>(line)] = 1;
       whole.include(range.unit, range.top);
     }
-  }
+  };
+  for_each_part(
+      lines, threads,
+      [&](element_range range) {
+        for (std::int64_t line = range.begin; line < range.end; ++line) convert_line(line);
+      },
+      std::max<std::int64_t>(1, elements_worth_a_thread / depth));
   return all;
 }
 
@@ -233,14 +239,20 @@ bool supports_fixed_point(const matmul_call& call) {
 
 void multiply_fixed_point(const matmul_call& call, const executor& where) {
   const std::int64_t depth = call.a.cols;
-  const fixed_lines a = fixed_lines_of(call.a.rows, depth, [&](std::int64_t r, std::int64_t k) {
-    return binary32_at(call.a, r, k);
-  });
-  const fixed_lines b = fixed_lines_of(call.b.cols, depth, [&](std::int64_t c, std::int64_t k) {
-    return binary32_at(call.b, k, c);
-  });
-  // Tiles of D, whose rows and columns in fixed point stay in a second-level cache.
-  constexpr std::int64_t tile = 16;
+  const fixed_lines a =
+      fixed_lines_of(call.a.rows, depth, where.threads,
+                     [&](std::int64_t r, std::int64_t k) { return binary32_at(call.a, r, k); });
+  const fixed_lines b =
+      fixed_lines_of(call.b.cols, depth, where.threads,
+                     [&](std::int64_t c, std::int64_t k) { return binary32_at(call.b, k, c); });
+  // Tiles of D, whose rows and columns in fixed point stay in a second-level cache; smaller ones if
+  // the threads would have too few, or a signal would wait for long.
+  std::int64_t tile = 16;
+  const auto tiles = [&] {
+    return (call.d.rows + tile - 1) / tile * ((call.d.cols + tile - 1) / tile);
+  };
+  const auto wanted = std::int64_t{4} * thread_count(where.threads);
+  while (tile > 1 && (tiles() < wanted || tile * tile * depth > std::int64_t{1} << 20)) tile /= 2;
   const std::int64_t tile_columns = (call.d.cols + tile - 1) / tile;
   const auto multiply_tile = [&](std::int64_t row, std::int64_t column) {
     for (std::int64_t i = row; i < std::min(row + tile, call.d.rows); ++i) {
@@ -251,13 +263,14 @@ void multiply_fixed_point(const matmul_call& call, const executor& where) {
       }
     }
   };
-  for_each_part((call.d.rows + tile - 1) / tile * tile_columns, where.threads,
-                [&](element_range range) {
-                  for (std::int64_t t = range.begin; t < range.end; ++t) {
-                    multiply_tile(t / tile_columns * tile, t % tile_columns * tile);
-                  }
-                },
-                std::max<std::int64_t>(1, elements_worth_a_thread / depth / (tile * tile)));
+  for_each_part(
+      tiles(), where.threads,
+      [&](element_range range) {
+        for (std::int64_t t = range.begin; t < range.end; ++t) {
+          multiply_tile(t / tile_columns * tile, t % tile_columns * tile);
+        }
+      },
+      std::max<std::int64_t>(1, elements_worth_a_thread / depth / (tile * tile)));
 }
 
 }  // namespace samebits::backends
