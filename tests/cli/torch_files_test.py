@@ -129,6 +129,22 @@ class HostileFiles(cli_support.CliTest):
                      "type: no tensor but the name argparse.ArgumentParser"):
             self.assertIn(text, listed)
 
+    def test_no_other_numbers_than_torch_reads(self):
+        """What would show other tensors than torch loads is refused, or named so that it is seen."""
+        first, second = (contiguous("FloatStorage", 4, (1,), floats(x)) for x in (1, 2))
+        path = write_zip(self.path("m.pt"), {1.5: first, 0: second})
+        names = [t["name"] for t in self.ok_json("tensor", path)["tensors"]]
+        self.assertEqual(names, ["<0>", "0"])
+        self.refused(write_zip(self.path("m.pt"), Call(collections.OrderedDict, {"w": first})),
+                     ["a dict made of another object than a list of pairs"])
+        replaced = contiguous("FloatStorage", 4, (1,), floats(1))
+        replaced.call = *replaced.call, (Storage("FloatStorage", floats(5), 4), 0, (1,), (1,))
+        self.refused(write_zip(self.path("m.pt"), {"w": replaced}),
+                     ["a tensor whose storage is replaced by its state"])
+        pairs = [(1, 2)] * 300_000
+        self.refused(write_zip(self.path("m.pt"), [Call(collections.OrderedDict, pairs) for _ in range(40)]),
+                     ["more than 10000000 items of dicts in calls"])
+
     def test_bombs(self):
         """Small files that claim much: refused in bounded time and memory."""
         deep = b"\x80\x02" + b"]" * 999_000 + b"a" * 998_999 + b"."

@@ -118,8 +118,12 @@ object_id new_dict(object_store& objects, const call_arguments& arguments) {
       const object& one = objects[pair];
       const bool holds = one.kind == object_kind::list || one.kind == object_kind::tuple;
       if (!holds || one.items().size() != 2) malformed("a dict's items must be pairs");
+      if (++objects.copied_pairs > 10'000'000)
+        unsupported("more than 10000000 items of dicts in calls");
       items.insert(items.end(), one.items().begin(), one.items().end());
     }
+  } else if (arguments.has(0, object_kind::dict)) {
+    unsupported("a dict made of another object than a list of pairs");
   }
   return objects.add(object_kind::dict, std::move(items));
 }
@@ -186,7 +190,12 @@ object_id call(object_store& objects, object_id callee, object_id arguments) {
   return call_known(objects, *known, callee, arguments);
 }
 
-void require_buildable(const object& to) {
+void require_buildable(const object& to, const object& state) {
+  // torch replaces the tensor's storage by a state of (storage, offset, size, strides).
+  if (to.kind == object_kind::tensor && state.kind == object_kind::tuple &&
+      state.items().size() > 2) {
+    unsupported("a tensor whose storage is replaced by its state");
+  }
   if (to.kind == object_kind::dict || to.kind == object_kind::inert ||
       to.kind == object_kind::tensor) {
     return;

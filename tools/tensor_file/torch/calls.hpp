@@ -19,8 +19,9 @@ object_id add_inert(object_store& objects, std::string_view module, std::string_
 object_id call(object_store& objects, object_id callee, object_id arguments);
 
 /// Attributes of an object are skipped.
-/// @throws file_error  (malformed) if the object has none
-void require_buildable(const object& to);
+/// @throws file_error  (malformed) if the object has none; (unsupported) if they replace a tensor's
+///   storage
+void require_buildable(const object& to, const object& state);
 
 /// The storage, or the class, of a persistent id.
 /// @throws file_error  (malformed) if the id breaks a rule

@@ -52,14 +52,14 @@ class walker {
     }
   }
 
-  // Keys that are no text and no number are called by their position.
+  // Keys that are no text and no integer are called by their position, <0>, which no integer is.
   static std::string key_text(const object& key, std::size_t position) {
     switch (key.kind) {
       case object_kind::text: return std::string(key.text().substr(0, longest_name + 1));
       case object_kind::integer: return std::to_string(key.number());
       case object_kind::boolean: return key.number() != 0 ? "True" : "False";
       case object_kind::none: return "None";
-      default: return std::to_string(position);
+      default: return "<" + std::to_string(position) + ">";
     }
   }
 

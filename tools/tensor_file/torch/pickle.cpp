@@ -285,10 +285,11 @@ bool pickle_machine::run_call(std::uint8_t operation) {
       push(in_context(where(), [&] { return call(objects_, callee, arguments); }));
       return true;
     }
-    case build:
-      pop();
-      in_context(where(), [&] { require_buildable(objects_[top()]); });
+    case build: {
+      const object_id state = pop();
+      in_context(where(), [&] { require_buildable(objects_[top()], objects_[state]); });
       return true;
+    }
     case binpersid: {
       const object_id id = pop();
       push(in_context(where(), [&] { return add_storage(objects_, id); }));

@@ -99,7 +99,8 @@ std::vector<std::filesystem::path> tensor_files_in(const std::filesystem::path& 
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
     std::error_code ignored;
-    if (entry.is_regular_file(ignored)) all.insert(entry.path());
+    const bool broken_link = entry.is_symlink(ignored) && !entry.exists(ignored);
+    if (entry.is_regular_file(ignored) || broken_link) all.insert(entry.path());
   }
   for (const std::string_view pattern : patterns) {
     std::vector<std::filesystem::path> found;
