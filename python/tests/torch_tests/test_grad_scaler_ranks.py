@@ -43,6 +43,7 @@ def _rank(rank: int, folder: str, device: str, policy: str) -> None:
             torch.cuda.synchronize()
         torch.save((scales, [(r.applied, r.cause) for r in scaler.reports()],
                     p.detach().to_local().cpu()), f"{folder}/{rank}.pt")
+        distributed.barrier()  # a rank that leaves first can abort the other one's connections
     finally:
         distributed.destroy_process_group()
 

@@ -53,6 +53,7 @@ def _rank(rank: int, folder: str) -> None:
             except sb.InvalidArgument as error:
                 refusals.append(str(error))
         torch.save((results, refusals), f"{folder}/{rank}.pt")
+        distributed.barrier()  # a rank that leaves first can abort the other one's connections
     finally:
         distributed.destroy_process_group()
 
