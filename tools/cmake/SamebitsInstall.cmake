@@ -59,7 +59,7 @@ if(SAMEBITS_TESTKIT)
   install(DIRECTORY tests/testkit/samebits DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   install(DIRECTORY tests/engine tests/oracle tests/support
           DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/samebits/testkit/internal"
-          FILES_MATCHING PATTERN "*.hpp")
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "write_tensor_files.hpp" EXCLUDE)  # of tests of fpinspect
 endif()
 install(CODE "set(samebits_include_dir \"${CMAKE_INSTALL_INCLUDEDIR}\")")
 install(SCRIPT tools/cmake/SamebitsInstalledIncludes.cmake)
