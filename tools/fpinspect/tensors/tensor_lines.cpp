@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fpinspect/cli/text/text.hpp"
@@ -16,7 +17,7 @@
 
 namespace fpinspect {
 
-// --- `fpinspect tensor --quick` -------------------------------------------------------------------
+// --- `fpinspect tensor --quick` ------------------------------------------------------------------
 
 namespace {
 
@@ -76,7 +77,7 @@ void write_quick_statistics(const std::vector<shown_tensor>& tensors,
       "All figures are those of the finite elements.\n");
 }
 
-// --- `fpinspect tensor --recipes` -----------------------------------------------------------------
+// --- `fpinspect tensor --recipes` ----------------------------------------------------------------
 
 namespace {
 
@@ -158,8 +159,9 @@ void write_tensor_recipes(std::span<const shown_tensor> tensors, std::span<const
   const std::vector<const recipe_preset*> presets = presets_without_state();
   std::uint64_t bytes = 0;
   for (const shown_tensor& tensor : tensors) bytes += is_quantized(tensor) ? tensor.info.bytes : 0;
-  progress line(bytes, bytes * presets.size());
+  std::optional<progress> line(std::in_place, bytes, bytes * presets.size());
   json_array all;
+  std::string text;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const shown_tensor& tensor = tensors[i];
     const matrix_shape matrix = judged_matrix_of(tensor);
@@ -168,7 +170,7 @@ void write_tensor_recipes(std::span<const shown_tensor> tensors, std::span<const
       const source_matrix in = matrix_of(tensor, matrix);
       for (const recipe_preset* preset : presets) {
         results.push_back(result_of(*preset, in.view, where));
-        line.add(tensor.info.bytes);
+        line->add(tensor.info.bytes);
       }
     }
     add_figures(conditions, names[i], results);
@@ -178,10 +180,12 @@ void write_tensor_recipes(std::span<const shown_tensor> tensors, std::span<const
                           {"matrix", extents_of(matrix)},
                           {"recipes", table_json<recipe_result>(recipe_columns, results, true)}});
     } else {
-      s.out.write(text_of(tensor, matrix, results, s.term));
+      text += text_of(tensor, matrix, results, s.term);
     }
   }
+  line.reset();  // it would mix with the text on a terminal
   if (s.json) return s.write_json({{"tensors", all}, {"fail_if", conditions.json()}});
+  s.out.write(text);
   s.out.write("to e4m3; `fpinspect recipes` says which recipes are verified\n");
 }
 
