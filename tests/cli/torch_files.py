@@ -22,8 +22,9 @@ def stand_in(module, name):
 
 
 class Storage:
-    def __init__(self, kind, raw, width):
+    def __init__(self, kind, raw, width, memory=None):
         self.kind, self.raw, self.elements = kind, raw, len(raw) // width
+        self.memory = memory or self  # the storage whose bytes these are
 
 
 class Call:
@@ -57,9 +58,9 @@ class Pickler(pickle.Pickler):
     def persistent_id(self, obj):
         if not isinstance(obj, Storage):
             return None
-        if obj not in self.storages:
-            self.storages.append(obj)
-        return ("storage", stand_in("torch", obj.kind), str(self.storages.index(obj)), "cpu",
+        if obj.memory not in self.storages:
+            self.storages.append(obj.memory)
+        return ("storage", stand_in("torch", obj.kind), str(self.storages.index(obj.memory)), "cpu",
                 obj.elements) + self.more
 
     more = ()

@@ -10,7 +10,8 @@ import zipfile
 import cli_support
 import torch_files
 from cli_support import floats, write_safetensors
-from torch_files import Call, Storage, Tensor, contiguous, write_archive, write_old, write_zip
+from torch_files import (Call, Storage, Tensor, contiguous, stand_in, write_archive, write_old,
+                         write_zip)
 
 DATA = os.path.dirname(cli_support.SAMPLE)
 
@@ -141,9 +142,25 @@ class HostileFiles(cli_support.CliTest):
         replaced.call = *replaced.call, (Storage("FloatStorage", floats(5), 4), 0, (1,), (1,))
         self.refused(write_zip(self.path("m.pt"), {"w": replaced}),
                      ["a tensor whose storage is replaced by its state"])
+        twice = b"\x80\x02}q\x00(X\x01\x00\x00\x00wK\x01X\x01\x00\x00\x00wK\x02u."
+        self.refused(write_archive(self.path("m.pt"), twice), ['a dict has the key "w" twice'])
+        made = b"\x80\x02ccollections\nOrderedDict\n]\x85\x81."
+        self.refused(write_archive(self.path("m.pt"), made), ["a dict made by __new__ with arguments"])
         pairs = [(1, 2)] * 300_000
         self.refused(write_zip(self.path("m.pt"), [Call(collections.OrderedDict, pairs) for _ in range(40)]),
                      ["more than 10000000 items of dicts in calls"])
+
+    def test_bytes_and_a_view_of_them(self):
+        """PyTorch saves them as one storage with two names; either may come first."""
+        raw = bytes([0x38, 0x40])
+        storage = Storage("ByteStorage", raw, 1)
+        bytes_of = Tensor(storage, 0, (2,), (1,))
+        view_of = Call(stand_in("torch._utils", "_rebuild_tensor_v3"), Storage("UntypedStorage", raw, 1, storage),
+                       0, (2,), (1,), False, {}, stand_in("torch", "float8_e4m3fn"))
+        for model in {"a": bytes_of, "b": view_of}, {"b": view_of, "a": bytes_of}:
+            path = write_zip(self.path("m.pt"), model)
+            self.assertEqual(self.convert(f"{path}#b", "--to", "fp32")[2], floats(1, 2))
+            self.assertEqual(self.convert(f"{path}#a", "--to", "fp32")[2], floats(0x38, 0x40))
 
     def test_bombs(self):
         """Small files that claim much: refused in bounded time and memory."""

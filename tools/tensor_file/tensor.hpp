@@ -58,7 +58,8 @@ class tensor_file {
   // They throw file_error, whose message begins with the path, if that fails, or if the elements
   // of the tensor are not read (info.unread).
 
-  /// The bytes of the file from the first element of the tensor to its last one; valid for the lifetime of this object.
+  /// The bytes of the file from the first element of the tensor to its last one; valid for the
+  /// lifetime of this object.
   [[nodiscard]] std::span<const std::byte> bytes(const tensor_info& info) const;
 
   /// Writes the codes of elements [first, first + count) to `out`: numbered in C order of the

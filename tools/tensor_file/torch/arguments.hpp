@@ -23,6 +23,7 @@ class call_arguments {
     ids_ = objects[tuple].items();
   }
 
+  [[nodiscard]] bool is_empty() const { return ids_.empty(); }
   [[nodiscard]] bool has(std::size_t i) const {
     return i < ids_.size() && objects_[ids_[i]].kind != object_kind::none;
   }

@@ -56,6 +56,9 @@ constexpr known_name known_names[] = {
     {"torch._utils", "_rebuild_sparse_tensor", meaning::unread, sparse},
     {"torch._utils", "_rebuild_sparse_csr_tensor", meaning::unread, sparse},
     {"torch._utils", "_rebuild_nested_tensor", meaning::unread, "a nested tensor"},
+    {"torch.nn.parameter", "UninitializedParameter", meaning::unread,
+     "a parameter without a shape"},
+    {"torch.nn.parameter", "UninitializedBuffer", meaning::unread, "a buffer without a shape"},
     {"torch._utils", "_rebuild_meta_tensor_no_storage", meaning::unread,
      "a tensor of the device meta, which has no elements"},
     {"torch._utils", "_rebuild_wrapper_subclass", meaning::unread,
@@ -71,7 +74,8 @@ constexpr known_name known_names[] = {
     {"builtins", "complex", meaning::inert},
     {"builtins", "range", meaning::inert},
     {"builtins", "slice", meaning::inert},
-    {"_codecs", "encode", meaning::inert},
+    {"_codecs", "encode", meaning::plain},
+    {"_io", "BytesIO", meaning::inert},
     {"argparse", "Namespace", meaning::inert},
     {"types", "SimpleNamespace", meaning::inert},
     {"pathlib", "Path", meaning::inert},
@@ -118,11 +122,12 @@ object_id new_dict(object_store& objects, const call_arguments& arguments) {
       const object& one = objects[pair];
       const bool holds = one.kind == object_kind::list || one.kind == object_kind::tuple;
       if (!holds || one.items().size() != 2) malformed("a dict's items must be pairs");
-      if (++objects.copied_pairs > 10'000'000)
+      if (++objects.copied_pairs > 10'000'000) {
         unsupported("more than 10000000 items of dicts in calls");
+      }
       items.insert(items.end(), one.items().begin(), one.items().end());
     }
-  } else if (arguments.has(0, object_kind::dict)) {
+  } else if (arguments.has(0, object_kind::dict) || arguments.has(0, object_kind::tuple)) {
     unsupported("a dict made of another object than a list of pairs");
   }
   return objects.add(object_kind::dict, std::move(items));
@@ -188,6 +193,17 @@ object_id call(object_store& objects, object_id callee, object_id arguments) {
                 ", which was not run; save tensors in dicts and lists, such as a state_dict()");
   }
   return call_known(objects, *known, callee, arguments);
+}
+
+object_id make(object_store& objects, object_id callee, object_id arguments) {
+  if (objects[callee].kind == object_kind::global) {
+    const known_name* const known = find_name(objects, callee);
+    const bool is_dict = known != nullptr && known->what == meaning::dict;
+    if (is_dict && !call_arguments(objects, arguments, "__new__").is_empty()) {
+      unsupported("a dict made by __new__ with arguments, which torch ignores");
+    }
+  }
+  return call(objects, callee, arguments);
 }
 
 void require_buildable(const object& to, const object& state) {

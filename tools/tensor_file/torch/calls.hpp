@@ -18,6 +18,10 @@ object_id add_inert(object_store& objects, std::string_view module, std::string_
 /// @throws file_error  (malformed) if the arguments are not those of the name
 object_id call(object_store& objects, object_id callee, object_id arguments);
 
+/// The object that `callee.__new__(callee, *arguments)` returns: as call(), but a dict is empty.
+/// @throws file_error  as call(); (unsupported) for a dict with arguments
+object_id make(object_store& objects, object_id callee, object_id arguments);
+
 /// Attributes of an object are skipped.
 /// @throws file_error  (malformed) if the object has none; (unsupported) if they replace a tensor's
 ///   storage

@@ -63,6 +63,21 @@ class walker {
     }
   }
 
+  // torch keeps the last value of a key. Keys of other kinds cannot be compared here.
+  void require_different_keys(const std::vector<object_id>& items) const {
+    std::vector<std::pair<object_kind, std::string>> keys;
+    for (std::size_t i = 0; i < items.size(); i += 2) {
+      const object& key = objects_[items[i]];
+      const bool is_known = key.kind == object_kind::text || key.kind == object_kind::integer;
+      if (is_known) keys.emplace_back(key.kind, key_text(key, i / 2));
+    }
+    std::sort(keys.begin(), keys.end());
+    const auto twice = std::adjacent_find(keys.begin(), keys.end());
+    if (twice != keys.end()) {
+      unsupported(quote(name_) + ": a dict has the key " + quote(twice->second) + " twice");
+    }
+  }
+
   void enter(const std::string& part) {
     if (open_.size() > 1) name_ += '.';
     name_ += part;
@@ -83,6 +98,7 @@ class walker {
         if (open_.size() == deepest) {
           unsupported(quote(name_) + ": containers are nested more than 100 deep");
         }
+        if (one.kind == object_kind::dict) require_different_keys(one.items());
         open_.push_back({id, 0, name_.size()});
         return;
       case object_kind::tensor:
@@ -104,6 +120,8 @@ class walker {
     constexpr std::uint64_t most_text = std::uint64_t{1} << 28;
     if (found_.size() == most) unsupported("more than 1000000 tensors by all paths");
     text_ += name_.size();
+    extents_ += info.shape.size() + info.strides.size();
+    if (extents_ > 16'000'000) unsupported("shapes of more than 16000000 extents by all paths");
     if (text_ > most_text) unsupported("the names of tensors have more than 256 MiB");
     if (find_invalid_utf8(name_) != std::string_view::npos) {
       malformed("tensor " + quote(name_) + ": its name is not UTF-8");
@@ -128,6 +146,7 @@ class walker {
   std::vector<tensor_info> found_;
   std::uint64_t visited_ = 0;
   std::uint64_t text_ = 0;
+  std::uint64_t extents_ = 0;
 };
 
 }  // namespace

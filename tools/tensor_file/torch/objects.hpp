@@ -95,8 +95,8 @@ class object_store {
   std::map<std::string_view, std::uint32_t> storage_of_key;
   std::vector<storage_view> views;
   std::deque<torch_tensor> tensors;
-  std::uint64_t copied_pairs =
-      0;  ///< items of dicts that calls made, each list as often as it was used
+  std::uint64_t copied_pairs = 0;  ///< pairs that calls copied from lists into dicts
+  std::uint64_t extents = 0;       ///< of all tensors' shapes and strides
 
  private:
   std::deque<object> objects_;

@@ -282,7 +282,10 @@ bool pickle_machine::run_call(std::uint8_t operation) {
     case newobj: {
       const object_id arguments = pop();
       const object_id callee = pop();
-      push(in_context(where(), [&] { return call(objects_, callee, arguments); }));
+      push(in_context(where(), [&] {
+        return operation == reduce ? call(objects_, callee, arguments)
+                                   : make(objects_, callee, arguments);
+      }));
       return true;
     }
     case build: {

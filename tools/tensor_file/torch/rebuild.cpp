@@ -47,8 +47,14 @@ std::uint32_t index_of(object_store& objects, const torch_storage& storage) {
     objects.storages.push_back(storage);
     return next;
   }
-  const torch_storage& before = objects.storages[found->second];
-  if (before.type != storage.type || before.bytes != storage.bytes) {
+  torch_storage& before = objects.storages[found->second];
+  // PyTorch saves bytes and an FP8 view of them as one storage with two names.
+  const auto is_bytes = [](const torch_storage& s) {
+    return s.type == "ByteStorage" || s.type == "UntypedStorage";
+  };
+  if (is_bytes(before) && is_bytes(storage) && before.bytes == storage.bytes) {
+    if (storage.elements) before = storage;
+  } else if (before.type != storage.type || before.bytes != storage.bytes) {
     malformed("storage " + quote(storage.key) + " has another type or size than before");
   }
   return found->second;
@@ -89,7 +95,10 @@ unsigned __int128 end_of(const tensor_info& info, std::uint64_t first, std::uint
 
 object_id add_tensor(object_store& objects, torch_tensor tensor) {
   constexpr std::size_t most = 1'000'000;
+  constexpr std::uint64_t most_extents = 16'000'000;
   if (objects.tensors.size() == most) unsupported("more than 1000000 tensors");
+  objects.extents += tensor.info.shape.size() + tensor.info.strides.size();
+  if (objects.extents > most_extents) unsupported("shapes of more than 16000000 extents together");
   objects.tensors.push_back(std::move(tensor));
   return objects.add(object_kind::tensor, static_cast<std::int64_t>(objects.tensors.size() - 1));
 }

@@ -22,7 +22,7 @@
 
 namespace fpinspect {
 
-// --- The tensors that `tensor` reads --------------------------------------------------------------
+// --- The tensors that `tensor` reads -------------------------------------------------------------
 
 namespace {
 
@@ -68,12 +68,18 @@ void add_named(const std::vector<opened_file>& files, const std::string& name,
 void add_exact(const std::vector<opened_file>& files, const tensor_location& where,
                std::vector<shown_tensor>& chosen) {
   const opened_file* any = nullptr;
+  int searched = 0;
   for (const opened_file& opened : files) {
     if (opened.path != where.file) continue;
     any = &opened;
+    ++searched;
     if (!has_tensor(*opened.file, *where.tensor)) continue;
     chosen.push_back(opened.tensor(opened.file->find(*where.tensor)));
     return;
+  }
+  if (searched > 1) {
+    refuse_content(where.file, cat("no tensor ", samebits::tensor_file::quote(*where.tensor),
+                                   " in ", searched, " files"));
   }
   if (any != nullptr) static_cast<void>(any->file->find(*where.tensor));  // throws
 }
@@ -90,6 +96,7 @@ std::vector<std::filesystem::path> tensor_files_in(const std::filesystem::path& 
                                            "*.safetensors",
                                            "pytorch_model.bin.index.json",
                                            "pytorch_model*.bin",
+                                           "adapter_model*.bin",
                                            "*.gguf",
                                            "*.pt",
                                            "*.pth",
@@ -163,7 +170,9 @@ std::vector<opened_file> open_folder(const std::filesystem::path& path) {
       for (const tensor_info& info : one.file->tensors()) {
         const auto [other, is_new] = files.emplace(info.name, one.file->shown_path());
         if (is_new) continue;
-        refuse_content(path, cat("tensor ", quote(info.name), " is in ", other->second, " and in ",
+        const std::string which =
+            info.name.empty() ? "a tensor without a name" : cat("tensor ", quote(info.name));
+        refuse_content(path, cat(which, " is in ", other->second, " and in ",
                                  one.file->shown_path(), "; name the files to read"));
       }
     }
@@ -238,7 +247,7 @@ std::vector<shown_tensor> tensors_to_show(const tensor_selection& wanted) {
   return chosen;
 }
 
-// --- How `tensor` and `report` name files and tensors ---------------------------------------------
+// --- How `tensor` and `report` name files and tensors --------------------------------------------
 
 namespace {
 
@@ -332,7 +341,7 @@ void require_match(const char* option, const std::string& pattern,
   throw usage_error(cat(option, ": no tensor matches ", samebits::tensor_file::quote(pattern)));
 }
 
-// --- Statistics of elements -----------------------------------------------------------------------
+// --- Statistics of elements ----------------------------------------------------------------------
 
 namespace {
 
