@@ -20,7 +20,7 @@ namespace fpinspect {
 
 namespace {
 
-// --- JSON -----------------------------------------------------------------------------------------
+// --- JSON ----------------------------------------------------------------------------------------
 
 json_value place_json(const std::optional<found_difference>& at) {
   if (!at) return std::nullopt;
@@ -78,7 +78,7 @@ json_object comparison_json(const comparison& all) {
           {"only_in_b", json_list(all.only_in_b)}};
 }
 
-// --- Text -----------------------------------------------------------------------------------------
+// --- Text ----------------------------------------------------------------------------------------
 
 constexpr std::size_t most_names = 5;
 
@@ -296,7 +296,7 @@ std::string comparison_text(const comparison& all, const std::string& a, const s
   return original_text(all, cat("original ", escape_path(original), "\n", heading), term);
 }
 
-// --- The command ----------------------------------------------------------------------------------
+// --- The command ---------------------------------------------------------------------------------
 
 constexpr figure<difference_figures> compare_figures[] = {
     {{"differ", "%"}, [](auto& f) { return figure_value(f.differ, f.count); }},

@@ -13,7 +13,7 @@
 
 namespace fpinspect {
 
-// --- The tensors of one side of a comparison ------------------------------------------------------
+// --- The tensors of one side of a comparison -----------------------------------------------------
 
 namespace {
 
@@ -99,7 +99,7 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
   return result;
 }
 
-// --- The comparison of two files ------------------------------------------------------------------
+// --- The comparison of two files -----------------------------------------------------------------
 
 namespace {
 

@@ -28,7 +28,7 @@
 namespace fpinspect {
 namespace {
 
-// --- Why a code or a scale of one element differs -------------------------------------------------
+// --- Why a code or a scale of one element differs ------------------------------------------------
 
 /// Why a code or a scale differs.
 enum class cause : std::uint8_t {
@@ -148,7 +148,7 @@ cause cause_of_scales(float a, float b, bool explained, bool special, bool same_
   return ulps_apart(a, b) <= few_ulps ? cause::scale_ulp : cause::policy;
 }
 
-// --- The comparison -------------------------------------------------------------------------------
+// --- The comparison ------------------------------------------------------------------------------
 
 /// One side of the comparison.
 struct diffed_file : quantized_file {

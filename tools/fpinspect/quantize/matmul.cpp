@@ -28,7 +28,7 @@ namespace {
 
 using samebits::product_error;
 
-// --- Operands and scales --------------------------------------------------------------------------
+// --- Operands and scales -------------------------------------------------------------------------
 
 /// Whether the file stores the operand as it is or transposed.
 enum class file_layout : std::uint8_t { as_is, transposed };
@@ -147,7 +147,7 @@ struct product_scales {
   samebits::operand_scales scales;
 };
 
-// --- The product and its error --------------------------------------------------------------------
+// --- The product and its error -------------------------------------------------------------------
 
 /// The exact product of the operands, in binary64.
 std::vector<double> exact_product(const const_matrix_view& a, const const_matrix_view& b,

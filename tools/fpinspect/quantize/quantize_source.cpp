@@ -15,7 +15,7 @@
 
 namespace fpinspect {
 
-// --- Option values of `quantize` and `dequantize` -------------------------------------------------
+// --- Option values of `quantize` and `dequantize` ------------------------------------------------
 
 namespace {
 
@@ -71,7 +71,7 @@ executor quantizing_backend_argument(std::string_view name) {
   return where;
 }
 
-// --- Matrices that `quantize`, `diff` and `tensor --recipes` read ---------------------------------
+// --- Matrices that `quantize`, `diff` and `tensor --recipes` read --------------------------------
 
 matrix_shape matrix_of(const tensor_info& info) {
   if (info.shape.empty()) return {1, 1};
@@ -182,7 +182,7 @@ samebits::tensor_file::named_tensor owned_matrix::tensor(std::string name) const
   return {std::move(name), type, extents_of(shape), bytes};
 }
 
-// --- Signal-to-quantization-noise ratios ----------------------------------------------------------
+// --- Signal-to-quantization-noise ratios ---------------------------------------------------------
 
 std::optional<double> sqnr_db(double signal, double noise) {
   const bool usable = noise > 0.0 && signal > 0.0 && std::isfinite(noise) && std::isfinite(signal);

@@ -16,7 +16,7 @@
 
 namespace fpinspect {
 
-// --- Option values of `quantize` and `dequantize` -------------------------------------------------
+// --- Option values of `quantize` and `dequantize` ------------------------------------------------
 
 // All functions throw usage_error; the message names `option` and the accepted values.
 
@@ -33,7 +33,7 @@ const samebits::recipe_preset* recipe_argument(std::string_view option, std::str
 /// backend. Throws backend_error as host_backend_argument() does.
 executor quantizing_backend_argument(std::string_view name);
 
-// --- Matrices that are read from a file, and matrices to write ------------------------------------
+// --- Matrices that are read from a file, and matrices to write -----------------------------------
 
 /// The tensor as a matrix: leading dimensions merge into rows; a tensor of rank 1 is one row.
 matrix_shape matrix_of(const tensor_info& info);
@@ -124,7 +124,7 @@ struct owned_matrix {
   std::vector<std::byte> bytes;
 };
 
-// --- Signal-to-quantization-noise ratios ----------------------------------------------------------
+// --- Signal-to-quantization-noise ratios ---------------------------------------------------------
 
 /// 10 * log10(signal / noise) in dB. Nothing if there is no noise or no signal, or if the sums
 /// overflow binary64.

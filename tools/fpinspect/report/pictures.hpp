@@ -17,7 +17,7 @@
 
 namespace fpinspect {
 
-// --- Tile maps ------------------------------------------------------------------------------------
+// --- Tile maps -----------------------------------------------------------------------------------
 
 /// One part of the matrix.
 struct map_cell {
@@ -54,7 +54,7 @@ inline constexpr std::size_t most_map_cols = 48;
 std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
                                     std::optional<choice> stored_as, const executor& where);
 
-// --- Pictures -------------------------------------------------------------------------------------
+// --- Pictures ------------------------------------------------------------------------------------
 
 /// Width of all pictures in their own units. They are readable from 350 pixels on.
 inline constexpr double picture_width = 400;

@@ -11,7 +11,7 @@
 
 namespace fpinspect {
 
-// --- What fp16 loses of the gradient that loses most, at each loss scale --------------------------
+// --- What fp16 loses of the gradient that loses most, at each loss scale -------------------------
 
 namespace {
 
@@ -87,7 +87,7 @@ svg_picture loss_scale_picture(std::span<const tensor_evidence> tensors, int bes
   return picture;
 }
 
-// --- The loss scale over the steps of a training run, and the steps that were skipped -------------
+// --- The loss scale over the steps of a training run, and the steps that were skipped ------------
 
 namespace {
 

@@ -11,7 +11,7 @@
 
 namespace fpinspect {
 
-// --- Elements by power of two as columns above the ranges of formats ------------------------------
+// --- Elements by power of two as columns above the ranges of formats -----------------------------
 
 namespace {
 
@@ -117,7 +117,7 @@ svg_picture exponent_picture(const std::string& tensor, const std::map<int, std:
   return picture;
 }
 
-// --- Significant bits that formats keep at each magnitude -----------------------------------------
+// --- Significant bits that formats keep at each magnitude ----------------------------------------
 
 namespace {
 

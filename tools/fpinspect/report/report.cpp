@@ -44,7 +44,7 @@ std::optional<tile_map> map_of(const report& in, std::size_t i, const executor& 
   return tile_map_of(in.shown[i], evidence.of_weight, choice_of(in.result, evidence), where);
 }
 
-// --- The page: one HTML file without anything from outside ----------------------------------------
+// --- The page: one HTML file without anything from outside ---------------------------------------
 
 constexpr std::size_t most_sections = 200;
 constexpr std::size_t most_findings = 20;
@@ -288,7 +288,7 @@ std::string page_of(const report& in, const executor& where) {
   return page;
 }
 
-// --- `fpinspect report` ---------------------------------------------------------------------------
+// --- `fpinspect report` --------------------------------------------------------------------------
 
 /// The name of the file without its folder, which is nobody's business: pages are passed on.
 std::string page_heading(const std::vector<shown_tensor>& tensors) {

@@ -15,7 +15,7 @@
 
 namespace fpinspect {
 
-// --- Amax and error of the parts of a matrix ------------------------------------------------------
+// --- Amax and error of the parts of a matrix -----------------------------------------------------
 
 namespace {
 
@@ -98,7 +98,7 @@ std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
   return map;
 }
 
-// --- Amax and error of the parts of a matrix as heat maps -----------------------------------------
+// --- Amax and error of the parts of a matrix as heat maps ----------------------------------------
 
 namespace {
 

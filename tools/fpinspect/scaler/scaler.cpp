@@ -28,7 +28,7 @@
 
 namespace fpinspect {
 
-// --- A loss scale over time as a chart ------------------------------------------------------------
+// --- A loss scale over time as a chart -----------------------------------------------------------
 
 namespace {
 
@@ -118,7 +118,7 @@ std::string scaler_plot(std::span<const scaler_row> rows, const terminal& term) 
   return text;
 }
 
-// --- A trace of gradients through a loss-scaling policy, step by step -----------------------------
+// --- A trace of gradients through a loss-scaling policy, step by step ----------------------------
 
 /// The settings of a policy, changed by each NAME=VALUE.
 samebits::scaling_settings settings_of(samebits::scaling_policy policy,

@@ -19,7 +19,7 @@ struct scaler_row {
   samebits::step_cause cause = samebits::step_cause::none;
 };
 
-// --- Traces of gradients for `fpinspect scaler`: read from CSV, written, and generated ------------
+// --- Traces of gradients for `fpinspect scaler`: read from CSV, written, and generated -----------
 
 /// What a trace records for each step.
 enum class trace_kind : std::uint8_t {
@@ -62,7 +62,7 @@ std::string scenario_help();
 std::string hexadecimal(double x);
 std::string trace_csv(const scaler_trace& trace);
 
-// --- The loss scale of each step of a training run, read from CSV ---------------------------------
+// --- The loss scale of each step of a training run, read from CSV --------------------------------
 
 /// Reads CSV with a header that has the columns step, scale and applied, as `fpinspect scaler`
 /// writes it, in any order. Other columns are ignored. "-" is standard input.

@@ -172,7 +172,7 @@ void write_details(std::span<const detailed_tensor> tensors, std::span<const for
                   histogram_legend(s.term)));
 }
 
-// --- JSON -----------------------------------------------------------------------------------------
+// --- JSON ----------------------------------------------------------------------------------------
 
 namespace {
 

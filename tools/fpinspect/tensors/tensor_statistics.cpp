@@ -21,7 +21,7 @@
 
 namespace fpinspect {
 
-// --- The range of scales --------------------------------------------------------------------------
+// --- The range of scales -------------------------------------------------------------------------
 
 namespace {
 
@@ -101,7 +101,7 @@ scale_range range_by(const tiled_recipe& recipe, const const_matrix_view& in,
   return range;
 }
 
-// --- The range of rows and columns ----------------------------------------------------------------
+// --- The range of rows and columns ---------------------------------------------------------------
 
 /// The amax of each row or column of a matrix.
 struct channel_range {
@@ -146,7 +146,7 @@ std::optional<channel_range> range_of(std::span<const double> amaxes) {
   return range;
 }
 
-// --- `fpinspect tensor --stats` -------------------------------------------------------------------
+// --- `fpinspect tensor --stats` ------------------------------------------------------------------
 
 /// What --stats shows of a tensor whose elements are numbers.
 struct statistics {

@@ -13,7 +13,7 @@
 
 namespace fpinspect {
 
-// --- Roles of tensors in training -----------------------------------------------------------------
+// --- Roles of tensors in training ----------------------------------------------------------------
 
 namespace {
 
@@ -130,7 +130,7 @@ role role_of(std::string_view tensor_name, std::span<const role_rule> rules) {
   return guessed_role(tensor_name);
 }
 
-// --- Formats and recipes that the verdict chooses from --------------------------------------------
+// --- Formats and recipes that the verdict chooses from -------------------------------------------
 
 namespace {
 

@@ -13,7 +13,7 @@
 
 namespace fpinspect {
 
-// --- Roles of tensors in training: guessed from their names, or set with --role -------------------
+// --- Roles of tensors in training: guessed from their names, or set with --role ------------------
 
 /// What a tensor is in training. The verdict lists roles in this order.
 enum class role : std::uint8_t { weights, activations, gradients, adam_m, adam_v, other };
@@ -53,7 +53,7 @@ std::vector<role_rule> role_rules(const std::vector<std::string>& texts);
 /// The role of the first rule that matches, else the guess.
 role role_of(std::string_view tensor_name, std::span<const role_rule> rules);
 
-// --- Formats and recipes that the verdict chooses from, in the order of their cost ----------------
+// --- Formats and recipes that the verdict chooses from, in the order of their cost ---------------
 
 /// A way to store the elements of a tensor.
 enum class choice : std::uint8_t {

@@ -12,7 +12,7 @@
 
 namespace fpinspect {
 
-// --- Losses of formats at each loss scale ---------------------------------------------------------
+// --- Losses of formats at each loss scale --------------------------------------------------------
 
 namespace {
 
@@ -88,7 +88,7 @@ std::optional<int> best_scale_log2(double amax, samebits::format_id to) {
   return std::min(binade - exponent, largest_scale_log2);
 }
 
-// --- The decision ---------------------------------------------------------------------------------
+// --- The decision --------------------------------------------------------------------------------
 
 namespace {
 
@@ -274,7 +274,7 @@ std::optional<std::size_t> worst_gradient(std::span<const tensor_evidence> tenso
   return worst;
 }
 
-// --- Tensors that need attention ------------------------------------------------------------------
+// --- Tensors that need attention -----------------------------------------------------------------
 
 namespace {
 

@@ -17,7 +17,7 @@
 
 namespace fpinspect {
 
-// --- What formats lose of gradients at each loss scale, exactly, from counts by binade ------------
+// --- What formats lose of gradients at each loss scale, exactly, from counts by binade -----------
 
 // Loss scales are normal binary32 numbers. Loss scalers stop at 2^24 unless they are told otherwise.
 inline constexpr int smallest_scale_log2 = -126;
@@ -53,7 +53,7 @@ std::uint64_t underflow_at(const binades& elements, int log2, samebits::format_i
 /// nearest even. Nothing if amax is 0 or overflows at every loss scale.
 std::optional<int> best_scale_log2(double amax, samebits::format_id to);
 
-// --- The statistics of one tensor -----------------------------------------------------------------
+// --- The statistics of one tensor ----------------------------------------------------------------
 
 /// The column with the largest amax, and how far it stands out.
 struct outlier_channel {
@@ -123,7 +123,7 @@ struct tensor_evidence {
   }
 };
 
-// --- The decision ---------------------------------------------------------------------------------
+// --- The decision --------------------------------------------------------------------------------
 
 // Tensors are named by their index in the evidence.
 

@@ -9,7 +9,7 @@
 
 namespace fpinspect {
 
-// --- The manual page ------------------------------------------------------------------------------
+// --- The manual page -----------------------------------------------------------------------------
 
 namespace {
 
@@ -64,7 +64,7 @@ std::string manual_page(const CLI::App& app) {
   return text;
 }
 
-// --- Completion scripts for bash, zsh and fish ----------------------------------------------------
+// --- Completion scripts for bash, zsh and fish ---------------------------------------------------
 
 namespace {
 

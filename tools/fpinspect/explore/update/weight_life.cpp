@@ -15,7 +15,7 @@
 
 namespace fpinspect {
 
-// --- How an optimizer keeps weights: the table, and bytes -----------------------------------------
+// --- How an optimizer keeps weights: the table, and bytes ----------------------------------------
 
 namespace {
 
@@ -61,7 +61,7 @@ double bytes_of(const weight_mode& mode, int block) {
          (mode.low == low_part::none ? 0 : low_bytes);
 }
 
-// --- What an optimizer makes of a weight, by optimizer_step() -------------------------------------
+// --- What an optimizer makes of a weight, by optimizer_step() ------------------------------------
 
 namespace {
 
@@ -181,7 +181,7 @@ std::vector<weight_life> lives_of(const update_plan& plan) {
   return lives;
 }
 
-// --- The same formulas in binary64, to compare with -----------------------------------------------
+// --- The same formulas in binary64, to compare with ----------------------------------------------
 
 namespace {
 

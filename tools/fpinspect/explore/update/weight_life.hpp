@@ -11,7 +11,7 @@
 
 namespace fpinspect {
 
-// --- How an optimizer keeps weights: the combinations of optimizer_step(), by name ----------------
+// --- How an optimizer keeps weights: the combinations of optimizer_step(), by name ---------------
 
 struct weight_mode {
   std::string_view name;
@@ -33,7 +33,7 @@ double bytes_of(samebits::stored_format stored, int block);
 /// Bytes of a weight with master weight and low part.
 double bytes_of(const weight_mode& mode, int block);
 
-// --- What an optimizer makes of a weight that is kept in different ways ---------------------------
+// --- What an optimizer makes of a weight that is kept in different ways --------------------------
 
 /// Weights of the tensor that begin alike and receive the same gradient. They differ only where
 /// rounding is stochastic.

@@ -13,7 +13,7 @@
 
 namespace fpinspect {
 
-// --- The tensors that `tensor` and `report` read --------------------------------------------------
+// --- The tensors that `tensor` and `report` read -------------------------------------------------
 
 /// A tensor that a subcommand shows. `how`, format() and read() mean something only if
 /// has_numbers().
@@ -55,7 +55,7 @@ struct tensor_selection {
 /// @throws file_error  if a file cannot be read or has no such tensor
 std::vector<shown_tensor> tensors_to_show(const tensor_selection& wanted);
 
-// --- How `tensor` and `report` name files and tensors, and match names ----------------------------
+// --- How `tensor` and `report` name files and tensors, and match names ---------------------------
 
 /// The tensors' names in the verdict: FILE#NAME if there are several files, FILE with as few
 /// of its last folders as tell all files apart.
@@ -73,7 +73,7 @@ std::uint64_t bytes_to_read(std::span<const shown_tensor> tensors);
 void require_match(const char* option, const std::string& pattern,
                    const std::vector<shown_tensor>& tensors);
 
-// --- Statistics of elements -----------------------------------------------------------------------
+// --- Statistics of elements ----------------------------------------------------------------------
 
 /// Reads the elements as often as the request needs; elements that the file holds in place are not
 /// copied. The statistics do not depend on the executor, whose threads must be >= 1.

@@ -12,7 +12,7 @@
 
 namespace fpinspect {
 
-// --- The verdict as sentences ---------------------------------------------------------------------
+// --- The verdict as sentences --------------------------------------------------------------------
 
 namespace {
 
@@ -214,7 +214,7 @@ tensor_summary summary_of(const verdict& v, const tensor_evidence& tensor) {
   return result;
 }
 
-// --- Findings of the verdict as sentences ---------------------------------------------------------
+// --- Findings of the verdict as sentences --------------------------------------------------------
 
 namespace {
 

@@ -13,7 +13,7 @@
 
 namespace fpinspect {
 
-// --- Sentences and figures ------------------------------------------------------------------------
+// --- Sentences and figures -----------------------------------------------------------------------
 
 /// "Cheapest choice that keeps 30 dB and loses fewer than 1 % of the non-zero values in every
 /// tensor (--need). Figures: the worst tensor's."
@@ -65,7 +65,7 @@ tensor_summary summary_of(const verdict& v, const tensor_evidence& tensor);
 /// A finding as a sentence without the tensor's name.
 std::string finding_text(const finding& f, const verdict& v);
 
-// --- Text and JSON --------------------------------------------------------------------------------
+// --- Text and JSON -------------------------------------------------------------------------------
 
 /// The choice for each role, the loss scale, and the tensors that need attention. With the heading
 /// and the last line it has 24 lines, if three tensors that need attention find room on them.
