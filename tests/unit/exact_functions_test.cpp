@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
@@ -128,6 +129,21 @@ TEST(ExactFunctions, SpecialValues) {
   expect_bits(exact_function::log1p, -1, -inf);
   expect_bits(exact_function::log1p, -1.5, nan);
   expect_bits(exact_function::rsqrt, -2, nan);
+}
+
+TEST(ExactFunctions, FunctionsAndGradientsAreFound) {
+  using enum function;
+  const std::vector<function> all = {exp,     exp2, expm1, log,       log2,
+                                     log1p,   tanh, erf,   rsqrt,     reciprocal,
+                                     sigmoid, silu, gelu,  gelu_tanh, softplus};
+  const std::vector<function> gradients = {silu, gelu, gelu_tanh};
+  int at = 0;  // the order of exact_function
+  for (const function f : all)
+    EXPECT_EQ(real::find_exact(f, false), static_cast<exact_function>(at++)) << name(f);
+  for (const function f : gradients)
+    EXPECT_EQ(real::find_exact(f, true), static_cast<exact_function>(at++)) << name(f);
+  EXPECT_EQ(at, real::exact_function_count);
+  EXPECT_FALSE(real::find_exact(sin, false) || real::find_exact(exp, true));
 }
 
 TEST(ExactFunctions, ExactResultsAreExact) {
