@@ -179,6 +179,8 @@ def mutants_of(header):
             changed = code[:match.start()] + match["a"] + code[match.end():]
             yield Mutant(header, i, line, changed + rest)
         for match in NUMBER.finditer(code):
+            if header == "exact_functions" and code.startswith("}", match.end()):
+                continue  # the sum of all results, which only the sweep over 2^32 operands compares
             number = int(match["digits"], 0)
             changed = code[:match.start()] + str(number + 1) + code[match.end():]
             yield Mutant(header, i, line, changed + rest)
