@@ -24,7 +24,11 @@ wheel=("$work"/dist/samebits-*.whl)
 python3 -m venv "$work/user"
 "$work/user/bin/pip" install --quiet --disable-pip-version-check "${wheel[0]}"
 cd "$work"
-"$work/user/bin/python" -m samebits
+"$work/user/bin/python" -m samebits | tee "$work/report"
+grep -Fx "fpinspect $(realpath "$work/user/bin/fpinspect")" "$work/report"
+for file in gpt_sample.safetensors adam.pt; do
+  "$work/user/bin/fpinspect" tensor "$OLDPWD/tests/data/$file"
+done
 "$work/user/bin/pip" install --quiet --disable-pip-version-check -r "$OLDPWD/python/requirements-test.txt" \
   -r "$OLDPWD/tests/witness/requirements.txt"
 # The environment has no torch, whatever the caller requires.

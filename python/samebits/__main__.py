@@ -25,6 +25,19 @@ def _module_line(name: str, without: str) -> str:
         return f"{name} found"
 
 
+def _fpinspect_line() -> str:
+    """Return a line that says where the installed package has its command ``fpinspect``, or that it lacks it."""
+    from importlib.metadata import PackageNotFoundError, files
+
+    try:
+        commands = [f for f in files("samebits") or [] if f.name == "fpinspect"]
+    except PackageNotFoundError:
+        return "fpinspect: this package is not installed, but read from a build folder"
+    if commands:
+        return f"fpinspect {commands[0].locate().resolve()}"
+    return "fpinspect not installed: CLI11 or nlohmann-json was missing when the package was built"
+
+
 def report() -> bool:
     """Print the report; return whether every self-test passed."""
     print(f"samebits {__version__}   build: CPU{' and CUDA' if _core.has_cuda else ''}")
@@ -47,6 +60,7 @@ def report() -> bool:
     print("self-test: every check passed" if passed else "self-test: FAILED, see above")
     print(_module_line("ml_dtypes", "bf16, FP8, FP6 and FP4 arrays are returned as integer codes"))
     print(_module_line("torch", "torch tensors are not needed"))
+    print(_fpinspect_line())
     return passed
 
 
