@@ -35,6 +35,11 @@ if ! .venv/bin/python -c 'import hypothesis, mypy, nanobind, nanobind_backend, p
 fi
 export SAMEBITS_PYTHON="$PWD/.venv/bin/python"
 
+# Solvers prove the conversions.
+if [[ $all == yes ]] && ! .venv/bin/python -c 'import bitwuzla, z3' 2>/dev/null; then
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r tests/proofs/requirements.txt
+fi
+
 # PyTorch for CPUs, in an environment of its own, because the package must also work without it: the
 # packages of .venv and the wheel for CUDA without CUDA's libraries, which are 2.7 GB.
 if [[ $all == yes ]]; then
