@@ -86,12 +86,13 @@ returned_values convert_by_definition(const array_case& c, const call_site& site
 
 returned_values compute_by_definition(const array_arithmetic_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
+  const array_operands in = arithmetic_operands_of(c, site);
   const matrix_view out = arithmetic_result_of(c, site);
   flags all = flags::none;
   for_each_element(out, [&](std::int64_t row, std::int64_t col) {
-    const operands x = {{c.from[0], code_at(v[0], row, col)},
-                        {c.from[1], code_at(v[1], row, col)},
-                        {c.from[2], code_at(v[2], row, col)}};
+    const operands x = {{c.from[0], code_at(in.a, row, col)},
+                        {c.from[1], code_at(in.b, row, col)},
+                        {c.from[2], code_at(in.c, row, col)}};
     const random_bits random = bits_of(c.rule.rounding, c.random, row, col, out.cols);
     const arithmetic_result r = compute(c.op, x, c.to, c.rule, random);
     put_code(out, row, col, r.code);

@@ -72,6 +72,7 @@ std::vector<array_arithmetic_case> simpler(const array_arithmetic_case& c) {
               for (array_layout* l : layouts(other)) l->resize(rows, cols);
             });
   all.set(&array_arithmetic_case::over, -1);
+  all.set(&array_arithmetic_case::alike, false);
   array_arithmetic_case dense = c;
   for (array_layout* l : layouts(dense)) *l = dense_layout(c.out.rows, c.out.cols);
   all.set(&array_arithmetic_case::in, dense.in);
@@ -118,19 +119,21 @@ buffers memory_of_computation(const array_arithmetic_case& c) {
 
 returned_values compute_case(const array_arithmetic_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
-  const array_operands in = {v[0], v[1], v[2]};
+  const array_operands in = arithmetic_operands_of(c, site);
   const matrix_view out = arithmetic_result_of(c, site);
   const executor where = site.target.where(c.threads);
   if (c.asked == flags_asked::none) {
-    compute(c.op, in, out, options_of(c), where);
+    site.target.enqueue([&] { compute(c.op, in, out, options_of(c), where); });
     return {};
   }
   const matrix_view& flags_of_each = v[at_each_flags];
   const flags_view each{site.pointer<flags>(at_each_flags), flags_of_each.row_stride,
                         flags_of_each.col_stride};
   if (site.on_device()) {
-    enqueue_compute_with_flags(c.op, in, out, site.pointer<std::uint32_t>(at_all_flags),
-                               options_of(c), each, where);
+    site.target.enqueue([&] {
+      enqueue_compute_with_flags(c.op, in, out, site.pointer<std::uint32_t>(at_all_flags),
+                                 options_of(c), each, where);
+    });
     return {};
   }
   const auto raised =
@@ -140,6 +143,11 @@ returned_values compute_case(const array_arithmetic_case& c, const call_site& si
 }
 
 }  // namespace
+
+array_operands arithmetic_operands_of(const array_arithmetic_case& c, const call_site& site) {
+  const std::vector<matrix_view>& v = site.views;
+  return c.alike ? array_operands{v[0], v[0], v[0]} : array_operands{v[0], v[1], v[2]};
+}
 
 matrix_view arithmetic_result_of(const array_arithmetic_case& c, const call_site& site) {
   matrix_view out = site.views[c.over < 0 ? at_result : static_cast<std::size_t>(c.over)];
@@ -156,6 +164,7 @@ std::ostream& operator<<(std::ostream& out, const array_arithmetic_case& c) {
       << name(c.from[2]) << " into " << name(c.to) << ", " << text_of(c.rule) << ", " << c.threads
       << " threads" << (c.asked == flags_asked::each ? ", with flags" : "");
   if (c.over >= 0) out << ", over operand " << c.over;
+  if (c.alike) out << ", of one operand";
   return out << "; a " << c.in[0] << "; b " << c.in[1] << "; c " << c.in[2] << "; out " << c.out
              << "; flags " << c.each << "; " << text_of(c.random) << "; content " << c.content;
 }

@@ -28,6 +28,7 @@ struct array_arithmetic_case {
   int threads = 1;
   std::uint64_t content = 0;  ///< seed of the operands
   int over = -1;              ///< the operand that the result overwrites; -1: none
+  bool alike = false;         ///< every operand is the memory of the first
 };
 
 std::ostream& operator<<(std::ostream& out, const array_arithmetic_case& c);
@@ -39,6 +40,7 @@ compute_options options_of(const array_arithmetic_case& c);
 
 // The buffers of a case: three operands, the result, the flags of each element, all flags.
 inline constexpr std::size_t at_result = 3, at_each_flags = 4, at_all_flags = 5;
+array_operands arithmetic_operands_of(const array_arithmetic_case& c, const call_site& site);
 matrix_view arithmetic_result_of(const array_arithmetic_case& c, const call_site& site);
 
 }  // namespace samebits::support

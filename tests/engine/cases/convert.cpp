@@ -37,7 +37,9 @@ buffers memory_of_conversion(const array_case& c) {
 }
 
 returned_values convert_case(const array_case& c, const call_site& site) {
-  convert(site.views[0], conversion_result(c, site), options_of(c), site.target.where(c.threads));
+  site.target.enqueue([&] {
+    convert(site.views[0], conversion_result(c, site), options_of(c), site.target.where(c.threads));
+  });
   return {};
 }
 

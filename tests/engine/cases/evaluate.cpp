@@ -7,7 +7,9 @@
 #include <ostream>
 #include <random>
 #include <string>
+#include <string_view>
 
+#include "engine/cases/operations.hpp"
 #include "engine/core/simpler.hpp"
 #include "engine/core/text.hpp"
 #include "engine/inputs/families.hpp"
@@ -122,13 +124,15 @@ buffers memory_of_evaluation(const evaluate_case& c) {
   for (std::size_t i = 0; i < c.tensors.size(); ++i) {
     const evaluated_tensor& t = c.tensors[i];
     const std::string prefix = "tensor " + std::to_string(i) + " ";
-    const auto operand = [&](const char* name, format_id format, const array_layout& layout) {
+    const auto operand = [&](std::string_view name, format_id format, const array_layout& layout) {
       strided_buffer buffer(format, layout);
       for (std::int64_t k = 0; k < layout.rows * layout.cols; ++k) {
-        buffer.store(layout.at(k), c.every_code ? static_cast<std::uint64_t>(7 * k) & 0xFFFF
-                                                : draw_operand(format, k, next));
+        buffer.store(layout.at(k), c.step != 0
+                                       ? (c.first + static_cast<std::uint64_t>(k) * c.step) *
+                                             (name == "grad" ? 0x9E3779B1u : 1u)
+                                       : draw_operand(format, k, next));
       }
-      all.push_back({prefix + name, buffer_use::given, std::move(buffer)});
+      all.push_back({prefix + std::string(name), buffer_use::given, std::move(buffer)});
     };
     operand("in", t.from, t.in);
     operand("grad", t.grad, c.gradient ? t.gradient : array_layout{});
@@ -149,11 +153,13 @@ returned_values evaluate_on(const evaluate_case& c, const call_site& site) {
   const executor where = site.target.where(c.threads);
   const function_case call{c.of, c.gradient, c.options, {}, {}};
   if (c.listed) {
-    const tensor_list results(out);
-    run_function(call, c.gradient ? tensor_list(grad) : tensor_list(), tensor_list(in), results,
-                 where);
+    site.target.enqueue([=, x = tensor_list(in), y = tensor_list(out),
+                         g = c.gradient ? tensor_list(grad) : tensor_list()] {
+      run_function(call, g, x, y, where);
+    });
   } else {
-    run_function<const_matrix_view, matrix_view>(call, grad[0], in[0], out[0], where);
+    site.target.enqueue(
+        [&] { run_function<const_matrix_view, matrix_view>(call, grad[0], in[0], out[0], where); });
   }
   return {};
 }
@@ -256,7 +262,7 @@ std::vector<evaluate_case> every_evaluation() {
   }
   // Long rows of 16-bit operands, whose results SIMD backends take from a table.
   const auto add_long = [&](function f, format_id from, format_id to, std::int64_t gap) {
-    evaluate_case c{.of = f, .every_code = true, .threads = 2};
+    evaluate_case c{.of = f, .step = 7, .threads = 2};
     c.tensors = {{from, from, to, {17, 65543, 65550, 1, 0}, {}, {17, 65543, gap * 65550, gap, 0}}};
     c.options.overflow = to == format_id::e4m3 ? overflow::saturate : overflow::ieee;
     all.push_back(c);
@@ -271,9 +277,36 @@ std::vector<evaluate_case> every_evaluation() {
   return all;
 }
 
+array_operation evaluations_of_codes(format_id from, bool exact, std::int64_t count,
+                                     std::uint32_t first, std::uint32_t step) {
+  std::vector<evaluate_case> all;
+  for (const function_case& call : function_cases()) {
+    if ((call.options.rule == function_rule::exact) != exact) continue;
+    if (std::ranges::find(call.formats, from) == call.formats.end()) continue;
+    if (call.of == function::pow && call.options.parameter != 0.5) continue;  // with each parameter
+    for (const format_id to : exact ? call.results : std::vector{from}) {
+      evaluate_case c{.of = call.of, .gradient = call.gradient, .options = call.options};
+      c.first = first;
+      c.step = step;
+      const array_layout dense = dense_layout(1, count);
+      c.tensors = {{from, from, to, dense, dense, dense}};
+      c.threads = 4;
+      if (call.of != function::pow) all.push_back(c);
+      for (const double p : parameters_of_pow) {
+        if (call.of != function::pow) break;
+        c.options.parameter = p;
+        all.push_back(c);
+      }
+    }
+  }
+  return listed_operation("evaluate", evaluations(), all, count > (1 << 20) ? 8 : 64);
+}
+
 operation_of<evaluate_case> evaluations() {
   return {draw_evaluation, memory_of_evaluation, evaluate_on, simpler_evaluations};
 }
+
+array_operation evaluate_operation() { return make_operation("evaluate", evaluations()); }
 
 std::ostream& operator<<(std::ostream& out, const evaluate_case& c) {
   out << name(c.options.rule) << (c.gradient ? " gradient of " : " ") << name(c.of);

@@ -28,7 +28,8 @@ struct evaluate_case {
   std::vector<evaluated_tensor> tensors = {};
   bool listed = false;  ///< one call on lists; otherwise there is one tensor
   written_over over = written_over::nothing;
-  bool every_code = false;  ///< 16-bit operands count through all codes
+  std::uint32_t first = 0,
+                step = 0;  ///< operands are codes first, first + step, ... unless it is 0
   int threads = 1;
   std::uint64_t content = 0;
 };
@@ -42,6 +43,11 @@ matrix_view evaluated_at(const evaluate_case& c, const call_site& site, std::siz
 operation_of<evaluate_case> evaluations();
 /// Every function, rule, gradient, parameter and pair of formats that there is, on one matrix.
 std::vector<evaluate_case> every_evaluation();
+
+/// Every call that operands of a format have, by rule `exact` or by the others, on codes first,
+/// first + step, ...
+array_operation evaluations_of_codes(format_id from, bool exact, std::int64_t count,
+                                     std::uint32_t first, std::uint32_t step);
 
 /// What the definition in numerics/ leaves, one element after another.
 returned_values evaluate_by_definition(const evaluate_case& c, const call_site& site);

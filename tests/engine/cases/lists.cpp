@@ -69,19 +69,34 @@ std::vector<list_case> simpler_lists(const list_case& c) {
   return all.all();
 }
 
+/// On both sides of what rounds otherwise from fp32 into shorter formats.
+constexpr std::uint32_t low_halves[] = {0,      1,      0x0FFF, 0x1000, 0x1001,
+                                        0x2FFF, 0x3000, 0x7FFF, 0x8000, 0x8001};
+
 /// Codes of a kind. Among them codes of all families, which take long to choose; finite ones unless
 /// any bits are asked for.
-strided_buffer random_tensor(const list_case& c, format_id format, const array_layout& layout,
-                             std::uint64_t seed) {
+strided_buffer random_tensor(const list_case& c, std::size_t list, std::size_t tensor) {
+  const format_id format = c.tensors[tensor].formats[list];
+  const array_layout& layout = c.tensors[tensor].layouts[list];
   strided_buffer buffer(format, layout);
-  std::mt19937_64 engine(seed);
+  std::mt19937_64 engine(c.content + 97 * list + tensor);
   const word_source next = [&engine] { return engine(); };
   const bool any = c.kind == list_content::any_bits;
   const std::uint64_t every = layout.rows * layout.cols > 100 ? 16 : 2;
+  if (c.kind == list_content::every_code) {
+    for (std::int64_t i = 0; i < layout.cols; ++i) {
+      const auto n = static_cast<std::uint64_t>(i);
+      constexpr std::uint64_t lows = std::size(low_halves);
+      buffer.store(i, format == format_id::fp32 ? n / lows << 16 | low_halves[n % lows] : n);
+    }
+    return buffer;
+  }
+  const format_id beside =
+      c.which == list_call::cast ? c.tensors[tensor].formats[1] : format_id::fp16;
   for (std::int64_t i = 0; i < layout.rows * layout.cols; ++i) {
     std::uint64_t code = draw_list_code(format, c.kind, next);
     if (next() % every == 0) {
-      const std::uint64_t special = draw_any_code(format, format_id::fp16, next);
+      const std::uint64_t special = draw_any_code(format, beside, next);
       if (any || is_finite(format, special)) code = special;
     }
     buffer.store(layout.at(i), code);
@@ -94,10 +109,8 @@ buffers memory_of_list(const list_case& c) {
   buffers all;
   for (std::size_t k = 0; k < lists_of(c.which); ++k) {
     for (std::size_t i = 0; i < c.tensors.size(); ++i) {
-      const listed_tensor& t = c.tensors[i];
       all.push_back({"list " + std::to_string(k) + " tensor " + std::to_string(i),
-                     buffer_use::given,
-                     random_tensor(c, t.formats[k], t.layouts[k], c.content + 97 * k + i)});
+                     buffer_use::given, random_tensor(c, k, i)});
     }
   }
   const auto count = static_cast<std::int64_t>(c.tensors.size());
@@ -155,25 +168,44 @@ returned_values list_call_on(const list_case& c, const call_site& site) {
     case list_call::inspect: return returned_by(inspect(list_at(0), {c.counts}, where));
     case list_call::l2norm: return returned_by(l2norm(list_at(0), where));
     case list_call::unscale: return returned_by(unscale(list_at(0), c.a, where));
-    case list_call::scale: scale(list_at(0), c.a, where); return {};
+    case list_call::scale:
+      site.target.enqueue([&, list = list_at(0)] { scale(list, c.a, where); });
+      return {};
     case list_call::clip: {
       const clip_report r = clip(list_at(0), c.max_norm, where);
       return {{"norm", std::bit_cast<std::uint64_t>(r.norm)},
               {"factor", std::bit_cast<std::uint32_t>(r.factor)}};
     }
     case list_call::accumulate:
-      accumulate(list_at(0), list_at(1),
-                 {c.has_scales ? site.pointer<const float>(2 * tensors) : nullptr}, where);
+      site.target.enqueue([&, acc = list_at(0), x = list_at(1)] {
+        accumulate(acc, x, {c.has_scales ? site.pointer<const float>(2 * tensors) : nullptr},
+                   where);
+      });
       return {};
     case list_call::axpby:
-      axpby(c.a, list_at(0), c.b, list_at(1), list_at(c.out), where);
+      site.target.enqueue([&, x = list_at(0), y = list_at(1), out = list_at(c.out)] {
+        axpby(c.a, x, c.b, y, out, where);
+      });
       return {};
-    case list_call::cast: cast(list_at(0), list_at(1), c.cast, where); return {};
+    case list_call::cast: {
+      std::vector<matrix_view> results;
+      for (std::size_t i = 0; i < tensors; ++i) results.push_back(cast_result(c, site, i));
+      site.target.enqueue(
+          [&, from = list_at(0), to = tensor_list(results)] { cast(from, to, c.cast, where); });
+      return {};
+    }
   }
   return {};
 }
 
 }  // namespace
+
+matrix_view cast_result(const list_case& c, const call_site& site, std::size_t tensor) {
+  const std::size_t list = c.out == 0 ? 0 : 1;
+  matrix_view result = site.views[list * c.tensors.size() + tensor];
+  result.format = c.tensors[tensor].formats[1];
+  return result;
+}
 
 list_case draw_list_case(list_call which, const word_source& next) {
   list_case c;
@@ -195,6 +227,11 @@ list_case draw_list_case(list_call which, const word_source& next) {
   c.has_scales = below(3, next) != 0;
   c.counts = any_enumerator<inspect_counts>(next);
   c.out = static_cast<std::size_t>(below(3, next));
+  if (which == list_call::cast && c.out == 0) {  // in place: formats of one width
+    for (listed_tensor& t : c.tensors) {
+      if (storage_bytes(t.formats[1]) != storage_bytes(t.formats[0])) t.formats[1] = t.formats[0];
+    }
+  }
   c.kind = static_cast<list_content>(below(3, next));
   if (below(2, next) == 0) c.cast.rounding = any_enumerator<rounding>(next);
   c.cast.overflow = any_enumerator<overflow>(next);
@@ -245,6 +282,52 @@ std::string_view name(list_call which) {
 operation_of<list_case> list_calls_of(list_call which) {
   return {[which](const word_source& next) { return draw_list_case(which, next); }, memory_of_list,
           list_call_on, simpler_lists};
+}
+
+/// Up to some chunks, many small tensors, and enough elements for several threads.
+array_operation large_lists(list_call which, std::size_t many) {
+  std::vector<list_case> all;
+  const auto add = [&](std::size_t tensors, std::int64_t maximum) {
+    for (const list_content kind :
+         {list_content::ordinary, list_content::small, list_content::any_bits}) {
+      std::mt19937_64 engine(all.size());
+      const word_source next = [&engine] { return engine(); };
+      list_case c = draw_list_case(which, next);
+      c.tensors.resize(tensors);
+      for (listed_tensor& t : c.tensors) t = draw_listed_tensor(which, maximum, next);
+      c.kind = kind;
+      if (which == list_call::cast) c.out = 1;
+      c.threads = all.size() % 2 == 0 ? 1 : 3;
+      all.push_back(c);
+    }
+  };
+  for (const std::int64_t maximum : {5, 60'000}) add(1, maximum);
+  add(7, 9'000);
+  for (const std::size_t tensors : {423u, 424u, 425u}) add(tensors, 300);
+  add(many, 40);
+  add(4, 60'000);
+  return listed_operation(std::string(name(which)), list_calls_of(which), all, 4);
+}
+
+array_operation casts_of_every_code(std::size_t step) {
+  constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16,
+                                   format_id::e4m3, format_id::e5m2};
+  constexpr std::int64_t counts[] = {65536 * std::size(low_halves), 65536, 65536, 256, 256};
+  constexpr std::size_t rules =
+      enum_count<rounding> * enum_count<overflow> * enum_count<nan_policy>;
+  std::vector<list_case> all;
+  for (std::size_t i = 0; i < std::size(formats) * std::size(formats) * rules; i += step) {
+    const std::size_t from = i / rules % 5, to = i / rules / 5, rule = i % rules;
+    const array_layout dense = dense_layout(1, counts[from]);
+    list_case c{.which = list_call::cast, .kind = list_content::every_code, .threads = 0};
+    c.tensors = {{1, counts[from], {formats[from], formats[to]}, {dense, dense}}};
+    c.cast = {.rounding = static_cast<rounding>(rule % enum_count<rounding>),
+              .overflow = static_cast<overflow>(rule / enum_count<rounding> % enum_count<overflow>),
+              .nan = static_cast<nan_policy>(rule / enum_count<rounding> / enum_count<overflow>),
+              .random = {.seed = 5, .stream = 7, .bits = 12}};
+    all.push_back(c);
+  }
+  return listed_operation("cast", list_calls_of(list_call::cast), all, 32);
 }
 
 array_operation list_operation(list_call which) {

@@ -38,7 +38,7 @@ struct list_case {
   bool has_scales = false;
   inspect_counts counts = inspect_counts::nonfinite;
   convert_options cast = {};
-  std::size_t out = 2;  ///< the list that axpby writes
+  std::size_t out = 2;  ///< the list that axpby writes; 0: cast() writes over its operands
   list_content kind = list_content::ordinary;
   int threads = 1;
   std::uint64_t content = 0;
@@ -49,6 +49,8 @@ list_case draw_list_case(list_call which, const word_source& next);
 /// A tensor of up to so many elements in rows without gaps or with gaps.
 listed_tensor draw_listed_tensor(list_call which, std::int64_t maximum, const word_source& next);
 operation_of<list_case> list_calls_of(list_call which);
+/// Where cast() writes a tensor.
+matrix_view cast_result(const list_case& c, const call_site& site, std::size_t tensor);
 
 std::ostream& operator<<(std::ostream& out, const list_case& c);
 

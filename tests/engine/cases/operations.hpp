@@ -21,6 +21,8 @@ array_operation compute_operation(std::string_view backend);
 
 /// amax(), counts(), sum(), sum_of_squares() and dot() in every precision and order.
 array_operation reduction_operation();
+/// Of so many elements that sums are joined on several levels; every step-th of 12 cases.
+array_operation large_reductions(std::size_t step = 1);
 
 /// Whether shapes occur that take the kernels of a GPU several tiles.
 enum class matrix_sizes : std::uint8_t { any, small };
@@ -36,6 +38,8 @@ array_operation dequantize_operation();
 
 /// quantize() of a list.
 array_operation quantize_list_operation(matrix_sizes sizes = matrix_sizes::any);
+/// Of no, one and 3000 small tensors.
+array_operation long_quantize_lists();
 
 /// An operation over tensor lists.
 enum class list_call : std::uint8_t {
@@ -51,9 +55,19 @@ enum class list_call : std::uint8_t {
 inline constexpr int list_call_count = 8;
 std::string_view name(list_call which);
 array_operation list_operation(list_call which);
+/// On up to 10 000 tensors and on large ones. `many`: instead of 10 000.
+array_operation large_lists(list_call which, std::size_t many = 10'000);
+/// cast() of all codes of 16 and 8 bits, and of fp32 all upper halves, by every rule; every step-th
+/// pair of formats and rule.
+array_operation casts_of_every_code(std::size_t step = 1);
+
+/// evaluate() and evaluate_gradient() by every rule, on matrices and on lists.
+array_operation evaluate_operation();
 
 /// optimizer_step() of every rule, profile and format, with a decision, with learning rates.
 array_operation optimizer_operation();
+/// lamb of a tensor of 257 chunks, whose norms are sums over them.
+array_operation large_optimizer_steps();
 
 /// load() and then store() of an array of an optimizer.
 array_operation store_operation();

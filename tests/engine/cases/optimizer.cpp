@@ -72,18 +72,24 @@ optimizer_plan draw_plan(bool any, std::int64_t max_count,
   for (int i = 0; i < state_count(s); ++i) {
     t.states[static_cast<std::size_t>(i)] = states[static_cast<std::size_t>(i)];
   }
+  const auto scaled = [](stored_format f) { return has_block_scales(f); };
+  const bool any_first = !scaled(t.weights) && !scaled(t.master) && !scaled(t.states[0]) &&
+                         !scaled(t.states[1]) && s.rule != update_rule::lamb;
+  if (any_first && below(4, next) == 0)
+    t.first_index += static_cast<std::uint64_t>(below(256, next));
   return t;
 }
 
 optimizer_case draw_step(const word_source& next) {
   optimizer_case c;
-  const auto groups = 1 + next() % 3;
+  const bool many_groups = next() % 32 == 0;  // of which kernels need several rounds
+  const auto groups = many_groups ? 40 : 1 + next() % 3;
   for (std::uint64_t i = 0; i < groups; ++i) c.groups.push_back(draw_settings(next));
   const bool any = next() % 4 != 0;
   const std::int64_t sizes[] = {40, 40, 40, 40, 40, 40, 700, 3000};
   const bool long_list = next() % 256 == 0, large = next() % 64 == 0;
   const std::int64_t max_count = long_list ? 60 : large ? 20'000 : support::one_of(sizes, next);
-  const auto tensors = below(long_list ? 2000 : large ? 3 : 5, next);
+  const auto tensors = below(long_list ? 2000 : large ? 3 : many_groups ? 80 : 5, next);
   for (std::int64_t i = 0; i < tensors; ++i) {
     c.tensors.push_back(draw_plan(any, max_count, c.groups, next));
   }
@@ -199,8 +205,9 @@ returned_values step_on(const optimizer_case& c, const call_site& site) {
   for (std::size_t i = 0; i < c.tensors.size(); ++i) {
     tensors.push_back(part_of(c.tensors[i], site, i, 0, c.tensors[i].count));
   }
-  optimizer_step(optimizer_list(std::move(tensors), site.target.space()), c.groups,
-                 input_of(c, site), site.target.where(c.threads));
+  site.target.enqueue([&, list = optimizer_list(std::move(tensors), site.target.space())] {
+    optimizer_step(list, c.groups, input_of(c, site), site.target.where(c.threads));
+  });
   return {};
 }
 
@@ -254,8 +261,10 @@ returned_values store_on(const store_case& c, const call_site& site) {
   store_options options = c.options;
   options.low_kind = c.low;
   if (c.low != low_part::none) options.low = site.views[at_low].data;
-  load(array, site.views[at_loaded], options, where);
-  store(site.views[at_values], array, options, where);
+  site.target.enqueue([&] {
+    load(array, site.views[at_loaded], options, where);
+    store(site.views[at_values], array, options, where);
+  });
   return {};
 }
 
@@ -376,6 +385,17 @@ std::uint32_t draw_word(const word_source& next) {
 array_operation optimizer_operation() {
   return make_operation<optimizer_case>("optimizer_step",
                                         {draw_step, memory_of_step, step_on, simpler_steps}, 512);
+}
+
+array_operation large_optimizer_steps() {
+  const optimizer_plan t{.weights = bf16_nearest,
+                         .master = fp32,
+                         .gradient = bf16_nearest,
+                         .states = {fp32, fp32},
+                         .count = 256 * 4096 + 5};
+  return listed_operation<optimizer_case>(
+      "optimizer_step", {{}, memory_of_step, step_on, simpler_steps},
+      {{.tensors = {t}, .groups = {{.rule = update_rule::lamb, .weight_decay = 0.1}}}});
 }
 
 array_operation store_operation() {

@@ -209,8 +209,10 @@ buffers memory_of_quantization(const quantize_case& c) {
 }
 
 returned_values quantize_on(const quantize_case& c, const call_site& site) {
-  quantize(site.views[quantize_buffers::in], outputs_of(c, site), options_of(c, site),
-           site.target.where(c.threads));
+  site.target.enqueue([&] {
+    quantize(site.views[quantize_buffers::in], outputs_of(c, site), options_of(c, site),
+             site.target.where(c.threads));
+  });
   return {};
 }
 
@@ -232,8 +234,10 @@ buffers memory_of_dequantization(const quantize_case& c) {
 }
 
 returned_values dequantize_on(const quantize_case& c, const call_site& site) {
-  dequantize(site.views[0], site.views[1], site.views[2], c.options.tile,
-             site.target.where(c.threads));
+  site.target.enqueue([&] {
+    dequantize(site.views[0], site.views[1], site.views[2], c.options.tile,
+               site.target.where(c.threads));
+  });
   return {};
 }
 
@@ -302,8 +306,8 @@ returned_values quantize_list_on(const list_quantization& list, const call_site&
     }
     items.push_back(std::move(item));
   }
-  quantize(quantize_list(std::move(items), list.tensors[0].options),
-           site.target.where(list.threads));
+  site.target.enqueue([tensors = quantize_list(std::move(items), list.tensors[0].options),
+                       where = site.target.where(list.threads)] { quantize(tensors, where); });
   return {};
 }
 
@@ -478,6 +482,18 @@ array_operation quantize_codes_operation() {
 array_operation dequantize_operation() {
   return make_operation<quantize_case>("dequantize", {draw_quantize_case, memory_of_dequantization,
                                                       dequantize_on, simpler_dequantizations});
+}
+
+array_operation long_quantize_lists() {
+  std::vector<list_quantization> all;
+  for (const std::size_t tensors : {std::size_t{0}, std::size_t{1}, std::size_t{3000}}) {
+    quantize_case c{.from = format_id::bf16, .options = {.tile = {1, 32}}, .plain = true};
+    lay_out(c, 1, 72, [] { return std::uint64_t{1}; });
+    all.push_back({std::vector(tensors, c)});
+    for (quantize_case& t : all.back().tensors) t.content = c.content++;
+  }
+  return listed_operation<list_quantization>(
+      "quantize_list", {{}, memory_of_list, quantize_list_on, simpler_lists}, all);
 }
 
 array_operation quantize_list_operation(matrix_sizes sizes) {

@@ -24,7 +24,7 @@ struct matrix_reduction {
   dot_options dots = {};
   format_id x_format = format_id::fp32;
   format_id y_format = format_id::fp32;
-  array_layout x, y;
+  array_layout x = {}, y = {};
   reduction_content kind = reduction_content::families;
   int threads = 1;
   std::uint64_t content = 0;
@@ -145,15 +145,39 @@ void reduce_on_device(const matrix_reduction& c, const call_site& site, const ex
 
 returned_values reduce_case(const matrix_reduction& c, const call_site& site) {
   const executor where = site.target.where(c.threads);
-  (site.on_device() ? reduce_on_device : reduce_on_host)(c, site, where);
+  site.target.enqueue(
+      [&] { (site.on_device() ? reduce_on_device : reduce_on_host)(c, site, where); });
   return {};
 }
 
+const operation_of<matrix_reduction> reductions = {draw_reduction_case, memory_of_reduction,
+                                                   reduce_case, simpler_reductions};
+
 }  // namespace
 
-array_operation reduction_operation() {
-  return make_operation<matrix_reduction>(
-      "reduction", {draw_reduction_case, memory_of_reduction, reduce_case, simpler_reductions});
+array_operation reduction_operation() { return make_operation("reduction", reductions); }
+
+array_operation large_reductions(std::size_t step) {
+  constexpr std::int64_t chunks_of_a_level = std::int64_t{1} << 24;  // 4096 of 4096 elements
+  std::vector<matrix_reduction> all;
+  for (const std::int64_t n : {chunks_of_a_level + 4097, 3 * chunks_of_a_level - 1}) {
+    for (int what = 0; what < reduced_count; ++what) {
+      for (const accumulation precision : {accumulation::fp64, accumulation::fp32}) {
+        const bool dot = static_cast<reduced>(what) == reduced::dot;
+        if (!dot && precision == accumulation::fp32) continue;
+        matrix_reduction c{.what = static_cast<reduced>(what), .dots = {precision}};
+        c.x_format = c.y_format = arithmetic_formats[all.size() % arithmetic_formats.size()];
+        c.x = dense_layout(1, n);
+        if (dot) c.y = c.x;
+        c.kind = reduction_content::finite;
+        c.threads = 0;
+        all.push_back(c);
+      }
+    }
+  }
+  std::vector<matrix_reduction> some;
+  for (std::size_t i = 0; i < all.size(); i += step) some.push_back(all[i]);
+  return listed_operation("reduction", reductions, some, 1);
 }
 
 }  // namespace samebits::support

@@ -74,6 +74,9 @@ class array_target {
   [[nodiscard]] virtual memory_space space() const { return memory_space::host; }
   /// An executor of the backend; `threads` counts on the host only.
   [[nodiscard]] virtual executor where(int threads) const { return {backend(), threads, nullptr}; }
+  /// Makes calls that may return before their work is done. A target that makes their work happen
+  /// later keeps `calls`, and with them the lists that they hold.
+  virtual void enqueue(const std::function<void()>& calls) const { calls(); }
   /// Makes the call of a case.
   [[nodiscard]] virtual returned_values run(const any_case& c, const call_site& site) const;
   /// Calls work(base) with a copy of the memory at `base`, a 256-byte border; when the work is

@@ -16,7 +16,8 @@ std::uint32_t draw_list_code(format_id format, list_content content, const word_
   const std::uint32_t sign = (bits & 1u) << (width - 1);
   const auto mantissa = static_cast<std::uint32_t>(f.mantissa_bits);
   switch (content) {
-    case list_content::any_bits: return bits >> (32 - width);
+    case list_content::any_bits:
+    case list_content::every_code: return bits >> (32 - width);
     case list_content::small: {
       const std::uint32_t below = (bits >> 8) & ((2u << mantissa) - 1);  // up to twice min normal
       return sign | (bits % 8 < 2 ? 0 : below);

@@ -14,9 +14,10 @@ namespace samebits::support {
 
 /// What the elements of a list are.
 enum class list_content : std::uint8_t {
-  ordinary,  ///< of both signs around 1
-  small,     ///< zeros of both signs, subnormals, the smallest normal numbers; all finite
-  any_bits,  ///< uniform bits, so NaN and Inf too
+  ordinary,    ///< of both signs around 1
+  small,       ///< zeros of both signs, subnormals, the smallest normal numbers; all finite
+  any_bits,    ///< uniform bits, so NaN and Inf too
+  every_code,  ///< of casts alone: codes in order
 };
 
 /// A code of fp32, fp16, bf16, e4m3 or e5m2.

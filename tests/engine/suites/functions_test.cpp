@@ -21,8 +21,7 @@ TEST(Functions, EveryOne) {
                   evaluate_by_definition, 0);
 }
 TEST(Functions, OfMatricesAndLists) {
-  expect_on_hosts(make_operation("evaluate", evaluations()), definition, evaluate_by_definition,
-                  1500);
+  expect_on_hosts(evaluate_operation(), definition, evaluate_by_definition, 1500);
 }
 
 TEST(RowFunctions, EveryWidth) {

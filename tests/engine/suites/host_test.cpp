@@ -1,9 +1,6 @@
 // Every array operation on every backend of the host against the reference.
 #include <gtest/gtest.h>
 
-#include <random>
-
-#include "engine/cases/lists.hpp"
 #include "engine/cases/matmul.hpp"
 #include "engine/cases/operations.hpp"
 #include "engine/suites/rapidcheck.hpp"
@@ -41,36 +38,9 @@ class ListOperations : public ::testing::TestWithParam<list_call> {};
 
 TEST_P(ListOperations, IsTheReferences) { expect_on_hosts(list_operation(GetParam()), 500); }
 
-/// Numbers of tensors beside those at which other libraries' launches split, and sizes: up to some
-/// chunks, many small ones, enough for several threads.
-std::vector<list_case> large_lists(list_call which) {
-  std::vector<list_case> all;
-  const auto add = [&](std::size_t tensors, std::int64_t maximum) {
-    for (const list_content kind :
-         {list_content::ordinary, list_content::small, list_content::any_bits}) {
-      std::mt19937_64 engine(all.size());
-      const word_source next = [&engine] { return engine(); };
-      list_case c = draw_list_case(which, next);
-      c.tensors.resize(tensors);
-      for (listed_tensor& t : c.tensors) t = draw_listed_tensor(which, maximum, next);
-      c.kind = kind;
-      c.threads = all.size() % 2 == 0 ? 1 : 3;
-      all.push_back(c);
-    }
-  };
-  for (const std::int64_t maximum : {5, 60'000}) add(1, maximum);
-  add(7, 9'000);
-  for (const std::size_t tensors : {423u, 424u, 425u}) add(tensors, 300);
-  add(10'000, 40);
-  add(4, 60'000);
-  return all;
-}
+TEST_P(ListOperations, OfManyAndOfLargeTensors) { expect_on_hosts(large_lists(GetParam()), 0); }
 
-TEST_P(ListOperations, OfManyAndOfLargeTensors) {
-  expect_on_hosts(listed_operation(std::string(name(GetParam())), list_calls_of(GetParam()),
-                                   large_lists(GetParam()), 4),
-                  0);
-}
+TEST(ListCasts, OfEveryCodeByEveryRule) { expect_on_hosts(casts_of_every_code(29), 0); }
 
 INSTANTIATE_TEST_SUITE_P(, ListOperations, list_calls(), name_of_list_call);
 
