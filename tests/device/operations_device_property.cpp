@@ -1,5 +1,6 @@
 // Every array operation on both CUDA backends against the reference on the host: 50 000 cases each
-// by default, as many as RC_PARAMS="max_success=N" says otherwise. A failing case is shrunk.
+// by default, as many as RC_PARAMS="max_success=N" says otherwise. A failing case is shrunk. Fewer
+// cases with an allocation for each buffer, in managed memory, and captured into graphs.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -22,6 +23,7 @@ namespace samebits::support {
 namespace {
 
 const int max_cases = by_effort(50'000, 64);
+const int max_evaluations = by_effort(20'000, 64);  // rule exact takes its time on the host
 
 void add_reports(returned_values& all, device_loss_scaler& scaler, std::size_t steps,
                  void* stream) {
@@ -77,18 +79,33 @@ returned_values sharded_on_device(const scaler_scenario& c, const call_site& sit
   return all;
 }
 
-class DeviceProperty : public ::testing::TestWithParam<std::string_view> {
- protected:
-  void SetUp() override { initialize(GetParam()); }
+/// A backend, and where the memory of its batches lies.
+struct device_kind {
+  const char* name;
+  std::string_view backend;
+  placement where = placement::block;
+};
+constexpr device_kind device_kinds[] = {{"Emulated", "cuda-emulated"},
+                                        {"Native", "cuda-native"},
+                                        {"EmulatedApart", "cuda-emulated", placement::apart},
+                                        {"NativeApart", "cuda-native", placement::apart},
+                                        {"EmulatedManaged", "cuda-emulated", placement::managed},
+                                        {"NativeManaged", "cuda-native", placement::managed}};
 
-  void expect_host_bits(const array_operation& op, int cases = max_cases) {
-    device_target target{std::string(GetParam())};
-    expect_as_reference(op, target, cases);
+class DeviceProperty : public ::testing::TestWithParam<device_kind> {
+ protected:
+  void SetUp() override { initialize(GetParam().backend); }
+
+  /// Fewer cases where the memory alone is another.
+  static void expect_host_bits(const array_operation& op, int cases = max_cases) {
+    device_target target{std::string(GetParam().backend), GetParam().where};
+    const bool all = GetParam().where == placement::block;
+    expect_as_reference(op, target, all ? cases : by_effort(cases / 25, cases / 4));
   }
 };
 
-TEST_P(DeviceProperty, Convert) { expect_host_bits(convert_operation(GetParam())); }
-TEST_P(DeviceProperty, Compute) { expect_host_bits(compute_operation(GetParam())); }
+TEST_P(DeviceProperty, Convert) { expect_host_bits(convert_operation(GetParam().backend)); }
+TEST_P(DeviceProperty, Compute) { expect_host_bits(compute_operation(GetParam().backend)); }
 TEST_P(DeviceProperty, Reduction) { expect_host_bits(reduction_operation()); }
 TEST_P(DeviceProperty, Quantize) { expect_host_bits(quantize_operation()); }
 TEST_P(DeviceProperty, Dequantize) { expect_host_bits(dequantize_operation()); }
@@ -101,13 +118,45 @@ TEST_P(DeviceProperty, Clip) { expect_host_bits(list_operation(list_call::clip))
 TEST_P(DeviceProperty, Accumulate) { expect_host_bits(list_operation(list_call::accumulate)); }
 TEST_P(DeviceProperty, Axpby) { expect_host_bits(list_operation(list_call::axpby)); }
 TEST_P(DeviceProperty, Cast) { expect_host_bits(list_operation(list_call::cast)); }
+TEST_P(DeviceProperty, Evaluate) { expect_host_bits(evaluate_operation(), max_evaluations); }
+TEST_P(DeviceProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }
+TEST_P(DeviceProperty, StoreAndLoad) { expect_host_bits(store_operation()); }
 TEST_P(DeviceProperty, ReduceGradients) { expect_host_bits(gradient_reduction_operation()); }
 TEST_P(DeviceProperty, LossScaler) { expect_host_bits(scaler_operation(scenario_on_device)); }
 TEST_P(DeviceProperty, ShardedLossScaler) {
   expect_host_bits(sharded_scaler_operation(sharded_on_device));
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, DeviceProperty, cuda_backends(), cuda_backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, DeviceProperty, ::testing::ValuesIn(device_kinds),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+/// What does not wait, captured into graphs, each of which is replayed twice.
+class CapturedProperty : public ::testing::TestWithParam<std::string_view> {
+ protected:
+  void SetUp() override { initialize(GetParam()); }
+
+  static void expect_host_bits(array_operation op) {
+    captured_target target{std::string(GetParam())};
+    op.batch = 64;  // graphs of a batch live together
+    expect_as_reference(op, target, by_effort(4000, 32));
+  }
+};
+
+TEST_P(CapturedProperty, Convert) { expect_host_bits(convert_operation(GetParam())); }
+TEST_P(CapturedProperty, Compute) { expect_host_bits(compute_operation(GetParam())); }
+TEST_P(CapturedProperty, Reduction) { expect_host_bits(reduction_operation()); }
+TEST_P(CapturedProperty, Quantize) { expect_host_bits(quantize_operation()); }
+TEST_P(CapturedProperty, Dequantize) { expect_host_bits(dequantize_operation()); }
+TEST_P(CapturedProperty, QuantizeList) { expect_host_bits(quantize_list_operation()); }
+TEST_P(CapturedProperty, Scale) { expect_host_bits(list_operation(list_call::scale)); }
+TEST_P(CapturedProperty, Accumulate) { expect_host_bits(list_operation(list_call::accumulate)); }
+TEST_P(CapturedProperty, Axpby) { expect_host_bits(list_operation(list_call::axpby)); }
+TEST_P(CapturedProperty, Cast) { expect_host_bits(list_operation(list_call::cast)); }
+TEST_P(CapturedProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
+TEST_P(CapturedProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }
+TEST_P(CapturedProperty, StoreAndLoad) { expect_host_bits(store_operation()); }
+
+INSTANTIATE_TEST_SUITE_P(Backends, CapturedProperty, cuda_backends(), cuda_backend_name);
 
 }  // namespace
 }  // namespace samebits::support

@@ -1,16 +1,15 @@
 // The suite of array arithmetic: what every executor must do, bit for bit as the scalar function
 // does it (contract §10.3). Include it in one file per program and instantiate:
 //
-//   INSTANTIATE_TEST_SUITE_P(Host, ArrayArithmeticSuite,
-//                            ::testing::ValuesIn(host_array_arithmetic()), name_of_backend);
+//   INSTANTIATE_TEST_SUITE_P(Host, ArrayArithmeticSuite, ::testing::ValuesIn(host_suite_targets()),
+//                            name_of_suite_target);
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <ostream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,49 +17,11 @@
 #include "engine/core/sweeps.hpp"
 #include "engine/definition.hpp"
 #include "engine/suites/rapidcheck.hpp"
+#include "engine/suites/suite_target.hpp"
 #include "support/arithmetic_case.hpp"
 #include "support/rules.hpp"
 
 namespace samebits::support {
-
-/// Calls the library and returns what compute_with_flags() returned.
-using compute_function = std::function<flags(
-    operation op, const array_operands& in, const matrix_view& out, const compute_options& options,
-    flags_asked asked, const flags_view& each, int threads)>;
-
-/// An executor under test. `compute` takes host views; a device target copies the memory that they
-/// span to the device and back, gaps included.
-struct array_arithmetic_target {
-  std::string name;
-  compute_function compute;
-};
-
-/// compute() or compute_with_flags() of a backend.
-inline compute_function computing_on(const std::string& backend) {
-  return [backend](operation op, const array_operands& in, const matrix_view& out,
-                   const compute_options& options, flags_asked asked, const flags_view& each,
-                   int threads) {
-    const executor where{backend, threads};
-    if (asked == flags_asked::each) return compute_with_flags(op, in, out, options, each, where);
-    compute(op, in, out, options, where);
-    return flags::none;
-  };
-}
-
-/// Every backend for host memory that this machine can run.
-inline std::vector<array_arithmetic_target> host_array_arithmetic() {
-  std::vector<array_arithmetic_target> targets;
-  for (const std::string& name : supported_backends())
-    targets.push_back({name, computing_on(name)});
-  return targets;
-}
-
-inline void PrintTo(const array_arithmetic_target& target, std::ostream* out) {
-  *out << target.name;
-}
-inline std::string name_of_backend(const ::testing::TestParamInfo<array_arithmetic_target>& info) {
-  return info.param.name;
-}
 
 /// Dense arrays of one shape everywhere.
 inline array_arithmetic_case dense_case(operation op, const operand_formats& from, format_id to,
@@ -78,31 +39,19 @@ inline array_arithmetic_case dense_case(operation op, const operand_formats& fro
   return c;
 }
 
-/// Makes the calls of cases by a target and compares all memory and flags with what the judge
+/// Makes the calls of cases on a target and compares all memory and flags with what the judge
 /// leaves.
-inline void expect_computes(const array_arithmetic_target& tested,
-                            std::vector<array_arithmetic_case> cases, std::size_t step = 1,
-                            std::size_t batch = 1024,
+inline void expect_computes(array_target& target, std::vector<array_arithmetic_case> cases,
+                            std::size_t step = 1, std::size_t batch = 1024,
                             const array_target& judge = function_target<array_arithmetic_case>(
                                 "the definition", compute_by_definition)) {
-  function_target<array_arithmetic_case> target(
-      tested.name, [&tested](const array_arithmetic_case& c, const call_site& site) {
-        const std::vector<matrix_view>& v = site.views;
-        const matrix_view& each = v[at_each_flags];
-        const flags raised = tested.compute(
-            c.op, {v[0], v[1], v[2]}, arithmetic_result_of(c, site), options_of(c), c.asked,
-            {static_cast<flags*>(each.data), each.row_stride, each.col_stride}, c.threads);
-        if (c.asked == flags_asked::each) {
-          put_code(v[at_all_flags], 0, 0, static_cast<std::uint64_t>(raised));
-        }
-        return returned_values{};
-      });
   expect_same(listed_operation("compute", computations(), thinned(std::move(cases), step), batch),
               target, judge, 0);
 }
 
-class ArrayArithmeticSuite : public ::testing::TestWithParam<array_arithmetic_target> {
+class ArrayArithmeticSuite : public ::testing::TestWithParam<suite_target> {
  protected:
+  void SetUp() override { target_ = GetParam().make(); }
   /// One format everywhere, and mixtures.
   static std::vector<std::pair<operand_formats, format_id>> mixes() {
     using enum format_id;
@@ -118,6 +67,8 @@ class ArrayArithmeticSuite : public ::testing::TestWithParam<array_arithmetic_ta
   /// Operations of one, two and three operands that backends have kernels for, and one they lack.
   static constexpr std::array kernel_operations{operation::add, operation::fma, operation::sqrt,
                                                 operation::rem};
+
+  std::unique_ptr<array_target> target_;
 };
 
 TEST_P(ArrayArithmeticSuite, EveryOperationEveryRule) {
@@ -139,7 +90,7 @@ TEST_P(ArrayArithmeticSuite, EveryOperationEveryRule) {
       }
     }
   }
-  expect_computes(GetParam(), std::move(cases), 13);
+  expect_computes(*target_, std::move(cases), 13);
 }
 
 TEST_P(ArrayArithmeticSuite, EveryTwoOptions) {
@@ -183,7 +134,7 @@ TEST_P(ArrayArithmeticSuite, EveryTwoOptions) {
     }
     EXPECT_EQ(draws.missing(), "");
   }
-  expect_computes(GetParam(), std::move(cases), 13);
+  expect_computes(*target_, std::move(cases), 13);
 }
 
 TEST_P(ArrayArithmeticSuite, UnalignedDenseViews) {
@@ -200,15 +151,13 @@ TEST_P(ArrayArithmeticSuite, UnalignedDenseViews) {
       }
     }
   }
-  expect_computes(GetParam(), std::move(cases), 13);
+  expect_computes(*target_, std::move(cases), 13);
 }
 
 TEST_P(ArrayArithmeticSuite, ViewsWithoutMemory) {
   for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{0, 0}, {0, 7}, {7, 0}}) {
-    const const_matrix_view nothing{nullptr, format_id::bf16, rows, cols, cols};
-    const matrix_view nowhere{nullptr, format_id::bf16, rows, cols, cols};
-    EXPECT_NO_THROW(GetParam().compute(operation::add, {nothing, nothing}, nowhere, {},
-                                       flags_asked::none, {}, 1));
+    const matrix_view nothing{nullptr, format_id::bf16, rows, cols, cols, 1, target_->space()};
+    EXPECT_NO_THROW(compute(operation::add, {nothing, nothing}, nothing, {}, target_->where(1)));
   }
 }
 
@@ -220,7 +169,7 @@ TEST_P(ArrayArithmeticSuite, RowsLongerThanAChunkOfCopies) {
     cases.back().out.col_stride = 2;
     cases.back().out.row_stride *= 2;
   }
-  expect_computes(GetParam(), std::move(cases));
+  expect_computes(*target_, std::move(cases));
 }
 
 TEST_P(ArrayArithmeticSuite, Threads) {
@@ -237,21 +186,27 @@ TEST_P(ArrayArithmeticSuite, Threads) {
       }
     }
   }
-  expect_computes(GetParam(), std::move(cases), 1, 32);
+  expect_computes(*target_, std::move(cases), 1, 32);
 }
 
 TEST_P(ArrayArithmeticSuite, TheFlagsOfOneElementAreReturned) {
   // Among numbers that raise nothing one that raises all it can, wherever a thread's part ends.
   constexpr std::int64_t size = 70001;
-  std::vector<fp16> ones(static_cast<std::size_t>(size), fp16(1.0f));
-  std::vector<fp16> out(ones.size());
+  array_arithmetic_case c =
+      dense_case(operation::add, {format_id::fp16, format_id::fp16}, format_id::fp16, 1, size);
+  c.asked = flags_asked::each;
+  c.threads = 3;
+  const auto what = listed_operation("compute", computations(), std::vector{c}).draw(0, {});
+  std::vector<problem> problems;
   for (const std::int64_t at : {std::int64_t{0}, size / 2, size - 1}) {
-    std::vector<fp16> x = ones;
-    x[static_cast<std::size_t>(at)] = fp16::from_bits(0x7BFF);
-    const flags raised = GetParam().compute(operation::add, {view_of(x), view_of(x)}, view_of(out),
-                                            {}, flags_asked::each, {}, 3);
-    EXPECT_EQ(raised, flags::overflow | flags::inexact) << at;
+    problems.push_back({what, {{0, 0, size, 0x3C00}, {1, 0, size, 0x3C00}}});
+    for (const std::size_t operand : {std::size_t{0}, std::size_t{1}})
+      problems.back().codes.push_back({operand, at, 1, 0x7BFF});
   }
+  EXPECT_EQ(compare(problems, *target_,
+                    function_target<array_arithmetic_case>("the definition", compute_by_definition))
+                .text,
+            "");
 }
 
 TEST_P(ArrayArithmeticSuite, InPlace) {
@@ -271,27 +226,47 @@ TEST_P(ArrayArithmeticSuite, InPlace) {
       }
     }
   }
-  expect_computes(GetParam(), std::move(cases));
-  for (const operation op : kernel_operations) {  // all operands and the result in one
-    for (const format_id f : arithmetic_formats) {
-      strided_buffer x(f, dense_layout(3, 5003));
-      for (std::int64_t i = 0; i < 3 * 5003; ++i)
-        x.store(i, static_cast<std::uint64_t>(i) * 40503u >> 3);
-      strided_buffer apart(f, dense_layout(3, 5003)), same = x;
-      const auto run = [&](const matrix_view& in, const matrix_view& out) {
-        GetParam().compute(op, {in, in, in}, out, {}, flags_asked::none, {}, 1);
-      };
-      run(x.view(), apart.view());
-      run(same.view(), same.view());
-      ASSERT_EQ(same.bytes(), apart.bytes()) << name(op) << " of " << name(f);
+  for (std::size_t i = 0, apart = cases.size(); i < apart; ++i) {
+    if (cases[i].over != 0) continue;
+    cases.push_back(cases[i]);  // all operands and the result in one
+    cases.back().alike = true;
+  }
+  expect_computes(*target_, std::move(cases));
+}
+
+/// Rows that begin on borders of vectors and end between them; operands that repeat a row or a code.
+TEST_P(ArrayArithmeticSuite, RowsOnBordersAndRepeatedOperands) {
+  constexpr std::int64_t rows = 5, cols = 1043;
+  const array_layout padded{rows, cols, 1056, 1, 0};
+  const std::vector<array_layout> readable{padded,
+                                           {rows, cols, 1072, 1, 0},
+                                           {rows, cols, 0, 1, 0},   // one row for all
+                                           {rows, cols, 16, 0, 0},  // one code a row
+                                           {rows, cols, 0, 0, 0}};  // one code
+  std::vector<array_arithmetic_case> cases;
+  for (const format_id f : arithmetic_formats) {
+    for (const operation op : {operation::add, operation::mul, operation::div, operation::sqrt,
+                               operation::fma, operation::min_num}) {
+      for (const overflow policy : {overflow::ieee, overflow::saturate}) {
+        for (std::size_t i = 0; i < readable.size() * readable.size(); ++i) {
+          array_arithmetic_case c =
+              dense_case(op, {f, f, f}, f, rows, cols, {rounding::nearest_even, policy});
+          c.content = cases.size();
+          const std::size_t a = i % readable.size(), b = i / readable.size();
+          c.in = {readable[a], readable[b], readable[(a + 2 * b) % readable.size()]};
+          c.out = padded;
+          cases.push_back(c);
+        }
+      }
     }
   }
+  expect_computes(*target_, std::move(cases), 7);
 }
 
 // Backends may treat arrays that do not fit caches in another way (backends/simd/lanes/access.hpp).
 TEST_P(ArrayArithmeticSuite, ViewsLargerThanCaches) {
   using enum format_id;
-  if (GetParam().name == "reference") GTEST_SKIP() << "what the others are compared with here";
+  if (target_->backend() == "reference") GTEST_SKIP() << "what the others are compared with here";
   const std::int64_t bytes =
       by_effort((std::int64_t{1} << 25) / (effort_divisor > 1 ? 64 : 1), 1 << 19);
   std::vector<array_arithmetic_case> cases;
@@ -307,7 +282,7 @@ TEST_P(ArrayArithmeticSuite, ViewsLargerThanCaches) {
     cases.back().in[0].misalignment = 3;
     cases.back().out.misalignment = 1;
   }
-  expect_computes(GetParam(), std::move(cases), 1, 1, *host_target("reference"));
+  expect_computes(*target_, std::move(cases), 1, 1, *host_target("reference"));
 }
 
 }  // namespace samebits::support

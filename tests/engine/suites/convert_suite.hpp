@@ -1,7 +1,8 @@
 // The suite of array conversion: what every executor must do, bit for bit as the scalar function
 // does it (contract §10.3). Include it in one file per program and instantiate:
 //
-//   INSTANTIATE_TEST_SUITE_P(Host, ConvertSuite, ::testing::ValuesIn(host_targets()),
+//   INSTANTIATE_TEST_SUITE_P(Mine, ConvertSuite,
+//                            ::testing::Values(convert_target{"mine", true, my_convert}),
 //                            name_of_target);
 #pragma once
 
@@ -9,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,14 +18,14 @@
 #include "engine/core/sweeps.hpp"
 #include "engine/definition.hpp"
 #include "engine/suites/rapidcheck.hpp"
+#include "engine/suites/suite_target.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 #include "support/rules.hpp"
 
 namespace samebits::support {
 
-/// An executor under test. `convert` takes host views; a device target copies the memory that they
-/// span to the device and back, gaps included, so that the suite sees what was written.
+/// An executor under test: a call on host views, or a target that each test makes anew.
 struct convert_target {
   std::string name;
   bool supported;  ///< by this machine
@@ -32,21 +34,13 @@ struct convert_target {
       convert;
   /// Has some conversions only; what it refuses by name (samebits::unsupported) is passed over.
   bool partial = false;
+  std::function<std::unique_ptr<array_target>()> make = {};  ///< in the place of `convert`
 };
 
-/// Every compiled backend that takes host memory.
-inline std::vector<convert_target> host_targets() {
+/// The same executors as other suites test.
+inline std::vector<convert_target> convert_targets(const std::vector<suite_target>& all) {
   std::vector<convert_target> targets;
-  for (const backend_info& backend : compiled_backends()) {
-    if (backend.space != memory_space::host) continue;
-    const std::string name(backend.name);
-    targets.push_back({name, backend.supported,
-                       [name](const const_matrix_view& in, const matrix_view& out,
-                              const convert_options& options, int threads) {
-                         samebits::convert(in, out, options, {name, threads});
-                       },
-                       false});
-  }
+  for (const suite_target& t : all) targets.push_back({t.name, true, {}, false, t.make});
   return targets;
 }
 
@@ -58,12 +52,12 @@ class ConvertSuite : public ::testing::TestWithParam<convert_target> {
  protected:
   void SetUp() override {
     if (!GetParam().supported) GTEST_SKIP() << "this machine lacks " << GetParam().name;
+    if (GetParam().make) target_ = GetParam().make();
   }
 
   /// Makes the calls of cases and compares all memory with what the definition leaves.
-  static void expect_conforms(std::vector<array_case> cases, std::size_t step,
-                              std::size_t batch = 1024) {
-    function_target<array_case> target(
+  void expect_conforms(std::vector<array_case> cases, std::size_t step, std::size_t batch = 1024) {
+    function_target<array_case> calls(
         GetParam().name, [](const array_case& c, const call_site& site) {
           try {
             GetParam().convert(site.views[0], conversion_result(c, site), options_of(c), c.threads);
@@ -74,7 +68,8 @@ class ConvertSuite : public ::testing::TestWithParam<convert_target> {
           return returned_values{};
         });
     expect_same(listed_operation("convert", conversions(), thinned(std::move(cases), step), batch),
-                target, function_target<array_case>("the definition", convert_by_definition), 0);
+                target_ ? *target_ : calls,
+                function_target<array_case>("the definition", convert_by_definition), 0);
   }
 
   static array_case dense(format_id from, format_id to, std::int64_t rows, std::int64_t cols,
@@ -100,6 +95,8 @@ class ConvertSuite : public ::testing::TestWithParam<convert_target> {
   }
   static constexpr std::array kernel_modes{rounding::nearest_even, rounding::upward,
                                            rounding::stochastic};
+
+  std::unique_ptr<array_target> target_;
 };
 
 TEST_P(ConvertSuite, EveryPairEveryRule) {
@@ -183,9 +180,14 @@ TEST_P(ConvertSuite, InPlace) {
 
 TEST_P(ConvertSuite, ViewsWithoutMemory) {
   for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{0, 0}, {0, 7}, {7, 0}}) {
-    matrix_view nowhere{nullptr, format_id::e4m3, rows, cols, cols, 1, memory_space::host};
-    const_matrix_view nothing{nullptr, format_id::fp32, rows, cols, cols, 1, memory_space::host};
-    EXPECT_NO_THROW(GetParam().convert(nothing, nowhere, {}, 1));
+    const memory_space space = target_ ? target_->space() : memory_space::host;
+    const matrix_view nowhere{nullptr, format_id::e4m3, rows, cols, cols, 1, space};
+    const const_matrix_view nothing{nullptr, format_id::fp32, rows, cols, cols, 1, space};
+    if (target_) {
+      EXPECT_NO_THROW(convert(nothing, nowhere, {}, target_->where(1)));
+    } else {
+      EXPECT_NO_THROW(GetParam().convert(nothing, nowhere, {}, 1));
+    }
   }
 }
 

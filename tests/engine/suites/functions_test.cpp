@@ -20,6 +20,14 @@ TEST(Functions, EveryOne) {
   expect_on_hosts(listed_operation("evaluate", evaluations(), every_evaluation(), 64), definition,
                   evaluate_by_definition, 0);
 }
+TEST(Functions, OfCodesInOrder) {
+  for (const bool exact : {false, true}) {
+    expect_on_hosts(evaluations_of_codes(format_id::bf16, exact, 1 << 11, 5, 31), definition,
+                    evaluate_by_definition, 0);
+    expect_on_hosts(evaluations_of_codes(format_id::fp32, exact, 1 << 11, 5, (1 << 21) - 1),
+                    definition, evaluate_by_definition, 0);
+  }
+}
 TEST(Functions, OfMatricesAndLists) {
   expect_on_hosts(evaluate_operation(), definition, evaluate_by_definition, 1500);
 }

@@ -22,6 +22,11 @@ TEST(Operations, Quantize) { expect_on_hosts(quantize_operation(), 500); }
 TEST(Operations, Dequantize) { expect_on_hosts(dequantize_operation(), 500); }
 TEST(Operations, QuantizeList) { expect_on_hosts(quantize_list_operation(), 250); }
 TEST(Operations, OptimizerStep) { expect_on_hosts(optimizer_operation(), 500); }
+TEST(Operations, OfMuch) {
+  expect_on_hosts(long_quantize_lists(), 0);
+  expect_on_hosts(large_optimizer_steps(), 0);
+  expect_on_hosts(large_reductions(11), 0);
+}
 TEST(Operations, StoreAndLoad) { expect_on_hosts(store_operation(), 500); }
 /// On hosts there is one implementation, which engine.gradients_oracle compares with the oracle.
 TEST(Operations, ReduceGradients) {

@@ -1,18 +1,17 @@
 // The suite of quantization: what every executor must do, bit for bit as the definition in numerics/
 // does it (contract §10.3). Include it in one file per program and instantiate:
 //
-//   INSTANTIATE_TEST_SUITE_P(Host, QuantizeSuite, ::testing::ValuesIn(host_quantizers()),
-//                            name_of_quantizer);
+//   INSTANTIATE_TEST_SUITE_P(Host, QuantizeSuite, ::testing::ValuesIn(host_suite_targets()),
+//                            name_of_suite_target);
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <limits>
-#include <ostream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,63 +19,23 @@
 #include "engine/core/sweeps.hpp"
 #include "engine/definition.hpp"
 #include "engine/suites/rapidcheck.hpp"
+#include "engine/suites/suite_target.hpp"
 #include "samebits/error.hpp"
 #include "samebits/quantize.hpp"
 
 namespace samebits::support {
 
-/// An executor under test. `quantize` takes host views, and host pointers to statistics and flag; a
-/// device target copies the memory that they span to the device and back, gaps included.
-struct quantize_target {
-  std::string name;
-  std::function<void(const const_matrix_view& in, const quantize_outputs& outputs,
-                     const quantize_options& options, int threads)>
-      quantize;
-  /// Has some quantizations only; what it refuses by name (samebits::unsupported) is passed over.
-  bool partial = false;
-};
-
-/// Every backend for host memory that this machine can run.
-inline std::vector<quantize_target> host_quantizers() {
-  std::vector<quantize_target> targets;
-  for (const std::string& name : supported_backends()) {
-    targets.push_back({name,
-                       [name](const const_matrix_view& in, const quantize_outputs& outputs,
-                              const quantize_options& options, int threads) {
-                         samebits::quantize(in, outputs, options, {name, threads});
-                       },
-                       false});
-  }
-  return targets;
-}
-
-inline void PrintTo(const quantize_target& target, std::ostream* out) { *out << target.name; }
-inline std::string name_of_quantizer(const ::testing::TestParamInfo<quantize_target>& info) {
-  return info.param.name;
-}
-
-class QuantizeSuite : public ::testing::TestWithParam<quantize_target> {
+class QuantizeSuite : public ::testing::TestWithParam<suite_target> {
  protected:
-  static returned_values by_target(const quantize_case& c, const call_site& site) {
-    try {
-      GetParam().quantize(site.views[quantize_buffers::in], outputs_of(c, site),
-                          options_of(c, site), c.threads);
-    } catch (const unsupported&) {
-      if (!GetParam().partial) throw;
-      return quantize_by_definition(c, site);
-    }
-    return {};
-  }
-
+  void SetUp() override { target_ = GetParam().make(); }
   /// Makes the calls of cases and compares all memory with what the judge leaves there.
-  static void expect_conforms(std::vector<quantize_case> cases, std::size_t step = 1,
-                              std::size_t batch = 1024,
-                              const array_target& judge = function_target<quantize_case>(
-                                  "the definition", quantize_by_definition)) {
-    function_target<quantize_case> target(GetParam().name, by_target);
+  void expect_conforms(std::vector<quantize_case> cases, std::size_t step = 1,
+                       std::size_t batch = 1024,
+                       const array_target& judge = function_target<quantize_case>(
+                           "the definition", quantize_by_definition)) {
     expect_same(
         listed_operation("quantize", quantizations(), thinned(std::move(cases), step), batch),
-        target, judge, 0);
+        *target_, judge, 0);
   }
 
   /// A case of dense matrices.
@@ -118,6 +77,8 @@ class QuantizeSuite : public ::testing::TestWithParam<quantize_target> {
   static constexpr format_id targets[] = {format_id::e4m3, format_id::e5m2};
   static constexpr rounding modes[] = {rounding::nearest_even, rounding::stochastic};
   static constexpr wanted_outputs everything = {true, true, true, true, true};
+
+  std::unique_ptr<array_target> target_;
 };
 
 TEST_P(QuantizeSuite, EveryOption) {
@@ -336,11 +297,11 @@ TEST_P(QuantizeSuite, MatricesLargerThanCaches) {
       quantize_options options = c.options;
       options.random.offset += static_cast<std::uint64_t>(row * in.cols);
       const matrix_shape scales = scales_shape(part, in.cols, tile);
-      GetParam().quantize(block_of(in, row, part, 0, in.cols),
-                          {.codes = block_of(out.codes, row, part, 0, in.cols),
-                           .scales = block_of(out.scales, tile.rows == 0 ? 0 : row / tile.rows,
-                                              scales.rows, 0, scales.cols)},
-                          options, 1);
+      quantize(block_of(in, row, part, 0, in.cols),
+               {.codes = block_of(out.codes, row, part, 0, in.cols),
+                .scales = block_of(out.scales, tile.rows == 0 ? 0 : row / tile.rows, scales.rows, 0,
+                                   scales.cols)},
+               options, {supported_backends().back()});
     }
     return returned_values{};
   };

@@ -10,31 +10,32 @@
 
 namespace samebits::support {
 
-INSTANTIATE_TEST_SUITE_P(Host, ConvertSuite, ::testing::ValuesIn(host_targets()), name_of_target);
-INSTANTIATE_TEST_SUITE_P(Host, ArrayArithmeticSuite, ::testing::ValuesIn(host_array_arithmetic()),
-                         name_of_backend);
-INSTANTIATE_TEST_SUITE_P(Host, QuantizeSuite, ::testing::ValuesIn(host_quantizers()),
-                         name_of_quantizer);
+INSTANTIATE_TEST_SUITE_P(Host, ConvertSuite,
+                         ::testing::ValuesIn(convert_targets(host_suite_targets())),
+                         name_of_target);
+INSTANTIATE_TEST_SUITE_P(Host, ArrayArithmeticSuite, ::testing::ValuesIn(host_suite_targets()),
+                         name_of_suite_target);
+INSTANTIATE_TEST_SUITE_P(Host, QuantizeSuite, ::testing::ValuesIn(host_suite_targets()),
+                         name_of_suite_target);
 
 #if defined(__x86_64__)
 // Arithmetic has no self-test to ask: integers do not care, and kernels set the register.
 TEST(ComputeControlRegister, IsNeitherReadNorChanged) {
   constexpr unsigned usual = 0x1F80;
-  for (const array_arithmetic_target& target : host_array_arithmetic()) {
+  for (const suite_target& tested : host_suite_targets()) {
+    const std::unique_ptr<array_target> target = tested.make();
     for (const unsigned spoiled :
          {0x8040u, 0x2000u, 0x4000u, 0x6000u}) {  // FTZ and DAZ; directions
-      const array_arithmetic_target in_spoiled_register = {
-          target.name + " with another register",
-          [&](operation op, const array_operands& in, const matrix_view& out,
-              const compute_options& options, flags_asked asked, const flags_view& each,
-              int threads) {
+      function_target<array_arithmetic_case> in_spoiled_register(
+          tested.name + " with another register",
+          [&](const array_arithmetic_case& c, const call_site& site) {
             _mm_setcsr(usual | spoiled);
-            const flags raised = target.compute(op, in, out, options, asked, each, threads);
+            const returned_values returned = computations().call(c, {*target, site.views});
             const unsigned after = _mm_getcsr();
             _mm_setcsr(usual);
-            EXPECT_EQ(after & ~0x3Fu, usual | spoiled) << target.name;  // but for exception flags
-            return raised;
-          }};
+            EXPECT_EQ(after & ~0x3Fu, usual | spoiled) << tested.name;  // but for exception flags
+            return returned;
+          });
       std::vector<array_arithmetic_case> cases;
       for (const format_id f : arithmetic_formats) {
         for (const operation op :

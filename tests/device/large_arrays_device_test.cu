@@ -1,0 +1,110 @@
+// Arrays of more than 2^31 elements converted, and large arrays of 16 bits through functions of
+// rule exact, whose results cuda-native takes from tables: repeated_arrays.cuh.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "numerics/functions/exact_functions.hpp"
+#include "samebits/samebits.hpp"
+#include "tests/device/captured_graph.hpp"
+#include "tests/device/repeated_arrays.cuh"
+#include "tests/support/effort.hpp"
+
+namespace samebits::support {
+namespace {
+
+using enum format_id;
+
+TEST(LargeArrays, ConvertMoreThan2To31Elements) {
+  constexpr std::int64_t period = 1'048'573;  // a prime
+  const std::vector<std::int64_t> size = {by_effort(std::int64_t{1} << 31, 4 * period) + 4'099};
+  chunk_codes in = random_codes(bf16, period, 1, false), out(e4m3, period);
+  const repeated_arrays from(in, size), to(out, size);
+  for (const char* const backend : {"cuda-emulated", "cuda-native"}) {
+    check_cuda(cudaMemset(to[0].data, 0x55, static_cast<std::size_t>(size[0])), "cudaMemset");
+    convert(from[0], to[0], {}, on_stream(nullptr, backend));
+    convert(in.view(), out.view(), {}, {"reference", 0});
+    to.expect(out);
+  }
+  const random_stream random = {.seed = 9, .bits = 16};
+  convert(from[0], to[0], {.rounding = rounding::stochastic, .random = random},
+          on_stream(nullptr, "cuda-emulated"));
+  to.expect_stochastic(in, random);
+}
+
+/// Results of all 65,536 operands, in an order in which neighbours are no neighbours; an array that
+/// repeats them, the last elements of which fill no vector.
+class table {
+ public:
+  explicit table(format_id from) : operands_(from, 65536) {
+    for (std::uint32_t i = 0; i < 65536; ++i) {
+      const auto code = static_cast<std::uint16_t>(i * 40'503u);  // odd: every one is there
+      std::memcpy(operands_.bytes.data() + i * 2, &code, 2);
+    }
+  }
+  [[nodiscard]] repeated_arrays array() const { return {operands_, size}; }
+  [[nodiscard]] chunk_codes results(function f, format_id to, const evaluate_options& options) {
+    chunk_codes expected(to, 65536);
+    evaluate(f, operands_.view(), expected.view(), options, {"", 16});
+    return expected;
+  }
+  inline static const std::vector<std::int64_t> size = {(std::int64_t{1} << 24) + 5};
+
+ private:
+  chunk_codes operands_;
+};
+
+const executor native = on_stream(nullptr, "cuda-native");
+
+/// The first call that needs a table may be captured: the table is computed beside the capture.
+TEST(ExactFunctions, FirstCallsWithATableAreCapturedAndReplayed) {
+  initialize("cuda-native");
+  const evaluate_options options{.overflow = overflow::saturate_finite};
+  table of(bf16);
+  const repeated_arrays x = of.array(), y(chunk_codes(bf16, 65536), table::size);
+  const own_stream stream;
+  const captured_graph graph(stream.get(), [&] {
+    evaluate(function::exp2, x[0], y[0], options, on_stream(stream.get(), "cuda-native"));
+  });
+  for (int turn = 0; turn < 2; ++turn) {
+    check_cuda(cudaMemset(y[0].data, 0, static_cast<std::size_t>(table::size[0]) * 2),
+               "cudaMemset");
+    graph.replay();
+    y.expect(of.results(function::exp2, bf16, options));
+  }
+}
+
+TEST(ExactFunctions, TablesHaveTheBitsOfTheCpu) {
+  thinned_cases cases(7);
+  for (const format_id from : {fp16, bf16}) {
+    table of(from);
+    const repeated_arrays x = of.array();
+    for (int i = 0; i < enum_count<function>; ++i) {
+      const function f = static_cast<function>(i);
+      if (!numerics::real::find_exact(f, false) || cases.leaves_out()) continue;
+      for (const format_id to : {fp16, bf16, e4m3, e5m2}) {
+        for (const overflow policy : {overflow::ieee, overflow::saturate}) {
+          const evaluate_options options{.overflow = policy};
+          const chunk_codes expected = of.results(f, to, options);
+          const repeated_arrays y(chunk_codes(to, 65536), table::size);
+          evaluate(f, x[0], y[0], options, native);
+          y.expect(expected);
+          if (to == from) {
+            const repeated_arrays in_place = of.array();
+            evaluate(f, in_place[0], in_place[0], options, native);
+            in_place.expect(expected);
+          }
+          ASSERT_FALSE(HasFailure())
+              << name(f) << " " << name(from) << " to " << name(to) << " " << name(policy);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace samebits::support
