@@ -120,14 +120,32 @@ TEST_P(DeviceProperty, Cast) { expect_host_bits(list_operation(list_call::cast))
 TEST_P(DeviceProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
 TEST_P(DeviceProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }
 TEST_P(DeviceProperty, StoreAndLoad) { expect_host_bits(store_operation()); }
-TEST_P(DeviceProperty, ReduceGradients) { expect_host_bits(gradient_reduction_operation()); }
-TEST_P(DeviceProperty, LossScaler) { expect_host_bits(scaler_operation(scenario_on_device)); }
-TEST_P(DeviceProperty, ShardedLossScaler) {
-  expect_host_bits(sharded_scaler_operation(sharded_on_device));
-}
 
 INSTANTIATE_TEST_SUITE_P(Backends, DeviceProperty, ::testing::ValuesIn(device_kinds),
                          [](const auto& tested) { return std::string(tested.param.name); });
+
+/// What takes the host long, in one block of memory alone.
+class ScenarioDeviceProperty : public ::testing::TestWithParam<std::string_view> {
+ protected:
+  void SetUp() override { initialize(GetParam()); }
+
+  static void expect_host_bits(const array_operation& op) {
+    device_target target{std::string(GetParam())};
+    expect_as_reference(op, target, max_cases);
+  }
+};
+
+TEST_P(ScenarioDeviceProperty, ReduceGradients) {
+  expect_host_bits(gradient_reduction_operation());
+}
+TEST_P(ScenarioDeviceProperty, LossScaler) {
+  expect_host_bits(scaler_operation(scenario_on_device));
+}
+TEST_P(ScenarioDeviceProperty, ShardedLossScaler) {
+  expect_host_bits(sharded_scaler_operation(sharded_on_device));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, ScenarioDeviceProperty, cuda_backends(), cuda_backend_name);
 
 /// What does not wait, captured into graphs, each of which is replayed twice.
 class CapturedProperty : public ::testing::TestWithParam<std::string_view> {
