@@ -47,9 +47,6 @@ class element_list {
     for (const matrix_view& t : tensors) starts_.push_back(starts_.back() + count_of(t));
   }
 
-  /// The position of tensor i's first element. For i = number of tensors: the end of the list.
-  [[nodiscard]] std::int64_t start(std::size_t i) const { return starts_[i]; }
-
   /// Calls f(tensor, begin, end) for the part of [begin, end) in each tensor. All positions count
   /// from the start of the list.
   template <class Function>

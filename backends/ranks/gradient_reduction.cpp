@@ -1,5 +1,4 @@
-// reduce_gradients(): treats the list as one sequence of elements, splits it into messages, and
-// splits each message into one share per rank.
+// reduce_gradients(): checks the call on all ranks; and its steps in host memory, on whole arrays.
 #include "samebits/distributed.hpp"
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/ranks/element_list.hpp"
+#include "backends/ranks/gradient_exchange.hpp"
 #include "backends/ranks/rank_functions.hpp"
 #include "backends/ranks/ranks.hpp"
 #include "backends/reference/reductions/rank_sum.hpp"
@@ -34,8 +34,6 @@ constexpr std::int64_t batch = 4096;
 numerics::communication_settings rule_of(const gradient_reduction& how) {
   return {spec_of(how.communication), how.scale, how.rounding};
 }
-
-bool is_scaled(const gradient_reduction& how) { return numerics::has_scale(rule_of(how)); }
 
 void check_options(const gradient_reduction& how) {
   switch (how.communication) {
@@ -162,112 +160,73 @@ std::uint32_t amax_word(const matrix_view& t) {
   return numerics::amax_to_word(amax);
 }
 
-/// The scale of each tensor, from the largest magnitude on any rank. Empty if the communication
-/// dtype needs no scale.
-std::vector<numerics::tile_scale> shared_scales(communicator& ranks,
-                                                std::span<const matrix_view> tensors,
-                                                const gradient_reduction& how) {
-  std::vector<numerics::tile_scale> scales;
-  if (!is_scaled(how)) return scales;
-  std::vector<std::uint32_t> words;
-  for (const matrix_view& t : tensors) words.push_back(amax_word(t));
-  ranks.all_reduce_max(words);
-  for (const std::uint32_t word : words) {
-    scales.push_back(numerics::shared_scale(rule_of(how), numerics::amax_from_word(word)));
-  }
-  return scales;
-}
-
-/// The exchange of a list with valid arguments.
-class reduction {
+/// The steps of a reduction in host memory.
+class host_steps final : public backends::reduction_steps {
  public:
-  reduction(communicator& ranks, std::span<const matrix_view> tensors,
-            const gradient_reduction& how)
-      : ranks_(ranks),
-        tensors_(tensors),
-        how_(how),
-        list_(tensors),
-        scales_(shared_scales(ranks, tensors, how)),
-        communication_bytes_(storage_bytes(how.communication)) {
-    how_.random.stream += static_cast<std::uint64_t>(ranks.rank());
-  }
+  host_steps(int ranks, std::span<const matrix_view> tensors, const gradient_reduction& how)
+      : ranks_(ranks), tensors_(tensors), how_(how), list_(tensors) {}
 
-  void run() {
-    // Created before any gradient is written: later its message might not find memory.
-    const incomplete_write halfway(
-        "reduce_gradients(): failed after some gradients had been replaced by their sums");
-    try {
-      exchange_all();
-    } catch (...) {
-      if (!wrote_) throw;
-      std::throw_with_nested(halfway);
+  /// Whether any gradient was replaced.
+  [[nodiscard]] bool wrote() const { return wrote_; }
+
+  std::byte* memory(std::size_t bytes) override {
+    memory_.resize(bytes);
+    return memory_.data();
+  }
+  void fill_with_zeros(std::byte* data, std::size_t bytes) override {
+    std::fill_n(data, bytes, std::byte{0});
+  }
+  std::span<std::uint32_t> amaxes() override {
+    for (const matrix_view& t : tensors_) amaxes_.push_back(amax_word(t));
+    return amaxes_;
+  }
+  void scales() override {
+    for (const std::uint32_t word : amaxes_) {
+      scales_.push_back(numerics::shared_scale(rule_of(how_), numerics::amax_from_word(word)));
     }
   }
 
- private:
-  /// Consecutive tensors of one format share messages.
-  void exchange_all() {
-    for (std::size_t first = 0; first < tensors_.size();) {
-      std::size_t last = first + 1;
-      while (last < tensors_.size() && tensors_[last].format == tensors_[first].format) ++last;
-      for_each_step(list_.start(first), list_.start(last), how_.elements_at_once,
-                    [&](std::int64_t begin, std::int64_t end) {
-                      exchange(tensors_[first].format, begin, end);
-                    });
-      first = last;
-    }
-  }
-
-  /// Exchanges one message in each direction for the elements [begin, end). Rank k sums the k-th
-  /// share.
-  void exchange(format_id format, std::int64_t begin, std::int64_t end) {
-    const std::int64_t n = ranks_.size();
-    const std::int64_t share = (end - begin + n - 1) / n;
-    const std::int64_t bytes = storage_bytes(format);
-    const auto size = [](std::int64_t count) { return static_cast<std::size_t>(count); };
-    std::vector<std::byte> sent(size(n * share * communication_bytes_));
-    write_contributions(begin, end, sent.data());
-    std::vector<std::byte> received(sent.size());
-    ranks_.all_to_all(sent, received);
-    std::vector<std::byte> sums(size(share * bytes));
-    const std::int64_t mine = std::min(end, begin + share * ranks_.rank());
-    for_each_step(
-        mine, std::min(end, mine + share), batch, [&](std::int64_t from, std::int64_t to) {
-          sum_of_ranks(received.data() + (from - mine) * communication_bytes_, share, from, to);
-          convert(view_of(std::span(total_)),
-                  view_of_codes(format, sums.data() + (from - mine) * bytes, 1, to - from));
-        });
-    std::vector<std::byte> results(size(n * share * bytes));
-    ranks_.all_gather(sums, results);
-    wrote_ = true;
-    list_.for_each_block(begin, end, [&](const matrix_view& block, std::int64_t first) {
-      const std::byte* const at = results.data() + (first - begin) * bytes;
-      convert(view_of_codes(format, at, block.rows, block.cols), block);
-    });
-  }
-
-  /// Writes this rank's contribution as dense codes of the communication dtype.
-  void write_contributions(std::int64_t begin, std::int64_t end, std::byte* communication) {
-    if (!is_scaled(how_)) {
-      list_.for_each_block(begin, end, [&](const matrix_view& block, std::int64_t first) {
-        convert(block,
-                view_of_codes(how_.communication,
-                              communication + (first - begin) * communication_bytes_, block.rows,
-                              block.cols),
+  void contributions(const backends::list_part& part, std::byte* communication) override {
+    const std::int64_t bytes = storage_bytes(how_.communication);
+    if (scales_.empty()) {
+      list_.for_each_block(part.begin, part.end, [&](const matrix_view& block, std::int64_t first) {
+        std::byte* const at = communication + (first - part.begin) * bytes;
+        convert(block, view_of_codes(how_.communication, at, block.rows, block.cols),
                 cast_at(first));
       });
       return;
     }
-    list_.for_each_tensor(begin, end, [&](std::size_t i, std::int64_t from, std::int64_t to) {
-      for_each_step(from, to, batch, [&](std::int64_t first, std::int64_t last) {
-        scale_elements(i, first, last);
-        convert(view_of(std::span(scaled_)),
-                view_of_codes(how_.communication, communication + (first - begin), 1, last - first),
-                cast_at(first));
-      });
+    list_.for_each_tensor(
+        part.begin, part.end, [&](std::size_t i, std::int64_t from, std::int64_t to) {
+          for_each_step(from, to, batch, [&](std::int64_t first, std::int64_t last) {
+            scale_elements(i, first, last);
+            convert(view_of(std::span(scaled_)),
+                    view_of_codes(how_.communication, communication + (first - part.begin), 1,
+                                  last - first),
+                    cast_at(first));
+          });
+        });
+  }
+
+  void sums(const backends::list_part& part, const std::byte* communication, std::int64_t share,
+            std::byte* sums) override {
+    const std::int64_t bytes = storage_bytes(how_.communication);
+    for_each_step(part.begin, part.end, batch, [&](std::int64_t from, std::int64_t to) {
+      sum_of_ranks(communication + (from - part.begin) * bytes, share * bytes, from, to);
+      std::byte* const at = sums + (from - part.begin) * storage_bytes(part.format);
+      convert(view_of(std::span(total_)), view_of_codes(part.format, at, 1, to - from));
     });
   }
 
+  void results(const backends::list_part& part, const std::byte* sums) override {
+    wrote_ = true;
+    list_.for_each_block(part.begin, part.end, [&](const matrix_view& block, std::int64_t first) {
+      const std::byte* const at = sums + (first - part.begin) * storage_bytes(part.format);
+      convert(view_of_codes(part.format, at, block.rows, block.cols), block);
+    });
+  }
+
+ private:
   /// Sets scaled_ to the scaled elements [first, last) of tensor i.
   void scale_elements(std::size_t i, std::int64_t first, std::int64_t last) {
     scaled_.resize(static_cast<std::size_t>(last - first));
@@ -283,19 +242,18 @@ class reduction {
   }
 
   /// Sets total_ to the sums of the elements [from, to). In `communication` the contributions of
-  /// consecutive ranks are one share apart.
-  void sum_of_ranks(const std::byte* communication, std::int64_t share, std::int64_t from,
+  /// consecutive ranks are `share_bytes` apart.
+  void sum_of_ranks(const std::byte* communication, std::int64_t share_bytes, std::int64_t from,
                     std::int64_t to) {
     total_.resize(static_cast<std::size_t>(to - from));
     contribution_.resize(total_.size());
-    for (int rank = 0; rank < ranks_.size();
-         ++rank, communication += share * communication_bytes_) {
+    for (int rank = 0; rank < ranks_; ++rank, communication += share_bytes) {
       std::vector<float>& x = rank == 0 ? total_ : contribution_;
       convert(view_of_codes(how_.communication, communication, 1, to - from),
               view_of(std::span(x)));
       if (rank != 0) backends::add_each(total_, contribution_);
     }
-    if (is_scaled(how_)) {
+    if (!scales_.empty()) {
       list_.for_each_tensor(from, to, [&](std::size_t i, std::int64_t first, std::int64_t last) {
         backends::multiply_each(std::span(total_).subspan(static_cast<std::size_t>(first - from),
                                                           static_cast<std::size_t>(last - first)),
@@ -313,17 +271,32 @@ class reduction {
     return options;
   }
 
-  communicator& ranks_;
+  int ranks_;
   std::span<const matrix_view> tensors_;
-  gradient_reduction how_;
+  const gradient_reduction& how_;
   element_list list_;
-  std::vector<numerics::tile_scale> scales_;
-  std::int64_t communication_bytes_;
+  std::vector<std::byte> memory_;
+  std::vector<std::uint32_t> amaxes_;
+  std::vector<numerics::tile_scale> scales_;  // empty if the communication dtype needs no scale
   bool wrote_ = false;
   std::vector<float> scaled_;
   std::vector<float> total_;
   std::vector<float> contribution_;
 };
+
+void reduce_on_host(communicator& ranks, std::span<const matrix_view> tensors,
+                    const backends::list_data& list, const gradient_reduction& how) {
+  host_steps steps(ranks.size(), tensors, how);
+  // Created before any gradient is written: later its message might not find memory.
+  const incomplete_write halfway(
+      "reduce_gradients(): failed after some gradients had been replaced by their sums");
+  try {
+    backends::exchange_gradients(ranks, list, how, steps);
+  } catch (...) {
+    if (!steps.wrote()) throw;
+    std::throw_with_nested(halfway);
+  }
+}
 
 }  // namespace
 
@@ -336,11 +309,11 @@ view_list::view_list(const tensor_list& tensors) {
 void reduce_gradients(communicator& ranks, const view_list& gradients,
                       const gradient_reduction& how) {
   const checked_call checked = check_all(ranks, gradients, how);
-  if (checked.by->ranks != nullptr) {
-    const backends::device_scope on(ranks.space(), checked.list->device, ranks.stream());
-    return checked.by->ranks->reduce(ranks, *checked.list, how);
-  }
-  reduction(ranks, gradients, how).run();
+  gradient_reduction mine = how;
+  mine.random.stream += static_cast<std::uint64_t>(ranks.rank());
+  if (checked.by->ranks == nullptr) return reduce_on_host(ranks, gradients, *checked.list, mine);
+  const backends::device_scope on(ranks.space(), checked.list->device, ranks.stream());
+  checked.by->ranks->reduce(ranks, *checked.list, mine);
 }
 
 }  // namespace samebits
