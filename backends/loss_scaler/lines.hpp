@@ -59,20 +59,6 @@ class line_reader {
   int number_ = 0;
 };
 
-/// Writes the heading and one line for each setting and each state field.
-std::string policy_lines(std::string_view heading, const scaling_settings& settings,
-                         const scaling_state& state);
-
-/// A policy's settings and state, as read from text.
-struct policy_text {
-  scaling_settings settings;
-  scaling_state state;
-};
-
-/// Reads text that policy_lines() wrote. Throws invalid_argument for any other text, and for
-/// settings and states that no scaler can have.
-policy_text read_policy(line_reader& lines, std::string_view heading);
-
 /// The text of loss_scaler::save() for a scaler that has one unnamed optimizer.
 std::string loss_scaler_text(const scaling_settings& settings, const scaling_state& state,
                              std::uint64_t updates, std::uint64_t applied_steps);

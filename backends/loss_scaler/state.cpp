@@ -1,5 +1,6 @@
 // The loss scaler's checkpoints: its own text, and the state_dict of other libraries.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -111,13 +112,57 @@ void export_native(const native_state& native, Settings& settings,
   }
 }
 
+/// The text of a scaler, without its optimizers: a line for each setting and each state field.
+std::string text_of(const scaling_settings& settings, const scaling_state& state,
+                    std::uint64_t updates) {
+  std::string text(heading);
+  text += "\npolicy " + std::string(name(policy_of(settings))) + "\n";
+  const auto line = [&](std::string_view word, const auto& value) {
+    backends::add_line(text, word, value);
+  };
+  std::visit([&](const auto& s) { for_each_setting(s, line); }, settings);
+  text += "state\n";
+  std::visit([&](const auto& s) { for_each_field(s, line); }, state);
+  line("updates", updates);
+  return text;
+}
+
+/// Reads the settings that text_of() wrote.
+scaling_settings read_settings(backends::line_reader& lines) {
+  lines.expect(heading);
+  const std::optional<scaling_policy> policy =
+      find_enumerator<scaling_policy>(lines.after("policy"));
+  if (!policy) lines.refuse("that policy is not known");
+  scaling_settings settings = default_settings(*policy);
+  std::visit(
+      [&](auto& s) {
+        for_each_setting(s, [&](std::string_view word, auto& v) { lines.read(word, v); });
+      },
+      settings);
+  check_settings(settings);
+  return settings;
+}
+
+/// Reads the state that text_of() wrote.
+scaling_state read_state(backends::line_reader& lines, const scaling_settings& settings) {
+  lines.expect("state");
+  const scaling_state read = std::visit(
+      [&](const auto& s) -> scaling_state {
+        auto state = numerics::initial_state(s);
+        for_each_field(state, [&](std::string_view word, auto& v) { lines.read(word, v); });
+        return state;
+      },
+      settings);
+  backends::check_state(settings, read);
+  return read;
+}
+
 }  // namespace
 
 std::string backends::loss_scaler_text(const scaling_settings& settings, const scaling_state& state,
                                        std::uint64_t updates, std::uint64_t applied_steps) {
-  std::string text = policy_lines(heading, settings, state);
-  add_line(text, "updates", updates);
-  return text + "applied " + std::to_string(applied_steps) + " \nend\n";
+  return text_of(settings, state, updates) + "applied " + std::to_string(applied_steps) +
+         " \nend\n";
 }
 
 std::string loss_scaler::save() const {
@@ -131,17 +176,12 @@ std::string loss_scaler::save() const {
   return text + "end\n";
 }
 
-std::string loss_scaler::text_of_state() const {
-  std::string text = backends::policy_lines(heading, settings_, state_);
-  backends::add_line(text, "updates", updates_);
-  return text;
-}
+std::string loss_scaler::text_of_state() const { return text_of(settings_, state_, updates_); }
 
 loss_scaler loss_scaler::load(std::string_view text) {
   backends::line_reader lines(text, "loss_scaler::load");
-  const backends::policy_text read = backends::read_policy(lines, heading);
-  loss_scaler scaler(read.settings);
-  scaler.state_ = read.state;
+  loss_scaler scaler(read_settings(lines));
+  scaler.state_ = read_state(lines, scaler.settings_);
   lines.read("updates", scaler.updates_);
   while (lines.at("applied ")) {
     const std::string_view rest = lines.after("applied");
@@ -151,6 +191,8 @@ loss_scaler loss_scaler::load(std::string_view text) {
         !backends::read_value(rest.substr(0, space), r.applied)) {
       lines.refuse("expected a count and the name of an optimizer");
     }
+    if (r.applied > scaler.updates_)
+      lines.refuse("more steps were applied than there were updates");
     scaler.optimizers_.insert_or_assign(std::string(rest.substr(space + 1)), r);
   }
   lines.expect("end");

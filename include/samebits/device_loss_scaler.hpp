@@ -42,31 +42,8 @@ struct device_scaler_options {
   std::optional<shard_layout> shards = {};
 };
 
-/// State that a device_loss_scaler keeps from step to step.
-struct device_scaler_state {
-  scaling_state policy = native_state{};
-  std::uint64_t steps = 0;          ///< decided so far
-  std::uint64_t applied_steps = 0;  ///< steps that were applied
-};
-
-/// Settings and state from which another device_loss_scaler continues.
-struct device_scaler_checkpoint {
-  scaling_settings settings = native_scaling{};
-  device_scaler_state state = {};
-};
-
-/// Returns a checkpoint as text: settings and state with names, numbers by their bits. Needs no
-/// GPU.
-///
-/// @throws invalid_argument if the state does not belong to the settings.
-std::string save(const device_scaler_checkpoint& checkpoint);
-/// Restores a checkpoint from the text of save(). Needs no GPU.
-///
-/// @throws invalid_argument, with the line, if save() did not write the text, if the version is
-///   unknown, or if no scaler can have the settings and state.
-device_scaler_checkpoint load_device_scaler(std::string_view text);
-
-/// A loss scaler in device memory, for one list of gradients.
+/// A loss scaler in device memory, for one list of gradients. It continues from a loss_scaler on the
+/// host, and returns one: for checkpoints, and for another list, device or number of ranks.
 ///
 /// The scaler keeps the list of its gradients; their tensors must stay where they are. The scaler
 /// is neither copied nor moved, because graphs hold addresses of its memory.
@@ -92,13 +69,12 @@ class device_loss_scaler {
   explicit device_loss_scaler(tensor_list gradients,
                               const scaling_settings& settings = native_scaling{},
                               const device_scaler_options& options = {});
-  /// Constructs a scaler that continues from a state, with the bits of an uninterrupted run.
+  /// Constructs a scaler that continues from a scaler on the host, with the bits of an uninterrupted
+  /// run. Its applied steps are those of the unnamed optimizer.
   ///
-  /// @param from  state of an earlier scaler
-  /// @throws invalid_argument if the state belongs to another policy.
   /// @throws as the constructor above does.
-  device_loss_scaler(tensor_list gradients, const scaling_settings& settings,
-                     const device_scaler_state& from, const device_scaler_options& options = {});
+  device_loss_scaler(tensor_list gradients, const loss_scaler& from,
+                     const device_scaler_options& options = {});
   ~device_loss_scaler();
   device_loss_scaler(const device_loss_scaler&) = delete;
   device_loss_scaler& operator=(const device_loss_scaler&) = delete;
@@ -162,9 +138,10 @@ class device_loss_scaler {
   /// Returns the number of reports that were overwritten before they were polled.
   [[nodiscard]] std::uint64_t lost() const;
 
-  /// Returns the state after all work on the stream. Waits for the stream.
-  [[nodiscard]] device_scaler_state state(void* stream) const;
-  /// Returns settings and state as text after all work on the stream. Waits for the stream.
+  /// Returns a scaler on the host that continues from the state after all work on the stream. Waits
+  /// for the stream.
+  [[nodiscard]] loss_scaler on_host(void* stream) const;
+  /// Returns on_host(stream).save(): text that loss_scaler::load() reads.
   [[nodiscard]] std::string save(void* stream) const;
   [[nodiscard]] const scaling_settings& settings() const;
   [[nodiscard]] const tensor_list& gradients() const;

@@ -119,6 +119,14 @@ struct combined_reports {
   }
 };
 
+/// The words of the step that follows a report.
+template <class State>
+SAMEBITS_INLINE constexpr scaler_words next_words(const resident_scaler<State>& scaler,
+                                                  const step_report& report) {
+  const std::uint64_t scale = scale_bits(scaler.policy);
+  return {binary64::narrow(scale), inverse_scale(scale), 0, report.stop ? 1u : 0u};
+}
+
 /// Ends a step: advances the policy, writes the words of the coming step, and returns the report.
 template <class Settings, class State>
 SAMEBITS_INLINE constexpr step_report end_step(const Settings& settings,
@@ -129,10 +137,7 @@ SAMEBITS_INLINE constexpr step_report end_step(const Settings& settings,
   step_report report = decide(settings, scaler, all.seen);
   report.norm = detail::number_of(all.norm);
   if (report.applied && count == 1) report.grad_mul = detail::number_of(reports[0].factor);
-  words.scale = binary64::narrow(scale_bits(scaler.policy));
-  words.inverse = inverse_scale(scale_bits(scaler.policy));
-  words.bad_loss = 0;
-  words.stop = report.stop ? 1 : 0;
+  words = next_words(scaler, report);
   return report;
 }
 

@@ -26,13 +26,13 @@ const int max_cases = by_effort(50'000, 64);
 
 void add_reports(returned_values& all, device_loss_scaler& scaler, std::size_t steps,
                  void* stream) {
-  const device_scaler_state state = scaler.state(stream);  // waits
+  const loss_scaler on_host = scaler.on_host(stream);  // waits
   for (std::size_t i = 0; i < steps; ++i) {
     const auto report = scaler.poll();
     if (!report) throw std::logic_error("a step left no report");
     add_report(all, *report);
   }
-  add_scale(all, std::visit([](const auto& policy) { return scale_of(policy); }, state.policy));
+  add_scale(all, on_host.get_scale());
 }
 
 device_scaler_options options_of(const scaler_scenario& c, const call_site& site) {

@@ -109,8 +109,7 @@ TEST_P(ScalerShards, ARunSavedOnThreeRanksGoesOnWithEight) {
       if (saved.empty()) {
         scaler.emplace(mine.listed(), settings, how);
       } else {
-        const device_scaler_checkpoint c = load_device_scaler(saved);
-        scaler.emplace(mine.listed(), c.settings, c.state, how);
+        scaler.emplace(mine.listed(), loss_scaler::load(saved), how);
       }
       for (int i = from; i < to; ++i) {
         engine value_engine(100 + static_cast<std::uint64_t>(i));

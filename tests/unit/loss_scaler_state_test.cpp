@@ -107,8 +107,18 @@ TEST(LossScalerState, TextsThatAreNone) {
                                                         {"max_exponent 24", "max_exponent 127"},
                                                         {"updates 1", "updates -1"},
                                                         {"applied 0 main", "applied x main"},
+                                                        {"applied 0 main", "applied 2 main"},
                                                         {"end\n", "end\nmore\n"}}) {
     EXPECT_THROW(loss_scaler::load(with(before, after)), invalid_argument) << after;
+  }
+}
+
+TEST(LossScalerState, ErrorsNameTheCallAndTheLine) {
+  try {
+    loss_scaler::load("samebits loss_scaler 1\npolicy torch\ninit_scale much\n");
+    ADD_FAILURE() << "read";
+  } catch (const invalid_argument& error) {
+    EXPECT_EQ(std::string(error.what()), "loss_scaler::load: line 3: expected a number");
   }
 }
 

@@ -5,29 +5,36 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "backends/api/lists/list_checks.hpp"
 #include "backends/api/value_text.hpp"
 #include "backends/api/view_checks.hpp"
+#include "backends/cuda/common/allocation.hpp"
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/common/runtime.hpp"
+#include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/tensor_list/list.hpp"
-#include "backends/cuda/training/device_scaler_memory.cuh"
+#include "backends/cuda/training/scaler_kernels.cuh"
+#include "backends/cuda/training/shard_memory.cuh"
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "backends/loss_scaler/checks.hpp"
 #include "backends/loss_scaler/fields.hpp"
 #include "backends/loss_scaler/report_ring.hpp"
+#include "backends/loss_scaler/resident.hpp"
 #include "backends/ranks/ranks.hpp"
 #include "backends/ranks/shard_layout.hpp"
 #include "backends/self_test/self_test.hpp"
-#include "numerics/arithmetic/binary64.hpp"
 #include "numerics/loss_scale/decide.hpp"
 #include "samebits/options.hpp"
 
@@ -52,16 +59,61 @@ std::uint32_t fingerprint_of(const scaling_settings& settings) {
   return print.folded();
 }
 
-device_scaler_state initial(const scaling_settings& settings) {
-  return std::visit(
-      [](const auto& s) {
-        return device_scaler_state{scaling_state(initial_state(s)), 0, 0};
-      },
-      settings);
-}
+/// The state type of a policy's settings.
+template <class Settings>
+using state_of = decltype(initial_state(std::declval<const std::remove_cvref_t<Settings>&>()));
 
 }  // namespace
 }  // namespace cuda
+
+/// The list, settings, device memory and report ring of a device_loss_scaler.
+struct device_loss_scaler::memory {
+  tensor_list list;
+  scaling_settings settings;
+  double max_norm = 0;
+  std::uint32_t fingerprint = 0;  ///< hash of the settings
+  bool agreed = false;            ///< agree() was called since the last decide()
+  std::uint32_t capacity = 0;
+  int device_number = 0;  ///< device of the scaler's memory
+  cuda::arithmetic by = cuda::arithmetic::hardware;
+  cuda::list_layout shape = cuda::list_layout::any;
+  cuda::allocation device, host;
+  cuda::inspection_memory inspection = {};
+  cuda::step_memory* step = nullptr;
+  std::byte* resident = nullptr;  ///< the policy's resident_scaler, in device memory
+  numerics::report_slot* ring = nullptr;
+  std::optional<backends::report_reader> reader;
+  std::optional<shard_layout> layout;  ///< if gradients are sharded over ranks
+  std::optional<cuda::shard_memory> shards;
+
+  /// Makes the scaler's device current until the end of the scope. Throws for a stream of another
+  /// device.
+  [[nodiscard]] backends::device_scope scope(
+      void* stream, backends::completion ends = backends::completion::enqueued) const {
+    return backends::device_scope(memory_space::device, device_number, stream, ends);
+  }
+  /// Sends this rank's message to all ranks: its observation and the partial sums of its shards.
+  void agree_on_shards(communicator& ranks);
+  /// Enqueues the decision from the messages of all ranks.
+  void decide_on_shards(cudaStream_t stream);
+
+  [[nodiscard]] cuda::decision_task task() const {
+    return {inspection.tensors, list.size(), step, ring, capacity, max_norm};
+  }
+
+  /// Calls f(settings, resident scaler, arithmetic) with the loss-scaling policy's types and the
+  /// backend's Arithmetic policy.
+  template <class Function>
+  void visit(const Function& f) const {
+    std::visit(
+        [&](const auto& s) {
+          using state_type = cuda::state_of<std::remove_cvref_t<decltype(s)>>;
+          auto* const at = reinterpret_cast<numerics::resident_scaler<state_type>*>(resident);
+          cuda::with_arithmetic(by, [&](auto policy) { f(s, at, policy); });
+        },
+        settings);
+  }
+};
 
 namespace {
 
@@ -92,20 +144,13 @@ void check_layout(const shard_layout& shards, const tensor_list& gradients) {
 
 device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_settings& settings,
                                        const device_scaler_options& options)
-    : device_loss_scaler(std::move(gradients), settings,
-                         (check_settings(settings), cuda::initial(settings)), options) {}
+    : device_loss_scaler(std::move(gradients), loss_scaler(settings), options) {}
 
-device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_settings& settings,
-                                       const device_scaler_state& from,
+device_loss_scaler::device_loss_scaler(tensor_list gradients, const loss_scaler& from,
                                        const device_scaler_options& options)
     : memory_(std::make_unique<memory>()) {
-  check_settings(settings);
-  backends::check_state(settings, from.policy);
   if (!(options.max_norm >= 0)) throw invalid_argument("options.max_norm: must be a number >= 0");
   if (options.reports == 0) throw invalid_argument("options.reports: must be 1 or more");
-  if (from.applied_steps > from.steps) {
-    throw invalid_argument("from.applied_steps: must not exceed from.steps");
-  }
   backends::check_list(gradients, "gradients", backends::wide_list_formats);
   check_on_device(gradients, "gradients");
   if (options.shards) check_layout(*options.shards, gradients);
@@ -120,49 +165,42 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_sett
   memory& m = *memory_;
   m.device_number = cuda::runtime.current_device();
   m.list = std::move(gradients);
-  m.settings = settings;
+  m.settings = from.settings();
   m.max_norm = options.max_norm;
-  m.fingerprint = cuda::fingerprint_of(settings);
+  m.fingerprint = cuda::fingerprint_of(m.settings);
   m.capacity = options.reports;
   m.by = &backend == &cuda::emulated ? cuda::arithmetic::by_definition : cuda::arithmetic::hardware;
   m.shape = cuda::shape_of(backends::data_of(m.list).rows);
   const numerics::tensor_tables tables = backends::data_of(m.list).tables();
-  const std::size_t words_bytes = cuda::padded(sizeof(cuda::scaler_words));
+  const std::size_t step_bytes = cuda::padded(sizeof(cuda::step_memory));
   const std::size_t inspection_bytes = cuda::padded(cuda::inspection_bytes(tables));
-  const std::size_t state_bytes = std::visit(
-      [](const auto& s) {
-        return sizeof(numerics::resident_scaler<std::remove_cvref_t<decltype(s)>>);
-      },
-      from.policy);
-  std::byte* const first =
-      m.device.on_device(words_bytes + inspection_bytes + state_bytes, "memory of a loss scaler");
-  m.words = reinterpret_cast<cuda::scaler_words*>(first);
-  m.inspection = cuda::inspection_in(first + words_bytes, tables);
-  m.resident = first + words_bytes + inspection_bytes;
+  std::vector<std::byte> resident(backends::resident_bytes(m.settings));
+  std::byte* const first = m.device.on_device(step_bytes + inspection_bytes + resident.size(),
+                                              "memory of a loss scaler");
+  m.step = reinterpret_cast<cuda::step_memory*>(first);
+  m.inspection = cuda::inspection_in(first + step_bytes, tables);
+  m.resident = first + step_bytes + inspection_bytes;
   m.ring = reinterpret_cast<numerics::report_slot*>(m.host.on_host(
       m.capacity * sizeof(numerics::report_slot), "memory of a loss scaler's reports"));
-  m.reader.emplace(std::span<const numerics::report_slot>(m.ring, m.capacity), from.steps);
+  m.reader.emplace(std::span<const numerics::report_slot>(m.ring, m.capacity), from.updates());
 
   m.layout = options.shards;
   if (m.layout) m.shards.emplace(backends::data_of(*m.layout));
 
-  cuda::scaler_words words = {};
-  std::visit(
-      [&](const auto& policy) {
-        const numerics::resident_scaler<std::remove_cvref_t<decltype(policy)>> resident = {
-            policy, from.steps, from.applied_steps};
-        words.scale = detail::number_of(numerics::binary64::narrow(numerics::scale_bits(policy)));
-        cuda::memory.upload(m.resident, &resident, sizeof(resident));
-      },
-      from.policy);
-  cuda::memory.upload(m.words, &words, sizeof(words));
+  cuda::step_memory step = {};
+  backends::store_resident(from, resident.data(), &step.words);
+  cuda::memory.upload(m.resident, resident.data(), resident.size());
+  cuda::memory.upload(m.step, &step, sizeof(step));
 }
 
 device_loss_scaler::~device_loss_scaler() = default;
 
-const float* device_loss_scaler::scale() const { return &memory_->words->scale; }
+const float* device_loss_scaler::scale() const {
+  const std::uint32_t& scale = memory_->step->words.scale;  // only an address in device memory
+  return reinterpret_cast<const float*>(&scale);
+}
 
-const step_report* device_loss_scaler::decision() const { return &memory_->words->decision; }
+const step_report* device_loss_scaler::decision() const { return &memory_->step->decision; }
 
 void device_loss_scaler::observe_losses(const float* losses, std::int64_t count, void* stream) {
   if (count < 0) throw invalid_argument("count: must not be negative");
@@ -177,7 +215,7 @@ void device_loss_scaler::observe_losses(const float* losses, std::int64_t count,
   cuda::launch_kernel("kernel of the losses", cuda::losses_kernel,
                       static_cast<unsigned>(blocks < max_blocks ? blocks : max_blocks),
                       cuda::loss_threads, 0, static_cast<cudaStream_t>(stream), losses, count,
-                      memory_->words);
+                      &memory_->step->words);
 }
 
 void device_loss_scaler::inspect(void* stream) {
@@ -205,7 +243,7 @@ void device_loss_scaler::agree(communicator& ranks) {
                         cuda::total_threads, 0, static_cast<cudaStream_t>(ranks.stream()),
                         m.fingerprint, resident, m.task(), ranks.rank());
   });
-  numerics::agreement_message& message = m.words->agreement;  // only an address in device memory
+  numerics::agreement_message& message = m.step->agreement;  // only an address in device memory
   ranks.all_reduce_max({reinterpret_cast<std::uint32_t*>(&message), numerics::agreement_words});
   m.agreed = true;
 }
@@ -254,7 +292,7 @@ void device_loss_scaler::apply(const tensor_list& tensors, void* stream) {
   backends::device_finder finder(memory_space::device);
   finder.add_device(memory_->device_number, "the scaler");
   finder.add_device(backends::data_of(tensors).device, "tensors");
-  const step_report& decision = memory_->words->decision;  // only addresses in device memory
+  const step_report& decision = memory_->step->decision;  // only addresses in device memory
   cuda::scale_factor factor;
   factor.pointer = reinterpret_cast<const std::uint32_t*>(&decision.grad_mul);
   factor.only_if = &decision.applied;
@@ -265,25 +303,56 @@ std::optional<step_report> device_loss_scaler::poll() { return memory_->reader->
 
 std::uint64_t device_loss_scaler::lost() const { return memory_->reader->lost(); }
 
-device_scaler_state device_loss_scaler::state(void* stream) const {
+loss_scaler device_loss_scaler::on_host(void* stream) const {
   const memory& m = *memory_;
   const backends::device_scope on = m.scope(stream, backends::completion::awaited);
   cuda::check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "work on the device");
-  return std::visit(
-      [&](const auto& settings) {
-        numerics::resident_scaler<cuda::state_of<std::remove_cvref_t<decltype(settings)>>> resident;
-        cuda::memory.download(&resident, m.resident, sizeof(resident));
-        return device_scaler_state{resident.policy, resident.steps, resident.applied_steps};
-      },
-      m.settings);
+  std::vector<std::byte> resident(backends::resident_bytes(m.settings));
+  cuda::memory.download(resident.data(), m.resident, resident.size());
+  return backends::load_resident(m.settings, resident.data());
 }
 
-std::string device_loss_scaler::save(void* stream) const {
-  return samebits::save({memory_->settings, state(stream)});
-}
+std::string device_loss_scaler::save(void* stream) const { return on_host(stream).save(); }
 
 const scaling_settings& device_loss_scaler::settings() const { return memory_->settings; }
 
 const tensor_list& device_loss_scaler::gradients() const { return memory_->list; }
+
+// Gradients that are sharded over ranks.
+
+void device_loss_scaler::memory::agree_on_shards(communicator& ranks) {
+  if (ranks.rank() != layout->rank() || ranks.size() != layout->ranks()) {
+    throw invalid_argument(
+        "ranks: is rank " + std::to_string(ranks.rank()) + " of " + std::to_string(ranks.size()) +
+        ", options.shards were laid out for rank " + std::to_string(layout->rank()) + " of " +
+        std::to_string(layout->ranks()));
+  }
+  const cuda::shard_tables& t = shards->tables();
+  constexpr std::uint64_t small_of_block = cuda::partial_sum_threads / 32, max_blocks = 1024;
+  const std::uint64_t wanted = std::max(
+      {std::uint64_t{1}, t.wide_count, (t.own_count + small_of_block - 1) / small_of_block});
+  visit([&](const auto& of, const auto* resident, auto arithmetic) {
+    cuda::launch_kernel(
+        "kernel of the message to other ranks",
+        cuda::shard_message_kernel<decltype(arithmetic), cuda::state_of<decltype(of)>>,
+        static_cast<unsigned>(std::min(wanted, max_blocks)), cuda::partial_sum_threads, 0,
+        static_cast<cudaStream_t>(ranks.stream()), inspection.partial_statistics, t, fingerprint,
+        resident, task());
+  });
+  const std::size_t bytes = layout->message_bytes();
+  ranks.all_gather(
+      {reinterpret_cast<const std::byte*>(t.sent), bytes},
+      {reinterpret_cast<std::byte*>(t.received), bytes * static_cast<std::size_t>(ranks.size())});
+}
+
+void device_loss_scaler::memory::decide_on_shards(cudaStream_t stream) {
+  visit([&](const auto& of, auto* at, auto arithmetic) {
+    using settings_type = std::remove_cvref_t<decltype(of)>;
+    using state_type = cuda::state_of<settings_type>;
+    cuda::launch_kernel("decide kernel",
+                        cuda::decide_shards_kernel<decltype(arithmetic), settings_type, state_type>,
+                        1, cuda::total_threads, 0, stream, of, at, task(), shards->tables());
+  });
+}
 
 }  // namespace samebits

@@ -16,15 +16,15 @@
 #include "numerics/arithmetic/binary64.hpp"
 #include "numerics/loss_scale/agreement.hpp"
 #include "numerics/loss_scale/decide.hpp"
+#include "numerics/loss_scale/gradient_report.hpp"
 #include "samebits/core/step_report.hpp"
 
 namespace samebits::cuda {
 
 /// Device memory that every policy keeps. The policy's state has its own size and lies elsewhere.
-struct scaler_words {
+struct step_memory {
   step_report decision;
-  float scale;
-  std::uint32_t bad_loss;                 ///< 1: a loss was Inf or NaN since the last decision
+  numerics::scaler_words words;
   numerics::agreement_message agreement;  ///< this rank's message, then the maximum over all ranks
 };
 
@@ -32,7 +32,7 @@ struct scaler_words {
 struct decision_task {
   const tensor_statistics* tensors;  ///< statistics of each tensor
   std::uint64_t count;               ///< tensors
-  scaler_words* words;
+  step_memory* step;
   numerics::report_slot* ring;
   std::uint64_t capacity;  ///< slots of the ring
   double max_norm;
@@ -43,7 +43,7 @@ enum class observer : std::uint8_t { this_rank, all_ranks };
 
 /// What this rank saw: non-finite gradients and losses, the amax and the first bad tensor.
 __device__ __forceinline__ rank_observation observation_of(const list_total& total,
-                                                           const scaler_words& words) {
+                                                           const numerics::scaler_words& words) {
   rank_observation seen;
   seen.seen.nonfinite = total.first_bad >= 0;
   seen.seen.loss_nonfinite = words.bad_loss != 0;
@@ -87,7 +87,7 @@ __device__ std::uint32_t state_word(std::uint32_t settings,
   return static_cast<std::uint32_t>(hash ^ (hash >> 32));
 }
 
-/// Writes this rank's message to task.words->agreement. One block.
+/// Writes this rank's message to task.step->agreement. One block.
 template <class Arithmetic, class State>
 __global__ void __launch_bounds__(total_threads)
     message_kernel(const std::uint32_t settings,
@@ -97,12 +97,12 @@ __global__ void __launch_bounds__(total_threads)
   const list_total total = total_of<Arithmetic>(task.tensors, task.count, scratch);
   if (threadIdx.x != 0) return;
   const bool clips = detail::bits_of(task.max_norm) != numerics::binary64::inf;
-  task.words->agreement = numerics::message_of(
-      observation_of(total, *task.words), rank,
+  task.step->agreement = numerics::message_of(
+      observation_of(total, task.step->words), rank,
       state_word(settings, *scaler, task.max_norm, clips ? total.totals.squares : 0));
 }
 
-/// Decides from an observation and a sum of squares (binary64 bits), and writes decision, scale and
+/// Decides from an observation and a sum of squares (binary64 bits), and writes decision, words and
 /// report. One thread calls. alike: the state is equal on all ranks; if not, the step is refused.
 template <class Settings, class State>
 __device__ void take_step(const Settings& settings, numerics::resident_scaler<State>& scaler,
@@ -112,10 +112,8 @@ __device__ void take_step(const Settings& settings, numerics::resident_scaler<St
                                   task.max_norm};
   const step_report report = alike ? numerics::decide(settings, scaler, seen, clipping)
                                    : numerics::refused_step(scaler, seen);
-  task.words->decision = report;
-  task.words->scale =
-      __uint_as_float(numerics::binary64::narrow(numerics::scale_bits(scaler.policy)));
-  task.words->bad_loss = 0;
+  task.step->decision = report;
+  task.step->words = numerics::next_words(scaler, report);
   device::put_report(task.ring, task.capacity, report);
 }
 
@@ -127,11 +125,11 @@ __global__ void __launch_bounds__(total_threads)
   __shared__ total_scratch<Arithmetic> scratch;
   const list_total total = total_of<Arithmetic>(task.tensors, task.count, scratch);
   if (threadIdx.x != 0) return;
-  rank_observation seen = observation_of(total, *task.words);
+  rank_observation seen = observation_of(total, task.step->words);
   bool alike = true;
   if (who == observer::all_ranks) {
-    seen = numerics::observation_of(task.words->agreement);
-    alike = numerics::states_agree(task.words->agreement);
+    seen = numerics::observation_of(task.step->agreement);
+    alike = numerics::states_agree(task.step->agreement);
   }
   take_step(settings, *scaler, task, seen, total.totals.squares, alike);
 }
@@ -141,7 +139,8 @@ inline constexpr int loss_threads = 256;
 
 /// Sets words->bad_loss if any loss is Inf or NaN. One loss per thread in a grid-stride loop.
 static __global__ void __launch_bounds__(loss_threads)
-    losses_kernel(const float* const losses, const std::int64_t count, scaler_words* const words) {
+    losses_kernel(const float* const losses, const std::int64_t count,
+                  numerics::scaler_words* const words) {
   bool bad = false;
   const std::int64_t step = std::int64_t{gridDim.x} * loss_threads;
   for (std::int64_t i = std::int64_t{blockIdx.x} * loss_threads + threadIdx.x; i < count;

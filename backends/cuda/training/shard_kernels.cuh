@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(partial_sum_threads)
   mine.seen.amax = __ldcg(&all.amax);
   mine.first_bad = numerics::position_of(__ldcg(&all.first_bad));
   mine.seen.nonfinite = mine.first_bad >= 0;
-  mine.seen.loss_nonfinite = task.words->bad_loss != 0;
+  mine.seen.loss_nonfinite = task.step->words.bad_loss != 0;
   *reinterpret_cast<numerics::agreement_message*>(t.sent) = numerics::message_of(
       mine, t.rank, state_word(settings, *scaler, task.max_norm, t.fingerprint));
   all = {0, 0, 0};

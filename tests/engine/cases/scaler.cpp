@@ -12,16 +12,14 @@
 #include "engine/cases/scaler_scenario.hpp"
 #include "engine/core/problem.hpp"
 #include "numerics/loss_scale/decide.hpp"
-#include "samebits/device_loss_scaler.hpp"
 #include "samebits/distributed.hpp"
+#include "samebits/loss_scaler.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/tensor_list.hpp"
 
 namespace samebits::support {
 
 std::ostream& operator<<(std::ostream& out, const scaler_scenario& c) {
-  const scaling_state state =
-      std::visit([](const auto& s) { return scaling_state(initial_state(s)); }, c.settings);
   out << c.steps.size() << " steps on gradients of kinds";
   for (const list_content kind : c.steps) out << " " << static_cast<int>(kind);
   out << ", max_norm " << c.max_norm << ", " << c.ranks << " ranks, " << c.threads
@@ -33,7 +31,7 @@ std::ostream& operator<<(std::ostream& out, const scaler_scenario& c) {
     for (const std::int64_t b : t.borders) out << " " << b;
     out << ", turned by " << t.turn;
   }
-  return out << "\n" << save(device_scaler_checkpoint{c.settings, {state, 0, 0}});
+  return out << "\n" << loss_scaler(c.settings).save();
 }
 
 void draw_gradients(const scaler_scenario& c, const call_site& site, std::size_t step) {
