@@ -88,16 +88,28 @@ void visit_list_format(format_id id, const Function& f) {
   detail::visit_among<fp32, fp16, bf16, e4m3, e5m2>(id, f, [] {});
 }
 
-/// Calls f.operator()<From>() for a tensor in fp32, bf16 or fp16, such as the input of a
-/// quantization.
+/// Returns f.operator()<F>(), F the format among Fs that `id` names. The last of Fs stands for every
+/// other format. On the host.
+template <format_id F, format_id... Others, class Function>
+auto with_format(format_id id, const Function& f) {
+  if constexpr (sizeof...(Others) != 0) {
+    if (id != F) return with_format<Others...>(id, f);
+  }
+  return f.template operator()<F>();
+}
+
+/// with_format() for the formats of tensors that the GPU's and the processor's instructions compute
+/// with: fp32, fp16, bf16, e4m3 and e5m2.
+template <class Function>
+auto with_list_format(format_id id, const Function& f) {
+  using enum format_id;
+  return with_format<fp32, fp16, bf16, e4m3, e5m2>(id, f);
+}
+
+/// with_format() for a tensor in fp32, bf16 or fp16, such as the input of a quantization.
 template <class Function>
 void visit_quantized(format_id from, const Function& f) {
-  switch (from) {
-    case format_id::fp32: return f.template operator()<format_id::fp32>();
-    case format_id::bf16: return f.template operator()<format_id::bf16>();
-    case format_id::fp16: return f.template operator()<format_id::fp16>();
-    default: return;
-  }
+  with_format<format_id::fp32, format_id::bf16, format_id::fp16>(from, f);
 }
 
 /// Calls f.operator()<From, To>() for every format pair of quantization.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "backends/cuda/arithmetic/word_dispatch.cuh"
+#include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -67,11 +68,8 @@ std::optional<word_task> words_of(const compute_call& call) {
 
 void launch_wide_words(const compute_call& call, const word_task& t, cudaStream_t stream) {
   const overflow policy = call.rule.overflow;
-  switch (call.out.format) {
-    case format_id::fp32: return launch_format<format_id::fp32>(call.op, policy, t, stream);
-    case format_id::fp16: return launch_format<format_id::fp16>(call.op, policy, t, stream);
-    default: return launch_format<format_id::bf16>(call.op, policy, t, stream);
-  }
+  backends::visit_quantized(call.out.format,
+                            [&]<format_id F>() { launch_format<F>(call.op, policy, t, stream); });
 }
 
 bool try_enqueue_words(const compute_call& call, void* stream) {

@@ -20,6 +20,7 @@
 #include "backends/cuda/instructions/half_pairs.cuh"
 #include "backends/cuda/instructions/halves.cuh"
 #include "backends/cuda/reductions/reduction_parts.cuh"
+#include "backends/dispatch/visit.hpp"
 #include "numerics/sums/sum_tree.hpp"
 
 namespace samebits::cuda {
@@ -287,19 +288,6 @@ unsigned blocks_for(Kernel kernel, std::uint64_t work, std::uint64_t of_block) {
       std::clamp<std::uint64_t>((work + of_block - 1) / of_block, 1, maximum));
 }
 
-/// Calls f(integral constant) for the format of a checked view.
-template <class Function>
-void with_format(format_id format, const Function& f) {
-  using enum format_id;
-  switch (format) {
-    case fp32: return f(std::integral_constant<format_id, fp32>{});
-    case fp16: return f(std::integral_constant<format_id, fp16>{});
-    case bf16: return f(std::integral_constant<format_id, bf16>{});
-    case e4m3: return f(std::integral_constant<format_id, e4m3>{});
-    default: return f(std::integral_constant<format_id, e5m2>{});
-  }
-}
-
 }  // namespace
 
 void enqueue_dense_sums(const reduction_call& call, std::uint64_t count, void* partial_sums,
@@ -308,8 +296,7 @@ void enqueue_dense_sums(const reduction_call& call, std::uint64_t count, void* p
   const auto* const y = static_cast<const std::byte*>(call.y.data);
   const std::uint64_t chunks = (count + chunk_elements - 1) / chunk_elements;
   const auto on = static_cast<cudaStream_t>(stream);
-  with_format(call.x.format, [&](auto format) {
-    constexpr format_id f = format();
+  backends::with_list_format(call.x.format, [&]<format_id f>() {
     const auto launch = [&](auto kernel, auto* to) {
       const unsigned grid = blocks_for(kernel, chunks, reduction_threads / 32);
       launch_kernel("reduction", kernel, grid, reduction_threads, 0, on, x, y, count, to);
@@ -329,10 +316,9 @@ void enqueue_dense_sums(const reduction_call& call, std::uint64_t count, void* p
 
 void enqueue_dense_amax(const const_matrix_view& in, std::uint64_t count, std::uint32_t* result,
                         void* stream) {
-  with_format(in.format, [&](auto format) {
-    const auto kernel = dense_amax_kernel<format()>;
-    const unsigned grid =
-        blocks_for(kernel, count / vector_codes<format()>::count, reduction_threads);
+  backends::with_list_format(in.format, [&]<format_id F>() {
+    const auto kernel = dense_amax_kernel<F>;
+    const unsigned grid = blocks_for(kernel, count / vector_codes<F>::count, reduction_threads);
     launch_kernel("reduction", kernel, grid, reduction_threads, 0,
                   static_cast<cudaStream_t>(stream), static_cast<const std::byte*>(in.data), count,
                   result);
@@ -341,10 +327,9 @@ void enqueue_dense_amax(const const_matrix_view& in, std::uint64_t count, std::u
 
 void enqueue_dense_counts(const const_matrix_view& in, std::uint64_t count, element_counts* result,
                           void* stream) {
-  with_format(in.format, [&](auto format) {
-    const auto kernel = dense_counts_kernel<format()>;
-    const unsigned grid =
-        blocks_for(kernel, count / vector_codes<format()>::count, reduction_threads);
+  backends::with_list_format(in.format, [&]<format_id F>() {
+    const auto kernel = dense_counts_kernel<F>;
+    const unsigned grid = blocks_for(kernel, count / vector_codes<F>::count, reduction_threads);
     launch_kernel("reduction", kernel, grid, reduction_threads, 0,
                   static_cast<cudaStream_t>(stream), static_cast<const std::byte*>(in.data), count,
                   result);

@@ -6,11 +6,13 @@
 #include <cstdint>
 
 #include "backends/dispatch/calls/array_arithmetic.hpp"
+#include "backends/dispatch/visit.hpp"
 #include "backends/simd/arithmetic/arithmetic_rule.hpp"
 #include "backends/simd/lanes/access.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/operation.hpp"
+#include "samebits/core/table.hpp"
 
 namespace samebits::simd {
 
@@ -19,7 +21,7 @@ struct arithmetic_span {
   const std::byte* in[backends::max_operands];  ///< unused operands repeat the first one
   std::byte* out;
   std::int64_t bytes;  ///< of each operand; a multiple of the register size
-  bool stream;  ///< results bypass the caches
+  bool stream;         ///< results bypass the caches
 };
 
 using compute_kernel = void (*)(const arithmetic_span&);
@@ -65,14 +67,8 @@ compute_kernel kernel_of_format(overflow policy) {
 
 template <class Registers, operation Op>
 compute_kernel kernel_of_operation(format_id format, overflow policy) {
-  switch (format) {
-    case format_id::fp32: return kernel_of_format<Registers, Op, format_id::fp32>(policy);
-    case format_id::fp16: return kernel_of_format<Registers, Op, format_id::fp16>(policy);
-    case format_id::bf16: return kernel_of_format<Registers, Op, format_id::bf16>(policy);
-    case format_id::e4m3: return kernel_of_format<Registers, Op, format_id::e4m3>(policy);
-    case format_id::e5m2: return kernel_of_format<Registers, Op, format_id::e5m2>(policy);
-    default: return nullptr;
-  }
+  return backends::with_list_format(
+      format, [&]<format_id F>() { return kernel_of_format<Registers, Op, F>(policy); });
 }
 
 /// The kernel of a call that supports() accepts.
@@ -80,15 +76,14 @@ template <class Registers>
 compute_kernel kernel_of(const backends::compute_call& call) {
   const format_id format = call.out.format;
   const overflow policy = call.rule.overflow;
-  switch (call.op) {
-    case operation::add: return kernel_of_operation<Registers, operation::add>(format, policy);
-    case operation::sub: return kernel_of_operation<Registers, operation::sub>(format, policy);
-    case operation::mul: return kernel_of_operation<Registers, operation::mul>(format, policy);
-    case operation::div: return kernel_of_operation<Registers, operation::div>(format, policy);
-    case operation::sqrt: return kernel_of_operation<Registers, operation::sqrt>(format, policy);
-    case operation::fma: return kernel_of_operation<Registers, operation::fma>(format, policy);
-    default: return nullptr;
-  }
+  return with_enumerator(call.op, [&]<operation Op>() -> compute_kernel {
+    if constexpr (Op == operation::add || Op == operation::sub || Op == operation::mul ||
+                  Op == operation::div || Op == operation::sqrt || Op == operation::fma) {
+      return kernel_of_operation<Registers, Op>(format, policy);
+    } else {
+      return nullptr;
+    }
+  });
 }
 
 }  // namespace samebits::simd

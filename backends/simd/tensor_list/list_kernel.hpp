@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/dispatch/visit.hpp"
 #include "backends/self_test/build_flags.hpp"
 #include "backends/simd/lanes/access.hpp"
 #include "backends/simd/lanes/amax.hpp"
@@ -123,11 +124,8 @@ backends::list_lanes_kernel::sums inspect_codes(const std::byte* codes, std::int
 template <class Isa>
 backends::list_lanes_kernel::sums inspect(format_id format, const std::byte* codes,
                                           std::int64_t count) {
-  switch (format) {
-    case format_id::fp16: return inspect_codes<Isa, format_id::fp16>(codes, count);
-    case format_id::bf16: return inspect_codes<Isa, format_id::bf16>(codes, count);
-    default: return inspect_codes<Isa, format_id::fp32>(codes, count);
-  }
+  return backends::with_format<format_id::fp16, format_id::bf16, format_id::fp32>(
+      format, [&]<format_id F>() { return inspect_codes<Isa, F>(codes, count); });
 }
 
 /// Replaces binary32 elements in place by f(index of the first, lanes) -> lanes. In the last call,

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/dispatch/visit.hpp"
 #include "backends/simd/lanes/access.hpp"
 #include "backends/simd/lanes/amax.hpp"
 #include "backends/simd/update/update.hpp"
@@ -179,18 +180,13 @@ void rescale_dynamic(const numerics::dynamic_table& table, const std::byte* code
 template <class Isa, class Arithmetic>
 void rescale(stored_format format, const std::byte* codes, std::uint32_t scale,
              std::uint32_t* words, std::int64_t count) {
-  using enum format_id;
   if (is_dynamic(format)) {
     const numerics::dynamic_table& table = numerics::dynamic_table_of(format);
     return rescale_dynamic<Isa, Arithmetic>(table, codes, scale, words, count);
   }
-  switch (numerics::codes_format(format)) {
-    case fp16: return rescale_codes<Isa, Arithmetic, fp16>(codes, scale, words, count);
-    case bf16: return rescale_codes<Isa, Arithmetic, bf16>(codes, scale, words, count);
-    case e4m3: return rescale_codes<Isa, Arithmetic, e4m3>(codes, scale, words, count);
-    case e5m2: return rescale_codes<Isa, Arithmetic, e5m2>(codes, scale, words, count);
-    default: return rescale_codes<Isa, Arithmetic, fp32>(codes, scale, words, count);
-  }
+  backends::with_list_format(numerics::codes_format(format), [&]<format_id F>() {
+    rescale_codes<Isa, Arithmetic, F>(codes, scale, words, count);
+  });
 }
 
 /// update_lanes_kernel::amax.
