@@ -145,6 +145,24 @@ SAMEBITS_INLINE void for_each_word(std::byte* x, std::int64_t count, const Funct
   __builtin_memcpy(x + i * 4, copy, static_cast<std::size_t>(count - i) * 4);
 }
 
+/// As for_each_word() for a full chunk: takes one line from each of its pages in turn and prefetches
+/// the next chunk. Scaling 10^7 elements takes half the time that it takes in element order (AMD EPYC).
+template <class Isa, class Function>
+SAMEBITS_INLINE void for_each_word_of_chunk(std::byte* x, const Function& f) {
+  constexpr fixed_width<32> width;
+  constexpr std::int64_t bytes = numerics::chunk_elements * 4, line_bytes = 64;
+  for (std::int64_t line = 0; line < streaming::page_bytes; line += line_bytes) {
+    for (std::int64_t page = 0; page < bytes; page += streaming::page_bytes) {
+      std::byte* const p = x + page + line;
+      __builtin_prefetch(p + bytes, 1);
+#pragma GCC unroll 2
+      for (std::int64_t at = 0; at < line_bytes; at += Isa::register_bytes) {
+        store<Isa>(width, p + at, f(load<Isa>(width, p + at)));
+      }
+    }
+  }
+}
+
 /// Loads binary32 elements to lanes from element i on; lanes after the last element are 0.
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word words_at(const std::byte* x, std::int64_t i,
@@ -162,15 +180,20 @@ backends::list_lanes_kernel::scaled scale(std::byte* x, std::int64_t count, std:
   word before = 0u;
   word after = 0u;
   word nonfinite = 0u;
-  for_each_word<Isa>(
-      x, count, [&](std::int64_t, word v) __attribute__((always_inline)) {
-        const word magnitude = v & keep;
-        before = max_word(before, magnitude);
-        nonfinite = nonfinite + select(magnitude >= inf, word(1u), word(0u));
-        const word y = numerics::scaled_value<canonical_hardware<Isa>>(v, word(factor));
-        after = max_word(after, y & keep);
-        return y;
-      });
+  const auto scaled = [&](word v) __attribute__((always_inline)) {
+    const word magnitude = v & keep;
+    before = max_word(before, magnitude);
+    nonfinite = nonfinite + select(magnitude >= inf, word(1u), word(0u));
+    const word y = numerics::scaled_value<canonical_hardware<Isa>>(v, word(factor));
+    after = max_word(after, y & keep);
+    return y;
+  };
+  if (count == numerics::chunk_elements) {
+    for_each_word_of_chunk<Isa>(x, scaled);
+  } else {
+    for_each_word<Isa>(
+        x, count, [&](std::int64_t, word v) __attribute__((always_inline)) { return scaled(v); });
+  }
   return {Isa::largest(before), Isa::largest(after), sum_of_lanes<Isa>(nonfinite)};
 }
 
