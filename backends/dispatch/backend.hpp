@@ -20,7 +20,6 @@ struct device_runtime;           // backends/dispatch/device_scope.hpp
 struct compute_call;             // backends/dispatch/calls/array_arithmetic.hpp
 struct evaluate_call;            // backends/dispatch/calls/evaluate.hpp
 struct row_call;                 // backends/dispatch/calls/row_functions.hpp
-struct exact_call;               // backends/dispatch/calls/exact_function.hpp
 struct reduction_call;           // backends/dispatch/calls/reductions.hpp
 struct matmul_call;              // backends/dispatch/calls/matmul.hpp
 // backends/dispatch/calls/quantize.hpp
@@ -107,7 +106,6 @@ struct backend {
   operation_entry<compute_call> compute = {};
   operation_entry<evaluate_call> evaluate = {};
   operation_entry<row_call> row_functions = {};
-  operation_entry<exact_call> exact = {};
   operation_entry<reduction_call> reduce = {};
   operation_entry<matmul_call> matmul = {};
   operation_entry<quantize_call> quantize = {};

@@ -4,7 +4,6 @@
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/calls/array_arithmetic.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
-#include "backends/dispatch/calls/exact_function.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
 
@@ -17,8 +16,7 @@ extern self_test_entry reference_self_test;
 // Functions of operation entries; simd uses them for the calls that its kernels do not support.
 void reference_convert(const convert_call& call, element_range range);
 flags reference_compute(const compute_call& call, element_range range);
-void reference_evaluate(const evaluate_call& call, element_range range);
-void reference_exact(const exact_call& call, element_range range);
+void reference_evaluate(const evaluate_call& call, const executor& where);
 void reference_quantize(const quantize_call& call, const executor& where);
 void reference_dequantize(const dequantize_call& call, const executor& where);
 /// An fp32 or e8m0 scale as binary32 bits.

@@ -4,7 +4,6 @@
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/calls/array_arithmetic.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
-#include "backends/dispatch/calls/exact_function.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/calls/matmul.hpp"
 #include "backends/dispatch/calls/quantize.hpp"
@@ -93,12 +92,10 @@ void avx512_compute(const compute_call& call, element_range range);
 // support.
 flags avx2_compute_or_reference(const compute_call& call, element_range range);
 flags avx512_compute_or_reference(const compute_call& call, element_range range);
-void avx2_evaluate(const evaluate_call& call, element_range range);
-void avx512_evaluate(const evaluate_call& call, element_range range);
+void avx2_evaluate(const evaluate_call& call, const executor& where);
+void avx512_evaluate(const evaluate_call& call, const executor& where);
 void avx2_row_functions(const row_call& call, const executor& where);
 void avx512_row_functions(const row_call& call, const executor& where);
-void avx2_exact(const exact_call& call, element_range range);
-void avx512_exact(const exact_call& call, element_range range);
 void avx2_quantize(const quantize_call& call, const executor& where);
 void avx512_quantize(const quantize_call& call, const executor& where);
 void avx2_dequantize(const dequantize_call& call, const executor& where);

@@ -7,8 +7,6 @@
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/calls/array_arithmetic.hpp"
-#include "backends/dispatch/calls/evaluate.hpp"
-#include "backends/dispatch/calls/exact_function.hpp"
 #include "backends/threads/parts.hpp"
 
 namespace samebits::backends {
@@ -29,21 +27,6 @@ void compute_on_threads(const compute_call& call, const executor& where) {
     raised |= static_cast<std::uint8_t>(Compute(call, range));
   });
   if (call.all != nullptr) *call.all = static_cast<flags>(raised.load());
-}
-
-/// Evaluates a function on a matrix: several threads call Evaluate, each for its own range of
-/// elements.
-template <void (*Evaluate)(const evaluate_call&, element_range)>
-void evaluate_on_threads(const evaluate_call& call, const executor& where) {
-  for_each_part(call.out.rows * call.out.cols, where.threads,
-                [&](element_range range) { Evaluate(call, range); });
-}
-
-/// Evaluates a function of the rule `exact` in the same way.
-template <void (*Evaluate)(const exact_call&, element_range)>
-void exact_on_threads(const exact_call& call, const executor& where) {
-  for_each_part(call.out.rows * call.out.cols, where.threads,
-                [&](element_range range) { Evaluate(call, range); });
 }
 
 }  // namespace samebits::backends

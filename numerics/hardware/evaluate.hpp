@@ -60,16 +60,16 @@ struct function_plan {
   torch_2_11::power lower;  ///< of its gradient: the exponent minus 1
 };
 
-/// @param parameter, parameter_minus_one  binary64 bits; used by functions with a parameter
+/// @param parameter  binary64 bits; used by functions with a parameter
+/// @param parameter_minus_one  binary64 bits; used by pow
 SAMEBITS_HD constexpr function_plan plan_of(function_rule rule, function f, format_id format,
                                             std::uint64_t parameter,
                                             std::uint64_t parameter_minus_one) {
-  return {rule,
-          f,
-          format,
-          torch_2_11::narrow(parameter),
-          torch_2_11::power_of(format, parameter),
-          torch_2_11::power_of(format, parameter_minus_one)};
+  function_plan plan = {rule, f, format, torch_2_11::narrow(parameter), {}, {}};
+  if (f != function::pow) return plan;
+  plan.power = torch_2_11::power_of(format, parameter);
+  plan.lower = torch_2_11::power_of(format, parameter_minus_one);
+  return plan;
 }
 
 /// The function of x by triton_3_6; both are binary32 bits.

@@ -40,7 +40,7 @@ void evaluate_matrix(function f, const const_matrix_view* grad, const const_matr
   check_distinct(out, "out");
   check_argument(in, "in", out);
   if (grad != nullptr) check_argument(*grad, "grad", out);
-  const function_call call = function_call_of(f, grad, in, out, options);
+  const evaluate_call call = evaluate_call_of(f, grad, in, out, options);
   check_threads(where);
   const device_scope on(out.space,
                         {{address_of(out), "out"},
@@ -73,14 +73,14 @@ void evaluate_list(function f, const tensor_list* grad, const tensor_list& in,
   check_function(f, options);
   check_list_argument(in, "in", out, options.rule);
   if (grad != nullptr) check_list_argument(*grad, "grad", out, options.rule);
-  std::vector<function_call> calls;
+  std::vector<evaluate_call> calls;
   calls.reserve(out.size());
   evaluate_options each = options;
   for (std::size_t i = 0; i < out.size(); ++i) {
     each.random.stream = options.random.stream + i;
     const const_matrix_view g = grad == nullptr ? const_matrix_view{} : (*grad)[i].view;
     calls.push_back(
-        function_call_of(f, grad == nullptr ? nullptr : &g, in[i].view, out[i].view, each));
+        evaluate_call_of(f, grad == nullptr ? nullptr : &g, in[i].view, out[i].view, each));
   }
   check_threads(where);
   const device_scope on =

@@ -1,13 +1,11 @@
 // Calls of evaluate() and evaluate_gradient(): implementation of their common checks.
 #include "backends/api/functions/function_call.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cfenv>
 #include <cstdint>
 #include <string>
 
-#include "backends/api/functions/exact_function.hpp"
 #include "backends/api/view_checks.hpp"
 #include "samebits/error.hpp"
 
@@ -64,18 +62,55 @@ double minus_one(double x) {
   return difference;
 }
 
-bool has_call(const backend& b, const function_call& call) {
-  if (const auto* const exact = std::get_if<exact_call>(&call)) return b.exact.has(*exact);
-  return b.evaluate.has(std::get<evaluate_call>(call));
+constexpr int max_random_bits = 16;
+
+bool is_operand(format_id format) {
+  return format == format_id::fp32 || format == format_id::fp16 || format == format_id::bf16;
 }
 
-void run_call(const backend& b, const function_call& call, const executor& where) {
-  if (const auto* const exact = std::get_if<exact_call>(&call)) {
-    if (!is_empty(exact->out)) b.exact.run(*exact, where);
-    return;
+bool is_destination(format_id format) {
+  return is_operand(format) || format == format_id::e4m3 || format == format_id::e5m2;
+}
+
+[[noreturn]] void refuse_format(function f, bool gradient, const char* what, format_id format) {
+  throw unsupported("rule exact has no " + std::string(gradient ? "gradient of " : "") +
+                    std::string(name(f)) + what + std::string(name(format)) + " numbers");
+}
+
+/// The roundings that the rule `exact` has.
+void check_exact_rounding(const evaluate_options& options, format_id to) {
+  if (options.rounding == rounding::nearest_even) return;
+  if (options.rounding != rounding::stochastic || to == format_id::fp32) {
+    throw unsupported(
+        "options.rounding: rule exact rounds into " + std::string(name(to)) +
+        (to == format_id::fp32 ? " to nearest even" : " to nearest even or stochastically") +
+        ", got " + std::string(name(options.rounding)));
   }
-  const auto& other = std::get<evaluate_call>(call);
-  if (!is_empty(other.out)) b.evaluate.run(other, where);
+  if (options.random.bits > max_random_bits) {
+    throw invalid_argument("options.random.bits must be in 1..16 for functions, got " +
+                           std::to_string(options.random.bits) +
+                           "; a random_stream has 32 by default, so write .random = {.seed = ..., "
+                           ".bits = 16}");
+  }
+}
+
+/// The call of the rule `exact`, after the checks of what only this rule refuses.
+evaluate_call exact_call_of(function f, const const_matrix_view* grad, const const_matrix_view& in,
+                            const matrix_view& out, const evaluate_options& options) {
+  const bool gradient = grad != nullptr;
+  const auto exact = numerics::real::find_exact(f, gradient);
+  if (!exact || !is_operand(in.format)) refuse_format(f, gradient, " of ", in.format);
+  if (gradient && !is_operand(grad->format)) refuse_format(f, gradient, " of ", grad->format);
+  if (!is_destination(out.format)) refuse_format(f, gradient, " into ", out.format);
+  check_exact_rounding(options, out.format);
+  return {numerics::plan_of(function_rule::exact, f, in.format, 0, 0),
+          in,
+          gradient ? *grad : const_matrix_view{},
+          out,
+          *exact,
+          {options.rounding, options.overflow},
+          options.random,
+          options.random.pitch.value_or(static_cast<std::uint64_t>(out.cols))};
 }
 
 }  // namespace
@@ -91,7 +126,7 @@ void check_function(function f, const evaluate_options& options) {
   }
 }
 
-function_call function_call_of(function f, const const_matrix_view* grad,
+evaluate_call evaluate_call_of(function f, const const_matrix_view* grad,
                                const const_matrix_view& in, const matrix_view& out,
                                const evaluate_options& options) {
   if (options.rule == function_rule::exact) return exact_call_of(f, grad, in, out, options);
@@ -99,23 +134,23 @@ function_call function_call_of(function f, const const_matrix_view* grad,
   if (grad != nullptr) check_same_format(*grad, "grad", out);
   check_rule_has(f, in.format, options.rule, grad != nullptr);
   const double parameter = parameter_of(f, options);
-  return evaluate_call{
-      numerics::plan_of(options.rule, f, in.format, std::bit_cast<std::uint64_t>(parameter),
-                        std::bit_cast<std::uint64_t>(minus_one(parameter))),
-      in, grad == nullptr ? const_matrix_view{} : *grad, out};
+  const double lower = f == function::pow ? minus_one(parameter) : 0;
+  return {numerics::plan_of(options.rule, f, in.format, std::bit_cast<std::uint64_t>(parameter),
+                            std::bit_cast<std::uint64_t>(lower)),
+          in, grad == nullptr ? const_matrix_view{} : *grad, out};
 }
 
-void run_functions(std::span<const function_call> calls, memory_space space,
+void run_functions(std::span<const evaluate_call> calls, memory_space space,
                    const executor& where) {
-  const auto has = [&](const backend& b) {
-    return std::ranges::all_of(calls, [&](const function_call& call) { return has_call(b, call); });
-  };
+  const auto has = [](const backend& b) { return b.evaluate.run != nullptr; };
   const backend& chosen = resolve(where, space, has);
   if (!calls.empty()) check_memory(chosen, space);  // an empty list has no memory to check
   if (!has(chosen)) {
     throw unsupported("backend '" + std::string(chosen.name) + "' has no functions of arrays");
   }
-  for (const function_call& call : calls) run_call(chosen, call, where);
+  for (const evaluate_call& call : calls) {
+    if (!is_empty(call.out)) chosen.evaluate.run(call, where);
+  }
 }
 
 }  // namespace samebits::backends

@@ -2,16 +2,11 @@
 #pragma once
 
 #include <span>
-#include <variant>
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
-#include "backends/dispatch/calls/exact_function.hpp"
 
 namespace samebits::backends {
-
-/// A checked call on one matrix: exact_call for the rule `exact`, evaluate_call for all other rules.
-using function_call = std::variant<evaluate_call, exact_call>;
 
 /// Checks what does not depend on the matrices: the function and the options. Throws
 /// invalid_argument.
@@ -21,12 +16,12 @@ void check_function(function f, const evaluate_options& options);
 /// gradient is wanted. check_function() was called, and the views are checked.
 /// @throws invalid_argument  for more random bits than functions have, or formats that differ
 /// @throws unsupported  for a function, format or rounding that the rule lacks
-function_call function_call_of(function f, const const_matrix_view* grad,
+evaluate_call evaluate_call_of(function f, const const_matrix_view* grad,
                                const const_matrix_view& in, const matrix_view& out,
                                const evaluate_options& options);
 
 /// Chooses one backend for all calls and runs them in order. All views lie in `space`.
-/// @throws unsupported, before anything is written, if the backend lacks one of the calls
-void run_functions(std::span<const function_call> calls, memory_space space, const executor& where);
+/// @throws unsupported, before anything is written, if the backend has no functions of arrays
+void run_functions(std::span<const evaluate_call> calls, memory_space space, const executor& where);
 
 }  // namespace samebits::backends

@@ -20,9 +20,11 @@ launch instruction_functions(const evaluate_call& call) {
 
 enum class by { definition, instructions };
 
-/// The one place where the kernels of a rule are chosen; all rules that come here share them. Calls
-/// of the rule `exact` are exact_calls and do not come here.
+/// The one place where the kernels of a rule are chosen; all rules but `exact` share them.
 launch kernels_of(const evaluate_call& call, by arithmetic) {
+  if (call.is_exact()) {
+    return arithmetic == by::instructions ? launch_exact_native : launch_exact_definition;
+  }
   if (arithmetic == by::instructions && units_hold()) return instruction_functions(call);
   return launch_definition_functions;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "backends/dispatch/calls/evaluate.hpp"
-#include "backends/dispatch/calls/exact_function.hpp"
 
 namespace samebits::cuda {
 
@@ -10,15 +9,19 @@ namespace samebits::cuda {
 void enqueue_evaluate_emulated(const backends::evaluate_call& call, void* stream);
 void enqueue_evaluate_native(const backends::evaluate_call& call, void* stream);
 
-/// The same for calls of the rule `exact`: by binary64 instructions, or in integers.
-void enqueue_exact_emulated(const backends::exact_call& call, void* stream);
-void enqueue_exact_native(const backends::exact_call& call, void* stream);
+/// Launch parameters of a call of the rule `exact` (exact/exact_kernel.cuh).
+struct exact_task;
+
+/// The same for calls of the rule `exact`: in integers, or by binary64 instructions.
+void launch_exact_definition(const backends::evaluate_call& call, void* stream);
+void launch_exact_native(const backends::evaluate_call& call, void* stream);
 
 /// Enqueue a call of the rule `exact` by faster kernels with the same results, for cuda-native: a
 /// table of all operands of 16 bits, or approximations with a rounding test. Return false if the
 /// kernels do not serve the call.
-bool launch_exact_table(const backends::exact_call& call, void* stream);
-bool launch_approximation(const backends::exact_call& call, void* stream);
+bool launch_exact_table(const backends::evaluate_call& call, const exact_task& task, void* stream);
+bool launch_approximation(const backends::evaluate_call& call, const exact_task& task,
+                          void* stream);
 
 /// The kernels of all rules but `exact` in integers, on any GPU.
 void launch_definition_functions(const backends::evaluate_call& call, void* stream);

@@ -3,23 +3,52 @@
 
 #include <cstdint>
 
+#include "backends/reference/functions/function_range.hpp"
 #include "backends/reference/reference.hpp"
+#include "backends/threads/parts.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/functions/exact_function.hpp"
 
 namespace samebits::backends {
 namespace {
 
-void reference_codes(const numerics::function_plan& plan, const std::uint32_t* grad,
-                     std::uint32_t* codes, int count) {
+namespace real = numerics::real;
+
+void reference_codes(const evaluate_call& call, function_chunk& chunk, int count) {
   for (int i = 0; i < count; ++i) {
-    codes[i] = grad == nullptr ? numerics::evaluate_code(plan, codes[i])
-                               : numerics::evaluate_gradient_code(plan, grad[i], codes[i]);
+    chunk.codes[i] = call.grad.data == nullptr
+                         ? numerics::evaluate_code(call.plan, chunk.x[i])
+                         : numerics::evaluate_gradient_code(call.plan, chunk.grad[i], chunk.x[i]);
   }
+}
+
+std::uint64_t number_of(format_id format, std::uint32_t code) {
+  return numerics::decode<std::uint64_t>(spec_of(format), code);
+}
+
+void exact_codes(const evaluate_call& call, function_chunk& chunk, int count) {
+  const bool stochastic = call.rule.rounding == rounding::stochastic;
+  real::with_function(call.exact, [&]<real::exact_function F>() {
+    for (int i = 0; i < count; ++i) {
+      std::uint64_t y = real::value_at<F>(number_of(call.in.format, chunk.x[i]));
+      if (call.grad.data != nullptr) {
+        const std::uint64_t d = numerics::binary64::widen(static_cast<std::uint32_t>(
+            real::destination_code(spec_of(format_id::fp32), cast_rule{}, y, std::uint64_t{0})));
+        y = real::gradient_product(number_of(call.grad.format, chunk.grad[i]), d);
+      }
+      const std::uint64_t dither = stochastic ? chunk.dither[i] : 0;
+      chunk.codes[i] = static_cast<std::uint32_t>(
+          real::destination_code(spec_of(call.out.format), call.rule, y, dither));
+    }
+  });
 }
 
 }  // namespace
 
-void reference_evaluate(const evaluate_call& call, element_range range) {
-  evaluate_range(call, range, reference_codes);
+void reference_evaluate(const evaluate_call& call, const executor& where) {
+  const function_codes codes = call.is_exact() ? exact_codes : reference_codes;
+  for_each_part(call.out.rows * call.out.cols, where.threads,
+                [&](element_range range) { function_range(call, range, codes); });
 }
 
 }  // namespace samebits::backends

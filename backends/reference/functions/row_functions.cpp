@@ -3,11 +3,10 @@
 #include "backends/dispatch/calls/row_functions.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
+#include "backends/reference/functions/function_range.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/threads/interruption.hpp"
 #include "backends/threads/parts.hpp"
@@ -23,46 +22,12 @@ namespace {
 
 namespace torch = numerics::torch_2_11;
 
-struct code_row {
-  std::byte* data;
-  std::int64_t step;  ///< bytes from one element to the next
-};
-
-code_row codes_of(const const_matrix_view& v, std::int64_t row) {
-  const std::int64_t bytes = spec_of(v.format).storage_bits / 8;
-  // The caller stores only to rows of matrix_view.
-  auto* const data = static_cast<std::byte*>(const_cast<void*>(v.data));
-  return {data + row * v.row_stride * bytes, v.col_stride * bytes};
-}
-
-template <class Code>
-void load_codes(const code_row& row, std::int64_t n, std::uint32_t* codes) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    Code code = 0;
-    std::memcpy(&code, row.data + i * row.step, sizeof code);
-    codes[i] = code;
-  }
-}
-template <class Code>
-void store_codes(const code_row& row, std::int64_t n, const std::uint32_t* codes) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto code = static_cast<Code>(codes[i]);
-    std::memcpy(row.data + i * row.step, &code, sizeof code);
-  }
-}
-
 /// The codes of a row; none of a view without data.
 void load_row(const const_matrix_view& v, std::int64_t row, std::uint32_t* codes) {
-  if (v.data == nullptr) return;
-  if (v.format == format_id::fp32)
-    return load_codes<std::uint32_t>(codes_of(v, row), v.cols, codes);
-  load_codes<std::uint16_t>(codes_of(v, row), v.cols, codes);
+  if (v.data != nullptr) load_words(v, row, 0, v.cols, codes);
 }
 void store_row(const const_matrix_view& v, std::int64_t row, const std::uint32_t* codes) {
-  if (v.data == nullptr) return;
-  if (v.format == format_id::fp32)
-    return store_codes<std::uint32_t>(codes_of(v, row), v.cols, codes);
-  store_codes<std::uint16_t>(codes_of(v, row), v.cols, codes);
+  if (v.data != nullptr) store_words(v, row, 0, v.cols, codes);
 }
 
 /// Weights and biases of LayerNorm as binary32 bits; none of a view without data.

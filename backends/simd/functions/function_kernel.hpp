@@ -52,21 +52,24 @@ SAMEBITS_INLINE Lanes lg2_of(Lanes x) {
   return loaded<Isa>(words);
 }
 
-/// evaluate_codes of backends/dispatch/calls/evaluate.hpp.
+/// function_codes of backends/dispatch/calls/evaluate.hpp, of all rules but `exact`.
 template <class Isa>
-SAMEBITS_INLINE void evaluate_codes_of(const numerics::function_plan& plan,
-                                       const std::uint32_t* grad, std::uint32_t* codes, int count) {
+SAMEBITS_INLINE void function_codes_of(const backends::evaluate_call& call,
+                                       backends::function_chunk& chunk, int count) {
   using lanes = typename Isa::word;
+  const auto loaded = [](const std::uint32_t* words) __attribute__((always_inline)) {
+    return Isa::template load<32>(reinterpret_cast<const std::byte*>(words));
+  };
+  const numerics::function_plan plan = call.plan;
+  const bool gradient = call.grad.data != nullptr;
   for (int i = 0; i < count; i += lanes::count) {
-    auto* const at = reinterpret_cast<std::byte*>(codes + i);
-    lanes y = Isa::template load<32>(at);
-    if (grad == nullptr) {
-      y = numerics::evaluate_code<lanes>(plan, y);
+    lanes y = loaded(chunk.x + i);
+    if (gradient) {
+      y = numerics::evaluate_gradient_code<lanes>(plan, loaded(chunk.grad + i), y);
     } else {
-      const lanes g = Isa::template load<32>(reinterpret_cast<const std::byte*>(grad + i));
-      y = numerics::evaluate_gradient_code<lanes>(plan, g, y);
+      y = numerics::evaluate_code<lanes>(plan, y);
     }
-    Isa::template store<32>(at, y);
+    Isa::template store<32>(reinterpret_cast<std::byte*>(chunk.codes + i), y);
   }
 }
 

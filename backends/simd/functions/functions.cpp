@@ -4,10 +4,8 @@
 
 #include <cstdint>
 
-#include "backends/dispatch/calls/evaluate.hpp"
-#include "backends/dispatch/calls/exact_function.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
-#include "backends/reference/cells.hpp"
+#include "backends/reference/functions/function_range.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/simd/functions/exact/result_table.hpp"
 #include "backends/simd/lanes/control_register.hpp"
@@ -32,15 +30,28 @@ void scalar_lg2_approx(std::uint32_t* x, int count) {
   for (int i = 0; i < count; ++i) x[i] = numerics::hopper::lg2_approx(x[i]);
 }
 
-void avx2_evaluate(const evaluate_call& call, element_range range) {
-  if (__builtin_cpu_supports("fma") == 0) return reference_evaluate(call, range);
-  const ieee_control_register ieee;
-  evaluate_range(call, range, avx2_evaluate_codes);
+namespace {
+
+/// Applies a call on threads by the kernel of its rule, which is chosen here once.
+void evaluate_on_lanes(const evaluate_call& call, const executor& where, function_codes function,
+                       function_codes exact) {
+  const function_codes codes = call.is_exact() ? exact : function;
+  if (is_for_table(call) && evaluate_by_table(call, where, codes)) return;
+  for_each_part(call.out.rows * call.out.cols, where.threads, [&](element_range range) {
+    const ieee_control_register ieee;
+    function_range(call, range, codes);
+  });
 }
 
-void avx512_evaluate(const evaluate_call& call, element_range range) {
-  const ieee_control_register ieee;
-  evaluate_range(call, range, avx512_evaluate_codes);
+}  // namespace
+
+void avx2_evaluate(const evaluate_call& call, const executor& where) {
+  if (__builtin_cpu_supports("fma") == 0) return reference_evaluate(call, where);
+  evaluate_on_lanes(call, where, avx2_function_codes, avx2_exact_codes);
+}
+
+void avx512_evaluate(const evaluate_call& call, const executor& where) {
+  evaluate_on_lanes(call, where, avx512_function_codes, avx512_exact_codes);
 }
 
 namespace {
@@ -60,27 +71,6 @@ void avx2_row_functions(const row_call& call, const executor& where) {
 
 void avx512_row_functions(const row_call& call, const executor& where) {
   rows_on_threads(call, where, with_ieee_control_register<avx512_row>, elements_worth_a_thread);
-}
-
-namespace {
-
-void exact_on_lanes(const exact_call& call, element_range range, exact_codes codes) {
-  random_sequence sequence(call.random);
-  auto random = [&](std::uint64_t index) { return sequence.dither<std::uint64_t>(index); };
-  const ieee_control_register ieee;
-  if (is_for_table(call, range) && exact_by_table(call, range, codes)) return;
-  exact_range(call, range, codes, random);
-}
-
-}  // namespace
-
-void avx2_exact(const exact_call& call, element_range range) {
-  if (__builtin_cpu_supports("fma") == 0) return reference_exact(call, range);
-  exact_on_lanes(call, range, avx2_exact_codes);
-}
-
-void avx512_exact(const exact_call& call, element_range range) {
-  exact_on_lanes(call, range, avx512_exact_codes);
 }
 
 }  // namespace samebits::backends

@@ -3,23 +3,18 @@
 
 #include <cstdint>
 
-#include "backends/dispatch/calls/exact_function.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
-#include "numerics/hardware/evaluate.hpp"
 
 namespace samebits::backends {
 
-/// Kernels: evaluate_codes of backends/dispatch/calls/evaluate.hpp. The AVX2 kernel needs a processor
-/// with fused multiply-adds. The control register must have its IEEE 754 state.
-void avx2_evaluate_codes(const numerics::function_plan& plan, const std::uint32_t* grad,
-                         std::uint32_t* codes, int count);
-void avx512_evaluate_codes(const numerics::function_plan& plan, const std::uint32_t* grad,
-                           std::uint32_t* codes, int count);
-
-/// Kernels of the rule `exact`: exact_codes of backends/dispatch/calls/exact_function.hpp. The
-/// control register must have its IEEE 754 state.
-void avx2_exact_codes(const exact_call& call, exact_chunk& chunk, int count);
-void avx512_exact_codes(const exact_call& call, exact_chunk& chunk, int count);
+/// Kernels: function_codes of backends/dispatch/calls/evaluate.hpp; `exact` for the rule of this name,
+/// `function` for all others. The AVX2 kernels need a processor with fused multiply-adds. The control
+/// register must have its IEEE 754 state.
+void avx2_function_codes(const evaluate_call& call, function_chunk& chunk, int count);
+void avx512_function_codes(const evaluate_call& call, function_chunk& chunk, int count);
+void avx2_exact_codes(const evaluate_call& call, function_chunk& chunk, int count);
+void avx512_exact_codes(const evaluate_call& call, function_chunk& chunk, int count);
 
 /// Kernels of functions of rows: row_kernel of backends/dispatch/calls/row_functions.hpp. The AVX2
 /// kernel needs a processor with fused multiply-adds. The control register must have its IEEE 754

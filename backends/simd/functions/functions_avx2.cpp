@@ -1,6 +1,4 @@
 // Functions of arrays compiled for AVX2 and FMA. This file must define nothing else.
-#include <cstdint>
-
 #include "backends/simd/functions/function_kernel.hpp"
 #include "backends/simd/functions/functions.hpp"
 #include "backends/simd/functions/units_avx2.hpp"
@@ -19,9 +17,8 @@ SAMEBITS_INLINE simd::quarter_turns<lanes> reduce_large_angle(
 
 namespace samebits::backends {
 
-void avx2_evaluate_codes(const numerics::function_plan& plan, const std::uint32_t* grad,
-                         std::uint32_t* codes, int count) {
-  simd::evaluate_codes_of<avx2::isa>(plan, grad, codes, count);
+void avx2_function_codes(const evaluate_call& call, function_chunk& chunk, int count) {
+  simd::function_codes_of<avx2::isa>(call, chunk, count);
 }
 
 }  // namespace samebits::backends

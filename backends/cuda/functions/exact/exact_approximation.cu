@@ -10,17 +10,16 @@ namespace {
 namespace real = numerics::real;
 
 /// Whether a call is one row of contiguous, aligned elements, to nearest even into 32 or 16 bits.
-bool is_approximated(const backends::exact_call& call, const exact_task& t) {
+bool is_approximated(const backends::evaluate_call& call, const exact_task& t) {
   return call.grad.data == nullptr && call.rule == cast_rule{} && t.rows == 1 && t.in.vectors &&
          t.out.vectors && t.out.bytes >= 2;
 }
 
 }  // namespace
 
-bool launch_approximation(const backends::exact_call& call, void* stream) {
-  const exact_task t = exact_task_of(call);
+bool launch_approximation(const backends::evaluate_call& call, const exact_task& t, void* stream) {
   if (!is_approximated(call, t)) return false;
-  return real::with_function(call.f, [&]<real::exact_function F>() {
+  return real::with_function(call.exact, [&]<real::exact_function F>() {
     if constexpr (has_approximation<F>) {
       launch_kernel("cuda-native: evaluate", approximation_kernel<F>, exact_blocks(t),
                     block_threads, 0, static_cast<cudaStream_t>(stream), t.in, t.out, t.cols);

@@ -25,8 +25,8 @@ struct definition_op {
 
 }  // namespace
 
-void enqueue_exact_emulated(const backends::exact_call& call, void* stream) {
-  launch_exact("cuda-emulated: evaluate", definition_op{call.f}, call, stream);
+void launch_exact_definition(const backends::evaluate_call& call, void* stream) {
+  launch_exact("cuda-emulated: evaluate", definition_op{call.exact}, exact_task_of(call), stream);
 }
 
 }  // namespace samebits::cuda

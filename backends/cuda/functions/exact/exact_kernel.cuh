@@ -9,7 +9,7 @@
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
-#include "backends/dispatch/calls/exact_function.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/random.hpp"
 #include "numerics/functions/exact_function.hpp"
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(block_threads) exact_kernel(const Op op, const
 }
 
 /// Launch parameters of a call. A matrix without gaps becomes one row.
-inline exact_task exact_task_of(const backends::exact_call& call) {
+inline exact_task exact_task_of(const backends::evaluate_call& call) {
   const bool gradient = call.grad.data != nullptr;
   const bool stochastic = call.rule.rounding == rounding::stochastic;
   const auto is_flat = [](const const_matrix_view& v) {
@@ -179,8 +179,7 @@ inline unsigned exact_blocks(const exact_task& t) {
 }
 
 template <class Op>
-void launch_exact(const char* what, const Op& op, const backends::exact_call& call, void* stream) {
-  const exact_task t = exact_task_of(call);
+void launch_exact(const char* what, const Op& op, const exact_task& t, void* stream) {
   launch_kernel(what, exact_kernel<Op>, exact_blocks(t), block_threads, 0,
                 static_cast<cudaStream_t>(stream), op, t);
 }

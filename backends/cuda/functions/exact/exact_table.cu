@@ -10,8 +10,8 @@
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/functions/exact/exact_definition_value.cuh"
 #include "backends/cuda/functions/exact/exact_kernel.cuh"
-#include "backends/cuda/functions/functions.hpp"
 #include "backends/cuda/functions/exact/table_kernel.cuh"
+#include "backends/cuda/functions/functions.hpp"
 #include "backends/cuda/self_test/self_test_stream.hpp"
 
 namespace samebits::cuda {
@@ -45,7 +45,7 @@ using table_key = std::tuple<int, real::exact_function, format_id, format_id, ov
 /// Computes a table of the current device on a stream of its own, and waits for it. Null if the
 /// device has too little memory.
 template <class Code>
-void* new_table(const backends::exact_call& call, const exact_task& t) {
+void* new_table(const backends::evaluate_call& call, const exact_task& t) {
   constexpr std::size_t bytes = table_operands * sizeof(Code);
   const capture_apart apart;
   void* memory = nullptr;
@@ -54,7 +54,7 @@ void* new_table(const backends::exact_call& call, const exact_task& t) {
     return nullptr;
   }
   const own_stream stream;
-  real::with_function(call.f, [&]<real::exact_function F>() {
+  real::with_function(call.exact, [&]<real::exact_function F>() {
     launch_kernel(what, results_kernel<F, Code>, table_operands / block_threads, block_threads, 0,
                   stream.get(), t, static_cast<Code*>(memory));
   });
@@ -66,11 +66,11 @@ void* new_table(const backends::exact_call& call, const exact_task& t) {
 /// The table of a call on a device; null if there is none. The first call of its kind computes the
 /// table, which then stays until the process ends: kernels and captured graphs may use it at any
 /// time.
-void* table_of(const backends::exact_call& call, const exact_task& t, int device) {
+void* table_of(const backends::evaluate_call& call, const exact_task& t, int device) {
   static std::mutex using_tables;
   static std::map<table_key, void*> tables;
   const std::lock_guard lock(using_tables);
-  void*& table = tables[{device, call.f, call.in.format, call.out.format, call.rule.overflow}];
+  void*& table = tables[{device, call.exact, call.in.format, call.out.format, call.rule.overflow}];
   if (table == nullptr) {
     table = t.out.bytes == 2 ? new_table<std::uint16_t>(call, t) : new_table<std::uint8_t>(call, t);
   }
@@ -87,7 +87,7 @@ void launch_table(const exact_task& t, const void* table, int device, cudaStream
 
 /// Whether a call is one row of 16-bit operands, long enough, with results of 16 or 8 bits, on a
 /// device whose shared memory holds a table.
-bool is_tabulated(const backends::exact_call& call, const exact_task& t, int device) {
+bool is_tabulated(const backends::evaluate_call& call, const exact_task& t, int device) {
   constexpr std::uintptr_t alignment = 16;
   const auto is_aligned = [](const exact_operand& v) {
     return v.vectors && reinterpret_cast<std::uintptr_t>(v.data) % alignment == 0;
@@ -101,10 +101,9 @@ bool is_tabulated(const backends::exact_call& call, const exact_task& t, int dev
 
 }  // namespace
 
-bool launch_exact_table(const backends::exact_call& call, void* stream) {
+bool launch_exact_table(const backends::evaluate_call& call, const exact_task& t, void* stream) {
   int device = 0;
   check(cudaGetDevice(&device), what);
-  const exact_task t = exact_task_of(call);
   if (!is_tabulated(call, t, device)) return false;
   const void* const table = table_of(call, t, device);
   if (table == nullptr) return false;

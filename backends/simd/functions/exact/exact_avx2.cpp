@@ -6,7 +6,7 @@
 
 namespace samebits::backends {
 
-void avx2_exact_codes(const exact_call& call, exact_chunk& chunk, int count) {
+void avx2_exact_codes(const evaluate_call& call, function_chunk& chunk, int count) {
   simd::exact_codes_of<avx2::isa, avx2::reals>(call, chunk, count);
 }
 

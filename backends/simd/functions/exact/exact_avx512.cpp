@@ -6,7 +6,7 @@
 
 namespace samebits::backends {
 
-void avx512_exact_codes(const exact_call& call, exact_chunk& chunk, int count) {
+void avx512_exact_codes(const evaluate_call& call, function_chunk& chunk, int count) {
   simd::exact_codes_of<avx512::isa, avx512::reals>(call, chunk, count);
 }
 

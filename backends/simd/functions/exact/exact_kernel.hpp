@@ -9,7 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/dispatch/calls/exact_function.hpp"
+#include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/visit.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
 #include "numerics/functions/exact_function.hpp"
@@ -19,7 +20,7 @@
 namespace samebits::simd {
 
 namespace real = numerics::real;
-using backends::exact_chunk;
+using backends::function_chunk;
 
 /// Replaces codes of fp16 and bf16 by binary32 bits.
 template <class Isa>
@@ -108,7 +109,7 @@ SAMEBITS_INLINE void round_to_nearest(overflow on_overflow, const std::uint64_t*
 
 /// Stores codes of a format, rounded from binary64.
 template <class Reals, format_id To, rounding Mode>
-SAMEBITS_INLINE void round_once(overflow on_overflow, exact_chunk& chunk, int count) {
+SAMEBITS_INLINE void round_once(overflow on_overflow, function_chunk& chunk, int count) {
   const cast_rule rule{Mode, on_overflow, nan_policy::canonical};
   for (int i = 0; i < count; i += Reals::count) {
     const Reals value = Reals::load_bits(chunk.y + i);
@@ -120,7 +121,7 @@ SAMEBITS_INLINE void round_once(overflow on_overflow, exact_chunk& chunk, int co
 }
 
 template <class Isa, class Reals, format_id To>
-SAMEBITS_INLINE void round_to(const cast_rule& rule, exact_chunk& chunk, int count) {
+SAMEBITS_INLINE void round_to(const cast_rule& rule, function_chunk& chunk, int count) {
   if (rule.rounding == rounding::stochastic) {
     round_once<Reals, To, rounding::stochastic>(rule.overflow, chunk, count);
   } else {
@@ -130,9 +131,10 @@ SAMEBITS_INLINE void round_to(const cast_rule& rule, exact_chunk& chunk, int cou
 
 /// Computes chunk.y, from which rounding gives the results of the call.
 template <class Reals>
-SAMEBITS_INLINE void compute(const backends::exact_call& call, exact_chunk& chunk, int count) {
+SAMEBITS_INLINE void compute(const backends::evaluate_call& call, function_chunk& chunk,
+                             int count) {
   const bool to_nearest = call.rule.rounding == rounding::nearest_even && call.grad.data == nullptr;
-  real::with_function(call.f, [&]<real::exact_function F>() {
+  real::with_function(call.exact, [&]<real::exact_function F>() {
     if constexpr (real::has_fast_value(F)) {
       if (to_nearest) return define_to_nearest<Reals, F>(chunk.x, chunk.y, count);
     }
@@ -140,9 +142,9 @@ SAMEBITS_INLINE void compute(const backends::exact_call& call, exact_chunk& chun
   });
 }
 
-/// exact_codes of backends/dispatch/calls/exact_function.hpp.
+/// function_codes of backends/dispatch/calls/evaluate.hpp, of the rule `exact`.
 template <class Isa, class Reals>
-SAMEBITS_INLINE void exact_codes_of(const backends::exact_call& call, exact_chunk& chunk,
+SAMEBITS_INLINE void exact_codes_of(const backends::evaluate_call& call, function_chunk& chunk,
                                     int count) {
   widen_codes<Isa>(call.in.format, chunk.x, count);
   compute<Reals>(call, chunk, count);
@@ -150,17 +152,15 @@ SAMEBITS_INLINE void exact_codes_of(const backends::exact_call& call, exact_chun
     widen_codes<Isa>(call.grad.format, chunk.grad, count);
     multiply_gradients<Reals>(chunk.grad, chunk.y, count);
   }
-  switch (call.out.format) {
-    case format_id::fp16: return round_to<Isa, Reals, format_id::fp16>(call.rule, chunk, count);
-    case format_id::bf16: return round_to<Isa, Reals, format_id::bf16>(call.rule, chunk, count);
-    case format_id::e4m3: return round_to<Isa, Reals, format_id::e4m3>(call.rule, chunk, count);
-    case format_id::e5m2: return round_to<Isa, Reals, format_id::e5m2>(call.rule, chunk, count);
-    default: break;
-  }
-  if (call.rule.overflow == overflow::ieee) {
-    return round_to_binary32<Reals>(chunk.y, chunk.codes, count);
-  }
-  round_once<Reals, format_id::fp32, rounding::nearest_even>(call.rule.overflow, chunk, count);
+  backends::with_list_format(call.out.format, [&]<format_id To>() {
+    if constexpr (To != format_id::fp32) {
+      round_to<Isa, Reals, To>(call.rule, chunk, count);
+    } else if (call.rule.overflow == overflow::ieee) {
+      round_to_binary32<Reals>(chunk.y, chunk.codes, count);
+    } else {
+      round_once<Reals, To, rounding::nearest_even>(call.rule.overflow, chunk, count);
+    }
+  });
 }
 
 }  // namespace samebits::simd

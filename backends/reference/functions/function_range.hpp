@@ -1,0 +1,112 @@
+// Functions of a range of elements on host backends: loads and stores chunks of codes around a kernel.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/reference/cells.hpp"
+
+namespace samebits::backends {
+
+/// The first element of a row, and the bytes from one element to the next.
+struct element_row {
+  std::byte* data;
+  std::int64_t step;
+};
+
+inline element_row row_of(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+  const std::int64_t bytes = spec_of(v.format).storage_bits / 8;
+  // The caller stores only to rows of matrix_view.
+  auto* const data = static_cast<std::byte*>(const_cast<void*>(v.data));
+  return {data + (row * v.row_stride + col * v.col_stride) * bytes, v.col_stride * bytes};
+}
+
+/// Calls copy(step) with the bytes from one element to the next. They are a constant for neighbours
+/// in memory, so that the compiler can use vectors.
+template <class Code, class Copy>
+void copy_elements(const element_row& row, const Copy& copy) {
+  constexpr std::int64_t dense = sizeof(Code);
+  if (row.step == dense) return copy(std::integral_constant<std::int64_t, dense>{});
+  copy(row.step);
+}
+
+/// Calls f(Code{}), Code being the unsigned integer that holds a code of the format.
+template <class Function>
+void with_code_of(format_id format, const Function& f) {
+  switch (spec_of(format).storage_bits) {
+    case 8: return f(std::uint8_t{});
+    case 16: return f(std::uint16_t{});
+    default: return f(std::uint32_t{});
+  }
+}
+
+/// Loads `count` codes of a row, one per word.
+inline void load_words(const const_matrix_view& v, std::int64_t row, std::int64_t col,
+                       std::int64_t count, std::uint32_t* words) {
+  const element_row from = row_of(v, row, col);
+  with_code_of(v.format, [&]<class Code>(Code) {
+    copy_elements<Code>(from, [&](auto step) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        Code code;
+        std::memcpy(&code, from.data + i * step, sizeof code);
+        words[i] = code;
+      }
+    });
+  });
+}
+
+inline void store_words(const const_matrix_view& v, std::int64_t row, std::int64_t col,
+                        std::int64_t count, const std::uint32_t* words) {
+  const element_row to = row_of(v, row, col);
+  with_code_of(v.format, [&]<class Code>(Code) {
+    copy_elements<Code>(to, [&](auto step) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto code = static_cast<Code>(words[i]);
+        std::memcpy(to.data + i * step, &code, sizeof code);
+      }
+    });
+  });
+}
+
+/// Calls f(row, col, count) for the parts of a range of elements in each row of out, of at most
+/// `max_count` elements.
+template <class Function>
+void for_each_row_part(const matrix_view& out, element_range range, std::int64_t max_count,
+                       const Function& f) {
+  for (std::int64_t at = range.begin; at < range.end;) {
+    const std::int64_t row = at / out.cols;
+    const std::int64_t col = at % out.cols;
+    const std::int64_t count = std::min({range.end - at, out.cols - col, max_count});
+    f(row, col, count);
+    at += count;
+  }
+}
+
+/// Applies a call to a range of elements, chunk by chunk.
+inline void function_range(const evaluate_call& call, element_range range, function_codes codes) {
+  random_sequence random(call.random);
+  function_chunk chunk;
+  for_each_row_part(call.out, range, function_chunk::size,
+                    [&](std::int64_t row, std::int64_t col, std::int64_t count) {
+                      load_words(call.in, row, col, count, chunk.x);
+                      if (call.grad.data != nullptr)
+                        load_words(call.grad, row, col, count, chunk.grad);
+                      if (call.rule.rounding == rounding::stochastic) {
+                        const std::uint64_t first = call.random.offset +
+                                                    static_cast<std::uint64_t>(row) * call.pitch +
+                                                    static_cast<std::uint64_t>(col);
+                        for (std::int64_t i = 0; i < count; ++i) {
+                          chunk.dither[i] =
+                              random.dither<std::uint64_t>(first + static_cast<std::uint64_t>(i));
+                        }
+                      }
+                      codes(call, chunk, static_cast<int>(count));
+                      store_words(call.out, row, col, count, chunk.codes);
+                    });
+}
+
+}  // namespace samebits::backends
