@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "backends/self_test/build_flags.hpp"
+#include "backends/simd/functions/units.hpp"
 #include "backends/simd/lanes/lanes_avx2.hpp"
 #include "samebits/core/config.hpp"
 
@@ -85,5 +86,12 @@ SAMEBITS_INLINE lanes shift_down(lanes a) {
   return _mm256_srai_epi32(a.v, Bits);
 }
 SAMEBITS_INLINE bool any(mask m) { return _mm256_testz_si256(m.v, m.v) == 0; }
+
+// CUDA's functions find Hopper's function units by the namespace of their operands.
+using simd::ex2_approx;
+using simd::ex2_approx_ftz;
+using simd::rcp_approx_ftz;
+using simd::rsqrt_approx;
+using simd::rsqrt_approx_ftz;
 
 }  // namespace samebits::avx2

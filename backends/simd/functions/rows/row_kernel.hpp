@@ -1,4 +1,4 @@
-// The kernel of functions of rows on SIMD lanes (`Isa`: units_avx2.hpp, units_avx512.hpp): the steps
+// The kernel of functions of rows on SIMD lanes (`Isa`: steps_avx2.hpp, steps_avx512.hpp): the steps
 // of numerics/hardware/torch_operators/row_softmax.hpp and row_layer_norm.hpp. Included by one file
 // per instruction set, which defines nothing else. convert_kernel.hpp says what code may be used
 // here.
