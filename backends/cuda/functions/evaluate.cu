@@ -1,5 +1,6 @@
 // Functions of arrays on the CUDA backends: chooses the kernels of a call by its rule.
 #include "backends/cuda/functions/functions.hpp"
+#include "backends/dispatch/visit.hpp"
 #include "samebits/core/format.hpp"
 
 namespace samebits::cuda {
@@ -10,12 +11,12 @@ using launch = void (*)(const evaluate_call& call, void* stream);
 
 /// The kernels that use the GPU's instructions.
 launch instruction_functions(const evaluate_call& call) {
-  const bool gradient = call.grad.data != nullptr;
-  switch (call.plan.format) {
-    case format_id::fp16: return gradient ? launch_fp16_gradients : launch_fp16_functions;
-    case format_id::bf16: return gradient ? launch_bf16_gradients : launch_bf16_functions;
-    default: return gradient ? launch_fp32_gradients : launch_fp32_functions;
-  }
+  launch chosen = nullptr;
+  backends::visit_quantized(call.plan.format, [&]<format_id Format>() {
+    chosen = call.grad.data != nullptr ? launch_functions<Format, true>
+                                       : launch_functions<Format, false>;
+  });
+  return chosen;
 }
 
 enum class by { definition, instructions };

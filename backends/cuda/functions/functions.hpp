@@ -34,11 +34,7 @@ bool units_hold();
 
 /// The kernels of all rules but `exact` by the GPU's instructions. Require units_hold(). One
 /// translation unit per format and gradient: each has up to 27 kernels.
-void launch_fp32_functions(const backends::evaluate_call& call, void* stream);
-void launch_fp16_functions(const backends::evaluate_call& call, void* stream);
-void launch_bf16_functions(const backends::evaluate_call& call, void* stream);
-void launch_fp32_gradients(const backends::evaluate_call& call, void* stream);
-void launch_fp16_gradients(const backends::evaluate_call& call, void* stream);
-void launch_bf16_gradients(const backends::evaluate_call& call, void* stream);
+template <format_id Format, bool Gradient>
+void launch_functions(const backends::evaluate_call& call, void* stream);
 
 }  // namespace samebits::cuda

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backends/cuda/functions/function_kernel.cuh"
+#include "backends/cuda/functions/functions.hpp"
 #include "backends/cuda/functions/instruction_steps.cuh"
 #include "backends/cuda/functions/step_word.cuh"
 #include "backends/dispatch/calls/evaluate.hpp"
@@ -59,7 +60,6 @@ void launch_one_function(const backends::evaluate_call& call, void* stream) {
   }
 }
 
-/// Enqueues a call in this format, with or without gradient.
 template <format_id Format, bool Gradient>
 void launch_functions(const backends::evaluate_call& call, void* stream) {
   using launch = void (*)(const backends::evaluate_call&, void*);

@@ -20,8 +20,7 @@ std::uint64_t block_count(const tile_task& t);
 void launch_block_tiles(const tile_task& t, format_id from, format_id to, cudaStream_t stream,
                         const tile_scale* known = nullptr);
 
-/// launch_block_tiles() for one input format, defined in block_tiles_fp32.cu, block_tiles_bf16.cu
-/// and block_tiles_fp16.cu.
+/// launch_block_tiles() for one input format; each is a translation unit (block_tiles_format.cu.in).
 template <format_id From>
 void launch_block_tiles_from(const tile_task& t, format_id to, cudaStream_t stream,
                              const tile_scale* known);

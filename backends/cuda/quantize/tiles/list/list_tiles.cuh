@@ -62,8 +62,8 @@ struct list_launch {
 void launch_list_amaxes(const list_launch& list, tile_amax* amaxes, cudaStream_t stream);
 /// Enqueues the quantization of the list.
 void launch_list_tiles(const list_launch& list, cudaStream_t stream);
-/// launch_list_tiles() for one input format, defined in list_tiles_fp32.cu, list_tiles_bf16.cu and
-/// list_tiles_fp16.cu. There must be at least one block.
+/// launch_list_tiles() for one input format; each is a translation unit (list_tiles_format.cu.in).
+/// There must be at least one block.
 template <format_id From>
 void launch_list_tiles_from(const list_launch& list, cudaStream_t stream);
 

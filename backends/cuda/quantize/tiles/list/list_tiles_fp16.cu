@@ -1,8 +1,0 @@
-// The kernels of list_tiles.cu for fp16 inputs.
-#include "backends/cuda/quantize/tiles/list/list_tiles_kernel.cuh"
-
-namespace samebits::cuda {
-
-template void launch_list_tiles_from<format_id::fp16>(const list_launch&, cudaStream_t);
-
-}  // namespace samebits::cuda
