@@ -1,10 +1,11 @@
-// The checks of deterministic rounding, and the list of all checks.
+// The checks of deterministic rounding, the list of all checks of conversions, and headings.
 #include "backends/verify/checks.hpp"
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
-#include "backends/verify/random_checks.hpp"
+#include "backends/verify/conversion.hpp"
 
 namespace samebits::backends::verification {
 namespace {
@@ -31,11 +32,9 @@ std::vector<cast_rule> deterministic_rules() {
 void compare_rules(comparer& backends, const code_buffer& input, format_id to, heading& h) {
   static const std::vector<cast_rule> rules = deterministic_rules();
   const placement row = placement::dense(1, static_cast<std::int64_t>(input.count()));
-  for (const cast_rule& rule : rules) backends.compare({to, rule, row, row}, h.per_backend);
-}
-
-heading make_heading(const comparer& backends, std::string inputs) {
-  return {std::move(inputs), "", std::vector<comparison_result>(backends.count())};
+  for (const cast_rule& rule : rules) {
+    backends.compare(call_of(conversion{to, rule, row, row}, input), h.per_backend);
+  }
 }
 
 void add_all_codes(comparer& backends, format_id from, heading& h) {
@@ -44,7 +43,7 @@ void add_all_codes(comparer& backends, format_id from, heading& h) {
   for (int to = 0; to < format_count; ++to) compare_rules(backends, input, format_at(to), h);
 }
 
-void check_narrow(comparer& backends, const std::function<void(const heading&)>& done) {
+void check_narrow(comparer& backends, const done_function& done) {
   for (const format_id from : {fp16, bf16}) {
     heading h = make_heading(backends, "all 65536 codes");
     add_all_codes(backends, from, h);
@@ -59,8 +58,7 @@ void check_narrow(comparer& backends, const std::function<void(const heading&)>&
 
 /// Checks conversions from fp32 to the training formats. The sweep is generated and uploaded once
 /// for all of them.
-void check_fp32(comparer& backends, const effort& much,
-                const std::function<void(const heading&)>& done) {
+void check_fp32(comparer& backends, const effort& much, const done_function& done) {
   constexpr std::uint64_t all = std::uint64_t{1} << 32;
   const std::string sweep =
       much.fp32_stride == 1
@@ -90,8 +88,7 @@ void check_fp32(comparer& backends, const effort& much,
 }
 
 /// Checks conversions from 32-bit and 64-bit formats that no other check covers.
-void check_wide(comparer& backends, const effort& much,
-                const std::function<void(const heading&)>& done) {
+void check_wide(comparer& backends, const effort& much, const done_function& done) {
   std::uint64_t sequence = 100;
   for (const format_id from : {fp32, tf32, fp64}) {
     heading h = make_heading(backends, "thresholds and random bits");
@@ -114,12 +111,6 @@ void check_wide(comparer& backends, const effort& much,
   }
 }
 
-std::string rules_text(const std::bitset<rule_count>& rules) {
-  return rules.count() == 1 ? "1 rule" : std::to_string(rules.count()) + " rules";
-}
-
-}  // namespace
-
 std::string formats_text(const std::bitset<format_count>& formats) {
   if (formats.count() > 4) return std::to_string(formats.count()) + " formats";
   std::string text;
@@ -130,13 +121,29 @@ std::string formats_text(const std::bitset<format_count>& formats) {
   return text;
 }
 
-std::string heading::text(const comparison_result& t) const {
-  return formats_text(t.sources) + " to " + formats_text(t.targets) + ", " + inputs + ", " +
-         (rules.empty() ? rules_text(t.rules) : rules);
+std::string count_text(std::size_t count, const char* what) {
+  return ", " + std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-void run_all(comparer& backends, const effort& much,
-             const std::function<void(const heading&)>& done) {
+}  // namespace
+
+heading make_heading(const comparer& backends, std::string inputs, std::string rules,
+                     std::string operation) {
+  return {std::move(operation), std::move(inputs), std::move(rules),
+          std::vector<tally>(backends.count())};
+}
+
+std::string heading::text(const tally& t) const {
+  const coverage& c = t.covers;
+  std::string text = operation + formats_text(c.sources) + " to " + formats_text(c.targets);
+  if (c.tiles.any()) text += count_text(c.tiles.count(), "tile");
+  if (c.scale_rules.any()) text += count_text(c.scale_rules.count(), "scale rule");
+  text += ", " + inputs;
+  if (!rules.empty()) return text + ", " + rules;
+  return c.rules.any() ? text + count_text(c.rules.count(), "rule") : text;
+}
+
+void check_conversions(comparer& backends, const effort& much, const done_function& done) {
   check_narrow(backends, done);
   check_wide(backends, much, done);
   check_views(backends, done);

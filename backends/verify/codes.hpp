@@ -1,4 +1,4 @@
-// Codes of a comparison: loads them from memory and formats them as text.
+// Codes in memory, and their text.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "samebits/core/format.hpp"
+#include "samebits/view.hpp"
 
 namespace samebits::backends::verification {
 
@@ -18,11 +18,16 @@ inline std::uint64_t load(const std::byte* at, std::size_t bytes) {
   return code;
 }
 
-/// "0x3c00", with as many digits as codes of the format have.
-inline std::string hex(format_id format, std::uint64_t code) {
+/// Bytes from the first element of a view to an element.
+inline std::ptrdiff_t byte_offset(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+  return (row * v.row_stride + col * v.col_stride) * storage_bytes(v.format);
+}
+
+/// "0x3c00", with all digits of a code of so many bytes.
+inline std::string hex(std::uint64_t code, std::size_t bytes) {
   char text[19];
-  const int digits = spec_of(format).storage_bits / 4;
-  std::snprintf(text, sizeof text, "0x%0*llx", digits, static_cast<unsigned long long>(code));
+  std::snprintf(text, sizeof text, "0x%0*llx", static_cast<int>(2 * bytes),
+                static_cast<unsigned long long>(code));
   return text;
 }
 

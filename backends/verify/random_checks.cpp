@@ -1,7 +1,9 @@
-// The checks of stochastic rounding and of views: implementation.
-#include "backends/verify/random_checks.hpp"
-
+// The checks of stochastic rounding and of views.
 #include <array>
+#include <utility>
+
+#include "backends/verify/checks.hpp"
+#include "backends/verify/conversion.hpp"
 
 namespace samebits::backends::verification {
 namespace {
@@ -47,15 +49,11 @@ std::vector<block> uneven_parts(std::int64_t cols) {
   return parts;
 }
 
-heading stochastic_heading(const comparer& backends, std::string inputs, std::string rules) {
-  return {std::move(inputs), std::move(rules), std::vector<comparison_result>(backends.count())};
-}
-
-void check_shards(comparer& backends, const std::function<void(const heading&)>& done) {
-  heading h = stochastic_heading(backends, "whole and in column shards", "stochastic");
+void check_shards(comparer& backends, const done_function& done) {
+  heading h = make_heading(backends, "whole and in column shards", "stochastic");
   const placement whole = placement::dense(61, 1003);
-  const std::array<block, 5> shards{
-      {{0, 0, 61, 1}, {0, 1, 61, 255}, {0, 256, 61, 512}, {0, 768, 17, 235}, {17, 768, 44, 235}}};
+  const std::vector<block> shards{
+      {0, 0, 61, 1}, {0, 1, 61, 255}, {0, 256, 61, 512}, {0, 768, 17, 235}, {17, 768, 44, 235}};
   std::uint64_t draw = 1000;
   for (const auto& [from, targets] : stochastic_pairs()) {
     const code_buffer input =
@@ -65,12 +63,12 @@ void check_shards(comparer& backends, const std::function<void(const heading&)>&
     for (const format_id to : targets) {
       for (const int bits : bit_counts) {
         for (const cast_rule& rule : stochastic_rules) {
-          comparison c{to, rule, whole, whole, random_stream_at(++draw, bits), shards};
-          backends.compare(c, h.per_backend);
+          conversion c{to, rule, whole, whole, random_stream_at(++draw, bits), shards};
+          backends.compare(call_of(c, input), h.per_backend);
           // The call is itself a shard: its row pitch in the tensor is larger than its number of
           // columns.
           c.random.pitch = 4096 + draw % 1000;
-          backends.compare(c, h.per_backend);
+          backends.compare(call_of(c, input), h.per_backend);
         }
       }
     }
@@ -112,12 +110,11 @@ std::vector<view_pair> odd_views() {
 
 }  // namespace
 
-void check_stochastic(comparer& backends, const effort& much,
-                      const std::function<void(const heading&)>& done) {
+void check_stochastic(comparer& backends, const effort& much, const done_function& done) {
   std::vector<heading> headings;
   for (const int bits : bit_counts) {
-    headings.push_back(stochastic_heading(backends, "in one call and in uneven parts",
-                                          "stochastic with K = " + std::to_string(bits)));
+    headings.push_back(make_heading(backends, "in one call and in uneven parts",
+                                    "stochastic with K = " + std::to_string(bits)));
   }
   const auto cols = static_cast<std::int64_t>(much.stochastic);
   const placement row = placement::dense(1, cols);
@@ -133,7 +130,8 @@ void check_stochastic(comparer& backends, const effort& much,
           const cast_rule& rule = stochastic_rules[static_cast<std::size_t>(
               random_pattern(3, draw) % stochastic_rules.size())];
           const random_stream random = random_stream_at(++draw, bit_counts[k]);
-          backends.compare({to, rule, row, row, random, parts}, headings[k].per_backend);
+          backends.compare(call_of(conversion{to, rule, row, row, random, parts}, input),
+                           headings[k].per_backend);
         }
       }
     }
@@ -142,9 +140,8 @@ void check_stochastic(comparer& backends, const effort& much,
   check_shards(backends, done);
 }
 
-void check_views(comparer& backends, const std::function<void(const heading&)>& done) {
-  heading h{"unaligned, strided and transposed views", "",
-            std::vector<comparison_result>(backends.count())};
+void check_views(comparer& backends, const done_function& done) {
+  heading h = make_heading(backends, "unaligned, strided and transposed views");
   constexpr std::array rules{
       cast_rule{rounding::nearest_even}, cast_rule{rounding::nearest_even, overflow::saturate},
       cast_rule{rounding::downward, overflow::saturate_finite, nan_policy::preserve_sign},
@@ -159,7 +156,8 @@ void check_views(comparer& backends, const std::function<void(const heading&)>& 
       for (const format_id to : targets) {
         for (const cast_rule& rule : rules) {
           const int bits = bit_counts[draw % bit_counts.size()];
-          backends.compare({to, rule, views.in, views.out, random_stream_at(++draw, bits)},
+          const random_stream random = random_stream_at(++draw, bits);
+          backends.compare(call_of(conversion{to, rule, views.in, views.out, random}, input),
                            h.per_backend);
         }
       }

@@ -1,98 +1,66 @@
-// A tested backend: implementation.
+// A backend with its own memory: implementation.
 #include "backends/verify/subject.hpp"
 
 #include <cstring>
-#include <utility>
 
 #include "backends/threads/parts.hpp"
 
 namespace samebits::backends::verification {
-namespace {
 
-/// Offset of element (row, col) of a view, in bytes from its data.
-std::ptrdiff_t byte_offset(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
-  return (row * v.row_stride + col * v.col_stride) * storage_bytes(v.format);
-}
-
-convert_call part_of(const convert_call& whole, const block& b) {
-  convert_call part = whole;
-  part.in.data = static_cast<const std::byte*>(whole.in.data) + byte_offset(whole.in, b.row, b.col);
-  part.out.data = static_cast<std::byte*>(whole.out.data) + byte_offset(whole.out, b.row, b.col);
-  part.in.rows = part.out.rows = b.rows;
-  part.in.cols = part.out.cols = b.cols;
-  part.random.offset +=
-      static_cast<std::uint64_t>(b.row) * whole.pitch + static_cast<std::uint64_t>(b.col);
-  part.random.pitch = whole.pitch;
-  return part;
-}
-
-}  // namespace
-
-device_buffer::device_buffer(device_buffer&& other) noexcept
-    : memory_(other.memory_),
-      data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
-
-std::byte* device_buffer::get(std::size_t bytes) {
-  if (bytes > size_ || data_ == nullptr) {
-    release();
-    data_ = static_cast<std::byte*>(memory_->allocate(bytes));
-    size_ = bytes;
+std::byte* subject::device(std::size_t buffer, std::size_t bytes) {
+  device_buffer& d = device_[buffer];
+  if (bytes > d.size) {
+    d.data.reset();
+    d.data = {backend_->memory->allocate(bytes), backend_->memory->release};
+    d.size = bytes;
   }
-  return data_;
+  return static_cast<std::byte*>(d.data.get());
 }
 
-void device_buffer::release() {
-  if (data_ != nullptr) memory_->release(data_);
-  data_ = nullptr;
-  size_ = 0;
+void subject::set_inputs(const std::array<std::span<const std::byte>, max_inputs>& inputs) {
+  inputs_ = inputs;
+  if (backend_->space == memory_space::host) return;
+  for (std::size_t i = 0; i < max_inputs; ++i) {
+    const std::span<const std::byte> in = inputs[i];
+    if (!in.empty()) backend_->memory->upload(device(i, in.size()), in.data(), in.size());
+  }
 }
 
-subject::subject(const backend& tested, int threads)
-    : backend_(&tested), threads_(threads), device_in_(tested.memory), device_out_(tested.memory) {}
-
-void subject::set_input(std::span<const std::byte> input) {
-  input_ = input;
+/// Memory for result i where the backend works.
+std::byte* subject::prepare(std::size_t i, std::byte filling) {
+  const std::size_t bytes = sizes_[i];
+  if (memory_[i].size() < bytes) memory_[i].resize(bytes);
+  if (bytes == 0) return nullptr;
   if (backend_->space == memory_space::device) {
-    backend_->memory->upload(device_in_.get(input.size()), input.data(), input.size());
-  }
-}
-
-std::span<const std::byte> subject::run(const convert_call& call, std::size_t in_shift,
-                                        std::size_t out_shift, std::size_t out_bytes,
-                                        std::byte filling, std::span<const block> blocks) {
-  convert_call whole = call;
-  whole.in.space = whole.out.space = backend_->space;
-  if (result_.size() < out_bytes) result_.resize(out_bytes);
-  const std::span<std::byte> result = std::span(result_).first(out_bytes);
-  if (backend_->space == memory_space::host) {
-    fill_bytes(result, filling, threads_);
-    whole.in.data = input_.data() + in_shift;
-    whole.out.data = result.data() + out_shift;
-    run_blocks(whole, blocks);
+    std::byte* const result = device(max_inputs + i, bytes);
+    backend_->memory->fill(result, filling, bytes);
     return result;
   }
-  std::byte* out = device_out_.get(out_bytes);
-  backend_->memory->fill(out, filling, out_bytes);
-  whole.in.data = device_in_.get(input_.size()) + in_shift;
-  whole.out.data = out + out_shift;
-  run_blocks(whole, blocks);
-  backend_->memory->synchronize();
-  backend_->memory->download(result.data(), out, out_bytes);
-  return result;
-}
-
-void subject::run_blocks(const convert_call& whole, std::span<const block> blocks) {
-  for (const block& b : blocks) {
-    backend_->convert.run(part_of(whole, b), {backend_->name, threads_, nullptr});
-  }
-}
-
-void fill_bytes(std::span<std::byte> bytes, std::byte value, int threads) {
-  for_each_part(static_cast<std::int64_t>(bytes.size()), threads, [&](element_range range) {
-    std::memset(bytes.data() + range.begin, static_cast<int>(value),
+  std::byte* const host = memory_[i].data();
+  for_each_part(static_cast<std::int64_t>(bytes), threads_, [&](element_range range) {
+    std::memset(host + range.begin, static_cast<int>(filling),
                 static_cast<std::size_t>(range.end - range.begin));
   });
+  return host;
+}
+
+void subject::run(const call_function& call, std::span<const result_layout> results,
+                  std::byte filling) {
+  const bool on_device = backend_->space == memory_space::device;
+  call_memory memory{.space = backend_->space};
+  for (std::size_t i = 0; i < max_inputs; ++i) {
+    memory.in[i] = on_device ? device(i, inputs_[i].size()) : inputs_[i].data();
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    sizes_[i] = results[i].at.bytes(results[i].width);
+    memory.out[i] = prepare(i, filling);
+  }
+  call(*backend_, memory, {backend_->name, threads_, nullptr});
+  if (!on_device) return;
+  backend_->memory->synchronize();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (sizes_[i] != 0) backend_->memory->download(memory_[i].data(), memory.out[i], sizes_[i]);
+  }
 }
 
 }  // namespace samebits::backends::verification

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "backends/verify/checks.hpp"
-#include "backends/verify/quantize/quantize_checks.hpp"
 #include "samebits/error.hpp"
 #include "samebits/self_test.hpp"
 
@@ -33,16 +32,16 @@ effort effort_of(verify_extent extent) {
 }
 
 std::vector<samebits::verification> run_checks(
-    std::span<const backend* const> backends, const backend& expected, const effort& much,
-    int threads, const std::function<void(const samebits::verification&)>& on_result) {
+    check_function checks, std::span<const backend* const> backends, const backend& oracle,
+    const effort& much, int threads,
+    const std::function<void(const samebits::verification&)>& on_result) {
   std::vector<samebits::verification> entries;
-  comparer compared(backends, expected, threads);
-  run_all(compared, much, [&](const heading& h) {
+  comparer compared(backends, oracle, threads);
+  checks(compared, much, [&](const heading& h) {
     for (std::size_t i = 0; i < compared.count(); ++i) {
-      const comparison_result& t = h.per_backend[i];
+      const tally& t = h.per_backend[i];
       if (t.compared == 0) continue;
-      entries.push_back(
-          {compared.at(i).name(), h.text(t), t.compared, t.differed, t.first_difference});
+      entries.push_back({compared.name(i), h.text(t), t.compared, t.differed, t.first_difference});
       if (on_result) on_result(entries.back());
     }
   });
@@ -61,22 +60,6 @@ samebits::verification self_test_entry_of(const backend& b) {
     }
   }
   return entry;
-}
-
-std::vector<samebits::verification> run_quantize_checks(
-    std::span<const backend* const> backends, const backend& expected, const effort& much,
-    int threads, const std::function<void(const samebits::verification&)>& on_result) {
-  std::vector<samebits::verification> entries;
-  quantize_comparer compared(backends, expected, threads);
-  run_all(compared, much, [&](const quantize_heading& h) {
-    for (std::size_t i = 0; i < compared.count(); ++i) {
-      const quantize_result& t = h.per_backend[i];
-      if (t.compared == 0) continue;
-      entries.push_back({compared.name(i), h.text(t), t.compared, t.differed, t.first_difference});
-      if (on_result) on_result(entries.back());
-    }
-  });
-  return entries;
 }
 
 }  // namespace backends::verification
@@ -119,12 +102,11 @@ std::vector<verification> verify(const verify_options& options) {
   }
   const effort much = effort_of(options.extent);
   const backends::backend& oracle = is_reference ? scalar : reference;
-  const std::vector<verification> converted =
-      run_checks(chosen, oracle, much, options.threads, options.on_result);
-  const std::vector<verification> quantized =
-      run_quantize_checks(tested, oracle, much, options.threads, options.on_result);
-  for (const auto* part : {&converted, &quantized}) {
-    entries.insert(entries.end(), part->begin(), part->end());
+  for (const auto& [checks, those] :
+       {std::pair(&check_conversions, chosen), std::pair(&check_quantizations, tested)}) {
+    const std::vector<verification> part =
+        run_checks(checks, those, oracle, much, options.threads, options.on_result);
+    entries.insert(entries.end(), part.begin(), part.end());
   }
   return entries;
 }

@@ -1,10 +1,7 @@
-// Verification of any list of backends, as the tests need it.
+// What is verified: the oracle of the reference, the amount of comparisons, self-tests.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <span>
-#include <vector>
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/calls/quantize.hpp"
@@ -32,18 +29,7 @@ struct effort {
 };
 effort effort_of(verify_extent extent);
 
-/// Compares each backend with the oracle. Each check has one entry for each backend that supports
-/// any part of it. on_result (may be empty) is called with each completed entry.
-std::vector<samebits::verification> run_checks(
-    std::span<const backend* const> backends, const backend& expected, const effort& much,
-    int threads, const std::function<void(const samebits::verification&)>& on_result);
-
 /// The self-test of a backend that can run here: the number of its checks and of failures.
 samebits::verification self_test_entry_of(const backend& b);
-
-/// Like run_checks(), for quantization and dequantization. Skips backends that cannot quantize.
-std::vector<samebits::verification> run_quantize_checks(
-    std::span<const backend* const> backends, const backend& expected, const effort& much,
-    int threads, const std::function<void(const samebits::verification&)>& on_result);
 
 }  // namespace samebits::backends::verification

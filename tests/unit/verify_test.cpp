@@ -13,6 +13,7 @@
 #include "backends/dispatch/calls/quantize.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/threads/on_threads.hpp"
+#include "backends/verify/checks.hpp"
 #include "backends/verify/inputs.hpp"
 #include "backends/verify/verify.hpp"
 #include "samebits/error.hpp"
@@ -37,7 +38,7 @@ const backend& reference_backend() { return *compiled().front(); }
 
 results run(const backend& tested, const backend& reference = reference_backend()) {
   const backend* const list[] = {&tested};
-  return run_checks(list, reference, little, 2, {});
+  return run_checks(check_conversions, list, reference, little, 2, {});
 }
 
 template <void (*Spoil)(const convert_call&, element_range)>
@@ -227,7 +228,7 @@ TEST(Verify, EveryHostBackendAndTheReferenceItself) {
 
 results run_quantize(const backend& tested, const backend& reference = reference_backend()) {
   const backend* const list[] = {&tested};
-  return run_quantize_checks(list, reference, little, 2, {});
+  return run_checks(check_quantizations, list, reference, little, 2, {});
 }
 
 /// A backend that quantizes bf16 to e5m2 as the reference does, and then `Spoil` has its way.

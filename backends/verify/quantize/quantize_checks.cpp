@@ -1,19 +1,17 @@
-// The checks of quantization: implementation.
-#include "backends/verify/quantize/quantize_checks.hpp"
-
+// The checks of quantization and dequantization.
 #include <algorithm>
 #include <array>
 #include <bit>
 
 #include "backends/threads/parts.hpp"
 #include "backends/verify/checks.hpp"
+#include "backends/verify/quantize/quantization.hpp"
 #include "samebits/scalar.hpp"
 
 namespace samebits::backends::verification {
 namespace {
 
 using enum format_id;
-using done_function = std::function<void(const quantize_heading&)>;
 
 constexpr std::array sources{fp32, fp16, bf16};
 constexpr std::array targets{e4m3, e5m2};
@@ -57,9 +55,8 @@ code_buffer matrix_of(format_id from, std::uint64_t sequence, std::uint64_t coun
   return made;
 }
 
-quantize_heading heading_of(const quantize_comparer& backends, std::string operation,
-                            std::string how) {
-  return {std::move(operation), std::move(how), std::vector<quantize_result>(backends.count())};
+heading heading_of(const comparer& backends, std::string how) {
+  return make_heading(backends, std::move(how), "", "quantize ");
 }
 
 /// Random options number `draw`: policies, bounds and random bits.
@@ -93,12 +90,10 @@ void place_dense(quantization& q, const matrix_shape& shape, bool transposed) {
   q.out[scales_transposed] = placement::dense(s.cols, s.rows);
 }
 
-void check_tiles(quantize_comparer& backends, const effort& much, const done_function& done) {
-  quantize_heading nearest =
-      heading_of(backends, "quantize", std::string(name(rounding::nearest_even)));
-  quantize_heading stochastic =
-      heading_of(backends, "quantize", std::string(name(rounding::stochastic)));
-  quantize_heading both = heading_of(backends, "quantize", "row-wise and transposed in one call");
+void check_tiles(comparer& backends, const effort& much, const done_function& done) {
+  heading nearest = heading_of(backends, std::string(name(rounding::nearest_even)));
+  heading stochastic = heading_of(backends, std::string(name(rounding::stochastic)));
+  heading both = heading_of(backends, "row-wise and transposed in one call");
   std::uint64_t draw = 0;
   std::uint64_t combination = 0;
   for (std::uint64_t round = 0; round < much.quantize_rounds; ++round) {
@@ -118,16 +113,17 @@ void check_tiles(quantize_comparer& backends, const effort& much, const done_fun
               const std::uint64_t r = random_pattern(6, draw++);
               const bool transposed = (r >> 8) % 3 == 0;
               place_dense(q, shapes[r % shapes.size()], transposed);
-              backends.compare(q, transposed                       ? both.per_backend
-                                  : mode == rounding::nearest_even ? nearest.per_backend
-                                                                   : stochastic.per_backend);
+              backends.compare(call_of(q, from), transposed ? both.per_backend
+                                                 : mode == rounding::nearest_even
+                                                     ? nearest.per_backend
+                                                     : stochastic.per_backend);
             }
           }
         }
       }
     }
   }
-  for (const quantize_heading* h : {&nearest, &stochastic, &both}) done(*h);
+  for (const heading* h : {&nearest, &stochastic, &both}) done(*h);
 }
 
 /// Layouts with contiguous rows or columns, with and without gaps, at aligned and odd addresses.
@@ -137,10 +133,10 @@ std::vector<placement> layouts(std::int64_t rows, std::int64_t cols) {
           {rows, cols, 1, rows, 0},      {rows, cols, 2, 2 * rows + 1, 3}};
 }
 
-void check_views(quantize_comparer& backends, const done_function& done) {
+void check_layouts(comparer& backends, const done_function& done) {
   constexpr std::int64_t rows = 19;
   constexpr std::int64_t cols = 83;
-  quantize_heading h = heading_of(backends, "quantize", "unaligned, strided and transposed views");
+  heading h = heading_of(backends, "unaligned, strided and transposed views");
   std::vector<placement> readable = layouts(rows, cols);
   readable.insert(readable.end(), {{rows, cols, 0, 1, 0}, {rows, cols, 1, 0, 0}});
   std::uint64_t draw = 20000;
@@ -163,7 +159,7 @@ void check_views(quantize_comparer& backends, const done_function& done) {
             q.out[codes_transposed] = layouts(cols, rows)[r / 1024 % 6];
             q.out[scales_transposed] = layouts(s.cols, s.rows)[r / 8192 % 6];
           }
-          backends.compare(q, h.per_backend);
+          backends.compare(call_of(q, from), h.per_backend);
         }
       }
     }
@@ -172,12 +168,11 @@ void check_views(quantize_comparer& backends, const done_function& done) {
 }
 
 /// Checks scales over a sweep of amaxes; each tile has one element.
-void check_amaxes(quantize_comparer& backends, const effort& much, const done_function& done) {
+void check_amaxes(comparer& backends, const effort& much, const done_function& done) {
   constexpr std::uint64_t all = std::uint64_t{1} << 31;
   constexpr int tile_of_16 = 3;
-  quantize_heading h =
-      heading_of(backends, "quantize",
-                 "every " + std::to_string(much.amax_stride) + "th amax of the 2^31, a tile each");
+  heading h = heading_of(
+      backends, "every " + std::to_string(much.amax_stride) + "th amax of the 2^31, a tile each");
   const std::uint64_t total = (all + much.amax_stride - 1) / much.amax_stride;
   std::uint64_t draw = 30000;
   for (std::uint64_t first = 0; first < total; first += much.slice) {
@@ -192,15 +187,15 @@ void check_amaxes(quantize_comparer& backends, const effort& much, const done_fu
         q.scale.eps = 0;
         q.scale.upper_bound = numerics::binary32::inf;
         place_dense(q, {static_cast<std::int64_t>(count), 1}, false);
-        backends.compare(q, h.per_backend);
+        backends.compare(call_of(q, fp32), h.per_backend);
       }
     }
   }
   done(h);
 }
 
-void check_statistics(quantize_comparer& backends, const done_function& done) {
-  quantize_heading h = heading_of(backends, "quantize", "statistics");
+void check_statistics(comparer& backends, const done_function& done) {
+  heading h = heading_of(backends, "statistics");
   std::uint64_t draw = 40000;
   for (const format_id from : sources) {
     const code_buffer input = matrix_of(from, draw, std::uint64_t{130} * 270, backends.threads());
@@ -212,17 +207,17 @@ void check_statistics(quantize_comparer& backends, const done_function& done) {
             draw % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
         place_dense(q, shapes[random_pattern(6, draw++) % shapes.size()], false);
         q.counts = true;
-        backends.compare(q, h.per_backend);
+        backends.compare(call_of(q, from), h.per_backend);
       }
     }
   }
   done(h);
 }
 
-void check_dequantization(quantize_comparer& backends, const done_function& done) {
+void check_dequantization(comparer& backends, const done_function& done) {
   constexpr std::int64_t rows = 130;
   constexpr std::int64_t cols = 270;
-  quantize_heading h = heading_of(backends, "dequantize", "scales of all magnitudes");
+  heading h = make_heading(backends, "scales of all magnitudes", "", "dequantize ");
   code_buffer input(e4m3, rows * cols), factors(fp32, rows * cols);
   for (std::uint64_t i = 0; i < input.count(); ++i) {
     input.set(i, random_pattern(7, i));
@@ -232,7 +227,7 @@ void check_dequantization(quantize_comparer& backends, const done_function& done
   for (const format_id from : targets) {
     for (const format_id to : sources) {
       for (int tile = 0; tile < tile_count; ++tile) {
-        backends.compare(dequantization{from, to, tile, rows, cols}, h.per_backend);
+        backends.compare(call_of(dequantization{from, to, tile, rows, cols}), h.per_backend);
       }
     }
   }
@@ -241,18 +236,10 @@ void check_dequantization(quantize_comparer& backends, const done_function& done
 
 }  // namespace
 
-std::string quantize_heading::text(const quantize_result& t) const {
-  std::string text = operation + " " + formats_text(t.sources) + " to " + formats_text(t.targets) +
-                     ", " + std::to_string(t.tiles.count()) +
-                     (t.tiles.count() == 1 ? " tile" : " tiles");
-  if (t.scale_rules.any()) text += ", " + std::to_string(t.scale_rules.count()) + " scale rules";
-  return text + ", " + how;
-}
-
-void run_all(quantize_comparer& backends, const effort& much, const done_function& done) {
+void check_quantizations(comparer& backends, const effort& much, const done_function& done) {
   if (backends.count() == 0) return;
   check_tiles(backends, much, done);
-  check_views(backends, done);
+  check_layouts(backends, done);
   check_amaxes(backends, much, done);
   check_statistics(backends, done);
   check_dequantization(backends, done);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/verify/codes.hpp"
 #include "backends/verify/verify.hpp"
 #include "numerics/quantize/scale.hpp"
 #include "samebits/scalar.hpp"
@@ -10,27 +11,21 @@
 namespace samebits::backends::verification {
 namespace {
 
-std::uint32_t load(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
-  const std::int64_t bytes = storage_bytes(v.format);
-  std::uint32_t code = 0;  // little-endian, like every supported machine
-  std::memcpy(
-      &code,
-      static_cast<const std::byte*>(v.data) + (row * v.row_stride + col * v.col_stride) * bytes,
-      static_cast<std::size_t>(bytes));
-  return code;
+std::uint64_t code_at(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+  return load(static_cast<const std::byte*>(v.data) + byte_offset(v, row, col),
+              static_cast<std::size_t>(storage_bytes(v.format)));
 }
 
 void store(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint64_t code) {
   if (v.data == nullptr) return;
-  const std::int64_t bytes = storage_bytes(v.format);
-  std::memcpy(static_cast<std::byte*>(v.data) + (row * v.row_stride + col * v.col_stride) * bytes,
-              &code, static_cast<std::size_t>(bytes));
+  std::memcpy(static_cast<std::byte*>(v.data) + byte_offset(v, row, col), &code,
+              static_cast<std::size_t>(storage_bytes(v.format)));
 }
 
 /// An element as binary32 bits. Exact, because binary32 contains all source formats.
 std::uint32_t element(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
   return static_cast<std::uint32_t>(
-      convert_code(v.format, format_id::fp32, load(v, row, col)).code);
+      convert_code(v.format, format_id::fp32, code_at(v, row, col)).code);
 }
 
 std::uint64_t cast(const quantize_call& call, std::int64_t row, std::int64_t col,
@@ -80,10 +75,11 @@ void scalar_quantize(const quantize_call& call, const executor&) {
 void scalar_dequantize(const dequantize_call& call, const executor&) {
   for (std::int64_t row = 0; row < call.codes.rows; ++row) {
     for (std::int64_t col = 0; col < call.codes.cols; ++col) {
-      const std::uint32_t scale =
-          load(call.scales, row / call.grid.tile_rows, col / call.grid.tile_cols);
+      const auto scale = static_cast<std::uint32_t>(
+          code_at(call.scales, row / call.grid.tile_rows, col / call.grid.tile_cols));
       const std::uint32_t value =
-          numerics::rescaled(spec_of(call.codes.format), load(call.codes, row, col), scale);
+          numerics::rescaled(spec_of(call.codes.format),
+                             static_cast<std::uint32_t>(code_at(call.codes, row, col)), scale);
       store(call.out, row, col, convert_code(format_id::fp32, call.out.format, value).code);
     }
   }
