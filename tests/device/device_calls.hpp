@@ -144,7 +144,7 @@ inline std::function<void(const executor&)> prepared_list(const call_memory& d) 
 
 inline std::function<void(const executor&)> prepared_scaler(const call_memory& d) {
   const auto scaler = std::make_shared<device_loss_scaler>(tensor_list({{d.values(), "tensor"}}));
-  return [scaler](const executor& where) { (void)scaler->state(where.stream); };
+  return [scaler](const executor& where) { (void)scaler->on_host(where.stream); };
 }
 
 inline std::function<void(const executor&)> prepared_step(const call_memory& d) {
