@@ -39,7 +39,7 @@ OF_ROUNDING = {
     "to_odd": (ROUND, "(odd & one) == zero, below, zero", "(odd & one) == zero, zero, below"),
     "stochastic": (ROUND, "dither >> element{1}) >> (Word(limit)", "dither >> element{2}) >> (Word(limit)"),
 }
-# Stochastic rounding to narrow exponents goes by the carry of a word.
+# Stochastic rounding into another range of exponents goes by the carry of a word.
 CARRY = (ROUND, "(fraction + dither) < fraction", "(fraction + dither + Word(element{1})) < fraction")
 OF_TARGET = {
     "e8m0": (ENCODE, "biased - floor + (r.q - Word(element{1}))", "biased - floor + r.q"),
@@ -69,7 +69,7 @@ class Conversion:
     def __init__(self, source, target, rounding):
         self.arguments = (source, target, rounding)
         self.plant = OF_TARGET.get(target, OF_ROUNDING[rounding])
-        if rounding == "stochastic" and FORMATS[target].bias != 127:
+        if rounding == "stochastic" and FORMATS[target].bias != FORMATS[source].bias:
             self.plant = CARRY
 
     def specification(self):
