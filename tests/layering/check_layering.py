@@ -33,8 +33,9 @@ EXTENSION = {"backends/loss_scaler/report_ring.hpp", "backends/loss_scaler/resid
              "backends/optimizer/described_list.hpp", "backends/ranks/ranks.hpp"}
 # What the oracle sees of the project: enums and their names.
 ORACLE_SEES = {f"samebits/core/{name}.hpp" for name in ("optimizer", "rounding", "scaling")}
-# What the engine may include of other tests: ranks on threads, and the instructions of tensor cores.
-ENGINE = {"samebits/testkit/ranks.hpp", "tensor_cores/tensor_cases.hpp"}
+# What the engine may include of other tests: the kit's headers of plain C++, and the instructions of tensor cores.
+ENGINE = {"tensor_cores/tensor_cases.hpp"} | {
+    f"samebits/testkit/{name}.hpp" for name in ("conversion", "domain", "quantize", "ranks")}
 # What cases and comparisons must not need: GoogleTest, RapidCheck, test support.
 OF_TESTS = re.compile(r"(gtest|gmock|rapidcheck|support|device)\b")
 # fpinspect opens files in these places only, which know inputs and outputs.

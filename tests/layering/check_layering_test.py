@@ -42,6 +42,7 @@ FORBIDDEN = [
     ("tests/engine/inputs/a.cpp", '#include "support/generators.hpp"'),
     ("tests/engine/definition.cpp", '#include "engine/suites/rapidcheck.hpp"'),
     ("tests/engine/core/a.cpp", '#include "backends/dispatch/backend.hpp"'),
+    ("tests/engine/kit/a.cpp", '#include "samebits/testkit/matchers.hpp"'),
     ("python/src/a.cpp", '#include "backends/threads/interruption.hpp"'),
     ("python/src/a.cpp", '#include "samebits/c/samebits.h"'),
 ]
@@ -57,6 +58,7 @@ ALLOWED = [
     ("tests/oracle/a.cpp", "#include <boost/multiprecision/cpp_int.hpp>"),
     ("tests/unit/a.cpp", '#include "numerics/bits/encode.hpp"'),
     ("tests/engine/cases/a.cpp", '#include "numerics/bits/encode.hpp"'),
+    ("tests/engine/kit/a.cpp", '#include "samebits/testkit/conversion.hpp"'),
     ("tests/engine/suites/rapidcheck.hpp", "#include <rapidcheck.h>"),
     ("tests/engine/suites/oracle/a.cpp", '#include "oracle/convert.hpp"'),
     ("tools/fpinspect/a.cpp", '#include "samebits/convert.hpp"'),

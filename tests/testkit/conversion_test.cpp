@@ -16,6 +16,7 @@
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 #include "samebits/scalar.hpp"
+#include "samebits/testkit/oracle.hpp"
 
 namespace samebits::testkit {
 namespace {
@@ -51,6 +52,31 @@ TEST(CheckConversion, PassesWhatIsRight) {
 /// Rounds ties away from zero: wrong by one ulp on every second tie.
 std::uint8_t ties_away(std::uint32_t code) {
   return convert_code<e4m3, fp32>(code, {rounding::nearest_away, overflow::saturate});
+}
+
+TEST(CheckConversion, TheOracleIsAskedOnRequest) {
+  check_effort effort{.batches = 4, .oracle = oracle_code};
+  const conversion_under_test random{
+      fp32, bf16, {rounding::stochastic}, {.seed = 9, .offset = 1000, .bits = 16}};
+  const check_result stochastic = check_conversion(
+      random,
+      [](std::span<const float> in, std::span<std::uint16_t> out) {
+        for (std::size_t i = 0; i < in.size(); ++i) {
+          out[i] =
+              encode<bf16>(in[i], {rounding::stochastic}, {random_word(9, 0, 1000 + i, 16), 16});
+        }
+      },
+      effort);
+  EXPECT_TRUE(stochastic) << stochastic.message();
+  const check_result agreed = check_conversion(to_e4m3, elementwise(right), effort);
+  EXPECT_TRUE(agreed) << agreed.message();
+  effort.oracle = [](const conversion_under_test& c, std::uint64_t code, std::uint64_t position) {
+    return oracle_code(c, code, position) ^ (code == 0x43E80000 ? 1u : 0u);
+  };
+  const check_result other = check_conversion(to_e4m3, elementwise(right), effort);
+  EXPECT_NE(other.message().find("samebits' own reference and the oracle disagree on input"),
+            std::string::npos)
+      << other.message();
 }
 
 TEST(CheckConversion, FindsTiesRoundedAway) {

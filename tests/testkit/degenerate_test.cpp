@@ -19,7 +19,6 @@ namespace {
 
 using enum format_id;
 const int seeds = std::min(support::planted_seeds(), 2);
-using results = std::vector<std::optional<std::uint64_t>>;  ///< nothing: not written
 
 /// A right kernel whose results are changed.
 struct degenerate {
@@ -95,25 +94,15 @@ class DegenerateConversion : public ::testing::TestWithParam<degenerate> {};
 TEST_P(DegenerateConversion, IsFoundWithEverySeed) {
   for (const conversion_under_test& c : {pair(fp32, e4m3, saturating), pair(bf16, bf16)}) {
     if (c.from == c.to && GetParam().name == std::string("input")) continue;  // is right
-    const auto in_bytes = static_cast<std::size_t>(storage_bytes(c.from));
-    const auto out_bytes = static_cast<std::size_t>(storage_bytes(c.to));
-    const auto call = [&](const raw_call& r) {
-      codes in(static_cast<std::size_t>(r.count));
-      for (std::size_t i = 0; i < in.size(); ++i) {
-        std::memcpy(&in[i], r.in_memory.data() + r.in_at + i * in_bytes, in_bytes);
-      }
+    const raw_function kernel = kernel_of(c, [&](const codes& in) {
       results out;
       for (std::size_t i = 0; i < in.size(); ++i) out.emplace_back(right(c, in, i));
       if (!in.empty()) GetParam().change(in, out);
-      for (std::size_t i = 0; i < in.size(); ++i) {
-        if (out[i])
-          std::memcpy(r.out_memory.data() + r.out_at + i * out_bytes, &*out[i], out_bytes);
-      }
-    };
+      return out;
+    });
     for (int seed = 1; seed <= seeds; ++seed) {
-      const check_result result =
-          check_raw(c, {call, in_bytes, out_bytes},
-                    {.batches = 4, .batch_size = 1000, .seed = static_cast<std::uint64_t>(seed)});
+      const check_result result = check_raw(
+          c, kernel, {.batches = 4, .batch_size = 1000, .seed = static_cast<std::uint64_t>(seed)});
       ASSERT_TRUE(result.failure()) << name(c.from) << " " << seed << ": " << result.message();
       RecordProperty("cases", std::to_string(result.compared()));
     }

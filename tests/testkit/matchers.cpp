@@ -1,9 +1,8 @@
 // Texts that describe the differences of arrays of codes.
 #include "samebits/testkit/matchers.hpp"
 
-#include "explain.hpp"
-#include "oracle/philox.hpp"
-#include "support/conversion_case.hpp"
+#include "samebits/scalar.hpp"
+#include "samebits/testkit/oracle.hpp"
 
 namespace samebits::testkit {
 namespace {
@@ -26,7 +25,25 @@ std::string count_text(std::size_t differing, std::size_t first, std::size_t siz
          " elements differ, the first is element " + std::to_string(first);
 }
 
+support::conversion_case case_of(const conversion_under_test& c, std::uint64_t code,
+                                 std::uint64_t position) {
+  support::conversion_case one{c.from, c.to, code, c.rule};
+  if (c.rule.rounding == rounding::stochastic) {
+    const std::uint64_t index = c.random.offset + position;
+    one.origin = {{c.random.seed, c.random.stream, index}};
+    one.random = {oracle::random_word(c.random.seed, c.random.stream, index, c.random.bits),
+                  c.random.bits};
+  }
+  one.where = "the code under test";
+  return one;
+}
+
 }  // namespace
+
+std::uint64_t oracle_code(const conversion_under_test& conversion, std::uint64_t code,
+                          std::uint64_t position) {
+  return support::expected_code(case_of(conversion, code, position));
+}
 
 std::string difference(const code_array& got, const code_array& expected, format_id format) {
   for (std::string text :
@@ -54,20 +71,14 @@ std::string conversion_difference(const code_array& got, const code_array& input
         wrong_element_size("the input", inputs, conversion.from), wrong_size(got, inputs)}) {
     if (!text.empty()) return text;
   }
-  const random_stream& s = conversion.random;
   std::size_t differing = 0;
   std::size_t first = 0;
   std::string text;
   for (std::size_t i = got.codes.size(); i-- > 0;) {
-    support::conversion_case c{conversion.from, conversion.to, inputs.codes[i], conversion.rule};
-    if (c.rule.rounding == rounding::stochastic) {
-      const std::uint64_t index = s.offset + i;
-      c.origin = {{s.seed, s.stream, index}};
-      c.random = {oracle::random_word(s.seed, s.stream, index, s.bits), s.bits};
-    }
-    c.where = "the code under test";
+    const support::conversion_case c = case_of(conversion, inputs.codes[i], i);
     const std::uint64_t expected = support::expected_code(c);
-    if (is_right(conversion.to, conversion.nan, got.codes[i], expected)) continue;
+    const bool any_nan = conversion.nan == nan_result::any && is_nan(conversion.to, expected);
+    if (got.codes[i] == expected || (any_nan && is_nan(conversion.to, got.codes[i]))) continue;
     ++differing;
     first = i;
     text = support::same_code(c, got.codes[i], expected).message();

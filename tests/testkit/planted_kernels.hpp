@@ -34,21 +34,32 @@ inline planted_element other_rule(const cast_rule& rule) {
   };
 }
 
-/// Writes codes of 1 to 8 bytes: a type-erased kernel for any pair of formats.
-inline raw_function kernel_of(const conversion_under_test& c, const planted_element& element) {
+/// The results of a call; nothing for elements that are not written.
+using results = std::vector<std::optional<std::uint64_t>>;
+
+/// A type-erased kernel for any pair of formats: call(in) returns the results.
+inline raw_function kernel_of(const conversion_under_test& c,
+                              const std::function<results(const codes& in)>& call) {
   const auto in_bytes = static_cast<std::size_t>(storage_bytes(c.from));
   const auto out_bytes = static_cast<std::size_t>(storage_bytes(c.to));
-  const auto call = [=](const raw_call& r) {
+  const auto run = [=](const raw_call& r) {
     codes in(static_cast<std::size_t>(r.count));
     for (std::size_t i = 0; i < in.size(); ++i) {
       std::memcpy(&in[i], r.in_memory.data() + r.in_at + i * in_bytes, in_bytes);
     }
+    const results out = call(in);
     for (std::size_t i = 0; i < in.size(); ++i) {
-      const auto code = element(c, in, i);
-      if (code) std::memcpy(r.out_memory.data() + r.out_at + i * out_bytes, &*code, out_bytes);
+      if (out[i]) std::memcpy(r.out_memory.data() + r.out_at + i * out_bytes, &*out[i], out_bytes);
     }
   };
-  return {call, in_bytes, out_bytes};
+  return {run, in_bytes, out_bytes};
+}
+inline raw_function kernel_of(const conversion_under_test& c, const planted_element& element) {
+  return kernel_of(c, [=](const codes& in) {
+    results out;
+    for (std::size_t i = 0; i < in.size(); ++i) out.push_back(element(c, in, i));
+    return out;
+  });
 }
 
 inline conversion_under_test pair(format_id from, format_id to, const cast_rule& rule = {},

@@ -10,6 +10,7 @@
 #include "oracle/format_table.hpp"
 #include "oracle/philox.hpp"
 #include "oracle/thresholds.hpp"
+#include "samebits/testkit/conversion.hpp"
 #include "support/conversion_case.hpp"
 #include "support/rules.hpp"
 
@@ -22,6 +23,9 @@ namespace oracle = samebits::oracle;
 using support::oracle_of;
 /// Returns the code that a conversion_case must give.
 using support::expected_code;
+/// The code of an element of a conversion at a position, for check_effort::oracle.
+std::uint64_t oracle_code(const conversion_under_test& conversion, std::uint64_t code,
+                          std::uint64_t position);
 /// Returns a code as text with its fields and value.
 using support::code_text;
 

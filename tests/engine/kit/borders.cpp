@@ -1,6 +1,7 @@
-// Borders of stochastic decisions, by bisection of the source codes between two target codes.
-#include "borders.hpp"
+// Borders of roundings, by bisection of the source codes.
+#include "engine/kit/borders.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "samebits/scalar.hpp"
@@ -13,11 +14,6 @@ std::uint64_t sign_bit(format_id f) {
     return convert_code(format_id::fp64, f, std::bit_cast<std::uint64_t>(x)).code;
   };
   return code_of(1.0) ^ code_of(-1.0);
-}
-
-random_bits random_at(const conversion_under_test& c, std::uint64_t position) {
-  const std::uint64_t index = c.random.offset + position;
-  return {random_word(c.random.seed, c.random.stream, index, c.random.bits), c.random.bits};
 }
 
 /// Returns the source code of a positive finite target code, if the source has its value.
@@ -48,7 +44,52 @@ std::optional<decision_border> border_between(const conversion_under_test& c,
   return decision_border{away, toward};
 }
 
+/// Adds the first code of each span of one result in (low, high]. Results are in order there.
+void add_changes(const conversion_under_test& c, std::uint64_t low, std::uint64_t of_low,
+                 std::uint64_t high, std::uint64_t of_high, code_list& firsts) {
+  if (of_low == of_high) return;
+  if (high - low == 1) {
+    firsts.push_back(high);
+    return;
+  }
+  const std::uint64_t middle = low + (high - low) / 2;
+  const std::uint64_t of_middle = converted_code(c, middle, 0);
+  add_changes(c, low, of_low, middle, of_middle, firsts);
+  add_changes(c, middle, of_middle, high, of_high, firsts);
+}
+
 }  // namespace
+
+code_list codes_around_changes(const conversion_under_test& c) {
+  const format_spec from = spec_of(c.from);
+  const int low_bits = from.mantissa_bits + from.padding_bits;
+  const std::uint64_t inf = ((std::uint64_t{1} << from.exponent_bits) - 1) << low_bits;
+  const std::uint64_t payloads = (std::uint64_t{1} << low_bits) - 1;
+  const std::uint64_t last = ~std::uint64_t{0} >> (64 - from.storage_bits);
+  code_list firsts, codes;
+  for (const std::uint64_t sign : {std::uint64_t{0}, sign_bit(c.from)}) {
+    firsts.insert(firsts.end(), {sign, sign + inf});
+    std::uint64_t low = sign;
+    for (std::uint64_t high = sign + 1; high <= sign + inf;) {  // binade by binade
+      add_changes(c, low, converted_code(c, low, 0), high, converted_code(c, high, 0), firsts);
+      low = high;
+      high = (high >> low_bits << low_bits) + (std::uint64_t{1} << low_bits);
+    }
+    for (int bit = 0; bit < low_bits; ++bit) {
+      const std::uint64_t payload = std::uint64_t{1} << bit;
+      codes.insert(codes.end(), {sign + inf + payload, sign + inf + (payloads ^ payload)});
+    }
+  }
+  for (const std::uint64_t first : firsts) {
+    const std::uint64_t end = first + std::min<std::uint64_t>(2, last - first);
+    for (std::uint64_t code = first - std::min<std::uint64_t>(2, first); code <= end; ++code) {
+      codes.push_back(code);
+    }
+  }
+  std::sort(codes.begin(), codes.end());
+  codes.erase(std::unique(codes.begin(), codes.end()), codes.end());
+  return codes;
+}
 
 std::optional<decision_border> border_beside(const conversion_under_test& conversion,
                                              std::uint64_t position, std::uint64_t code) {

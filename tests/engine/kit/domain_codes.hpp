@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/inputs/families.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/testkit/domain.hpp"
-#include "support/generators.hpp"
 
 namespace samebits::testkit {
 
@@ -23,7 +23,7 @@ class domain_codes {
   /// Returns a random code of the domain.
   std::uint64_t any_code(const support::word_source& next) const;
   /// Returns the codes that lie in the domain, in order.
-  [[nodiscard]] std::vector<std::uint64_t> kept(const std::vector<std::uint64_t>& codes) const;
+  [[nodiscard]] std::vector<std::uint64_t> kept(std::vector<std::uint64_t> codes) const;
   /// Returns the codes that the user listed; empty if the user listed none.
   [[nodiscard]] const std::vector<std::uint64_t>& listed() const { return domain_.codes; }
 

@@ -1,12 +1,16 @@
-// Inputs at the border of a stochastic decision: one source code more or less changes the result.
+// Inputs at the border of a rounding: one source code more or less changes the result.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
-#include "samebits/testkit/conversion.hpp"
+#include "engine/kit/specifications.hpp"
 
 namespace samebits::testkit {
+
+/// Two codes on either side of each change of a deterministic conversion's result, sorted; and NaNs:
+/// every payload of one bit or of all but one, both signs. The source is fp32, tf32 or fp64.
+code_list codes_around_changes(const conversion_under_test& conversion);
 
 /// The two source codes around the decision of one element.
 struct decision_border {

@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "domain_codes.hpp"
+#include "engine/kit/domain_codes.hpp"
 #include "samebits/error.hpp"
 #include "samebits/scalar.hpp"
 
@@ -26,10 +26,7 @@ std::uint64_t code_of(format_id format, double x, rounding round) {
 /// between the codes of the domain's two bounds.
 std::uint64_t random_code(const input_domain& domain, format_id from, format_id to,
                           const support::word_source& next) {
-  if (next() % 2 == 0) {
-    const auto family = static_cast<support::code_family>(next() % support::code_family_count);
-    return support::draw_code(family, from, to, next);
-  }
+  if (next() % 2 == 0) return support::draw_any_code(from, to, next);
   const std::uint64_t low = code_of(from, domain.smallest, rounding::upward);
   const std::uint64_t high = code_of(from, domain.largest, rounding::downward);
   const std::uint64_t code = low + next() % (std::max(low, high) - low + 1);
@@ -85,10 +82,7 @@ domain_codes::domain_codes(const input_domain& domain, format_id from, format_id
 }
 
 std::uint64_t domain_codes::any_code(const support::word_source& next) const {
-  if (everything_) {
-    const auto family = static_cast<support::code_family>(next() % support::code_family_count);
-    return support::draw_code(family, from_, to_, next);
-  }
+  if (everything_) return support::draw_any_code(from_, to_, next);
   for (int tries = 0; tries < 8 && domain_.codes.empty(); ++tries) {
     const std::uint64_t code = random_code(domain_, from_, to_, next);
     if (contains(code)) return code;
@@ -96,13 +90,9 @@ std::uint64_t domain_codes::any_code(const support::word_source& next) const {
   return pool_[next() % pool_.size()];
 }
 
-std::vector<std::uint64_t> domain_codes::kept(const std::vector<std::uint64_t>& codes) const {
-  if (everything_) return codes;
-  std::vector<std::uint64_t> inside;
-  for (const std::uint64_t code : codes) {
-    if (contains(code)) inside.push_back(code);
-  }
-  return inside;
+std::vector<std::uint64_t> domain_codes::kept(std::vector<std::uint64_t> codes) const {
+  if (!everything_) std::erase_if(codes, [this](std::uint64_t code) { return !contains(code); });
+  return codes;
 }
 
 }  // namespace samebits::testkit

@@ -1,16 +1,16 @@
-// Random matrices tile by tile, and their shrinking.
-#include "quantize_inputs.hpp"
+// Random matrices tile by tile.
+#include "engine/kit/quantizer_inputs.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <utility>
 
 #include "samebits/scalar.hpp"
 
 namespace samebits::testkit {
 namespace {
 
+using support::below;
 using support::word_source;
 
 enum class tile_kind {
@@ -24,10 +24,6 @@ enum class tile_kind {
   any,
   count
 };
-
-std::int64_t below(std::int64_t limit, const word_source& next) {
-  return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(limit));
-}
 
 /// Returns 0, 1, a small size, or a size that differs by at most 1 from a multiple of the tile's.
 std::int64_t random_size(std::int64_t tile, std::int64_t max, const word_source& next) {
@@ -113,39 +109,11 @@ class tile_source {
   double amax_ = 0;  ///< amax of a tile of scaled ties; 0 before the first element
 };
 
-/// Returns a part of a matrix.
-code_matrix part(const code_matrix& m, std::int64_t row, std::int64_t col, std::int64_t rows,
-                 std::int64_t cols) {
-  code_matrix p{rows, cols, {}};
-  for (std::int64_t r = row; r < row + rows; ++r) {
-    const auto first = m.codes.begin() + static_cast<std::ptrdiff_t>(r * m.cols + col);
-    p.codes.insert(p.codes.end(), first, first + static_cast<std::ptrdiff_t>(cols));
-  }
-  return p;
-}
-
-std::vector<code_matrix> smaller_matrices(const quantizer_under_test& q, const code_matrix& m) {
-  std::vector<code_matrix> smaller;
-  const matrix_shape tile = tile_extent(m, q.options.tile);
-  for (const std::int64_t rows : {m.rows / 2, m.rows - tile.rows, m.rows - 1}) {
-    if (rows <= 0 || rows >= m.rows) continue;
-    smaller.push_back(part(m, 0, 0, rows, m.cols));
-    smaller.push_back(part(m, m.rows - rows, 0, rows, m.cols));
-  }
-  for (const std::int64_t cols : {m.cols / 2, m.cols - tile.cols, m.cols - 1}) {
-    if (cols <= 0 || cols >= m.cols) continue;
-    smaller.push_back(part(m, 0, 0, m.rows, cols));
-    smaller.push_back(part(m, 0, m.cols - cols, m.rows, cols));
-  }
-  return smaller;
-}
-
 }  // namespace
 
-code_matrix random_matrix(const quantizer_under_test& quantizer, const domain_codes& domain,
-                          std::int64_t max_elements, std::uint64_t number,
-                          const word_source& next) {
-  code_matrix m;
+trial random_matrix(const quantizer_under_test& quantizer, const domain_codes& domain,
+                    std::int64_t max_elements, std::uint64_t number, const word_source& next) {
+  trial m;
   m.cols = random_size(quantizer.options.tile.cols, max_elements, next);
   m.rows = random_size(quantizer.options.tile.rows,
                        max_elements / std::max<std::int64_t>(m.cols, 1), next);
@@ -165,36 +133,6 @@ code_matrix random_matrix(const quantizer_under_test& quantizer, const domain_co
     }
   }
   return m;
-}
-
-std::vector<code_matrix> simpler_matrices(const quantizer_under_test& quantizer,
-                                          const domain_codes& domain, const code_matrix& m) {
-  std::vector<code_matrix> simpler = smaller_matrices(quantizer, m);
-  const std::size_t size = m.codes.size();
-  const auto is_plain = [](std::uint64_t code) { return code == 0; };
-  for (std::size_t width = size; width > 0 && domain.contains(0); width /= 2) {
-    if (size / width > 256) break;
-    for (std::size_t first = 0; first < size; first += width) {
-      const auto begin = m.codes.begin() + static_cast<std::ptrdiff_t>(first);
-      const auto end = m.codes.begin() + static_cast<std::ptrdiff_t>(std::min(size, first + width));
-      if (std::all_of(begin, end, is_plain)) continue;
-      code_matrix other = m;
-      std::fill(other.codes.begin() + (begin - m.codes.begin()),
-                other.codes.begin() + (end - m.codes.begin()), 0);
-      simpler.push_back(std::move(other));
-    }
-  }
-  const auto others = std::count_if(m.codes.begin(), m.codes.end(),
-                                    [&](std::uint64_t code) { return !is_plain(code); });
-  for (std::size_t i = 0; i < size && others <= 4; ++i) {
-    if (is_plain(m.codes[i])) continue;
-    for (const std::uint64_t code : support::simpler_codes(quantizer.from, m.codes[i])) {
-      if (!domain.contains(code)) continue;
-      simpler.push_back(m);
-      simpler.back().codes[i] = code;
-    }
-  }
-  return simpler;
 }
 
 }  // namespace samebits::testkit

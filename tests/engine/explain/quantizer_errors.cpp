@@ -1,0 +1,269 @@
+// The usual errors of quantizers: other options, wrong scales, and some wrong tiles.
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <utility>
+
+#include "engine/explain/errors.hpp"
+#include "numerics/quantize/scale.hpp"
+#include "numerics/quantize/tile.hpp"
+#include "samebits/scalar.hpp"
+
+namespace samebits::testkit {
+namespace {
+
+using tested = quantizer_under_test;
+constexpr std::size_t scales = 0, codes = 1;  // results
+
+// ---- Tiles by the definition in numerics/ ----
+
+/// The number of the tile that holds element i; tiles count row by row.
+std::size_t tile_of(const tested& q, const trial& in, std::size_t i) {
+  const matrix_shape tile = tile_extent(in, q.options.tile);
+  const auto n = static_cast<std::int64_t>(i);
+  const std::int64_t tiles_in_row = (in.cols + tile.cols - 1) / tile.cols;
+  return static_cast<std::size_t>(n / in.cols / tile.rows * tiles_in_row + n % in.cols / tile.cols);
+}
+
+std::uint32_t element(const tested& q, const trial& in, std::size_t i) {
+  return static_cast<std::uint32_t>(convert_code(q.from, format_id::fp32, in.codes[i]).code);
+}
+
+/// The amax of each tile, row-major: fp32 bits without a sign, or -1 if no element counts.
+std::vector<std::int32_t> tile_amaxes(const tested& q, const trial& in, nonfinite policy) {
+  const matrix_shape s = scales_shape(in.rows, in.cols, q.options.tile);
+  std::vector<std::int32_t> amaxes(static_cast<std::size_t>(s.rows * s.cols), numerics::no_amax);
+  for (std::size_t i = 0; i < in.codes.size(); ++i) {
+    std::int32_t& amax = amaxes[tile_of(q, in, i)];
+    amax = numerics::combined(amax, numerics::amax_contribution(policy, element(q, in, i)));
+  }
+  return amaxes;
+}
+
+/// The elements times their tiles' scales, as fp32 codes.
+code_list scaled_elements(const tested& q, const trial& in) {
+  const quantize_options& o = q.options;
+  numerics::scale_settings settings{o.scale, o.nonfinite, std::bit_cast<std::uint32_t>(o.eps),
+                                    std::bit_cast<std::uint32_t>(o.upper_bound)};
+  if (o.scale_overflow == scale_overflow::input_max) {
+    settings.largest_factor = numerics::largest_value(spec_of(q.from));
+  }
+  std::vector<numerics::tile_scale> of_tiles;
+  for (const std::int32_t amax : tile_amaxes(q, in, o.nonfinite)) {
+    of_tiles.push_back(numerics::scale_of(spec_of(q.to), settings, amax));
+  }
+  code_list scaled;
+  for (std::size_t i = 0; i < in.codes.size(); ++i) {
+    scaled.push_back(numerics::scaled(o.scale, of_tiles[tile_of(q, in, i)], element(q, in, i)));
+  }
+  return scaled;
+}
+
+// ---- Rows of the table ----
+
+class table {
+ public:
+  explicit table(const tested& q) : q_(q) {}
+
+  /// Adds a quantizer with another setting, which change(quantizer) makes.
+  template <class Change>
+  void add_setting(std::string sentence, const Change& change) {
+    tested other = q_;
+    change(other);
+    const specification what = specification_of(other);
+    add(std::move(sentence), [what](const seen_call& call) {
+      return std::optional(predict(what.results_of(what.reference, call.in)));
+    });
+  }
+  /// Adds an error of the scales alone: scale(call, i) is scale i, or nothing.
+  template <class Scale>
+  void add_scales(std::string sentence, const Scale& scale) {
+    add(std::move(sentence), [scale](const seen_call& call) {
+      prediction result = predict(call.expected);
+      for (std::size_t i = 0; i < result[scales].size(); ++i) result[scales][i] = scale(call, i);
+      return std::optional(std::move(result));
+    });
+  }
+  /// Adds an error of some tiles alone: affected(call)[t] says whether tile t may be wrong.
+  template <class Affected>
+  void add_tiles_where(std::string sentence, const Affected& affected) {
+    add(std::move(sentence), [q = q_, affected](const seen_call& call) {
+      prediction result = predict(call.expected);
+      const std::vector<bool> wrong = affected(call);
+      for (std::size_t t = 0; t < wrong.size(); ++t) {
+        if (wrong[t]) result[scales][t] = call.got[scales][t];
+      }
+      for (std::size_t i = 0; i < result[codes].size(); ++i) {
+        if (wrong[tile_of(q, call.in, i)]) result[codes][i] = call.got[codes][i];
+      }
+      return std::optional(std::move(result));
+    });
+  }
+  void add(std::string sentence, decltype(candidate::of) of) {
+    rows_.push_back({std::move(sentence), std::move(of)});
+  }
+
+  [[nodiscard]] const tested& quantizer() const { return q_; }
+  [[nodiscard]] std::vector<candidate> rows() { return std::move(rows_); }
+
+ private:
+  tested q_;
+  std::vector<candidate> rows_;
+};
+
+std::string text_of(const tile_shape& tile) {
+  const auto size = [](std::int64_t n) { return n == 0 ? std::string("all") : std::to_string(n); };
+  return size(tile.rows) + " x " + size(tile.cols);
+}
+
+void add_scale_settings(table& rows) {
+  const quantize_options& asked = rows.quantizer().options;
+  if (asked.eps != 0) {
+    rows.add_setting("eps missing: small amaxes are not raised",
+                     [](tested& q) { q.options.eps = 0; });
+  }
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  if (asked.upper_bound != inf) {
+    rows.add_setting("upper bound of the amax missing",
+                     [=](tested& q) { q.options.upper_bound = inf; });
+  }
+  for (int i = 0; i < enum_count<scale_rule>; ++i) {
+    const auto rule = static_cast<scale_rule>(i);
+    const bool fits_format =
+        rows.quantizer().scale_format == format_id::fp32 || is_power_of_two(rule);
+    if (rule == asked.scale || !fits_format) continue;
+    rows.add_setting(
+        "scale rule " + std::string(name(rule)) + " instead of " + std::string(name(asked.scale)),
+        [rule](tested& q) { q.options.scale = rule; });
+  }
+}
+
+void add_tiles(table& rows) {
+  const tile_shape asked = rows.quantizer().options.tile;
+  std::vector<tile_shape> tiles{{asked.cols, asked.rows}};
+  for (const std::int64_t g : {16, 32, 64, 128, 256}) {
+    tiles.insert(tiles.end(), {{1, g}, {g, 1}, {g, g}});
+  }
+  tiles.insert(tiles.end(), {{1, 0}, {0, 1}, {0, 0}});
+  for (auto tile = tiles.begin(); tile != tiles.end(); ++tile) {
+    if (*tile == asked || std::find(tiles.begin(), tile, *tile) != tile) continue;
+    const std::string transposed = tile == tiles.begin() ? "tile transposed: " : "";
+    rows.add_setting(transposed + "tiles of " + text_of(*tile) + " instead of " + text_of(asked),
+                     [other = *tile](tested& q) { q.options.tile = other; });
+  }
+}
+
+void add_policies(table& rows) {
+  const quantize_options& asked = rows.quantizer().options;
+  for (int i = 0; i < enum_count<nonfinite>; ++i) {
+    const auto other = static_cast<nonfinite>(i);
+    if (other == asked.nonfinite) continue;
+    rows.add_setting("NaN and Inf in a tile as under nonfinite::" + std::string(name(other)) +
+                         " instead of " + std::string(name(asked.nonfinite)),
+                     [other](tested& q) { q.options.nonfinite = other; });
+  }
+  const bool flt_max = asked.scale_overflow == scale_overflow::flt_max;
+  const auto other = flt_max ? scale_overflow::input_max : scale_overflow::flt_max;
+  rows.add_setting("an infinite S replaced as under scale_overflow::" + std::string(name(other)),
+                   [other](tested& q) { q.options.scale_overflow = other; });
+}
+
+/// The rounded reciprocal of a scale.
+std::uint64_t inverse_of(format_id format, std::uint64_t scale) {
+  const auto s = static_cast<float>(decode_double(format, scale));
+  return convert_code(format_id::fp32, format, std::bit_cast<std::uint32_t>(1.0f / s)).code;
+}
+
+/// Adds scales moved by `by` tiles. A call with a single tile is not compared: it has no
+/// neighbouring tile.
+void add_neighbour_scales(table& rows, const char* sentence, std::ptrdiff_t by) {
+  rows.add(sentence, [by](const seen_call& call) -> std::optional<prediction> {
+    const auto count = static_cast<std::ptrdiff_t>(call.expected[scales].size());
+    if (count < 2) return std::nullopt;
+    prediction result = predict(call.expected);
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+      auto& scale = result[scales][static_cast<std::size_t>(i)];
+      scale.reset();
+      if (i + by < 0 || i + by >= count) continue;
+      scale = call.expected[scales][static_cast<std::size_t>(i + by)];
+    }
+    return result;
+  });
+}
+
+void add_wrong_scales(table& rows) {
+  const format_id format = rows.quantizer().scale_format;
+  rows.add_scales("scales stored as their inverse (S instead of s)",
+                  [format](const seen_call& call, std::size_t i) {
+                    const std::uint64_t got = call.got[scales][i];
+                    const std::uint64_t s = call.expected[scales][i];  // may be a reciprocal itself
+                    return inverse_of(format, got) == s ? got : inverse_of(format, s);
+                  });
+  const tile_shape tile = rows.quantizer().options.tile;
+  rows.add_scales("scales stored column by column: the matrix of scales is transposed",
+                  [tile](const seen_call& call, std::size_t i) {
+                    const matrix_shape s = scales_shape(call.in.rows, call.in.cols, tile);
+                    const auto n = static_cast<std::int64_t>(i);
+                    const std::int64_t from = n % s.rows * s.cols + n / s.rows;
+                    return call.expected[scales][static_cast<std::size_t>(from)];
+                  });
+  add_neighbour_scales(rows, "scales of the next tile", 1);
+  add_neighbour_scales(rows, "scales of the tile before", -1);
+  rows.add_scales("some scales are not written", [format](const seen_call& call, std::size_t i) {
+    const std::uint64_t before = unwritten_code(call.got[scales].size(), format);
+    return call.got[scales][i] == before ? before : call.expected[scales][i];
+  });
+}
+
+void add_affected_tiles(table& rows) {
+  const tested& q = rows.quantizer();
+  const auto by_amax = [q](auto condition) {  // with this policy, amaxes show every NaN and Inf
+    return [=](const seen_call& call) {
+      std::vector<bool> result;
+      for (const std::int32_t amax : tile_amaxes(q, call.in, nonfinite::propagate)) {
+        result.push_back(condition(amax));
+      }
+      return result;
+    };
+  };
+  rows.add_tiles_where("only tiles of zeros are wrong",
+                       by_amax([](std::int32_t amax) { return amax == 0; }));
+  rows.add_tiles_where(
+      "only tiles cut off at the edge of the matrix are wrong", [q](const seen_call& call) {
+        const matrix_shape tile = tile_extent(call.in, q.options.tile);
+        std::vector<bool> result;
+        for (std::int64_t row = 0; row < call.in.rows; row += tile.rows) {
+          for (std::int64_t col = 0; col < call.in.cols; col += tile.cols) {
+            result.push_back(row + tile.rows > call.in.rows || col + tile.cols > call.in.cols);
+          }
+        }
+        return result;
+      });
+  rows.add_tiles_where("only tiles with NaN or Inf are wrong",
+                       by_amax([](std::int32_t amax) { return amax >= 0x7F800000; }));
+}
+
+}  // namespace
+
+std::vector<candidate> quantizer_errors(const quantizer_under_test& quantizer) {
+  table rows(quantizer);
+  add_scale_settings(rows);
+  add_tiles(rows);
+  add_policies(rows);
+  add_wrong_scales(rows);
+  add_affected_tiles(rows);
+  return rows.rows();
+}
+
+std::vector<seen_call> casts_of(const quantizer_under_test& quantizer,
+                                const std::vector<seen_call>& calls) {
+  std::vector<seen_call> casts;
+  if (quantizer.options.random.pitch) return casts;
+  for (const seen_call& call : calls) {
+    casts.push_back(
+        {row_of(scaled_elements(quantizer, call.in)), {call.got[codes]}, {call.expected[codes]}});
+  }
+  return casts;
+}
+
+}  // namespace samebits::testkit

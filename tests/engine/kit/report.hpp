@@ -1,0 +1,33 @@
+// Texts of failed checks.
+#pragma once
+
+#include <string>
+
+#include "engine/explain/fit.hpp"
+#include "engine/kit/specifications.hpp"
+
+namespace samebits::testkit {
+
+/// The place of a finite input between two neighbouring codes of the target.
+struct neighbours {
+  std::uint64_t lower;  ///< nearer to zero
+  std::uint64_t upper;
+  double part;  ///< the distance from `lower`, in units of their distance; 0.5 for a tie
+};
+/// Nothing if the input is a code of the target, or is beyond its finite numbers.
+std::optional<neighbours> neighbours_of(const conversion_under_test& c, std::uint64_t input);
+
+/// What was wrong in the smallest failing call of a conversion, the errors that explain all results,
+/// and how to repeat the case.
+///
+/// @param how  which stage found the failure, and after how many results
+std::string failure_text(const conversion_under_test& c, const trial& in, const verdict& v,
+                         const explanation& why, const std::string& how);
+/// The same of a quantizer.
+std::string failure_text(const quantizer_under_test& q, const trial& in, const verdict& v,
+                         const explanation& why, const std::string& how);
+
+/// The wrong scale or code of a quantizer.
+quantize_counterexample wrong_of(const quantizer_under_test& q, const verdict& v);
+
+}  // namespace samebits::testkit
