@@ -17,14 +17,14 @@ from samebits.testing.number_formats import Codes, Format, Mask, array_of, codes
 Array = np.typing.NDArray[Any]
 Predicate = Callable[[Any], Any]
 
-GUARD = 0xA5  # every byte beside inputs and outputs
+GUARD = 0xA5  # every byte beside inputs
 EDGE = 64  # elements before and after an output
 
 
 def fill_of(size: int) -> int:
-    """Return the bytes of an output of `size` elements before a call.
+    """Return the bytes of an output of `size` elements, and beside it, before a call.
 
-    An element that is not written is right if its code consists of these bytes. Outputs of odd
+    What is not written, or written outside, is right if it consists of these bytes. Outputs of odd
     sizes have other bytes than those of even sizes, so that no code is always right.
     """
     return GUARD ^ (0xFF if size % 2 else 0)
@@ -100,13 +100,13 @@ class NumpyMemory:
 
     def output(self, size: int, f: Format) -> tuple[Any, Callable[[], bool]]:
         dtype = array_of(np.zeros(0, np.uint64), f).dtype
-        memory = np.full((size + 2 * EDGE) * dtype.itemsize, GUARD, np.uint8)
+        fill = fill_of(size)
+        memory = np.full((size + 2 * EDGE) * dtype.itemsize, fill, np.uint8)
         edge = EDGE * dtype.itemsize
-        memory[edge:memory.size - edge] = fill_of(size)
 
         def intact() -> bool:
-            return bool((memory[:edge] == GUARD).all()
-                        and (memory[memory.size - edge:] == GUARD).all())
+            return bool((memory[:edge] == fill).all()
+                        and (memory[memory.size - edge:] == fill).all())
         return memory[edge:memory.size - edge].view(dtype), intact
 
     def holds(self, result: Any) -> bool:

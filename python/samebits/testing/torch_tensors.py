@@ -61,8 +61,8 @@ class TorchMemory:
         self.device: str | None = str(device)
         self.kind = f"a torch tensor on {self.device}"
 
-    def _filled(self, size: int) -> torch.Tensor:
-        return torch.full((size,), GUARD, dtype=torch.uint8, device=self.torch_device)
+    def _filled(self, size: int, fill: int) -> torch.Tensor:
+        return torch.full((size,), fill, dtype=torch.uint8, device=self.torch_device)
 
     def place(self, codes: Codes, f: Format, layout: Layout = Layout()) -> Any:
         if layout.step < 1:
@@ -70,7 +70,7 @@ class TorchMemory:
                                   "Layouts with a positive step")
         words = torch.from_numpy(codes.astype(f.code_dtype).view(_numpy_signed(f)))
         size = f.storage_bits // 8
-        memory = self._filled((layout.offset + codes.size * layout.step + 1) * size + 64)
+        memory = self._filled((layout.offset + codes.size * layout.step + 1) * size + 64, GUARD)
         start = -memory.data_ptr() % 64 + layout.offset * size
         whole = memory[start:start + codes.size * layout.step * size].view(_SIGNED[f.storage_bits])
         placed = whole[::layout.step]
@@ -79,12 +79,11 @@ class TorchMemory:
 
     def output(self, size: int, f: Format) -> tuple[Any, Callable[[], bool]]:
         edge = EDGE * f.storage_bits // 8
-        memory = self._filled(2 * edge + size * f.storage_bits // 8)
-        memory[edge:memory.numel() - edge] = fill_of(size)
+        memory = self._filled(2 * edge + size * f.storage_bits // 8, fill_of(size))
 
         def intact() -> bool:
             beside = torch.cat([memory[:edge], memory[memory.numel() - edge:]])
-            return bool((beside == GUARD).all().item())
+            return bool((beside == fill_of(size)).all().item())
         return memory[edge:memory.numel() - edge].view(dtype_of(f)), intact
 
     def holds(self, result: Any) -> bool:
