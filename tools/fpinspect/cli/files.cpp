@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <iostream>
@@ -56,6 +57,17 @@ bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
 [[noreturn]] void refuse_input_as(const noted_output& output) {
   throw usage_error(cat(output.option, ": ", quote(output.path.string()),
                         " is read by this command, and would be replaced; name another file"));
+}
+
+/// Calls f(); errors of the output then name it. Errors of inputs name the input already.
+template <class Function>
+void writing(const std::string& shown, const Function& f) {
+  try {
+    f();
+  } catch (const file_error& error) {
+    if (error.kind() != error_kind::unwritable) throw;
+    throw file_error(error.kind(), shown + ": " + error.what());
+  }
 }
 
 /// The index of the extension in which the path ends.
@@ -144,13 +156,102 @@ void output_file::write(std::span<const std::string_view> parts, output& out) co
     return;
   }
   require_whole_inputs();
-  try {
+  writing(shown(), [&] {
     samebits::tensor_file::staged_file file(path_);
     for (const std::string_view part : parts) file.write(std::as_bytes(std::span(part)));
     file.commit();
-  } catch (const file_error& error) {
-    throw file_error(error.kind(), shown() + ": " + error.what());
+  });
+}
+
+// --- Files of a model ----------------------------------------------------------------------------
+
+namespace {
+
+// Files of a model besides its tensors, by their extensions.
+constexpr std::string_view model_texts[] = {".json", ".txt", ".model",    ".jinja",
+                                            ".py",   ".md",  ".tiktoken", ".jsonl"};
+
+bool is_model_text(const std::filesystem::path& path) {
+  const std::string extension = path.extension().string();
+  return std::find(std::begin(model_texts), std::end(model_texts), extension) !=
+         std::end(model_texts);
+}
+
+/// Refuses to replace a folder that is more than a model.
+void require_model_folder(std::string_view option, const std::filesystem::path& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::filesystem::path& path = entry.path();
+    const bool ours = entry.is_regular_file() && !entry.is_symlink() &&
+                      (is_model_text(path) || path.extension() == ".safetensors");
+    if (ours) continue;
+    throw usage_error(cat(option, ": ", quote(folder.string()), " would be replaced, and contains ",
+                          quote(path.filename().string()),
+                          ", which is no file of a model; name another folder"));
   }
+}
+
+}  // namespace
+
+output_checkpoint::output_checkpoint(std::string_view option, const std::string& path,
+                                     bool one_file)
+    : path_(path) {
+  std::error_code ignored;
+  if (path_.extension() == ".safetensors" && !std::filesystem::is_directory(path_, ignored)) {
+    if (!one_file) {
+      throw usage_error(cat(option, ": ", quote(path),
+                            " is one file, and the tensors are in several; name a folder"));
+    }
+    static_cast<void>(output_file(option, path, {".safetensors"}));  // checks the inputs
+    return;
+  }
+  const auto whole = [&](const std::filesystem::path& one) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(one, ignored), ignored);
+  };
+  for (const noted_input& input : inputs) {
+    if (whole(input.path).parent_path() == whole(path_ / "x").parent_path()) {
+      refuse_input_as({std::string(option), path_});
+    }
+  }
+  if (std::filesystem::exists(path_, ignored)) {
+    if (!std::filesystem::is_directory(path_, ignored)) {
+      throw usage_error(cat(option, ": ", quote(path), " is no folder, and no .safetensors file"));
+    }
+    require_model_folder(option, path_);
+  }
+  writing(shown(),
+          [&] { folder_ = std::make_unique<samebits::tensor_file::staged_folder>(path_); });
+}
+
+output_checkpoint::~output_checkpoint() = default;
+
+std::string output_checkpoint::shown() const { return escape_path(path_); }
+
+void output_checkpoint::write(
+    const std::string& name, const std::function<void(samebits::tensor_file::staged_file&)>& fill) {
+  writing(shown(), [&] {
+    samebits::tensor_file::staged_file file(is_folder() ? folder_->path() / name : path_);
+    fill(file);
+    require_whole_inputs();
+    file.commit();
+  });
+}
+
+void output_checkpoint::commit() {
+  if (is_folder()) writing(shown(), [&] { folder_->commit(); });
+}
+
+std::vector<std::filesystem::path> model_texts_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> found;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_regular_file(failed) && is_model_text(entry.path()) &&
+        !name.ends_with(".index.json")) {
+      found.push_back(entry.path());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 }  // namespace fpinspect

@@ -3,13 +3,21 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fpinspect/output/output.hpp"
+#include "tensor_file/files/staged_folder.hpp"
+
+namespace samebits::tensor_file {
+class staged_file;
+}
 
 namespace fpinspect {
 
@@ -59,5 +67,36 @@ class output_file {
   std::string path_;
   std::size_t extension_ = 0;
 };
+
+/// Files of tensors that a subcommand writes: FILE.safetensors, or a folder. The output appears
+/// completely or not at all.
+class output_checkpoint {
+ public:
+  /// @param option  the argument's name in errors: "-o"
+  /// @param one_file  whether all tensors are in one file, which may then be the output itself
+  /// @throws usage_error  for a file if there are several, for a folder that contains an input or
+  ///   anything but files of a model
+  output_checkpoint(std::string_view option, const std::string& path, bool one_file);
+  ~output_checkpoint();
+
+  [[nodiscard]] bool is_folder() const { return folder_ != nullptr; }
+  [[nodiscard]] std::string shown() const;
+
+  /// Writes one file.
+  /// @param name  in the folder; not used for an output that is a file
+  /// @param fill  fill(file) writes the content; file has write() and write_at()
+  void write(const std::string& name,
+             const std::function<void(samebits::tensor_file::staged_file&)>& fill);
+  /// Call after the last file.
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::unique_ptr<samebits::tensor_file::staged_folder> folder_;
+};
+
+/// The files beside the tensors of a model: configuration, tokenizer and the like. None for a path
+/// that is no folder.
+std::vector<std::filesystem::path> model_texts_in(const std::filesystem::path& folder);
 
 }  // namespace fpinspect

@@ -25,6 +25,11 @@ void option_list::required(const char* name, std::vector<std::string>& to,
   add(command_.add_option(name, to, help))->required();
 }
 
+void option_list::optional(const char* name, std::vector<std::string>& to,
+                           const std::string& help) {
+  add(command_.add_option(name, to, help));
+}
+
 void option_list::text(const char* name, std::string& to, const std::string& help) {
   CLI::Option* const option = add(command_.add_option(name, to, help));
   if (!to.empty()) option->capture_default_str();

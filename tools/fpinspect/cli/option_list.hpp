@@ -39,6 +39,8 @@ class option_list {
   }
   /// One or more positional arguments.
   void required(const char* name, std::vector<std::string>& to, const std::string& help);
+  /// Any number of positional arguments.
+  void optional(const char* name, std::vector<std::string>& to, const std::string& help);
 
   /// An option with a text. The member's value is the default, which help shows unless it is empty.
   void text(const char* name, std::string& to, const std::string& help);

@@ -11,13 +11,6 @@ namespace fpinspect {
 
 namespace {
 
-/// "4.0 GB", "250 MB"
-std::string bytes_text(double bytes) {
-  constexpr double giga = 1e9;
-  constexpr double mega = 1e6;
-  return bytes < giga ? fixed(bytes / mega, 0) + " MB" : fixed(bytes / giga, 1) + " GB";
-}
-
 /// "6 s", "2 min"
 std::string time_text(double seconds) {
   constexpr double long_time = 100;
@@ -34,6 +27,14 @@ void write_to_terminal(const std::string& text) {
 }
 
 }  // namespace
+
+std::string bytes_text(double bytes) {
+  constexpr double giga = 1e9;
+  constexpr double mega = 1e6;
+  constexpr double kilo = 1e3;
+  if (bytes < mega) return fixed(bytes / kilo, 0) + " kB";
+  return bytes < giga ? fixed(bytes / mega, 0) + " MB" : fixed(bytes / giga, 1) + " GB";
+}
 
 std::string progress_text(double share, double bytes, double seconds) {
   constexpr double giga = 1e9;

@@ -7,6 +7,9 @@
 
 namespace fpinspect {
 
+/// "4.0 GB", "250 MB", "80 kB"
+std::string bytes_text(double bytes);
+
 /// "34 % of 4.0 GB   0.48 GB/s   6 s left"
 ///
 /// @param share  of the work that is done, 0 .. 1

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fpinspect/checkpoint/checkpoint.hpp"
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
@@ -29,16 +30,24 @@ class convert_command final : public command {
  public:
   void options(option_list& add) override {
     add.required("IN", input_, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
-    add.required("OUT", output_, "FILE.npy, FILE.safetensors, or - for standard output");
-    add.required("--to", to_, target_argument, "Format to round into");
+    add.text("OUT", output_, "FILE.npy, FILE.safetensors, or - for standard output");
+    add.optional("FILE", checkpoint_.more_files, "With -o: further files, an index or a folder");
+    add.value("--to", to_, target_argument, "Format to round into");
     add.text("--from", from_, "Integers are codes of this format (default: values)");
     add.flag("--decode", decode_, "Write binary32 values instead of codes");
     add.text("--backend", backend_, "Where to compute (default: the best here)");
+    checkpoint_.add_out(add, output_, {"--from", "--decode", "--backend"});
+    checkpoint_.add_choices(add);
     add_rounding_rule(add, rule_);
+    for (const char* choice : {"--map", "--by-verdict"}) add.exclude(choice, {"--to"});
+    add.refuse(
+        [&add] { return !add.given("--to") && !add.given("--map") && !add.given("--by-verdict"); },
+        "--to is required; `fpinspect convert --help` says more");
     add.refuse_json_beside("OUT", output_);
   }
 
   void run(const session& s) override {
+    if (checkpoint_.is_whole()) return run_whole(s);
     where_ = host_backend_argument(backend_);
     const tensor_target target("OUT", output_);
     const source_tensor source = open_source("IN", input_, "--from", from_);
@@ -67,6 +76,21 @@ class convert_command final : public command {
   }
 
  private:
+  /// Converts the tensors of all files.
+  void run_whole(const session& s) const {
+    const bool chosen = checkpoint_.by_verdict || !checkpoint_.map.empty();
+    const bool whole_bytes = samebits::tensor_file::spec_of(own_type(to_)).bits % 8 == 0;
+    if (!whole_bytes || to_ == format_id::tf32) {
+      throw usage_error(cat("--to: ", samebits::name(to_),
+                            " has no element type of whole bytes, which -o needs"));
+    }
+    const std::vector<std::string> files = checkpoint_.files(input_, output_);
+    const std::vector<shown_tensor> tensors = checkpoint_tensors(files);
+    run_checkpoint(checkpoint_, files,
+                   plan_convert(checkpoint_, tensors, chosen ? std::nullopt : std::optional(to_)),
+                   {.rule = rule_, .where = all_threads()}, s);
+  }
+
   /// The elements of OUT. Converted chunk by chunk, so that only the result is held in memory as a
   /// whole.
   ///
@@ -106,6 +130,7 @@ class convert_command final : public command {
 
   std::string input_;
   std::string output_;
+  checkpoint_options checkpoint_;
   format_id to_ = format_id::fp32;
   std::string from_;
   bool decode_ = false;

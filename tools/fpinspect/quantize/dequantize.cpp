@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "fpinspect/checkpoint/checkpoint.hpp"
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
@@ -33,14 +34,21 @@ class dequantize_command final : public command {
  public:
   void options(option_list& add) override {
     add.required("IN", input_, "A file that quantize wrote, or FILE#codes_t and the like");
-    add.required("OUT", output_, "FILE.npy, FILE.safetensors, or - for standard output");
+    add.text("OUT", output_, "FILE.npy, FILE.safetensors, or - for standard output");
+    add.optional("FILE", checkpoint_.more_files, "With -o: further files, an index or a folder");
     add.value("--to", to_, value_format_argument, "fp32, fp16 or bf16", "fp32");
     add.value("--tile", block_, tile_argument, "Tile (default: what IN says)");
     add.text("--backend", backend_, "Where to compute (default: the best here)");
+    checkpoint_.add_out(add, output_, {"--tile", "--backend"});
     add.refuse_json_beside("OUT", output_);
   }
 
   void run(const session& s) override {
+    if (checkpoint_.is_whole()) {
+      const std::vector<std::string> files = checkpoint_.files(input_, output_);
+      const auto plan = plan_dequantize(checkpoint_tensors(files), to_);
+      return run_checkpoint(checkpoint_, files, plan, {.where = all_threads()}, s);
+    }
     const tensor_target target("OUT", output_);
     const executor device = quantizing_backend_argument(backend_);
     const tensor_location where = locate(input_);
@@ -82,6 +90,7 @@ class dequantize_command final : public command {
 
   std::string input_;
   std::string output_;
+  checkpoint_options checkpoint_;
   format_id to_ = format_id::fp32;
   std::optional<tile_shape> block_;
   std::string backend_;

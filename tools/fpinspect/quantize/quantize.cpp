@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "fpinspect/checkpoint/checkpoint.hpp"
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
@@ -57,7 +58,8 @@ class quantize_command final : public command {
   void options(option_list& add) override {
     samebits::quantize_options& o = options_;
     add.required("IN", input_, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
-    add.required("OUT", output_, "FILE.safetensors, or - for standard output");
+    add.text("OUT", output_, "FILE.safetensors, or - for standard output");
+    add.optional("FILE", checkpoint_.more_files, "With -o: further files, an index or a folder");
     add.value("--to", asked_, code_format_argument, "e4m3 or e5m2 (with --recipe: e4m3)");
     add.value("--tile", o.tile, tile_argument,
               "Tile: 1xG, Gx1, GxG (G 16 to 256), row, column or tensor", "1x128");
@@ -77,7 +79,16 @@ class quantize_command final : public command {
         "Exit code 1 if: 'sqnr<30dB', 'underflow>1%', 'saturated>0', 'nan>0', ...");
     add.text("--from", from_, "Integers are codes of this format (default: values)");
     add.text("--backend", backend_, "Where to compute (default: the best here)");
+    checkpoint_.add_out(add, output_,
+                        {"--outputs", "--transposed", "--fail-if", "--from", "--backend"});
+    checkpoint_.add_choices(add);
+    add_enumerator(add, "--layout", checkpoint_.names, "compressed-tensors", "Names of scales: ");
+    add.need({"--layout"}, "-o");
     add_rounding_rule(add, rule_, "saturate");
+    for (const char* choice : {"--map", "--by-verdict"}) {
+      add.exclude(choice, {"--recipe", "--to", "--tile", "--scale-rule", "--eps", "--upper-bound",
+                           "--nonfinite", "--overflow"});
+    }
     add.exclude("--recipe",
                 {"--tile", "--scale-rule", "--eps", "--upper-bound", "--nonfinite", "--overflow"});
     add.exclude("--transposed", {"--outputs"});
@@ -86,6 +97,7 @@ class quantize_command final : public command {
 
   void run(const session& s) override {
     complete_options();
+    if (checkpoint_.is_whole()) return run_whole(s);
     const tensor_target target("OUT", output_, container::safetensors);
     if (target.kind() != container::safetensors) {
       throw usage_error("OUT: codes and scales are several tensors, which only .safetensors holds");
@@ -108,10 +120,29 @@ class quantize_command final : public command {
   }
 
  private:
+  /// Quantizes the weights of all files.
+  void run_whole(const session& s) {
+    const std::vector<std::string> files = checkpoint_.files(input_, output_);
+    require_unquantized(files);
+    checkpoint_.rule = rule_;
+    std::optional<quantization_rules> rules;
+    if (preset_ != nullptr) {
+      rules = rules_of("--recipe", *preset_, to_);
+    } else if (asked_) {
+      rules = {options_, to_};
+    }
+    const auto plan = plan_quantize(checkpoint_, checkpoint_tensors(files), rules);
+    run_checkpoint(checkpoint_, files, plan, {.names = checkpoint_.names, .where = all_threads()},
+                   s);
+  }
+
   /// Interprets the options that depend on each other.
   void complete_options() {
     samebits::quantize_options& o = options_;
-    if (!asked_ && preset_ == nullptr) throw usage_error("--to is required: e4m3 or e5m2");
+    const bool chosen = checkpoint_.by_verdict || !checkpoint_.map.empty();
+    if (!asked_ && preset_ == nullptr && !chosen) {
+      throw usage_error("--to is required: e4m3 or e5m2");
+    }
     to_ = asked_.value_or(format_id::e4m3);
     if (preset_ != nullptr) {
       o = options_of(preset_->rules);
@@ -274,6 +305,7 @@ class quantize_command final : public command {
 
   std::string input_;
   std::string output_;
+  checkpoint_options checkpoint_;
   std::optional<format_id> asked_;  ///< --to
   samebits::quantize_options options_;
   const samebits::recipe_preset* preset_ = nullptr;

@@ -19,7 +19,8 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The .safetensors element type of the format. tf32 is stored as fp32, as in memory.
+}  // namespace
+
 dtype own_type(format_id format) {
   if (format == format_id::tf32) return dtype::f32;
   for (int i = 0; i < samebits::tensor_file::dtype_count; ++i) {
@@ -28,8 +29,6 @@ dtype own_type(format_id format) {
   }
   return dtype::u8;  // every format has a type
 }
-
-}  // namespace
 
 tensor_target::tensor_target(std::string_view option, std::string path, container preferred)
     : option_(option),

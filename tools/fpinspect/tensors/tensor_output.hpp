@@ -11,13 +11,16 @@
 
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/output/output.hpp"
-#include "samebits/core/format.hpp"
+#include "fpinspect/tensors/source/source.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
 
 namespace fpinspect {
 
 /// In the order of the extensions of tensor_target.
 enum class container : std::uint8_t { npy, safetensors };
+
+/// The .safetensors element type of the format. tf32 is stored as fp32, as in memory.
+samebits::tensor_file::dtype own_type(format_id format);
 
 /// The destination of tensors.
 class tensor_target {

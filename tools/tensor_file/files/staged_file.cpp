@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "tensor_file/error.hpp"
+#include "tensor_file/files/staged_folder.hpp"
 
 namespace samebits::tensor_file {
 namespace {
@@ -100,6 +101,7 @@ staged_file::~staged_file() {
 
 void remove_unfinished_file() noexcept {
   if (const char* name = unfinished) ::unlink(name);
+  remove_unfinished_folder();
 }
 
 void staged_file::write(std::span<const std::byte> bytes) {
@@ -108,6 +110,17 @@ void staged_file::write(std::span<const std::byte> bytes) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) cannot("cannot be written", errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void staged_file::write_at(std::uint64_t position, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ::ssize_t written =
+        ::pwrite(file_.number(), bytes.data(), bytes.size(), static_cast<::off_t>(position));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) cannot("cannot be written", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    position += static_cast<std::uint64_t>(written);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 
@@ -24,6 +25,8 @@ class staged_file {
   staged_file& operator=(staged_file&&) = delete;
 
   void write(std::span<const std::byte> bytes);
+  /// Writes at a position, whatever write() has written. Several threads may call it at once.
+  void write_at(std::uint64_t position, std::span<const std::byte> bytes);
   /// Renames the file to the target. Data and name are on the disk when commit() returns: it
   /// synchronizes the file before the renaming and the folder after it.
   void commit();
@@ -34,8 +37,8 @@ class staged_file {
   descriptor file_;
 };
 
-/// Removes the file of the staged_file that was begun last, unless that file is committed. A signal
-/// handler that ends the process may call this function.
+/// Removes the file of the staged_file that was begun last, unless that file is committed, and the
+/// folder of the staged_folder. A signal handler that ends the process may call this function.
 void remove_unfinished_file() noexcept;
 
 }  // namespace samebits::tensor_file

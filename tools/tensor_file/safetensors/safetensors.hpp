@@ -49,5 +49,8 @@ struct named_tensor {
 /// @throws std::invalid_argument  if .safetensors has no such element type
 std::string safetensors_start(std::span<const named_tensor> tensors,
                               std::span<const std::pair<std::string, std::string>> metadata = {});
+/// The same for data that is not in memory: only name, type and shape are read.
+std::string safetensors_start(std::span<const tensor_info> tensors,
+                              std::span<const std::pair<std::string, std::string>> metadata = {});
 
 }  // namespace samebits::tensor_file

@@ -1,6 +1,7 @@
 // The header of .safetensors files to write.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "tensor_file/error.hpp"
@@ -21,49 +22,50 @@ void require_text(const std::string& text, const char* what) {
   }
 }
 
-void require_writable(const named_tensor& tensor) {
+/// The bytes that the elements take.
+std::uint64_t writable_bytes(const tensor_info& tensor) {
   require_text(tensor.name, "a name");
   if (tensor.name == "__metadata__") refuse("no tensor may be called __metadata__");
   if (tensor.type == dtype::c128) refuse("type must be one that .safetensors has, not C128");
-  std::uint64_t bytes = 0;
   try {
-    bytes = size_of(tensor.type, tensor.shape).bytes;
+    return size_of(tensor.type, tensor.shape).bytes;
   } catch (const file_error& error) {
     refuse(std::string("shape: ") + error.what());
   }
-  if (tensor.data.size() != bytes) {
-    refuse("data must have " + std::to_string(bytes) + " bytes for its shape, not " +
-           std::to_string(tensor.data.size()));
-  }
 }
 
-std::string header_of(std::span<const named_tensor> tensors,
+std::string header_of(std::span<const tensor_info> tensors,
                       std::span<const std::pair<std::string, std::string>> metadata) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  for (const auto& [key, text] : metadata) {
+  std::string text = "{";
+  std::set<std::string_view> names;
+  const auto add = [&](std::string_view key, const nlohmann::ordered_json& value) {
+    if (!names.insert(key).second) refuse("names must differ");
+    text += (names.size() == 1 ? "" : ",") + nlohmann::json(key).dump() + ":" + value.dump();
+  };
+  nlohmann::ordered_json texts;
+  for (const auto& [key, value] : metadata) {
     require_text(key, "a key");
-    require_text(text, "a text");
-    header["__metadata__"][key] = text;
+    require_text(value, "a text");
+    texts[key] = value;
   }
+  if (!metadata.empty()) add("__metadata__", texts);
   std::uint64_t begin = 0;
-  for (const named_tensor& tensor : tensors) {
-    require_writable(tensor);
-    if (header.contains(tensor.name)) refuse("names must differ");
-    const std::uint64_t end = begin + tensor.data.size();
-    header[tensor.name] = {
-        {"dtype", name(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
+  for (const tensor_info& tensor : tensors) {
+    const std::uint64_t end = begin + writable_bytes(tensor);
+    add(tensor.name,
+        {{"dtype", name(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}});
     begin = end;
   }
+  text += "}";
   // Like the format's own library: the data begins at a multiple of 8 bytes.
   constexpr std::size_t alignment = 8;
-  std::string text = header.dump();
   text.append((alignment - text.size() % alignment) % alignment, ' ');
   return text;
 }
 
 }  // namespace
 
-std::string safetensors_start(std::span<const named_tensor> tensors,
+std::string safetensors_start(std::span<const tensor_info> tensors,
                               std::span<const std::pair<std::string, std::string>> metadata) {
   const std::string header = header_of(tensors, metadata);
   std::string start;
@@ -71,6 +73,19 @@ std::string safetensors_start(std::span<const named_tensor> tensors,
     start += static_cast<char>(std::uint64_t{header.size()} >> shift & 0xff);
   }
   return start + header;
+}
+
+std::string safetensors_start(std::span<const named_tensor> tensors,
+                              std::span<const std::pair<std::string, std::string>> metadata) {
+  std::vector<tensor_info> described;
+  for (const named_tensor& tensor : tensors) {
+    described.push_back({.name = tensor.name, .type = tensor.type, .shape = tensor.shape});
+    const std::uint64_t bytes = writable_bytes(described.back());
+    if (tensor.data.size() == bytes) continue;
+    refuse("data must have " + std::to_string(bytes) + " bytes for its shape, not " +
+           std::to_string(tensor.data.size()));
+  }
+  return safetensors_start(described, metadata);
 }
 
 }  // namespace samebits::tensor_file

@@ -2,41 +2,16 @@
 #include "tensor_file/safetensors/shard_index.hpp"
 
 #include <nlohmann/json.hpp>
-#include <set>
-#include <vector>
 
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 #include "tensor_file/files/mapped_file.hpp"
+#include "tensor_file/safetensors/strict_json.hpp"
 
 namespace samebits::tensor_file {
 namespace {
 
-using nlohmann::json;
-
 [[noreturn]] void malformed_index(const std::string& message) { malformed("index: " + message); }
-
-/// Parses JSON whose objects repeat no key, with at most 64 levels.
-json parse_strictly(std::string_view text) {
-  constexpr int deepest = 64;
-  std::vector<std::set<std::string>> keys;  // of the objects around a position
-  const auto check = [&](int depth, json::parse_event_t event, const json& parsed) {
-    if (depth > deepest) malformed_index("nested too deeply");
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event != json::parse_event_t::key) return true;
-    const auto& key = parsed.get_ref<const std::string&>();
-    if (!keys.back().insert(key).second) malformed_index(quote(key) + " occurs twice");
-    return true;
-  };
-  try {
-    return json::parse(text.begin(), text.end(), check);
-  } catch (const json::parse_error& error) {
-    malformed_index("not JSON at byte " + std::to_string(error.byte));
-  } catch (const json::out_of_range&) {
-    malformed_index("a number beyond binary64");
-  }
-}
 
 }  // namespace
 
@@ -45,7 +20,7 @@ bool is_shard_index(const std::filesystem::path& path) {
 }
 
 shard_map parse_shard_index(std::string_view text) {
-  const json index = parse_strictly(text);
+  const auto index = in_context("index", [&] { return parse_strictly<nlohmann::json>(text); });
   if (!index.is_object()) malformed_index("expected an object");
   const auto map = index.find("weight_map");
   if (map == index.end()) malformed_index("there is no weight_map");
@@ -68,6 +43,13 @@ shard_map read_shard_index(const std::filesystem::path& path) {
     const auto bytes = file.bytes();
     return parse_shard_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   });
+}
+
+std::string shard_index_text(const shard_map& files, std::uint64_t bytes) {
+  nlohmann::json index;
+  index["metadata"]["total_size"] = bytes;
+  index["weight_map"] = files;
+  return index.dump(2) + "\n";
 }
 
 }  // namespace samebits::tensor_file

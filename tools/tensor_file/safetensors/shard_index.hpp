@@ -3,6 +3,7 @@
 //   {"metadata": {...}, "weight_map": {"layers.0.weight": "model-00001-of-00002.safetensors", ...}}
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -24,5 +25,9 @@ shard_map parse_shard_index(std::string_view text);
 /// Reads an index, whose files are in its folder.
 /// @throws file_error  also if the index cannot be read; the message begins with the path
 shard_map read_shard_index(const std::filesystem::path& path);
+
+/// The text of an index.
+/// @param bytes  of the elements of all tensors
+std::string shard_index_text(const shard_map& files, std::uint64_t bytes);
 
 }  // namespace samebits::tensor_file

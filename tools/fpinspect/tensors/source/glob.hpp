@@ -1,4 +1,5 @@
-// Patterns of tensor names: * stands for any text, ? for one byte.
+// Patterns of tensor names: * stands for any text, ? for one byte, [a-cx] for one of these bytes and
+// [!a-cx] for any other one, as in Python's fnmatch.
 #pragma once
 
 #include <string_view>

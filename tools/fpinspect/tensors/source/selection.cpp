@@ -49,7 +49,7 @@ void add_named(const std::vector<opened_file>& files, const std::string& name,
   const bool exact = std::any_of(files.begin(), files.end(), [&](const opened_file& opened) {
     return has_tensor(*opened.file, name);
   });
-  const bool is_pattern = name.find_first_of("*?") != std::string::npos;
+  const bool is_pattern = name.find_first_of("*?[") != std::string::npos;
   bool any = false;
   for (const opened_file& opened : files) {
     for (const tensor_info& info : opened.file->tensors()) {

@@ -1,0 +1,344 @@
+// What becomes of each tensor of a checkpoint: implementation.
+#include "fpinspect/checkpoint/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
+#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
+#include "fpinspect/tensors/source/glob.hpp"
+#include "fpinspect/verdict/collect.hpp"
+#include "fpinspect/verdict/verdict.hpp"
+#include "tensor_file/error.hpp"
+#include "tensor_file/escape.hpp"
+#include "tensor_file/safetensors/model_json.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::tensor_file::quote;
+using shared_rules = std::shared_ptr<const quantization_rules>;
+
+/// What a layer becomes by a map: rules, or a format, or neither.
+struct layer_choice {
+  shared_rules rules = {};
+  std::optional<format_id> format = {};
+};
+
+/// A precision map: the first pattern that matches a layer decides.
+class precision_map_file {
+ public:
+  explicit precision_map_file(const std::string& path) {
+    const auto layers = samebits::tensor_file::in_context(
+        samebits::tensor_file::escape_path(path),
+        [&] { return samebits::tensor_file::parse_precision_map(read_text_file(path)); });
+    for (const auto& [pattern, precision] : layers) {
+      const std::string option = cat("--map: ", quote(pattern));
+      layer_choice choice;
+      for (const format_id format : {format_id::bf16, format_id::fp16, format_id::fp32}) {
+        if (precision == samebits::name(format)) choice.format = format;
+      }
+      if (!choice.format) choice.rules = shared(rules_of_weights(option, precision));
+      entries_.push_back({pattern, choice});
+    }
+  }
+
+  /// The entry for a layer; null if no pattern matches.
+  struct entry {
+    std::string pattern;
+    layer_choice choice;
+    bool used = false;
+  };
+  entry* find(const std::string& layer) {
+    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const entry& one) {
+      return matches_glob(one.pattern, layer);
+    });
+    if (found == entries_.end()) return nullptr;
+    found->used = true;
+    return &*found;
+  }
+
+  /// Refuses a pattern with a recipe that matches no layer, such as a misspelt one.
+  void require_matches(const std::vector<shown_tensor>& tensors) const {
+    for (const entry& one : entries_) {
+      if (one.choice.rules == nullptr) continue;
+      const bool any = std::any_of(tensors.begin(), tensors.end(), [&](const shown_tensor& t) {
+        return matches_glob(one.pattern, layer_of(t.plain_name()));
+      });
+      if (!any) throw usage_error(cat("--map: no layer matches ", quote(one.pattern)));
+    }
+  }
+
+ private:
+  /// As samebits.torch.linear_recipe: weights get square tiles where activations get 1x128.
+  static quantization_rules rules_of_weights(const std::string& option, const std::string& recipe) {
+    quantization_rules rules = rules_of(option, *recipe_argument(option, recipe));
+    if (rules.options.tile == tile_shape{1, 128}) rules.options.tile = {128, 128};
+    return rules;
+  }
+  /// Layers with equal recipes share their rules.
+  shared_rules shared(const quantization_rules& rules) {
+    for (const entry& one : entries_) {
+      const shared_rules& other = one.choice.rules;
+      if (other != nullptr && other->recipe == rules.recipe) return other;
+    }
+    return std::make_shared<quantization_rules>(rules);
+  }
+
+  std::vector<entry> entries_;
+};
+
+/// The number of gradients and the like that a checkpoint may also hold is small; weights are chosen
+/// by their role.
+bool is_weight_matrix(const shown_tensor& tensor, std::span<const role_rule> roles) {
+  return tensor.has_numbers() && !tensor.how.integer_values && is_quantizable(tensor.format()) &&
+         tensor.info.shape.size() == 2 && tensor.info.count != 0 &&
+         role_of(tensor.plain_name(), roles) == role::weights;
+}
+
+bool is_kept(const checkpoint_options& options, const std::string& name) {
+  return std::any_of(options.keep.begin(), options.keep.end(), [&](const std::string& pattern) {
+    return matches_glob(pattern, layer_of(name)) || matches_glob(pattern, name);
+  });
+}
+
+/// The choice of the verdict for each tensor.
+/// @param formats_only  the cheapest choice of the role that is no recipe
+std::vector<std::optional<choice>> verdict_choices(const checkpoint_options& options,
+                                                   const std::vector<shown_tensor>& tensors,
+                                                   bool formats_only) {
+  const collected all =
+      collect(tensors, names_of(tensors), options.roles, {}, options.wanted, all_threads());
+  const verdict v = verdict_on(all.evidence, options.wanted);
+  std::vector<std::optional<choice>> choices;
+  for (const tensor_evidence& tensor : all.evidence) {
+    choices.push_back(choice_of(v, tensor));
+    if (!formats_only || !choices.back() || !is_recipe(*choices.back())) continue;
+    const auto role = std::find_if(v.roles.begin(), v.roles.end(), [&](const role_verdict& one) {
+      return one.what == tensor.what;
+    });
+    const auto format = std::find_if(
+        role->outcomes.begin(), role->outcomes.end(),
+        [](const choice_outcome& one) { return !is_recipe(one.what) && one.failed.empty(); });
+    choices.back().reset();
+    if (format != role->outcomes.end() && !stays_as_stored(tensor, format->what)) {
+      choices.back() = format->what;
+    }
+  }
+  return choices;
+}
+
+void require_layout(const checkpoint_options& options, const planned_tensor& tensor) {
+  const std::string why =
+      layout_obstacle(options.names, tensor.name(), tensor.matrix(), *tensor.rules);
+  if (why.empty()) return;
+  throw usage_error(cat("--layout: ", samebits::name(options.names), " ", why, ", unlike ",
+                        quote(tensor.name()), " (", tensor.rules->text(),
+                        "); --layout plain holds it, --keep leaves it as it is"));
+}
+
+/// What recipes leave open. Tensors that share their rules still share them.
+void set_rounding(std::vector<planned_tensor>& plan, const samebits::convert_options& rule) {
+  std::map<shared_rules, shared_rules> changed;
+  for (planned_tensor& one : plan) {
+    if (one.rules == nullptr) continue;
+    shared_rules& rules = changed[one.rules];
+    if (rules == nullptr) {
+      quantization_rules copy = *one.rules;
+      copy.options.rounding = rule.rounding;
+      copy.options.nan = rule.nan;
+      copy.options.random = rule.random;
+      rules = std::make_shared<quantization_rules>(copy);
+    }
+    one.rules = rules;
+  }
+}
+
+bool is_float(const shown_tensor& tensor) {
+  return tensor.has_numbers() && !tensor.how.integer_values;
+}
+
+}  // namespace
+
+matrix_shape planned_tensor::matrix() const { return matrix_of(in.info); }
+
+std::string planned_tensor::outcome() const {
+  if (rules != nullptr) return rules->text();
+  return to ? std::string(samebits::name(*to)) : "as stored";
+}
+
+void checkpoint_options::add_out(option_list& add, const std::string& output,
+                                 std::initializer_list<std::string> of_one_tensor) {
+  add.text("-o,--out", out, "Output for all tensors of FILEs: a folder, or FILE.safetensors");
+  add.exclude("-o", of_one_tensor);
+  add.refuse([&] { return output.empty() && out.empty(); },
+             "OUT is required, or -o OUT for all tensors of the files");
+}
+
+bool checkpoint_options::is_whole() const {
+  if (!out.empty() || more_files.empty()) return !out.empty();
+  throw usage_error(cat(quote(more_files.front()),
+                        " is one argument too many: a command without -o OUT takes IN, OUT; a "
+                        "format stands behind --to"));
+}
+
+void checkpoint_options::add_choices(option_list& add) {
+  add.text("--map", map, "Precision of layers: a file that advise --map writes");
+  add.flag("--by-verdict", by_verdict, "What the verdict of `tensor` chooses for each tensor");
+  add.list("--keep", keep, "Patterns of layers that stay as stored");
+  add_need(add, wanted);
+  add_roles(add, roles);
+  add.need({"--map", "--by-verdict", "--keep", "--role"}, "-o");
+  add.need({"--need"}, "--by-verdict");
+  add.exclude("--map", {"--by-verdict"});
+}
+
+std::vector<std::string> checkpoint_options::files(const std::string& in,
+                                                   const std::string& out_or_file) const {
+  std::vector<std::string> all = {in};
+  if (!out_or_file.empty()) all.push_back(out_or_file);
+  all.insert(all.end(), more_files.begin(), more_files.end());
+  return all;
+}
+
+std::vector<shown_tensor> checkpoint_tensors(const std::vector<std::string>& files) {
+  std::vector<shown_tensor> tensors = tensors_to_show({.files = files, .tensors = {}, .from = {}});
+  std::set<std::string> names;
+  for (const shown_tensor& tensor : tensors) {
+    const std::string name = tensor.plain_name();
+    if (!tensor.info.unread.empty()) {
+      refuse_content(tensor.path, cat("tensor ", quote(name), ": ", tensor.info.unread));
+    }
+    if (!names.insert(name).second) {
+      throw usage_error(cat("FILE: several tensors are called ", quote(name)));
+    }
+  }
+  return tensors;
+}
+
+quantization_rules rules_of(std::string_view option, const samebits::recipe_preset& preset,
+                            format_id to) {
+  if (preset.rules.source == samebits::scale_source::delayed) {
+    throw usage_error(cat(option, ": ", preset.name,
+                          " takes its scales from earlier steps, which a file has not"));
+  }
+  return {options_of(preset.rules), to, preset.rules.scale_format, preset.name};
+}
+
+std::vector<planned_tensor> plan_quantize(const checkpoint_options& options,
+                                          const std::vector<shown_tensor>& tensors,
+                                          const std::optional<quantization_rules>& rules) {
+  std::vector<planned_tensor> plan;
+  for (const shown_tensor& tensor : tensors) plan.push_back({.in = tensor});
+  if (options.by_verdict) {
+    const auto choices = verdict_choices(options, tensors, false);
+    std::map<choice, shared_rules> known;
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+      if (!choices[i] || is_kept(options, plan[i].name())) continue;
+      const choice_spec& spec = spec_of(*choices[i]);
+      if (!is_recipe(*choices[i])) {
+        if (*choices[i] != choice::fp16_scaled) plan[i].to = spec.format;
+      } else if (is_weight_matrix(tensors[i], options.roles)) {
+        shared_rules& shared = known[*choices[i]];
+        const auto& preset = *samebits::find_recipe(spec.recipe);
+        if (shared == nullptr) {
+          shared =
+              std::make_shared<quantization_rules>(rules_of("--by-verdict", preset, spec.format));
+        }
+        plan[i].rules = shared;
+      }
+    }
+  } else {
+    const shared_rules all = rules ? std::make_shared<quantization_rules>(*rules) : nullptr;
+    std::optional<precision_map_file> map;
+    if (!options.map.empty()) map.emplace(options.map);
+    for (planned_tensor& one : plan) {
+      const std::string name = one.name();
+      const std::string layer = layer_of(name);
+      const auto* const entry = map ? map->find(layer) : nullptr;
+      const bool by_name = entry != nullptr && entry->pattern == layer;
+      if (!is_weight_matrix(one.in, options.roles) || is_kept(options, name)) continue;
+      if (is_of_unquantized_layer(name) && !by_name) continue;
+      if (map) {
+        if (entry != nullptr) one.rules = entry->choice.rules;
+      } else {
+        one.rules = all;
+      }
+    }
+    if (map) map->require_matches(tensors);
+    const bool any = std::any_of(plan.begin(), plan.end(),
+                                 [](const planned_tensor& one) { return one.rules != nullptr; });
+    if (!any) {
+      throw usage_error(
+          "FILE: no tensor would be quantized; weights are matrices in fp32, fp16 or bf16 with "
+          "names "
+          "such as \"layers.0.fc.weight\", or name them: --role PATTERN=weights");
+    }
+  }
+  set_rounding(plan, options.rule);
+  for (const planned_tensor& one : plan) {
+    if (one.rules != nullptr) require_layout(options, one);
+  }
+  return plan;
+}
+
+std::vector<planned_tensor> plan_convert(const checkpoint_options& options,
+                                         const std::vector<shown_tensor>& tensors,
+                                         std::optional<format_id> to) {
+  std::optional<precision_map_file> map;
+  if (!options.map.empty()) map.emplace(options.map);
+  std::vector<std::optional<choice>> choices(tensors.size());
+  if (options.by_verdict) choices = verdict_choices(options, tensors, true);
+  if (const auto quantized = quantized_among(tensors); !quantized.empty()) {
+    const shown_tensor& codes = quantized.front().codes;
+    refuse_content(codes.path, cat("tensor ", quote(codes.info.name),
+                                   " is quantized; `fpinspect dequantize` restores its values"));
+  }
+  std::vector<planned_tensor> plan;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    planned_tensor one = {.in = tensors[i]};
+    std::optional<format_id> wanted = to;
+    if (choices[i] && *choices[i] != choice::fp16_scaled) wanted = spec_of(*choices[i]).format;
+    if (map) {
+      const std::string name = one.name();
+      const auto* const entry = map->find(name.substr(0, name.rfind('.')));
+      if (entry != nullptr) wanted = entry->choice.format;
+    }
+    const bool is_kept_too = is_kept(options, one.name());
+    if (is_float(one.in) && !is_kept_too && wanted != one.in.format()) one.to = wanted;
+    plan.push_back(std::move(one));
+  }
+  return plan;
+}
+
+std::vector<planned_tensor> plan_dequantize(const std::vector<shown_tensor>& tensors,
+                                            format_id to) {
+  const std::vector<quantized_tensor> quantized = quantized_among(tensors);
+  if (quantized.empty()) {
+    refuse_content(tensors.empty() ? "FILE" : tensors.front().path,
+                   "no tensor is quantized: there are no codes with scales beside them");
+  }
+  std::map<std::string, const quantized_tensor*> by_codes;
+  std::set<std::string> scales;
+  for (const quantized_tensor& one : quantized) {
+    by_codes.emplace(one.codes.info.name, &one);
+    scales.insert(one.scales.info.name);
+  }
+  std::vector<planned_tensor> plan;
+  for (const shown_tensor& tensor : tensors) {
+    if (scales.contains(tensor.info.name)) continue;
+    plan.push_back({.in = tensor});
+    const auto found = by_codes.find(tensor.info.name);
+    if (found == by_codes.end()) continue;
+    plan.back().quantized = *found->second;
+    plan.back().to = to;
+  }
+  return plan;
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,175 @@
+// Quantized matrices in files: implementation.
+#include "fpinspect/checkpoint/quantized_matrix.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "fpinspect/checkpoint/layout.hpp"
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
+#include "fpinspect/cli/text/text.hpp"
+#include "samebits/convert.hpp"
+#include "samebits/error.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::tensor_file::dtype;
+
+/// The tiles whose scales have this shape; square tiles before others, those of 128 first.
+std::optional<tile_shape> tile_of(const tensor_info& codes, const tensor_info& stored) {
+  if (stored.count == 1) return tile_shape{0, 0};
+  const matrix_shape matrix = matrix_of(codes);
+  const matrix_shape scales = matrix_of(stored);
+  std::vector<tile_shape> tiles;
+  for (const std::int64_t size : {128, 64, 32, 256, 16}) {
+    tiles.push_back({size, size});
+    tiles.push_back({1, size});
+  }
+  if (scales.cols == 1) tiles.insert(tiles.begin(), {1, 0});
+  const auto fits = std::find_if(tiles.begin(), tiles.end(), [&](const tile_shape& tile) {
+    return samebits::scales_shape(matrix.rows, matrix.cols, tile) == scales;
+  });
+  return fits == tiles.end() ? std::nullopt : std::optional(*fits);
+}
+
+std::optional<std::string> metadata_of(const shown_tensor& tensor, const std::string& key) {
+  for (const auto& [name, text] : tensor.file->metadata()) {
+    if (name == key) return text;
+  }
+  return std::nullopt;
+}
+
+/// The tile in the metadata of the file. `quantize` of one tensor writes one for all its outputs.
+std::optional<tile_shape> written_tile(const shown_tensor& codes) {
+  std::string key = cat(block_key, codes.info.name);
+  auto text = metadata_of(codes, key);
+  const bool one_tensor = !text && codes.info.name.starts_with("codes");
+  if (one_tensor) text = metadata_of(codes, key = "samebits.block");
+  if (!text) return std::nullopt;
+  try {
+    const tile_shape tile = tile_argument(key, *text);
+    const bool of_columns = one_tensor && codes.info.name != "codes";
+    return of_columns ? tile_shape{tile.cols, tile.rows} : tile;
+  } catch (const usage_error& error) {
+    refuse_content(codes.path, error.what());
+  }
+}
+
+bool is_matrix_of_codes(const shown_tensor& tensor) {
+  const dtype type = tensor.info.type;
+  return tensor.info.unread.empty() && tensor.info.shape.size() == 2 &&
+         (type == dtype::f8_e4m3 || type == dtype::f8_e5m2);
+}
+
+/// The names that the scales of these codes may have.
+std::vector<std::string> names_of_scales(const std::string& codes) {
+  std::vector<std::string> names;
+  for (const std::string_view suffix : scales_suffixes) names.push_back(cat(codes, suffix));
+  if (codes.starts_with("codes")) names.push_back("scales" + codes.substr(5));
+  return names;
+}
+
+}  // namespace
+
+std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tensors) {
+  std::map<std::string_view, const shown_tensor*> by_name;
+  for (const shown_tensor& tensor : tensors) by_name.emplace(tensor.info.name, &tensor);
+  std::vector<quantized_tensor> found;
+  for (const shown_tensor& codes : tensors) {
+    if (!is_matrix_of_codes(codes)) continue;
+    for (const std::string& name : names_of_scales(codes.info.name)) {
+      const auto scales = by_name.find(name);
+      if (scales == by_name.end()) continue;
+      quantized_tensor one = {codes, *scales->second, {}};
+      if (one.scales.info.type == dtype::u8) one.scales.how = {format_id::e8m0};
+      const auto written = written_tile(codes);
+      const auto tile = written ? written : tile_of(codes.info, one.scales.info);
+      if (!tile || !one.scales.has_numbers()) {
+        refuse_content(codes.path,
+                       cat(name, " [", comma_separated(one.scales.info.shape),
+                           "]: no scales of tiles of ", shape_text(matrix_of(codes.info))));
+      }
+      one.tile = *tile;
+      found.push_back(std::move(one));
+      break;
+    }
+  }
+  return found;
+}
+
+quantized_matrix::quantized_matrix(quantized_tensor stored)
+    : stored_(std::move(stored)),
+      rows_(stored_.codes.info.shape[0]),
+      cols_(stored_.codes.info.shape[1]) {
+  const matrix_shape matrix = matrix_of(stored_.codes.info);
+  const matrix_shape shape = samebits::scales_shape(matrix.rows, matrix.cols, stored_.tile);
+  if (static_cast<std::uint64_t>(shape.rows * shape.cols) != stored_.scales.info.count) {
+    refuse_content(stored_.codes.path,
+                   cat(stored_.scales.info.name, " must be ", shape_text(shape), ", not [",
+                       comma_separated(stored_.scales.info.shape), "]"));
+  }
+  scales_ = matrix_of(stored_.scales, shape);
+  if (!is_quantizable(stored_.scales.format()) || stored_.scales.format() == format_id::fp32)
+    return;
+  owned_matrix wide(format_id::fp32, shape);
+  samebits::convert(scales_.view, wide.view(), {});
+  const const_matrix_view view = wide.view();
+  scales_ = {std::move(wide.bytes), view};
+}
+
+void quantized_matrix::dequantize(std::uint64_t first, const matrix_view& out,
+                                  const executor& where) const {
+  const std::uint64_t all = static_cast<std::uint64_t>(out.rows);
+  const std::uint64_t tile_rows = stored_.tile.rows == 0
+                                      ? std::max<std::uint64_t>(rows_, 1)
+                                      : static_cast<std::uint64_t>(stored_.tile.rows);
+  std::vector<std::byte> read;
+  const auto direct = stored_.codes.view();
+  if (!direct) {
+    read.resize(all * cols_);
+    stored_.codes.read(first * cols_, all * cols_, read.data());
+  }
+  const std::byte* codes = direct ? direct->data() + first * cols_ : read.data();
+  const std::size_t scale_bytes =
+      static_cast<std::size_t>(samebits::storage_bytes(scales_.view.format));
+  // A band that does not begin on a tile border is cut at the first one.
+  for (std::uint64_t row = 0; row < all;) {
+    const std::uint64_t in_tile = (first + row) % tile_rows;
+    const std::uint64_t size = in_tile == 0 ? all - row : std::min(all - row, tile_rows - in_tile);
+    const auto rows = static_cast<std::int64_t>(size);
+    const matrix_shape shape = samebits::scales_shape(rows, out.cols, stored_.tile);
+    const std::byte* const scales =
+        static_cast<const std::byte*>(scales_.view.data) +
+        (first + row) / tile_rows * static_cast<std::uint64_t>(shape.cols) * scale_bytes;
+    matrix_view part = out;
+    part.rows = rows;
+    part.data = static_cast<std::byte*>(out.data) +
+                row * cols_ * static_cast<std::size_t>(samebits::storage_bytes(out.format));
+    samebits::dequantize(
+        samebits::view_of_codes(stored_.codes.format(), static_cast<const void*>(codes), rows,
+                                out.cols),
+        samebits::view_of_codes(scales_.view.format, static_cast<const void*>(scales), shape.rows,
+                                shape.cols),
+        part, stored_.tile, where);
+    codes += size * cols_;
+    row += size;
+  }
+}
+
+void quantized_matrix::read(std::uint64_t first, std::uint64_t count, std::byte* out) const {
+  if (count == 0) return;
+  const std::uint64_t row = first / cols_;
+  const std::uint64_t rows = (first + count - 1) / cols_ - row + 1;
+  owned_matrix values(format_id::fp32,
+                      {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(cols_)});
+  dequantize(row, values.view(), {.threads = 1});
+  std::memcpy(out, values.bytes.data() + (first - row * cols_) * sizeof(float),
+              count * sizeof(float));
+}
+
+}  // namespace fpinspect

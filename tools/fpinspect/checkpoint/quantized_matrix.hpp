@@ -1,0 +1,47 @@
+// Quantized matrices in files: codes and scales, found by the names of all layouts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fpinspect/quantize/quantize_source.hpp"
+#include "fpinspect/tensors/source/selection.hpp"
+
+namespace fpinspect {
+
+/// A matrix of codes with its scales.
+struct quantized_tensor {
+  shown_tensor codes;
+  shown_tensor scales;
+  tile_shape tile;
+};
+
+/// The quantized matrices among tensors, in their order. Tiles are those of the metadata; without
+/// metadata, the shapes of codes and scales decide.
+/// @throws file_error  if scales do not have the shape of any tiles
+std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tensors);
+
+/// The values of a quantized matrix, computed where they are read.
+class quantized_matrix {
+ public:
+  /// Keeps the scales in memory, unless they are usable where they are in the file.
+  explicit quantized_matrix(quantized_tensor stored);
+
+  [[nodiscard]] std::uint64_t rows() const { return rows_; }
+  [[nodiscard]] std::uint64_t cols() const { return cols_; }
+
+  /// Codes times scales of rows [first, first + out.rows).
+  /// @param out  in fp32, fp16 or bf16
+  void dequantize(std::uint64_t first, const matrix_view& out, const executor& where) const;
+  /// Elements [first, first + count) in fp32.
+  void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
+
+ private:
+  quantized_tensor stored_;
+  std::uint64_t rows_;
+  std::uint64_t cols_;
+  source_matrix scales_;
+};
+
+}  // namespace fpinspect

@@ -1,0 +1,106 @@
+// An output folder of files that appears completely or not at all: implementation.
+#include "tensor_file/files/staged_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "tensor_file/error.hpp"
+#include "tensor_file/files/descriptor.hpp"
+
+namespace samebits::tensor_file {
+namespace {
+
+// The folder that is being written, for a signal handler; null if there is none.
+std::atomic<const char*> unfinished_folder = nullptr;
+
+[[noreturn]] void folder_cannot(const char* what, int code) {
+  throw file_error(error_kind::unwritable, std::string(what) + ": " + errno_text(code));
+}
+
+// The folder behind a symbolic link, without the separator that may end its name.
+std::filesystem::path plain_target(const std::filesystem::path& target) {
+  std::error_code failed;
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(target, failed);
+  const std::filesystem::path named = failed ? target : whole;
+  return named.has_filename() ? named : named.parent_path();
+}
+
+void synchronize_folder(const std::filesystem::path& folder) {
+  const descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.is_open()) static_cast<void>(::fsync(opened.number()));
+}
+
+}  // namespace
+
+staged_folder::staged_folder(std::filesystem::path target) : target_(plain_target(target)) {
+  constexpr int attempts = 100;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    staged_ = target_.parent_path() /
+              (".samebits-" + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp");
+    if (::mkdir(staged_.c_str(), 0777) == 0) {
+      unfinished_folder = staged_.c_str();
+      return;
+    }
+    if (errno != EEXIST) break;
+  }
+  folder_cannot("cannot create a folder beside it", errno);
+}
+
+staged_folder::~staged_folder() {
+  if (staged_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(staged_, ignored);
+  unfinished_folder = nullptr;
+}
+
+void staged_folder::commit() {
+  synchronize_folder(staged_);
+  struct stat old {};
+  const bool exists = ::stat(target_.c_str(), &old) == 0;
+  if (exists) static_cast<void>(::chmod(staged_.c_str(), old.st_mode & 07777));
+  const unsigned how = exists ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+  if (::renameat2(AT_FDCWD, staged_.c_str(), AT_FDCWD, target_.c_str(), how) != 0) {
+    folder_cannot("cannot be replaced", errno);
+  }
+  synchronize_folder(target_.parent_path());
+  if (exists) return;  // the destructor removes the old folder
+  unfinished_folder = nullptr;
+  staged_.clear();
+}
+
+// readdir() may allocate memory, which a signal handler must not do.
+void remove_unfinished_folder() noexcept {
+  const char* const name = unfinished_folder;
+  if (name == nullptr) return;
+  const int folder = ::open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  alignas(std::uint64_t) std::array<char, 4096> entries;
+  constexpr std::size_t length_at = 16;  // of struct linux_dirent64
+  constexpr std::size_t name_at = 19;
+  for (long size = 0;
+       (size = ::syscall(SYS_getdents64, folder, entries.data(), entries.size())) > 0;) {
+    for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
+      std::uint16_t length = 0;
+      std::memcpy(&length, entries.data() + at + length_at, sizeof length);
+      ::unlinkat(folder, entries.data() + at + name_at, 0);  // refuses "." and ".."
+      at += length;
+    }
+  }
+  ::close(folder);
+  ::rmdir(name);
+}
+
+}  // namespace samebits::tensor_file
