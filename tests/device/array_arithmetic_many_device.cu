@@ -14,6 +14,7 @@
 
 #include "samebits/samebits.hpp"
 #include "tests/device/operand_draw.cuh"
+#include "tests/device/repeated_arrays.cuh"
 #include "tests/support/effort.hpp"
 
 namespace samebits {
@@ -21,51 +22,23 @@ namespace {
 
 using enum format_id;
 using support::by_effort;
+using support::check_cuda;
+using support::device_bytes;
+using support::difference;
 using support::draw;
+using support::for_elements;
 
 constexpr format_id formats[] = {fp32, fp16, bf16, e4m3, e5m2};
 constexpr overflow policies[] = {overflow::ieee, overflow::saturate, overflow::saturate_finite};
 
-void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-  std::exit(1);
-}
-
-class device_bytes {
- public:
-  explicit device_bytes(std::int64_t bytes) {
-    check(cudaMalloc(&data_, static_cast<std::size_t>(bytes)), "cudaMalloc");
-  }
-  ~device_bytes() { cudaFree(data_); }
-  device_bytes(const device_bytes&) = delete;
-  device_bytes& operator=(const device_bytes&) = delete;
-  template <class T = void>
-  [[nodiscard]] T* as() const {
-    return static_cast<T*>(data_);
-  }
-
- private:
-  void* data_ = nullptr;
-};
-
-struct difference {
-  unsigned long long count;
-  unsigned long long first;
-};
-
-__global__ void compare_kernel(const std::uint32_t* x, const std::uint32_t* y, std::uint64_t words,
+__global__ void compare_kernel(const std::uint32_t* x, const std::uint32_t* y, std::int64_t words,
                                difference* seen) {
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words;
-       i += step) {
-    if (x[i] == y[i]) continue;
-    atomicAdd(&seen->count, 1ull);
-    atomicMin(&seen->first, static_cast<unsigned long long>(i));
-  }
+  for_elements(words, [&](std::int64_t i) {
+    if (x[i] != y[i]) support::note(seen, i);
+  });
 }
 
-__device__ void put(void* data, int width, std::uint64_t i, std::uint32_t code) {
+__device__ void put(void* data, int width, std::int64_t i, std::uint32_t code) {
   if (width == 1) {
     static_cast<std::uint8_t*>(data)[i] = static_cast<std::uint8_t>(code);
   } else if (width == 2) {
@@ -81,14 +54,13 @@ struct operand_arrays {
 
 /// Operand k of element i is the code of bits [k * bits, (k + 1) * bits) of first + i.
 __global__ void count_kernel(operand_arrays out, int bits, std::uint64_t first,
-                             std::uint64_t count) {
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
-       i += step) {
+                             std::int64_t count) {
+  for_elements(count, [&](std::int64_t i) {
     for (int k = 0; k < 3; ++k) {
-      put(out.data[k], bits / 8, i, static_cast<std::uint32_t>((first + i) >> (k * bits)));
+      const std::uint64_t number = first + static_cast<std::uint64_t>(i);
+      put(out.data[k], bits / 8, i, static_cast<std::uint32_t>(number >> (k * bits)));
     }
-  }
+  });
 }
 
 struct drawing {
@@ -97,13 +69,11 @@ struct drawing {
   std::uint64_t seed;
 };
 
-__global__ void draw_kernel(operand_arrays out, const drawing d, std::uint64_t count) {
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
-       i += step) {
-    const auto x = draw(d.from, d.op, d.seed, i);
+__global__ void draw_kernel(operand_arrays out, const drawing d, std::int64_t count) {
+  for_elements(count, [&](std::int64_t i) {
+    const auto x = draw(d.from, d.op, d.seed, static_cast<std::uint64_t>(i));
     for (int k = 0; k < 3; ++k) put(out.data[k], d.from[k].storage_bits / 8, i, x.code[k]);
-  }
+  });
 }
 
 /// Whether cuda-native has the rule and operation of one format, without flags.
@@ -116,24 +86,24 @@ bool native_supports(operation op, format_id f, const compute_options& o) {
 class bench_of_cases {
  public:
   explicit bench_of_cases(std::int64_t maximum)
-      : a_(4 * maximum),
-        b_(4 * maximum),
-        c_(4 * maximum),
-        out_(4 * maximum),
-        other_(4 * maximum),
-        each_(maximum),
+      : a_(bytes(maximum)),
+        b_(bytes(maximum)),
+        c_(bytes(maximum)),
+        out_(bytes(maximum)),
+        other_(bytes(maximum)),
+        each_(static_cast<std::size_t>(maximum)),
         seen_(sizeof(difference)) {}
 
-  operand_arrays operands() const { return {{a_.as(), b_.as(), c_.as()}}; }
+  operand_arrays operands() const { return {{a_.data(), b_.data(), c_.data()}}; }
 
   void call(const char* backend, operation op, const format_id (&from)[3], format_id to,
             std::int64_t count, const compute_options& options, bool second = false) {
-    compute(op, in(from, count), device_view(to, second ? other_.as() : out_.as(), count), options,
-            on_stream(nullptr, backend));
+    compute(op, in(from, count), device_view(to, second ? other_.data() : out_.data(), count),
+            options, on_stream(nullptr, backend));
   }
   flags call_with_flags(operation op, const format_id (&from)[3], format_id to, std::int64_t count,
                         const compute_options& options) {
-    return compute_with_flags(op, in(from, count), device_view(to, out_.as(), count), options,
+    return compute_with_flags(op, in(from, count), device_view(to, out_.data(), count), options,
                               {each_.as<flags>(), count, 1}, on_stream(nullptr, "cuda-emulated"));
   }
 
@@ -141,10 +111,10 @@ class bench_of_cases {
   difference compared(std::int64_t bytes) {
     constexpr difference nothing = {0, ~0ull};
     difference seen = nothing;
-    check(cudaMemcpy(seen_.as(), &nothing, sizeof nothing, cudaMemcpyHostToDevice), "copy");
-    compare_kernel<<<4096, 256>>>(out_.as<std::uint32_t>(), other_.as<std::uint32_t>(),
-                                  static_cast<std::uint64_t>(bytes) / 4, seen_.as<difference>());
-    check(cudaMemcpy(&seen, seen_.as(), sizeof seen, cudaMemcpyDeviceToHost), "compare");
+    check_cuda(cudaMemcpy(seen_.data(), &nothing, sizeof nothing, cudaMemcpyHostToDevice), "copy");
+    compare_kernel<<<4096, 256>>>(out_.as<std::uint32_t>(), other_.as<std::uint32_t>(), bytes / 4,
+                                  seen_.as<difference>());
+    check_cuda(cudaMemcpy(&seen, seen_.data(), sizeof seen, cudaMemcpyDeviceToHost), "compare");
     return seen;
   }
 
@@ -189,15 +159,16 @@ class bench_of_cases {
   }
 
  private:
+  static std::size_t bytes(std::int64_t elements) { return 4 * static_cast<std::size_t>(elements); }
   static matrix_view device_view(format_id f, void* data, std::int64_t count) {
     return on_device(view_of_codes(f, data, 1, count));
   }
   array_operands in(const format_id (&from)[3], std::int64_t count) const {
-    return {device_view(from[0], a_.as(), count), device_view(from[1], b_.as(), count),
-            device_view(from[2], c_.as(), count)};
+    return {device_view(from[0], a_.data(), count), device_view(from[1], b_.data(), count),
+            device_view(from[2], c_.data(), count)};
   }
   static void fetch(std::vector<std::uint8_t>& to, const device_bytes& from) {
-    check(cudaMemcpy(to.data(), from.as(), to.size(), cudaMemcpyDeviceToHost), "copy");
+    check_cuda(cudaMemcpy(to.data(), from.data(), to.size(), cudaMemcpyDeviceToHost), "copy");
   }
   ::testing::AssertionResult differs(std::size_t width) const {
     std::size_t i = 0;
@@ -308,7 +279,7 @@ TEST(ComputeMany, AllPairsOf16BitsByBothBackends) {
   std::uint64_t compared = 0;
   for (const format_id f : {fp16, bf16}) {
     for (std::uint64_t first = 0; first < end; first += static_cast<std::uint64_t>(count)) {
-      count_kernel<<<4096, 256>>>(cases.operands(), 16, first, static_cast<std::uint64_t>(count));
+      count_kernel<<<4096, 256>>>(cases.operands(), 16, first, count);
       for (const operation op : {operation::add, operation::sub, operation::mul, operation::div}) {
         expect_native(cases, op, f, count, {});
         if (HasFailure()) return;

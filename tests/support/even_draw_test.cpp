@@ -49,19 +49,19 @@ TEST(EvenDraw, RefusesOptionsInAnotherOrder) {
 
 /// A round of batches: each tile by each rule and rounding once, each two values of other options.
 TEST(QuantizeBatches, HoldEveryCombination) {
-  batch_draws draws;
+  quantize_batches draws;
   for (int turn = 0; turn < 2; ++turn) {
     std::set<std::tuple<std::int64_t, std::int64_t, scale_rule, rounding, int>> seen;
     std::map<scale_rule, int> rules;
     std::map<nonfinite, int> policies;
-    for (std::uint64_t n = 0; n < batch_draws::round; ++n) {
-      const batch b = draws.next(5'000'000);
+    for (std::uint64_t n = 0; n < quantize_batches::round; ++n) {
+      const quantize_case b = draws.next(5'000'000);
       const bool stochastic = b.options.rounding == rounding::stochastic;
       seen.insert({b.options.tile.rows, b.options.tile.cols, b.options.scale, b.options.rounding,
                    stochastic ? b.options.random.bits : 0});
       ++rules[b.options.scale];
       ++policies[b.options.nonfinite];
-      EXPECT_GE(b.rows * b.cols, 5'000'000);
+      EXPECT_GE(b.in.rows * b.in.cols, 5'000'000);
     }
     EXPECT_EQ(seen.size(), 4u * enum_count<scale_rule> * 4u);
     EXPECT_EQ(rules.size(), static_cast<std::size_t>(enum_count<scale_rule>));
