@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/kit/call.hpp"
+#include "engine/kit/runner.hpp"
 
 namespace samebits::testkit {
 

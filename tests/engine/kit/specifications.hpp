@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "engine/kit/call.hpp"
+#include "engine/kit/runner.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/core/rounding.hpp"
 #include "samebits/testkit/conversion.hpp"

@@ -59,29 +59,31 @@ struct counterexample {
   int out_offset = 0;         ///< elements from a 256-byte border to out[0]
 };
 
-/// Result of a check.
-class check_result {
+/// Result of a check. `Failure` describes what is wrong.
+template <class Failure>
+class result_of_check {
  public:
-  check_result(std::uint64_t compared, std::string message, std::optional<counterexample> failure)
+  result_of_check(std::uint64_t compared, std::string message, std::optional<Failure> failure)
       : compared_(compared), message_(std::move(message)), failure_(failure) {}
 
   /// Returns true if every result was right and nothing else was written.
   explicit operator bool() const { return message_.empty(); }
   /// Returns an empty text on success. On failure: a description of the error, the fields of input,
-  /// result and expected result, the usual errors that explain all results, and a command that
-  /// repeats the case.
+  /// result and expected result, the usual errors that explain all results, and how to repeat the
+  /// case.
   [[nodiscard]] const std::string& message() const { return message_; }
-  /// Returns the number of results compared, up to the end or the first failure; shrinking does not
-  /// count.
+  /// Returns the number of results compared, up to the end or the first wrong one; shrinking does
+  /// not count.
   [[nodiscard]] std::uint64_t compared() const { return compared_; }
-  /// Returns the wrong element; empty on success, and if the function threw or wrote elsewhere.
-  [[nodiscard]] const std::optional<counterexample>& failure() const { return failure_; }
+  /// Returns what is wrong; empty on success, and if the function threw or wrote elsewhere.
+  [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
 
  private:
   std::uint64_t compared_;
   std::string message_;
-  std::optional<counterexample> failure_;
+  std::optional<Failure> failure_;
 };
+using check_result = result_of_check<counterexample>;
 
 /// One call of a function under test: two blocks of memory, and the positions of the `count`
 /// elements in them. Both blocks start at 256-byte borders and include guard bytes. An adapter to

@@ -67,28 +67,7 @@ struct quantize_counterexample {
   std::uint64_t expected = 0;
 };
 
-/// Result of a check of a quantizer.
-class quantize_check_result {
- public:
-  quantize_check_result(std::uint64_t compared, std::string message,
-                        std::optional<quantize_counterexample> failure)
-      : compared_(compared), message_(std::move(message)), failure_(failure) {}
-
-  /// Returns true if every code and scale was right and nothing else was written.
-  explicit operator bool() const { return message_.empty(); }
-  /// Returns an empty text on success; else a description of the error.
-  [[nodiscard]] const std::string& message() const { return message_; }
-  /// Returns the number of codes and scales compared, up to the end or the first failure.
-  [[nodiscard]] std::uint64_t compared() const { return compared_; }
-  /// Returns the wrong scale or code; empty on success, and if the quantizer threw or wrote
-  /// elsewhere.
-  [[nodiscard]] const std::optional<quantize_counterexample>& failure() const { return failure_; }
-
- private:
-  std::uint64_t compared_;
-  std::string message_;
-  std::optional<quantize_counterexample> failure_;
-};
+using quantize_check_result = result_of_check<quantize_counterexample>;
 
 /// One call of a quantizer under test: three blocks of memory, and the offset of the first element
 /// of each array in its block, in bytes. Blocks start at 256-byte borders and include guard bytes.

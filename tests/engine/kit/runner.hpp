@@ -1,4 +1,4 @@
-// One call of a function under test, whose arrays lie between guards.
+// Calls of a function under test, whose arrays lie between guards.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Calls of a function under test: memory, comparison, shrinking.
-#include "engine/kit/call.hpp"
+#include "engine/kit/runner.hpp"
 
 #include <cstdlib>
 #include <cstring>
