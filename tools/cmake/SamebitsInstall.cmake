@@ -51,11 +51,13 @@ endif()
 
 # The test kit is made of headers that the tests keep under names such as support/generators.hpp.
 if(SAMEBITS_TESTKIT)
-  install(TARGETS samebits_testkit EXPORT samebits-testkit
-          ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-          INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-  install(EXPORT samebits-testkit NAMESPACE samebits:: DESTINATION "${package_dir}"
-          FILE samebits-testkit-targets.cmake)
+  foreach(part testkit_checks testkit)
+    install(TARGETS samebits_${part} EXPORT samebits-${part}
+            ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+            INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+    install(EXPORT samebits-${part} NAMESPACE samebits:: DESTINATION "${package_dir}"
+            FILE samebits-${part}-targets.cmake)
+  endforeach()
   install(DIRECTORY tests/testkit/samebits DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   install(DIRECTORY tests/engine tests/oracle tests/support
           DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/samebits/testkit/internal"
