@@ -7,8 +7,6 @@
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
 #include "numerics/bits/random.hpp"
-#include "numerics/quantize/scale.hpp"
-#include "numerics/quantize/tile.hpp"
 #include "samebits/scalar.hpp"
 
 namespace samebits::support {
@@ -34,43 +32,6 @@ numerics::scale_settings scale_settings_of(const quantize_options& o, format_id 
 
 void put(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint64_t code) {
   if (v.data != nullptr) put_code(v, row, col, code);
-}
-
-/// Quantizes rows [row, row + rows) and columns [col, col + cols), which are one tile.
-void quantize_tile(const quantize_case& c, const matrix_view& in, const quantize_outputs& outputs,
-                   std::int64_t row, std::int64_t rows, std::int64_t col, std::int64_t cols,
-                   const matrix_shape& scale_at) {
-  const quantize_options& o = c.options;
-  const matrix_view tile = block_of(in, row, rows, col, cols);
-  const auto element = [&](std::int64_t r, std::int64_t k) {
-    return numerics::decode<std::uint32_t>(spec_of(c.from),
-                                           static_cast<std::uint32_t>(code_at(tile, r, k)));
-  };
-  numerics::tile_amax amax = numerics::no_amax;
-  for_each_element(tile, [&](std::int64_t r, std::int64_t k) {
-    amax = numerics::combined(amax, numerics::amax_contribution(o.nonfinite, element(r, k)));
-  });
-  const auto scale = numerics::scale_of(spec_of(c.to), scale_settings_of(o, c.from), amax);
-  const std::uint32_t stored = scale.dequantization_scale;
-  const std::uint64_t code_of_scale =
-      c.scale_format == format_id::fp32
-          ? stored
-          : convert_code(format_id::fp32, c.scale_format, stored).code;
-  put(outputs.scales, scale_at.rows, scale_at.cols, code_of_scale);
-  put(outputs.scales_transposed, scale_at.cols, scale_at.rows, code_of_scale);
-  for_each_element(tile, [&](std::int64_t r, std::int64_t k) {
-    const random_bits random = bits_of(o.rounding, o.random, row + r, col + k, in.cols);
-    const std::uint32_t dither =
-        o.rounding == rounding::stochastic
-            ? numerics::align_random<std::uint32_t>(random.value, random.count)
-            : 0;
-    const std::uint32_t y = numerics::scaled(o.scale, scale, element(r, k));
-    const auto code =
-        numerics::encode<std::uint32_t>(spec_of(c.to), {o.rounding, o.overflow, o.nan}, y, dither)
-            .code;
-    put(outputs.codes, row + r, col + k, code);
-    put(outputs.codes_transposed, col + k, row + r, code);
-  });
 }
 
 }  // namespace
@@ -107,19 +68,60 @@ returned_values compute_by_definition(const array_arithmetic_case& c, const call
   return {};
 }
 
+scaled_matrix scale_by_definition(const const_matrix_view& in, format_id to,
+                                  const quantize_options& o) {
+  const matrix_shape tiles = scales_shape(in.rows, in.cols, o.tile);
+  const std::int64_t high = o.tile.rows == 0 ? std::max<std::int64_t>(1, in.rows) : o.tile.rows;
+  const std::int64_t wide = o.tile.cols == 0 ? std::max<std::int64_t>(1, in.cols) : o.tile.cols;
+  scaled_matrix all;
+  all.amaxes.assign(static_cast<std::size_t>(tiles.rows * tiles.cols), numerics::no_amax);
+  for_each_element(in, [&](std::int64_t row, std::int64_t col) {
+    all.tile_of.push_back(static_cast<std::size_t>(row / high * tiles.cols + col / wide));
+    all.elements.push_back(numerics::decode<std::uint32_t>(
+        spec_of(in.format), static_cast<std::uint32_t>(code_at(in, row, col))));
+    numerics::tile_amax& amax = all.amaxes[all.tile_of.back()];
+    amax = numerics::combined(amax, numerics::amax_contribution(o.nonfinite, all.elements.back()));
+  });
+  for (const numerics::tile_amax amax : all.amaxes) {
+    all.scales.push_back(numerics::scale_of(spec_of(to), scale_settings_of(o, in.format), amax));
+  }
+  for (std::size_t i = 0; i < all.elements.size(); ++i) {
+    all.elements[i] = numerics::scaled(o.scale, all.scales[all.tile_of[i]], all.elements[i]);
+  }
+  return all;
+}
+
 returned_values quantize_by_definition(const quantize_case& c, const call_site& site) {
   if (c.skip.value_or(0) != 0) return {};
   const matrix_view& in = site.views[quantize_buffers::in];
   const quantize_outputs outputs = outputs_of(c, site);
-  const tile_shape& tile = c.options.tile;
-  const std::int64_t high = tile.rows == 0 ? std::max<std::int64_t>(1, in.rows) : tile.rows;
-  const std::int64_t wide = tile.cols == 0 ? std::max<std::int64_t>(1, in.cols) : tile.cols;
-  for (std::int64_t row = 0; row < in.rows; row += high) {
-    for (std::int64_t col = 0; col < in.cols; col += wide) {
-      quantize_tile(c, in, outputs, row, std::min(high, in.rows - row), col,
-                    std::min(wide, in.cols - col), {row / high, col / wide});
-    }
+  const quantize_options& o = c.options;
+  const scaled_matrix scaled = scale_by_definition(in, c.to, o);
+  const std::int64_t tiles_in_row = scales_shape(in.rows, in.cols, o.tile).cols;
+  for (std::size_t i = 0; i < scaled.scales.size(); ++i) {
+    const auto tile = static_cast<std::int64_t>(i);
+    const std::int64_t row = tile / tiles_in_row, col = tile % tiles_in_row;
+    const std::uint32_t scale = scaled.scales[i].dequantization_scale;
+    const std::uint64_t code = c.scale_format == format_id::fp32
+                                   ? scale
+                                   : convert_code(format_id::fp32, c.scale_format, scale).code;
+    put(outputs.scales, row, col, code);
+    put(outputs.scales_transposed, col, row, code);
   }
+  std::size_t i = 0;
+  for_each_element(in, [&](std::int64_t row, std::int64_t col) {
+    const random_bits random = bits_of(o.rounding, o.random, row, col, in.cols);
+    const std::uint32_t dither =
+        o.rounding == rounding::stochastic
+            ? numerics::align_random<std::uint32_t>(random.value, random.count)
+            : 0;
+    const auto code =
+        numerics::encode<std::uint32_t>(spec_of(c.to), {o.rounding, o.overflow, o.nan},
+                                        scaled.elements[i++], dither)
+            .code;
+    put(outputs.codes, row, col, code);
+    put(outputs.codes_transposed, col, row, code);
+  });
   if (outputs.statistics == nullptr) return {};
   strided_buffer codes(c.to, dense_layout(in.rows, in.cols));
   quantize(in, {.codes = codes.view(), .statistics = outputs.statistics}, options_of(c, site),

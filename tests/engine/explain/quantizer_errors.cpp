@@ -4,9 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "engine/definition.hpp"
 #include "engine/explain/errors.hpp"
-#include "numerics/quantize/scale.hpp"
-#include "numerics/quantize/tile.hpp"
 #include "samebits/scalar.hpp"
 
 namespace samebits::testkit {
@@ -15,48 +14,15 @@ namespace {
 using tested = quantizer_under_test;
 constexpr std::size_t scales = 0, codes = 1;  // results
 
-// ---- Tiles by the definition in numerics/ ----
-
-/// The number of the tile that holds element i; tiles count row by row.
-std::size_t tile_of(const tested& q, const trial& in, std::size_t i) {
-  const matrix_shape tile = tile_extent(in, q.options.tile);
-  const auto n = static_cast<std::int64_t>(i);
-  const std::int64_t tiles_in_row = (in.cols + tile.cols - 1) / tile.cols;
-  return static_cast<std::size_t>(n / in.cols / tile.rows * tiles_in_row + n % in.cols / tile.cols);
-}
-
-std::uint32_t element(const tested& q, const trial& in, std::size_t i) {
-  return static_cast<std::uint32_t>(convert_code(q.from, format_id::fp32, in.codes[i]).code);
-}
-
-/// The amax of each tile, row-major: fp32 bits without a sign, or -1 if no element counts.
-std::vector<std::int32_t> tile_amaxes(const tested& q, const trial& in, nonfinite policy) {
-  const matrix_shape s = scales_shape(in.rows, in.cols, q.options.tile);
-  std::vector<std::int32_t> amaxes(static_cast<std::size_t>(s.rows * s.cols), numerics::no_amax);
-  for (std::size_t i = 0; i < in.codes.size(); ++i) {
-    std::int32_t& amax = amaxes[tile_of(q, in, i)];
-    amax = numerics::combined(amax, numerics::amax_contribution(policy, element(q, in, i)));
-  }
-  return amaxes;
-}
-
-/// The elements times their tiles' scales, as fp32 codes.
-code_list scaled_elements(const tested& q, const trial& in) {
-  const quantize_options& o = q.options;
-  numerics::scale_settings settings{o.scale, o.nonfinite, std::bit_cast<std::uint32_t>(o.eps),
-                                    std::bit_cast<std::uint32_t>(o.upper_bound)};
-  if (o.scale_overflow == scale_overflow::input_max) {
-    settings.largest_factor = numerics::largest_value(spec_of(q.from));
-  }
-  std::vector<numerics::tile_scale> of_tiles;
-  for (const std::int32_t amax : tile_amaxes(q, in, o.nonfinite)) {
-    of_tiles.push_back(numerics::scale_of(spec_of(q.to), settings, amax));
-  }
-  code_list scaled;
-  for (std::size_t i = 0; i < in.codes.size(); ++i) {
-    scaled.push_back(numerics::scaled(o.scale, of_tiles[tile_of(q, in, i)], element(q, in, i)));
-  }
-  return scaled;
+/// A matrix before its elements are cast, under a policy of NaN and Inf.
+support::scaled_matrix scaled(const tested& q, const trial& in, nonfinite policy) {
+  guarded_array elements(static_cast<std::size_t>(storage_bytes(q.from)), 0, in.codes.size());
+  elements.store(in.codes);
+  quantize_options options = q.options;
+  options.nonfinite = policy;
+  const void* const source = elements.elements();
+  return support::scale_by_definition(view_of_codes(q.from, source, in.rows, in.cols), q.to,
+                                      options);
 }
 
 // ---- Rows of the table ----
@@ -93,8 +59,9 @@ class table {
       for (std::size_t t = 0; t < wrong.size(); ++t) {
         if (wrong[t]) result[scales][t] = call.got[scales][t];
       }
-      for (std::size_t i = 0; i < result[codes].size(); ++i) {
-        if (wrong[tile_of(q, call.in, i)]) result[codes][i] = call.got[codes][i];
+      const std::vector<std::size_t> tiles = scaled(q, call.in, q.options.nonfinite).tile_of;
+      for (std::size_t i = 0; i < tiles.size(); ++i) {
+        if (wrong[tiles[i]]) result[codes][i] = call.got[codes][i];
       }
       return std::optional(std::move(result));
     });
@@ -220,7 +187,7 @@ void add_affected_tiles(table& rows) {
   const auto by_amax = [q](auto condition) {  // with this policy, amaxes show every NaN and Inf
     return [=](const seen_call& call) {
       std::vector<bool> result;
-      for (const std::int32_t amax : tile_amaxes(q, call.in, nonfinite::propagate)) {
+      for (const std::int32_t amax : scaled(q, call.in, nonfinite::propagate).amaxes) {
         result.push_back(condition(amax));
       }
       return result;
@@ -260,8 +227,8 @@ std::vector<seen_call> casts_of(const quantizer_under_test& quantizer,
   std::vector<seen_call> casts;
   if (quantizer.options.random.pitch) return casts;
   for (const seen_call& call : calls) {
-    casts.push_back(
-        {row_of(scaled_elements(quantizer, call.in)), {call.got[codes]}, {call.expected[codes]}});
+    const auto y = scaled(quantizer, call.in, quantizer.options.nonfinite).elements;
+    casts.push_back({row_of({y.begin(), y.end()}), {call.got[codes]}, {call.expected[codes]}});
   }
   return casts;
 }
