@@ -465,6 +465,28 @@ class Checkpoint(cli_support.CliTest):
         self.assertEqual(process.wait(60), -signal.SIGINT)
         self.assertEqual(os.listdir(self.folder), ["sparse.safetensors"])
 
+    def test_compare(self):
+        """Quantized matrices are compared by their values, in every layout."""
+        source, target, back = self.model(), self.path("out"), self.path("back")
+        figures = []
+        for layout in ["compressed-tensors", "deepseek", "plain"]:
+            self.ok("quantize", source, "-o", target, *BLOCKS, "--layout", layout)
+            self.ok("dequantize", target, "-o", back)
+            by_codes = run("compare", source, target, "--json").json()
+            by_values = run("compare", source, back, "--json").json()
+            self.assertEqual(by_codes["only_in_b"], [])
+            self.assertEqual({t["name"] for t in by_codes["tensors"]}, set(self.tensors))
+            for one, other in zip(by_codes["tensors"], by_values["tensors"]):
+                self.assertEqual({**one, "type_b": ""}, {**other, "type_b": ""})
+            figures.append([t.get("sqnr_db") for t in by_codes["tensors"]])
+        self.assertGreater(sum(db is not None for db in figures[0]), 0)
+        self.assertEqual(figures[0], figures[2])
+        # Scales of no tiles are tensors like others.
+        odd = write_safetensors(self.path("o.safetensors"),
+                                [("a.weight", "F8_E4M3", [2, 2], b"abcd"),
+                                 ("a.weight_scale", "F32", [3], floats(1, 2, 3))])
+        self.assertEqual(len(self.ok_json("compare", odd, odd)["tensors"]), 2)
+
     def test_text(self):
         result = self.ok("quantize", self.model(), "-o", self.path("out"), *BLOCKS)
         self.assertEqual(result.out.splitlines()[1:],

@@ -76,7 +76,8 @@ std::vector<std::string> names_of_scales(const std::string& codes) {
 
 }  // namespace
 
-std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tensors) {
+std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tensors,
+                                              bool strictly) {
   std::map<std::string_view, const shown_tensor*> by_name;
   for (const shown_tensor& tensor : tensors) by_name.emplace(tensor.info.name, &tensor);
   std::vector<quantized_tensor> found;
@@ -89,7 +90,9 @@ std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tens
       if (one.scales.info.type == dtype::u8) one.scales.how = {format_id::e8m0};
       const auto written = written_tile(codes);
       const auto tile = written ? written : tile_of(codes.info, one.scales.info);
-      if (!tile || !one.scales.has_numbers()) {
+      const bool known = tile && one.scales.has_numbers();
+      if (!known && !strictly) continue;
+      if (!known) {
         refuse_content(codes.path,
                        cat(name, " [", comma_separated(one.scales.info.shape),
                            "]: no scales of tiles of ", shape_text(matrix_of(codes.info))));

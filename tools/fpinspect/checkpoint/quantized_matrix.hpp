@@ -19,8 +19,10 @@ struct quantized_tensor {
 
 /// The quantized matrices among tensors, in their order. Tiles are those of the metadata; without
 /// metadata, the shapes of codes and scales decide.
-/// @throws file_error  if scales do not have the shape of any tiles
-std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tensors);
+/// @param strictly  refuses scales that do not have the shape of any tiles; else leaves them out
+/// @throws file_error
+std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tensors,
+                                              bool strictly = true);
 
 /// The values of a quantized matrix, computed where they are read.
 class quantized_matrix {

@@ -2,7 +2,6 @@
 #include "fpinspect/compare/comparison.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "fpinspect/cli/error.hpp"
@@ -38,29 +37,34 @@ compared_tensor tensor_of(shown_tensor shown, std::string_view option, const std
 }
 
 /// codes * scales, as `dequantize` writes them.
-compared_tensor dequantized(const quantized_file& file, const tile_shape& tile) {
-  const quantized_output stored = file.output("", tile);
-  const const_matrix_view& codes = stored.codes.view;
-  owned_matrix values(format_id::fp32, {codes.rows, codes.cols});
-  stored.dequantize(file.path, values.view());
-  return {.name = "values",
-          .shape = extents_of(values.shape),
-          .count = static_cast<std::uint64_t>(codes.rows * codes.cols),
+compared_tensor dequantized(const quantized_tensor& stored, std::string name) {
+  auto values = std::make_shared<const quantized_matrix>(stored);
+  return {.name = std::move(name),
+          .shape = stored.codes.info.shape,
+          .count = stored.codes.info.count,
           .type = "codes x scales",
-          .made = std::make_shared<std::vector<std::byte>>(std::move(values.bytes))};
+          .made = std::move(values)};
+}
+
+/// The only tensor of a file that `quantize` wrote for one tensor.
+compared_tensor only_values(const std::string& input, std::span<const quantized_tensor> quantized) {
+  const auto codes = std::find_if(quantized.begin(), quantized.end(),
+                                  [](const auto& one) { return one.codes.info.name == "codes"; });
+  if (codes == quantized.end()) {
+    refuse_content(input, "has no matrices codes and scales as `quantize` writes them");
+  }
+  return dequantized(*codes, "values");
 }
 
 }  // namespace
 
 std::optional<std::span<const std::byte>> compared_tensor::in_place() const {
-  if (stored) return stored->view();
-  return *made;
+  return stored ? stored->view() : std::nullopt;
 }
 
 void compared_tensor::read(std::uint64_t first, std::uint64_t elements, std::byte* out) const {
   if (stored) return stored->read(first, elements, out);
-  std::memcpy(out, made->data() + first * sizeof(float),
-              static_cast<std::size_t>(elements) * sizeof(float));
+  made->read(first, elements, out);
 }
 
 compared_file open_compared(const std::string& input, const std::vector<std::string>& names,
@@ -70,15 +74,16 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
   const bool whole = !locate(input).tensor;
   std::vector<shown_tensor> shown = tensors_to_show(selection);
   compared_file result = {.input = input};
+  const std::vector<quantized_tensor> quantized =
+      whole ? quantized_among(shown, false) : std::vector<quantized_tensor>();
   if (whole && !shown.empty()) {
-    const quantized_file file = {input, shown.front().file};
-    if (const auto tile = file.tile()) {
+    if (quantized_file{input, shown.front().file}.tile()) {
       if (!names.empty() || !from.empty()) {
         throw usage_error(cat(names.empty() ? option : "--tensor", ": ",
                               samebits::tensor_file::escape_path(input),
                               " holds one quantized tensor; leave it out"));
       }
-      result.tensors.push_back(dequantized(file, *tile));
+      result.tensors.push_back(only_values(input, quantized));
       return result;
     }
   }
@@ -94,7 +99,17 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
                           " holds integers; leave it out"));
   }
   for (shown_tensor& one : shown) {
-    result.tensors.push_back(tensor_of(std::move(one), option, from));
+    const auto is = [&](const shown_tensor& other) {
+      return one.file == other.file && one.info.name == other.info.name;
+    };
+    const auto codes = std::find_if(quantized.begin(), quantized.end(),
+                                    [&](const auto& pair) { return is(pair.codes); });
+    if (codes != quantized.end()) {
+      result.tensors.push_back(dequantized(*codes, one.info.name));
+    } else if (std::none_of(quantized.begin(), quantized.end(),
+                            [&](const auto& pair) { return is(pair.scales); })) {
+      result.tensors.push_back(tensor_of(std::move(one), option, from));
+    }
   }
   return result;
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fpinspect/checkpoint/quantized_matrix.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 
@@ -66,13 +67,13 @@ struct compared_tensor {
   std::string type;                    ///< of the elements in text: "bf16", "U8"
   std::string note = {};               ///< why the elements have no values; empty if they have
 
-  /// The codes of all elements, if they are in memory or in the file in place.
+  /// The codes of all elements, if they are in the file in place.
   [[nodiscard]] std::optional<std::span<const std::byte>> in_place() const;
   /// Reads elements [first, first + elements) as codes of the format.
   void read(std::uint64_t first, std::uint64_t elements, std::byte* out) const;
 
   std::optional<source_tensor> stored = {};           ///< the tensor in its file
-  std::shared_ptr<std::vector<std::byte>> made = {};  ///< else: codes * scales in fp32
+  std::shared_ptr<const quantized_matrix> made = {};  ///< else: codes * scales in fp32
 };
 
 /// One side of a comparison.
@@ -81,8 +82,8 @@ struct compared_file {
   std::vector<compared_tensor> tensors = {};
 };
 
-/// Opens FILE, FILE#TENSOR or an index. The tensors `codes` and `scales` of a file that `quantize`
-/// wrote become one tensor `values` in fp32, whose name is that of the quantized tensor.
+/// Opens FILE, FILE#TENSOR, an index or a folder. Quantized matrices of checkpoints become their values
+/// in fp32; `codes` and `scales` of a file that `quantize` wrote for one tensor become `values`.
 ///
 /// @param names  names or patterns of tensors; empty: all
 /// @param option  the name of `from` in errors
