@@ -301,6 +301,7 @@ class Functions(cli_support.CliTest):
         self.fails(2, "arith", "add", "1", "2", "--rule", "cuda_13_0", says="--rule: only for")
         self.fails(2, "arith", "expo", "1", "--rule", "exact", says=["OP: ", '"expo"', "gelu_tanh"])
         self.fails(2, "arith", "add", "1", "2", says="--format is required")
+        self.fails(2, "arith", "plus", "1", "2", says=['OP: "plus" is not one of', "add, sub"])
         self.fails(2, "arith", "gelu", "1", "--rule", "cuda_13_0", says="has no gelu")
 
 

@@ -374,7 +374,7 @@ class Options(cli_support.CliTest):
         self.assertIn("  e4m3            2^24      0.76 %        100 %\n", text)
         self.assertIn("  bf16      not needed         0 %          0 %\n", text)
         for wrong in "24", "2^", "2^128", "2^1x", "2^-128":
-            self.fails(2, "tensor", SAMPLE, "--scale", wrong, says=["--scale", "2^16"])
+            self.fails(2, "tensor", SAMPLE, "--scale", wrong, says=["--scale", "2^16", "65536"])
         self.fails(2, "tensor", SAMPLE, "--scale", "2^4", "--stats", says=["--scale", "--stats"])
 
     def test_loss_scale_by_search(self):
@@ -459,6 +459,16 @@ class Conditions(cli_support.CliTest):
         self.assertEqual(self.code(f"fp16.underflow>{max(shares.values()) + 0.01}%").code, 0)
         self.assertEqual(self.code("bf16.underflow>0").code, 0)
         self.assertEqual(self.code("bf16.sqnr<55dB").code, 0)
+        roles = {t["name"]: t["role"] for t in document["verdict"]["tensors"]}
+        for role in sorted(set(roles.values())):
+            of_role = [s for name, s in shares.items() if roles[name] == role]
+            expected = [(f"{role}.fp16.underflow>1%", []), (f"{role}.underflow>1%", ["--to", "fp16"])]
+            for text, options in expected:
+                done = self.code(text, options=options)
+                self.assertEqual(done.code, int(max(of_role) > 1), text)
+                if done.code:
+                    self.assertIn(f"--fail-if {role}.fp16.underflow>1%: ", done.err)
+                    self.assertIn(f"{max(of_role):.4g} %", done.err)
         self.assertEqual(self.code("bf16.sqnr<57dB").code, 1)
         self.assertEqual(self.code("e2m1.overflow>0").code, 0)
 
@@ -500,7 +510,9 @@ class Conditions(cli_support.CliTest):
     def test_refused(self):
         for text, *says in [("underflow>1%", "needs a format", "fp16.underflow>1%"),
                             ("weight.bits>8", "weights, activations"), ("fp99.sqnr<1dB", "fp99"),
-                            ("fp64.sqnr<1dB", "fp64"), ("fp16.nan>0", '"fp16."'), ("max-ulp>1", "bits")]:
+                            ("fp64.sqnr<1dB", "fp64"), ("fp16.nan>0", '"fp16."'), ("max-ulp>1", "bits"),
+                            ("gradients.sqnr<1dB", "gradients.fp16.sqnr<1dB"),
+                            ("grads.fp16.sqnr<1dB", "grads.fp16")]:
             self.fails(2, "tensor", SAMPLE, "--fail-if", text, says=["--fail-if", *says])
         self.fails(2, "tensor", SAMPLE, "--stats", "--fail-if", "nan>0", says="--stats and --fail-if")
 

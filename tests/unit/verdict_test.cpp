@@ -31,15 +31,33 @@ TEST(Glob, StarsAndQuestionMarks) {
   EXPECT_FALSE(matches_glob("", "a"));
 }
 
+TEST(Glob, BracketsAsInPythonsFnmatch) {
+  EXPECT_TRUE(matches_glob("layers.[0-3].*", "layers.2.fc"));
+  EXPECT_FALSE(matches_glob("layers.[0-3].*", "layers.4.fc"));
+  EXPECT_TRUE(matches_glob("*[qv]_proj", "a.q_proj"));
+  EXPECT_FALSE(matches_glob("*[!qv]_proj", "a.q_proj"));
+  EXPECT_TRUE(matches_glob("*[!qv]_proj", "a.k_proj"));
+  EXPECT_TRUE(matches_glob("[]a]", "]"));
+  EXPECT_TRUE(matches_glob("[!]a]", "b"));
+  EXPECT_TRUE(matches_glob("[a-]", "-"));
+  EXPECT_FALSE(matches_glob("[b-a]", "a"));
+  EXPECT_TRUE(matches_glob("a[0", "a[0"));  // not closed: a bracket
+  EXPECT_FALSE(matches_glob("[ab]", ""));
+  EXPECT_FALSE(matches_glob("[ab]", "ab"));
+}
+
 TEST(Roles, GuessedFromNames) {
   for (const char* name : {"model.layers.0.self_attn.q_proj.weight", "lm_head.bias", "wte",
-                           "model.layers.1.input_layernorm.weight", "Dense_0/kernel"}) {
+                           "model.layers.1.input_layernorm.weight", "Dense_0/kernel",
+                           "model.layers.0.mlp.experts.gate_up_proj", "h.0.attn.c_attn",
+                           "experts.down_proj", "h.0.self_attention.query_key_value"}) {
     EXPECT_EQ(guessed_role(name), role::weights) << name;
   }
-  for (const char* name : {"activation.gelu", "act.mlp", "layer3.output", "logits"}) {
+  for (const char* name : {"activation.gelu", "act.mlp", "layer3.output", "logits",
+                           "activation.mlp.up_proj"}) {
     EXPECT_EQ(guessed_role(name), role::activations) << name;
   }
-  for (const char* name : {"grad.weight.fc1", "GRAD_fc1", "layer.weight.grad", "dgrad.fc1",
+  for (const char* name : {"grad.weight.fc1", "GRAD_fc1", "layer.weight.grad", "dgrad.fc1", "grad.c_fc",
                            "grad.activation.gelu", "grad.preactivation.fc1"}) {
     EXPECT_EQ(guessed_role(name), role::gradients) << name;
   }

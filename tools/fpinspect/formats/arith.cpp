@@ -139,6 +139,7 @@ class arith_command final : public command {
       }
       throw usage_error(cat("--rule: only for functions, not for ", op_));
     }
+    operation_ = enumerator_argument<operation>("OP", op_);
     if (!format_) throw usage_error("--format is required");
     std::optional<tensor_target> out;
     std::optional<tensor_target> flag_target;
@@ -184,7 +185,6 @@ class arith_command final : public command {
   }
 
   void read_operands() {
-    operation_ = enumerator_argument<operation>("OP", op_);
     from_ = require_arithmetic("--format", *format_);
     to_ = dest_ ? require_arithmetic("--dest", *dest_) : from_;
     const auto wanted = static_cast<std::size_t>(samebits::operand_count(operation_));

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
@@ -29,16 +30,23 @@ bool has_statistics(format_id format) {
   return format != format_id::fp64 && format != format_id::e8m0;
 }
 
-/// The exponent N of a loss scale 2^N.
+/// The exponent N of a loss scale: of 2^N, or of the number itself, such as 65536.
 int scale_argument(std::string_view option, std::string_view text) {
   constexpr int largest = 127;  // loss scales are binary32
-  int log2 = largest + 1;
+  const char* const end = text.data() + text.size();
+  int log2 = 0;
+  double number = 0;
+  bool is_power = false;
   if (text.starts_with("2^")) {
-    const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), log2);
-    if (error != std::errc{} || end != text.data() + text.size()) log2 = largest + 1;
+    const auto [read, error] = std::from_chars(text.data() + 2, end, log2);
+    is_power = error == std::errc{} && read == end;
+  } else {
+    const auto [read, error] = std::from_chars(text.data(), end, number);
+    is_power = error == std::errc{} && read == end && std::frexp(number, &log2) == 0.5;
+    --log2;
   }
-  if (log2 >= -largest && log2 <= largest) return log2;
-  refuse_value(option, text, "is no power of two 2^N with N from -127 to 127, such as 2^16");
+  if (is_power && log2 >= -largest && log2 <= largest) return log2;
+  refuse_value(option, text, "is no power of two from 2^-127 to 2^127, such as 2^16 or 65536");
 }
 
 /// A tensor and what a format does to it.
@@ -71,13 +79,22 @@ void require_role(const condition& c) {
       cat("--fail-if: \"", c.text, "\": ", c.subject, " is none of ", joined(role_names)));
 }
 
-/// The condition on this format.
-condition about(condition c, format_id format) {
+/// "gradients." and "fp16" of the subject gradients.fp16, each of which may be empty.
+std::pair<std::string, std::string> role_and_format(const std::string& subject) {
+  const std::string first = subject.substr(0, subject.find('.'));
+  if (std::find(role_names.begin(), role_names.end(), first) == role_names.end()) {
+    return {"", subject};
+  }
+  return {first + ".", subject.substr(std::min(subject.size(), first.size() + 1))};
+}
+
+/// The condition on this format, in tensors of this role.
+condition about(condition c, const std::string& of_role, format_id format) {
   if (!has_statistics(format)) {
     throw usage_error(
         cat("--fail-if: ", samebits::name(format), " is not a target format of `tensor`"));
   }
-  c.subject = samebits::name(format);
+  c.subject = cat(of_role, samebits::name(format));
   return c;
 }
 
@@ -96,15 +113,19 @@ std::vector<condition> tensor_conditions(const std::vector<std::string>& texts,
     if (c.figure == "bits") require_role(c);
     if (!is_about_a_format(c)) {
       result.push_back(std::move(c));
-    } else if (!c.subject.empty()) {
-      result.push_back(about(c, format_argument("--fail-if", c.subject)));
+      continue;
+    }
+    const auto [of_role, named] = role_and_format(c.subject);
+    const std::string figure = c.text.substr(of_role.size());
+    if (!named.empty()) {
+      result.push_back(about(c, of_role, format_argument("--fail-if", named)));
     } else if (to.empty()) {
-      throw usage_error(
-          cat("--fail-if: \"", c.text, "\" needs a format: fp16.", c.text, ", or --to"));
+      throw usage_error(cat("--fail-if: \"", c.text, "\" needs a format: ", of_role, "fp16.",
+                            figure, ", or --to"));
     } else {
       for (const format_id format : to) {
-        result.push_back(about(c, format));
-        result.back().text = cat(samebits::name(format), ".", c.text);
+        result.push_back(about(c, of_role, format));
+        result.back().text = cat(of_role, samebits::name(format), ".", figure);
       }
     }
   }
@@ -121,7 +142,10 @@ gate checked_gate(const std::vector<condition>& conditions, const collected& all
     result.add_nonfinite(tensor, stats.nan, stats.inf, stats.count);
     for (const cast_effect& cast : stats.casts) {
       const std::string_view format = samebits::name(cast.format);
-      result.add<format_effect>(format_figures, format, cat(tensor, " in ", format), {stats, cast});
+      const std::string shown = cat(tensor, " in ", format);
+      const std::string of_role = cat(name(all.evidence[i].what), ".", format);
+      result.add<format_effect>(format_figures, format, shown, {stats, cast});
+      result.add<format_effect>(format_figures, of_role, shown, {stats, cast});
     }
   }
   for (const role_verdict& r : v.roles) {
@@ -253,7 +277,8 @@ class tensor_command final : public command {
                    }));
     std::vector<format_id> measured;
     for (const condition& c : conditions) {
-      if (is_about_a_format(c)) measured.push_back(format_argument("--fail-if", c.subject));
+      if (!is_about_a_format(c)) continue;
+      measured.push_back(format_argument("--fail-if", role_and_format(c.subject).second));
     }
     if (details) measured.insert(measured.end(), formats.begin(), formats.end());
     collected all = collect(tensors, names, roles_, measured, need_, where_);

@@ -55,6 +55,18 @@ constexpr std::array<std::string_view, 4> activation_words = {"act", "acts", "ac
 constexpr std::array<std::string_view, 14> weight_words = {
     "weight", "weights", "kernel", "bias", "biases", "param",     "params",
     "wte",    "wpe",     "gamma",  "beta", "embed",  "embedding", "embeddings"};
+/// Weights of Hugging Face models that are parameters of their own, such as those of fused experts:
+/// their names end with the layer's.
+constexpr std::array weight_layers = {"qkv_proj"sv,      "gate_up_proj"sv, "gate_proj"sv,
+                                      "up_proj"sv,       "down_proj"sv,    "c_attn"sv,
+                                      "c_fc"sv,          "c_proj"sv,       "query_key_value"sv,
+                                      "dense_h_to_4h"sv, "dense_4h_to_h"sv};
+
+bool is_weight_layer(std::string_view text) {
+  const std::string_view last = text.substr(text.rfind('.') + 1);
+  return std::find(weight_layers.begin(), weight_layers.end(), last) != weight_layers.end();
+}
+
 constexpr std::array<std::string_view, 11> output_words = {
     "hidden", "input", "inputs", "output",  "outputs",      "logits",
     "gelu",   "relu",  "silu",   "softmax", "preactivation"};
@@ -91,7 +103,7 @@ role guessed_role(std::string_view tensor_name) {
   if (has_part(parts, std::array<std::string_view, 2>{"scale", "scales"})) return role::other;
   if (has_part(parts, gradient_words)) return role::gradients;
   if (has_part(parts, activation_words)) return role::activations;
-  if (has_part(parts, weight_words)) return role::weights;
+  if (has_part(parts, weight_words) || is_weight_layer(text)) return role::weights;
   if (has_part(parts, output_words)) return role::activations;
   return role::other;
 }
