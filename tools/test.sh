@@ -30,7 +30,7 @@ fi
 if ! .venv/bin/python -c 'import numpy, ml_dtypes' 2>/dev/null; then
   .venv/bin/python -m pip install --quiet --disable-pip-version-check -r tests/witness/requirements.txt
 fi
-if ! .venv/bin/python -c 'import hypothesis, mypy, nanobind, nanobind_backend, pytest, sphinx' 2>/dev/null; then
+if ! .venv/bin/python -c 'import hypothesis, mypy, nanobind, nanobind_backend, pytest, safetensors, sphinx' 2>/dev/null; then
   .venv/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
 fi
 export SAMEBITS_PYTHON="$PWD/.venv/bin/python"

@@ -13,7 +13,7 @@ import time
 import unittest
 
 import cli_support
-from cli_support import floats, read_npy, read_safetensors, run, write_safetensors
+from cli_support import floats, read_safetensors, run, write_safetensors
 
 NAN, INF = 0x7E00, 0x7C00  # fp16
 BLOCKS = ["--to", "e4m3", "--tile", "128x128", "--scale-rule", "div", "--eps", "1e-4"]
@@ -258,7 +258,7 @@ class Checkpoint(cli_support.CliTest):
     def test_map(self):
         source, target = self.model(), self.path("out")
         self.write(self.folder, "map.json", json.dumps({"version": 1, "comment": "", "layers": {
-            "layers.[!0].up": "bf16", "lm_head": "TE_CURRENT", "layers.?.f[a-d]": "te_block_1d",
+            "layers.[!0].up": "BF16", "lm_head": "TE_CURRENT", "layers.?.f[a-d]": "te_block_1d",
             "*": "TE_CURRENT"}}))
         document = self.ok_json("quantize", source, "-o", target, "--map", self.path("map.json"))
         self.assertEqual({t["name"]: (t["recipe"], t["block"]) for t in document["tensors"] if t["to"]},

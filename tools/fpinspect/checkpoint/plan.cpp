@@ -2,7 +2,7 @@
 #include "fpinspect/checkpoint/plan.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 #include <map>
 #include <set>
 
@@ -40,27 +40,26 @@ class precision_map_file {
     for (const auto& [pattern, precision] : layers) {
       const std::string option = cat("--map: ", quote(pattern));
       layer_choice choice;
+      std::string lower = precision;  // as in Python, bf16 or BF16
+      for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       for (const format_id format : {format_id::bf16, format_id::fp16, format_id::fp32}) {
-        if (precision == samebits::name(format)) choice.format = format;
+        if (lower == samebits::name(format)) choice.format = format;
       }
       if (!choice.format) choice.rules = shared(rules_of_weights(option, precision));
       entries_.push_back({pattern, choice});
     }
   }
 
-  /// The entry for a layer; null if no pattern matches.
   struct entry {
     std::string pattern;
     layer_choice choice;
-    bool used = false;
   };
-  entry* find(const std::string& layer) {
+  /// The entry for a layer; null if no pattern matches.
+  [[nodiscard]] const entry* find(const std::string& layer) const {
     const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const entry& one) {
       return matches_glob(one.pattern, layer);
     });
-    if (found == entries_.end()) return nullptr;
-    found->used = true;
-    return &*found;
+    return found == entries_.end() ? nullptr : &*found;
   }
 
   /// Refuses a pattern with a recipe that matches no layer, such as a misspelt one.
@@ -93,8 +92,7 @@ class precision_map_file {
   std::vector<entry> entries_;
 };
 
-/// The number of gradients and the like that a checkpoint may also hold is small; weights are chosen
-/// by their role.
+/// Whether recipes apply to a tensor: a checkpoint may also hold the state of an optimizer.
 bool is_weight_matrix(const shown_tensor& tensor, std::span<const role_rule> roles) {
   return tensor.has_numbers() && !tensor.how.integer_values && is_quantizable(tensor.format()) &&
          tensor.info.shape.size() == 2 && tensor.info.count != 0 &&
