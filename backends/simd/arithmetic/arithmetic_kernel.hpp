@@ -55,34 +55,19 @@ void compute_registers(const arithmetic_span& given) {
   }
 }
 
-template <class Registers, operation Op, format_id F>
-compute_kernel kernel_of_format(overflow policy) {
-  if constexpr (is_computed(Op, F, Registers::steps)) {
-    return policy == overflow::saturate ? compute_registers<Registers, Op, F, overflow::saturate>
-                                        : compute_registers<Registers, Op, F, overflow::ieee>;
-  } else {
-    return nullptr;
-  }
-}
-
-template <class Registers, operation Op>
-compute_kernel kernel_of_operation(format_id format, overflow policy) {
-  return backends::with_list_format(
-      format, [&]<format_id F>() { return kernel_of_format<Registers, Op, F>(policy); });
-}
-
 /// The kernel of a call that supports() accepts.
 template <class Registers>
 compute_kernel kernel_of(const backends::compute_call& call) {
-  const format_id format = call.out.format;
-  const overflow policy = call.rule.overflow;
-  return with_enumerator(call.op, [&]<operation Op>() -> compute_kernel {
-    if constexpr (Op == operation::add || Op == operation::sub || Op == operation::mul ||
-                  Op == operation::div || Op == operation::sqrt || Op == operation::fma) {
-      return kernel_of_operation<Registers, Op>(format, policy);
-    } else {
-      return nullptr;
-    }
+  using enum overflow;
+  return with_enumerator(call.op, [&]<operation Op>() {
+    return backends::with_list_format(call.out.format, [&]<format_id F>() -> compute_kernel {
+      if constexpr (is_computed(Op, F, Registers::steps)) {
+        return call.rule.overflow == saturate ? compute_registers<Registers, Op, F, saturate>
+                                              : compute_registers<Registers, Op, F, ieee>;
+      } else {
+        return nullptr;
+      }
+    });
   });
 }
 
