@@ -1,4 +1,4 @@
-// Host memory of a view copied to the device and back, guarded on either side.
+// Device memory, and host memory of a view copied there and back, guarded on either side.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "samebits/core/format.hpp"
 #include "samebits/view.hpp"
@@ -21,26 +22,53 @@ inline void check_cuda(cudaError_t error, const char* what) {
   }
 }
 
-/// Whether a copy has guard bytes on either side, or ends with its allocation, where
-/// compute-sanitizer sees a read behind it.
-enum class edges : std::uint8_t { guarded, exact };
+/// Bytes in device memory; none by default.
+class device_bytes {
+ public:
+  device_bytes() = default;
+  explicit device_bytes(std::size_t bytes) : size_(bytes) {
+    if (bytes != 0) check_cuda(cudaMalloc(&data_, bytes), "cudaMalloc");
+  }
+  device_bytes(const void* host, std::size_t bytes) : device_bytes(bytes) {
+    check_cuda(cudaMemcpy(data_, host, bytes, cudaMemcpyHostToDevice), "to the device");
+  }
+  device_bytes(device_bytes&& o) noexcept
+      : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
+  device_bytes& operator=(device_bytes&& o) noexcept {
+    std::swap(data_, o.data_);
+    std::swap(size_, o.size_);
+    return *this;
+  }
+  ~device_bytes() { cudaFree(data_); }
+
+  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(data_); }
+  template <class T>
+  [[nodiscard]] T* as() const {
+    return static_cast<T*>(data_);
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  void fill(int byte) {
+    if (size_ != 0) check_cuda(cudaMemset(data_, byte, size_), "cudaMemset");
+  }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 /// A copy on the device of some bytes of the host, at the same distance from 16-byte borders.
 class guarded_copy {
  public:
   /// The bytes that a view spans; none where it has no data.
-  explicit guarded_copy(const const_matrix_view& v, edges kind = edges::guarded)
-      : guarded_copy(v.data, span_bytes(v), kind) {}
-  guarded_copy(const void* host, std::size_t bytes, edges kind = edges::guarded)
-      : host_(const_cast<void*>(host)),
-        bytes_(host == nullptr ? 0 : bytes),
-        margin_(kind == edges::guarded ? max_margin : 0) {
+  explicit guarded_copy(const const_matrix_view& v) : guarded_copy(v.data, span_bytes(v)) {}
+  guarded_copy(const void* host, std::size_t bytes)
+      : host_(const_cast<void*>(host)), bytes_(host == nullptr ? 0 : bytes) {
     if (host_ == nullptr) return;
     const std::size_t shift = reinterpret_cast<std::uintptr_t>(host_) % 16;
-    const std::size_t size = std::max<std::size_t>(1, bytes_ + 2 * margin_ + shift);
+    const std::size_t size = bytes_ + 2 * margin + shift;
     check_cuda(cudaMalloc(&base_, size), "cudaMalloc");
     check_cuda(cudaMemset(base_, guard, size), "cudaMemset");
-    data_ = static_cast<std::byte*>(base_) + margin_ + shift;
+    data_ = static_cast<std::byte*>(base_) + margin + shift;
     check_cuda(cudaMemcpy(data_, host_, bytes_, cudaMemcpyHostToDevice), "copy to the device");
   }
   ~guarded_copy() { cudaFree(base_); }
@@ -62,10 +90,9 @@ class guarded_copy {
   void copy_back() const {
     if (data_ == nullptr) return;
     check_cuda(cudaMemcpy(host_, data_, bytes_, cudaMemcpyDeviceToHost), "copy from the device");
-    if (margin_ == 0) return;
-    for (const std::byte* edge : {data_ - margin_, data_ + bytes_}) {
-      std::array<unsigned char, max_margin> bytes{};
-      check_cuda(cudaMemcpy(bytes.data(), edge, margin_, cudaMemcpyDeviceToHost), "copy of guards");
+    for (const std::byte* edge : {data_ - margin, data_ + bytes_}) {
+      std::array<unsigned char, margin> bytes{};
+      check_cuda(cudaMemcpy(bytes.data(), edge, margin, cudaMemcpyDeviceToHost), "copy of guards");
       if (std::any_of(bytes.begin(), bytes.end(), [](unsigned char b) { return b != guard; })) {
         throw std::runtime_error("memory outside a view was written");
       }
@@ -74,7 +101,7 @@ class guarded_copy {
 
  private:
   static constexpr int guard = 0xC3;
-  static constexpr std::size_t max_margin = 64;  // bytes
+  static constexpr std::size_t margin = 64;  // bytes
 
   static std::size_t span_bytes(const const_matrix_view& v) {
     if (v.rows == 0 || v.cols == 0) return 0;
@@ -84,7 +111,6 @@ class guarded_copy {
 
   void* host_;
   std::size_t bytes_;
-  std::size_t margin_;
   void* base_ = nullptr;
   std::byte* data_ = nullptr;
 };

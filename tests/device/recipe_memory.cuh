@@ -7,65 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "device/device_copy.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/quantize.hpp"
 #include "support/effort.hpp"
 
 namespace samebits::support {
-
-inline void check_cuda(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
-}
-
-/// Bytes in device memory; none by default.
-class device_bytes {
- public:
-  device_bytes() = default;
-  explicit device_bytes(std::size_t bytes) : size_(bytes) {
-    if (bytes != 0) check_cuda(cudaMalloc(&data_, bytes), "cudaMalloc");
-  }
-  device_bytes(device_bytes&& o) noexcept
-      : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
-  device_bytes& operator=(device_bytes&& o) noexcept {
-    std::swap(data_, o.data_);
-    std::swap(size_, o.size_);
-    return *this;
-  }
-  ~device_bytes() { cudaFree(data_); }
-
-  [[nodiscard]] void* data() const { return data_; }
-  [[nodiscard]] std::size_t size() const { return size_; }
-  void fill(int byte) {
-    if (size_ != 0) check_cuda(cudaMemset(data_, byte, size_), "cudaMemset");
-  }
-  [[nodiscard]] std::vector<std::byte> download() const {
-    std::vector<std::byte> host(size_);
-    if (size_ != 0) {
-      check_cuda(cudaMemcpy(host.data(), data_, size_, cudaMemcpyDeviceToHost), "to the host");
-    }
-    return host;
-  }
-  [[nodiscard]] bool equals(const std::vector<std::uint8_t>& expected) const {
-    const std::vector<std::byte> got = download();
-    return std::equal(got.begin(), got.end(), expected.begin(), expected.end(),
-                      [](std::byte a, std::uint8_t b) { return a == std::byte{b}; });
-  }
-
- private:
-  void* data_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-inline device_bytes device_float(float value) {
-  device_bytes b(sizeof value);
-  check_cuda(cudaMemcpy(b.data(), &value, sizeof value, cudaMemcpyHostToDevice), "to the device");
-  return b;
-}
 
 /// Mixes a number's bits (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
 /// 2014).
@@ -139,9 +88,8 @@ inline std::uint64_t differing_bytes(const device_bytes& a, const device_bytes& 
   if (a.size() == 0) return 0;
   device_bytes sum(sizeof(unsigned long long));
   sum.fill(0);
-  differ_kernel<<<4096, 256>>>(static_cast<const unsigned char*>(a.data()),
-                               static_cast<const unsigned char*>(b.data()), a.size(),
-                               static_cast<unsigned long long*>(sum.data()));
+  differ_kernel<<<4096, 256>>>(a.as<const unsigned char>(), b.as<const unsigned char>(), a.size(),
+                               sum.as<unsigned long long>());
   unsigned long long count = 0;
   check_cuda(cudaMemcpy(&count, sum.data(), sizeof count, cudaMemcpyDeviceToHost), "differences");
   return count;

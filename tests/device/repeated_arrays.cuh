@@ -81,25 +81,6 @@ void with_code(format_id f, const Function& function) {
   }
 }
 
-class device_bytes {
- public:
-  explicit device_bytes(std::size_t bytes) { check_cuda(cudaMalloc(&data_, bytes), "cudaMalloc"); }
-  device_bytes(const void* host, std::size_t bytes) : device_bytes(bytes) {
-    check_cuda(cudaMemcpy(data_, host, bytes, cudaMemcpyHostToDevice), "to the device");
-  }
-  ~device_bytes() { cudaFree(data_); }
-  device_bytes(const device_bytes&) = delete;
-  device_bytes& operator=(const device_bytes&) = delete;
-  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(data_); }
-  template <class T>
-  [[nodiscard]] T* as() const {
-    return static_cast<T*>(data_);
-  }
-
- private:
-  void* data_ = nullptr;
-};
-
 /// compare(difference*) finds nothing on the device.
 template <class Compare>
 void expect_none(const Compare& compare, std::size_t array) {

@@ -396,10 +396,11 @@ strided_buffer matrix_of(const quantize_case& c) {
   std::mt19937_64 engine(c.content);
   const word_source next = [&engine] { return engine(); };
   strided_buffer in(c.from, c.in);
-  for (std::int64_t i = 0; c.kind == matrix_content::any_bits && i < c.in.span(); ++i) {
-    in.store(i, next());
+  if (c.kind == matrix_content::any_bits || c.kind == matrix_content::nan) {
+    const std::uint64_t all_ones = c.kind == matrix_content::nan ? ~std::uint64_t{0} : 0;
+    for (std::int64_t i = 0; i < c.in.span(); ++i) in.store(i, next() | all_ones);
+    return in;
   }
-  if (c.kind == matrix_content::any_bits) return in;
   const bool varies = next() % 2 == 0;  // or ordinary numbers around 1 everywhere
   int exponent = 0;
   std::int64_t kind = 3;

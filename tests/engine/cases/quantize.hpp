@@ -26,9 +26,9 @@ struct wanted_outputs {
 };
 
 /// What a matrix holds: tiles of one magnitude each, of any bits, of zeros, and with NaN and Inf
-/// among them; any bits; every amax_step-th fp32 code from the content on, one a tile; or large
-/// elements in a tile with an Inf.
-enum class matrix_content : std::uint8_t { mixed, any_bits, amaxes, large_beside_inf };
+/// among them; any bits; nothing but NaN; every amax_step-th fp32 code from the content on, one a
+/// tile; or large elements in a tile with an Inf.
+enum class matrix_content : std::uint8_t { mixed, any_bits, nan, amaxes, large_beside_inf };
 inline constexpr std::uint32_t amax_step = 14983;
 
 /// One quantization, with a layout for every view.
