@@ -11,6 +11,7 @@
 
 #include "device/cuda_backends.hpp"
 #include "device/device_target.hpp"
+#include "device/scaler_case.hpp"
 #include "engine/cases/operations.hpp"
 #include "engine/cases/scaler_scenario.hpp"
 #include "engine/suites/rapidcheck.hpp"
@@ -24,15 +25,22 @@ namespace {
 
 const int max_cases = by_effort(50'000, 64);
 
-void add_reports(returned_values& all, device_loss_scaler& scaler, std::size_t steps,
-                 void* stream) {
-  const loss_scaler on_host = scaler.on_host(stream);  // waits
+/// Adds the reports of the last steps, which have been waited for.
+void add_reports(returned_values& all, device_loss_scaler& scaler, std::size_t steps) {
   for (std::size_t i = 0; i < steps; ++i) {
     const auto report = scaler.poll();
     if (!report) throw std::logic_error("a step left no report");
     add_report(all, *report);
   }
-  add_scale(all, on_host.get_scale());
+}
+
+/// Adds the decision and the scale, which kernels of the caller read on the device.
+void add_outcome_of(returned_values& all, device_loss_scaler& scaler, void* stream) {
+  const double scale = scaler.on_host(stream).get_scale();
+  if (downloaded(scaler.scale()) != static_cast<float>(scale)) {
+    throw std::logic_error("another scale on the device");
+  }
+  add_outcome(all, downloaded(scaler.decision()), scale);
 }
 
 device_scaler_options options_of(const scaler_scenario& c, const call_site& site) {
@@ -43,14 +51,17 @@ returned_values scenario_on_device(const scaler_scenario& c, const call_site& si
   void* const stream = site.target.where(1).stream;
   const tensor_list gradients = gradients_of(c, site);
   device_loss_scaler scaler(gradients, c.settings, options_of(c, site));
+  returned_values all;
   for (std::size_t s = 0; s < c.steps.size(); ++s) {
     draw_gradients(c, site, s);
     scaler.observe_losses(losses_of(c, site, s), scenario_losses, stream);
     scaler.step(stream);
     scaler.apply(gradients, stream);
+    if (s % 8 != 7 && s + 1 != c.steps.size()) continue;
+    check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "steps");
+    add_reports(all, scaler, s % 8 + 1);  // of which the scaler keeps 16
   }
-  returned_values all;
-  add_reports(all, scaler, c.steps.size(), stream);
+  add_outcome_of(all, scaler, stream);
   return all;
 }
 
@@ -59,12 +70,17 @@ returned_values shards_on_device(const scaler_scenario& c, const call_site& site
                                  communicator& ranks) {
   const tensor_list mine = shards_of(c, site, ranks.rank());
   device_scaler_options options = options_of(c, site);
-  options.shards = shard_layout(ranks, mine, first_elements(c, ranks.rank()));
+  if (!c.apart) options.shards = shard_layout(ranks, mine, first_elements(c, ranks.rank()));
   device_loss_scaler scaler(mine, c.settings, options);
-  for (std::size_t s = 0; s < c.steps.size(); ++s) scaler.step(ranks);
+  for (std::size_t s = 0; s < c.steps.size(); ++s) {
+    scaler.observe_losses(losses_of_rank(c, site, ranks.rank()), scenario_losses, ranks.stream());
+    scaler.step(ranks);
+  }
   scaler.apply(mine, ranks.stream());
   returned_values all;
-  add_reports(all, scaler, c.steps.size(), ranks.stream());
+  check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(ranks.stream())), "steps");
+  add_reports(all, scaler, c.steps.size());
+  add_outcome_of(all, scaler, ranks.stream());
   return all;
 }
 
@@ -141,8 +157,14 @@ TEST_P(ScenarioDeviceProperty, ReduceGradients) {
 TEST_P(ScenarioDeviceProperty, LossScaler) {
   expect_host_bits(scaler_operation(scenario_on_device));
 }
+TEST_P(ScenarioDeviceProperty, LongTracesOfLossScalers) {
+  expect_host_bits(long_scaler_operation(scenario_on_device));
+}
 TEST_P(ScenarioDeviceProperty, ShardedLossScaler) {
   expect_host_bits(sharded_scaler_operation(sharded_on_device));
+}
+TEST_P(ScenarioDeviceProperty, LargeShards) {
+  expect_host_bits(large_shards_operation(sharded_on_device));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ScenarioDeviceProperty, cuda_backends(), cuda_backend_name);

@@ -24,7 +24,7 @@ using report_fields = decltype(fields(step_report{}));
 inline constexpr std::size_t few_sizes[] = {20 * 4096 + 24, 0, 40 * 4096, 24, 4096,
                                             3 * 4096 + 4095};
 
-/// What one GPU with the whole tensors reports; it has no rank to blame.
+/// What does not depend on the number of ranks.
 inline report_fields without_rank(step_report r) {
   r.bad_rank = -1;
   return fields(r);
@@ -50,12 +50,6 @@ inline step_report stepped(device_loss_scaler& scaler, communicator& ranks) {
   const auto report = scaler.poll();
   if (!report || scaler.poll()) throw std::logic_error("one report a step");
   return *report;
-}
-
-inline step_report stepped(device_loss_scaler& scaler) {
-  scaler.step(nullptr);
-  check_cuda(cudaStreamSynchronize(nullptr), "step");
-  return scaler.poll().value();
 }
 
 }  // namespace samebits::support

@@ -105,27 +105,11 @@ class spread_values {
     }
     return views;
   }
-  [[nodiscard]] std::vector<matrix_view> whole() {
-    std::vector<matrix_view> views;
-    for (std::size_t i = 0; i < list_.size(); ++i) views.push_back(part(i, 0, list_[i].size()));
-    return views;
-  }
   [[nodiscard]] std::vector<std::uint64_t> first(int rank) const {
     std::vector<std::uint64_t> all;
     for (const spread_tensor& t : list_) all.push_back(t.begin(rank));
     return all;
   }
-  /// A rank's squares, as sum_shards() takes them.
-  [[nodiscard]] std::vector<tree_part> parts(int rank) {
-    std::vector<tree_part> all;
-    for (std::size_t i = 0; i < list_.size(); ++i) {
-      const std::size_t begin = list_[i].begin(rank), end = list_[i].end(rank);
-      all.emplace_back(begin == end ? 0 : begin);
-      all.back().add_squares(part(i, begin, end));
-    }
-    return all;
-  }
-  [[nodiscard]] const spread_list& list() const { return list_; }
 
  private:
   [[nodiscard]] matrix_view part(std::size_t tensor, std::size_t begin, std::size_t end) {
@@ -168,10 +152,6 @@ class device_shards {
           "shards to the device");
     }
     check_cuda(cudaStreamSynchronize(nullptr), "shards to the device");
-  }
-  /// To the host.
-  void copy_back() const {
-    for (const auto& copy : copies_) copy->copy_back();
   }
   [[nodiscard]] const tensor_list& listed() const { return list_; }
 

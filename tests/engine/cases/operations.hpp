@@ -85,8 +85,13 @@ using scenario_runner =
 /// memory inspect() and decide(); the runner takes them on device memory.
 array_operation scaler_operation(scenario_runner on_device = {});
 
+/// 400 steps by each policy.
+array_operation long_scaler_operation(scenario_runner on_device = {});
+
 /// Steps of a device_loss_scaler whose gradients are spread over 1 to 8 ranks. On host memory
 /// sum_shards(), agree() and decide().
 array_operation sharded_scaler_operation(scenario_runner on_device = {});
+/// The same of long tensors, of 3000 tensors and of ranks without elements.
+array_operation large_shards_operation(scenario_runner on_device = {});
 
 }  // namespace samebits::support

@@ -22,8 +22,8 @@ namespace samebits::support {
 std::ostream& operator<<(std::ostream& out, const scaler_scenario& c) {
   out << c.steps.size() << " steps on gradients of kinds";
   for (const list_content kind : c.steps) out << " " << static_cast<int>(kind);
-  out << ", max_norm " << c.max_norm << ", " << c.ranks << " ranks, " << c.threads
-      << " threads, content " << c.content;
+  out << ", max_norm " << c.max_norm << ", " << c.ranks << " ranks" << (c.apart ? " apart, " : ", ")
+      << c.threads << " threads, content " << c.content;
   for (const scenario_tensor& t : c.tensors) {
     out << "\n    " << name(t.format) << " " << t.layout;
     if (c.ranks == 1) continue;
@@ -70,7 +70,8 @@ void add_report(returned_values& all, const step_report& r) {
   }
 }
 
-void add_scale(returned_values& all, double scale) {
+void add_outcome(returned_values& all, const step_report& last, double scale) {
+  add_report(all, last);
   all.push_back({"scale afterwards", std::bit_cast<std::uint64_t>(scale)});
 }
 
@@ -92,6 +93,22 @@ strided_buffer random_gradients(format_id format, const array_layout& layout, li
   return buffer;
 }
 
+/// One in `rarity` losses is Inf or NaN.
+strided_buffer random_losses(const scaler_scenario& c, std::int64_t rows, std::uint64_t rarity) {
+  strided_buffer losses(format_id::fp32, dense_layout(rows, scenario_losses));
+  std::mt19937_64 engine(c.content);
+  for (std::int64_t i = 0; i < rows * scenario_losses; ++i) {
+    const bool bad = engine() % rarity == 0;
+    losses.store(i, bad ? (engine() % 2 == 0 ? 0x7F800000u : 0xFFC00001u)
+                        : 0x3F000000u + engine() % 0x1000000u);
+  }
+  return losses;
+}
+
+bool has_nonfinite(const float* losses) {
+  return !std::all_of(losses, losses + scenario_losses, [](float x) { return std::isfinite(x); });
+}
+
 buffers memory_of_scenario(const scaler_scenario& c) {
   buffers all;
   const auto add_gradients = [&](const std::string& which, buffer_use use, const auto& content_of) {
@@ -103,14 +120,7 @@ buffers memory_of_scenario(const scaler_scenario& c) {
     return strided_buffer(t.format, t.layout);
   });
   const auto steps = static_cast<std::int64_t>(c.steps.size());
-  strided_buffer losses(format_id::fp32, dense_layout(steps, scenario_losses));
-  std::mt19937_64 engine(c.content);
-  for (std::int64_t i = 0; i < steps * scenario_losses; ++i) {
-    const bool bad = engine() % 32 == 0;
-    losses.store(i, bad ? (engine() % 2 == 0 ? 0x7F800000u : 0xFFC00001u)
-                        : 0x3F000000u + engine() % 0x1000000u);
-  }
-  all.push_back({"losses", buffer_use::given, std::move(losses)});
+  all.push_back({"losses", buffer_use::given, random_losses(c, steps, 32)});
   for (std::size_t s = 0; s < c.steps.size(); ++s) {
     add_gradients("step " + std::to_string(s), buffer_use::given,
                   [&](const scenario_tensor& t, std::size_t i) {
@@ -123,17 +133,20 @@ buffers memory_of_scenario(const scaler_scenario& c) {
 
 buffers memory_of_shards(const scaler_scenario& c) {
   buffers all;
+  const bool alike = c.apart && std::isfinite(c.max_norm);
   for (int rank = 0; rank < c.ranks; ++rank) {
     for (std::size_t i = 0; i < c.tensors.size(); ++i) {
       const scenario_tensor& t = c.tensors[i];
-      const std::int64_t count = t.end(rank) - t.begin(rank);
-      const std::uint64_t seed = c.content + 31 * static_cast<std::uint64_t>(rank) + 7 * i;
+      const std::int64_t count = c.apart ? t.borders.back() : t.end(rank) - t.begin(rank);
+      const std::uint64_t seed =
+          c.content + (alike ? 0 : 31 * static_cast<std::uint64_t>(rank)) + 7 * i;
       all.push_back({"rank " + std::to_string(rank) + " tensor " + std::to_string(i),
                      buffer_use::given,
                      random_gradients(t.format, dense_layout(1, count),
                                       seed % 5 == 0 ? c.steps[0] : list_content::ordinary, seed)});
     }
   }
+  all.push_back({"losses", buffer_use::given, random_losses(c, c.ranks, 128)});
   return all;
 }
 
@@ -175,22 +188,23 @@ returned_values scenario_on_host(const scaler_scenario& c, const call_site& site
   std::visit(
       [&](const auto& settings) {
         resident_of<std::remove_cvref_t<decltype(settings)>> scaler{initial_state(settings)};
+        step_report last;
         for (std::size_t s = 0; s < c.steps.size(); ++s) {
           draw_gradients(c, site, s);
           const std::span<const float> losses(losses_of(c, site, s), scenario_losses);
           const inspect_report seen = inspect(gradients, {}, where);
           rank_observation observed;
           observed.seen = seen.observation();
-          observed.seen.loss_nonfinite =
-              !std::all_of(losses.begin(), losses.end(), [](float x) { return std::isfinite(x); });
+          observed.seen.loss_nonfinite = has_nonfinite(losses.data());
           observed.first_bad = seen.first_bad;
           const step_report report =
               decide(settings, scaler, observed, {seen.total.squares, c.max_norm});
           checked.step(seen.observation(), losses, report, scale_of(scaler.policy));
           add_report(all, report);
+          last = report;
           if (report.applied) scale(gradients, report.grad_mul, where);
         }
-        add_scale(all, scale_of(scaler.policy));
+        add_outcome(all, last, scale_of(scaler.policy));
       },
       c.settings);
   return all;
@@ -214,14 +228,15 @@ returned_values shards_on_host(const scaler_scenario& c, const call_site& site,
         step_report last;
         for (std::size_t s = 0; s < c.steps.size(); ++s) {
           const inspect_report seen = inspect(mine, {}, site.target.where(c.threads));
-          const rank_observation observed =
-              agree(ranks, {.seen = seen.observation(), .first_bad = seen.first_bad});
-          const double squares = sum_shards(ranks, parts).total;
+          rank_observation own = {.seen = seen.observation(), .first_bad = seen.first_bad};
+          own.seen.loss_nonfinite = has_nonfinite(losses_of_rank(c, site, ranks.rank()));
+          const rank_observation observed = agree(ranks, own);
+          const double squares = c.apart ? seen.total.squares : sum_shards(ranks, parts).total;
           last = decide(settings, scaler, observed, {squares, c.max_norm});
           add_report(all, last);
         }
         if (last.applied) scale(mine, last.grad_mul, site.target.where(c.threads));
-        add_scale(all, scale_of(scaler.policy));
+        add_outcome(all, last, scale_of(scaler.policy));
       },
       c.settings);
   return all;
@@ -246,22 +261,32 @@ auto on_either(returned_values (*on_host)(const scaler_scenario&, const call_sit
       };
 }
 
+operation_of<scaler_scenario> scenarios(scenario_runner on_device) {
+  return {draw_scenario, memory_of_scenario, on_either(scenario_on_host, std::move(on_device)),
+          simpler_scenarios};
+}
+operation_of<scaler_scenario> sharded_scenarios(scenario_runner on_device) {
+  return {draw_sharded, memory_of_shards, on_either(sharded_on_host, std::move(on_device)),
+          simpler_scenarios};
+}
+
 }  // namespace
 
 array_operation scaler_operation(scenario_runner on_device) {
-  return make_operation<scaler_scenario>(
-      "loss scaler",
-      {draw_scenario, memory_of_scenario, on_either(scenario_on_host, std::move(on_device)),
-       simpler_scenarios},
-      512);
+  return make_operation("loss scaler", scenarios(std::move(on_device)), 512);
+}
+
+array_operation long_scaler_operation(scenario_runner on_device) {
+  return listed_operation("loss scaler", scenarios(std::move(on_device)), long_scenarios(400));
 }
 
 array_operation sharded_scaler_operation(scenario_runner on_device) {
-  return make_operation<scaler_scenario>(
-      "sharded loss scaler",
-      {draw_sharded, memory_of_shards, on_either(sharded_on_host, std::move(on_device)),
-       simpler_scenarios},
-      256);
+  return make_operation("sharded loss scaler", sharded_scenarios(std::move(on_device)), 256);
+}
+
+array_operation large_shards_operation(scenario_runner on_device) {
+  return listed_operation("sharded loss scaler", sharded_scenarios(std::move(on_device)),
+                          large_shards(), 1);
 }
 
 }  // namespace samebits::support

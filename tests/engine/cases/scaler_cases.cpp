@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <random>
+#include <utility>
 
 #include "engine/core/simpler.hpp"
 
@@ -93,7 +95,72 @@ scaler_scenario draw_sharded(const word_source& next) {
     std::sort(t.borders.begin(), t.borders.end());
     set_cols(t, cols);
   }
+  c.apart = below(4, next) == 0;
   return c;
+}
+
+std::vector<scaler_scenario> long_scenarios(std::size_t steps) {
+  const scaling_settings policies[] = {
+      native_scaling{.growth_interval = 20, .recovery_interval = 5},
+      torch_scaling{.growth_interval = 10},
+      apex_scaling{},
+      apex_amp_scaling{},
+      megatron_scaling{},
+      deepspeed_scaling{}};
+  std::vector<scaler_scenario> all;
+  for (const scaling_settings& settings : policies) {
+    scaler_scenario c{.settings = settings, .max_norm = 0x1p-16};
+    c.tensors.resize(3);
+    c.tensors[0].layout = dense_layout(1, 500);
+    c.tensors[1].layout = dense_layout(0, 0);
+    c.tensors[2] = {.format = format_id::fp32, .layout = dense_layout(3, 8)};
+    for (std::size_t s = 0; s < steps; ++s) {
+      c.steps.push_back(s % 3 == 0 ? list_content::any_bits : static_cast<list_content>(s % 2));
+    }
+    c.content = all.size();
+    all.push_back(c);
+  }
+  return all;
+}
+
+std::vector<scaler_scenario> large_shards() {
+  constexpr std::int64_t chunk = 4096;
+  std::mt19937_64 engine(13);
+  const word_source next = [&engine] { return engine(); };
+  std::vector<scaler_scenario> all;
+  const auto begin = [&](int ranks, std::size_t steps, list_content kind) {
+    scaler_scenario c{.max_norm = 0x1p-12, .ranks = ranks};
+    c.steps.assign(steps, kind);
+    c.content = all.size();
+    all.push_back(c);
+  };
+  const auto add = [&](std::vector<std::int64_t> borders, int turn) {
+    std::vector<scenario_tensor>& tensors = all.back().tensors;
+    tensors.push_back({gradient_formats[tensors.size() % 3], {}, std::move(borders), turn});
+    set_cols(tensors.back(), tensors.back().borders.back());
+  };
+  for (const int ranks : {1, 3, 8}) {
+    begin(ranks, 3, list_content::ordinary);
+    for (const std::int64_t cols :
+         {(2 * 1024 + 300) * chunk + 5, std::int64_t{77}, 1025 * chunk, 33 * chunk}) {
+      std::vector<std::int64_t> borders = {0, cols};
+      for (int i = 1; i < ranks; ++i) borders.push_back(below(cols / chunk + 1, next) * chunk);
+      std::sort(borders.begin(), borders.end());
+      if (ranks == 8) borders[1] = 0;  // a rank without elements of it
+      add(borders, static_cast<int>(below(ranks, next)));
+    }
+  }
+  for (const list_content kind : {list_content::ordinary, list_content::any_bits}) {
+    begin(3, 2, kind);
+    for (int i = 0; i < 3000; ++i)
+      add({0, 0, 0, below(70, next)}, static_cast<int>(below(3, next)));
+  }
+  begin(3, 3, list_content::ordinary);
+  add({0, 0, 5 * chunk + 1, 5 * chunk + 1}, 0);
+  add({0, 0, 9, 9}, 0);
+  begin(2, 1, list_content::ordinary);
+  add({0, 0, 0}, 0);
+  return all;
 }
 
 std::vector<scaler_scenario> simpler_scenarios(const scaler_scenario& c) {
@@ -121,6 +188,7 @@ std::vector<scaler_scenario> simpler_scenarios(const scaler_scenario& c) {
         [i](scaler_scenario & other) -> auto& { return other.tensors[i].layout; },
         dense_layout(layout.rows, layout.cols));
   }
+  all.set(&scaler_scenario::apart, false);
   all.set(&scaler_scenario::max_norm, std::numeric_limits<double>::infinity());
   if (c.settings.index() != 1) {
     all.change([](scaler_scenario& other) { other.settings = torch_scaling{}; });

@@ -14,6 +14,10 @@ scaler_scenario draw_scenario(const word_source& next);
 scaler_scenario draw_sharded(const word_source& next);
 
 /// Simpler scenarios than c, each by one change.
+/// Each policy through many steps on few gradients.
+std::vector<scaler_scenario> long_scenarios(std::size_t steps);
+/// Gradients spread over ranks: long tensors, 3000 tensors of one rank each, ranks without elements.
+std::vector<scaler_scenario> large_shards();
 std::vector<scaler_scenario> simpler_scenarios(const scaler_scenario& c);
 
 }  // namespace samebits::support

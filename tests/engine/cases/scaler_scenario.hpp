@@ -39,6 +39,9 @@ struct scaler_scenario {
   double max_norm = 1;
   std::vector<scenario_tensor> tensors = {};
   int ranks = 1;
+  /// Each rank has whole tensors without shards. They are alike if max_norm is finite, since ranks
+  /// that clip by other norms stop.
+  bool apart = false;
   std::vector<list_content> steps = {};  ///< what the gradients of each step are
   int threads = 1;
   std::uint64_t content = 0;
@@ -61,13 +64,18 @@ inline const float* losses_of(const scaler_scenario& c, const call_site& site, s
 /// Sets the gradients to those of a step.
 void draw_gradients(const scaler_scenario& c, const call_site& site, std::size_t step);
 
-// Over ranks: the shards of rank 0, then those of rank 1, ...; every step has the same.
+// Over ranks: the shards of rank 0, then those of rank 1, ..., then the losses [ranks,
+// scenario_losses]; every step has the same.
 tensor_list shards_of(const scaler_scenario& c, const call_site& site, int rank);
+inline const float* losses_of_rank(const scaler_scenario& c, const call_site& site, int rank) {
+  return site.pointer<const float>(static_cast<std::size_t>(c.ranks) * c.tensors.size()) +
+         rank * scenario_losses;
+}
 std::vector<std::uint64_t> first_elements(const scaler_scenario& c, int rank);
 
 /// Adds what a step reported.
 void add_report(returned_values& all, const step_report& r);
-/// Adds the scale in force after the scenario.
-void add_scale(returned_values& all, double scale);
+/// Adds the decision and the scale in force after the scenario.
+void add_outcome(returned_values& all, const step_report& last, double scale);
 
 }  // namespace samebits::support
