@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "device/captured_graph.hpp"
 #include "device/device_calls.hpp"
 #include "samebits/error.hpp"
 #include "samebits/self_test.hpp"
@@ -160,16 +161,10 @@ TEST(DeviceCalls, EnqueuedCallsAreCapturedAndReplayed) {
     const call_memory memory(0);
     const stream_on stream(0);
     const auto run = call.prepare(memory);
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t exec = nullptr;
-    check_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), "begin capture");
-    EXPECT_NO_THROW(run(on_stream(stream.get()))) << call.name;
-    check_cuda(cudaStreamEndCapture(stream.get(), &graph), "end capture");
-    check_cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
-    check_cuda(cudaGraphLaunch(exec, stream.get()), "replay");
-    EXPECT_EQ(memory.contents(), expected) << call.name;
-    check_cuda(cudaGraphExecDestroy(exec), "destroy");
-    check_cuda(cudaGraphDestroy(graph), "destroy");
+    SCOPED_TRACE(call.name);
+    const support::captured_graph graph(stream.get(), [&] { run(on_stream(stream.get())); });
+    graph.replay();
+    EXPECT_EQ(memory.contents(), expected);
   }
 }
 
