@@ -1,7 +1,8 @@
-// Gradient exchange: the messages of one reduce_gradients() call, the same in host and device memory.
+// Gradient exchange: the messages of one reduce_gradients() call, in host or device memory.
 //
 //   scales of e4m3 and e5m2:  amaxes -> all_reduce_max -> scales
-//   for every message:        contributions -> all_to_all -> sums of own share -> all_gather -> results
+//   for every message:        contributions -> all_to_all -> sums of the own share -> all_gather
+//                             -> results
 #pragma once
 
 #include <cstddef>

@@ -18,9 +18,9 @@ struct device_rank_functions {
   void (*all_reduce_max)(communicator& ranks, std::span<std::uint32_t> words);
   void (*all_gather)(communicator& ranks, std::span<const std::byte> sent,
                      std::span<std::byte> received);
-  /// exchange_gradients() for a list in device memory, with valid options; how.random.stream is this
-  /// rank's. The list needs no tables in device memory. Waits until the list's description is copied
-  /// to the device.
+  /// exchange_gradients() for a list in device memory, with valid options; how.random.stream is
+  /// this rank's. The list needs no tables in device memory. Waits until the list's description is
+  /// copied to the device.
   void (*reduce)(communicator& ranks, const list_data& list, const gradient_reduction& how);
 };
 

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/launch.cuh"
@@ -20,14 +18,17 @@ struct function_operand {
   std::byte* data;
   std::int64_t row_stride;
   std::int64_t col_stride;
+  format_id format;
+  int bytes;     ///< of a code
+  bool vectors;  ///< rows are contiguous and aligned to a thread's elements
 };
 
-/// Launch parameters of function_kernel. `grad` is used by gradients only.
+/// What the kernels of a call need to find their elements.
 struct function_task {
-  function_operand in, grad, out;
+  function_operand in, grad, out;  ///< grad has data only if the gradient is wanted
   std::uint64_t rows, cols;
   std::uint64_t groups_in_row;  ///< ceil(cols / elements of a thread)
-  bool vectors;                 ///< all rows are contiguous and aligned to a thread's elements
+  bool vectors;                 ///< of all operands
 };
 
 /// Codes of `Count` elements of one row.
@@ -101,38 +102,44 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// Launch parameters of a call whose threads compute `count` elements each. A matrix without gaps
-/// becomes one row.
+/// The task of a call whose threads compute `count` elements each. A matrix without gaps becomes
+/// one row, unless the call rounds stochastically: random bits have a pitch of their own.
 inline function_task function_task_of(const backends::evaluate_call& call, int count) {
-  const auto bytes = static_cast<std::int64_t>(storage_bytes(call.out.format));
   const bool gradient = call.grad.data != nullptr;
-  const const_matrix_view views[] = {call.in, gradient ? call.grad : call.in, call.out};
-  bool dense = true, flat = true;
-  for (const const_matrix_view& v : views) {
-    dense = dense && (v.cols == 1 || v.col_stride == 1);
-    flat = flat && dense && (v.rows == 1 || v.row_stride == v.cols);
-  }
-  bool aligned = true;
+  const auto is_flat = [](const const_matrix_view& v) {
+    return (v.cols == 1 || v.col_stride == 1) && (v.rows == 1 || v.row_stride == v.cols);
+  };
+  const bool flat = call.rule.rounding != rounding::stochastic && is_flat(call.in) &&
+                    is_flat(call.out) && (!gradient || is_flat(call.grad));
   const auto operand = [&](const const_matrix_view& v) {
+    const int bytes = storage_bytes(v.format);
     const std::int64_t row_stride = flat ? 0 : v.row_stride * bytes;
-    aligned = aligned && reinterpret_cast<std::uintptr_t>(v.data) % (bytes * count) == 0 &&
-              row_stride % (bytes * count) == 0;
+    const std::int64_t col_stride = v.cols == 1 ? bytes : v.col_stride * bytes;
+    const int group = bytes * count;
     auto* const data = static_cast<std::byte*>(const_cast<void*>(v.data));  // stores only to out
-    return function_operand{data, row_stride, dense ? bytes : v.col_stride * bytes};
+    return function_operand{data,
+                            row_stride,
+                            col_stride,
+                            v.format,
+                            bytes,
+                            col_stride == bytes && row_stride % group == 0 &&
+                                reinterpret_cast<std::uintptr_t>(v.data) % group == 0};
   };
   const auto rows = static_cast<std::uint64_t>(flat ? 1 : call.out.rows);
   const auto cols =
       static_cast<std::uint64_t>(flat ? call.out.rows * call.out.cols : call.out.cols);
   const auto elements = static_cast<std::uint64_t>(count);
-  function_task t{operand(views[0]),
-                  operand(views[1]),
-                  operand(views[2]),
-                  rows,
-                  cols,
-                  (cols + elements - 1) / elements,
-                  false};
-  t.vectors = dense && aligned;
+  function_task t{
+      operand(call.in), {}, operand(call.out), rows, cols, (cols + elements - 1) / elements, false};
+  if (gradient) t.grad = operand(call.grad);
+  t.vectors = t.in.vectors && t.out.vectors && (!gradient || t.grad.vectors);
   return t;
+}
+
+/// Blocks for one thread per group of elements, in a grid-stride loop beyond 2^20 blocks.
+inline unsigned function_blocks(const function_task& t) {
+  const std::uint64_t blocks = (t.rows * t.groups_in_row + block_threads - 1) / block_threads;
+  return static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
 }
 
 /// Enqueues a call, applying `op` to every element.
@@ -140,10 +147,7 @@ template <class Op>
 void launch_function(const char* what, const Op& op, const backends::evaluate_call& call,
                      void* stream) {
   const function_task t = function_task_of(call, Op::count);
-  const std::uint64_t groups = t.rows * t.groups_in_row;
-  const std::uint64_t blocks = (groups + block_threads - 1) / block_threads;
-  launch_kernel(what, function_kernel<Op>,
-                static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20)), block_threads, 0,
+  launch_kernel(what, function_kernel<Op>, function_blocks(t), block_threads, 0,
                 static_cast<cudaStream_t>(stream), op, t);
 }
 

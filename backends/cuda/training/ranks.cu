@@ -1,5 +1,5 @@
-// Functions of the CUDA backends that use a communicator on device memory: messages of words in host
-// memory, and gradient reduction (gradient_reduction.cu).
+// Functions of the CUDA backends that use a communicator on device memory: messages of words in
+// host memory, and gradient reduction (gradient_reduction.cu).
 #include <cuda_runtime_api.h>
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Functions of a range of elements on host backends: loads and stores chunks of codes around a kernel.
+// Functions of a range of elements on host backends: loads and stores chunks of codes around a
+// kernel.
 #pragma once
 
 #include <algorithm>

@@ -14,7 +14,7 @@
 namespace samebits::cuda {
 
 /// Loads and stores the codes of a thread, as vectors of 4 or 2 bytes a code.
-__device__ __forceinline__ void load_group(const exact_operand& v, std::uint64_t group,
+__device__ __forceinline__ void load_group(const function_operand& v, std::uint64_t group,
                                            std::uint32_t* codes) {
   const std::byte* const p = v.data + group * static_cast<unsigned>(exact_elements * v.bytes);
   if (v.bytes == 4)
@@ -22,7 +22,7 @@ __device__ __forceinline__ void load_group(const exact_operand& v, std::uint64_t
   else
     load_pack<2>(p, codes);
 }
-__device__ __forceinline__ void store_group(const exact_operand& v, std::uint64_t group,
+__device__ __forceinline__ void store_group(const function_operand& v, std::uint64_t group,
                                             const std::uint32_t* codes) {
   std::byte* const p = v.data + group * static_cast<unsigned>(exact_elements * v.bytes);
   if (v.bytes == 4)
@@ -65,7 +65,8 @@ __device__ __noinline__ std::uint32_t definition_code(float x, format_id to) {
 /// thread is stored, so out may be in.
 template <numerics::real::exact_function F>
 __global__ void __launch_bounds__(block_threads)
-    approximation_kernel(const exact_operand in, const exact_operand out, std::uint64_t count) {
+    approximation_kernel(const function_operand in, const function_operand out,
+                         std::uint64_t count) {
   const std::uint64_t groups = count / exact_elements;
   const std::uint64_t first = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x;
   const std::uint64_t step = std::uint64_t{gridDim.x} * block_threads;

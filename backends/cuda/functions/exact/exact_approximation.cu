@@ -21,7 +21,7 @@ bool launch_approximation(const backends::evaluate_call& call, const exact_task&
   if (!is_approximated(call, t)) return false;
   return real::with_function(call.exact, [&]<real::exact_function F>() {
     if constexpr (has_approximation<F>) {
-      launch_kernel("cuda-native: evaluate", approximation_kernel<F>, exact_blocks(t),
+      launch_kernel("cuda-native: evaluate", approximation_kernel<F>, function_blocks(t),
                     block_threads, 0, static_cast<cudaStream_t>(stream), t.in, t.out, t.cols);
     }
     return has_approximation<F>;

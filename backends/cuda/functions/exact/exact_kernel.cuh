@@ -2,13 +2,13 @@
 // `exact_elements` neighbours of a row.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/functions/function_kernel.cuh"
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/random.hpp"
@@ -18,20 +18,8 @@ namespace samebits::cuda {
 
 inline constexpr int exact_elements = 4;
 
-/// A matrix in device memory; strides in bytes.
-struct exact_operand {
-  std::byte* data;
-  std::int64_t row_stride;
-  std::int64_t col_stride;
-  format_id format;
-  int bytes;     ///< of a code
-  bool vectors;  ///< rows are contiguous and aligned to a thread's elements
-};
-
-/// Launch parameters of exact_kernel. `grad.data` is null unless the gradient is wanted.
-struct exact_task {
-  exact_operand in, grad, out;
-  std::uint64_t rows, cols, groups_in_row;
+/// Launch parameters of exact_kernel.
+struct exact_task : function_task {
   cast_rule rule;
   random_stream random;
   std::uint64_t pitch;
@@ -44,7 +32,7 @@ __device__ __forceinline__ void load_pack(const std::byte* p, std::uint32_t* cod
   for (int i = 0; i < exact_elements; ++i) codes[i] = pack.code(i);
 }
 
-__device__ __forceinline__ void load_exact(const exact_operand& v, std::uint64_t row,
+__device__ __forceinline__ void load_exact(const function_operand& v, std::uint64_t row,
                                            std::uint64_t col, int count, std::uint32_t* codes) {
   const std::byte* p = v.data + static_cast<std::int64_t>(row) * v.row_stride +
                        static_cast<std::int64_t>(col) * v.col_stride;
@@ -66,7 +54,7 @@ __device__ __forceinline__ void store_pack(std::byte* p, const std::uint32_t* co
   pack.store(p);
 }
 
-__device__ __forceinline__ void store_exact(const exact_operand& v, std::uint64_t row,
+__device__ __forceinline__ void store_exact(const function_operand& v, std::uint64_t row,
                                             std::uint64_t col, int count,
                                             const std::uint32_t* codes) {
   std::byte* p = v.data + static_cast<std::int64_t>(row) * v.row_stride +
@@ -139,48 +127,13 @@ __global__ void __launch_bounds__(block_threads) exact_kernel(const Op op, const
   }
 }
 
-/// Launch parameters of a call. A matrix without gaps becomes one row.
 inline exact_task exact_task_of(const backends::evaluate_call& call) {
-  const bool gradient = call.grad.data != nullptr;
-  const bool stochastic = call.rule.rounding == rounding::stochastic;
-  const auto is_flat = [](const const_matrix_view& v) {
-    return (v.cols == 1 || v.col_stride == 1) && (v.rows == 1 || v.row_stride == v.cols);
-  };
-  const bool flat =
-      !stochastic && is_flat(call.in) && is_flat(call.out) && (!gradient || is_flat(call.grad));
-  const auto operand = [&](const const_matrix_view& v) {
-    const int bytes = spec_of(v.format).storage_bits / 8;
-    const std::int64_t row_stride = flat ? 0 : v.row_stride * bytes;
-    const std::int64_t col_stride = v.cols == 1 ? bytes : v.col_stride * bytes;
-    const int group = bytes * exact_elements;
-    auto* const data = static_cast<std::byte*>(const_cast<void*>(v.data));  // stores only to out
-    return exact_operand{data,
-                         row_stride,
-                         col_stride,
-                         v.format,
-                         bytes,
-                         col_stride == bytes && row_stride % group == 0 &&
-                             reinterpret_cast<std::uintptr_t>(v.data) % group == 0};
-  };
-  const auto rows = static_cast<std::uint64_t>(flat ? 1 : call.out.rows);
-  const auto cols =
-      static_cast<std::uint64_t>(flat ? call.out.rows * call.out.cols : call.out.cols);
-  exact_task t{operand(call.in), {},          operand(call.out), rows, cols, 0,
-               call.rule,        call.random, call.pitch};
-  if (gradient) t.grad = operand(call.grad);
-  t.groups_in_row = (cols + exact_elements - 1) / exact_elements;
-  return t;
-}
-
-/// Blocks for one thread per group of elements, in a grid-stride loop beyond 2^20 blocks.
-inline unsigned exact_blocks(const exact_task& t) {
-  const std::uint64_t blocks = (t.rows * t.groups_in_row + block_threads - 1) / block_threads;
-  return static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
+  return {function_task_of(call, exact_elements), call.rule, call.random, call.pitch};
 }
 
 template <class Op>
 void launch_exact(const char* what, const Op& op, const exact_task& t, void* stream) {
-  launch_kernel(what, exact_kernel<Op>, exact_blocks(t), block_threads, 0,
+  launch_kernel(what, exact_kernel<Op>, function_blocks(t), block_threads, 0,
                 static_cast<cudaStream_t>(stream), op, t);
 }
 

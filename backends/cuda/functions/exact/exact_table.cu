@@ -89,7 +89,7 @@ void launch_table(const exact_task& t, const void* table, int device, cudaStream
 /// device whose shared memory holds a table.
 bool is_tabulated(const backends::evaluate_call& call, const exact_task& t, int device) {
   constexpr std::uintptr_t alignment = 16;
-  const auto is_aligned = [](const exact_operand& v) {
+  const auto is_aligned = [](const function_operand& v) {
     return v.vectors && reinterpret_cast<std::uintptr_t>(v.data) % alignment == 0;
   };
   return call.grad.data == nullptr && call.rule.rounding == rounding::nearest_even &&
