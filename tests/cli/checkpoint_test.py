@@ -363,6 +363,24 @@ class Checkpoint(cli_support.CliTest):
         self.assertEqual(found["x.weight"], ("F32", [2, 32], floats(*range(64))))
         self.assertEqual(metadata_of(self.path("out/model.safetensors"))["format"], "pt")
 
+    def test_index(self):
+        """An index stands for its folder; several FILEs, or one of them, have no texts."""
+        source = self.model()
+        for name in [source, os.path.join(source, "model.safetensors.index.json")]:
+            self.ok("quantize", name, "-o", self.path("out"), "--recipe", "TE_CURRENT")
+            self.assertIn("tokenizer.json", os.listdir(self.path("out")))
+        result = run("quantize", "model.safetensors.index.json", "-o", self.path("out"), "--recipe",
+                     "TE_CURRENT", cwd=source)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("tokenizer.json", os.listdir(self.path("out")))
+        self.fails(2, "quantize", "model.safetensors.index.json", "-o", ".", "--recipe", "TE_CURRENT",
+                   cwd=source, says="is read by this command")
+        shards = [os.path.join(source, f) for f in sorted(os.listdir(source)) if "-of-" in f]
+        self.ok("quantize", *shards, "-o", self.path("out"), "--recipe", "TE_CURRENT")
+        self.assertEqual(sorted(os.listdir(self.path("out"))),
+                         ["config.json", *map(os.path.basename, shards),
+                          "model.safetensors.index.json"])
+
     def test_replacement(self):
         source, target = self.model(), self.path("out")
         command = ["quantize", source, "-o", target, "--recipe", "TE_CURRENT"]

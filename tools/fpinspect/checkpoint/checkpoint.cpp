@@ -11,6 +11,7 @@
 #include "tensor_file/escape.hpp"
 #include "tensor_file/files/staged_file.hpp"
 #include "tensor_file/safetensors/model_json.hpp"
+#include "tensor_file/safetensors/shard_index.hpp"
 
 namespace fpinspect {
 namespace {
@@ -61,11 +62,14 @@ std::vector<json_change> config_changes(const std::vector<planned_tensor>& plan,
   return changes;
 }
 
-/// The files beside the tensors of the input folders.
+/// The files beside the tensors of the input folders and indices.
 std::vector<std::filesystem::path> texts_beside(const std::vector<std::string>& files) {
   std::vector<std::filesystem::path> texts;
   for (const std::string& file : files) {
-    for (const std::filesystem::path& text : model_texts_in(file)) {
+    const bool is_index = samebits::tensor_file::is_shard_index(file);
+    const auto folder =
+        is_index ? "." / std::filesystem::path(file).parent_path() : std::filesystem::path(file);
+    for (const std::filesystem::path& text : model_texts_in(folder)) {
       note_input(text);
       texts.push_back(text);
     }
