@@ -140,9 +140,10 @@ std::vector<scaler_scenario> large_shards() {
     set_cols(tensors.back(), tensors.back().borders.back());
   };
   for (const int ranks : {1, 3, 8}) {
-    begin(ranks, 3, list_content::ordinary);
-    for (const std::int64_t cols :
-         {(2 * 1024 + 300) * chunk + 5, std::int64_t{77}, 1025 * chunk, 33 * chunk}) {
+    // One step: the host draws 14 million elements for the longest tensors, and judges them.
+    begin(ranks, 1, list_content::ordinary);
+    const std::int64_t longest = ranks == 3 ? 2 * 1024 + 300 : 1024 + 1;
+    for (const std::int64_t cols : {longest * chunk + 5, std::int64_t{77}, 33 * chunk}) {
       std::vector<std::int64_t> borders = {0, cols};
       for (int i = 1; i < ranks; ++i) borders.push_back(below(cols / chunk + 1, next) * chunk);
       std::sort(borders.begin(), borders.end());
