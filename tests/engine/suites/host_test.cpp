@@ -39,7 +39,10 @@ TEST(Operations, LossScaler) {
   expect_on_hosts(scaler_operation(), 500);
   expect_on_hosts(long_scaler_operation(), 0);
 }
-TEST(Operations, ShardedLossScaler) { expect_on_hosts(sharded_scaler_operation(), 60); }
+TEST(Operations, ShardedLossScaler) {
+  expect_on_hosts(sharded_scaler_operation(), 60);
+  expect_on_hosts(large_shards_operation(), 0);
+}
 
 class ListOperations : public ::testing::TestWithParam<list_call> {};
 
