@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import time
 
@@ -34,7 +35,7 @@ def _fpinspect_line() -> str:
     except PackageNotFoundError:
         return "fpinspect: this package is not installed, but read from a build folder"
     if commands:
-        return f"fpinspect {commands[0].locate().resolve()}"
+        return f"fpinspect {os.path.realpath(commands[0].locate())}"
     return "fpinspect not installed: CLI11 or nlohmann-json was missing when the package was built"
 
 
