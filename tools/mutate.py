@@ -31,7 +31,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EQUIVALENT = ROOT / "tests" / "mutation" / "equivalent.txt"
-CPU_LIMIT = 20  # seconds of processor time for the compiler, and for a test
+CPU_LIMIT = 40  # seconds of processor time for the compiler, and for a test
 WALL_LIMIT = 300  # seconds for a test whose threads wait for each other
 # Tests stop at their first failure, and RapidCheck draws the same cases in every run. (It counts 100
 # cases as its default, in whose place properties set a number of their own.)
