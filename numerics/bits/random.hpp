@@ -43,23 +43,28 @@ SAMEBITS_INLINE constexpr philox_keys philox_keys_of(std::uint64_t seed) {
   return keys;
 }
 
+/// One round: c becomes the four words after it. Word has 32 bits, Wide 64.
+template <class Word, class Wide>
+SAMEBITS_INLINE constexpr void philox_round(Word (&c)[4], const Word& key0, const Word& key1) {
+  const Wide p0 = Wide(std::uint64_t{philox::multiplier0}) * static_cast<Wide>(c[0]);
+  const Wide p1 = Wide(std::uint64_t{philox::multiplier1}) * static_cast<Wide>(c[2]);
+  const Wide half(std::uint64_t{32});
+  c[0] = static_cast<Word>(p1 >> half) ^ c[1] ^ key0;
+  c[1] = static_cast<Word>(p1);
+  c[2] = static_cast<Word>(p0 >> half) ^ c[3] ^ key1;
+  c[3] = static_cast<Word>(p0);
+}
+
 /// Philox4x32-10 of the counter (block, stream) under the keys of a seed. Each 64-bit number enters
 /// as two words, low word first.
 SAMEBITS_INLINE constexpr philox_block philox4x32_10(const philox_keys& keys, std::uint64_t stream,
                                                      std::uint64_t block) {
-  auto c0 = static_cast<std::uint32_t>(block);
-  auto c1 = static_cast<std::uint32_t>(block >> 32);
-  auto c2 = static_cast<std::uint32_t>(stream);
-  auto c3 = static_cast<std::uint32_t>(stream >> 32);
+  philox_block b = {{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
+                     static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)}};
   for (int round = 0; round < philox::rounds; ++round) {
-    const std::uint64_t p0 = std::uint64_t{philox::multiplier0} * c0;
-    const std::uint64_t p1 = std::uint64_t{philox::multiplier1} * c2;
-    c0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ keys.key0[round];
-    c1 = static_cast<std::uint32_t>(p1);
-    c2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ keys.key1[round];
-    c3 = static_cast<std::uint32_t>(p0);
+    philox_round<std::uint32_t, std::uint64_t>(b.word, keys.key0[round], keys.key1[round]);
   }
-  return {{c0, c1, c2, c3}};
+  return b;
 }
 
 SAMEBITS_INLINE constexpr philox_block philox4x32_10(std::uint64_t seed, std::uint64_t stream,

@@ -1,4 +1,4 @@
-"""Proves conversions and scale rules for all operands, by two solvers, and finds planted errors.
+"""Proves conversions, scale rules and Philox for all operands, by two solvers, and finds planted errors.
 
 usage: prove.py ROOT CXX [--all] [--only REGEX] [--jobs N]
 
@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 
+from philox_specification import PhiloxSpecification
 from scale_specification import INF, NONFINITE, RULES, ScaleSpecification
 from specification import FORMATS, ROUNDINGS, Specification
 
@@ -102,7 +103,20 @@ class Scale:
         return self.values[1:] == ("e4m3", "te", 0, INF)
 
 
+class Philox:
+    """One round of Philox4x32: the products of 32 bits and what is made of them."""
+
+    program, logic, arguments = "philox_script", "QF_BV", ("philox", "round")
+    names = ("c0", "c1", "c2", "c3", "key0", "key1")
+    plant = ("bits/random.hpp", "(p1 >> half) ^ c[1] ^ key0", "(p1 >> half) ^ c[3] ^ key0")
+    specification = PhiloxSpecification
+
+    def is_quick(self):
+        return True
+
+
 def proofs():
+    yield Philox()
     for source, target in itertools.product(("fp64", "fp32"), FORMATS):
         if target != "fp64" and target != source:
             roundings = [*ROUNDINGS, *(["stochastic"] if target != "e8m0" else [])]

@@ -81,6 +81,14 @@ struct word {
   std::string name;
 
   word(Element constant) : name(bits_of(constant)) {}  // NOLINT(google-explicit-constructor)
+  /// The low bits of a wider word, or zeros above the bits of a narrower one.
+  template <class Other>
+  explicit word(const word<Other>& other) : word(Element{0}) {
+    constexpr int wider = width - word<Other>::width;
+    name = of(wider > 0 ? "((_ zero_extend " + std::to_string(wider) + ") " + other.name + ")"
+                        : "((_ extract " + std::to_string(width - 1) + " 0) " + other.name + ")")
+               .name;
+  }
   static word named(std::string_view name) {
     word w(Element{0});
     w.name = name;
@@ -91,6 +99,7 @@ struct word {
 
   friend word operator+(const word& a, const word& b) { return apply("bvadd", a, b); }
   friend word operator-(const word& a, const word& b) { return apply("bvsub", a, b); }
+  friend word operator*(const word& a, const word& b) { return apply("bvmul", a, b); }
   friend word operator&(const word& a, const word& b) { return apply("bvand", a, b); }
   friend word operator|(const word& a, const word& b) { return apply("bvor", a, b); }
   friend word operator^(const word& a, const word& b) { return apply("bvxor", a, b); }
