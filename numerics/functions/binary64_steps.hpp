@@ -82,8 +82,8 @@ SAMEBITS_HD constexpr std::uint64_t rounded_wide(bool negative, const wide& magn
       .code;
 }
 
-/// RN(a * b + c).
-SAMEBITS_HD constexpr std::uint64_t fma(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+/// RN(a * b + c). Like div() and sqrt() a call: functions consist of dozens of them.
+SAMEBITS_NOINLINE constexpr std::uint64_t fma(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   const std::uint64_t negative = (a ^ b) & sign_bit;
   const std::uint64_t size_a = a & ~sign_bit;
   const std::uint64_t size_b = b & ~sign_bit;
@@ -118,10 +118,10 @@ SAMEBITS_HD constexpr std::uint64_t sub(std::uint64_t a, std::uint64_t b) {
 SAMEBITS_HD constexpr std::uint64_t mul(std::uint64_t a, std::uint64_t b) {
   return fma(a, b, sign_bit);  // adding -0 keeps the sign of a zero
 }
-SAMEBITS_HD constexpr std::uint64_t div(std::uint64_t a, std::uint64_t b) {
+SAMEBITS_NOINLINE constexpr std::uint64_t div(std::uint64_t a, std::uint64_t b) {
   return binary64::divide(a & ~sign_bit, b & ~sign_bit) | ((a ^ b) & sign_bit);
 }
-SAMEBITS_HD constexpr std::uint64_t sqrt(std::uint64_t a) { return binary64::square_root(a); }
+SAMEBITS_NOINLINE constexpr std::uint64_t sqrt(std::uint64_t a) { return binary64::square_root(a); }
 
 /// Whether a < b; +0 and -0 are equal.
 SAMEBITS_HD constexpr bool lt(std::uint64_t a, std::uint64_t b) {

@@ -12,7 +12,8 @@ namespace real = numerics::real;
 struct definition_op {
   real::exact_function f;
 
-  __device__ __forceinline__ std::uint64_t apply(std::uint32_t x) const {
+  /// A call, so that the compiler sees the functions once, not for each element of a thread.
+  __device__ __noinline__ std::uint64_t apply(std::uint32_t x) const {
     return real::value_of_function(f, numerics::binary64::widen(x));
   }
   __device__ __forceinline__ std::uint64_t product(std::uint32_t grad, std::uint64_t y) const {
