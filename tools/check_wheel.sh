@@ -31,5 +31,7 @@ for file in gpt_sample.safetensors adam.pt; do
 done
 "$work/user/bin/pip" install --quiet --disable-pip-version-check -r "$OLDPWD/python/requirements-test.txt" \
   -r "$OLDPWD/tests/witness/requirements.txt"
-# The environment has no torch, whatever the caller requires.
-env -u SAMEBITS_REQUIRE_TORCH "$work/user/bin/python" -B -m pytest -q -p no:cacheprovider "$OLDPWD/python/tests"
+# The environment has no torch, whatever the caller requires. Planted errors, which take minutes, are
+# left to the package of the build tree, whose Python sources are the same.
+env -u SAMEBITS_REQUIRE_TORCH "$work/user/bin/python" -B -m pytest -q -p no:cacheprovider \
+  --ignore-glob='*/test_testing_*' "$OLDPWD/python/tests"
