@@ -47,7 +47,6 @@ OF_TARGET = {
 }
 OF_SCALE = {
     "te": (SCALE, "quotient == inf, largest_factor, quotient", "quotient == inf, inf, quotient"),
-    "te_pow2": (SCALE, "factor & Word(0xFF800000u)", "factor & Word(0xFFC00000u)"),
     "pow2": (SCALE, "max_word(field_above(t), Word(1u))", "max_word(t >> 23u, Word(1u))"),
     "mx_floor": (SCALE, "Word field = a >> 23u;", "Word field = field_above(a);"),
     "mx_ceil": (SCALE, "field = field_above(a);", "field = a >> 23u;"),
@@ -59,6 +58,8 @@ OF_SCALE = {
     **dict.fromkeys(("dg_cuda", "sgl_v2"), (SCALE, "Arithmetic::quotient(one, largest)",
                                             "Arithmetic::quotient(largest, one)")),
 }
+# The reciprocal of every scale: for te_pow2, and for te with bounds, where no real quotient is Inf.
+RECIPROCAL = (SCALE, "quotient(Word(binary32::one), factor)", "quotient(factor, Word(binary32::one))")
 # Without this limit some shift is as long as the word: C++ does not define it.
 UNDEFINED = (ROUND, "min_word(shift, Word(limit))", "shift")
 
@@ -94,7 +95,8 @@ class Scale:
     def __init__(self, rule, target, nonfinite, eps, upper):
         self.values = (rule, target, nonfinite, eps, upper)
         self.arguments = (rule, target, nonfinite, f"{eps:x}", f"{upper:x}")
-        self.plant = OF_SCALE[rule]
+        of_te = rule == "te_pow2" or (rule == "te" and upper != INF)
+        self.plant = RECIPROCAL if of_te else OF_SCALE[rule]
 
     def specification(self):
         return ScaleSpecification(*self.values)
