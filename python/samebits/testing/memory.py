@@ -96,7 +96,7 @@ class NumpyMemory:
 
     def place(self, codes: Codes, f: Format, layout: Layout = Layout()) -> Any:
         array = array_of(codes, f)
-        return layout.place(array) if array.ndim == 1 else array
+        return layout.place(array) if array.ndim == 1 else array.copy()
 
     def output(self, size: int, f: Format) -> tuple[Any, Callable[[], bool]]:
         dtype = array_of(np.zeros(0, np.uint64), f).dtype

@@ -242,5 +242,5 @@ def codes_of(array: npt.NDArray[Any], f: Format) -> Codes:
 
 
 def array_of(codes: Codes, f: Format) -> npt.NDArray[Any]:
-    """Return codes as an array of the format's dtype."""
-    return codes.astype(f.code_dtype).view(dtype_of(f))
+    """Return codes as an array of the format's dtype; a view of codes in `f.code_dtype`."""
+    return codes.astype(f.code_dtype, copy=False).view(dtype_of(f))

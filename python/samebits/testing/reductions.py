@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from samebits.convert import convert
 from samebits.errors import InvalidArgument
 from samebits.formats import nearest_first
 from samebits.testing import inputs
 from samebits.testing.explain import Explanation
 from samebits.testing.memory import Memory, Predicate, memory_on
-from samebits.testing.number_formats import (FORMATS, Codes, Format, codes_of,
-                                             format_named, is_nan, values)
+from samebits.testing.number_formats import (FORMATS, Codes, Format, array_of, codes_of,
+                                             format_named, is_nan)
 from samebits.testing.reference import reduced
 from samebits.testing.report import arguments_text, array_text, code_text
 from samebits.testing.runs import CallFailed, called, name_of
-from samebits.testing.sums import REDUCTIONS, Doubles, Reduce
+from samebits.testing.sums import REDUCTIONS, Doubles, Reduce, ReductionError
 
 _CHUNK = 4096  # kernels often split longer arrays into chunks of so many elements
 _SIZES = (*range(34), *(n + d for n in (64, 128, 256, 512, 1024, _CHUNK, 5 * _CHUNK)
@@ -26,6 +29,7 @@ _SIZES = (*range(34), *(n + d for n in (64, 128, 256, 512, 1024, _CHUNK, 5 * _CH
 _EVERY = 1031  # elements of the array in which each element is the maximum once
 _LONG = 32  # long finite arrays: another order of a few chunks changes half of their sums at most
 _MAX_STEPS = 500  # calls that shrink a failure
+_AFTER_WRONG = 7  # after a wrong result, one call of so many is made: they tell usual errors apart
 
 
 def check_reduction(
@@ -108,6 +112,22 @@ def _positions(size: int, rng: np.random.Generator) -> list[int]:
     return sorted(i for i in found if 0 <= i < size)
 
 
+@dataclass(frozen=True)
+class _Call:
+    """A call of the kernel: its elements, the result, and the right result."""
+
+    codes: Codes
+    source: Format
+    got: int
+    expected: int
+
+    @cached_property
+    def x(self) -> Doubles:
+        """The elements, which the usual errors reduce."""
+        wide: Doubles = convert(array_of(self.codes, self.source), "fp64", format=self.source.name)
+        return wide
+
+
 class _ReductionTest:
     """Calls a reduction, compares its results, and shrinks a failure."""
 
@@ -144,9 +164,10 @@ class _ReductionTest:
 
     def allowed(self, codes: Codes) -> Codes:
         """Return the codes that satisfy the caller's predicate."""
+        narrow = codes.astype(self.source.code_dtype)
         if self.where is None:
-            return codes
-        return codes[self.memory.allowed(self.where, codes, self.source)]
+            return narrow
+        return narrow[self.memory.allowed(self.where, narrow, self.source)]
 
     def marks(self) -> Codes:
         """Return the codes that are planted: a maximum, the format's largest number, NaN, and Inf."""
@@ -161,7 +182,7 @@ class _ReductionTest:
         for position in positions:
             for mark in marks:
                 copy = codes.copy()
-                copy[position] = mark | np.uint64(rng.integers(2) * self.source.sign)
+                copy[position] = int(mark) | int(rng.integers(2)) * self.source.sign
                 yield copy
 
     def content(self, kind: int, size: int, rng: np.random.Generator) -> Codes:
@@ -197,8 +218,8 @@ class _ReductionTest:
         if result.size != 1 or result.dtype.kind not in "fiu":
             raise CallFailed(f"{name} returned {result.dtype} of shape {result.shape}; "
                              f"expected one number of {self.result.name}")
-        if result.dtype == self.result.code_dtype:
-            return int(result.reshape(1)[0])
+        if result.dtype in (self.result.code_dtype, self.result.dtype):
+            return int(result.reshape(1).view(self.result.code_dtype)[0])
         with np.errstate(all="ignore"):
             wide = result.reshape(1).astype(np.float64)
         return self.code_of(wide)
@@ -233,33 +254,37 @@ class _ReductionTest:
 
     def check(self, calls: Iterator[Codes], options: str, *, shrinks: bool) -> None:
         head = f'check_reduction({name_of(self.fn)}, "{self.name}"{options}'
-        seen = []
-        for codes in calls:
+        seen: list[_Call] = []
+        wrong: list[_Call] = []
+        for number, codes in enumerate(calls):
+            if wrong and number % _AFTER_WRONG:
+                continue
             try:
                 got = self.call(codes)
             except CallFailed as error:
                 raise AssertionError(f"{self.title()}: {error}\n{self.repeat(head, codes)}"
                                      ) from error
-            seen.append((codes, got, self.right(codes)))
-        wrong = [codes for codes, got, expected in seen if not self.same(got, expected)]
+            seen.append(_Call(codes, self.source, got, self.right(codes)))
+            if not self.same(got, seen[-1].expected):
+                wrong.append(seen[-1])
         if wrong:
-            why = self.explain(seen, len(wrong))
+            wrong.sort(key=lambda c: c.codes.size)
+            why = self.explain(seen, wrong)
             # A case of zeros, whose result has another sign, says less than any other.
-            smallest = min(wrong, key=lambda c: (not values(c, self.source).any(), c.size))
+            smallest = next((c for c in wrong if c.x.any()), wrong[0]).codes
             raise AssertionError(self.text(self.shrink(smallest) if shrinks else smallest, why,
                                            head))
 
     def title(self) -> str:
         return f"{self.name} of {self.source.name}, result in {self.result.name}"
 
-    def explain(self, seen: list[tuple[Codes, int, int]], wrong: int) -> Explanation:
-        """Return the usual errors that give all results."""
-        found = list(self.reduction.errors)
-        for codes, got, _ in seen:
-            x = values(codes, self.source)
-            found = [e for e in found if self.same(got, self.by(e.reduce, x))]
+    def explain(self, seen: list[_Call], wrong: list[_Call]) -> Explanation:
+        """Return the usual errors that give all results; `wrong` are the wrong calls of `seen`."""
+        def gives(error: ReductionError, calls: list[_Call]) -> bool:
+            return all(self.same(c.got, self.by(error.reduce, c.x)) for c in calls)
+        found = [e for e in self.reduction.errors if gives(e, wrong) and gives(e, seen)]
         return Explanation(tuple(e.name for e in found), tuple(e.sentence for e in found),
-                           len(seen), wrong)
+                           len(seen), len(wrong))
 
     def shrink(self, codes: Codes) -> Codes:
         """Return fewer and simpler codes whose result is still wrong."""
