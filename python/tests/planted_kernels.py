@@ -9,8 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from samebits.testing.model import Rule, convert_codes
-from samebits.testing.number_formats import FORMATS
+import samebits as sb
 
 Kernel = Callable[[Any], Any]
 BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
@@ -122,9 +121,8 @@ def first_1024(x: Any) -> Any:
 def stochastic(*, bits: int = 16, index: int = 0, seed: int = 7) -> Kernel:
     """Return a kernel fp32 -> bf16 with K = `bits` and every index too large by `index`."""
     def kernel(x: Any) -> Any:
-        rule = Rule(FORMATS["fp32"], FORMATS["bf16"], "stochastic", seed=seed, random_bits=bits)
-        at = np.arange(x.size, dtype=np.uint64) + np.uint64(index)
-        return convert_codes(x.view(np.uint32).astype(np.uint64), rule, at).astype(np.uint16)
+        return sb.convert(x, "bf16", rounding="stochastic", seed=seed, offset=index,
+                          random_bits=bits)
     return kernel
 
 

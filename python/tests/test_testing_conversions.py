@@ -121,7 +121,7 @@ def test_unknown_error_is_called_unknown() -> None:
 
     text = failure(one_is_two, "fp32", "bf16", examples=2)
     assert "looks like: none of the usual errors (none fits all" in text
-    assert "0x3F800000 = 1" in text
+    assert "input    0x3F800000 = " in text and "expected 0x3F80 = " in text
 
 
 def test_ml_dtypes_rounds_fp64_twice() -> None:
@@ -148,6 +148,27 @@ def test_exceptions_and_wrong_results_are_reported() -> None:
     assert "returned list" in failure(lambda x: [0], "fp32", "bf16")
     assert "expected an array of bfloat16 or of uint16 codes for bf16, got float32" in failure(
         lambda x: x, "fp32", "bf16")
+
+
+@pytest.mark.parametrize("calls", [1, 100, 12, 30])
+def test_interruptions_pass_through(calls: int) -> None:
+    made = 0
+
+    def interrupted(x: Any) -> Any:
+        nonlocal made
+        made += 1
+        if made == calls:
+            raise KeyboardInterrupt
+        return truncated(x) if calls < 100 else to_bf16(x)  # a wrong result, then interrupted
+
+    def truncated(x: Any) -> Any:
+        return (x.view(np.uint32) >> 16).astype(np.uint16)
+
+    with pytest.raises(KeyboardInterrupt):
+        check_conversion(interrupted, "fp32", "bf16")
+    assert made == calls
+    with pytest.raises(ZeroDivisionError):  # of a predicate
+        check_conversion(to_bf16, "fp32", "bf16", where=lambda x: 1 / 0)
 
 
 def test_layouts() -> None:

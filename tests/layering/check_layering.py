@@ -27,9 +27,10 @@ BACKENDS = {
     "c_api": set(),
     "cuda": {"dispatch", "threads", "self_test", "api", "ranks", "loss_scaler"},
 }
-# What the Python extension may include of backends/: calls whose memory a framework owns, and messages
-# between ranks.
-EXTENSION = {"backends/loss_scaler/report_ring.hpp", "backends/loss_scaler/resident.hpp",
+# What the Python extension may include beside the public API: calls whose memory a framework owns,
+# messages between ranks, and the checks of samebits.testing.
+EXTENSION = {"engine/kit/conversion.hpp", "engine/kit/report.hpp",
+             "backends/loss_scaler/report_ring.hpp", "backends/loss_scaler/resident.hpp",
              "backends/optimizer/described_list.hpp", "backends/ranks/ranks.hpp"}
 # What the oracle sees of the project: enums and their names.
 ORACLE_SEES = {f"samebits/core/{name}.hpp" for name in ("optimizer", "rounding", "scaling")}

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.testing import inputs
-from samebits.testing.explain import explain
-from samebits.testing.memory import Layout, Memory, Predicate, memory_on
-from samebits.testing.model import NanPolicy, Overflow, Rounding, Rule
-from samebits.testing.number_formats import Codes, Mask, codes_of, format_named
-from samebits.testing.report import arguments_text, failure_text, repeat_line, rule_text
-from samebits.testing.runs import CallFailed, Kernel, Runner
-from samebits.testing.shrink import smallest_failure
+from samebits.testing.domain import Domain
+from samebits.testing.memory import Layout, Predicate, memory_on
+from samebits.testing.number_formats import codes_of, format_named
+from samebits.testing.report import arguments_text, repeat_line
+from samebits.testing.runs import CallFailed, Function, Kernel
+from samebits.typing import NanPolicy, Overflow, Rounding
 
 LAYOUTS: tuple[Layout, ...] = tuple(Layout(offset) for offset in (0, 1, 2, 3, 4, 7, 8, 16))
 
-_SIZES = (*range(34), *(n + d for n in (64, 128, 256, 512, 1024, 2048, 4096) for d in (-1, 0, 1)))
-_FIRST_CALL = 1 << 15  # number of random codes besides the edges
-_MAX_RANDOM = 4096  # elements of a random call
-_BORDER_SIZES = (1, 2, 3, 5, 8, 13, 21, 34, 1024, 4096)
-
 
 def check_conversion(
-    fn: Kernel,
+    fn: Function,
     source: object,
     target: object,
     *,
     rounding: Rounding = "nearest_even",
     overflow: Overflow = "ieee",
-    nan: NanPolicy = "any",
+    nan: NanPolicy | Literal["any"] = "any",
     seed: int = 0,
     random_stream: int = 0,
     offset: int = 0,
@@ -48,8 +43,8 @@ def check_conversion(
     """Compare every result of a conversion kernel with samebits, on inputs that kernels get wrong.
 
     The kernel is called with zeros, subnormals, Inf, NaNs, ties and their neighbours, exponent
-    edges, random codes, 0 to 4097 elements, and arrays that start beside 64-byte borders. The check
-    reports nothing before the last call, so that the explanation uses the results of all calls.
+    edges, random codes, 0 to 4097 elements, and arrays that start beside 64-byte borders. After a
+    wrong result the check makes more calls, to tell similar errors apart.
 
     Parameters
     ----------
@@ -108,95 +103,56 @@ def check_conversion(
         raise InvalidArgument("layouts: at least one Layout is expected")
     if examples < 0:
         raise InvalidArgument(f"examples: 0 or a positive number is expected; got {examples}")
-    rule = Rule(format_named(source), format_named(target), rounding, overflow, nan, seed,
-                random_stream, offset, random_bits)
-    runner = Runner(fn, rule, fills_out, memory)
-    call = _call_text(runner)
-    domain = _Domain(rule, where, memory)
-    calls: Iterator[tuple[Codes, Layout]]
-    if only is not None:
-        codes = codes_of(np.atleast_1d(np.asarray(only)), rule.source)
-        calls = iter([(codes, layout) for layout in layouts[:1]])
-    else:
-        calls = _calls(rule, domain, layouts, examples, np.random.default_rng(examples_seed))
-    for codes, layout in calls:
-        try:
-            runner.observe(codes, layout)
-        except CallFailed as error:
-            raise AssertionError(f"{rule_text(rule)}: {error}\n"
-                                 + repeat_line(call, codes, rule.source, layout)) from error
-    seen = runner.seen()
-    if not seen.wrong.any():
+    kernel = Kernel(fn, format_named(source), format_named(target), fills_out, memory)
+    calls, domain = _Calls(kernel, layouts), Domain(where, kernel.source, memory)
+    one_call = None if only is None else codes_of(np.atleast_1d(np.asarray(only)), kernel.source)
+    how = (rounding, overflow, "canonical" if nan == "any" else nan, seed, random_stream, offset,
+           None, random_bits)
+    failed: Any
+    with domain.refused():
+        failed = _core.check_conversion(
+            calls, kernel.source.name, kernel.target.name, how, nan == "any", domain.predicate,
+            None if one_call is None else one_call.tolist(), len(layouts), examples, examples_seed)
+    calls.raise_interruption()
+    if failed is None:
         return
-    why = explain(seen, rule)
-    smallest, layout = seen, layouts[0]
-    if only is None:
-        smallest, layout = smallest_failure(runner, seen, domain.allows)
-    raise AssertionError(failure_text(rule, smallest, layout, why, call))
+    text, codes, layout, element = failed
+    if text is None:
+        text = f"{kernel.source.name} to {kernel.target.name}: {calls.raised}"
+    elif len(codes) > 1:
+        first, rest = text.split("\n", 1)
+        text = f"{first}\n  element  {element} of a call of {len(codes)} elements\n{rest}"
+    options = arguments_text([
+        ("rounding", rounding, "nearest_even"), ("overflow", overflow, "ieee"), ("nan", nan, "any"),
+        ("seed", seed, 0), ("random_stream", random_stream, 0), ("offset", offset, 0),
+        ("random_bits", random_bits, 32), ("fills_out", fills_out, False),
+        ("device", memory.device, None)])
+    call = f'check_conversion({kernel.name}, "{kernel.source.name}", "{kernel.target.name}"{options}'
+    line = repeat_line(call, np.array(codes, np.uint64), kernel.source, calls.layout(layout))
+    raise AssertionError(f"{text}\n{line}") from calls.raised
 
 
-def _call_text(runner: Runner) -> str:
-    """Return the text of the check's call with its options, without the closing parenthesis."""
-    rule, default = runner.rule, Rule(runner.rule.source, runner.rule.target)
-    fields = ("rounding", "overflow", "nan", "seed", "random_stream", "offset", "random_bits")
-    options = [(field, getattr(rule, field), getattr(default, field)) for field in fields]
-    options += [("fills_out", runner.fills_out, False), ("device", runner.memory.device, None)]
-    return (f'check_conversion({runner.name}, "{rule.source.name}", "{rule.target.name}"'
-            + arguments_text(options))
+class _Calls:
+    """The kernel as the function of codes in memory that the check calls."""
 
+    def __init__(self, kernel: Kernel, layouts: Sequence[Layout]) -> None:
+        self.kernel, self.layouts = kernel, layouts
+        self.raised: BaseException | None = None
 
-class _Domain:
-    """The inputs that a kernel must support."""
+    def layout(self, number: int) -> Layout:
+        return self.layouts[number % len(self.layouts)]
 
-    def __init__(self, rule: Rule, where: Predicate | None, memory: Memory) -> None:
-        self.rule, self.where, self.memory = rule, where, memory
+    def raise_interruption(self) -> None:
+        """Raise an exception of a call that says nothing of the kernel, such as KeyboardInterrupt."""
+        if self.raised is not None and not isinstance(self.raised, CallFailed):
+            raise self.raised
 
-    def allows(self, codes: Codes) -> Mask:
-        """Return for each code whether it is an input of the domain."""
-        if self.where is None:
-            return np.ones(codes.shape, np.bool_)
-        return self.memory.allowed(self.where, codes, self.rule.source)
-
-    def restrict(self, codes: Codes, rng: np.random.Generator) -> Codes:
-        """Replace codes outside the domain by codes of the domain, if possible of the same call."""
-        allowed = self.allows(codes)
-        if allowed.all():  # true for an empty array too
-            return codes
-        spare = codes[allowed]
-        if spare.size == 0:
-            spare = self._some(rng)
-        return np.where(allowed, codes, rng.choice(spare, codes.size))
-
-    def _some(self, rng: np.random.Generator) -> Codes:
-        codes = inputs.hard_codes(self.rule.source, self.rule.target, _FIRST_CALL, rng)
-        spare = codes[self.allows(codes)]
-        if spare.size == 0:
-            raise InvalidArgument("where: no input satisfies the predicate")
-        return spare
-
-
-def _calls(rule: Rule, domain: _Domain, layouts: Sequence[Layout], examples: int,
-           rng: np.random.Generator) -> Iterator[tuple[Codes, Layout]]:
-    """Yield the codes and layouts of all calls: sizes, edges, borders, random calls."""
-    source, target = rule.source, rule.target
-    for number, codes in enumerate(_cut(rule, domain, _SIZES, rng)):
-        yield codes, layouts[number % len(layouts)]
-    first = inputs.hard_codes(source, target, min(_FIRST_CALL, 512 * examples), rng)
-    yield domain.restrict(first, rng), layouts[0]
-    if source.storage_bits <= 16:  # every code once more, where an output has other bytes before
-        yield domain.restrict(first[1:], rng), layouts[0]
-    if rule.rounding == "stochastic":
-        for size in _BORDER_SIZES:
-            borders = inputs.border_codes(rule, size, rng)
-            if borders.size:
-                yield domain.restrict(borders, rng), layouts[0]
-    sizes = rng.integers(1, _MAX_RANDOM, examples, endpoint=True).tolist()
-    for codes in _cut(rule, domain, sizes, rng):
-        yield codes, layouts[int(rng.integers(len(layouts)))]
-
-
-def _cut(rule: Rule, domain: _Domain, sizes: Sequence[int],
-         rng: np.random.Generator) -> list[Codes]:
-    """Yield random codes of the domain for calls of these sizes."""
-    pool = domain.restrict(inputs.random_codes(rule.source, rule.target, sum(sizes), rng), rng)
-    return np.split(pool, np.cumsum(sizes))[:-1]
+    def __call__(self, codes: memoryview, layout: int, results: memoryview) -> None:
+        self.raise_interruption()
+        given = np.asarray(codes).view(self.kernel.source.code_dtype)
+        try:
+            got = self.kernel.call(given, self.layout(layout))
+        except BaseException as error:
+            self.raised = error
+            raise
+        np.asarray(results).view(self.kernel.target.code_dtype)[:] = got

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from samebits import _core
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.testing.function_model import FunctionModel
-from samebits.testing.number_formats import Codes, Mask, array_of, codes_of, is_nan, is_subnormal
-from samebits.testing.runs import Seen
+from samebits.testing.function_runs import Runner, Seen
+from samebits.testing.number_formats import Codes, array_of, codes_of, is_subnormal
 
 Doubles = npt.NDArray[np.float64]
 
@@ -26,21 +26,14 @@ _IN_FP64: dict[str, Callable[[Doubles], Doubles]] = {
     "softplus": lambda x: np.logaddexp(x, 0)}
 
 
-def explain_function(seen: Seen, model: FunctionModel, nan: str) -> str:
+def explain_function(seen: Seen, runner: Runner) -> str:
     """Return the line of the failure text that begins with "looks like: "."""
     evidence = f"all {seen.codes.size} results seen, {int(seen.wrong.sum())} wrong"
-    found = [sentence for sentence, results in _candidates(seen, model)
-             if _equal(results, seen.got, model, nan).all()]
+    found = [sentence for sentence, results in _candidates(seen, runner.model)
+             if runner.same(results, seen.got).all()]
     if not found:
         return f"looks like: none of the usual errors (none fits {evidence})"
     return f"looks like: {'; or '.join(found[:2])} (fits {evidence})"
-
-
-def _equal(results: Codes, got: Codes, model: FunctionModel, nan: str) -> Mask:
-    equal: Mask = results == got
-    if nan == "any":
-        equal |= is_nan(results, model.f) & is_nan(got, model.f)
-    return equal
 
 
 def _candidates(seen: Seen, model: FunctionModel) -> Iterator[tuple[str, Codes]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,11 @@ from samebits.errors import InvalidArgument
 from samebits.testing.function_errors import explain_function
 from samebits.testing.function_inputs import function_codes
 from samebits.testing.function_model import FunctionModel
+from samebits.testing.function_runs import Runner, Seen
 from samebits.testing.memory import Layout, Memory, Predicate, memory_on
-from samebits.testing.model import NanPolicy, Rule
 from samebits.testing.number_formats import Codes, Format, Integers, Mask, codes_of, format_named
 from samebits.testing.report import arguments_text, code_text, count_text, repeat_line
-from samebits.testing.runs import CallFailed, Kernel, Runner, Seen
+from samebits.testing.runs import CallFailed, Function, Kernel
 from samebits.testing.shrink import smallest_failure
 
 _LAYOUTS: tuple[Layout, ...] = tuple(Layout(offset) for offset in (0, 1, 3, 4, 7, 8))
@@ -25,13 +25,13 @@ _MAX_RANDOM = 1 << 14  # elements of a random call
 
 
 def check_function(
-    fn: Kernel,
+    fn: Function,
     function: str,
     format: object = "fp32",
     *,
     rule: str,
     parameter: float | None = None,
-    nan: NanPolicy = "any",
+    nan: Literal["any", "canonical"] = "any",
     only: npt.ArrayLike | None = None,
     where: Predicate | None = None,
     layouts: Sequence[Layout] = _LAYOUTS,
@@ -92,7 +92,7 @@ def check_function(
     model = FunctionModel(function, f, rule, parameter)
     model(np.zeros(1, np.uint64))  # refuses unknown names and functions that the rule lacks
     memory = memory_on(device)
-    runner = _Runner(fn, Rule(f, f, nan=nan), fills_out, memory, model=model)
+    runner = Runner(Kernel(fn, f, f, fills_out, memory), model, nan == "any")
     call = _call_text(runner, nan)
     domain = _Domain(f, where, memory)
     calls: Iterator[tuple[Codes, Layout]]
@@ -112,17 +112,8 @@ def check_function(
     smallest, layout = seen, layouts[0]
     if only is None:
         smallest, layout = smallest_failure(runner, seen, domain.allows)
-    raise AssertionError(_failure_text(model, nan, seen, smallest, layout, call))
-
-
-@dataclass
-class _Runner(Runner):
-    """Compares the results with those of a function."""
-
-    model: FunctionModel = field(kw_only=True)
-
-    def expected(self, calls: list[tuple[Codes, Codes]]) -> Codes:
-        return self.model(np.concatenate([codes for codes, _ in calls]))
+    why = explain_function(seen, runner)
+    raise AssertionError(_failure_text(runner, why, seen, smallest, layout, call))
 
 
 class _Domain:
@@ -158,13 +149,13 @@ def _calls(domain: _Domain, layouts: Sequence[Layout], examples: int,
         yield rng.choice(domain.some(rng), size), layouts[int(rng.integers(len(layouts)))]
 
 
-def _call_text(runner: _Runner, nan: str) -> str:
+def _call_text(runner: Runner, nan: str) -> str:
     """Return the text of the check's call with its options, without the closing parenthesis."""
-    model = runner.model
+    model, kernel = runner.model, runner.kernel
     format = "" if model.f.name == "fp32" else f', "{model.f.name}"'
     options = [("parameter", model.parameter, None), ("nan", nan, "any"),
-               ("fills_out", runner.fills_out, False), ("device", runner.memory.device, None)]
-    return (f'check_function({runner.name}, "{model.function}"{format}, rule="{model.rule}"'
+               ("fills_out", kernel.fills_out, False), ("device", kernel.memory.device, None)]
+    return (f'check_function({kernel.name}, "{model.function}"{format}, rule="{model.rule}"'
             + arguments_text(options))
 
 
@@ -180,12 +171,13 @@ def _distances(seen: Seen, f: Format) -> Integers:
     return found
 
 
-def _failure_text(model: FunctionModel, nan: str, seen: Seen, smallest: Seen, layout: Layout,
+def _failure_text(runner: Runner, why: str, seen: Seen, smallest: Seen, layout: Layout,
                   call: str) -> str:
+    model = runner.model
     i = int(np.argmax(smallest.wrong))
     code, got, expected = (int(a[i]) for a in (smallest.codes, smallest.got, smallest.expected))
     wanted = code_text(expected, model.f)
-    if nan == "any" and wanted.endswith("NaN"):
+    if runner.any_nan and wanted.endswith("NaN"):
         wanted += " or another NaN"
     lines = [f"{model.text}: {count_text(int(smallest.wrong.sum()), smallest.codes.size)} "
              "(smallest case found)"]
@@ -197,6 +189,5 @@ def _failure_text(model: FunctionModel, nan: str, seen: Seen, smallest: Seen, la
     if distances.size:
         lines.append(f"  distance  at most {int(distances.max())} codes from the right one; "
                      f"{count_text(int(seen.wrong.sum()), seen.codes.size)}")
-    lines += [f"  {explain_function(seen, model, nan)}",
-              repeat_line(call, smallest.codes, model.f, layout)]
+    lines += [f"  {why}", repeat_line(call, smallest.codes, model.f, layout)]
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from samebits.testing.explain import Explanation
+from samebits.testing.explanation import Explanation
 from samebits.testing.loss_scaler_model import (Floats, Moment, State, StepResult, Variations,
                                                 any_nonfinite, inverse, modelled_steps,
                                                 other_policy, rounded, same_step, torch_rule)

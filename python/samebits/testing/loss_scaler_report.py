@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from samebits.testing.explain import Explanation
+from samebits.testing.explanation import Explanation
 from samebits.testing.loss_scaler_model import StepResult, same_step
 from samebits.testing.loss_scaler_traces import Trace
 from samebits.testing.number_formats import Format, is_inf, is_nan

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from samebits.testing.explain import Explanation
+from samebits.testing.explanation import Explanation
 from samebits.testing.model import Rule, convert_codes
 from samebits.testing.number_formats import FORMATS, Codes, Format, Mask, is_nan, is_subnormal
 from samebits.testing.quantize_model import (NONFINITE, POWER_OF_TWO_RULES, SCALE_RULES, Floats,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from samebits.testing.explain import Explanation
+from samebits.testing.explanation import Explanation
 from samebits.testing.memory import Memory, Predicate, memory_on
 from samebits.testing.model import Rule
 from samebits.testing.number_formats import FORMATS, codes_of, format_named, values

@@ -14,7 +14,7 @@ from samebits.convert import convert
 from samebits.errors import InvalidArgument
 from samebits.formats import nearest_first
 from samebits.testing import inputs
-from samebits.testing.explain import Explanation
+from samebits.testing.explanation import Explanation
 from samebits.testing.memory import Memory, Predicate, memory_on
 from samebits.testing.number_formats import (FORMATS, Codes, Format, array_of, codes_of,
                                              format_named, is_nan)

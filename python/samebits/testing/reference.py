@@ -7,26 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from samebits.convert import convert
 from samebits.quantize import quantize
 from samebits.recipes import RULES, Recipe, recipe_of
 from samebits.reductions import amax, sum, sum_of_squares
-from samebits.testing.model import Rule
 from samebits.testing.number_formats import FORMATS, Codes, Format, array_of
 from samebits.testing.quantize_model import Quantized, QuantizeRule
 
 _REDUCTIONS = {"sum": sum, "sum_of_squares": sum_of_squares, "amax": amax}
 _RULES = [rule for rule in RULES if rule != "source"]
-
-
-def converted(codes: Codes, rule: Rule) -> Codes:
-    """Return the right results of one call: the element at position i has index offset + i."""
-    source, target = rule.source, rule.target
-    result = convert(
-        codes.astype(source.code_dtype), target.name, format=source.name, rounding=rule.rounding,
-        overflow=rule.overflow, nan="canonical" if rule.nan == "any" else rule.nan, seed=rule.seed,
-        random_stream=rule.random_stream, offset=rule.offset, random_bits=rule.random_bits)
-    return np.asarray(result).view(target.code_dtype).astype(np.uint64)
 
 
 def recipe_rule(recipe: Recipe | str | None, **options: Any) -> QuantizeRule:

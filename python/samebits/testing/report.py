@@ -1,4 +1,4 @@
-"""The text of a failed check: rule, input, results, explanation, and a line that repeats it."""
+"""Parts of the text of a failed check: codes, counts, and a line that repeats the case."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from samebits.testing.explain import Explanation
 from samebits.testing.memory import Layout
 from samebits.testing.model import Rule, convert_codes, is_tie, locate, overflows
 from samebits.testing.number_formats import (Codes, Format, decode, is_inf, is_nan, is_subnormal,
                                              is_zero, values)
-from samebits.testing.random_words import random_words
-from samebits.testing.runs import Seen, indices
 
 _MAX_RUNS = 64  # runs of equal codes that a repeat line shows
 
@@ -48,12 +45,6 @@ def value_text(code: int, f: Format) -> str:
     return text[:-2] if text.endswith(".0") else text
 
 
-def rule_text(rule: Rule) -> str:
-    """Return formats and policies in one line."""
-    text = f"{rule.source.name} -> {rule.target.name}, {rule.rounding}, {rule.overflow}"
-    return text if rule.nan == "any" else f"{text}, {rule.nan} NaN"
-
-
 def count_text(wrong: int, total: int) -> str:
     """Return "k of n elements are wrong"."""
     elements = "element" if total == 1 else "elements"
@@ -78,7 +69,7 @@ def input_note(code: int, rule: Rule, position: int) -> str:
     notes = []
     if is_subnormal(codes, rule.source)[0]:
         notes.append(f"subnormal in {rule.source.name}")
-    at = indices(rule, np.array([position], np.int64))
+    at = np.array([position], np.uint64)
     if overflows(codes, rule, at)[0]:
         largest = rule.target.max_magnitude << rule.target.unused_low_bits
         notes.append(f"beyond the largest finite number {value_text(largest, rule.target)}")
@@ -87,18 +78,6 @@ def input_note(code: int, rule: Rule, position: int) -> str:
         kind = "a tie between" if is_tie(codes, rule.source, rule.target)[0] else "between"
         notes.append(f"{kind} {low} and {high}")
     return ", ".join(notes)
-
-
-def _random_line(code: int, rule: Rule, position: int) -> list[str]:
-    if rule.rounding != "stochastic":
-        return []
-    at, k = indices(rule, np.array([position], np.int64)), rule.random_bits
-    word = int(random_words(rule.seed, rule.random_stream, at, k)[0])
-    step = locate(decode(np.array([code], np.uint64), rule.source), rule.target)
-    v = int(step.fraction(k)[0])
-    relation = ">=" if v + word >= 1 << k else "<"
-    return [f"  random    R = 0x{word:X} of K = {k} bits (seed {rule.seed}, index {int(at[0])}); "
-            f"v * 2^K = 0x{v:X}, so v * 2^K + R {relation} 2^K"]
 
 
 def array_text(codes: Codes, f: Format) -> str | None:
@@ -133,40 +112,6 @@ def repeat_line(call: str, codes: Codes, source: Format, layout: Layout) -> str:
         return f"  repeat:   {call})"
     where = "" if layout == Layout() else f", layouts=[{layout}]"
     return f"  repeat:   {call}, only={array}{where})"
-
-
-def failure_text(rule: Rule, smallest: Seen, layout: Layout, why: Explanation, call: str) -> str:
-    """Return the text of a failed conversion.
-
-    Parameters
-    ----------
-    rule : Rule
-        The rule tested.
-    smallest : Seen
-        The smallest failing call.
-    layout : Layout
-        The memory of this call's input.
-    why : Explanation
-        Errors that give all results seen.
-    call : str
-        The check's own call, without its closing parenthesis.
-    """
-    i = int(np.argmax(smallest.wrong))
-    code, got, expected = (int(a[i]) for a in (smallest.codes, smallest.got, smallest.expected))
-    note = input_note(code, rule, i)
-    results = (code_text(code, rule.source), code_text(got, rule.target))
-    width = max(len(r) for r in results) + 3
-    wanted = code_text(expected, rule.target)
-    if rule.nan == "any" and wanted.endswith("NaN"):
-        wanted += " or another NaN"
-    lines = [f"{rule_text(rule)}: {count_text(int(smallest.wrong.sum()), smallest.codes.size)} "
-             "(smallest case found)"]
-    if smallest.codes.size > 1:
-        lines.append(f"  element   {i} of a call of {smallest.codes.size} elements")
-    lines += [f"  input     {results[0]:{width}}{note}".rstrip(), *_random_line(code, rule, i),
-              f"  got       {results[1]:{width}}expected {wanted}", f"  {why.text}",
-              repeat_line(call, smallest.codes, rule.source, layout)]
-    return "\n".join(lines)
 
 
 def arguments_text(arguments: Sequence[tuple[str, object, object]]) -> str:

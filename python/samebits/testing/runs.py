@@ -1,27 +1,24 @@
-"""Calls of a function under test, and all results seen in them."""
+"""Calls of a function under test."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
-from samebits.testing.memory import Layout, Memory, NumpyMemory
-from samebits.testing.model import Rule
-from samebits.testing.number_formats import Codes, Format, Integers, Mask, is_nan
-from samebits.testing.reference import converted
+from samebits.testing.memory import Layout, Memory
+from samebits.testing.number_formats import Codes, Format
 
-Kernel = Callable[..., Any]
+Function = Callable[..., Any]
 
 
 class CallFailed(AssertionError):
     """The function raised, or returned something that is not an array of results."""
 
 
-def name_of(fn: Kernel) -> str:
+def name_of(fn: Function) -> str:
     """Return a function's name for texts; "..." if it has none."""
     name = getattr(fn, "__name__", type(fn).__name__)
     return "..." if name == "<lambda>" else str(name)
@@ -72,47 +69,17 @@ def _kind_of(result: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Results of calls, element by element: the evidence that `explain` works on."""
-
-    codes: Codes  # of the input
-    got: Codes
-    expected: Codes
-    position: Integers  # in its call
-    count: Integers  # elements of its call
-    wrong: Mask
-
-    def take(self, which: Any) -> Seen:
-        """Return some of the elements."""
-        return Seen(*(getattr(self, f.name)[which] for f in dataclasses.fields(self)))
-
-
-def same(got: Codes, expected: Codes, rule: Rule) -> Mask:
-    """Return for each result whether it is right: equal bits, or both NaN if rule.nan is "any"."""
-    equal: Mask = got == expected
-    if rule.nan == "any":
-        equal |= is_nan(got, rule.target) & is_nan(expected, rule.target)
-    return equal
-
-
-def indices(rule: Rule, position: Integers) -> Codes:
-    """Return the random index of elements by their positions."""
-    return np.uint64(rule.offset & (2**64 - 1)) + position.astype(np.uint64)
-
-
-@dataclass
-class Runner:
-    """Calls one function and collects its results.
+class Kernel:
+    """A function from an array to an array of as many elements.
 
     `fills_out` says that the function is called as ``fn(x, out)`` and writes its results to `out`.
     """
 
-    fn: Kernel
-    rule: Rule
-    fills_out: bool = False
-    memory: Memory = dataclasses.field(default_factory=NumpyMemory)
-    layouts: list[Layout] = dataclasses.field(default_factory=list)  # of calls with elements
-    _calls: list[tuple[Codes, Codes]] = dataclasses.field(default_factory=list)
+    fn: Function
+    source: Format
+    target: Format
+    fills_out: bool
+    memory: Memory
 
     @property
     def name(self) -> str:
@@ -127,7 +94,7 @@ class Runner:
             If the function raises, returns another shape or dtype, changes its input or writes
             beside its output.
         """
-        x = self.memory.place(codes, self.rule.source, layout)
+        x = self.memory.place(codes, self.source, layout)
         got, unchanged = called(self.name, _elements(codes.size), lambda: self._results(x, codes))
         if not unchanged:
             raise CallFailed(f"{self.name} changed its input in a call with "
@@ -137,47 +104,16 @@ class Runner:
     def _results(self, x: Any, codes: Codes) -> tuple[Codes, bool]:
         """Call the function; return its results and whether its input is unchanged."""
         result = self._filled(x, codes.size) if self.fills_out else self.fn(x)
-        got = checked_codes(self.name, result, codes.shape, self.rule.target, self.memory)
-        return got, bool((self.memory.codes(x, self.rule.source) == codes).all())
+        got = checked_codes(self.name, result, codes.shape, self.target, self.memory)
+        return got, bool((self.memory.codes(x, self.source) == codes).all())
 
     def _filled(self, x: Any, size: int) -> Any:
-        out, intact = self.memory.output(size, self.rule.target)
+        out, intact = self.memory.output(size, self.target)
         self.fn(x, out)
         if not intact():
             raise CallFailed(f"{self.name} wrote beside its output in a call with "
                              f"{_elements(size)}")
         return out
-
-    def observe(self, codes: Codes, layout: Layout = Layout()) -> None:
-        """Call the function and keep the results."""
-        self._calls.append((codes, self.call(codes, layout)))
-        if codes.size:
-            self.layouts.append(layout)
-
-    def seen(self) -> Seen:
-        """Return the results of all observed calls."""
-        return self.compared(self._calls)
-
-    def compared(self, calls: list[tuple[Codes, Codes]]) -> Seen:
-        """Return results and right results of calls; a call is (input codes, result codes)."""
-        codes = np.concatenate([c for c, _ in calls])
-        got = np.concatenate([g for _, g in calls])
-        sizes = np.array([c.size for c, _ in calls], np.int64)
-        count = np.repeat(sizes, sizes)
-        position = np.concatenate([np.arange(n, dtype=np.int64) for n in sizes])
-        expected = self.expected(calls)
-        wrong = ~same(got, expected, self.rule)
-        return Seen(codes, got, expected, position, count, wrong)
-
-    def expected(self, calls: list[tuple[Codes, Codes]]) -> Codes:
-        """Return the right results of all calls, one after another."""
-        if self.rule.rounding == "stochastic":  # random bits follow the position in the call
-            return np.concatenate([converted(c, self.rule) for c, _ in calls])
-        return converted(np.concatenate([c for c, _ in calls]), self.rule)
-
-    def try_codes(self, codes: Codes, layout: Layout = Layout()) -> Seen:
-        """Call the function once more, without keeping the results."""
-        return self.compared([(codes, self.call(codes, layout))])
 
 
 def _elements(count: int) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from samebits.testing.function_runs import Runner, Seen
 from samebits.testing.memory import Layout
 from samebits.testing.number_formats import Codes, Format, Integers, Mask, magnitudes
-from samebits.testing.runs import CallFailed, Runner, Seen
+from samebits.testing.runs import CallFailed
 
 _TRIES = 24  # single codes, and calls, that are tried first
 _MAX_STEPS = 120  # further calls
@@ -71,7 +72,7 @@ class _Shrinker:
 
     def __init__(self, runner: Runner, allowed: Callable[[Codes], Mask]) -> None:
         self.runner, self.allowed = runner, allowed
-        self.source = runner.rule.source
+        self.source = runner.model.f
         self.layout = Layout()
         self.steps = 0
 
@@ -132,7 +133,7 @@ class _Shrinker:
         """Replace codes by simpler ones while the call still fails; return its results."""
         if len(codes) > 1:
             codes = self.plain_others(codes)
-        elif self.runner.rule.rounding != "stochastic":
+        else:
             codes = self.simplest_alone(codes)
         limit = self.steps + _MAX_STEPS
         for i in range(min(len(codes), _FEW)):

@@ -73,6 +73,7 @@ explanation explain(const specification& what, const std::vector<seen_call>& cal
   failing.insert(failing.end(), others.begin(), others.end());
   for (const candidate& error : table) {
     const auto end = result.sentences.end();
+    if (error.only_alone && !result.sentences.empty()) continue;
     if (std::find(result.sentences.begin(), end, error.sentence) != end) continue;
     if (fits(error, what, failing)) result.sentences.push_back(error.sentence);
   }

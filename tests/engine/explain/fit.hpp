@@ -23,6 +23,7 @@ using prediction = std::vector<predicted_codes>;
 struct candidate {
   std::string sentence;  ///< completes "looks like: ..."
   std::function<std::optional<prediction>(const seen_call&)> of;
+  bool only_alone = false;  ///< not named if an earlier row of the table fits
 };
 
 /// The prediction of results that are known.

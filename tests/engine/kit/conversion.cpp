@@ -1,6 +1,6 @@
-// Stages of a check: edges, borders of stochastic decisions, sizes and offsets, random batches, and
+// Stages of a check of a conversion: edges, borders of stochastic decisions, sizes and offsets, random batches, and
 // the sweep.
-#include "samebits/testkit/conversion.hpp"
+#include "engine/kit/conversion.hpp"
 
 #include <algorithm>
 #include <array>
@@ -63,9 +63,7 @@ class stage_codes {
 
   [[nodiscard]] code_list random_codes(std::uint64_t seed, std::size_t count) const {
     std::mt19937_64 engine(seed);
-    code_list codes(count);
-    for (std::uint64_t& code : codes) code = domain_.any_code([&engine] { return engine(); });
-    return codes;
+    return domain_.any_codes(count, [&engine] { return engine(); });
   }
 
   /// The codes around every change of the result, or many random ones.
@@ -90,15 +88,24 @@ class stage_codes {
   [[nodiscard]] code_list borders() const {
     if (conversion_.rule.rounding != rounding::stochastic) return {};
     code_list codes = random_codes(seed_ + 1, part_size);
+    std::vector<std::optional<decision_border>> borders(codes.size());
+    code_list tried;
+    for (std::uint64_t i = 0; i < codes.size(); ++i) {
+      borders[i] = border_of_last_bit(conversion_, i);
+      if (borders[i]) tried.push_back(borders[i]->away);
+    }
+    domain_.prepare(tried);
+    tried = codes;
     std::mt19937_64 engine(seed_);
     for (std::uint64_t i = 0; i < codes.size(); ++i) {
-      auto border = border_of_last_bit(conversion_, i);
-      if (!border || !domain_.contains(border->away)) {
-        border = border_beside(conversion_, i, codes[i]);
+      if (!borders[i] || !domain_.contains(borders[i]->away)) {
+        borders[i] = border_beside(conversion_, i, codes[i]);
       }
-      if (!border) continue;
-      const std::uint64_t code = engine() % 2 == 0 ? border->toward : border->away;
-      if (domain_.contains(code)) codes[i] = code;
+      if (borders[i]) tried[i] = engine() % 2 == 0 ? borders[i]->toward : borders[i]->away;
+    }
+    domain_.prepare(tried);
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      if (domain_.contains(tried[i])) codes[i] = tried[i];
     }
     return codes;
   }
@@ -139,34 +146,32 @@ class stage_codes {
   std::uint64_t seed_;
 };
 
-/// The stages in order. Each stage returns a result only if it fails.
+/// The stages in order. Each stage returns a failure or nothing.
 class stages {
  public:
-  stages(const conversion_under_test& conversion, const raw_function& function,
-         const check_effort& effort)
+  stages(const conversion_under_test& conversion, const array_function& function,
+         const check_effort& effort, const call_plan& plan)
       : conversion_(conversion),
         effort_(effort),
+        plan_(plan),
         seed_(effort.seed != 0 ? effort.seed : new_seed()),
-        runner_(specification_of(conversion), array_function_of(function),
-                opinion_of(conversion, effort)),
+        runner_(specification_of(conversion), function, opinion_of(conversion, effort)),
         codes_(conversion_, seed_) {}
 
-  check_result run() {
-    for (const auto stage :
-         {&stages::edges, &stages::borders, &stages::sizes, &stages::batches, &stages::sweep}) {
-      if (auto failed = (this->*stage)()) return *failed;
+  conversion_outcome run() {
+    using stage = stage_result (stages::*)();
+    std::vector<stage> order{&stages::edges, &stages::borders, &stages::sizes, &stages::batches,
+                             &stages::sweep};
+    if (plan_.sizes_first) std::rotate(order.begin(), order.begin() + 2, order.begin() + 3);
+    for (const stage next : order) {
+      if (auto failed = (this->*next)()) return {compared_, std::move(failed)};
     }
-    return {runner_.compared(), {}, std::nullopt};
+    return {runner_.compared(), std::nullopt};
   }
 
  private:
-  using stage_result = std::optional<check_result>;
+  using stage_result = std::optional<failed_call>;
 
-  static array_function array_function_of(const raw_function& function) {
-    return [call = function.call](const trial& in, std::span<guarded_array> a) {
-      call({a[0].memory(), a[1].memory(), a[0].at(), a[1].at(), in.cols});
-    };
-  }
   static runner::opinion opinion_of(const conversion_under_test& c, const check_effort& effort) {
     if (effort.oracle == nullptr) return {};
     return [c, oracle = effort.oracle](const seen_call& call) -> std::string {
@@ -204,8 +209,11 @@ class stages {
     const code_list pool = codes_.random_codes(seed_, 4097);
     for (const std::int64_t around : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096}) {
       for (std::int64_t size = around - 1; size <= around + 1; ++size) {
-        for (int offset = 0; offset <= 16; offset += size > 257 ? 8 : 1) {
+        const int step = size > 257 ? std::max(plan_.in_offsets / 2, 1) : 1;
+        for (int offset = 0; offset < plan_.in_offsets; offset += step) {
+          const bool both = plan_.out_offsets > 1;
           for (const auto& [in, out] : {std::array{offset, 0}, {0, offset}, {offset, offset}}) {
+            if (!both && (in != offset || out != 0)) continue;
             const trial t = row_of({pool.begin(), pool.begin() + size}, in, out);
             if (stage_result failed = attempt(t, "sizes and offsets")) return failed;
           }
@@ -257,30 +265,17 @@ class stages {
     return std::nullopt;
   }
 
-  /// Returns the result of a check that failed.
-  check_result failure(trial in, verdict v, const std::string& stage) {
-    const std::uint64_t compared = runner_.compared();
-    const std::string how = "found by " + stage + " after " + std::to_string(compared) + " results";
+  failed_call failure(trial in, verdict v, const std::string& stage) {
+    compared_ = runner_.compared();
+    std::string how =
+        "found by " + stage + " after " + std::to_string(compared_) + " results";
     if (v.wrong) see_more();
     in = shrunk(std::move(in), v);
     explanation why;
     if (v.wrong) {
       why = explain(runner_.what(), runner_.seen(), conversion_errors(conversion_));
     }
-    std::optional<counterexample> wrong;
-    if (v.wrong) {
-      const std::size_t i = v.wrong->element;
-      const auto beside = neighbours_of(conversion_, in.codes[i]);
-      wrong = {in.codes[i],
-               v.call.got[0][i],
-               v.call.expected[0][i],
-               beside && beside->part == 0.5,
-               static_cast<std::int64_t>(i),
-               in.cols,
-               in.in_offset,
-               in.out_offset};
-    }
-    return {compared, failure_text(conversion_, in, v, why, how), wrong};
+    return {std::move(in), std::move(v), std::move(why), std::move(how)};
   }
 
   trial shrunk(trial in, verdict& v) {
@@ -327,27 +322,70 @@ class stages {
     const auto maximum = static_cast<std::uint64_t>(effort_.batch_size);
     const auto count = static_cast<std::size_t>(1 + engine() % maximum);
     const std::uint64_t offsets = engine();
-    return row_of(codes_.random_codes(engine(), count), static_cast<int>(offsets % 17),
-                  static_cast<int>((offsets >> 32) % 17));
+    const auto in_offsets = static_cast<std::uint64_t>(plan_.in_offsets);
+    const auto out_offsets = static_cast<std::uint64_t>(plan_.out_offsets);
+    return row_of(codes_.random_codes(engine(), count), static_cast<int>(offsets % in_offsets),
+                  static_cast<int>((offsets >> 32) % out_offsets));
   }
 
   conversion_under_test conversion_;
   check_effort effort_;
+  call_plan plan_;
   std::uint64_t seed_;
   runner runner_;
   stage_codes codes_;
+  std::uint64_t compared_ = 0;  // when the failure was found
   bool edges_are_right_ = false;  // then see_more() does not repeat the edges
   bool borders_are_right_ = false;
 };
 
+counterexample counterexample_of(const conversion_under_test& c, const failed_call& failure) {
+  const trial& in = failure.in;
+  const verdict& v = failure.found;
+  const std::size_t i = v.wrong->element;
+  const auto beside = neighbours_of(c, in.codes[i]);
+  return {in.codes[i],
+          v.call.got[0][i],
+          v.call.expected[0][i],
+          beside && beside->part == 0.5,
+          static_cast<std::int64_t>(i),
+          in.cols,
+          in.in_offset,
+          in.out_offset};
+}
+
 }  // namespace
+
+conversion_outcome check_calls(const conversion_under_test& conversion,
+                               const array_function& function, const check_effort& effort,
+                               const call_plan& plan) {
+  check_effort_range(conversion, effort);
+  return stages(conversion, function, effort, plan).run();
+}
+
+conversion_outcome check_one_call(const conversion_under_test& conversion,
+                                  const array_function& function, code_list codes) {
+  runner calls(specification_of(conversion), function);
+  trial in = row_of(std::move(codes));
+  verdict v = calls.run(in);
+  if (!v.failed()) return {calls.compared(), std::nullopt};
+  explanation why;
+  if (v.wrong) why = explain(calls.what(), calls.seen(), conversion_errors(conversion));
+  return {calls.compared(), failed_call{std::move(in), std::move(v), std::move(why), {}}};
+}
 
 check_result check_raw(const conversion_under_test& conversion, const raw_function& function,
                        const check_effort& effort) {
-  check_effort_range(conversion, effort);
   require_element_size("in of the function under test", function.in_bytes, conversion.from);
   require_element_size("out of the function under test", function.out_bytes, conversion.to);
-  return stages(conversion, function, effort).run();
+  const auto call = [&](const trial& in, std::span<guarded_array> a) {
+    function.call({a[0].memory(), a[1].memory(), a[0].at(), a[1].at(), in.cols});
+  };
+  const conversion_outcome done = check_calls(conversion, call, effort);
+  if (!done.failure) return {done.compared, {}, std::nullopt};
+  std::optional<counterexample> wrong;
+  if (done.failure->found.wrong) wrong = counterexample_of(conversion, *done.failure);
+  return {done.compared, failure_text(conversion, *done.failure), wrong};
 }
 
 }  // namespace samebits::testkit

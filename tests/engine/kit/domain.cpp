@@ -71,9 +71,12 @@ domain_codes::domain_codes(const input_domain& domain, format_id from, format_id
     return;
   }
   std::mt19937_64 engine(1);
-  for (int tries = 0; tries < 64 * pool_size && pool_.size() < pool_size; ++tries) {
-    const std::uint64_t code = random_code(domain_, from_, to_, [&] { return engine(); });
-    if (contains(code)) pool_.push_back(code);
+  std::vector<std::uint64_t> tried(pool_size);
+  for (int tries = 0; tries < 64 && pool_.size() < pool_size; ++tries) {
+    for (std::uint64_t& code : tried) code = tried_code([&] { return engine(); });
+    for (const std::uint64_t code : kept(tried)) {
+      if (pool_.size() < pool_size) pool_.push_back(code);
+    }
   }
   if (pool_.empty()) {
     throw invalid_argument("domain contains none of " + std::to_string(64 * pool_size) +
@@ -81,17 +84,36 @@ domain_codes::domain_codes(const input_domain& domain, format_id from, format_id
   }
 }
 
+std::uint64_t domain_codes::tried_code(const support::word_source& next) const {
+  return random_code(domain_, from_, to_, next);
+}
+
 std::uint64_t domain_codes::any_code(const support::word_source& next) const {
   if (everything_) return support::draw_any_code(from_, to_, next);
-  for (int tries = 0; tries < 8 && domain_.codes.empty(); ++tries) {
-    const std::uint64_t code = random_code(domain_, from_, to_, next);
+  for (int tries = 0; tries < 8 && domain_.codes.empty() && !domain_.prepare; ++tries) {
+    const std::uint64_t code = tried_code(next);
     if (contains(code)) return code;
   }
   return pool_[next() % pool_.size()];
 }
 
+std::vector<std::uint64_t> domain_codes::any_codes(std::size_t count,
+                                                   const support::word_source& next) const {
+  const bool at_once = domain_.prepare && domain_.codes.empty();
+  std::vector<std::uint64_t> codes(count);
+  for (std::uint64_t& code : codes) code = at_once ? tried_code(next) : any_code(next);
+  if (!at_once) return codes;
+  prepare(codes);
+  for (std::uint64_t& code : codes) {
+    if (!contains(code)) code = pool_[next() % pool_.size()];
+  }
+  return codes;
+}
+
 std::vector<std::uint64_t> domain_codes::kept(std::vector<std::uint64_t> codes) const {
-  if (!everything_) std::erase_if(codes, [this](std::uint64_t code) { return !contains(code); });
+  if (everything_) return codes;
+  prepare(codes);
+  std::erase_if(codes, [this](std::uint64_t code) { return !contains(code); });
   return codes;
 }
 

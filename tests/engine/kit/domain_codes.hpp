@@ -1,7 +1,9 @@
 // Random codes of a restricted input domain.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/inputs/families.hpp"
@@ -20,14 +22,23 @@ class domain_codes {
   [[nodiscard]] bool contains(std::uint64_t code) const {
     return everything_ || domain_.contains(from_, code);
   }
+  /// Calls domain.prepare, if it is set: contains() will be called with these codes.
+  void prepare(std::span<const std::uint64_t> codes) const {
+    if (domain_.prepare) domain_.prepare(codes);
+  }
   /// Returns a random code of the domain.
   std::uint64_t any_code(const support::word_source& next) const;
+  /// Returns random codes of the domain.
+  std::vector<std::uint64_t> any_codes(std::size_t count, const support::word_source& next) const;
   /// Returns the codes that lie in the domain, in order.
   [[nodiscard]] std::vector<std::uint64_t> kept(std::vector<std::uint64_t> codes) const;
   /// Returns the codes that the user listed; empty if the user listed none.
   [[nodiscard]] const std::vector<std::uint64_t>& listed() const { return domain_.codes; }
 
  private:
+  /// A random code that may lie outside of the domain.
+  [[nodiscard]] std::uint64_t tried_code(const support::word_source& next) const;
+
   input_domain domain_;
   format_id from_;
   format_id to_;

@@ -37,6 +37,15 @@ std::string heading(const conversion_under_test& c, const verdict& v) {
          " wrong (smallest case found)";
 }
 
+support::conversion_case wrong_case(const conversion_under_test& c, const failed_call& failure) {
+  const std::size_t i = failure.found.wrong->element;
+  support::conversion_case wrong{c.from, c.to, failure.in.codes[i], c.rule, random_at(c, i)};
+  if (c.rule.rounding == rounding::stochastic) {
+    wrong.origin = {c.random.seed, c.random.stream, c.random.offset + i};
+  }
+  return wrong;
+}
+
 /// The random bits of a stochastic case.
 std::string random_text(const support::conversion_case& c) {
   if (c.rule.rounding != rounding::stochastic) return {};
@@ -136,22 +145,23 @@ std::optional<neighbours> neighbours_of(const conversion_under_test& c, std::uin
   return neighbours{lower, upper, (x - from) / (decode_double(c.to, upper) - from)};
 }
 
-std::string failure_text(const conversion_under_test& c, const trial& in, const verdict& v,
-                         const explanation& why, const std::string& how) {
-  if (!v.wrong) {
-    return "the function under test " + (v.thrown.empty() ? v.trouble : v.thrown) + "\n  in " +
-           call_text(in) + ", " + how;
-  }
+std::string case_text(const conversion_under_test& c, const failed_call& failure) {
+  const verdict& v = failure.found;
   const std::size_t i = v.wrong->element;
-  support::conversion_case wrong{c.from, c.to, in.codes[i], c.rule, random_at(c, i)};
-  if (c.rule.rounding == rounding::stochastic) {
-    wrong.origin = {c.random.seed, c.random.stream, c.random.offset + i};
-  }
+  const support::conversion_case wrong = wrong_case(c, failure);
   return heading(c, v) + random_text(wrong) + "\n  input    " + code_text(c.from, wrong.input) +
          neighbours_text(c, wrong.input) + "\n  got      " + code_text(c.to, v.call.got[0][i]) +
-         "\n  expected " + code_text(c.to, v.call.expected[0][i]) + "\n  " + why.text() +
-         repeat_text(wrong) + "\n  element " + std::to_string(i) + " of " + call_text(in) + ", " +
-         how;
+         "\n  expected " + code_text(c.to, v.call.expected[0][i]) + "\n  " + failure.why.text();
+}
+
+std::string failure_text(const conversion_under_test& c, const failed_call& failure) {
+  const verdict& v = failure.found;
+  if (!v.wrong) {
+    return "the function under test " + (v.thrown.empty() ? v.trouble : v.thrown) + "\n  in " +
+           call_text(failure.in) + ", " + failure.how;
+  }
+  return case_text(c, failure) + repeat_text(wrong_case(c, failure)) + "\n  element " +
+         std::to_string(v.wrong->element) + " of " + call_text(failure.in) + ", " + failure.how;
 }
 
 std::string failure_text(const quantizer_under_test& q, const trial& in, const verdict& v,

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/explain/fit.hpp"
+#include "engine/kit/conversion.hpp"
 #include "engine/kit/specifications.hpp"
 
 namespace samebits::testkit {
@@ -17,13 +18,13 @@ struct neighbours {
 /// Nothing if the input is a code of the target, or is beyond its finite numbers.
 std::optional<neighbours> neighbours_of(const conversion_under_test& c, std::uint64_t input);
 
-/// What was wrong in the smallest failing call of a conversion, the errors that explain all results,
-/// and how to repeat the case.
-///
-/// @param how  which stage found the failure, and after how many results
-std::string failure_text(const conversion_under_test& c, const trial& in, const verdict& v,
-                         const explanation& why, const std::string& how);
+/// The wrong results of the smallest failing call, and the errors that explain all results.
+std::string case_text(const conversion_under_test& c, const failed_call& failure);
+/// What was wrong in the smallest failing call of a conversion, and how to repeat the case.
+std::string failure_text(const conversion_under_test& c, const failed_call& failure);
 /// The same of a quantizer.
+///
+/// @param how  which matrix found the failure, and after how many results
 std::string failure_text(const quantizer_under_test& q, const trial& in, const verdict& v,
                          const explanation& why, const std::string& how);
 

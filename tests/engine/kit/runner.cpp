@@ -123,6 +123,7 @@ trial runner::shrink(trial in, verdict& found,
   if (!found.thrown.empty()) return in;
   const auto inside = [&](const trial& t) {
     if (what_.domain.is_everything()) return true;
+    if (what_.domain.prepare) what_.domain.prepare(t.codes);
     for (const std::uint64_t code : t.codes) {
       if (!what_.domain.contains(what_.from, code)) return false;
     }

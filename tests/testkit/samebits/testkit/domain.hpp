@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "samebits/core/format.hpp"
@@ -23,6 +24,9 @@ struct input_domain {
   double largest = std::numeric_limits<double>::infinity();  ///< max magnitude of a finite input
   /// If set: an input is a code for which this function returns true. Must be pure.
   std::function<bool(std::uint64_t code)> accepts = {};
+  /// If set: called with codes before `accepts` is called with each of them, for an `accepts` that
+  /// decides about many codes at once.
+  std::function<void(std::span<const std::uint64_t> codes)> prepare = {};
   std::vector<std::uint64_t> codes = {};  ///< if not empty: no other code is an input
 
   /// Returns whether every member has its default: every code is an input.
