@@ -7,6 +7,7 @@
 
 #include "call.hpp"
 #include "engine/kit/conversion.hpp"
+#include "engine/kit/quantize.hpp"
 #include "engine/kit/report.hpp"
 #include "samebits/options.hpp"
 
@@ -20,8 +21,8 @@ nb::object memory_of(const void* first, std::size_t bytes, bool writable = false
   constexpr int read = 0x100, write = 0x200;  // PyBUF_READ, PyBUF_WRITE
   static char none = 0;
   char* const at = bytes == 0 ? &none : const_cast<char*>(static_cast<const char*>(first));
-  return nb::steal(PyMemoryView_FromMemory(at, static_cast<Py_ssize_t>(bytes),
-                                           writable ? write : read));
+  return nb::steal(
+      PyMemoryView_FromMemory(at, static_cast<Py_ssize_t>(bytes), writable ? write : read));
 }
 nb::object memory_of(guarded_array& a, format_id format, bool writable) {
   return memory_of(a.elements(), a.size() * static_cast<std::size_t>(storage_bytes(format)),
@@ -59,7 +60,8 @@ class predicate {
  private:
   void ask(std::span<const std::uint64_t> codes) {
     if (codes.empty()) return;
-    const nb::bytes answers = nb::cast<nb::bytes>(where_(memory_of(codes.data(), codes.size_bytes())));
+    const nb::bytes answers =
+        nb::cast<nb::bytes>(where_(memory_of(codes.data(), codes.size_bytes())));
     for (std::size_t i = 0; i < codes.size(); ++i) {
       known_.emplace(codes[i], answers.c_str()[i] != 0);
     }
@@ -98,12 +100,13 @@ nb::object check_conversion(nb::handle call, nb::handle source, nb::handle targe
     call(memory_of(arrays[0], tested.from, false), in.in_offset,
          memory_of(arrays[1], tested.to, true));
   };
-  conversion_outcome done;
+  check_outcome done;
   try {
     if (only.is_none()) {
-      done = check_calls(tested, function,
-                         {.batches = integer_of<int>(examples, "examples", 0), .seed = seed_of(seed)},
-                         {true, integer_of<int>(offsets, "layouts", 1), 1});
+      done =
+          check_calls(tested, function,
+                      {.batches = integer_of<int>(examples, "examples", 0), .seed = seed_of(seed)},
+                      {true, integer_of<int>(offsets, "layouts", 1), 1});
     } else {
       done = check_one_call(tested, function, codes_of(only));
     }
@@ -114,7 +117,52 @@ nb::object check_conversion(nb::handle call, nb::handle source, nb::handle targe
   const failed_call& f = *done.failure;
   const bool wrong = f.found.wrong.has_value();
   const nb::object text = wrong ? nb::object(nb::str(case_text(tested, f).c_str())) : nb::none();
-  return nb::make_tuple(text, list_of(f.in.codes), f.in.in_offset, wrong ? f.found.wrong->element : 0);
+  return nb::make_tuple(text, list_of(f.in.codes), f.in.in_offset,
+                        wrong ? f.found.wrong->element : 0);
+}
+
+// check_quantize(): as check_conversion(), with (text, codes, rows, cols) of the smallest failing call;
+// `only` is None or (rows, cols, codes).
+nb::object check_quantize(nb::handle call, nb::handle source, nb::handle to,
+                          nb::handle scale_format, nb::handle rules, nb::handle how,
+                          nb::handle any_nan, nb::handle where, nb::handle only, nb::handle shapes,
+                          nb::handle examples, nb::handle seed) {
+  const auto rule_count = static_cast<int>(nb::len(rules));
+  const quantizer_under_test tested{
+      .from = format_named(source, "source"),
+      .to = format_named(to, "to"),
+      .options = options_by<quantize_options>([&](int i, const char*) {
+        return i < rule_count ? item(rules, i) : item(how, i - rule_count);
+      }),
+      .scale_format = format_named(scale_format, "scale_format"),
+      .nan = flag_of(any_nan, "nan") ? nan_result::any : nan_result::by_rule,
+      .domain = domain_of(where)};
+  const auto function = [&](const trial& in, std::span<guarded_array> arrays) {
+    call(memory_of(arrays[0], tested.from, false), in.rows, in.cols,
+         memory_of(arrays[2], tested.to, true), memory_of(arrays[1], tested.scale_format, true));
+  };
+  const auto size_of = [](nb::handle n) { return integer_of<std::int64_t>(n, "shapes", 0); };
+  check_outcome done;
+  try {
+    if (only.is_none()) {
+      std::vector<matrix_shape> all;
+      for (const nb::handle s : shapes) all.push_back({size_of(s[0]), size_of(s[1])});
+      const int more = integer_of<int>(examples, "examples", 0);
+      done = check_quantizer_calls(
+          tested, function,
+          {.matrices = static_cast<int>(all.size()) + more, .seed = seed_of(seed)}, all);
+    } else {
+      done = check_one_quantizer_call(tested, function,
+                                      {size_of(only[0]), size_of(only[1]), codes_of(only[2])});
+    }
+  } catch (...) {
+    raise_current({});
+  }
+  if (!done.failure) return nb::none();
+  const failed_call& f = *done.failure;
+  const nb::object text =
+      f.found.wrong ? nb::object(nb::str(case_text(tested, f).c_str())) : nb::none();
+  return nb::make_tuple(text, list_of(f.in.codes), f.in.rows, f.in.cols);
 }
 
 }  // namespace
@@ -122,6 +170,8 @@ nb::object check_conversion(nb::handle call, nb::handle source, nb::handle targe
 void bind_testing(nb::module_& m) {
   def(m, "check_conversion", &check_conversion,
       "Checks a conversion kernel; samebits.testing.check_conversion() describes the arguments.");
+  def(m, "check_quantize", &check_quantize,
+      "Checks a quantizer; samebits.testing.check_quantize() describes the arguments.");
 }
 
 }  // namespace samebits::python

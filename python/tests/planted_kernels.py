@@ -155,7 +155,7 @@ PLANTED = [
     Planted("negative_zero_lost", negative_zero_lost, "bf16", "-0 lost: an input of -0 becomes +0"),
     Planted("sign_lost", sign_lost, "bf16", "the sign is lost"),
     Planted("next_element", next_element, "bf16", "out[i] comes from in[i + 1]"),
-    Planted("tail_of_8", tail_of_8, "bf16", "tail not written: the last n mod 8 elements"),
+    Planted("tail_of_8", tail_of_8, "bf16", "tail not written: the last n mod 8 of a call"),
     Planted("first_1024", first_1024, "bf16",
             "tail not written: the elements after the first 1024"),
     Planted("K_15", stochastic(bits=15), "bf16", "K = 15 random bits instead of 16", STOCHASTIC),

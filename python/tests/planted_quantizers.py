@@ -8,8 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from samebits.testing.model import Rule, convert_codes
-from samebits.testing.number_formats import FORMATS
+import samebits as sb
 
 E4M3 = ml_dtypes.float8_e4m3fn
 OPTIONS: dict[str, Any] = {"tile": (1, 128), "scale": "div", "eps": 1e-4, "nonfinite": "propagate",
@@ -66,8 +65,7 @@ def flushed(y: Any) -> Any:
 
 def from_fp64(y: Any) -> Any:
     """Round fp64 numbers once; ml_dtypes would round them to fp32 first."""
-    codes = y.astype(np.float64).view(np.uint64)
-    return convert_codes(codes, Rule(FORMATS["fp64"], FORMATS["e4m3"])).astype(np.uint8)
+    return sb.convert(y.astype(np.float64), "e4m3")
 
 
 def last_tile_missing(x: Any) -> Any:
@@ -117,4 +115,12 @@ PLANTED = {
     "the scaled element is rounded to bf16 before the cast": quantizer(cast=by_bf16),
     "the scaled element is not rounded to fp32": quantizer(
         scaled=lambda t, s: t.astype(np.float64) / s, cast=from_fp64),
+}
+
+#: What the check says of an error, if it says it in other words.
+SAYS = {
+    "codes rounded toward zero": "right scales; codes: rounded toward zero (truncated)",
+    "subnormal codes flushed to zero": "right scales; codes: subnormal results flushed to zero",
+    "the scaled element is rounded to bf16 before the cast":
+        "right scales; codes: rounded twice: to bf16, then to e4m3",
 }

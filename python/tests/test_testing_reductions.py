@@ -10,9 +10,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import samebits as sb
 from planted import SEEDS, results_per_error
 from samebits.testing import assert_same_bits, check_reduction
-from samebits.testing.sums import amax, sum_of_squares, tree_sum
+from samebits.testing.number_formats import FORMATS, array_of
+from samebits.testing.sums import REDUCTIONS, amax, sum_of_squares, tree_sum
 
 
 def wide(x: Any) -> Any:
@@ -124,3 +126,14 @@ def test_assert_same_bits() -> None:
         assert_same_bits(nans, nans)
     with pytest.raises(AssertionError, match="and 5 more"):
         assert_same_bits(np.zeros(10), np.ones(10))
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_are_the_library_s(name: str) -> None:
+    rng = np.random.default_rng(2)
+    f = FORMATS["fp32"]
+    for size in (0, 1, 2, 3, 7, 100, 4097):
+        codes = rng.integers(0x30000000, 0x50000000, size, np.uint64)
+        with np.errstate(all="ignore"):
+            got = REDUCTIONS[name].reduce(array_of(codes, f).astype(np.float64))
+        assert got == getattr(sb, name)(array_of(codes, f))

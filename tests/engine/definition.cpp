@@ -22,14 +22,6 @@ random_bits bits_of(rounding round, const random_stream& r, std::int64_t row, st
   return {random_word(r.seed, r.stream, index, r.bits), r.bits};
 }
 
-numerics::scale_settings scale_settings_of(const quantize_options& o, format_id from) {
-  const std::uint32_t largest = o.scale_overflow == scale_overflow::flt_max
-                                    ? numerics::binary32::max_finite
-                                    : numerics::largest_value(spec_of(from));
-  return {o.scale, o.nonfinite, std::bit_cast<std::uint32_t>(o.eps),
-          std::bit_cast<std::uint32_t>(o.upper_bound), largest};
-}
-
 void put(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint64_t code) {
   if (v.data != nullptr) put_code(v, row, col, code);
 }
@@ -66,29 +58,6 @@ returned_values compute_by_definition(const array_arithmetic_case& c, const call
     put_code(v[at_all_flags], 0, 0, static_cast<std::uint64_t>(all));
   }
   return {};
-}
-
-scaled_matrix scale_by_definition(const const_matrix_view& in, format_id to,
-                                  const quantize_options& o) {
-  const matrix_shape tiles = scales_shape(in.rows, in.cols, o.tile);
-  const std::int64_t high = o.tile.rows == 0 ? std::max<std::int64_t>(1, in.rows) : o.tile.rows;
-  const std::int64_t wide = o.tile.cols == 0 ? std::max<std::int64_t>(1, in.cols) : o.tile.cols;
-  scaled_matrix all;
-  all.amaxes.assign(static_cast<std::size_t>(tiles.rows * tiles.cols), numerics::no_amax);
-  for_each_element(in, [&](std::int64_t row, std::int64_t col) {
-    all.tile_of.push_back(static_cast<std::size_t>(row / high * tiles.cols + col / wide));
-    all.elements.push_back(numerics::decode<std::uint32_t>(
-        spec_of(in.format), static_cast<std::uint32_t>(code_at(in, row, col))));
-    numerics::tile_amax& amax = all.amaxes[all.tile_of.back()];
-    amax = numerics::combined(amax, numerics::amax_contribution(o.nonfinite, all.elements.back()));
-  });
-  for (const numerics::tile_amax amax : all.amaxes) {
-    all.scales.push_back(numerics::scale_of(spec_of(to), scale_settings_of(o, in.format), amax));
-  }
-  for (std::size_t i = 0; i < all.elements.size(); ++i) {
-    all.elements[i] = numerics::scaled(o.scale, all.scales[all.tile_of[i]], all.elements[i]);
-  }
-  return all;
 }
 
 returned_values quantize_by_definition(const quantize_case& c, const call_site& site) {

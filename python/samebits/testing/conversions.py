@@ -14,7 +14,7 @@ from samebits.testing.domain import Domain
 from samebits.testing.memory import Layout, Predicate, memory_on
 from samebits.testing.number_formats import codes_of, format_named
 from samebits.testing.report import arguments_text, repeat_line
-from samebits.testing.runs import CallFailed, Function, Kernel
+from samebits.testing.runs import Function, Interrupted, Kernel
 from samebits.typing import NanPolicy, Overflow, Rounding
 
 LAYOUTS: tuple[Layout, ...] = tuple(Layout(offset) for offset in (0, 1, 2, 3, 4, 7, 8, 16))
@@ -127,32 +127,22 @@ def check_conversion(
         ("seed", seed, 0), ("random_stream", random_stream, 0), ("offset", offset, 0),
         ("random_bits", random_bits, 32), ("fills_out", fills_out, False),
         ("device", memory.device, None)])
-    call = f'check_conversion({kernel.name}, "{kernel.source.name}", "{kernel.target.name}"{options}'
+    formats = f'"{kernel.source.name}", "{kernel.target.name}"'
+    call = f"check_conversion({kernel.name}, {formats}{options}"
     line = repeat_line(call, np.array(codes, np.uint64), kernel.source, calls.layout(layout))
     raise AssertionError(f"{text}\n{line}") from calls.raised
 
 
-class _Calls:
+class _Calls(Interrupted):
     """The kernel as the function of codes in memory that the check calls."""
 
     def __init__(self, kernel: Kernel, layouts: Sequence[Layout]) -> None:
         self.kernel, self.layouts = kernel, layouts
-        self.raised: BaseException | None = None
 
     def layout(self, number: int) -> Layout:
         return self.layouts[number % len(self.layouts)]
 
-    def raise_interruption(self) -> None:
-        """Raise an exception of a call that says nothing of the kernel, such as KeyboardInterrupt."""
-        if self.raised is not None and not isinstance(self.raised, CallFailed):
-            raise self.raised
-
     def __call__(self, codes: memoryview, layout: int, results: memoryview) -> None:
-        self.raise_interruption()
         given = np.asarray(codes).view(self.kernel.source.code_dtype)
-        try:
-            got = self.kernel.call(given, self.layout(layout))
-        except BaseException as error:
-            self.raised = error
-            raise
+        got = self.result_of(lambda: self.kernel.call(given, self.layout(layout)))
         np.asarray(results).view(self.kernel.target.code_dtype)[:] = got

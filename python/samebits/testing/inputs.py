@@ -1,4 +1,4 @@
-"""Inputs that conversions get wrong: special codes, ties, neighbours of ties, edges, borders.
+"""Codes that kernels get wrong: special ones, and a target's numbers and ties.
 
 All functions are pure: the same `rng` state gives the same codes.
 """
@@ -9,9 +9,8 @@ import dataclasses
 
 import numpy as np
 
-from samebits.testing.model import Rule, convert_codes
-from samebits.testing.number_formats import Codes, Format
-from samebits.testing.random_words import random_words
+from samebits.convert import convert
+from samebits.testing.number_formats import Codes, Format, values
 
 
 def every_code(f: Format) -> Codes:
@@ -60,8 +59,9 @@ def grid_codes(source: Format, target: Format, magnitudes: Codes) -> Codes:
     """
     wider, extra = _grid(target)
     halves = np.uint64(2) * (magnitudes + np.uint64(extra))
-    rule = Rule(wider, source, "toward_zero", "saturate")
-    return convert_codes(np.concatenate([halves, halves + np.uint64(1)]), rule)
+    numbers = values(np.concatenate([halves, halves + np.uint64(1)]), wider)
+    found = convert(numbers, source.name, rounding="toward_zero", overflow="saturate")
+    return np.asarray(found).view(source.code_dtype).astype(np.uint64)
 
 
 def moved(codes: Codes, f: Format, ulps: np.typing.NDArray[np.int64]) -> Codes:
@@ -70,96 +70,8 @@ def moved(codes: Codes, f: Format, ulps: np.typing.NDArray[np.int64]) -> Codes:
     return np.maximum(codes.astype(np.int64) + ulps * unit, 0).astype(np.uint64)
 
 
-def edge_codes(source: Format, target: Format) -> Codes:
-    """Return codes within 2 ulp of the target's zero, subnormals, overflow and exponent edges."""
-    if not is_finer(source, target):
-        return special_codes(source)
-    top, normal = target.max_magnitude, 1 << target.mantissa_bits
-    near = {0, 1, 2, 3, normal - 2, normal - 1, normal, normal + 1, top - 2, top - 1, top, top + 1}
-    near |= {e << target.mantissa_bits for e in range(0, (top >> target.mantissa_bits) + 1,
-                                                     1 + (top >> target.mantissa_bits) // 64)}
-    at = grid_codes(source, target, np.array(sorted(m for m in near if m >= 0), np.uint64))
-    around = np.concatenate([moved(at, source, np.array(u)) for u in (-2, -1, 0, 1, 2)])
-    return np.unique(np.concatenate([special_codes(source), around,
-                                     around | np.uint64(source.sign)]))
-
-
-def random_codes(source: Format, target: Format, count: int, rng: np.random.Generator) -> Codes:
-    """Return `count` codes: a quarter uniform bits, the others at or near the target's steps."""
-    bits = source.sign_bits + source.magnitude_bits + source.unused_low_bits
+def random_codes(f: Format, count: int, rng: np.random.Generator) -> Codes:
+    """Return `count` codes: a quarter special ones, the others uniform bits."""
+    bits = f.sign_bits + f.magnitude_bits + f.unused_low_bits
     uniform = rng.integers(0, (1 << bits) - 1, count, np.uint64, endpoint=True)
-    if not is_finer(source, target):
-        specials = special_codes(source)
-        return np.where(rng.random(count) < 0.25, rng.choice(specials, count), uniform)
-    steps = rng.integers(0, target.max_magnitude + 1, count, np.uint64, endpoint=True)
-    at = grid_codes(source, target, steps).reshape(2, count)
-    chosen = np.where(rng.random(count) < 0.6, at[1], at[0])  # midpoints, numbers
-    ulps = rng.choice(np.array([-2, -1, -1, 0, 0, 0, 0, 1, 1, 2], np.int64), count)
-    near = moved(chosen, source, ulps)
-    near |= rng.integers(0, 1, count, np.uint64, endpoint=True) * np.uint64(source.sign)
-    return np.where(rng.random(count) < 0.25, uniform, near)
-
-
-def hard_codes(source: Format, target: Format, count: int, rng: np.random.Generator) -> Codes:
-    """Return codes of a large call: every code of up to 16 bits, else edges and random codes."""
-    if source.storage_bits <= 16:
-        return every_code(source)
-    edges = edge_codes(source, target)
-    return np.concatenate([edges, random_codes(source, target, count, rng)])
-
-
-def border_codes(rule: Rule, count: int, rng: np.random.Generator) -> Codes:
-    """Return codes whose stochastic rounding is barely up or barely not, each for its own index.
-
-    An element with the fraction v rounds away from zero if ⌊v · 2^K⌋ + R >= 2^K. R are the K random
-    bits of index ``offset + i`` for the element at position i. A returned code has
-    ⌊v · 2^K⌋ = 2^K − R, or one less with further bits of v set. So a kernel with one random bit too
-    few or too many gives other results. If the source has fewer than K bits below the target's last
-    bit, v is the nearest fraction that the source has.
-
-    Returns an empty array if the source has no bits to discard.
-    """
-    source, target = rule.source, rule.target
-    spare = source.mantissa_bits - target.mantissa_bits
-    if spare <= 0 or not (source.sign_bits and target.sign_bits):
-        return np.zeros(0, np.uint64)
-    k = rule.random_bits
-    index = np.uint64(rule.offset & (2**64 - 1)) + np.arange(count, dtype=np.uint64)
-    needed = np.uint64(1 << k) - random_words(rule.seed, rule.random_stream, index, k)
-    barely_not = rng.random(count) < 0.5
-    needed = needed - barely_not.astype(np.uint64)
-    lowest, highest = _common_exponents(source, target)
-    below = rng.integers(0, target.mantissa_bits, count, np.int64, endpoint=True)
-    below = np.where((rng.random(count) < 0.7) | (lowest - below < 1 - source.bias), 0, below)
-    exponent = np.where(below > 0, lowest - below,
-                        rng.integers(lowest, highest, count, np.int64, endpoint=True))
-    discarded = (spare + below).astype(np.uint64)
-    fraction = _scaled(needed, k, discarded)
-    behind = (np.uint64(1) << (discarded - np.minimum(discarded, np.uint64(k)))) - np.uint64(1)
-    fraction |= np.where(barely_not & (rng.random(count) < 0.8), behind, np.uint64(0))
-    quotient = rng.integers(0, (1 << target.mantissa_bits) - 1, count, np.uint64, endpoint=True)
-    mantissa = (quotient >> below.astype(np.uint64) << discarded) + fraction
-    mantissa &= np.uint64((1 << source.mantissa_bits) - 1)
-    field = (exponent + source.bias).astype(np.uint64)
-    codes = (field << np.uint64(source.mantissa_bits)) | mantissa
-    codes = codes << np.uint64(source.unused_low_bits)
-    signs = rng.integers(0, 1, count, np.uint64, endpoint=True) * np.uint64(source.sign)
-    found: Codes = (codes | signs).astype(np.uint64)
-    return found
-
-
-def _common_exponents(source: Format, target: Format) -> tuple[int, int]:
-    """Return the exponents between which both formats have normal numbers."""
-    lowest = max(f.min_exponent + f.mantissa_bits for f in (source, target))
-    highest = min((f.max_magnitude >> f.mantissa_bits) - f.bias for f in (source, target))
-    return lowest, highest - 1
-
-
-def _scaled(needed: Codes, bits: int, discarded: Codes) -> Codes:
-    """Return needed / 2^bits in units of 2^−discarded, rounded up; below 1."""
-    wide = np.uint64(bits)
-    down = np.where(wide > discarded, wide - np.minimum(wide, discarded), np.uint64(0))
-    up = np.where(wide < discarded, discarded - np.minimum(wide, discarded), np.uint64(0))
-    scaled = ((needed + ((np.uint64(1) << down) - np.uint64(1))) >> down) << up
-    found: Codes = np.minimum(scaled, (np.uint64(1) << discarded) - np.uint64(1))
-    return found
+    return np.where(rng.random(count) < 0.25, rng.choice(special_codes(f), count), uniform)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 import samebits.loss_scaler as library
+from samebits.convert import convert
 from samebits.errors import Error, ScaleExhausted
 from samebits.testing.loss_scaler_traces import Group, Step, Tensor, Trace
-from samebits.testing.model import Rule, convert_codes
-from samebits.testing.number_formats import FORMATS, Codes, Format, array_of, is_nan, values
+from samebits.testing.number_formats import Codes, Format, array_of, is_nan, values
 
 Floats = np.typing.NDArray[np.float32]
 
@@ -189,7 +189,8 @@ def _codes(x: Floats, f: Format) -> tuple[int, ...]:
     codes = x.view(np.uint32).astype(np.uint64)
     if f.name == "fp32":
         return tensor_codes(codes, f)
-    return tensor_codes(convert_codes(codes, Rule(FORMATS["fp32"], f)), f)
+    narrow = np.asarray(convert(x, f.name)).view(f.code_dtype)
+    return tensor_codes(narrow.astype(np.uint64), f)
 
 
 #: Names of settings: torch's name of each setting that a policy has, and its own name.

@@ -1,7 +1,7 @@
 """The number formats as the test kit knows them: a table of its own, decoding, and values.
 
-The table repeats contract §1 on purpose: the kit must not share code with the library that it is
-compared with. All functions are pure and work on arrays of codes (``uint64``).
+The table repeats contract §1, so that inputs and texts do not depend on the library's own. All
+functions are pure and work on arrays of codes (``uint64``).
 """
 
 from __future__ import annotations
@@ -46,10 +46,6 @@ class Format:
     @property
     def has_inf(self) -> bool:
         return self.nan == "ieee"
-
-    @property
-    def has_nan(self) -> bool:
-        return self.nan != "none"
 
     @property
     def max_magnitude(self) -> int:
@@ -172,14 +168,6 @@ def is_inf(codes: Codes, f: Format) -> Mask:
     if not f.has_inf:
         return np.zeros(codes.shape, np.bool_)
     found: Mask = magnitudes(codes, f) == np.uint64(f.max_magnitude + 1)
-    return found
-
-
-def is_zero(codes: Codes, f: Format) -> Mask:
-    """Return which codes are +0 or −0."""
-    if not f.sign_bits:
-        return np.zeros(codes.shape, np.bool_)
-    found: Mask = (magnitudes(codes, f) == 0) & ~is_nan(codes, f)
     return found
 
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from samebits.testing.explanation import Explanation
+from samebits import _core
+from samebits.errors import InvalidArgument
+from samebits.recipes import SCALE_RULES, Recipe, recipe_of
+from samebits.testing.domain import Domain
 from samebits.testing.memory import Memory, Predicate, memory_on
-from samebits.testing.model import Rule
-from samebits.testing.number_formats import FORMATS, codes_of, format_named, values
-from samebits.testing.quantize_errors import (QuantizeCall, explain_quantize, same_codes,
-                                              same_result)
-from samebits.testing.quantize_inputs import matrices, shapes, source_array, source_codes, to_source
-from samebits.testing.quantize_model import Floats, Quantized, QuantizeRule, scales_shape
-from samebits.testing.reference import quantized, recipe_rule
-from samebits.testing.report import arguments_text, array_text, code_text, input_note
-from samebits.testing.runs import CallFailed, called, checked_codes, name_of
+from samebits.testing.number_formats import Codes, Format, codes_of, format_named
+from samebits.testing.report import arguments_text, array_text
+from samebits.testing.runs import CallFailed, Interrupted, called, checked_codes, name_of
 
-_MAX_STEPS = 300  # calls that shrink a failure
+_MAX_ELEMENTS = 1 << 16
+_WHOLE = 96  # columns of the first matrices if a tile has no width of its own
 
 
 def check_quantize(
@@ -48,7 +48,7 @@ def check_quantize(
     """Compare all codes and scales of a quantizer with `samebits.quantize`.
 
     The matrices have tiles that are cut at the edges, tiles of zeros, NaN and Inf, elements that
-    lie on ties once they are scaled, and amaxes around eps, subnormal and near the largest number.
+    lie on ties once they are scaled, outliers, and numbers of all magnitudes.
 
     Parameters
     ----------
@@ -94,242 +94,119 @@ def check_quantize(
     >>> check_quantize(lambda x: sb.quantize(x, "TE_CURRENT"), "TE_CURRENT", examples=2)
     """
     memory = memory_on(device)
-    options = {"tile": tile, "scale": scale, "eps": eps, "upper_bound": upper_bound,
-               "nonfinite": nonfinite, "scale_overflow": scale_overflow, "overflow": overflow,
-               "scale_format": scale_format}
+    if examples < 0:
+        raise InvalidArgument(f"examples: 0 or a positive number is expected; got {examples}")
+    options: dict[str, Any] = {
+        "tile": tile, "scale": scale, "eps": eps, "upper_bound": upper_bound,
+        "nonfinite": nonfinite, "scale_overflow": scale_overflow, "overflow": overflow,
+        "scale_format": scale_format}
     given = {k: v for k, v in options.items() if v is not None}
-    rule = recipe_rule(recipe, **given).but(source=format_named(source), to=format_named(to))
-    test = _QuantizeTest(fn, rule, nan == "any", _recipe_name(recipe) if recipe else "", memory,
-                         where)
-    rng = np.random.default_rng(examples_seed)
+    rules: Any = dataclasses.replace(Recipe() if recipe is None else recipe_of(recipe), **given)
+    quantizer = _Quantizer(fn, format_named(source), format_named(to),
+                           format_named(rules.scale_format), rules.tile, memory)
+    calls, domain = _Calls(quantizer), Domain(where, quantizer.source, memory)
+    one_call = None
     if only is not None:
-        codes = codes_of(np.atleast_2d(np.asarray(only)), rule.source)
-        with np.errstate(all="ignore"):
-            inputs = [values(codes, rule.source).astype(np.float32)]
-    else:
-        chosen = _shapes(rule) if shapes is None else [(int(r), int(c)) for r, c in shapes]
-        inputs = [test.allowed(x, rng) for x in matrices(rule, chosen, examples, rng)]
-    head = [("source", rule.source.name, "fp32"), ("to", rule.to.name, "e4m3"),
+        codes = codes_of(np.atleast_2d(np.asarray(only)), quantizer.source)
+        one_call = (*codes.shape, codes.ravel().tolist())
+    chosen = _shapes(rules.tile) if shapes is None else [(int(r), int(c)) for r, c in shapes]
+    how = ("nearest_even", rules.overflow, "canonical", 0, 0, 0, None, 32)
+    failed: Any
+    with domain.refused():
+        failed = _core.check_quantize(
+            calls, quantizer.source.name, quantizer.to.name, rules.scale_format,
+            attrgetter(*SCALE_RULES)(rules), how, nan == "any", domain.predicate, one_call, chosen,
+            examples, examples_seed)
+    calls.raise_interruption()
+    if failed is None:
+        return
+    text, found, rows, cols = failed
+    if text is None:
+        text = f"{quantizer.source.name} to {quantizer.to.name}: {calls.raised}"
+    head = [("source", quantizer.source.name, "fp32"), ("to", quantizer.to.name, "e4m3"),
             *((k, v, None) for k, v in given.items()), ("nan", nan, "any"),
             ("device", memory.device, None)]
-    call = f"check_quantize({name_of(fn)}" + (f', "{_recipe_name(recipe)}"' if recipe else "") + (
-        arguments_text(head))
-    test.check(inputs, call, shrinks=only is None)
+    named = f', "{_recipe_name(recipe)}"' if recipe else ""
+    call = f"check_quantize({name_of(fn)}{named}{arguments_text(head)}"
+    array = array_text(np.array(found, np.uint64), quantizer.source)
+    shown = "" if array is None else f", only={array}.reshape({rows}, {cols})"
+    raise AssertionError(f"{text}\n  repeat:   {call}{shown})") from calls.raised
 
 
-def _shapes(rule: QuantizeRule) -> list[tuple[int, int]]:
-    return shapes(rule.tile)
+def _shapes(tile: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return shapes around the borders of tiles, small ones first."""
+    rows, cols = (_around(tile[0], 3), _around(tile[1], _WHOLE))
+    found = [(r, c) for r in rows for c in cols if r * c <= _MAX_ELEMENTS]
+    return sorted(found, key=lambda s: s[0] * s[1])
+
+
+def _around(size: int, whole: int) -> list[int]:
+    n = size or whole
+    return sorted({1, 2, n - 1, n, n + 1, 2 * n, 2 * n + n // 2 + 1} - {0})
+
+
+def _scales_shape(shape: tuple[int, int], tile: tuple[int, int]) -> tuple[int, int]:
+    """Return the number of tiles, by rows and columns."""
+    if 0 in shape:
+        return 0, 0
+    rows, cols = (-(-n // t) if t else 1 for n, t in zip(shape, tile))
+    return rows, cols
 
 
 def _recipe_name(recipe: Any) -> str:
     return recipe if isinstance(recipe, str) else str(getattr(recipe, "name", "") or recipe)
 
 
-class _QuantizeTest:
-    """Calls a quantizer, compares its results, and shrinks a failure."""
+@dataclasses.dataclass(frozen=True)
+class _Quantizer:
+    """A function from a matrix to codes and scales."""
 
-    def __init__(self, fn: Callable[..., Any], rule: QuantizeRule, any_nan: bool,
-                 recipe: str, memory: Memory, where: Predicate | None) -> None:
-        self.fn, self.rule, self.any_nan, self.recipe = fn, rule, any_nan, recipe
-        self.memory, self.where = memory, where
+    fn: Callable[..., Any]
+    source: Format
+    to: Format
+    scale_format: Format
+    tile: tuple[int, int]
+    memory: Memory
 
-    def in_domain(self, x: Floats) -> npt.NDArray[np.bool_]:
-        """Return which elements satisfy the caller's predicate."""
-        if self.where is None:
-            return np.ones(x.shape, np.bool_)
-        return self.memory.allowed(self.where, source_codes(x, self.rule.source), self.rule.source)
-
-    def allowed(self, x: Floats, rng: np.random.Generator) -> Floats:
-        """Replace elements outside the domain by other elements of x, or by random numbers."""
-        if self.where is None:
-            return x
-        inside = self.in_domain(x)
-        spare = x[inside]
-        if spare.size == 0:
-            spare = to_source(rng.standard_normal(64).astype(np.float32), self.rule.source)
-        return np.where(inside, x, rng.choice(spare, x.shape)).astype(np.float32)
-
-    def check(self, inputs: list[Floats], call: str, *, shrinks: bool) -> None:
-        calls = []
-        for x in inputs:
-            try:
-                calls.append(self.call(x))
-            except CallFailed as error:
-                raise AssertionError(f"{self.rule_text()}: {error}\n"
-                                     + self.repeat(call, x)) from error
-        wrong = [c for c in calls if not self.right(c)]
-        if not wrong:
-            return
-        why = explain_quantize(calls, self.rule, self.any_nan)
-        smallest = min(wrong, key=lambda c: c.x.size)
-        if shrinks:
-            smallest = self.shrink(smallest)
-        raise AssertionError(self.failure_text(smallest, why, call))
-
-    def call(self, x: Floats) -> QuantizeCall:
-        """Call the function on a matrix.
+    def call(self, codes: Codes) -> tuple[Codes, Codes]:
+        """Call the function on a matrix of codes; return its codes and scales.
 
         Raises
         ------
         CallFailed
-            If the function raises, or returns other shapes or dtypes.
+            If the function raises, returns other shapes or dtypes, or changes its input.
         """
-        name, source = name_of(self.fn), self.rule.source
-        codes = source_codes(x, source)
-        array = self.memory.place(codes, source)
+        name, array = name_of(self.fn), self.memory.place(codes, self.source)
 
-        def results() -> tuple[Quantized, bool]:
-            got = self.results(name, self.fn(array), x.shape)
-            return got, bool((self.memory.codes(array, source) == codes).all())
+        def results() -> tuple[tuple[Codes, Codes], bool]:
+            got = self.results(name, self.fn(array), codes.shape)
+            return got, bool((self.memory.codes(array, self.source) == codes).all())
 
-        got, unchanged = called(name, f"shape {x.shape}", results)
+        got, unchanged = called(name, f"shape {codes.shape}", results)
         if not unchanged:
             raise CallFailed(f"{name} changed its input")
-        return QuantizeCall(x, got, quantized(source_array(x, source), self.rule))
+        return got
 
-    def results(self, name: str, result: Any, shape: tuple[int, ...]) -> Quantized:
-        """Return the codes and scales of the function's result."""
+    def results(self, name: str, result: Any, shape: Any) -> tuple[Codes, Codes]:
         if hasattr(result, "codes") and hasattr(result, "scales"):
             result = (result.codes, result.scales)
         if not isinstance(result, tuple) or len(result) != 2:
             raise CallFailed(f"{name} returned {type(result).__name__}; expected (codes, scales)")
-        parts = (("codes", result[0], shape, self.rule.to),
-                 ("scales", result[1], scales_shape((shape[0], shape[1]), self.rule.tile),
-                  FORMATS[self.rule.scale_format]))
-        return Quantized(*(checked_codes(name, part, expected, f, self.memory, what, shape)
-                           for what, part, expected, f in parts))
-
-    def right(self, call: QuantizeCall) -> bool:
-        return same_result(call.got, call.expected, self.rule, self.any_nan)
-
-    # ---- Shrinking ----
-
-    def shrink(self, failed: QuantizeCall) -> QuantizeCall:
-        """Return a smaller call that fails."""
-        steps = 0
-
-        def failing(x: Floats) -> QuantizeCall | None:
-            nonlocal steps
-            steps += 1
-            if steps > _MAX_STEPS or x.size == 0:
-                return None
-            if not self.in_domain(x).all():
-                return None
-            try:
-                call = self.call(x)
-            except CallFailed:
-                return None
-            return None if self.right(call) else call
-
-        found: QuantizeCall | None = failed
-        while found is not None:
-            failed = found
-            found = next((c for c in map(failing, self.simpler(failed.x)) if c is not None), None)
-        return failed
-
-    def simpler(self, x: Floats) -> list[Floats]:
-        """Return simpler matrices: fewer rows and columns, more zeros, simpler numbers."""
-        rows, cols = x.shape
-        used = x != 0  # NaN too
-        found = [x[used.any(1)], x[:, used.any(0)], x[:rows // 2], x[rows // 2:],
-                 x[:, :cols // 2], x[:, cols // 2:], x[1:], x[:-1], x[:, 1:], x[:, :-1]]
-        found = [np.ascontiguousarray(y) for y in found if 0 < y.size < x.size]
-        places = np.flatnonzero(used)
-        parts = 1
-        while parts <= min(len(places), 16):
-            for part in np.array_split(places, parts):
-                found.append(_with(x, part, np.zeros(len(part), np.float32)))
-            parts *= 2
-        if len(places) <= 16:
-            for i in places.tolist():
-                found += [_with(x, np.array([i]), np.array([v], np.float32)) for v in
-                          _simpler_numbers(x.flat[i], self.rule.source.mantissa_bits)]
-        return [y for y in found if y.shape != x.shape or y.tobytes() != x.tobytes()]
-
-    # ---- Texts ----
-
-    def rule_text(self) -> str:
-        r = self.rule
-        rows, cols = r.tile
-        text = f"{self.recipe}, " if self.recipe else ""
-        text += f"{r.source.name} -> {r.to.name}, tile ({rows}, {cols}), scale {r.scale}"
-        text += f", eps {r.eps:g}" if r.eps else ""
-        return text + (f", scales in {r.scale_format}" if r.scale_format != "fp32" else "")
-
-    def repeat(self, call: str, x: Floats) -> str:
-        source = self.rule.source
-        codes = source_codes(x, source)
-        text = array_text(codes.ravel(), source)
-        if text is None:
-            return f"  repeat:   {call})"
-        return f"  repeat:   {call}, only={text}.reshape({x.shape[0]}, {x.shape[1]}))"
-
-    def failure_text(self, call: QuantizeCall, why: Explanation, head: str) -> str:
-        r, scale_format = self.rule, FORMATS[self.rule.scale_format]
-        wrong_codes = ~same_codes(call.got.codes, call.expected.codes, r.to, self.any_nan)
-        wrong_scales = ~same_codes(call.got.scales, call.expected.scales, scale_format,
-                                   self.any_nan)
-        lines = [f"{self.rule_text()}: {wrong_codes.sum()} of {call.x.size} codes and "
-                 f"{wrong_scales.sum()} of {wrong_scales.size} scales are wrong "
-                 "(smallest case found)"]
-        lines += self.scale_lines(call, wrong_scales) + self.code_lines(call, wrong_codes)
-        return "\n".join([*lines, f"  {why.text}", self.repeat(head, call.x)])
-
-    def scale_lines(self, call: QuantizeCall, wrong: npt.NDArray[np.bool_]) -> list[str]:
-        if not wrong.any():
-            return []
-        i, j = (int(n) for n in np.argwhere(wrong)[0])
-        f = FORMATS[self.rule.scale_format]
-        tile = [t or n for n, t in zip(call.x.shape, self.rule.tile)]
-        part = call.x[i * tile[0]:(i + 1) * tile[0], j * tile[1]:(j + 1) * tile[1]]
-        magnitudes = part.view(np.uint32) & np.uint32(0x7FFFFFFF)
-        amax = code_text(int(magnitudes.max()), FORMATS["fp32"])
-        size = f"{part.shape[0]} x {part.shape[1]} elements"
-        return [f"  tile      ({i}, {j}) of {size}, amax {amax}",
-                f"  scale     {code_text(int(call.got.scales[i, j]), f)}   "
-                f"expected {code_text(int(call.expected.scales[i, j]), f)}"]
-
-    def code_lines(self, call: QuantizeCall, wrong: npt.NDArray[np.bool_]) -> list[str]:
-        if not wrong.any():
-            return []
-        i, j = (int(n) for n in np.argwhere(wrong)[0])
-        tile = [t or n for n, t in zip(call.x.shape, self.rule.tile)]
-        word = int(call.x[i, j].view(np.uint32))
-        lines = [f"  element   ({i}, {j}): {code_text(word, FORMATS['fp32'])}"]
-        if self.rule.scale_format == "fp32":
-            scale = call.expected.scales[i // tile[0], j // tile[1]]
-            s = np.uint32(scale).view(np.float32)
-            with np.errstate(all="ignore"):
-                y = int(np.float32(call.x[i, j] / s).view(np.uint32))
-            note = input_note(y, Rule(FORMATS["fp32"], self.rule.to), 0)
-            lines.append(f"  scale     {code_text(int(scale), FORMATS['fp32'])}; x / scale = "
-                         f"{code_text(y, FORMATS['fp32'])}" + (f", {note}" if note else ""))
-        return [*lines, f"  got       {code_text(int(call.got.codes[i, j]), self.rule.to)}   "
-                f"expected {code_text(int(call.expected.codes[i, j]), self.rule.to)}"]
+        return (checked_codes(name, result[0], shape, self.to, self.memory, "codes", shape),
+                checked_codes(name, result[1], _scales_shape(shape, self.tile), self.scale_format,
+                              self.memory, "scales", shape))
 
 
-def _with(x: Floats, places: npt.NDArray[np.int64], numbers: Floats) -> Floats:
-    """Return a copy with some elements replaced."""
-    y = x.copy()
-    y.flat[places] = numbers
-    return y
+class _Calls(Interrupted):
+    """The quantizer as the function of matrices in memory that the check calls."""
 
+    def __init__(self, quantizer: _Quantizer) -> None:
+        self.quantizer = quantizer
 
-def _simpler_numbers(x: Any, mantissa_bits: int) -> list[np.float32]:
-    """Return numbers that are simpler than x: 1, positive, fewer bits."""
-    x = np.float32(x)
-    if not np.isfinite(x):
-        return [np.float32(1)]
-    mantissa, exponent = np.frexp(x)
-    found = [np.float32(1), abs(x), np.ldexp(np.float32(np.sign(x)), exponent - 1)]
-    for bits in (2, 4, 8, 12, 16, 20):
-        if bits < mantissa_bits:
-            cut = np.trunc(np.ldexp(mantissa, bits))
-            found.append(np.ldexp(np.float32(cut), exponent - bits))
-    key = _complexity(x)
-    return [np.float32(v) for v in found if _complexity(np.float32(v)) < key]
-
-
-def _complexity(x: np.float32) -> tuple[int, int, int]:
-    word = int(np.float32(x).view(np.uint32))
-    return ((word & 0x7FFFFF).bit_count(), abs((word >> 23 & 0xFF) - 127), word >> 31)
+    def __call__(self, matrix: memoryview, rows: int, cols: int, codes: memoryview,
+                 scales: memoryview) -> None:
+        q = self.quantizer
+        given = np.asarray(matrix).view(q.source.code_dtype).reshape(rows, cols)
+        got = self.result_of(lambda: q.call(given))
+        for results, part, f in zip((codes, scales), got, (q.to, q.scale_format)):
+            np.asarray(results).view(f.code_dtype)[:] = part.ravel()

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from samebits.testing.memory import Layout
-from samebits.testing.model import Rule, convert_codes, is_tie, locate, overflows
-from samebits.testing.number_formats import (Codes, Format, decode, is_inf, is_nan, is_subnormal,
-                                             is_zero, values)
+from samebits.testing.number_formats import Codes, Format, is_nan, values
 
 _MAX_RUNS = 64  # runs of equal codes that a repeat line shows
 
@@ -49,35 +47,6 @@ def count_text(wrong: int, total: int) -> str:
     """Return "k of n elements are wrong"."""
     elements = "element" if total == 1 else "elements"
     return f"{wrong} of {total} {elements} {'is' if wrong == 1 else 'are'} wrong"
-
-
-def _neighbours(codes: Codes, rule: Rule) -> tuple[str, str]:
-    """Return the two numbers of the target between which a number lies, the lower first."""
-    saturated = rule.but(overflow="saturate")
-    found = [convert_codes(codes, saturated.but(rounding=r)) for r in ("downward", "upward")]
-    low, high = (value_text(int(c[0]), rule.target) for c in found)
-    return low, high
-
-
-def input_note(code: int, rule: Rule, position: int) -> str:
-    """Return what is special about an input: tie, subnormal, overflow, or its neighbours."""
-    codes = np.array([code], np.uint64)
-    if is_nan(codes, rule.source)[0] or is_inf(codes, rule.source)[0]:
-        return ""
-    if is_zero(codes, rule.source)[0]:
-        return ""
-    notes = []
-    if is_subnormal(codes, rule.source)[0]:
-        notes.append(f"subnormal in {rule.source.name}")
-    at = np.array([position], np.uint64)
-    if overflows(codes, rule, at)[0]:
-        largest = rule.target.max_magnitude << rule.target.unused_low_bits
-        notes.append(f"beyond the largest finite number {value_text(largest, rule.target)}")
-    elif locate(decode(codes, rule.source), rule.target).inexact[0]:
-        low, high = _neighbours(codes, rule)
-        kind = "a tie between" if is_tie(codes, rule.source, rule.target)[0] else "between"
-        notes.append(f"{kind} {low} and {high}")
-    return ", ".join(notes)
 
 
 def array_text(codes: Codes, f: Format) -> str | None:

@@ -39,6 +39,26 @@ def called(name: str, which: str, call: Callable[[], T]) -> T:
                          f"  in a call with {which}") from error
 
 
+class Interrupted:
+    """Remembers what a call raised: the checks of the engine go on, or end, without the exception."""
+
+    raised: BaseException | None = None
+
+    def result_of(self, call: Callable[[], T]) -> T:
+        """Return call(), unless an earlier call was interrupted."""
+        self.raise_interruption()
+        try:
+            return call()
+        except BaseException as error:
+            self.raised = error
+            raise
+
+    def raise_interruption(self) -> None:
+        """Raise an exception that says nothing of the function, such as KeyboardInterrupt."""
+        if self.raised is not None and not isinstance(self.raised, CallFailed):
+            raise self.raised
+
+
 def checked_codes(name: str, result: Any, shape: tuple[int, ...], f: Format, memory: Memory,
                   what: str = "", x_shape: tuple[int, ...] = ()) -> Codes:
     """Return the codes of a result; `what` names a result of several, for x of shape `x_shape`.

@@ -1,5 +1,4 @@
 // The usual errors of conversions. A row is a sentence and a function of an element.
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -83,17 +82,15 @@ class table {
       return e.is_nan_input() ? of(e) : e.right();
     });
   }
-  /// Adds calls whose elements from number first(n) on have any results; n is the number of elements.
-  /// Few right results among these mean another error.
+  /// Adds calls of n elements that are any from number first(n) <= n on, and a tenth of these wrong.
   template <class First>
   void add_tail(std::string sentence, const First& first) {
     const auto of = [first](const seen_call& call) {
       prediction result = predict(call.expected);
-      const std::size_t n = call.in.codes.size(), begin = std::min(n, first(n));
-      std::size_t wrong = 0;
+      std::size_t n = call.in.codes.size(), begin = first(n), wrong = 0;
       for (std::size_t i = begin; i < n; ++i) wrong += call.got[0][i] != call.expected[0][i];
-      if (10 * wrong < n - begin) return std::optional(std::move(result));
-      for (std::size_t i = begin; i < n; ++i) result[0][i] = call.got[0][i];
+      const std::size_t end = 10 * wrong < n - begin ? begin : n;
+      for (std::size_t i = begin; i < end; ++i) result[0][i] = call.got[0][i];
       return std::optional(std::move(result));
     };
     rows_.push_back({std::move(sentence), of, true});
@@ -373,15 +370,13 @@ void add_unwritten(table& rows) {
   rows.add("some elements are not written",
            [unwritten](const element& e) { return unwritten(e, e.i) ? e.got() : e.right(); });
   for (std::size_t width = 1; width <= 1024; width *= 2) {
-    const std::string last =
-        width == 1 ? "last element" : "last n mod " + std::to_string(width) + " elements";
-    rows.add_tail("tail not written: the " + last + " of a call of n",
+    const std::string last = width == 1 ? "last element" : "last n mod " + std::to_string(width);
+    rows.add_tail("tail not written: the " + last + " of a call of n elements",
                   [width](std::size_t n) { return n - (width == 1 ? n != 0 : n % width); });
   }
   for (std::size_t count = 65536; count >= 32; count /= 2) {
-    rows.add_tail(
-        "tail not written: the elements after the first " + std::to_string(count),
-        [count](std::size_t) { return count; });
+    rows.add_tail("tail not written: the elements after the first " + std::to_string(count),
+                  [count](std::size_t n) { return n < count ? n : count; });
   }
 }
 

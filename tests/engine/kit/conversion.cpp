@@ -158,7 +158,7 @@ class stages {
         runner_(specification_of(conversion), function, opinion_of(conversion, effort)),
         codes_(conversion_, seed_) {}
 
-  conversion_outcome run() {
+  check_outcome run() {
     using stage = stage_result (stages::*)();
     std::vector<stage> order{&stages::edges, &stages::borders, &stages::sizes, &stages::batches,
                              &stages::sweep};
@@ -267,8 +267,7 @@ class stages {
 
   failed_call failure(trial in, verdict v, const std::string& stage) {
     compared_ = runner_.compared();
-    std::string how =
-        "found by " + stage + " after " + std::to_string(compared_) + " results";
+    std::string how = "found by " + stage + " after " + std::to_string(compared_) + " results";
     if (v.wrong) see_more();
     in = shrunk(std::move(in), v);
     explanation why;
@@ -334,7 +333,7 @@ class stages {
   std::uint64_t seed_;
   runner runner_;
   stage_codes codes_;
-  std::uint64_t compared_ = 0;  // when the failure was found
+  std::uint64_t compared_ = 0;    // when the failure was found
   bool edges_are_right_ = false;  // then see_more() does not repeat the edges
   bool borders_are_right_ = false;
 };
@@ -356,15 +355,14 @@ counterexample counterexample_of(const conversion_under_test& c, const failed_ca
 
 }  // namespace
 
-conversion_outcome check_calls(const conversion_under_test& conversion,
-                               const array_function& function, const check_effort& effort,
-                               const call_plan& plan) {
+check_outcome check_calls(const conversion_under_test& conversion, const array_function& function,
+                          const check_effort& effort, const call_plan& plan) {
   check_effort_range(conversion, effort);
   return stages(conversion, function, effort, plan).run();
 }
 
-conversion_outcome check_one_call(const conversion_under_test& conversion,
-                                  const array_function& function, code_list codes) {
+check_outcome check_one_call(const conversion_under_test& conversion,
+                             const array_function& function, code_list codes) {
   runner calls(specification_of(conversion), function);
   trial in = row_of(std::move(codes));
   verdict v = calls.run(in);
@@ -381,7 +379,7 @@ check_result check_raw(const conversion_under_test& conversion, const raw_functi
   const auto call = [&](const trial& in, std::span<guarded_array> a) {
     function.call({a[0].memory(), a[1].memory(), a[0].at(), a[1].at(), in.cols});
   };
-  const conversion_outcome done = check_calls(conversion, call, effort);
+  const check_outcome done = check_calls(conversion, call, effort);
   if (!done.failure) return {done.compared, {}, std::nullopt};
   std::optional<counterexample> wrong;
   if (done.failure->found.wrong) wrong = counterexample_of(conversion, *done.failure);

@@ -1,5 +1,5 @@
 // A check of a quantizer: random matrices, shrinking, and explanation.
-#include "samebits/testkit/quantize.hpp"
+#include "engine/kit/quantize.hpp"
 
 #include <random>
 #include <string>
@@ -19,43 +19,51 @@ constexpr int more_matrices = 20;  // run after a failure, for its explanation
 
 class quantize_check {
  public:
-  quantize_check(const quantizer_under_test& quantizer, const raw_quantizer& function,
-                 const quantize_effort& effort)
+  quantize_check(const quantizer_under_test& quantizer, const array_function& function,
+                 const quantize_effort& effort, const std::vector<matrix_shape>& shapes)
       : quantizer_(quantizer),
         effort_(effort),
+        shapes_(shapes),
         seed_(effort.seed != 0 ? effort.seed : new_seed()),
-        runner_(specification_of(quantizer), array_function_of(function)),
+        runner_(specification_of(quantizer), function),
         domain_(quantizer.domain, quantizer.from, quantizer.to) {}
 
-  quantize_check_result run() {
+  check_outcome run() {
     for (int number = 0; number < effort_.matrices; ++number) {
       trial in = matrix(number);
       verdict v = runner_.run(in);
       if (v.failed()) return failure(std::move(in), std::move(v), number);
     }
-    return {runner_.compared(), {}, std::nullopt};
+    return {runner_.compared(), std::nullopt};
+  }
+
+  check_outcome run_once(trial in) {
+    verdict v = runner_.run(in);
+    if (!v.failed()) return {runner_.compared(), std::nullopt};
+    explanation why;
+    if (v.wrong) why = explained();
+    return {runner_.compared(), failed_call{std::move(in), std::move(v), std::move(why), {}}};
   }
 
  private:
-  static array_function array_function_of(const raw_quantizer& function) {
-    return [call = function.call](const trial& in, std::span<guarded_array> a) {
-      call({a[0].memory(), a[2].memory(), a[1].memory(), a[0].at(), a[2].at(), a[1].at(), in.rows,
-            in.cols, static_cast<std::int64_t>(a[1].size())});
-    };
-  }
-
   [[nodiscard]] trial matrix(int number) const {
     std::mt19937_64 engine(seed_ + static_cast<std::uint64_t>(number));
-    return random_matrix(quantizer_, domain_, effort_.max_elements,
-                         static_cast<std::uint64_t>(number), [&engine] { return engine(); });
+    const auto next = [&engine] { return engine(); };
+    const auto n = static_cast<std::uint64_t>(number);
+    if (shapes_.empty()) {
+      const matrix_shape shape = random_shape(quantizer_, effort_.max_elements, next);
+      return random_matrix(quantizer_, domain_, shape, n, next);
+    }
+    const std::uint64_t chosen = n < shapes_.size() ? n : engine() % shapes_.size();
+    return random_matrix(quantizer_, domain_, shapes_[chosen], n, next);
   }
 
-  quantize_check_result failure(trial in, verdict v, int number) {
+  check_outcome failure(trial in, verdict v, int number) {
     const std::uint64_t compared = runner_.compared();
-    const std::string how = "\n  found by random matrix " + std::to_string(number) + " (seed " +
-                            std::to_string(seed_) +
-                            ", repeat with RC_PARAMS=\"seed=" + std::to_string(seed_) +
-                            "\") after " + std::to_string(compared) + " results";
+    std::string how = "\n  found by random matrix " + std::to_string(number) + " (seed " +
+                      std::to_string(seed_) +
+                      ", repeat with RC_PARAMS=\"seed=" + std::to_string(seed_) + "\") after " +
+                      std::to_string(compared) + " results";
     // Further results distinguish similar errors.
     for (int more = 1; v.wrong && more <= more_matrices; ++more) {
       if (!runner_.run(matrix(number + more)).thrown.empty()) break;
@@ -64,12 +72,8 @@ class quantize_check {
       return simpler_trials(quantizer_.from, tile_extent(t, quantizer_.options.tile), true, t);
     });
     explanation why;
-    std::optional<quantize_counterexample> wrong;
-    if (v.wrong) {
-      why = explained();
-      wrong = wrong_of(quantizer_, v);
-    }
-    return {compared, failure_text(quantizer_, in, v, why, how), wrong};
+    if (v.wrong) why = explained();
+    return {compared, failed_call{std::move(in), std::move(v), std::move(why), std::move(how)}};
   }
 
   /// If every scale is right, the codes are explained as conversions of the scaled elements too.
@@ -86,10 +90,10 @@ class quantize_check {
                                      .rule = {o.rounding, o.overflow, o.nan},
                                      .random = o.random,
                                      .nan = quantizer_.nan};
+    std::vector<candidate> errors = conversion_errors(cast);
+    std::erase_if(errors, [](const candidate& c) { return c.only_alone; });  // tails of whole calls
     std::vector<std::string> sentences =
-        explain(specification_of(cast), casts_of(quantizer_, runner_.seen()),
-                conversion_errors(cast))
-            .sentences;
+        explain(specification_of(cast), casts_of(quantizer_, runner_.seen()), errors).sentences;
     for (std::string& s : sentences) s = "right scales; codes: " + s;
     why.sentences.insert(why.sentences.begin(), sentences.begin(), sentences.end());
     return why;
@@ -97,6 +101,7 @@ class quantize_check {
 
   quantizer_under_test quantizer_;
   quantize_effort effort_;
+  std::vector<matrix_shape> shapes_;
   std::uint64_t seed_;
   runner runner_;
   domain_codes domain_;
@@ -120,9 +125,9 @@ quantizer_under_test quantizer_of(std::string_view recipe, format_id from, forma
           .scale_format = preset->rules.scale_format};
 }
 
-quantize_check_result check_raw_quantize(const quantizer_under_test& quantizer,
-                                         const raw_quantizer& function,
-                                         const quantize_effort& effort) {
+check_outcome check_quantizer_calls(const quantizer_under_test& quantizer,
+                                    const array_function& function, const quantize_effort& effort,
+                                    const std::vector<matrix_shape>& shapes) {
   if (effort.matrices < 0) {
     throw invalid_argument("effort.matrices must be >= 0, got " + std::to_string(effort.matrices));
   }
@@ -130,6 +135,17 @@ quantize_check_result check_raw_quantize(const quantizer_under_test& quantizer,
     throw invalid_argument("effort.max_elements must be >= 1, got " +
                            std::to_string(effort.max_elements));
   }
+  return quantize_check(quantizer, function, effort, shapes).run();
+}
+
+check_outcome check_one_quantizer_call(const quantizer_under_test& quantizer,
+                                       const array_function& function, trial in) {
+  return quantize_check(quantizer, function, {}, {}).run_once(std::move(in));
+}
+
+quantize_check_result check_raw_quantize(const quantizer_under_test& quantizer,
+                                         const raw_quantizer& function,
+                                         const quantize_effort& effort) {
   require_element_size("in of the quantizer under test", function.in_bytes, quantizer.from);
   require_element_size("codes of the quantizer under test", function.code_bytes, quantizer.to);
   require_element_size("scales of the quantizer under test", function.scale_bytes,
@@ -139,7 +155,15 @@ quantize_check_result check_raw_quantize(const quantizer_under_test& quantizer,
     throw invalid_argument(
         "quantizer.options: inverse_scales, skip_if_nonzero and workspace must be empty");
   }
-  return quantize_check(quantizer, function, effort).run();
+  const auto call = [&](const trial& in, std::span<guarded_array> a) {
+    function.call({a[0].memory(), a[2].memory(), a[1].memory(), a[0].at(), a[2].at(), a[1].at(),
+                   in.rows, in.cols, static_cast<std::int64_t>(a[1].size())});
+  };
+  const check_outcome done = check_quantizer_calls(quantizer, call, effort);
+  if (!done.failure) return {done.compared, {}, std::nullopt};
+  std::optional<quantize_counterexample> wrong;
+  if (done.failure->found.wrong) wrong = wrong_of(quantizer, done.failure->found);
+  return {done.compared, failure_text(quantizer, *done.failure), wrong};
 }
 
 }  // namespace samebits::testkit

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "engine/core/scaled_matrix.hpp"
 #include "samebits/scalar.hpp"
 
 namespace samebits::testkit {
@@ -59,13 +60,8 @@ class tile_source {
                                 : static_cast<int>(below(2 * emax, next)) - emax;
   }
 
+  /// Returns an element that may lie outside of the domain.
   std::uint64_t element() {
-    const std::uint64_t code = candidate();
-    return domain_.contains(code) ? code : domain_.any_code(next_);
-  }
-
- private:
-  std::uint64_t candidate() {
     const format_id f = quantizer_.from;
     switch (kind_) {
       case tile_kind::zeros: return code_of(f, next_() % 2 == 0 ? 0.0 : -0.0);
@@ -85,20 +81,22 @@ class tile_source {
     return code_of(f, random_number(exponent_, kind_ == tile_kind::ties, next_));
   }
 
-  /// Returns first the tile's amax, and then numbers that the tile's scale brings near a tie of the
-  /// codes. There, scale rules that differ in the last bit give different codes.
+ private:
+  /// Returns first the tile's amax, and then numbers that the tile's scale brings to a tie of the
+  /// codes, or beside a tie. There, scale rules that differ in the last bit give different codes.
   double scaled_tie() {
     const format_id to = quantizer_.to;
-    const double max = decode_double(to, max_finite(to));
-    if (amax_ == 0) {  // rounded to the source, as the quantizer sees it
+    if (scale_ == 0) {
       const std::uint64_t code =
           code_of(quantizer_.from, std::abs(random_number(exponent_, false, next_)));
-      amax_ = decode_double(quantizer_.from, code);
-      return amax_;
+      const auto m = support::scale_by_definition(view_of_codes(quantizer_.from, &code, 1, 1), to,
+                                                  quantizer_.options);
+      scale_ = static_cast<double>(std::bit_cast<float>(m.scales[0].dequantization_scale));
+      return decode_double(quantizer_.from, code);
     }
     const std::uint64_t lower = next_() % max_finite(to);
     const double tie = (decode_double(to, lower) + decode_double(to, lower + 1)) / 2;
-    return (next_() % 2 == 0 ? tie : -tie) * amax_ / max;
+    return (next_() % 2 == 0 ? tie : -tie) * scale_;
   }
 
   const quantizer_under_test& quantizer_;
@@ -106,17 +104,21 @@ class tile_source {
   const word_source& next_;
   tile_kind kind_;
   int exponent_;
-  double amax_ = 0;  ///< amax of a tile of scaled ties; 0 before the first element
+  double scale_ = 0;  ///< of a tile of scaled ties; 0 before the first element
 };
 
 }  // namespace
 
+matrix_shape random_shape(const quantizer_under_test& quantizer, std::int64_t max_elements,
+                          const word_source& next) {
+  const std::int64_t cols = random_size(quantizer.options.tile.cols, max_elements, next);
+  const std::int64_t max_rows = max_elements / std::max<std::int64_t>(cols, 1);
+  return {random_size(quantizer.options.tile.rows, max_rows, next), cols};
+}
+
 trial random_matrix(const quantizer_under_test& quantizer, const domain_codes& domain,
-                    std::int64_t max_elements, std::uint64_t number, const word_source& next) {
-  trial m;
-  m.cols = random_size(quantizer.options.tile.cols, max_elements, next);
-  m.rows = random_size(quantizer.options.tile.rows,
-                       max_elements / std::max<std::int64_t>(m.cols, 1), next);
+                    const matrix_shape& shape, std::uint64_t number, const word_source& next) {
+  trial m{shape.rows, shape.cols, {}};
   m.codes.resize(static_cast<std::size_t>(m.rows * m.cols));
   const matrix_shape tile = tile_extent(m, quantizer.options.tile);
   std::uint64_t kind = number;  // kind of the first tile; random for all others
@@ -124,13 +126,18 @@ trial random_matrix(const quantizer_under_test& quantizer, const domain_codes& d
     for (std::int64_t col = 0; col < m.cols; col += tile.cols) {
       constexpr auto kinds = static_cast<std::uint64_t>(tile_kind::count);
       tile_source source(quantizer, domain, static_cast<tile_kind>(kind % kinds), next);
-      kind = next();
+      // Scaled ties alone show rules that differ in the last bit, and many tiles of them do not.
+      kind = below(3, next) == 0 ? static_cast<std::uint64_t>(tile_kind::scaled_ties) : next();
       for (std::int64_t r = row; r < std::min(m.rows, row + tile.rows); ++r) {
         for (std::int64_t c = col; c < std::min(m.cols, col + tile.cols); ++c) {
           m.codes[static_cast<std::size_t>(r * m.cols + c)] = source.element();
         }
       }
     }
+  }
+  domain.prepare(m.codes);
+  for (std::uint64_t& code : m.codes) {
+    if (!domain.contains(code)) code = domain.any_code(next);
   }
   return m;
 }

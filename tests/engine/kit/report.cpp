@@ -164,14 +164,19 @@ std::string failure_text(const conversion_under_test& c, const failed_call& fail
          std::to_string(v.wrong->element) + " of " + call_text(failure.in) + ", " + failure.how;
 }
 
-std::string failure_text(const quantizer_under_test& q, const trial& in, const verdict& v,
-                         const explanation& why, const std::string& how) {
+std::string case_text(const quantizer_under_test& q, const failed_call& failure) {
+  const verdict& v = failure.found;
+  return quantizer_text(q) + ", by the quantizer under test: " + count_text(v) + wrong_text(q, v) +
+         elements_text(q, failure.in) + "\n  " + failure.why.text();
+}
+
+std::string failure_text(const quantizer_under_test& q, const failed_call& failure) {
+  const verdict& v = failure.found;
   if (!v.wrong) {
     return "the quantizer under test " + (v.thrown.empty() ? v.trouble : v.thrown) +
-           "\n  for a matrix " + shape_text(in.rows, in.cols) + how;
+           "\n  for a matrix " + shape_text(failure.in.rows, failure.in.cols) + failure.how;
   }
-  return quantizer_text(q) + ", by the quantizer under test: " + count_text(v) + wrong_text(q, v) +
-         elements_text(q, in) + "\n  " + why.text() + how;
+  return case_text(q, failure) + failure.how;
 }
 
 quantize_counterexample wrong_of(const quantizer_under_test& q, const verdict& v) {

@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include "engine/explain/fit.hpp"
-#include "engine/kit/conversion.hpp"
+#include "engine/kit/failed_call.hpp"
 #include "engine/kit/specifications.hpp"
 
 namespace samebits::testkit {
@@ -23,10 +22,8 @@ std::string case_text(const conversion_under_test& c, const failed_call& failure
 /// What was wrong in the smallest failing call of a conversion, and how to repeat the case.
 std::string failure_text(const conversion_under_test& c, const failed_call& failure);
 /// The same of a quantizer.
-///
-/// @param how  which matrix found the failure, and after how many results
-std::string failure_text(const quantizer_under_test& q, const trial& in, const verdict& v,
-                         const explanation& why, const std::string& how);
+std::string case_text(const quantizer_under_test& q, const failed_call& failure);
+std::string failure_text(const quantizer_under_test& q, const failed_call& failure);
 
 /// The wrong scale or code of a quantizer.
 quantize_counterexample wrong_of(const quantizer_under_test& q, const verdict& v);

@@ -41,11 +41,37 @@ std::vector<trial> parts(const trial& t, const matrix_shape& tile) {
   return smaller;
 }
 
+/// The matrix without the rows and columns of zeros only.
+trial without_zeros(const trial& t) {
+  std::vector<bool> rows(static_cast<std::size_t>(t.rows)), cols(static_cast<std::size_t>(t.cols));
+  for (std::size_t i = 0; i < t.codes.size(); ++i) {
+    if (t.codes[i] == 0) continue;
+    rows[i / cols.size()] = true;
+    cols[i % cols.size()] = true;
+  }
+  trial kept{std::count(rows.begin(), rows.end(), true),
+             std::count(cols.begin(), cols.end(), true),
+             {},
+             t.in_offset,
+             t.out_offset};
+  for (std::size_t i = 0; i < t.codes.size(); ++i) {
+    if (rows[i / cols.size()] && cols[i % cols.size()]) kept.codes.push_back(t.codes[i]);
+  }
+  return kept;
+}
+
 }  // namespace
 
 std::vector<trial> simpler_trials(format_id from, const matrix_shape& tile, bool zeros,
                                   const trial& t) {
-  std::vector<trial> simpler = parts(t, tile);
+  std::vector<trial> simpler;
+  if (zeros) {
+    trial kept = without_zeros(t);
+    if (!kept.codes.empty() && kept.codes.size() < t.codes.size()) {
+      simpler.push_back(std::move(kept));
+    }
+  }
+  for (trial& p : parts(t, tile)) simpler.push_back(std::move(p));
   const auto change = [&](const auto& f) {
     simpler.push_back(t);
     f(simpler.back());
