@@ -229,6 +229,28 @@ def role_text(role):
     return line + "\n" + "".join(wrapped(" " * 10 + note, 12) for note in notes if note)
 
 
+def size_text(size):
+    for unit, name in (1e9, "GB"), (1e6, "MB"), (1e3, "kB"):
+        if size >= unit:
+            return f"{size / unit:.{int(size < 10 * unit or name == 'GB')}f} {name}"
+    return f"{size} bytes"
+
+
+def sizes(roles):
+    """The bytes as stored, and with the choices. No choice here is refused for its SQNR alone."""
+    before = after = 0
+    for role in roles:
+        for tensor in role.tensors:
+            stored = tensor.x.size * tensor.bits // 8
+            effect = tensor.effects.get(role.chosen.choice)
+            chosen = tensor.x.size * bits_of(role.chosen.choice)
+            before += stored
+            after += stored if effect is None else (chosen + effect.scale_bits + 7) // 8
+    tensors = sum(len(role.tensors) for role in roles)
+    return (f"  {'all':12}{tensors:5}  {size_text(before)} as stored, {size_text(after)} with these "
+            "choices\n")
+
+
 def attention(roles):
     text = ""
     for role in roles:
@@ -275,7 +297,7 @@ def verdict(path):
             f"{sum(t.x.size for t in tensors)} values\n\n"
             "Cheapest choice that keeps 30 dB and loses fewer than 1 % of the non-zero\n"
             "values in every tensor (--need). Figures: the worst tensor's.\n" +
-            "".join(map(role_text, roles)) + "\n" + attention(roles) + "\n" +
+            "".join(map(role_text, roles)) + sizes(roles) + "\n" + attention(roles) + "\n" +
             (details(tensors[0]) if len(tensors) == 1 else more))
 
 

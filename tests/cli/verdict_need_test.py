@@ -111,6 +111,65 @@ class LimitsOfLossScales(cli_support.CliTest):
         self.assertNotIn("would serve", self.ok("tensor", self.gradients(1e-50)).out)
 
 
+class WhatTheNeedCosts(cli_support.CliTest):
+    """The bytes of the choices, and the need that a refused choice would meet."""
+
+    def verdict(self, *options, files=(SAMPLE,)):
+        return self.ok_json("tensor", *files, *options)["verdict"]
+
+    def test_fraction_bits(self):
+        """Rounding to m bits is an error of 2^(-2m) / 12 beside squares of 7/3."""
+        for bits in range(1, 12):
+            db = 10 * math.log10(28 * 4**bits)
+            self.assertEqual(self.verdict("--need", f"{db - 0.01}dB")["need"]["fraction_bits"], bits)
+            self.assertEqual(self.verdict("--need", f"{db + 0.01}dB")["need"]["fraction_bits"], bits + 1)
+        self.assertEqual(self.verdict("--need", "0dB")["need"]["fraction_bits"], 0)
+        self.assertEqual(self.verdict("--need", "1e308dB")["need"]["fraction_bits"], 1000000)
+
+    def test_the_admitted_need_admits(self):
+        for need, role, text in [
+                (30, "gradients", "30 dB takes 3 fraction bits, e5m2 has 2; --need 25dB admits it for gradients"),
+                (40, "weights", "40 dB takes 5 fraction bits, e4m3 has 3; --need 31dB admits it for weights"),
+                (32, "weights", "--need 31dB admits mxfp8 e4m3, 1x32 blocks for weights")]:
+            refused = self.verdict("--need", f"{need}dB")["refused"]
+            self.assertEqual((refused["role"], refused["text"]), (role, text))
+            self.assertIn(f"\n  {text}\n", self.ok("tensor", SAMPLE, "--need", f"{need}dB").out)
+            for db, admitted in (refused["admitted_sqnr_db"], True), (refused["admitted_sqnr_db"] + 1, False):
+                found = [r for r in self.verdict("--need", f"{db}dB")["roles"] if r["role"] == role]
+                failed = [t["failed"] for t in found[0]["tried"] if t["choice"] == refused["choice"]]
+                self.assertEqual(failed == [0], admitted)
+
+    def test_report(self):
+        page = self.ok("report", SAMPLE, "-o", "-").out
+        self.assertIn("<p>414 kB as stored, 152 kB with these choices</p><p>30 dB takes 3 fraction bits, "
+                      "e5m2 has 2; --need 25dB admits it for gradients</p>", page)
+
+    def test_losses_admit_nothing(self):
+        """No need in dB helps a choice that loses too many values of another tensor."""
+        ramp = [1 + i / 64 for i in range(64)]
+        path = write_safetensors(self.path("w.safetensors"), [
+            ("a.weight", "F32", (8, 8), floats(*ramp)),
+            ("b.weight", "F32", (8, 8), floats(*ramp[:60], 1e-7, 1e-7, 1e-7, 1e-7))])
+        self.assertEqual(self.verdict("--need", "40dB", files=[path])["refused"], {
+            "role": "weights", "choice": "mxfp8 e4m3, 1x32 blocks", "admitted_sqnr_db": None,
+            "text": "40 dB takes 5 fraction bits, e4m3 has 3"})
+        self.assertIsNone(self.verdict(files=[path])["refused"])  # the losses decide
+
+    def test_bytes(self):
+        """Elements in their choices, with the scales of tiles; all others as they are stored."""
+        sizes = {"F32": 4, "F16": 2, "BF16": 2, "F8_E4M3": 1}
+        bits = {"fp8 e4m3, one scale": 8, "mxfp8 e4m3, 1x32 blocks": 8.25, "bf16": 16, "fp16": 16,
+                "fp16, loss scale": 16}
+        for need in 30, 31.5, 40, 60:
+            document = self.ok_json("tensor", SAMPLE, "--need", f"{need}dB")
+            before = [t["count"] * sizes[t["dtype"]] for t in document["tensors"]]
+            chosen = [t["choice"] for t in document["verdict"]["tensors"]]
+            after = [t["count"] * bits[c] / 8 if c in bits else size
+                     for t, c, size in zip(document["tensors"], chosen, before)]
+            self.assertEqual((document["verdict"]["bytes_before"], document["verdict"]["bytes_after"]),
+                             (sum(before), sum(after)))
+
+
 class OptimizerStates(cli_support.CliTest):
     """Losing values below 2^-24 of the RMS of an optimizer state does not fail the need."""
 

@@ -37,6 +37,7 @@ class FiveFiles(cli_support.CliTest):
             "healthy",
             "  weights         3  fp8 e4m3, one scale       31.5 dB       0 % lost     8 bits",
             "          besides: 1 of rank 0 or 1 as stored",
+            "  all             3  132 kB as stored, 34 kB with these choices",
             "",
             "Nothing else needs attention.")
 
@@ -45,6 +46,7 @@ class FiveFiles(cli_support.CliTest):
             "underflow",
             "  gradients       2  bf16                      55.6 dB       0 % lost    16 bits",
             "          not mxfp8 e4m3, 1x32 blocks: 1.26 % lost in grad.deep",
+            "  all             2  131 kB as stored, 66 kB with these choices",
             "",
             "Loss scale for fp16 gradients: 2^24   (bf16 gradients need none)",
             "  none       70.57 % lost in grad.deep, 35.28 % of all",
@@ -65,6 +67,7 @@ class FiveFiles(cli_support.CliTest):
             "outlier",
             "  activations     2  mxfp8 e4m3, 1x32 blocks   31.5 dB    0.28 % lost  8.25 bits",
             "          not fp8 e4m3, 1x128 tiles: 1.14 % lost in act.mlp",
+            "  all             2  524 kB as stored, 135 kB with these choices",
             "",
             "Look at these",
             "  act.mlp: channel 17 is 44769 x the median channel: fp8 e4m3, one scale loses",
@@ -80,6 +83,8 @@ class FiveFiles(cli_support.CliTest):
             "          not fp8 e5m2, one scale: 25.0 dB in grad.layers.37.weight, 124 more",
             "            fail",
             "  Adam m        125  bf16                      55.1 dB       0 % lost    16 bits",
+            "  all           500  1.5 MB as stored, 516 kB with these choices",
+            "  30 dB takes 3 fraction bits, e5m2 has 2; --need 25dB admits it for gradients",
             "",
             "Loss scale for fp16 gradients: none needed",
             "  none        0.29 % lost in grad.layers.35.weight, 0.03 % of all")
@@ -115,6 +120,7 @@ class FiveFiles(cli_support.CliTest):
             "nan",
             "  weights         2  fp8 e4m3, one scale       31.4 dB       0 % lost     8 bits",
             "          besides: 1 with NaN or Inf",
+            "  all             2  66 kB as stored, 41 kB with these choices",
             "",
             "Look at these",
             "  w1.weight: 3 NaN and 1 Inf, first at [17, 254]",

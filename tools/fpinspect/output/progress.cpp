@@ -32,8 +32,10 @@ std::string bytes_text(double bytes) {
   constexpr double giga = 1e9;
   constexpr double mega = 1e6;
   constexpr double kilo = 1e3;
-  if (bytes < mega) return fixed(bytes / kilo, 0) + " kB";
-  return bytes < giga ? fixed(bytes / mega, 0) + " MB" : fixed(bytes / giga, 1) + " GB";
+  const auto in = [&](double unit) { return fixed(bytes / unit, bytes < 10 * unit ? 1 : 0); };
+  if (bytes < kilo) return fixed(bytes, 0) + " bytes";
+  if (bytes < mega) return in(kilo) + " kB";
+  return bytes < giga ? in(mega) + " MB" : fixed(bytes / giga, 1) + " GB";
 }
 
 std::string progress_text(double share, double bytes, double seconds) {

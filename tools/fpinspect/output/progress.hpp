@@ -7,7 +7,7 @@
 
 namespace fpinspect {
 
-/// "4.0 GB", "250 MB", "80 kB"
+/// "4.0 GB", "250 MB", "8.0 kB", "300 bytes"
 std::string bytes_text(double bytes);
 
 /// "34 % of 4.0 GB   0.48 GB/s   6 s left"

@@ -99,8 +99,11 @@ std::string table(std::string_view label, std::string_view attributes,
 std::string verdict_part(const report& in) {
   constexpr std::array<std::string_view, 6> names = {"role", "tensors", "choice",
                                                      "SQNR", "lost",    "bits"};
+  const auto refused = refusal_of(in.result);
   return cat("<section><h2>Verdict</h2>", in_tag("p", need_sentence(in.result.wanted)),
              table("A choice for each role", " class=\"roles\"", names, role_rows(in)),
+             in_tag("p", size_change_text(size_of(in.result))),
+             refused ? in_tag("p", refusal_text(*refused, in.result.wanted)) : "",
              "</section>\n");
 }
 

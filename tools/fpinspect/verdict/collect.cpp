@@ -34,6 +34,7 @@ tensor_evidence evidence_of(const shown_tensor& tensor, const std::string& name,
       result.what == role::weights && is_of_unquantized_layer(tensor.plain_name());
   result.of_weight = is_weight_shaped(tensor.plain_name(), result.what);
   result.count = tensor.info.count;
+  result.bytes = tensor.info.bytes;
   if (tensor.has_numbers()) result.bits = samebits::spec_of(tensor.how.format).storage_bits;
   return result;
 }

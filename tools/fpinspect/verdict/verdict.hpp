@@ -95,7 +95,8 @@ struct tensor_evidence {
   bool of_weight = false;       ///< has the shape of a weight
   bool is_unquantized = false;  ///< weights of a layer that stays in 16 bits beside FP8 layers
   std::uint64_t count = 0;
-  int bits = 32;  ///< of an element as stored
+  std::uint64_t bytes = 0;  ///< of all elements as stored
+  int bits = 32;            ///< of an element as stored
   std::uint64_t nonzero = 0;
   std::uint64_t nan = 0;
   std::uint64_t inf = 0;

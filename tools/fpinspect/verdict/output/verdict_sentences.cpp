@@ -2,12 +2,14 @@
 #include "fpinspect/verdict/output/verdict_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
+#include "fpinspect/output/progress.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 
 namespace fpinspect {
@@ -20,6 +22,8 @@ kept kept_of(std::span<const tensor_evidence> tensors, std::size_t tensor, choic
   return kept_by(*tensors[tensor].effect(c), tensors[tensor].nonzero);
 }
 
+bool is_noisy(const kept& k, const need& wanted) { return k.db && *k.db < wanted.db; }
+
 /// What a choice that fails does to the worst tensor: "3.10 % lost in grad.fc1".
 std::string failure_text(const verdict& v, const choice_outcome& outcome) {
   const std::size_t worst = outcome.failed.front();
@@ -27,7 +31,7 @@ std::string failure_text(const verdict& v, const choice_outcome& outcome) {
   std::string text;
   if (k.overflow != 0) {
     text = cat(k.overflow, k.overflow == 1 ? " value overflows in " : " values overflow in ");
-  } else if (k.db && *k.db < v.wanted.db) {
+  } else if (is_noisy(k, v.wanted)) {
     text = cat(db_text(k.db), " in ");
   } else {
     text = cat(percent(k.underflow, k.nonzero), " lost in ");
@@ -38,17 +42,35 @@ std::string failure_text(const verdict& v, const choice_outcome& outcome) {
   return text;
 }
 
-/// The next cheaper choice that fails, and by what.
-std::string reason(const verdict& v, const role_verdict& r) {
+/// The next cheaper choice that fails, or that Adam's v does not take; null if there is none.
+const choice_outcome* next_cheaper(const role_verdict& r) {
+  if (!r.chosen) return nullptr;
   for (std::size_t k = *r.chosen + (r.met ? 0 : 1); k-- > 0;) {
     const choice_outcome& cheaper = r.outcomes[k];
-    const std::string head = cat("not ", spec_of(cheaper.what).name, ": ");
-    if (!cheaper.failed.empty()) return cat(head, failure_text(v, cheaper));
-    if (r.what == role::adam_v && cheaper.tried != 0) {
-      return cat(head, "rounding to nearest drops updates below 2^-9 of v");
-    }
+    const bool stalls = r.what == role::adam_v && cheaper.tried != 0;
+    if (!cheaper.failed.empty() || stalls) return &cheaper;
   }
-  return {};
+  return nullptr;
+}
+
+/// Why the role does not have the next cheaper choice.
+std::string reason(const verdict& v, const role_verdict& r) {
+  const choice_outcome* cheaper = next_cheaper(r);
+  if (cheaper == nullptr) return {};
+  return cat("not ", spec_of(cheaper->what).name, ": ",
+             cheaper->failed.empty() ? "rounding to nearest drops updates below 2^-9 of v"
+                                     : failure_text(v, *cheaper));
+}
+
+/// The largest need in whole dB that all tensors meet; nothing if some lose too many values.
+std::optional<int> admitted_db(const verdict& v, const choice_outcome& outcome) {
+  double lowest = v.wanted.db;
+  for (const std::size_t i : outcome.failed) {
+    const kept k = kept_of(v.tensors, i, outcome.what);
+    if (k.overflow != 0 || !loses_little(k, v.wanted)) return std::nullopt;
+    lowest = std::min(lowest, k.db.value_or(lowest));
+  }
+  return lowest < 1 ? std::nullopt : std::optional(static_cast<int>(lowest));
 }
 
 /// Tensors of the role that the choice does not concern.
@@ -163,6 +185,60 @@ role_summary summary_of(const verdict& v, const role_verdict& r) {
   return result;
 }
 
+size_change size_of(const verdict& v) {
+  size_change size;
+  for (const tensor_evidence& tensor : v.tensors) {
+    const choice_effect* effect = chosen_effect(v, tensor);
+    size.before += tensor.bytes;
+    if (effect == nullptr) {
+      size.after += tensor.bytes;
+      continue;
+    }
+    const int bits = samebits::spec_of(spec_of(effect->what).format).storage_bits;
+    size.after += (tensor.count * static_cast<std::uint64_t>(bits) + effect->scale_bits + 7) / 8;
+  }
+  return size;
+}
+
+std::string size_change_text(const size_change& size) {
+  return cat(bytes_text(static_cast<double>(size.before)), " as stored, ",
+             bytes_text(static_cast<double>(size.after)), " with these choices");
+}
+
+int fraction_bits_for(double db) {
+  // In the mean the squares of significands in [1, 2) are 7/3, and those of errors 2^(-2 bits) / 12.
+  const double bits = (db - 10 * std::log10(7.0 / 3.0 * 12.0)) / (20 * std::log10(2.0));
+  constexpr double most = 1e6;
+  return static_cast<int>(std::ceil(std::clamp(bits, 0.0, most)));
+}
+
+std::optional<refusal> refusal_of(const verdict& v) {
+  for (const role_verdict& r : v.roles) {
+    const choice_outcome* cheaper = next_cheaper(r);
+    if (cheaper == nullptr || cheaper->failed.empty()) continue;
+    const kept worst = kept_of(v.tensors, cheaper->failed.front(), cheaper->what);
+    if (worst.overflow != 0 || !is_noisy(worst, v.wanted)) continue;
+    const int bits = samebits::spec_of(spec_of(cheaper->what).format).mantissa_bits;
+    const refusal result = {r.what, cheaper->what, bits < fraction_bits_for(v.wanted.db),
+                            admitted_db(v, *cheaper)};
+    if (result.lacks_bits || result.admitted_db) return result;
+  }
+  return std::nullopt;
+}
+
+std::string refusal_text(const refusal& r, const need& wanted) {
+  const samebits::format_id format = spec_of(r.what).format;
+  std::string text;
+  if (r.lacks_bits) {
+    text =
+        cat(general(wanted.db, 4), " dB takes ", fraction_bits_for(wanted.db), " fraction bits, ",
+            samebits::name(format), " has ", samebits::spec_of(format).mantissa_bits);
+  }
+  if (!r.admitted_db) return text;
+  return cat(text, text.empty() ? "" : "; ", "--need ", *r.admitted_db, "dB admits ",
+             text.empty() ? spec_of(r.what).name : "it", " for ", title(r.of));
+}
+
 loss_scale_summary summary_of(const loss_scale_verdict& l,
                               std::span<const tensor_evidence> tensors) {
   loss_scale_summary result;
@@ -230,8 +306,7 @@ std::string effect_text(const tensor_evidence& tensor, choice c, const need& wan
   const choice_effect* effect = tensor.effect(c);
   if (effect == nullptr) return {};
   const kept k = kept_by(*effect, tensor.nonzero);
-  const bool noisy = k.db && *k.db < wanted.db && loses_little(k, wanted);
-  if (noisy) return cat("keeps ", fixed(*k.db, 1), " dB");
+  if (is_noisy(k, wanted) && loses_little(k, wanted)) return cat("keeps ", fixed(*k.db, 1), " dB");
   return cat("loses ", percent(k.underflow, k.nonzero));
 }
 

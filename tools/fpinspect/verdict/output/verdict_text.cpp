@@ -62,6 +62,18 @@ bool is_shown(const loss_scale_verdict& l, const scale_loss& loss) {
   return below <= 0 || (below == 1 && loss.underflow != l.best.underflow);
 }
 
+/// The sizes of all tensors, and what the need refuses; nothing if no role has a choice.
+std::string all_roles_text(const verdict& v, const terminal& term) {
+  const auto is_chosen = [](const role_verdict& r) { return r.chosen.has_value(); };
+  if (std::none_of(v.roles.begin(), v.roles.end(), is_chosen)) return {};
+  std::string text = cat("  ", left("all", 12), right(cat(v.tensors.size()), 5), "  ",
+                         size_change_text(size_of(v)), "\n");
+  if (const auto refused = refusal_of(v)) {
+    text += wrapped(cat("  ", refusal_text(*refused, v.wanted)), term, "    ");
+  }
+  return text;
+}
+
 std::string loss_scale_text(const loss_scale_verdict& l, std::span<const tensor_evidence> tensors,
                             const terminal& term) {
   const loss_scale_summary s = summary_of(l, tensors);
@@ -127,7 +139,7 @@ std::string verdict_text(const verdict& v, const terminal& term) {
   constexpr std::size_t around = 4;  // the lines of the heading and the last line, with blank lines
   std::string text = need_text(v.wanted);
   for (const role_verdict& r : v.roles) text += role_text(v, r, term);
-  text += "\n";
+  text += all_roles_text(v, term) + "\n";
   if (v.loss_scale) text += loss_scale_text(*v.loss_scale, v.tensors, term) + "\n";
   const std::size_t used = std::min(screen, lines_of(text) + around);
   return text + findings_text(v, term, screen - used);
@@ -246,6 +258,15 @@ json_value tensor_json(const verdict& v, const tensor_evidence& tensor) {
                     {"underflow", any ? std::optional(effect->underflow) : std::nullopt}});
 }
 
+json_value refusal_json(const verdict& v) {
+  const auto refused = refusal_of(v);
+  if (!refused) return std::nullopt;
+  return json_line({{"role", name(refused->of)},
+                    {"choice", spec_of(refused->what).name},
+                    {"admitted_sqnr_db", refused->admitted_db},
+                    {"text", refusal_text(*refused, v.wanted)}});
+}
+
 }  // namespace
 
 json_object verdict_json(const verdict& v) {
@@ -254,8 +275,13 @@ json_object verdict_json(const verdict& v) {
                       {"tensor", v.tensors[f.tensor].name},
                       {"text", finding_text(f, v)}});
   };
+  const size_change size = size_of(v);
   return {{"need", json_line({{"sqnr_db", v.wanted.db},
+                              {"fraction_bits", fraction_bits_for(v.wanted.db)},
                               {"underflow_percent", v.wanted.underflow_percent}})},
+          {"refused", refusal_json(v)},
+          {"bytes_before", size.before},
+          {"bytes_after", size.after},
           {"roles", json_rows(v.roles, [&](const auto& r) { return role_json(r, v.tensors); })},
           {"fp16_loss_scale", loss_scale_json(v.loss_scale, v.tensors)},
           {"findings", json_rows(v.findings, finding_of)},

@@ -37,6 +37,35 @@ struct role_summary {
 };
 role_summary summary_of(const verdict& v, const role_verdict& r);
 
+/// Bytes of the elements of all tensors: as stored, and with the choices of their roles. The scales
+/// of tiles count, one scale for a tensor does not.
+struct size_change {
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+};
+size_change size_of(const verdict& v);
+
+/// The number of fraction bits with which rounding to nearest keeps an SQNR of `db`, if the
+/// significands are spread evenly.
+int fraction_bits_for(double db);
+
+/// The choice that the need refuses to a role because of its SQNR.
+struct refusal {
+  role of = role::other;
+  choice what = choice::fp32;
+  bool lacks_bits = false;             ///< its format has fewer fraction bits than the need takes
+  std::optional<int> admitted_db = {};  ///< the need that it meets in whole dB; nothing: it also loses
+                                        ///< too much
+};
+/// That of the first role that has one. Nothing if none has, or if nothing can be said of it.
+std::optional<refusal> refusal_of(const verdict& v);
+
+/// "30 dB takes 3 fraction bits, e5m2 has 2; --need 25dB admits it for gradients"
+std::string refusal_text(const refusal& r, const need& wanted);
+
+/// "414 kB as stored, 172 kB with these choices"
+std::string size_change_text(const size_change& size);
+
 /// What is lost at one loss scale.
 struct scale_summary {
   std::string scale = {};  ///< "2^24" or "none"
