@@ -12,7 +12,10 @@ import unittest
 import cli_support
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-PAGES = {"fpinspect.md": 8, "accumulators.md": 0, "../README.md": 1}  # and more transcripts than these
+# Each page has more transcripts than this.
+PAGES = {"fpinspect.md": 8, "fpinspect_tensor.md": 12, "fpinspect_files.md": 8, "fpinspect_numbers.md": 20,
+         "fpinspect_training.md": 8, "fpinspect_gpu.md": 4, "fpinspect_json.md": 1, "accumulators.md": 0,
+         "../README.md": 1}
 
 
 def transcripts(text):
@@ -38,6 +41,8 @@ class Transcripts(cli_support.CliTest):
                      "tests/golden/tensor_core/h200.txt"):
             os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)
             os.symlink(os.path.abspath(os.path.join(ROOT, path)), self.path(path))
+        pages = {page for page in os.listdir(os.path.join(ROOT, "docs")) if page.startswith("fpinspect")}
+        self.assertEqual(pages - set(PAGES), set())
         for page, least in PAGES.items():
             with open(os.path.join(ROOT, "docs", page), encoding="utf-8") as file:
                 found = list(transcripts(file.read()))
