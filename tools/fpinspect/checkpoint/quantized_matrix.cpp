@@ -37,27 +37,33 @@ std::optional<tile_shape> tile_of(const tensor_info& codes, const tensor_info& s
   return fits == tiles.end() ? std::nullopt : std::optional(*fits);
 }
 
-std::optional<std::string> metadata_of(const shown_tensor& tensor, const std::string& key) {
-  for (const auto& [name, text] : tensor.file->metadata()) {
-    if (name == key) return text;
+/// The tile under a key of the metadata.
+std::optional<tile_shape> tile_under(const std::string& key,
+                                     const samebits::tensor_file::tensor_file& file,
+                                     const std::filesystem::path& path) {
+  for (const auto& [name, text] : file.metadata()) {
+    if (name != key) continue;
+    try {
+      return tile_argument(key, text);
+    } catch (const usage_error& error) {
+      refuse_content(path, error.what());
+    }
   }
   return std::nullopt;
 }
 
-/// The tile in the metadata of the file. `quantize` of one tensor writes one for all its outputs.
+/// The tile of an output of `quantize`, of whose tile without suffix it notes `row_tile`.
+tile_shape tile_of_output(const std::string& suffix, const tile_shape& row_tile) {
+  return suffix.empty() ? row_tile : tile_shape{row_tile.cols, row_tile.rows};
+}
+
+/// The tile of codes in the metadata of their file.
 std::optional<tile_shape> written_tile(const shown_tensor& codes) {
-  std::string key = cat(block_key, codes.info.name);
-  auto text = metadata_of(codes, key);
-  const bool one_tensor = !text && codes.info.name.starts_with("codes");
-  if (one_tensor) text = metadata_of(codes, key = "samebits.block");
-  if (!text) return std::nullopt;
-  try {
-    const tile_shape tile = tile_argument(key, *text);
-    const bool of_columns = one_tensor && codes.info.name != "codes";
-    return of_columns ? tile_shape{tile.cols, tile.rows} : tile;
-  } catch (const usage_error& error) {
-    refuse_content(codes.path, error.what());
-  }
+  const std::string& name = codes.info.name;
+  const auto own = tile_under(cat(block_key, name), *codes.file, codes.path);
+  if (own || !name.starts_with("codes")) return own;
+  const auto noted = noted_tile(*codes.file, codes.path);
+  return noted ? std::optional(tile_of_output(name.substr(5), *noted)) : std::nullopt;
 }
 
 bool is_matrix_of_codes(const shown_tensor& tensor) {
@@ -103,6 +109,36 @@ std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tens
     }
   }
   return found;
+}
+
+std::optional<tile_shape> noted_tile(const samebits::tensor_file::tensor_file& file,
+                                     const std::filesystem::path& path) {
+  return tile_under("samebits.block", file, path);
+}
+
+quantized_tensor quantized_output(
+    const std::shared_ptr<const samebits::tensor_file::tensor_file>& file,
+    const std::filesystem::path& path, const std::string& suffix, const tile_shape& row_tile) {
+  const auto load = [&](const std::string& name, format_id one, format_id other) {
+    const tensor_info& info = file->find(name);
+    const auto format = samebits::tensor_file::format_of(info.type);
+    if ((format != one && format != other) || info.shape.size() != 2) {
+      refuse_content(path, cat(name, " must be a matrix as `quantize` writes it, not ",
+                               samebits::tensor_file::name(info.type), " [",
+                               comma_separated(info.shape), "]"));
+    }
+    return shown_tensor{{file, info, {*format}}, path};
+  };
+  quantized_tensor result = {load("codes" + suffix, format_id::e4m3, format_id::e5m2),
+                             load("scales" + suffix, format_id::fp32, format_id::e8m0),
+                             tile_of_output(suffix, row_tile)};
+  const matrix_shape codes = matrix_of(result.codes.info);
+  const matrix_shape scales = samebits::scales_shape(codes.rows, codes.cols, result.tile);
+  if (scales != matrix_of(result.scales.info)) {
+    refuse_content(path, cat(result.scales.info.name, ": shape must be ", shape_text(scales),
+                             ", not ", shape_text(matrix_of(result.scales.info))));
+  }
+  return result;
 }
 
 quantized_matrix::quantized_matrix(quantized_tensor stored)

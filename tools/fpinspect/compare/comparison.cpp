@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/cli/text/text.hpp"
 #include "tensor_file/error.hpp"
@@ -77,7 +78,7 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
   const std::vector<quantized_tensor> quantized =
       whole ? quantized_among(shown, false) : std::vector<quantized_tensor>();
   if (whole && !shown.empty()) {
-    if (quantized_file{input, shown.front().file}.tile()) {
+    if (noted_tile(*shown.front().file, input)) {
       if (!names.empty() || !from.empty()) {
         throw usage_error(cat(names.empty() ? option : "--tensor", ": ",
                               samebits::tensor_file::escape_path(input),

@@ -11,11 +11,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fpinspect/checkpoint/quantized_matrix.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
@@ -151,19 +153,19 @@ cause cause_of_scales(float a, float b, bool explained, bool special, bool same_
 // --- The comparison ------------------------------------------------------------------------------
 
 /// One side of the comparison.
-struct diffed_file : quantized_file {
+struct diffed_file {
   diffed_file(std::string_view which, const std::string& name)
-      : quantized_file{name, open_file(whole_file(which, name))} {
+      : path(whole_file(which, name)), file(open_file(path)) {
     for (const auto& [key, text] : file->metadata()) {
       if (key == "samebits.rule") stochastic = text.find("stochastic") != std::string::npos;
       if (key.starts_with("samebits.") && key != "samebits.recipe") rules += text + "; ";
     }
-    const auto stored = tile();
-    if (!stored) {
+    const auto noted = noted_tile(*file, path);
+    if (!noted) {
       refuse_content(
           path, "has no samebits.block among its metadata; `fpinspect compare` takes any arrays");
     }
-    row_tile = *stored;
+    row_tile = *noted;
   }
 
   static const std::string& whole_file(std::string_view which, const std::string& name) {
@@ -179,22 +181,23 @@ struct diffed_file : quantized_file {
                        [&](const auto& info) { return info.name == name; });
   }
 
+  std::string path;
+  std::shared_ptr<const samebits::tensor_file::tensor_file> file;
   tile_shape row_tile;
   std::string rules;  ///< all metadata on how the file was made, except the recipe's name
   bool stochastic = false;
 };
 
 /// Codes and scales of one output.
-struct diffed_matrix : quantized_output {
+struct diffed_matrix {
   diffed_matrix(const diffed_file& from, const std::string& suffix)
-      : quantized_output(from.output(suffix, from.row_tile)),
-        shape{codes.view.rows, codes.view.cols},
-        scale_cols(scales.view.cols),
-        cells(codes.view.format, from.stochastic) {
-    if (matrix_shape{scales.view.rows, scale_cols} !=
-        samebits::scales_shape(shape.rows, shape.cols, tile)) {
-      refuse_content(from.path, cat("scales", suffix, " must have one element a tile"));
-    }
+      : stored(quantized_output(from.file, from.path, suffix, from.row_tile)),
+        codes(matrix_of(stored.codes)),
+        shape(matrix_of(stored.codes.info)),
+        tile(stored.tile),
+        cells(stored.codes.format(), from.stochastic) {
+    const source_matrix scales = matrix_of(stored.scales);
+    scale_cols = scales.view.cols;
     scale_of_tile.resize(static_cast<std::size_t>(scales.view.rows * scale_cols));
     samebits::convert(scales.view,
                       samebits::view_of(scale_of_tile.data(), scales.view.rows, scale_cols));
@@ -210,8 +213,11 @@ struct diffed_matrix : quantized_output {
     return {cells, bytes[row * shape.cols + col], scale_of_tile[tile_of(row, col)]};
   }
 
+  quantized_tensor stored;
+  source_matrix codes;
   matrix_shape shape;
-  std::int64_t scale_cols;
+  tile_shape tile;
+  std::int64_t scale_cols = 0;
   code_cells cells;
   std::vector<float> scale_of_tile;
 };

@@ -52,32 +52,32 @@ class dequantize_command final : public command {
     const tensor_target target("OUT", output_);
     const executor device = quantizing_backend_argument(backend_);
     const tensor_location where = locate(input_);
-    const quantized_file file = {input_, open_file(where.file)};
+    const auto file = open_file(where.file);
     const std::string suffix = suffix_of(where);
-    const quantized_output stored = file.output(suffix, tile_of(file));
-    const const_matrix_view& codes = stored.codes.view;
-    owned_matrix values(to_, {codes.rows, codes.cols});
-    stored.dequantize(input_, values.view(), device);
+    const quantized_tensor stored = quantized_output(file, input_, suffix, tile_of(*file));
+    const format_id from = stored.codes.format();
+    owned_matrix values(to_, matrix_of(stored.codes.info));
+    quantized_matrix(stored).dequantize(0, values.view(), device);
     target.write("values", to_, extents_of(values.shape), values.bytes, s.out);
     if (s.json) {
       return s.write_json({{"input", input_},
                            {"output", output_},
-                           {"from", samebits::name(codes.format)},
+                           {"from", samebits::name(from)},
                            {"to", samebits::name(to_)},
                            {"block", extents_of({stored.tile.rows, stored.tile.cols})},
                            {"dtype", target.type_text(target.element_type(to_))},
                            {"shape", extents_of(values.shape)}});
     }
     const std::string line =
-        cat(target.shown(), ": ", shape_text(values.shape), ", ", samebits::name(codes.format),
-            " by ", block_text(stored.tile), " -> ", samebits::name(to_), "\n");
+        cat(target.shown(), ": ", shape_text(values.shape), ", ", samebits::name(from), " by ",
+            block_text(stored.tile), " -> ", samebits::name(to_), "\n");
     static_cast<void>(std::fputs(line.c_str(), stderr));
   }
 
  private:
   /// The tile shape in the file's metadata, else --tile.
-  [[nodiscard]] tile_shape tile_of(const quantized_file& file) const {
-    const auto own = file.tile();
+  [[nodiscard]] tile_shape tile_of(const samebits::tensor_file::tensor_file& file) const {
+    const auto own = noted_tile(file, input_);
     if (own && block_ && *block_ != *own) {
       throw usage_error(cat("--tile: ", block_text(*block_), " contradicts the file, which says ",
                             block_text(*own), "; leave --tile out"));

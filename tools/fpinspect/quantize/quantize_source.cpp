@@ -135,44 +135,6 @@ quantize_statistics statistics_by(const samebits::recipe_preset& preset, format_
   return statistics;
 }
 
-void quantized_output::dequantize(const std::string& path, const matrix_view& out,
-                                  const executor& where) const {
-  try {
-    samebits::dequantize(codes.view, scales.view, out, tile, where);
-  } catch (const samebits::invalid_argument& error) {
-    refuse_content(path, error.what());
-  }
-}
-
-std::optional<tile_shape> quantized_file::tile() const {
-  for (const auto& [key, text] : file->metadata()) {
-    if (key != "samebits.block") continue;
-    try {
-      return tile_argument(key, text);
-    } catch (const usage_error& error) {
-      refuse_content(path, error.what());
-    }
-  }
-  return std::nullopt;
-}
-
-quantized_output quantized_file::output(const std::string& suffix,
-                                        const tile_shape& row_tile) const {
-  const auto load = [&](const std::string& name, format_id one, format_id other) {
-    const tensor_info& info = file->find(name);
-    const auto format = samebits::tensor_file::format_of(info.type);
-    if ((format != one && format != other) || info.shape.size() != 2) {
-      refuse_content(path, cat(name, " must be a matrix as `quantize` writes it, not ",
-                               samebits::tensor_file::name(info.type), " [",
-                               comma_separated(info.shape), "]"));
-    }
-    return matrix_of(source_tensor{file, info, {*format}});
-  };
-  return {load("codes" + suffix, format_id::e4m3, format_id::e5m2),
-          load("scales" + suffix, format_id::fp32, format_id::e8m0),
-          suffix.empty() ? row_tile : tile_shape{row_tile.cols, row_tile.rows}};
-}
-
 samebits::tensor_file::named_tensor owned_matrix::tensor(std::string name) const {
   using samebits::tensor_file::dtype;
   const dtype type = format == format_id::fp32   ? dtype::f32

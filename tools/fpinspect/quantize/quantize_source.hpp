@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -77,33 +76,6 @@ inline source_matrix matrix_of(const source_tensor& tensor) {
 /// What a preset does to a matrix.
 quantize_statistics statistics_by(const samebits::recipe_preset& preset, format_id to,
                                   const const_matrix_view& in, const executor& where);
-
-/// Codes and scales of one output of `quantize`.
-struct quantized_output {
-  source_matrix codes;   ///< e4m3 or e5m2
-  source_matrix scales;  ///< fp32 or e8m0
-  tile_shape tile;
-
-  /// codes * scales, in the format of `out`.
-  /// @throws file_error  if the shapes of codes and scales do not fit together; `path` names the file
-  void dequantize(const std::string& path, const matrix_view& out,
-                  const executor& where = {}) const;
-};
-
-/// A file that `quantize` wrote.
-struct quantized_file {
-  std::string path;  ///< in messages
-  std::shared_ptr<const samebits::tensor_file::tensor_file> file;
-
-  /// The tile in the metadata; nothing for other files.
-  /// @throws file_error  if the text there is no tile
-  [[nodiscard]] std::optional<tile_shape> tile() const;
-  /// @param suffix  behind "codes" and "scales": empty, "_col" or "_t"
-  /// @param row_tile  the tile of the output without suffix
-  /// @throws file_error  if the file has no such matrices
-  [[nodiscard]] quantized_output output(const std::string& suffix,
-                                        const tile_shape& row_tile) const;
-};
 
 /// A matrix in memory, to be written to a file: codes of elements, or scales.
 struct owned_matrix {
