@@ -128,7 +128,7 @@ constexpr advice_row advice_rows[] = {
      "fp16",
      "NaN losses",
      "lower the learning rate, clip unscaled gradients, or change to bf16. Do not raise the loss "
-     "scale, as some guides say: see `fpinspect claims loss-scale-nan`",
+     "scale, as some guides say: see `fpinspect arith mul 2 32768 --format fp16`",
      "course \"Mixed-precision training\" (Chinese), 11.3.4 and 11.7.1"},
     {{any, training, any},
      "fp16 bf16 fp8",

@@ -1,11 +1,12 @@
 // `fpinspect resolution`: the values of a format in an interval, and the spacing at numbers.
-#include "fpinspect/explore/resolution.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
@@ -17,13 +18,37 @@
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {
-
-// --- The resolution of a format: computation -----------------------------------------------------
-
 namespace {
 
 using samebits::format_id;
 using samebits::rounding;
+
+// --- The resolution of a format: computation -----------------------------------------------------
+
+/// Values of a format with equal spacing, in rising order.
+struct even_values {
+  double first;
+  double last;
+  std::uint64_t count;
+  int spacing_log2;  ///< log2 of the distance to the next value
+};
+
+/// The values of a format in an interval [from, to), 0 <= from < to.
+struct interval_values {
+  std::uint64_t count = 0;
+  std::uint64_t first_code = 0;       ///< of the smallest value; the codes of the others follow it
+  std::vector<even_values> spacings;  ///< all values, by spacing
+};
+
+/// Where a number lies between its neighbours.
+struct spot {
+  std::uint64_t below = 0;  ///< code of the largest value <= x
+  std::uint64_t above = 0;  ///< code of the smallest value >= x
+  std::uint64_t nearest = 0;
+  /// log2 of the distance from the largest value <= x to the next one; nothing if there is no next
+  /// one.
+  std::optional<int> spacing_log2;
+};
 
 samebits::converted round_to(format_id format, double x, rounding mode) {
   const samebits::cast_rule rule{.rounding = mode};
@@ -58,8 +83,6 @@ int spacing_at(format_id format, std::uint64_t code) {
       format, code == samebits::max_finite(format) ? samebits::next_down(format, code) : code);
 }
 
-}  // namespace
-
 interval_values values_between(format_id format, double from, double to) {
   const std::uint64_t begin = first_index(format, from);
   const std::uint64_t end = first_index(format, to);
@@ -84,6 +107,7 @@ interval_values values_between(format_id format, double from, double to) {
   return values;
 }
 
+/// Nothing if x is not between the smallest and the largest value of the format.
 std::optional<spot> spot_of(format_id format, double x) {
   const samebits::converted below = round_to(format, x, rounding::downward);
   const samebits::converted above = round_to(format, x, rounding::upward);
@@ -102,8 +126,6 @@ std::optional<spot> spot_of(format_id format, double x) {
 }
 
 // --- The subcommand ------------------------------------------------------------------------------
-
-namespace {
 
 /// The largest N such that all integers from 1 to N are values of the format.
 double largest_exact_integer(format_id format) {
@@ -323,5 +345,4 @@ const registered<resolution_command> resolution_here(
     "resolution", "Show the values of a format in an interval [A, B)", 190);
 
 }  // namespace
-
 }  // namespace fpinspect

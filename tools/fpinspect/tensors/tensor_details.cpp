@@ -13,6 +13,7 @@
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/histogram.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
+#include "fpinspect/verdict/verdict.hpp"
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {

@@ -1,6 +1,4 @@
 // `fpinspect demo`: small computations that show what a format does to training.
-#include "fpinspect/explore/demos/demos.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,34 +12,44 @@
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
+#include "samebits/arithmetic.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/reductions.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/view.hpp"
 
 namespace fpinspect {
-
-// --- Single steps of arithmetic on codes ---------------------------------------------------------
+namespace {
 
 using samebits::format_id;
 using samebits::operation;
 
-number rounded(format_id format, double x) {
+// --- Single steps of arithmetic on codes ---------------------------------------------------------
+
+/// A code and its format.
+using coded_number = samebits::operand;
+
+/// x, rounded once to nearest even.
+coded_number rounded(format_id format, double x) {
   return {
       format,
       samebits::convert_code(format_id::fp64, format, __builtin_bit_cast(std::uint64_t, x)).code};
 }
 
-double value_of(const number& x) { return samebits::decode_double(x.format, x.code); }
+double value_of(const coded_number& x) { return samebits::decode_double(x.format, x.code); }
 
+struct step_result {
+  coded_number result;
+  samebits::flags raised;
+};
+
+/// Computes a operation b, rounded once to nearest even.
 step_result step(operation op, format_id to, const samebits::operands& x) {
   const samebits::arithmetic_result result = samebits::compute(op, x, to);
   return {{to, result.code}, result.raised};
 }
 
 // --- Small computations that show what a format does to training ---------------------------------
-
-namespace {
 
 /// A table of texts and numbers.
 struct demo_table {
@@ -72,8 +80,8 @@ std::string flags_text(samebits::flags raised) {
 demo_table tiny_mul() {
   demo_table table{{"format", "a", "b", "a * b", "flags of b"}, {}};
   for (const format_id format : training_formats) {
-    const number a = rounded(format, 1.0);
-    const number b = rounded(format, 1e-8);
+    const coded_number a = rounded(format, 1.0);
+    const coded_number b = rounded(format, 1e-8);
     // 1e-8 is rounded by a multiplication with 1, which raises the flags of rounding.
     const step_result rounding = step(
         operation::mul, format, {rounded(format_id::fp32, 1e-8), rounded(format_id::fp32, 1.0)});
@@ -93,13 +101,13 @@ demo_table grad_once() {
       const std::vector<double> factors =
           split ? std::vector<double>{1e-4, 1e-4} : std::vector<double>{1e-8};
       for (const double scale : {1.0, 32768.0}) {
-        number loss = rounded(format, weights);
-        number gradient = rounded(format, scale);
+        coded_number loss = rounded(format, weights);
+        coded_number gradient = rounded(format, scale);
         for (const double factor : factors) {
           loss = step(operation::mul, format, {loss, rounded(format, factor)}).result;
           gradient = step(operation::mul, format, {gradient, rounded(format, factor)}).result;
         }
-        const number unscaled =
+        const coded_number unscaled =
             step(operation::div, format_id::fp32, {gradient, rounded(format_id::fp32, scale)})
                 .result;
         table.rows.push_back({format_name(format), split ? "1e-4, 1e-4" : "1e-8", scale,
@@ -116,11 +124,11 @@ demo_table repeated_sum() {
   constexpr int terms = 10'000;
   for (const double value : {1.0, 0.001}) {
     for (const format_id format : training_formats) {
-      const number term = rounded(format, value);
-      number sum = rounded(format, 0.0);
+      const coded_number term = rounded(format, value);
+      coded_number sum = rounded(format, 0.0);
       int last_change = 0;
       for (int i = 1; i <= terms; ++i) {
-        const number next = step(operation::add, format, {sum, term}).result;
+        const coded_number next = step(operation::add, format, {sum, term}).result;
         if (next.code == sum.code) break;  // the next sums are equal too
         sum = next;
         last_change = i;
@@ -135,7 +143,7 @@ demo_table repeated_sum() {
 
 /// The number after `term` was added to it, rounded stochastically by random word `index` of seed 0
 /// and `stream`.
-std::uint64_t stochastic_sum(const number& x, const number& term, std::uint64_t stream,
+std::uint64_t stochastic_sum(const coded_number& x, const coded_number& term, std::uint64_t stream,
                              std::uint64_t index) {
   const samebits::random_bits random{samebits::random_word(0, stream, index)};
   return samebits::compute(operation::add, {x, term}, x.format,
@@ -149,9 +157,9 @@ demo_table error_growth() {
   constexpr std::size_t runs = 64;
   constexpr double update = 1e-4;
   for (const format_id format : {format_id::fp16, format_id::bf16}) {
-    const number one = rounded(format, 1.0);
-    const number term = rounded(format_id::fp32, update);
-    number nearest = one;
+    const coded_number one = rounded(format, 1.0);
+    const coded_number term = rounded(format_id::fp32, update);
+    coded_number nearest = one;
     std::vector<std::uint64_t> weights(runs, one.code);
     int next_row = 1;
     for (int i = 1; i <= 10'000; ++i) {
@@ -177,8 +185,14 @@ demo_table error_growth() {
   return table;
 }
 
-}  // namespace
+/// Variances of the same values, for one mean.
+struct variance_case {
+  double exact;     ///< of the fp32 values, in binary64
+  double one_pass;  ///< E[x^2] - E[x]^2 in fp32
+  double two_pass;  ///< the mean of (x - E[x])^2 in fp32
+};
 
+/// The variance of 4096 fp32 values: `mean` plus random numbers in [-1, 1).
 variance_case variance_of_case(double mean) {
   constexpr std::size_t count = 4096;
   std::vector<float> x(count);
@@ -188,32 +202,30 @@ variance_case variance_of_case(double mean) {
   }
   constexpr samebits::dot_options in_fp32{.precision = samebits::accumulation::fp32};
   const std::vector<float> ones(count, 1.0F);
-  const number n = rounded(format_id::fp32, count);
-  const auto fp32_step = [](operation op, number a, number b) {
+  const coded_number n = rounded(format_id::fp32, count);
+  const auto fp32_step = [](operation op, coded_number a, coded_number b) {
     return step(op, format_id::fp32, {a, b}).result;
   };
   const auto mean_product = [&](const std::vector<float>& a, const std::vector<float>& b) {
     const double sum = samebits::dot(samebits::view_of(a), samebits::view_of(b), in_fp32);
     return fp32_step(operation::div, rounded(format_id::fp32, sum), n);
   };
-  const number average = mean_product(x, ones);
-  const number average_square = mean_product(x, x);
-  const number one_pass =
+  const coded_number average = mean_product(x, ones);
+  const coded_number average_square = mean_product(x, x);
+  const coded_number one_pass =
       fp32_step(operation::sub, average_square, fp32_step(operation::mul, average, average));
   std::vector<float> distances(count);
   const auto center = static_cast<float>(value_of(average));
   const samebits::const_matrix_view centers{&center, format_id::fp32, 1, count, 0, 0};
   samebits::compute(operation::sub, {samebits::view_of(x), centers}, samebits::view_of(distances));
-  const number two_pass = mean_product(distances, distances);
+  const coded_number two_pass = mean_product(distances, distances);
   const double exact_mean = samebits::sum(samebits::view_of(x)) / count;
   std::vector<double> squares;
   for (const float value : x) squares.push_back((value - exact_mean) * (value - exact_mean));
   samebits::tree_sum exact;
   exact.add(squares);
-  return {mean, exact.value() / count, value_of(one_pass), value_of(two_pass)};
+  return {exact.value() / count, value_of(one_pass), value_of(two_pass)};
 }
-
-namespace {
 
 /// E[x^2] - E[x]^2 and the mean of (x - E[x])^2, in fp32.
 demo_table layernorm_variance() {
