@@ -25,12 +25,9 @@ const gpu_names* find_gpu(std::string_view text) {
 }
 
 const gpu_names* gpu_argument(std::string_view option, std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  if (const gpu_names* const gpu = find_gpu(lower)) return gpu;
-  std::string_view model = lower;  // "4090" of "RTX 4090" and "geforce rtx4090"
+  const std::string name = lower(text);
+  if (const gpu_names* const gpu = find_gpu(name)) return gpu;
+  std::string_view model = name;  // "4090" of "RTX 4090" and "geforce rtx4090"
   for (const std::string_view brand : {"nvidia", "geforce", "rtx"}) {
     if (model.starts_with(brand)) model.remove_prefix(brand.size());
     model.remove_prefix(std::min(model.find_first_not_of(" -_"), model.size()));
@@ -92,35 +89,14 @@ json_object json_of(const advise_task& task) {
           {"layers", layers_json(task.map)}};
 }
 
-/// A text in lines of at most `width` characters, indented from the second line on.
-std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
-  std::string lines;
-  std::size_t column = indent;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find(' ', start), text.size());
-    const std::string_view word = text.substr(start, end - start);
-    if (start > 0 && column + 1 + word.size() > width) {
-      lines += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (start > 0) {
-      lines += ' ';
-      ++column;
-    }
-    lines += word;
-    column += word.size();
-    start = end + 1;
-  }
-  return lines;
-}
-
 std::string text_of(const advise_task& task, const terminal& term) {
-  constexpr std::size_t indent = 12;
+  const std::string indent(12, ' ');
   const auto width = static_cast<std::size_t>(term.width());
   std::string text = term.painted(paint::heading, question_text(task)) + "\n\n";
   for (const advice_row& each : task.rows) {
-    const std::string source = wrapped(cat("source: ", each.source), indent, width);
-    text += cat(left(each.topic, indent), wrapped(each.advice, indent, width), "\n",
-                std::string(indent, ' '), term.painted(paint::faint, source), "\n");
+    const std::string source = wrapped(cat(indent, "source: ", each.source), indent, width);
+    text += cat(wrapped(cat(left(each.topic, indent.size()), each.advice), indent, width), "\n",
+                indent, term.painted(paint::faint, source.substr(indent.size())), "\n");
   }
   if (task.question.task == advice_task::training) {
     const double bytes = bytes_of_scheme(task.choice->scheme);

@@ -2,7 +2,6 @@
 #include "fpinspect/checkpoint/plan.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 
@@ -40,10 +39,9 @@ class precision_map_file {
     for (const auto& [pattern, precision] : layers) {
       const std::string option = cat("--map: ", quote(pattern));
       layer_choice choice;
-      std::string lower = precision;  // as in Python, bf16 or BF16
-      for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       for (const format_id format : {format_id::bf16, format_id::fp16, format_id::fp32}) {
-        if (lower == samebits::name(format)) choice.format = format;
+        // As in Python, bf16 or BF16.
+        if (lower(precision) == samebits::name(format)) choice.format = format;
       }
       if (!choice.format) choice.rules = shared(rules_of_weights(option, precision));
       entries_.push_back({pattern, choice});

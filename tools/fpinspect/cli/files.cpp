@@ -73,12 +73,8 @@ void writing(const std::string& shown, const Function& f) {
 /// The index of the extension in which the path ends.
 std::size_t extension_of(std::string_view option, const std::string& path,
                          std::span<const std::string_view> extensions) {
-  std::string lower = path;
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
   for (std::size_t i = 0; i < extensions.size(); ++i) {
-    if (lower.ends_with(extensions[i])) return i;
+    if (lower(path).ends_with(extensions[i])) return i;
   }
   throw usage_error(cat(option, ": ", quote(path), " must end in ",
                         joined(extensions, std::identity{}, " or "),

@@ -56,11 +56,7 @@ std::string block_text(const tile_shape& tile) {
 }
 
 const samebits::recipe_preset* recipe_argument(std::string_view option, std::string_view text) {
-  std::string upper(text);
-  for (char& c : upper) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  if (const samebits::recipe_preset* found = samebits::find_recipe(upper)) return found;
+  if (const samebits::recipe_preset* found = samebits::find_recipe(upper(text))) return found;
   refuse_name(option, text, joined(samebits::recipe_presets, [](const auto& p) { return p.name; }));
 }
 

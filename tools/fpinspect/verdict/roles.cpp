@@ -22,12 +22,6 @@ using namespace std::string_view_literals;
 constexpr std::array<std::string_view, role_count> titles = {"weights", "activations", "gradients",
                                                              "Adam m",  "Adam v",      "other"};
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
 /// The parts between characters that are no letters: "grad", "fc" of "grad.fc1".
 std::vector<std::string> parts_of(std::string_view text) {
   std::vector<std::string> parts(1);

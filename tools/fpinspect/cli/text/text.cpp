@@ -33,6 +33,18 @@ std::string right(std::string_view text, std::size_t width) {
   return fill(text, width) + std::string(text);
 }
 
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return result;
+}
+
+std::string upper(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return result;
+}
+
 std::string fixed(double number, int decimals) {
   return number_text(number, std::chars_format::fixed, decimals);
 }
@@ -55,6 +67,20 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   if (share < 0.01) return "< 0.01 %";
   if (share > 99.99) return "> 99.99 %";
   return cat(fixed(share, 2), " %");
+}
+
+std::string wrapped(std::string_view text, std::string_view indent, std::size_t width) {
+  std::string result;
+  std::string line(text);
+  while (line.size() > width) {
+    const std::size_t start = line.find_first_not_of(' ');
+    std::size_t space = line.rfind(' ', width);
+    if (space == std::string::npos || space < start) space = line.find(' ', start);
+    if (space == std::string::npos) break;
+    result += cat(line.substr(0, space), "\n");
+    line = cat(indent, line.substr(space + 1));
+  }
+  return result + line;
 }
 
 std::string number_of(std::uint64_t count, std::string_view noun) {

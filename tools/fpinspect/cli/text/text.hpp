@@ -22,6 +22,10 @@ inline std::string without_end_blanks(std::string text) {
   return text.erase(text.find_last_not_of(' ') + 1);
 }
 
+/// The text with ASCII letters in lower or upper case.
+std::string lower(std::string_view text);
+std::string upper(std::string_view text);
+
 /// A number with `decimals` digits after the point: 12.3 (fixed) and 1.23e+01 (scientific).
 std::string fixed(double number, int decimals);
 std::string scientific(double number, int decimals);
@@ -36,6 +40,10 @@ std::string percent(std::uint64_t part, std::uint64_t whole);
 
 inline void append(std::string& text, std::string_view part) { text += part; }
 inline void append(std::string& text, std::integral auto number) { text += std::to_string(number); }
+
+/// The text in lines of at most `width` characters, broken at spaces; all but the first begin with
+/// `indent`. Words are not broken, and blanks at the start of the text are kept.
+std::string wrapped(std::string_view text, std::string_view indent, std::size_t width);
 
 /// "1 value", "2 values": a count and its noun, whose plural ends in s.
 std::string number_of(std::uint64_t count, std::string_view noun);

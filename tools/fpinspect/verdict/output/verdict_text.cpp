@@ -14,21 +14,10 @@ namespace {
 constexpr std::string_view below_choice = "          ";
 constexpr std::string_view below_reason = "            ";
 
-/// The text with a newline at the end. Lines that would be too wide are broken at spaces; the
-/// following lines are indented.
-std::string wrapped(std::string_view text, const terminal& term, std::string_view indent) {
+/// A line of the screen with its line break, in as many lines as the terminal needs.
+std::string screen_line(std::string_view text, const terminal& term, std::string_view indent) {
   const auto width = static_cast<std::size_t>(std::clamp(term.width(), 60, 100));
-  std::string result;
-  std::string line(text);
-  while (line.size() > width) {
-    const std::size_t start = line.find_first_not_of(' ');
-    std::size_t space = line.rfind(' ', width);
-    if (space == std::string::npos || space < start) space = line.find(' ', start);
-    if (space == std::string::npos) break;
-    result += cat(line.substr(0, space), "\n");
-    line = cat(indent, line.substr(space + 1));
-  }
-  return cat(result, line, "\n");
+  return wrapped(text, indent, width) + "\n";
 }
 
 std::string need_text(const need& wanted) {
@@ -50,7 +39,7 @@ std::string role_text(const verdict& v, const role_verdict& r, const terminal& t
   std::string text =
       cat("  ", left(title(r.what), 12), right(cat(r.tensors.size()), 5), "  ", chosen, "\n");
   for (const std::string& note : {s.reason, s.rule, s.besides}) {
-    if (!note.empty()) text += wrapped(cat(below_choice, note), term, below_reason);
+    if (!note.empty()) text += screen_line(cat(below_choice, note), term, below_reason);
   }
   return text;
 }
@@ -69,7 +58,7 @@ std::string all_roles_text(const verdict& v, const terminal& term) {
   std::string text = cat("  ", left("all", 12), right(cat(v.tensors.size()), 5), "  ",
                          size_change_text(size_of(v)), "\n");
   if (const auto refused = refusal_of(v)) {
-    text += wrapped(cat("  ", refusal_text(*refused, v.wanted)), term, "    ");
+    text += screen_line(cat("  ", refusal_text(*refused, v.wanted)), term, "    ");
   }
   return text;
 }
@@ -82,8 +71,8 @@ std::string loss_scale_text(const loss_scale_verdict& l, std::span<const tensor_
   for (std::size_t i = 0; i < s.scales.size(); ++i) {
     if (i != 0 && !is_shown(l, l.neighbours[i - 1])) continue;  // the first one is no scale
     const scale_summary& one = s.scales[i];
-    text += wrapped(cat("  ", left(one.scale, 8), right(one.lost, 10), " lost", one.note), term,
-                    "    ");
+    text += screen_line(cat("  ", left(one.scale, 8), right(one.lost, 10), " lost", one.note), term,
+                        "    ");
   }
   return s.closing.empty() ? text : cat(text, "  ", s.closing, "\n");
 }
@@ -102,7 +91,7 @@ std::string findings_text(const verdict& v, const terminal& term, std::size_t ro
   for (std::size_t i = 0; i < v.findings.size(); ++i) {
     const finding& f = v.findings[i];
     const std::string one =
-        wrapped(cat("  ", v.tensors[f.tensor].name, ": ", finding_text(f, v)), term, "    ");
+        screen_line(cat("  ", v.tensors[f.tensor].name, ": ", finding_text(f, v)), term, "    ");
     const std::size_t rest = i + 1 < v.findings.size() ? 1 : 0;  // the line "and 7 more"
     if (i >= fewest && lines_of(text) + lines_of(one) + rest > room) {
       return cat(text, "  and ", v.findings.size() - i, " more: --json\n");
