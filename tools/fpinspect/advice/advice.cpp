@@ -237,18 +237,17 @@ const precision_choice& choose_precision(const advice_question& question) {
 std::vector<advice_row> advice_for(const advice_question& question,
                                    const precision_choice& choice) {
   std::vector<advice_row> found;
-  std::copy_if(std::begin(advice_rows), std::end(advice_rows), std::back_inserter(found),
-               [&](const advice_row& row) {
-                 return applies(row.when, question) && has_word(row.formats, choice.format);
-               });
+  std::ranges::copy_if(advice_rows, std::back_inserter(found), [&](const advice_row& row) {
+    return applies(row.when, question) && has_word(row.formats, choice.format);
+  });
   return found;
 }
 
 precision_map precision_map_of(const precision_choice& choice, std::span<const std::string> keep) {
   precision_map map;
   const auto add = [&](std::string_view pattern, std::string_view precision) {
-    const bool known = std::any_of(map.begin(), map.end(),
-                                   [&](const auto& entry) { return entry.first == pattern; });
+    const bool known =
+        std::ranges::any_of(map, [&](const auto& entry) { return entry.first == pattern; });
     if (!known) map.emplace_back(pattern, precision);
   };
   const bool quantized = !choice.recipe.empty();

@@ -1,15 +1,7 @@
 // `fpinspect advise`: precision by GPU, task and aim, and a precision map.
-#include <algorithm>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "fpinspect/advice/advice.hpp"
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {
@@ -18,7 +10,7 @@ namespace {
 /// The generation with this name, capability or GPU, in lower case; or nothing.
 const gpu_names* find_gpu(std::string_view text) {
   for (const gpu_names& gpu : known_gpus()) {
-    const bool other = std::find(gpu.others.begin(), gpu.others.end(), text) != gpu.others.end();
+    const bool other = std::ranges::find(gpu.others, text) != gpu.others.end();
     if (!text.empty() && (text == gpu.name || text == gpu.capability || other)) return &gpu;
   }
   return nullptr;

@@ -1,19 +1,9 @@
 // `fpinspect memory`: bytes a parameter of training schemes or of an optimizer's arrays, and totals.
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "fpinspect/advice/advice.hpp"
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/explore/update/weight_life.hpp"
-#include "fpinspect/output/table.hpp"
 
 namespace fpinspect {
 namespace {
@@ -126,7 +116,7 @@ json_value activations_json(const std::optional<transformer_shape>& shape) {
 std::string sources_text(const std::vector<memory_scheme>& schemes) {
   std::vector<std::string_view> sources;
   for (const memory_scheme& scheme : schemes) {
-    if (std::find(sources.begin(), sources.end(), scheme.source) == sources.end()) {
+    if (std::ranges::find(sources, scheme.source) == sources.end()) {
       sources.push_back(scheme.source);
     }
   }

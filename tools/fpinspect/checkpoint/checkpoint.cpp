@@ -19,8 +19,7 @@ namespace {
 using samebits::tensor_file::json_change;
 
 bool is_quantized(const std::vector<planned_tensor>& plan) {
-  return std::any_of(plan.begin(), plan.end(),
-                     [](const planned_tensor& one) { return one.rules != nullptr; });
+  return std::ranges::any_of(plan, [](const planned_tensor& one) { return one.rules != nullptr; });
 }
 
 /// The format of all values that the plan writes, if there is one: that of the model.
@@ -49,9 +48,8 @@ std::vector<json_change> config_changes(const std::vector<planned_tensor>& plan,
     const json_value config = quantization_config(names, layers);
     if (names != layout::plain) changes.push_back({"quantization_config", json_text(config)});
   }
-  const bool restored = std::any_of(plan.begin(), plan.end(), [](const planned_tensor& one) {
-    return one.quantized.has_value();
-  });
+  const bool restored = std::ranges::any_of(
+      plan, [](const planned_tensor& one) { return one.quantized.has_value(); });
   if (restored) changes.push_back({"quantization_config", std::nullopt});
   const auto format = common_format(plan);
   for (const std::string_view key : {"torch_dtype", "dtype"}) {
@@ -97,9 +95,8 @@ void write_texts(const std::vector<std::filesystem::path>& texts,
     }
     write(path.filename().string(), text);
   }
-  const bool any_new = std::any_of(changes.begin(), changes.end(), [](const json_change& one) {
-    return one.value && !one.only_existing;
-  });
+  const bool any_new = std::ranges::any_of(
+      changes, [](const json_change& one) { return one.value && !one.only_existing; });
   if (!has_config && any_new) {
     write("config.json", samebits::tensor_file::changed_config("{}", changes));
   }
@@ -111,8 +108,8 @@ std::vector<std::pair<std::string, std::uint64_t>> outcomes(
   std::vector<std::pair<std::string, std::uint64_t>> counts;
   for (const planned_tensor& one : plan) {
     const std::string outcome = one.outcome();
-    const auto known = std::find_if(counts.begin(), counts.end(),
-                                    [&](const auto& count) { return count.first == outcome; });
+    const auto known =
+        std::ranges::find_if(counts, [&](const auto& count) { return count.first == outcome; });
     if (known == counts.end()) {
       counts.emplace_back(outcome, 1);
     } else {

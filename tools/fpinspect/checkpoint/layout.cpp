@@ -53,7 +53,7 @@ json_value compressed_config(std::span<const quantized_layer> layers) {
   for (const auto& [name, rules] : layers) {
     if (rules == nullptr) {
       ignored.add(name);
-    } else if (std::find(kinds.begin(), kinds.end(), rules) == kinds.end()) {
+    } else if (std::ranges::find(kinds, rules) == kinds.end()) {
       kinds.push_back(rules);
     }
   }

@@ -54,9 +54,8 @@ class precision_map_file {
   };
   /// The entry for a layer; null if no pattern matches.
   [[nodiscard]] const entry* find(const std::string& layer) const {
-    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const entry& one) {
-      return matches_glob(one.pattern, layer);
-    });
+    const auto found = std::ranges::find_if(
+        entries_, [&](const entry& one) { return matches_glob(one.pattern, layer); });
     return found == entries_.end() ? nullptr : &*found;
   }
 
@@ -64,7 +63,7 @@ class precision_map_file {
   void require_matches(const std::vector<shown_tensor>& tensors) const {
     for (const entry& one : entries_) {
       if (one.choice.rules == nullptr) continue;
-      const bool any = std::any_of(tensors.begin(), tensors.end(), [&](const shown_tensor& t) {
+      const bool any = std::ranges::any_of(tensors, [&](const shown_tensor& t) {
         return matches_glob(one.pattern, layer_of(t.plain_name()));
       });
       if (!any) throw usage_error(cat("--map: no layer matches ", quote(one.pattern)));
@@ -98,7 +97,7 @@ bool is_weight_matrix(const shown_tensor& tensor, std::span<const role_rule> rol
 }
 
 bool is_kept(const checkpoint_options& options, const std::string& name) {
-  return std::any_of(options.keep.begin(), options.keep.end(), [&](const std::string& pattern) {
+  return std::ranges::any_of(options.keep, [&](const std::string& pattern) {
     return matches_glob(pattern, layer_of(name)) || matches_glob(pattern, name);
   });
 }
@@ -115,12 +114,11 @@ std::vector<std::optional<choice>> verdict_choices(const checkpoint_options& opt
   for (const tensor_evidence& tensor : all.evidence) {
     choices.push_back(choice_of(v, tensor));
     if (!formats_only || !choices.back() || !is_recipe(*choices.back())) continue;
-    const auto role = std::find_if(v.roles.begin(), v.roles.end(), [&](const role_verdict& one) {
-      return one.what == tensor.what;
+    const auto role = std::ranges::find_if(
+        v.roles, [&](const role_verdict& one) { return one.what == tensor.what; });
+    const auto format = std::ranges::find_if(role->outcomes, [](const choice_outcome& one) {
+      return !is_recipe(one.what) && one.failed.empty();
     });
-    const auto format = std::find_if(
-        role->outcomes.begin(), role->outcomes.end(),
-        [](const choice_outcome& one) { return !is_recipe(one.what) && one.failed.empty(); });
     choices.back().reset();
     if (format != role->outcomes.end() && !stays_as_stored(tensor, format->what)) {
       choices.back() = format->what;
@@ -267,8 +265,8 @@ std::vector<planned_tensor> plan_quantize(const checkpoint_options& options,
       }
     }
     if (map) map->require_matches(tensors);
-    const bool any = std::any_of(plan.begin(), plan.end(),
-                                 [](const planned_tensor& one) { return one.rules != nullptr; });
+    const bool any =
+        std::ranges::any_of(plan, [](const planned_tensor& one) { return one.rules != nullptr; });
     if (!any) {
       throw usage_error(
           "FILE: no tensor would be quantized; weights are matrices in fp32, fp16 or bf16 with "

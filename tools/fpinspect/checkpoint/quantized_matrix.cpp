@@ -31,7 +31,7 @@ std::optional<tile_shape> tile_of(const tensor_info& codes, const tensor_info& s
     tiles.push_back({1, size});
   }
   if (scales.cols == 1) tiles.insert(tiles.begin(), {1, 0});
-  const auto fits = std::find_if(tiles.begin(), tiles.end(), [&](const tile_shape& tile) {
+  const auto fits = std::ranges::find_if(tiles, [&](const tile_shape& tile) {
     return samebits::scales_shape(matrix.rows, matrix.cols, tile) == scales;
   });
   return fits == tiles.end() ? std::nullopt : std::optional(*fits);

@@ -3,7 +3,7 @@
 // The sizes of all outputs follow from the plan, so every band is written at its place in the file
 // as soon as it is computed. Bands are cut on tile borders, where codes and scales are those of the
 // whole matrix (contract §7).
-#include "fpinspect/checkpoint/write.hpp"
+#include "fpinspect/checkpoint/checkpoint.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -267,8 +267,8 @@ std::vector<tensor_info> placed(std::vector<placed_tensor>& tensors) {
   const auto width = [](const tensor_info* info) {
     return samebits::tensor_file::spec_of(info->type).bits;
   };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](const tensor_info* a, const tensor_info* b) { return width(a) > width(b); });
+  std::ranges::stable_sort(
+      order, [&](const tensor_info* a, const tensor_info* b) { return width(a) > width(b); });
   std::uint64_t at = 0;
   std::vector<tensor_info> all;
   for (tensor_info* info : order) {
@@ -291,7 +291,7 @@ metadata_pairs metadata_of(const std::vector<placed_tensor>& tensors, layout nam
     if (!key.starts_with("samebits.")) all.emplace_back(key, text);
   }
   const bool has_format =
-      std::any_of(all.begin(), all.end(), [](const auto& one) { return one.first == "format"; });
+      std::ranges::any_of(all, [](const auto& one) { return one.first == "format"; });
   // transformers refuses files without it.
   if (!has_format) all.emplace_back("format", "pt");
   for (const placed_tensor& tensor : tensors) {
@@ -351,7 +351,7 @@ written_checkpoint write_tensors(const std::vector<planned_tensor>& plan,
   for (std::vector<placed_tensor>& tensors : by_file(plan, how.names)) {
     const std::string name = file_name_of(tensors.front().plan->in);
     const auto& others = result.files;
-    if (std::find(others.begin(), others.end(), name) != others.end()) {
+    if (std::ranges::find(others, name) != others.end()) {
       throw usage_error(cat("FILE: several files are called ", samebits::tensor_file::quote(name)));
     }
     const std::vector<tensor_info> stored = placed(tensors);

@@ -81,7 +81,7 @@ std::vector<format_id> format_list_argument(std::string_view option,
   std::vector<format_id> formats;
   for (const std::string& text : texts) {
     const format_id format = format_argument(option, text);
-    if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
+    if (std::ranges::find(formats, format) == formats.end()) {
       formats.push_back(format);
     }
   }
@@ -144,7 +144,7 @@ std::optional<std::uint64_t> code_argument(samebits::format_id format, std::stri
   };
   if (!has_hex_prefix(text)) return std::nullopt;
   const std::string_view digits = text.substr(2);
-  if (!std::all_of(digits.begin(), digits.end(), is_hex_digit)) return std::nullopt;
+  if (!std::ranges::all_of(digits, is_hex_digit)) return std::nullopt;
   const auto code = read_integer(digits, 16);
   const int bits = samebits::spec_of(format).storage_bits;
   if (!code || (bits < 64 && (*code >> bits) != 0)) {

@@ -1,16 +1,27 @@
 // A subcommand: one file with its options and what it does, which registers itself.
+//
+// Such a file includes this header for all that subcommands have in common: arguments and errors,
+// texts, tables and JSON, and the standard library's strings, sequences and algorithms.
 #pragma once
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "fpinspect/cli/option_list.hpp"
-#include "fpinspect/output/json.hpp"
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/output.hpp"
-#include "fpinspect/output/terminal.hpp"
+#include "fpinspect/output/table.hpp"
 
 namespace fpinspect {
 

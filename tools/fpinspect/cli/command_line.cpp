@@ -67,8 +67,8 @@ std::vector<std::string> marked_arguments(int argc, char** argv) {
       arguments.push_back(value_mark + text);
     } else {
       for (const auto& [command, name, now] : older_options) {
-        const bool here = command.empty() ||
-                          std::find(arguments.begin(), arguments.end(), command) != arguments.end();
+        const bool here =
+            command.empty() || std::ranges::find(arguments, command) != arguments.end();
         const bool older = text == name || text.starts_with(cat(name, "="));
         if (here && older) text.replace(0, name.size(), now);
       }
@@ -118,8 +118,8 @@ command_line::command_line() {
       "Numbers may be negative, decimal of any length, hexadecimal (0x1.8p3), inf, nan.\n"
       "Exit codes: 0 ok, 1 a check failed, 2 command line, 3 file, 4 backend.");
   std::vector<command_entry> entries = registered_commands();
-  std::sort(entries.begin(), entries.end(),
-            [](const command_entry& a, const command_entry& b) { return a.rank < b.rank; });
+  std::ranges::sort(entries,
+                    [](const command_entry& a, const command_entry& b) { return a.rank < b.rank; });
   for (const command_entry& entry : entries) add(entry);
   add_shell_files();
 }

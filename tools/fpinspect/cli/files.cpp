@@ -169,8 +169,7 @@ constexpr std::string_view model_texts[] = {".json", ".txt", ".model",    ".jinj
 
 bool is_model_text(const std::filesystem::path& path) {
   const std::string extension = path.extension().string();
-  return std::find(std::begin(model_texts), std::end(model_texts), extension) !=
-         std::end(model_texts);
+  return std::ranges::find(model_texts, extension) != std::end(model_texts);
 }
 
 /// Refuses to replace a folder that is more than a model.
@@ -246,7 +245,7 @@ std::vector<std::filesystem::path> model_texts_in(const std::filesystem::path& f
       found.push_back(entry.path());
     }
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 

@@ -1,17 +1,9 @@
 // `fpinspect compare`: measures how the values of two files differ.
-#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <limits>
-#include <optional>
 #include <set>
-#include <span>
-#include <string>
-#include <string_view>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/compare/comparison.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
 #include "tensor_file/escape.hpp"
@@ -200,8 +192,8 @@ std::vector<const compared_pair*> different_pairs(const comparison& all) {
     const bool equal = !pair.against && pair.figures.differ == 0;
     if (pair.reason.empty() && !equal) result.push_back(&pair);
   }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const auto* x, const auto* y) { return badness(*x) > badness(*y); });
+  std::ranges::stable_sort(result,
+                           [](const auto* x, const auto* y) { return badness(*x) > badness(*y); });
   return result;
 }
 

@@ -49,8 +49,8 @@ compared_tensor dequantized(const quantized_tensor& stored, std::string name) {
 
 /// The only tensor of a file that `quantize` wrote for one tensor.
 compared_tensor only_values(const std::string& input, std::span<const quantized_tensor> quantized) {
-  const auto codes = std::find_if(quantized.begin(), quantized.end(),
-                                  [](const auto& one) { return one.codes.info.name == "codes"; });
+  const auto codes = std::ranges::find_if(
+      quantized, [](const auto& one) { return one.codes.info.name == "codes"; });
   if (codes == quantized.end()) {
     refuse_content(input, "has no matrices codes and scales as `quantize` writes them");
   }
@@ -92,8 +92,8 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
     selection.tensors = names;
     shown = tensors_to_show(selection);
   }
-  const bool any_integers = std::any_of(
-      shown.begin(), shown.end(), [](const shown_tensor& one) { return holds_integers(one.info); });
+  const bool any_integers =
+      std::ranges::any_of(shown, [](const shown_tensor& one) { return holds_integers(one.info); });
   if (!from.empty() && !any_integers) {
     throw usage_error(cat(option, ": none of the tensors of ",
                           samebits::tensor_file::escape_path(input),
@@ -103,12 +103,11 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
     const auto is = [&](const shown_tensor& other) {
       return one.file == other.file && one.info.name == other.info.name;
     };
-    const auto codes = std::find_if(quantized.begin(), quantized.end(),
-                                    [&](const auto& pair) { return is(pair.codes); });
+    const auto codes =
+        std::ranges::find_if(quantized, [&](const auto& pair) { return is(pair.codes); });
     if (codes != quantized.end()) {
       result.tensors.push_back(dequantized(*codes, one.info.name));
-    } else if (std::none_of(quantized.begin(), quantized.end(),
-                            [&](const auto& pair) { return is(pair.scales); })) {
+    } else if (std::ranges::none_of(quantized, [&](const auto& pair) { return is(pair.scales); })) {
       result.tensors.push_back(tensor_of(std::move(one), option, from));
     }
   }
@@ -146,8 +145,8 @@ std::string text_name(const compared_tensor& t, const std::string& input) {
 const compared_tensor* partner(const compared_tensor& t, const compared_file& of,
                                const compared_file& in) {
   if (of.tensors.size() == 1 && in.tensors.size() == 1) return &in.tensors.front();
-  const auto found = std::find_if(in.tensors.begin(), in.tensors.end(),
-                                  [&](const compared_tensor& one) { return one.name == t.name; });
+  const auto found = std::ranges::find_if(
+      in.tensors, [&](const compared_tensor& one) { return one.name == t.name; });
   return found == in.tensors.end() ? nullptr : &*found;
 }
 

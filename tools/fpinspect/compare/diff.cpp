@@ -3,25 +3,16 @@
 // A code and its scale determine the interval that contained the element: the cell of all numbers
 // that round to the code. The cells of two quantizations of one number intersect. If they do not
 // intersect, no difference of recipes explains the codes.
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "fpinspect/checkpoint/quantized_matrix.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/scalar.hpp"
@@ -177,8 +168,8 @@ struct diffed_file {
   }
 
   [[nodiscard]] bool has(std::string_view name) const {
-    return std::any_of(file->tensors().begin(), file->tensors().end(),
-                       [&](const auto& info) { return info.name == name; });
+    return std::ranges::any_of(file->tensors(),
+                               [&](const auto& info) { return info.name == name; });
   }
 
   std::string path;

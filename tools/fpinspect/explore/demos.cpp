@@ -1,15 +1,8 @@
 // `fpinspect demo`: small computations that show what a format does to training.
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <span>
-#include <string>
-#include <string_view>
 #include <variant>
-#include <vector>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "samebits/arithmetic.hpp"

@@ -1,15 +1,8 @@
 // `fpinspect range`: all formats on one axis of powers of ten.
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/text/text.hpp"
-#include "fpinspect/output/table.hpp"
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {

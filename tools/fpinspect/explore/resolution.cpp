@@ -1,19 +1,8 @@
 // `fpinspect resolution`: the values of a format in an interval, and the spacing at numbers.
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/output/table.hpp"
 #include "samebits/core/rounding.hpp"
 #include "samebits/scalar.hpp"
 

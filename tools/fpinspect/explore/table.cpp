@@ -1,15 +1,8 @@
 // `fpinspect table`: an operation on all codes of an 8-bit format.
 #include <array>
 #include <bitset>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/scalar.hpp"

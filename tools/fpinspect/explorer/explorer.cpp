@@ -1,11 +1,6 @@
 // `fpinspect explorer`: writes a page on which numbers and their bits can be tried out.
-#include <string>
-#include <string_view>
-
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/report/svg.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/rounding.hpp"

@@ -2,22 +2,10 @@
 // raises.
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/tensors/source/source.hpp"

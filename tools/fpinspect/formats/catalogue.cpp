@@ -1,14 +1,8 @@
 // `fpinspect formats`, `recipes`, `units` and `backends`: what the library has, one row for each.
 #include <cmath>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/output/table.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/core/tensor_unit.hpp"

@@ -1,17 +1,8 @@
 // `fpinspect show` and `cast`: numbers as codes of formats, and how they were rounded.
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/output/table.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 #include "tensor_file/escape.hpp"
@@ -144,7 +135,7 @@ std::vector<rounding> modes_of(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const auto found = samebits::find_enumerator<rounding>(text);
     if (!found) refuse_name("--rounding", text, cat("all, ", names_of<rounding>()));
-    if (std::find(modes.begin(), modes.end(), *found) == modes.end()) modes.push_back(*found);
+    if (std::ranges::find(modes, *found) == modes.end()) modes.push_back(*found);
   }
   return modes;
 }
@@ -335,7 +326,7 @@ class cast_command final : public command {
     const auto is_name = [&](const std::string& value) {
       return given && samebits::find_format(value).has_value();
     };
-    std::copy_if(values_.begin(), values_.end(), std::back_inserter(to_), is_name);
+    std::ranges::copy_if(values_, std::back_inserter(to_), is_name);
     std::erase_if(values_, is_name);
     if (values_.empty()) throw usage_error("VALUE is required");
     formats_ = given ? format_list_argument("--to", to_) : all_formats();

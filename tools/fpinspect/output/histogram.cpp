@@ -73,7 +73,7 @@ std::string_view cell(charset characters, double height_in_rows, int row) {
 std::string chart(const std::vector<std::uint64_t>& columns, const axis& x, charset characters) {
   std::uint64_t total = 0;
   for (const std::uint64_t count : columns) total += count;
-  const auto maximum = static_cast<double>(*std::max_element(columns.begin(), columns.end()));
+  const auto maximum = static_cast<double>(*std::ranges::max_element(columns));
   const std::string_view edge = characters == charset::unicode ? "│" : "|";
   std::string text;
   for (int row = chart_height - 1; row >= 0; --row) {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/output/terminal.hpp"
+#include "fpinspect/output/output.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/scalar.hpp"
 

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/output/terminal.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {

@@ -1,6 +1,8 @@
-// Standard output or standard error; reports every failed write.
+// Standard output or standard error, whose failed writes are reported; the capabilities of the
+// terminal behind it, and coloured text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -20,6 +22,35 @@ class output {
  private:
   int descriptor_;
   std::string waiting_;
+};
+
+enum class charset : std::uint8_t { unicode, ascii };
+enum class paint : std::uint8_t { heading, good, caution, bad, faint };
+
+/// How results are displayed.
+struct view_options {
+  bool json = false;
+  bool json_bits = false;
+  bool ascii = false;
+  std::string color = "auto";
+};
+
+class terminal {
+ public:
+  /// "auto" uses colour on a terminal that is not TERM=dumb, unless NO_COLOR is set and not empty.
+  /// The width is the terminal's, else COLUMNS, else 80; limited to 40 .. 200.
+  /// @throws usage_error  if options.color is not auto, always or never
+  explicit terminal(const view_options& options);
+
+  [[nodiscard]] charset characters() const { return characters_; }
+  [[nodiscard]] int width() const { return width_; }
+  /// The text, between the escape sequences of a colour if colour is used.
+  [[nodiscard]] std::string painted(paint how, std::string_view text) const;
+
+ private:
+  charset characters_;
+  bool color_;
+  int width_;
 };
 
 }  // namespace fpinspect

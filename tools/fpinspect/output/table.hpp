@@ -9,7 +9,7 @@
 
 #include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/json.hpp"
-#include "fpinspect/output/terminal.hpp"
+#include "fpinspect/output/output.hpp"
 
 namespace fpinspect {
 

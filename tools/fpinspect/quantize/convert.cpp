@@ -1,17 +1,8 @@
 // `fpinspect convert`: rounds a tensor to a format and writes codes or binary32 values.
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <string>
-#include <vector>
 
 #include "fpinspect/checkpoint/checkpoint.hpp"
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"

@@ -1,15 +1,9 @@
 // `fpinspect dequantize`: turns codes and scales of a .safetensors file into values.
 #include <array>
 #include <cstdio>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "fpinspect/checkpoint/checkpoint.hpp"
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"

@@ -2,20 +2,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "samebits/convert.hpp"

@@ -1,19 +1,10 @@
 // `fpinspect quantize`: writes a tensor as 8-bit codes with one scale per tile to a .safetensors
 // file.
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "fpinspect/checkpoint/checkpoint.hpp"
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/source.hpp"
@@ -166,7 +157,7 @@ class quantize_command final : public command {
     for (const std::string& output : outputs_) {
       constexpr std::string_view names[] = {"row", "col", "transposed"};
       bool* const wanted[] = {&row_, &column_, &transposed_};
-      const auto found = std::find(std::begin(names), std::end(names), output);
+      const auto found = std::ranges::find(names, output);
       if (found == std::end(names)) refuse_name("--outputs", output, joined(names));
       *wanted[found - names] = true;
     }

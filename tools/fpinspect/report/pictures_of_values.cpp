@@ -87,7 +87,7 @@ svg_picture exponent_picture(const std::string& tensor, const std::map<int, std:
     columns[static_cast<std::size_t>((exponent - axis.first) / axis.step)] += count;
     total += count;
   }
-  const auto fullest = std::max_element(columns.begin(), columns.end());
+  const auto fullest = std::ranges::max_element(columns);
   const int at = axis.first + static_cast<int>(fullest - columns.begin()) * axis.step;
   const double bottom = plot_top + plot_height;
   const double height = bottom + 26 + band_height * static_cast<double>(formats.size());

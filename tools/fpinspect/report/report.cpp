@@ -1,19 +1,9 @@
 // `fpinspect report`: writes the verdict on files as a page, or one of its pictures.
-#include <algorithm>
 #include <array>
-#include <cstddef>
-#include <optional>
 #include <set>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/report/pictures.hpp"
 #include "fpinspect/verdict/collect.hpp"
 #include "fpinspect/verdict/output/verdict_text.hpp"
@@ -103,8 +93,7 @@ std::string verdict_part(const report& in) {
   return cat("<section><h2>Verdict</h2>", in_tag("p", need_sentence(in.result.wanted)),
              table("A choice for each role", " class=\"roles\"", names, role_rows(in)),
              in_tag("p", size_change_text(size_of(in.result))),
-             refused ? in_tag("p", refusal_text(*refused, in.result.wanted)) : "",
-             "</section>\n");
+             refused ? in_tag("p", refusal_text(*refused, in.result.wanted)) : "", "</section>\n");
 }
 
 std::string loss_scale_part(const report& in) {
@@ -129,9 +118,8 @@ std::string loss_scale_part(const report& in) {
 
 std::string scale_trace_part(const report& in) {
   if (in.scale_trace.empty()) return {};
-  const auto skipped =
-      static_cast<std::uint64_t>(std::count_if(in.scale_trace.begin(), in.scale_trace.end(),
-                                               [](const scaler_row& row) { return !row.applied; }));
+  const auto skipped = static_cast<std::uint64_t>(
+      std::ranges::count_if(in.scale_trace, [](const scaler_row& row) { return !row.applied; }));
   return cat("<section><h2>Training run</h2>",
              in_tag("p", cat(number_of(in.scale_trace.size(), "step"), ", ", skipped, " skipped")),
              figure_of(scale_trace_picture(in.scale_trace),
@@ -204,8 +192,8 @@ std::string stored_note(const report& in, std::size_t i) {
 }
 
 std::string_view red_note(const tile_map& map) {
-  const bool any = std::any_of(map.cells.begin(), map.cells.end(),
-                               [](const map_cell& cell) { return !cell.finite; });
+  const bool any =
+      std::ranges::any_of(map.cells, [](const map_cell& cell) { return !cell.finite; });
   return any ? "; red: NaN or Inf" : "";
 }
 
@@ -253,7 +241,7 @@ std::vector<std::size_t> detailed_tensors(const report& in) {
   const std::vector<finding>& findings = in.result.findings;
   std::for_each(findings.rbegin(), findings.rend(),
                 [&](const finding& f) {  // tensors with findings first
-                  const auto at = std::find(chosen.begin(), chosen.end(), f.tensor);
+                  const auto at = std::ranges::find(chosen, f.tensor);
                   std::rotate(chosen.begin(), at, at + 1);
                 });
   chosen.resize(std::min(chosen.size(), most_sections));
@@ -338,7 +326,7 @@ svg_picture picture_of(const report& in, const std::string& name, const need& wa
 std::string picture_argument(std::string_view option, std::string_view text) {
   constexpr std::string_view names[] = {
       "loss-scale", "loss-scale-trace", "resolution", "exponents", "amax", "error"};
-  if (std::find(std::begin(names), std::end(names), text) != std::end(names)) {
+  if (std::ranges::find(names, text) != std::end(names)) {
     return std::string(text);
   }
   refuse_value(option, text, cat("is none of ", joined(names)));

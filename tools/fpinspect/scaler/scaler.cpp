@@ -1,24 +1,14 @@
 // `fpinspect scaler`: runs a trace of gradients through a loss-scaling policy, step by step.
-#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <variant>
-#include <vector>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/scaler/traces.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
@@ -178,8 +168,8 @@ struct replay_result {
   double final_scale = 0;
 
   [[nodiscard]] std::size_t skipped() const {
-    return static_cast<std::size_t>(std::count_if(
-        rows.begin(), rows.end(), [](const scaler_row& row) { return !row.applied; }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(rows, [](const scaler_row& row) { return !row.applied; }));
   }
 };
 

@@ -261,8 +261,8 @@ scaler_trace generate_trace(std::string_view scenario_name, std::uint64_t steps,
 }
 
 bool is_random_scenario(std::string_view name) {
-  return std::any_of(std::begin(scenarios), std::end(scenarios),
-                     [&](const scenario& s) { return s.name == name && s.random; });
+  return std::ranges::any_of(scenarios,
+                             [&](const scenario& s) { return s.name == name && s.random; });
 }
 
 std::string scenario_help() {

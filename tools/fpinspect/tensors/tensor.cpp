@@ -1,19 +1,11 @@
 // `fpinspect tensor`: which format or recipe for the tensors of files, which loss scale, and what
 // is lost.
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/tensors/tensor_views.hpp"
@@ -68,12 +60,12 @@ constexpr figure<format_effect> format_figures[] = {
 };
 
 bool is_about_a_format(const condition& c) {
-  return std::any_of(std::begin(format_figures), std::end(format_figures),
-                     [&](const figure_spec& f) { return f.name == c.figure; });
+  return std::ranges::any_of(format_figures,
+                             [&](const figure_spec& f) { return f.name == c.figure; });
 }
 
 void require_role(const condition& c) {
-  const bool known = std::find(role_names.begin(), role_names.end(), c.subject) != role_names.end();
+  const bool known = std::ranges::find(role_names, c.subject) != role_names.end();
   if (c.subject.empty() || known) return;
   throw usage_error(
       cat("--fail-if: \"", c.text, "\": ", c.subject, " is none of ", joined(role_names)));
@@ -82,7 +74,7 @@ void require_role(const condition& c) {
 /// "gradients." and "fp16" of the subject gradients.fp16, each of which may be empty.
 std::pair<std::string, std::string> role_and_format(const std::string& subject) {
   const std::string first = subject.substr(0, subject.find('.'));
-  if (std::find(role_names.begin(), role_names.end(), first) == role_names.end()) {
+  if (std::ranges::find(role_names, first) == role_names.end()) {
     return {"", subject};
   }
   return {first + ".", subject.substr(std::min(subject.size(), first.size() + 1))};
@@ -262,7 +254,7 @@ class tensor_command final : public command {
   /// --to, --all-formats or --scale asks for figures without --details.
   [[nodiscard]] bool shows_details(const shown_tensor& tensor, std::size_t tensors) const {
     if (details_.empty()) return tensors == 1 || !to_.empty() || all_formats_ || scale_;
-    return std::any_of(details_.begin(), details_.end(), [&](const std::string& pattern) {
+    return std::ranges::any_of(details_, [&](const std::string& pattern) {
       return matches_glob(pattern, tensor.plain_name());
     });
   }
@@ -271,10 +263,9 @@ class tensor_command final : public command {
                    const std::vector<condition>& conditions, const session& s) const {
     const std::vector<format_id> formats = target_formats(s.json);
     const std::vector<std::string> names = names_of(tensors);
-    const bool details =
-        !list_ && (s.json || std::any_of(tensors.begin(), tensors.end(), [&](const auto& one) {
-                     return shows_details(one, tensors.size());
-                   }));
+    const bool details = !list_ && (s.json || std::ranges::any_of(tensors, [&](const auto& one) {
+                                      return shows_details(one, tensors.size());
+                                    }));
     std::vector<format_id> measured;
     for (const condition& c : conditions) {
       if (!is_about_a_format(c)) continue;

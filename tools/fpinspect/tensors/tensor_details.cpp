@@ -44,16 +44,15 @@ std::string effect_row(std::string_view format, std::string_view underflow,
 }
 
 const cast_effect& effect_of(const cast_statistics& stats, format_id format) {
-  return *std::find_if(stats.casts.begin(), stats.casts.end(),
-                       [&](const cast_effect& effect) { return effect.format == format; });
+  return *std::ranges::find_if(stats.casts,
+                               [&](const cast_effect& effect) { return effect.format == format; });
 }
 
 void write_effects(const cast_statistics& stats, std::span<const format_id> formats,
                    const session& s) {
   const auto cell = [](std::string_view text) { return right(text, 10); };
-  const bool any_lost = std::any_of(formats.begin(), formats.end(), [&](format_id format) {
-    return effect_of(stats, format).destroyed() != 0;
-  });
+  const bool any_lost = std::ranges::any_of(
+      formats, [&](format_id format) { return effect_of(stats, format).destroyed() != 0; });
   s.out.write(s.term.painted(
       paint::heading, effect_row("to", cell("underflow"), cell("subnormal"), cell("overflow"),
                                  cat(cell("SQNR"), any_lost ? "  saturating  lost to" : ""))));

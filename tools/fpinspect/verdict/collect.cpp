@@ -52,8 +52,8 @@ void add_statistics(tensor_evidence& to, const cast_statistics& stats) {
 
 choice_effect effect_of(choice c, std::span<const cast_effect> effects) {
   const format_id format = spec_of(c).format;
-  const auto found = std::find_if(effects.begin(), effects.end(),
-                                  [&](const cast_effect& e) { return e.format == format; });
+  const auto found =
+      std::ranges::find_if(effects, [&](const cast_effect& e) { return e.format == format; });
   return {c, found->underflow, found->overflow, found->saturated_signal, found->saturated_noise};
 }
 
@@ -101,9 +101,8 @@ std::vector<choice> tried_choices(const tensor_evidence& tensor) {
 std::uint64_t passes_over(const tensor_evidence& tensor) {
   if (tensor.state != judged::yes) return 1;
   const std::vector<choice> tried = tried_choices(tensor);
-  const auto passes = std::count_if(tried.begin(), tried.end(), [](choice c) {
-    return is_recipe(c) || c == choice::fp16_scaled;
-  });
+  const auto passes = std::ranges::count_if(
+      tried, [](choice c) { return is_recipe(c) || c == choice::fp16_scaled; });
   return 1 + static_cast<std::uint64_t>(passes);
 }
 
@@ -180,7 +179,7 @@ std::vector<format_id> measured_formats(const tensor_evidence& tensor, const ele
   std::vector<format_id> formats;
   for (const auto& some : {std::span<const format_id>(tried), wanted}) {
     for (const format_id format : some) {
-      if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
+      if (std::ranges::find(formats, format) == formats.end()) {
         formats.push_back(format);
       }
     }

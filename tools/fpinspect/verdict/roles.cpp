@@ -37,8 +37,8 @@ std::vector<std::string> parts_of(std::string_view text) {
 
 template <std::size_t N>
 bool has_part(const std::vector<std::string>& parts, const std::array<std::string_view, N>& words) {
-  return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
-    return std::find(words.begin(), words.end(), part) != words.end();
+  return std::ranges::any_of(parts, [&](const std::string& part) {
+    return std::ranges::find(words, part) != words.end();
   });
 }
 
@@ -58,7 +58,7 @@ constexpr std::array weight_layers = {"qkv_proj"sv,      "gate_up_proj"sv, "gate
 
 bool is_weight_layer(std::string_view text) {
   const std::string_view last = text.substr(text.rfind('.') + 1);
-  return std::find(weight_layers.begin(), weight_layers.end(), last) != weight_layers.end();
+  return std::ranges::find(weight_layers, last) != weight_layers.end();
 }
 
 constexpr std::array<std::string_view, 11> output_words = {
@@ -78,7 +78,7 @@ std::optional<role> optimizer_role(const std::string& text, const std::vector<st
 }
 
 role role_argument(std::string_view text) {
-  const auto found = std::find(role_names.begin(), role_names.end(), lower(text));
+  const auto found = std::ranges::find(role_names, lower(text));
   if (found != role_names.end()) return static_cast<role>(found - role_names.begin());
   throw usage_error(cat("--role: \"", text,
                         "\" is not a role; there are weights, activations, gradients, adam_m, "
@@ -113,8 +113,9 @@ bool is_of_unquantized_layer(std::string_view tensor_name) {
   const std::string layer =
       text.substr(0, text.ends_with(".weight") ? text.size() - 7 : text.size());
   return has_part(parts_of(text), std::array{"wte"sv, "wpe"sv, "embd"sv}) ||
-         std::any_of(unquantized_layers.begin(), unquantized_layers.end(),
-                     [&](std::string_view pattern) { return matches_glob(pattern, layer); });
+         std::ranges::any_of(unquantized_layers, [&](std::string_view pattern) {
+           return matches_glob(pattern, layer);
+         });
 }
 
 std::vector<role_rule> role_rules(const std::vector<std::string>& texts) {

@@ -1,6 +1,7 @@
 // The verdict on a set of tensors: implementation.
 #include "fpinspect/verdict/verdict.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -121,7 +122,7 @@ choice_outcome outcome_of(choice c, std::span<const std::size_t> members,
     return std::tuple(level(a.second), -share(a.second.underflow, a.second.nonzero), a.first) <
            std::tuple(level(b.second), -share(b.second.underflow, b.second.nonzero), b.first);
   };
-  std::sort(all.begin(), all.end(), worse);
+  std::ranges::sort(all, worse);
   double most = 0;
   for (const auto& [i, k] : all) {
     if (!meets(k, wanted)) result.failed.push_back(i);
@@ -137,11 +138,10 @@ choice_outcome outcome_of(choice c, std::span<const std::size_t> members,
 /// The first outcome without failures, else fp32. Adam's v stays in fp32 unless all of it is stored
 /// narrower: bf16, rounded to nearest, never sees updates below 2^-9 of v.
 std::size_t cheapest(const role_verdict& r) {
-  const auto found =
-      std::find_if(r.outcomes.begin(), r.outcomes.end(), [&](const choice_outcome& outcome) {
-        const bool stalls = r.what == role::adam_v && outcome.tried != 0;
-        return outcome.what == choice::fp32 || (outcome.failed.empty() && !stalls);
-      });
+  const auto found = std::ranges::find_if(r.outcomes, [&](const choice_outcome& outcome) {
+    const bool stalls = r.what == role::adam_v && outcome.tried != 0;
+    return outcome.what == choice::fp32 || (outcome.failed.empty() && !stalls);
+  });
   return static_cast<std::size_t>(found - r.outcomes.begin());
 }
 
@@ -163,8 +163,8 @@ role_verdict verdict_of(role r, std::span<const tensor_evidence> tensors, const 
     if (is_recipe(c) && !any_fp8) continue;  // nothing to quantize
     result.outcomes.push_back(outcome_of(c, result.tensors, tensors, wanted));
   }
-  std::stable_sort(result.outcomes.begin(), result.outcomes.end(),
-                   [](const auto& a, const auto& b) { return a.bits < b.bits; });
+  std::ranges::stable_sort(result.outcomes,
+                           [](const auto& a, const auto& b) { return a.bits < b.bits; });
   result.chosen = cheapest(result);
   result.met = result.outcomes[*result.chosen].failed.empty();
   return result;
@@ -184,7 +184,7 @@ std::optional<outlier_channel> outlier_among(std::span<const double> amaxes) {
   constexpr std::size_t fewest = 8;
   constexpr double stands_out = 16.0;
   if (amaxes.size() < fewest) return std::nullopt;
-  const auto largest = std::max_element(amaxes.begin(), amaxes.end());
+  const auto largest = std::ranges::max_element(amaxes);
   std::vector<double> sorted(amaxes.begin(), amaxes.end());
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
@@ -249,7 +249,7 @@ std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence>
     result.neighbours.push_back(loss_at(all, log2));
   }
   const auto allowed = [&](int log2) {
-    return std::all_of(tensors.begin(), tensors.end(), [&](const tensor_evidence& t) {
+    return std::ranges::all_of(tensors, [&](const tensor_evidence& t) {
       return !is_gradient(t) || (log2 >= t.enough_log2.value_or(log2) &&
                                  wanted.allows(loss_at(t.magnitudes, log2).underflow, t.nonzero));
     });
@@ -312,7 +312,7 @@ void add_underflows(const verdict& v, int log2, finding_kind kind, std::vector<f
     if (v.wanted.allows(loss.underflow, tensor.nonzero)) continue;
     all.push_back({.kind = kind, .tensor = i, .loss = loss});
   }
-  std::stable_sort(all.begin(), all.end(), [&](const finding& a, const finding& b) {
+  std::ranges::stable_sort(all, [&](const finding& a, const finding& b) {
     const auto lost = [&](const finding& f) {
       return share(f.loss.underflow, v.tensors[f.tensor].nonzero);
     };
@@ -373,7 +373,7 @@ verdict verdict_on(std::span<const tensor_evidence> tensors, const need& wanted)
   }
   result.findings = findings_of(result);
   for (std::size_t i = 0; i < tensors.size(); ++i) result.order.push_back(i);
-  std::stable_sort(result.order.begin(), result.order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(result.order, [&](std::size_t a, std::size_t b) {
     const auto key = [&](std::size_t i) {
       return std::pair(tensors[i].nan + tensors[i].inf != 0, largest_loss(result, tensors[i]));
     };

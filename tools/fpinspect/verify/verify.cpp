@@ -2,16 +2,9 @@
 // GPU's units with their models.
 #include "samebits/verify.hpp"
 
-#include <algorithm>
-#include <cstdint>
 #include <cstdio>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/verify/verify_tensor_cores.hpp"
 #include "function_unit_probe/device.hpp"
 
@@ -52,7 +45,7 @@ std::vector<total> totals_of(const std::vector<verification>& entries) {
   for (const verification& entry : entries) {
     if (is_skipped(entry)) continue;
     const auto same = [&](const total& t) { return t.backend == entry.backend; };
-    auto at = std::find_if(totals.begin(), totals.end(), same);
+    auto at = std::ranges::find_if(totals, same);
     if (at == totals.end()) at = totals.insert(at, {entry.backend});
     at->compared += entry.compared;
     at->differed += entry.differed;

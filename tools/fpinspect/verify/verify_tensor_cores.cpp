@@ -162,7 +162,7 @@ void tensor_core_check::add_rules(option_list& add) {
 
 std::uint64_t tensor_core_check::verify(const session& s) const {
   const auto known = samebits::tensor_core_instruction_names();
-  if (!instruction_.empty() && std::find(known.begin(), known.end(), instruction_) == known.end()) {
+  if (!instruction_.empty() && std::ranges::find(known, instruction_) == known.end()) {
     refuse_name("--instruction", instruction_, joined(known));
   }
   constexpr int recorded_cases = 4;

@@ -1,20 +1,9 @@
 // `fpinspect update`: a weight under an optimizer, kept in several ways side by side.
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/explore/update/weight_life.hpp"
-#include "fpinspect/output/table.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "samebits/error.hpp"
 #include "samebits/text.hpp"
@@ -82,7 +71,7 @@ std::string option_message(std::string message) {
   for (const auto& [member, option] : names) {
     if (message.starts_with(member)) message.replace(0, member.size(), option);
   }
-  std::replace(message.begin(), std::find(message.begin(), message.end(), ':'), '_', '-');
+  std::replace(message.begin(), std::ranges::find(message, ':'), '_', '-');
   return "--" + message;
 }
 

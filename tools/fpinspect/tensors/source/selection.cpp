@@ -39,22 +39,21 @@ struct opened_file {
 };
 
 bool has_tensor(const reader& file, const std::string& name) {
-  return std::any_of(file.tensors().begin(), file.tensors().end(),
-                     [&](const tensor_info& info) { return info.name == name; });
+  return std::ranges::any_of(file.tensors(),
+                             [&](const tensor_info& info) { return info.name == name; });
 }
 
 /// Adds the tensors of all files with this name, or whose names match this pattern.
 void add_named(const std::vector<opened_file>& files, const std::string& name,
                std::vector<shown_tensor>& chosen) {
-  const bool exact = std::any_of(files.begin(), files.end(), [&](const opened_file& opened) {
-    return has_tensor(*opened.file, name);
-  });
+  const bool exact = std::ranges::any_of(
+      files, [&](const opened_file& opened) { return has_tensor(*opened.file, name); });
   const bool is_pattern = name.find_first_of("*?[") != std::string::npos;
   bool any = false;
   for (const opened_file& opened : files) {
     for (const tensor_info& info : opened.file->tensors()) {
       const bool match = exact ? info.name == name : is_pattern && matches_glob(name, info.name);
-      const bool there = std::any_of(chosen.begin(), chosen.end(), [&](const shown_tensor& c) {
+      const bool there = std::ranges::any_of(chosen, [&](const shown_tensor& c) {
         return c.file == opened.file && c.info.name == info.name;
       });
       any = any || match;
@@ -111,8 +110,9 @@ std::vector<std::filesystem::path> tensor_files_in(const std::filesystem::path& 
   }
   for (const std::string_view pattern : patterns) {
     std::vector<std::filesystem::path> found;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(found),
-                 [&](const auto& file) { return matches_glob(pattern, file.filename().native()); });
+    std::ranges::copy_if(all, std::back_inserter(found), [&](const auto& file) {
+      return matches_glob(pattern, file.filename().native());
+    });
     if (!found.empty()) return found;
   }
   refuse_content(
@@ -237,7 +237,7 @@ std::string shown_tensor::plain_name() const {
 std::vector<shown_tensor> tensors_to_show(const tensor_selection& wanted) {
   std::vector<shown_tensor> chosen = choose(wanted);
   const from_scope scope = chosen.size() == 1 ? from_scope::one_tensor : from_scope::integers;
-  const bool any_integers = std::any_of(chosen.begin(), chosen.end(), [](const shown_tensor& c) {
+  const bool any_integers = std::ranges::any_of(chosen, [](const shown_tensor& c) {
     return c.info.unread.empty() && holds_integers(c.info);
   });
   if (!wanted.from.empty() && scope == from_scope::integers && !any_integers) {
@@ -334,7 +334,7 @@ std::uint64_t bytes_to_read(std::span<const shown_tensor> tensors) {
 
 void require_match(const char* option, const std::string& pattern,
                    const std::vector<shown_tensor>& tensors) {
-  const bool any = std::any_of(tensors.begin(), tensors.end(), [&](const shown_tensor& tensor) {
+  const bool any = std::ranges::any_of(tensors, [&](const shown_tensor& tensor) {
     return matches_glob(pattern, tensor.plain_name());
   });
   if (any) return;

@@ -82,12 +82,11 @@ std::string exceptions_text(const role_verdict& r, std::span<const tensor_eviden
   };
   const auto count = [&](judged state) {
     return static_cast<std::size_t>(
-        std::count_if(r.tensors.begin(), r.tensors.end(),
-                      [&](std::size_t i) { return tensors[i].state == state; }));
+        std::ranges::count_if(r.tensors, [&](std::size_t i) { return tensors[i].state == state; }));
   };
   if (is_recipe(chosen)) {
     add(r.vectors, "of rank 0 or 1 as stored");
-    const auto unquantized = std::count_if(r.tensors.begin(), r.tensors.end(), [&](std::size_t i) {
+    const auto unquantized = std::ranges::count_if(r.tensors, [&](std::size_t i) {
       return tensors[i].state == judged::yes && tensors[i].is_unquantized &&
              !tensors[i].is_vector();
     });
@@ -104,11 +103,11 @@ std::string exceptions_text(const role_verdict& r, std::span<const tensor_eviden
 /// What was assumed: the matrices of convolution weights, or the losses of optimizer state that the
 /// need does not count, if the choice has too many of them.
 std::string rule_text(const verdict& v, const role_verdict& r, choice chosen) {
-  const auto reshaped = std::count_if(r.tensors.begin(), r.tensors.end(), [&](std::size_t i) {
+  const auto reshaped = std::ranges::count_if(r.tensors, [&](std::size_t i) {
     return v.tensors[i].is_reshaped() && v.tensors[i].state == judged::yes;
   });
   if (reshaped != 0) return cat("as [out, rest]: ", reshaped, " of rank above 2");
-  const bool uncounted = std::any_of(r.tensors.begin(), r.tensors.end(), [&](std::size_t i) {
+  const bool uncounted = std::ranges::any_of(r.tensors, [&](std::size_t i) {
     const choice_effect* effect = v.tensors[i].effect(chosen);
     return effect != nullptr && effect->negligible != 0 &&
            !v.wanted.allows(effect->underflow, v.tensors[i].nonzero);

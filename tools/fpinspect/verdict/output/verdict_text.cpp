@@ -54,7 +54,7 @@ bool is_shown(const loss_scale_verdict& l, const scale_loss& loss) {
 /// The sizes of all tensors, and what the need refuses; nothing if no role has a choice.
 std::string all_roles_text(const verdict& v, const terminal& term) {
   const auto is_chosen = [](const role_verdict& r) { return r.chosen.has_value(); };
-  if (std::none_of(v.roles.begin(), v.roles.end(), is_chosen)) return {};
+  if (std::ranges::none_of(v.roles, is_chosen)) return {};
   std::string text = cat("  ", left("all", 12), right(cat(v.tensors.size()), 5), "  ",
                          size_change_text(size_of(v)), "\n");
   if (const auto refused = refusal_of(v)) {

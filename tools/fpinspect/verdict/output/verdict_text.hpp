@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fpinspect/output/json.hpp"
-#include "fpinspect/output/terminal.hpp"
+#include "fpinspect/output/output.hpp"
 #include "fpinspect/verdict/verdict.hpp"
 
 namespace fpinspect {
@@ -53,9 +53,10 @@ int fraction_bits_for(double db);
 struct refusal {
   role of = role::other;
   choice what = choice::fp32;
-  bool lacks_bits = false;             ///< its format has fewer fraction bits than the need takes
-  std::optional<int> admitted_db = {};  ///< the need that it meets in whole dB; nothing: it also loses
-                                        ///< too much
+  bool lacks_bits = false;  ///< its format has fewer fraction bits than the need takes
+  std::optional<int> admitted_db =
+      {};  ///< the need that it meets in whole dB; nothing: it also loses
+           ///< too much
 };
 /// That of the first role that has one. Nothing if none has, or if nothing can be said of it.
 std::optional<refusal> refusal_of(const verdict& v);
