@@ -4,6 +4,7 @@
 #include "fpinspect/checkpoint/checkpoint.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "samebits/convert.hpp"
@@ -45,7 +46,7 @@ class convert_command final : public command {
     const format_id written = decode_ ? format_id::fp32 : to_;
     target.require_packable(written, source.info.count);
     const std::string name = source.info.name.empty() ? "tensor" : source.info.name;
-    target.write(name, written, source.info.shape, converted_bytes(source), s.out);
+    target.write(name, written, source.info.shape, converted(source).bytes, s.out);
     if (s.json) {
       return s.write_json(json_object{{"input", input_},
                                       {"output", output_},
@@ -82,41 +83,17 @@ class convert_command final : public command {
                    {.rule = rule_, .where = all_threads()}, s);
   }
 
-  /// The elements of OUT. Converted chunk by chunk, so that only the result is held in memory as a
-  /// whole.
-  ///
-  /// Element i in C order is element (0, i - first) of its chunk and has the random index offset + i.
-  /// This index is the contract's offset + row * pitch + column, with the last axis as the column.
-  [[nodiscard]] std::vector<std::byte> converted_bytes(const source_tensor& source) const {
-    constexpr std::uint64_t chunk = 1 << 20;  // elements; at most 8 MiB of input
-    const auto in_bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format()));
-    const auto code_bytes = static_cast<std::size_t>(samebits::storage_bytes(to_));
-    const std::size_t out_bytes = decode_ ? sizeof(float) : code_bytes;
-    const std::uint64_t count = source.info.count;
-    const auto room = static_cast<std::size_t>(std::min(count, chunk));
-
-    std::vector<std::byte> result(count * out_bytes);
-    const auto direct = source.view();
-    std::vector<std::byte> read(direct ? 0 : room * in_bytes);
-    std::vector<std::byte> codes(decode_ ? room * code_bytes : 0);
-    samebits::convert_options rule = rule_;
-    for (std::uint64_t first = 0; first < count; first += chunk) {
-      const std::uint64_t size = std::min(chunk, count - first);
-      const auto cols = static_cast<std::int64_t>(size);
-      if (!direct) source.read(first, size, read.data());
-      const std::byte* in = direct ? direct->data() + first * in_bytes : read.data();
-      std::byte* out = result.data() + first * out_bytes;
-      const matrix_view rounded =
-          samebits::view_of_codes(to_, decode_ ? codes.data() : out, 1, cols);
-      rule.random.offset = rule_.random.offset + first;
-      samebits::convert(samebits::view_of_codes(source.format(), in, 1, cols), rounded, rule,
-                        where_);
-      if (decode_) {
-        samebits::convert(rounded, samebits::view_of_codes(format_id::fp32, out, 1, cols),
-                          {.nan = rule_.nan}, where_);
-      }
-    }
-    return result;
+  /// The elements of OUT. Element i in C order is element (0, i) of a row and has the random index
+  /// offset + i. This index is the contract's offset + row * pitch + column, with the last axis as the
+  /// column.
+  [[nodiscard]] owned_matrix converted(const source_tensor& source) const {
+    const matrix_shape row = {1, static_cast<std::int64_t>(source.info.count)};
+    owned_matrix codes(to_, row);
+    samebits::convert(matrix_of(source, row).view, codes.view(), rule_, where_);
+    if (!decode_) return codes;
+    owned_matrix values(format_id::fp32, row);
+    samebits::convert(codes.view(), values.view(), {.nan = rule_.nan}, where_);
+    return values;
   }
 
   std::string input_;

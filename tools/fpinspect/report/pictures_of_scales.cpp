@@ -99,29 +99,6 @@ constexpr double skips_top = 160;
 constexpr double skips_bottom = 186;
 constexpr std::size_t most_trace_columns = 336;  // a unit of the picture each
 
-/// Consecutive steps.
-struct trace_column {
-  double lowest = 0;  ///< log2 of the scales; -Inf for a scale of 0
-  double highest = 0;
-  std::size_t steps = 0;
-  std::size_t skipped = 0;
-};
-
-std::vector<trace_column> columns_of(std::span<const scaler_row> rows) {
-  const std::size_t each = (rows.size() + most_trace_columns - 1) / most_trace_columns;
-  std::vector<trace_column> columns;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const double log2 = std::log2(rows[i].scale);
-    if (i % each == 0) columns.push_back({log2, log2, 0, 0});
-    trace_column& c = columns.back();
-    c.lowest = std::min(c.lowest, log2);
-    c.highest = std::max(c.highest, log2);
-    ++c.steps;
-    if (!rows[i].applied) ++c.skipped;
-  }
-  return columns;
-}
-
 /// The vertical axis of the scales above 0; of 1 if there are none: whole powers of two, at least four
 /// apart.
 picture_axis axis_of(std::span<const scaler_row> rows) {
@@ -149,7 +126,8 @@ std::string zeros_text(std::span<const scaler_row> rows) {
 }  // namespace
 
 svg_picture scale_trace_picture(std::span<const scaler_row> rows) {
-  const std::vector<trace_column> columns = columns_of(rows);
+  const std::vector<trace_column> columns =
+      trace_columns(rows, most_trace_columns, [](double scale) { return std::log2(scale); });
   const picture_axis axis = axis_of(rows);
   // Scales of 0 lie at the bottom.
   const auto y = [&](double log2) { return coordinate(axis(std::max(log2, axis.first))); };

@@ -25,36 +25,13 @@ namespace {
 constexpr std::size_t scale_margin = 10;  // width left of the columns
 constexpr int max_rows = 16;
 
-/// The content of one column.
-struct scaler_column {
-  int lowest = 0;  ///< lowest, highest: exponents
-  int highest = 0;
-  std::size_t steps = 0;
-  std::size_t skipped = 0;
-};
-
 /// floor(log2(scale)). Zero gives -1075 and infinity 1024, outside the range of all other scales.
-int scale_exponent(double scale) {
+double scale_exponent(double scale) {
   if (scale == 0) return -1075;
   return std::isfinite(scale) ? std::ilogb(scale) : 1024;
 }
 
-std::vector<scaler_column> columns_for(std::span<const scaler_row> rows, std::size_t room) {
-  const std::size_t each = (rows.size() + room - 1) / room;
-  std::vector<scaler_column> all;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const int exponent = scale_exponent(rows[i].scale);
-    if (i % each == 0) all.push_back({exponent, exponent, 0, 0});
-    scaler_column& c = all.back();
-    c.lowest = std::min(c.lowest, exponent);
-    c.highest = std::max(c.highest, exponent);
-    ++c.steps;
-    if (!rows[i].applied) ++c.skipped;
-  }
-  return all;
-}
-
-std::string_view skip_mark(const scaler_column& c, charset characters) {
+std::string_view skip_mark(const trace_column& c, charset characters) {
   constexpr std::string_view unicode[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr std::string_view ascii[] = {" ", ".", ":", "#"};
   const std::span<const std::string_view> marks = characters == charset::unicode
@@ -76,19 +53,21 @@ std::string scaler_plot(std::span<const scaler_row> rows, const terminal& term) 
   if (rows.empty()) return {};
   const bool unicode = term.characters() == charset::unicode;
   const auto room = static_cast<std::size_t>(term.width()) - scale_margin;
-  const std::vector<scaler_column> columns = columns_for(rows, room);
-  int lowest = columns.front().lowest;
-  int highest = columns.front().highest;
-  for (const scaler_column& c : columns) {
-    lowest = std::min(lowest, c.lowest);
-    highest = std::max(highest, c.highest);
+  const std::vector<trace_column> columns = trace_columns(rows, room, scale_exponent);
+  double bottom_of_all = columns.front().lowest;
+  double top_of_all = columns.front().highest;
+  for (const trace_column& c : columns) {
+    bottom_of_all = std::min(bottom_of_all, c.lowest);
+    top_of_all = std::max(top_of_all, c.highest);
   }
+  const int lowest = static_cast<int>(bottom_of_all);
+  const int highest = static_cast<int>(top_of_all);
   const int each = (highest - lowest) / max_rows + 1;  // exponents per row
   std::string text;
   for (int top = highest; top >= lowest; top -= each) {
     const int bottom = top - each + 1;
     std::string line;
-    for (const scaler_column& c : columns) {
+    for (const trace_column& c : columns) {
       const bool here = c.lowest <= top && c.highest >= bottom;
       line += here ? (unicode ? "█" : "#") : " ";
     }
@@ -96,7 +75,7 @@ std::string scaler_plot(std::span<const scaler_row> rows, const terminal& term) 
     text += cat(right(scale_label(top), scale_margin - 2), unicode ? " │" : " |", line, "\n");
   }
   std::string skips;
-  for (const scaler_column& c : columns) skips += skip_mark(c, term.characters());
+  for (const trace_column& c : columns) skips += skip_mark(c, term.characters());
   skips.erase(skips.find_last_not_of(' ') + 1);
   text += cat(right("skipped", scale_margin - 2), unicode ? " │" : " |",
               skips.empty() ? skips : term.painted(paint::bad, skips), "\n");

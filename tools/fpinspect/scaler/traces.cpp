@@ -21,6 +21,22 @@
 
 namespace fpinspect {
 
+std::vector<trace_column> trace_columns(std::span<const scaler_row> rows, std::size_t most,
+                                        double (*height_of)(double)) {
+  const std::size_t each = (rows.size() + most - 1) / most;
+  std::vector<trace_column> all;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double height = height_of(rows[i].scale);
+    if (i % each == 0) all.push_back({height, height, 0, 0});
+    trace_column& c = all.back();
+    c.lowest = std::min(c.lowest, height);
+    c.highest = std::max(c.highest, height);
+    ++c.steps;
+    if (!rows[i].applied) ++c.skipped;
+  }
+  return all;
+}
+
 // --- CSV text of traces --------------------------------------------------------------------------
 
 namespace {

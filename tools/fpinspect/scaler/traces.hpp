@@ -2,7 +2,9 @@
 // scales as a chart.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,19 @@ struct scaler_row {
   bool applied = true;
   samebits::step_cause cause = samebits::step_cause::none;
 };
+
+/// Consecutive steps in one column of a picture.
+struct trace_column {
+  double lowest = 0;  ///< height of the scales
+  double highest = 0;
+  std::size_t steps = 0;
+  std::size_t skipped = 0;
+};
+
+/// At most `most` columns of equally many steps, but for the last one.
+/// @param height_of  of a scale
+std::vector<trace_column> trace_columns(std::span<const scaler_row> rows, std::size_t most,
+                                        double (*height_of)(double));
 
 // --- Traces of gradients for `fpinspect scaler`: read from CSV, written, and generated -----------
 
