@@ -114,8 +114,7 @@ std::vector<std::optional<choice>> verdict_choices(const checkpoint_options& opt
   for (const tensor_evidence& tensor : all.evidence) {
     choices.push_back(choice_of(v, tensor));
     if (!formats_only || !choices.back() || !is_recipe(*choices.back())) continue;
-    const auto role = std::ranges::find_if(
-        v.roles, [&](const role_verdict& one) { return one.what == tensor.what; });
+    const auto role = std::ranges::find(v.roles, tensor.what, &role_verdict::what);
     const auto format = std::ranges::find_if(role->outcomes, [](const choice_outcome& one) {
       return !is_recipe(one.what) && one.failed.empty();
     });

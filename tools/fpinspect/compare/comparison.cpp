@@ -145,8 +145,7 @@ std::string text_name(const compared_tensor& t, const std::string& input) {
 const compared_tensor* partner(const compared_tensor& t, const compared_file& of,
                                const compared_file& in) {
   if (of.tensors.size() == 1 && in.tensors.size() == 1) return &in.tensors.front();
-  const auto found = std::ranges::find_if(
-      in.tensors, [&](const compared_tensor& one) { return one.name == t.name; });
+  const auto found = std::ranges::find(in.tensors, t.name, &compared_tensor::name);
   return found == in.tensors.end() ? nullptr : &*found;
 }
 

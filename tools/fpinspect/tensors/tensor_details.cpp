@@ -44,8 +44,7 @@ std::string effect_row(std::string_view format, std::string_view underflow,
 }
 
 const cast_effect& effect_of(const cast_statistics& stats, format_id format) {
-  return *std::ranges::find_if(stats.casts,
-                               [&](const cast_effect& effect) { return effect.format == format; });
+  return *std::ranges::find(stats.casts, format, &cast_effect::format);
 }
 
 void write_effects(const cast_statistics& stats, std::span<const format_id> formats,

@@ -52,8 +52,7 @@ void add_statistics(tensor_evidence& to, const cast_statistics& stats) {
 
 choice_effect effect_of(choice c, std::span<const cast_effect> effects) {
   const format_id format = spec_of(c).format;
-  const auto found =
-      std::ranges::find_if(effects, [&](const cast_effect& e) { return e.format == format; });
+  const auto found = std::ranges::find(effects, format, &cast_effect::format);
   return {c, found->underflow, found->overflow, found->saturated_signal, found->saturated_noise};
 }
 

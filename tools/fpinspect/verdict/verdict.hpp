@@ -118,8 +118,7 @@ struct tensor_evidence {
   [[nodiscard]] bool takes_fp8() const { return !is_vector() && !is_unquantized; }
 
   [[nodiscard]] const choice_effect* effect(choice c) const {
-    const auto found = std::find_if(effects.begin(), effects.end(),
-                                    [&](const choice_effect& e) { return e.what == c; });
+    const auto found = std::ranges::find(effects, c, &choice_effect::what);
     return found == effects.end() ? nullptr : &*found;
   }
 };

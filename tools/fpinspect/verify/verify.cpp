@@ -44,8 +44,7 @@ std::vector<total> totals_of(const std::vector<verification>& entries) {
   std::vector<total> totals;
   for (const verification& entry : entries) {
     if (is_skipped(entry)) continue;
-    const auto same = [&](const total& t) { return t.backend == entry.backend; };
-    auto at = std::ranges::find_if(totals, same);
+    auto at = std::ranges::find(totals, entry.backend, &total::backend);
     if (at == totals.end()) at = totals.insert(at, {entry.backend});
     at->compared += entry.compared;
     at->differed += entry.differed;
