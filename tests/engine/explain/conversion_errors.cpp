@@ -82,7 +82,8 @@ class table {
       return e.is_nan_input() ? of(e) : e.right();
     });
   }
-  /// Adds calls of n elements that are any from number first(n) <= n on, and a tenth of these wrong.
+  /// Adds a kernel that leaves elements first(n) .. n - 1 of a call unwritten: whatever is there
+  /// fits if at least a tenth of it is wrong.
   template <class First>
   void add_tail(std::string sentence, const First& first) {
     const auto of = [first](const seen_call& call) {

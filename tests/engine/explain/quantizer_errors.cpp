@@ -32,8 +32,8 @@ support::scaled_matrix scaled(tested q, const trial& in, nonfinite policy) {
 
 float float_of(std::uint32_t word) { return std::bit_cast<float>(word); }
 
-/// What a quantizer stores of a matrix that is scaled so, perhaps by tiles of another size: the scale
-/// of a tile is that of its first element. cast(i) is the code of element i.
+/// The scales and codes that a quantizer stores of the scaled matrix m. If the tiles of m have another
+/// size, the scale of a tile is that of its first element. cast(i) is the code of element i.
 template <class Cast>
 prediction stored(const tested& q, const trial& in, const support::scaled_matrix& m,
                   const Cast& cast) {
@@ -156,7 +156,7 @@ void add_eps(table& rows) {
   }
 }
 
-/// What the amax of a tile sees if it leaves out magnitudes.
+/// The element as a maximum of signed elements sees it: a negative number counts as 0.
 std::uint32_t with_sign(std::uint32_t x) {
   const bool negative_number = x >> 31 == 1 && (x & 0x7FFFFFFF) <= 0x7F800000;
   return negative_number ? 0 : x;
