@@ -208,6 +208,21 @@ TEST(CheckConversion, RandomBatchesFindWhatNoEdgeShows) {
   EXPECT_EQ(result.failure()->size, 1);
 }
 
+TEST(CheckConversion, EveryBorderOfAnFp64SourceIsFound) {
+  // The double with one bit after the tie between 1 and the next e4m3 number, and its negative.
+  for (const std::uint64_t wrong : {0x3FF1000000000001u, 0xBFF1000000000001u}) {
+    const auto kernel = [wrong](std::span<const double> in, byte_span out) {
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        const auto code = std::bit_cast<std::uint64_t>(in[i]);
+        out[i] = convert_code<e4m3, fp64>(code == wrong ? code - 1 : code);
+      }
+    };
+    const check_result result = check_conversion({.from = fp64, .to = e4m3}, kernel, few);
+    ASSERT_TRUE(result.failure());
+    EXPECT_EQ(result.failure()->input, wrong);
+  }
+}
+
 TEST(CheckConversion, StochasticKernelsAreComparedByTheirIndex) {
   const conversion_under_test conversion{
       fp32, bf16, {rounding::stochastic}, {.seed = 9, .stream = 2, .offset = 1000, .bits = 16}};

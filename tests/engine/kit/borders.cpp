@@ -69,9 +69,9 @@ code_list codes_around_changes(const conversion_under_test& c) {
   code_list firsts, codes;
   for (const std::uint64_t sign : {std::uint64_t{0}, sign_bit(c.from)}) {
     firsts.insert(firsts.end(), {sign, sign + inf});
-    std::uint64_t low = sign;
-    for (std::uint64_t high = sign + 1; high <= sign + inf;) {  // binade by binade
-      add_changes(c, low, converted_code(c, low, 0), high, converted_code(c, high, 0), firsts);
+    for (std::uint64_t low = 0, high = 1; low < inf;) {  // binade by binade
+      add_changes(c, sign + low, converted_code(c, sign + low, 0), sign + high,
+                  converted_code(c, sign + high, 0), firsts);
       low = high;
       high = (high >> low_bits << low_bits) + (std::uint64_t{1} << low_bits);
     }
