@@ -10,20 +10,23 @@ import os
 import subprocess
 import sys
 
-CODE = "import torch; print(torch.linspace(0.1, 1, {}).view(torch.int32).tolist())"
+COUNTS = 17, 65, 129
+CODE = f"""import torch
+for count in {COUNTS}:
+    print(*torch.linspace(0.1, 1, count).view(torch.int32).tolist())"""
 
 
-def numbers(count, capability):
-    """Return the bits of linspace(0.1, 1, count) by the code for some processors."""
+def numbers(capability):
+    """Return the bits of linspace(0.1, 1, count) for each count by the code for some processors."""
     environment = {**os.environ, "ATEN_CPU_CAPABILITY": capability}
-    return subprocess.run([sys.executable, "-c", CODE.format(count)], env=environment, check=True,
-                          capture_output=True, text=True).stdout.strip("[]\n").split(", ")
+    text = subprocess.run([sys.executable, "-c", CODE], env=environment, check=True,
+                          capture_output=True, text=True).stdout
+    return [line.split() for line in text.splitlines()]
 
 
 def main():
-    for count in (17, 65, 129):
-        pairs = zip(numbers(count, "default"), numbers(count, "avx2"), strict=True)
-        differ = sum(a != b for a, b in pairs)
+    for count, *pair in zip(COUNTS, numbers("default"), numbers("avx2"), strict=True):
+        differ = sum(a != b for a, b in zip(*pair, strict=True))
         print(f"linspace(0.1, 1, {count}): {differ} numbers differ with and without AVX2")
 
 
