@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "call.hpp"
+#include "engine/inputs/families.hpp"
 #include "engine/kit/conversion.hpp"
 #include "engine/kit/quantize.hpp"
 #include "engine/kit/report.hpp"
@@ -165,6 +166,10 @@ nb::object check_quantize(nb::handle call, nb::handle source, nb::handle to,
   return nb::make_tuple(text, list_of(f.in.codes), f.in.rows, f.in.cols);
 }
 
+nb::list simpler_codes(nb::handle format, std::uint64_t code) {
+  return list_of(support::simpler_codes(format_named(format, "format"), code));
+}
+
 }  // namespace
 
 void bind_testing(nb::module_& m) {
@@ -172,6 +177,8 @@ void bind_testing(nb::module_& m) {
       "Checks a conversion kernel; samebits.testing.check_conversion() describes the arguments.");
   def(m, "check_quantize", &check_quantize,
       "Checks a quantizer; samebits.testing.check_quantize() describes the arguments.");
+  def(m, "simpler_codes", &simpler_codes,
+      "Returns codes that are simpler than a code, the simplest first.");
 }
 
 }  // namespace samebits::python

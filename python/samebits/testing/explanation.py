@@ -11,7 +11,6 @@ _MAX_NAMED = 3  # sentences in one text
 class Explanation:
     """The usual errors that give all results seen, and the number of these results."""
 
-    names: tuple[str, ...]
     sentences: tuple[str, ...]
     results: int
     wrong: int

@@ -6,6 +6,7 @@ All functions are pure: the same `rng` state gives the same codes.
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 
 import numpy as np
 
@@ -18,6 +19,7 @@ def every_code(f: Format) -> Codes:
     return np.arange(1 << (f.sign_bits + f.magnitude_bits), dtype=np.uint64)
 
 
+@cache
 def special_codes(f: Format) -> Codes:
     """Return zeros, subnormals, exponent edges, the largest numbers, Inf and NaNs, both signs."""
     m, top = f.mantissa_bits, f.max_magnitude

@@ -299,8 +299,7 @@ def explain_scaler(seen: list[tuple[Trace, list[StepResult]]], policy: str, f: F
         Number of wrong steps.
     """
     found = [c for c in candidates(policy) if all(_fits(c, trace, got, f) for trace, got in seen)]
-    return Explanation(tuple(c.name for c in found), tuple(c.sentence for c in found),
-                       sum(len(got) for _, got in seen), wrong)
+    return Explanation(tuple(c.sentence for c in found), sum(len(got) for _, got in seen), wrong)
 
 
 def _fits(candidate: ScalerCandidate, trace: Trace, got: list[StepResult], f: Format) -> bool:

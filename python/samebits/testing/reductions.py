@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from samebits import reductions
+from samebits import _core
 from samebits.convert import convert
 from samebits.errors import InvalidArgument
 from samebits.formats import nearest_first
@@ -19,19 +19,19 @@ from samebits.testing.explanation import Explanation
 from samebits.testing.memory import Memory, Predicate, memory_on
 from samebits.testing.number_formats import (FORMATS, Codes, Format, array_of, codes_of,
                                              format_named, is_nan)
+from samebits.testing.reduction_errors import REDUCTIONS, Floats, ReductionError, errors_of
 from samebits.testing.report import arguments_text, array_text, code_text
 from samebits.testing.runs import CallFailed, called, name_of
-from samebits.testing.sums import REDUCTIONS, Doubles, Reduce, ReductionError
 
-_RIGHT: dict[str, Callable[..., float]] = {
-    "sum": reductions.sum, "sum_of_squares": reductions.sum_of_squares, "amax": reductions.amax}
 _CHUNK = 4096  # kernels often split longer arrays into chunks of so many elements
 _SIZES = (*range(34), *(n + d for n in (64, 128, 256, 512, 1024, _CHUNK, 5 * _CHUNK)
                         for d in (-1, 0, 1)))
 _EVERY = 1031  # elements of the array in which each element is the maximum once
 _LONG = 32  # long finite arrays: another order of a few chunks changes half of their sums at most
 _MAX_STEPS = 500  # calls that shrink a failure
-_AFTER_WRONG = 7  # after a wrong result, one call of so many is made: they tell usual errors apart
+_FEW = 4  # elements of a call whose codes are made simpler
+_ROUNDS = 7  # each makes every seventh call
+_ENOUGH = 4  # wrong results, which tell usual errors apart; no further round
 
 
 def check_reduction(
@@ -96,10 +96,12 @@ def check_reduction(
         raise InvalidArgument(f"reduction: {reduction!r} is not one of "
                               f"{nearest_first(reduction, REDUCTIONS)}")
     test = _ReductionTest(fn, reduction, format_named(source), nan == "any", where, memory)
+    calls: list[Callable[[], Codes]]
     if only is not None:
-        calls = iter([codes_of(np.atleast_1d(np.asarray(only)), test.source)])
+        codes = codes_of(np.atleast_1d(np.asarray(only)), test.source)
+        calls = [codes.copy]
     else:
-        calls = test.calls(examples, np.random.default_rng(examples_seed))
+        calls = list(test.calls(examples, np.random.default_rng(examples_seed)))
     options = arguments_text([("source", test.source.name, "fp32"), ("nan", nan, "any"),
                               ("device", memory.device, None)])
     test.check(calls, options, shrinks=only is None)
@@ -114,6 +116,12 @@ def _positions(size: int, rng: np.random.Generator) -> list[int]:
     return sorted(i for i in found if 0 <= i < size)
 
 
+def _planted(codes: Codes, position: int, code: int) -> Codes:
+    copy = codes.copy()
+    copy[position] = code
+    return copy
+
+
 @dataclass(frozen=True)
 class _Call:
     """A call of the kernel: its elements, the result, and the right result."""
@@ -124,9 +132,9 @@ class _Call:
     expected: int
 
     @cached_property
-    def x(self) -> Doubles:
+    def x(self) -> Floats:
         """The elements, which the usual errors reduce."""
-        wide: Doubles = convert(array_of(self.codes, self.source), "fp64", format=self.source.name)
+        wide: Floats = convert(array_of(self.codes, self.source), "fp32", format=self.source.name)
         return wide
 
 
@@ -137,32 +145,34 @@ class _ReductionTest:
                  where: Predicate | None, memory: Memory) -> None:
         self.fn, self.name, self.source, self.memory = fn, name, source, memory
         self.any_nan, self.where = any_nan, where
-        self.reduction = REDUCTIONS[name]
-        self.result = FORMATS[self.reduction.result]
+        self.result = FORMATS["fp32" if name == "amax" else "fp64"]
         # Finite arrays have magnitudes in 2^±spread: their sums do not fit into binary64.
         f = self.source
         self.spread = 20 + (23 - f.mantissa_bits) // 2
         self.above = min((f.bias + self.spread) << f.mantissa_bits, f.max_magnitude)
 
-    def calls(self, examples: int, rng: np.random.Generator) -> Iterator[Codes]:
-        """Yield the codes of all calls."""
+    def calls(self, examples: int, rng: np.random.Generator) -> Iterator[Callable[[], Codes]]:
+        """Yield functions that return the codes of a call."""
         odd = [_CHUNK * k + 2 * int(rng.integers(1, _CHUNK // 2)) + 1 for k in range(1, 6)]
         sizes = [*_SIZES, *odd, *rng.integers(1, 2048, examples).tolist()]
         for number, size in enumerate(sizes):
             if number >= len(sizes) - examples:
-                yield self.allowed(self.content(number % 4, size, rng))
-                yield self.allowed(self.content(2, size, rng))
+                yield self.allowed(self.content(number % 4, size, rng)).copy
+                yield self.allowed(self.content(2, size, rng)).copy
                 continue
-            *others, finite = (self.allowed(self.content(kind, size, rng)) for kind in (0, 1, 3, 2))
-            yield from (*others, finite, self.allowed(np.full(size, self.source.sign, np.uint64)))
+            for kind in (0, 1, 3, 2):
+                finite = self.allowed(self.content(kind, size, rng))
+                yield finite.copy
+            yield self.allowed(np.full(size, self.source.sign, np.uint64)).copy
             yield from self.planted(finite, _positions(finite.size, rng), self.marks(), rng)
-        yield from self.allowed(inputs.special_codes(self.source)).reshape(-1, 1)
+        for code in self.allowed(inputs.special_codes(self.source)).reshape(-1, 1):
+            yield code.copy
         if self.name == "amax":  # a sum differs without any of its elements, amax without one only
             finite = self.allowed(self.content(2, _EVERY, rng))
             yield from self.planted(finite, range(finite.size), self.marks()[:1], rng)
         else:
             for size in rng.integers(4 * _CHUNK, 6 * _CHUNK, _LONG).tolist():
-                yield self.allowed(self.content(2, size, rng))
+                yield self.allowed(self.content(2, size, rng)).copy
 
     def allowed(self, codes: Codes) -> Codes:
         """Return the codes that satisfy the caller's predicate."""
@@ -179,13 +189,12 @@ class _ReductionTest:
         return self.allowed(np.array([*marks, f.canonical_nan], np.uint64))
 
     def planted(self, codes: Codes, positions: Iterable[int], marks: Codes,
-                rng: np.random.Generator) -> Iterator[Codes]:
-        """Yield copies of `codes`, each with one mark of a random sign in one of the positions."""
+                rng: np.random.Generator) -> Iterator[Callable[[], Codes]]:
+        """Yield calls of `codes`, each with one mark of a random sign in one of the positions."""
         for position in positions:
             for mark in marks:
-                copy = codes.copy()
-                copy[position] = int(mark) | int(rng.integers(2)) * self.source.sign
-                yield copy
+                code = int(mark) | int(rng.integers(2)) * self.source.sign
+                yield partial(_planted, codes, position, code)
 
     def content(self, kind: int, size: int, rng: np.random.Generator) -> Codes:
         """Return random codes of a kind.
@@ -195,12 +204,9 @@ class _ReductionTest:
         f = self.source
         if kind == 0:
             return inputs.random_codes(f, size, rng)
-        top = f.max_magnitude
-        finite = rng.integers(0, top, size, np.uint64, endpoint=True)
-        if kind > 1:
-            low = max((f.bias - self.spread) << f.mantissa_bits, 0)
-            finite = rng.integers(low, self.above, size, np.uint64)
-        codes = finite << np.uint64(f.unused_low_bits)
+        low = 0 if kind == 1 else max((f.bias - self.spread) << f.mantissa_bits, 0)
+        above = f.max_magnitude + 1 if kind == 1 else self.above
+        codes = rng.integers(low, above, size, np.uint64) << np.uint64(f.unused_low_bits)
         codes |= rng.integers(0, 2, size, np.uint64) * np.uint64(f.sign)
         if kind == 3:
             special = rng.choice(inputs.special_codes(f), size)
@@ -222,54 +228,48 @@ class _ReductionTest:
                              f"expected one number of {self.result.name}")
         if result.dtype in (self.result.code_dtype, self.result.dtype):
             return int(result.reshape(1).view(self.result.code_dtype)[0])
-        with np.errstate(all="ignore"):
-            wide = result.reshape(1).astype(np.float64)
-        return self.code_of(wide)
+        return self.code_of(result.reshape(())[()])
 
-    def code_of(self, number: npt.NDArray[np.float64]) -> int:
+    def code_of(self, number: Any) -> int:
         """Return the code of a number in the result's format.
 
         A number that the format lacks gets a code outside the format, which equals no right code.
         """
         with np.errstate(all="ignore"):
-            narrow = number.astype(self.result.dtype)
-        if not np.isnan(number[0]) and narrow[0] != number[0]:
-            return 1 << self.result.storage_bits
-        return int(narrow.view(self.result.code_dtype)[0])
+            narrow = np.dtype(self.result.dtype).type(number)
+        if narrow == number or np.isnan(number):
+            return int(narrow.view(self.result.code_dtype))
+        return 1 << self.result.storage_bits
 
     def right(self, codes: Codes) -> int:
         """Return the code of the right result."""
-        right = _RIGHT[self.name](array_of(codes, self.source), format=self.source.name)
-        return self.code_of(np.array([right]))
+        return self.code_of(REDUCTIONS[self.name](array_of(codes, self.source),
+                                                  format=self.source.name))
 
-    def by(self, reduce: Reduce, x: Doubles) -> int:
-        with np.errstate(all="ignore"):
-            result = np.array([reduce(x)])
-        code = self.code_of(result)
-        return self.result.canonical_nan if self.is_nan(code) else code
+    def same(self, got: int, expected: int) -> bool:
+        return got == expected or (self.any_nan and self.is_nan(got) and self.is_nan(expected))
 
     def is_nan(self, code: int) -> bool:
         return code >> self.result.storage_bits == 0 and bool(
             is_nan(np.array([code], np.uint64), self.result)[0])
 
-    def same(self, got: int, expected: int) -> bool:
-        return got == expected or (self.any_nan and self.is_nan(got) and self.is_nan(expected))
-
-    def check(self, calls: Iterator[Codes], options: str, *, shrinks: bool) -> None:
+    def check(self, calls: Sequence[Callable[[], Codes]], options: str, *, shrinks: bool) -> None:
         head = f'check_reduction({name_of(self.fn)}, "{self.name}"{options}'
         seen: list[_Call] = []
         wrong: list[_Call] = []
-        for number, codes in enumerate(calls):
-            if wrong and number % _AFTER_WRONG:
-                continue
-            try:
-                got = self.call(codes)
-            except CallFailed as error:
-                raise AssertionError(f"{self.title()}: {error}\n{self.repeat(head, codes)}"
-                                     ) from error
-            seen.append(_Call(codes, self.source, got, self.right(codes)))
-            if not self.same(got, seen[-1].expected):
-                wrong.append(seen[-1])
+        for first in range(_ROUNDS):
+            for call in calls[first::_ROUNDS]:
+                codes = call()
+                try:
+                    got = self.call(codes)
+                except CallFailed as error:
+                    raise AssertionError(f"{self.title()}: {error}\n{self.repeat(head, codes)}"
+                                         ) from error
+                seen.append(_Call(codes, self.source, got, self.right(codes)))
+                if not self.same(got, seen[-1].expected):
+                    wrong.append(seen[-1])
+            if len(wrong) >= _ENOUGH:
+                break
         if wrong:
             wrong.sort(key=lambda c: c.codes.size)
             why = self.explain(seen, wrong)
@@ -284,10 +284,15 @@ class _ReductionTest:
     def explain(self, seen: list[_Call], wrong: list[_Call]) -> Explanation:
         """Return the usual errors that give all results; `wrong` are the wrong calls of `seen`."""
         def gives(error: ReductionError, calls: list[_Call]) -> bool:
-            return all(self.same(c.got, self.by(error.reduce, c.x)) for c in calls)
-        found = [e for e in self.reduction.errors if gives(e, wrong) and gives(e, seen)]
-        return Explanation(tuple(e.name for e in found), tuple(e.sentence for e in found),
-                           len(seen), len(wrong))
+            return all(self.same(c.got, self.by(error, c)) for c in calls)
+        found = [e for e in errors_of(self.name) if gives(e, wrong) and gives(e, seen)]
+        return Explanation(tuple(e.sentence for e in found), len(seen), len(wrong))
+
+    def by(self, error: ReductionError, call: _Call) -> int:
+        """Return the code that a kernel with a usual error gives; each NaN is the canonical one."""
+        with np.errstate(all="ignore"):
+            code = self.code_of(error.reduce(call.x))
+        return self.result.canonical_nan if self.is_nan(code) else code
 
     def shrink(self, codes: Codes) -> Codes:
         """Return fewer and simpler codes whose result is still wrong."""
@@ -321,12 +326,9 @@ class _ReductionTest:
             plain = codes.copy()
             plain[start:start + max(n // 16, 1)] = one
             parts.append(plain)
-        if n <= 16:
-            for i in range(n):
-                short = codes.copy()
-                kept = ~np.uint64((1 << (self.source.mantissa_bits // 2)) - 1)
-                short[i] &= kept
-                parts.append(short)
+        for i in range(n if n <= _FEW else 0):
+            for code in _core.simpler_codes(self.source.name, int(codes[i])):
+                parts.append(_planted(codes, i, code))
         return [p for p in parts if p.size < n or (p != codes).any()]
 
     def repeat(self, head: str, codes: Codes) -> str:
