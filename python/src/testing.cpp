@@ -8,6 +8,7 @@
 #include "call.hpp"
 #include "engine/inputs/families.hpp"
 #include "engine/kit/conversion.hpp"
+#include "engine/kit/function.hpp"
 #include "engine/kit/quantize.hpp"
 #include "engine/kit/report.hpp"
 #include "samebits/options.hpp"
@@ -166,6 +167,46 @@ nb::object check_quantize(nb::handle call, nb::handle source, nb::handle to,
   return nb::make_tuple(text, list_of(f.in.codes), f.in.rows, f.in.cols);
 }
 
+// check_function(): as check_conversion(), with (text of the explanation, codes, offset, wrong
+// elements, the first of these, got, expected, (distance, wrong, results) of all calls); the distance may
+// be None.
+nb::object check_function(nb::handle call, nb::handle name, nb::handle format, nb::handle rule,
+                          nb::handle parameter, nb::handle any_nan, nb::handle where,
+                          nb::handle only, nb::handle offsets, nb::handle examples,
+                          nb::handle seed) {
+  function_under_test tested{.of = enumerator_of<function>(name, "function"),
+                             .format = format_named(format, "format"),
+                             .options = {.rule = enumerator_of<function_rule>(rule, "rule")},
+                             .nan = flag_of(any_nan, "nan") ? nan_result::any : nan_result::by_rule,
+                             .domain = domain_of(where)};
+  if (!parameter.is_none()) tested.options.parameter = nb::cast<double>(parameter);
+  const auto kernel = [&](const trial& in, std::span<guarded_array> arrays) {
+    call(memory_of(arrays[0], tested.format, false), in.in_offset,
+         memory_of(arrays[1], tested.format, true));
+  };
+  std::optional<failed_function> failure;
+  try {
+    failure = only.is_none()
+                  ? check_function_calls(tested, kernel,
+                                         {.offsets = integer_of<int>(offsets, "layouts", 1),
+                                          .examples = integer_of<int>(examples, "examples", 0),
+                                          .seed = seed_of(seed)})
+                  : check_one_function_call(tested, kernel, codes_of(only));
+  } catch (...) {
+    raise_current({});
+  }
+  if (!failure) return nb::none();
+  const verdict& v = failure->found;
+  const nb::list codes = list_of(failure->in.codes);
+  if (!v.wrong) return nb::make_tuple(nb::none(), codes, failure->in.in_offset);
+  const std::size_t i = v.wrong->element;
+  const nb::object distance =
+      failure->distance ? nb::object(nb::int_(*failure->distance)) : nb::none();
+  return nb::make_tuple(failure->why.text(), codes, failure->in.in_offset, v.wrong_counts[0], i,
+                        v.call.got[0][i], v.call.expected[0][i],
+                        nb::make_tuple(distance, failure->why.wrong, failure->why.results));
+}
+
 nb::list simpler_codes(nb::handle format, std::uint64_t code) {
   return list_of(support::simpler_codes(format_named(format, "format"), code));
 }
@@ -175,6 +216,8 @@ nb::list simpler_codes(nb::handle format, std::uint64_t code) {
 void bind_testing(nb::module_& m) {
   def(m, "check_conversion", &check_conversion,
       "Checks a conversion kernel; samebits.testing.check_conversion() describes the arguments.");
+  def(m, "check_function", &check_function,
+      "Checks a function; samebits.testing.check_function() describes the arguments.");
   def(m, "check_quantize", &check_quantize,
       "Checks a quantizer; samebits.testing.check_quantize() describes the arguments.");
   def(m, "simpler_codes", &simpler_codes,

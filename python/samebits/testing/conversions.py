@@ -14,7 +14,7 @@ from samebits.testing.domain import Domain
 from samebits.testing.memory import Layout, Predicate, memory_on
 from samebits.testing.number_formats import codes_of, format_named
 from samebits.testing.report import arguments_text, repeat_line
-from samebits.testing.runs import Function, Interrupted, Kernel
+from samebits.testing.runs import Calls, Function, Kernel
 from samebits.typing import NanPolicy, Overflow, Rounding
 
 LAYOUTS: tuple[Layout, ...] = tuple(Layout(offset) for offset in (0, 1, 2, 3, 4, 7, 8, 16))
@@ -104,7 +104,7 @@ def check_conversion(
     if examples < 0:
         raise InvalidArgument(f"examples: 0 or a positive number is expected; got {examples}")
     kernel = Kernel(fn, format_named(source), format_named(target), fills_out, memory)
-    calls, domain = _Calls(kernel, layouts), Domain(where, kernel.source, memory)
+    calls, domain = Calls(kernel, layouts), Domain(where, kernel.source, memory)
     one_call = None if only is None else codes_of(np.atleast_1d(np.asarray(only)), kernel.source)
     how = (rounding, overflow, "canonical" if nan == "any" else nan, seed, random_stream, offset,
            None, random_bits)
@@ -131,18 +131,3 @@ def check_conversion(
     call = f"check_conversion({kernel.name}, {formats}{options}"
     line = repeat_line(call, np.array(codes, np.uint64), kernel.source, calls.layout(layout))
     raise AssertionError(f"{text}\n{line}") from calls.raised
-
-
-class _Calls(Interrupted):
-    """The kernel as the function of codes in memory that the check calls."""
-
-    def __init__(self, kernel: Kernel, layouts: Sequence[Layout]) -> None:
-        self.kernel, self.layouts = kernel, layouts
-
-    def layout(self, number: int) -> Layout:
-        return self.layouts[number % len(self.layouts)]
-
-    def __call__(self, codes: memoryview, layout: int, results: memoryview) -> None:
-        given = np.asarray(codes).view(self.kernel.source.code_dtype)
-        got = self.result_of(lambda: self.kernel.call(given, self.layout(layout)))
-        np.asarray(results).view(self.kernel.target.code_dtype)[:] = got

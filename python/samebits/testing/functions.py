@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.testing.function_errors import explain_function
-from samebits.testing.function_inputs import function_codes
-from samebits.testing.function_model import FunctionModel
-from samebits.testing.function_runs import Runner, Seen
-from samebits.testing.memory import Layout, Memory, Predicate, memory_on
-from samebits.testing.number_formats import Codes, Format, Integers, Mask, codes_of, format_named
+from samebits.testing.domain import Domain
+from samebits.testing.memory import Layout, Predicate, memory_on
+from samebits.testing.number_formats import Format, codes_of, format_named
 from samebits.testing.report import arguments_text, code_text, count_text, repeat_line
-from samebits.testing.runs import CallFailed, Function, Kernel
-from samebits.testing.shrink import smallest_failure
+from samebits.testing.runs import Calls, Function, Kernel
 
 _LAYOUTS: tuple[Layout, ...] = tuple(Layout(offset) for offset in (0, 1, 3, 4, 7, 8))
-_SIZES = (*range(18), *(n + d for n in (32, 128, 256, 1024, 4096) for d in (-1, 0, 1)))
-_MAX_RANDOM = 1 << 14  # elements of a random call
 
 
 def check_function(
@@ -89,105 +84,45 @@ def check_function(
     if examples < 0:
         raise InvalidArgument(f"examples: 0 or a positive number is expected; got {examples}")
     f = format_named(format)
-    model = FunctionModel(function, f, rule, parameter)
-    model(np.zeros(1, np.uint64))  # refuses unknown names and functions that the rule lacks
     memory = memory_on(device)
-    runner = Runner(Kernel(fn, f, f, fills_out, memory), model, nan == "any")
-    call = _call_text(runner, nan)
-    domain = _Domain(f, where, memory)
-    calls: Iterator[tuple[Codes, Layout]]
-    if only is not None:
-        calls = iter([(codes_of(np.atleast_1d(np.asarray(only)), f), layouts[0])])
-    else:
-        calls = _calls(domain, layouts, examples, np.random.default_rng(examples_seed))
-    for codes, layout in calls:
-        try:
-            runner.observe(codes, layout)
-        except CallFailed as error:
-            raise AssertionError(f"{model.text}: {error}\n"
-                                 + repeat_line(call, codes, f, layout)) from error
-    seen = runner.seen()
-    if not seen.wrong.any():
+    kernel = Kernel(fn, f, f, fills_out, memory)
+    calls, domain = Calls(kernel, layouts), Domain(where, f, memory)
+    one_call = None if only is None else codes_of(np.atleast_1d(np.asarray(only)), f).tolist()
+    failed: Any
+    with domain.refused():
+        failed = _core.check_function(
+            calls, function, f.name, rule, parameter, nan == "any", domain.predicate, one_call,
+            len(layouts), examples, examples_seed)
+    calls.raise_interruption()
+    if failed is None:
         return
-    smallest, layout = seen, layouts[0]
-    if only is None:
-        smallest, layout = smallest_failure(runner, seen, domain.allows)
-    why = explain_function(seen, runner)
-    raise AssertionError(_failure_text(runner, why, seen, smallest, layout, call))
-
-
-class _Domain:
-    """The inputs that a kernel must support."""
-
-    def __init__(self, f: Format, where: Predicate | None, memory: Memory) -> None:
-        self.f, self.where, self.memory = f, where, memory
-
-    def allows(self, codes: Codes) -> Mask:
-        """Return for each code whether it is an input of the domain."""
-        if self.where is None:
-            return np.ones(codes.shape, np.bool_)
-        return self.memory.allowed(self.where, codes, self.f)
-
-    def some(self, rng: np.random.Generator) -> Codes:
-        """Return the first call's codes: edges and random ones."""
-        codes = function_codes(self.f, rng)
-        codes = codes[self.allows(codes)]
-        if codes.size == 0:
-            raise InvalidArgument("where: no input satisfies the predicate")
-        return codes
-
-
-def _calls(domain: _Domain, layouts: Sequence[Layout], examples: int,
-           rng: np.random.Generator) -> Iterator[tuple[Codes, Layout]]:
-    """Yield the codes and layouts of all calls: sizes, edges and every magnitude, random calls."""
-    pool = domain.some(rng)
-    for number, size in enumerate(_SIZES):
-        yield rng.choice(pool, size), layouts[number % len(layouts)]
-    yield pool, layouts[0]
-    yield pool[1:], layouts[0]  # where an output has other bytes before
-    for size in rng.integers(1, _MAX_RANDOM, examples, endpoint=True).tolist():
-        yield rng.choice(domain.some(rng), size), layouts[int(rng.integers(len(layouts)))]
-
-
-def _call_text(runner: Runner, nan: str) -> str:
-    """Return the text of the check's call with its options, without the closing parenthesis."""
-    model, kernel = runner.model, runner.kernel
-    format = "" if model.f.name == "fp32" else f', "{model.f.name}"'
-    options = [("parameter", model.parameter, None), ("nan", nan, "any"),
-               ("fills_out", kernel.fills_out, False), ("device", kernel.memory.device, None)]
-    return (f'check_function({kernel.name}, "{model.function}"{format}, rule="{model.rule}"'
+    why, codes, layout, *wrong = failed
+    title = f"{function}{'' if parameter is None else f' with {parameter}'} of {f.name} by {rule}: "
+    text = title + (f"{calls.raised}" if why is None else
+                    _wrong_text(f, codes, *wrong, any_nan=nan == "any") + f"\n  {why}")
+    options = [("rule", rule, None), ("parameter", parameter, None), ("nan", nan, "any"),
+               ("fills_out", fills_out, False), ("device", memory.device, None)]
+    call = (f'check_function({kernel.name}, "{function}"' + f', "{f.name}"' * (f.name != "fp32")
             + arguments_text(options))
+    line = repeat_line(call, np.array(codes, np.uint64), f, calls.layout(layout))
+    raise AssertionError(f"{text}\n{line}") from calls.raised
 
 
-def _distances(seen: Seen, f: Format) -> Integers:
-    """Return how many codes lie between wrong results and right ones; NaN are left out."""
-    def place(codes: Codes) -> Integers:
-        size = (codes & np.uint64(f.sign - 1)).astype(np.int64)
-        return np.where(codes & np.uint64(f.sign), -size, size)
-    limit = np.uint64((f.max_magnitude + 1))  # Inf
-    numbers = ((seen.got & np.uint64(f.sign - 1)) <= limit) & (
-        (seen.expected & np.uint64(f.sign - 1)) <= limit) & seen.wrong
-    found: Integers = np.abs(place(seen.got) - place(seen.expected))[numbers]
-    return found
+def _wrong_text(f: Format, codes: list[int], wrong: int, element: int, got: int, expected: int,
+                seen: tuple[int | None, int, int], *, any_nan: bool) -> str:
+    """Return the text of the first of `wrong` elements of a call.
 
-
-def _failure_text(runner: Runner, why: str, seen: Seen, smallest: Seen, layout: Layout,
-                  call: str) -> str:
-    model = runner.model
-    i = int(np.argmax(smallest.wrong))
-    code, got, expected = (int(a[i]) for a in (smallest.codes, smallest.got, smallest.expected))
-    wanted = code_text(expected, model.f)
-    if runner.any_nan and wanted.endswith("NaN"):
+    `seen` has the largest distance from a right number, the number of wrong results, and of all.
+    """
+    wanted = code_text(expected, f)
+    if any_nan and wanted.endswith("NaN"):
         wanted += " or another NaN"
-    lines = [f"{model.text}: {count_text(int(smallest.wrong.sum()), smallest.codes.size)} "
-             "(smallest case found)"]
-    if smallest.codes.size > 1:
-        lines.append(f"  element   {i} of a call of {smallest.codes.size} elements")
-    lines += [f"  input     {code_text(code, model.f)}",
-              f"  got       {code_text(got, model.f)}   expected {wanted}"]
-    distances = _distances(seen, model.f)
-    if distances.size:
-        lines.append(f"  distance  at most {int(distances.max())} codes from the right one; "
-                     f"{count_text(int(seen.wrong.sum()), seen.codes.size)}")
-    lines += [f"  {why}", repeat_line(call, smallest.codes, model.f, layout)]
+    lines = [f"{count_text(wrong, len(codes))} (smallest case found)"]
+    if len(codes) > 1:
+        lines.append(f"  element   {element} of a call of {len(codes)} elements")
+    lines += [f"  input     {code_text(codes[element], f)}",
+              f"  got       {code_text(got, f)}   expected {wanted}"]
+    if seen[0] is not None:
+        lines.append(f"  distance  at most {seen[0]} codes from the right one; "
+                     f"{count_text(*seen[1:])}")
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -138,3 +138,18 @@ class Kernel:
 
 def _elements(count: int) -> str:
     return "1 element" if count == 1 else f"{count} elements"
+
+
+class Calls(Interrupted):
+    """The kernel as the function of codes in memory that a check calls."""
+
+    def __init__(self, kernel: Kernel, layouts: Sequence[Layout]) -> None:
+        self.kernel, self.layouts = kernel, layouts
+
+    def layout(self, number: int) -> Layout:
+        return self.layouts[number % len(self.layouts)]
+
+    def __call__(self, codes: memoryview, layout: int, results: memoryview) -> None:
+        given = np.asarray(codes).view(self.kernel.source.code_dtype)
+        got = self.result_of(lambda: self.kernel.call(given, self.layout(layout)))
+        np.asarray(results).view(self.kernel.target.code_dtype)[:] = got

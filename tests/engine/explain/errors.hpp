@@ -4,12 +4,17 @@
 #include <vector>
 
 #include "engine/explain/fit.hpp"
+#include "engine/kit/function.hpp"
 #include "engine/kit/specifications.hpp"
 
 namespace samebits::testkit {
 
 /// Errors of conversions. Results of calls are [codes].
 std::vector<candidate> conversion_errors(const conversion_under_test& conversion);
+
+/// Errors of kernels that compute functions: the library's other rules and functions. Results of
+/// calls are [codes].
+std::vector<candidate> function_errors(const function_under_test& tested);
 
 /// Errors of quantizers: other options, scales at other positions, and errors in one part of the
 /// matrix only. Results of calls are [scales, codes].

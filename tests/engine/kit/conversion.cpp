@@ -283,15 +283,7 @@ class stages {
       starts.push_back(in);
       starts.back().codes.resize(v.wrong->element + 1);
       starts.back().cols = static_cast<std::int64_t>(starts.back().codes.size());
-      const auto once = [&](const trial& t) {
-        std::vector<trial> smaller;
-        for (trial& s : starts) {
-          if (s.codes.size() < t.codes.size()) smaller.push_back(std::move(s));
-        }
-        starts.clear();
-        return smaller;
-      };
-      in = runner_.shrink(std::move(in), v, once);
+      in = runner_.shrink_to_one_of(std::move(in), v, std::move(starts));
     }
     return runner_.shrink(std::move(in), v, [this](const trial& t) {
       return simpler_trials(conversion_.from, {1, 1}, false, t);
