@@ -2,6 +2,7 @@
 // with the GIL, on the calling thread.
 #include <cstring>
 #include <memory>
+#include <random>
 #include <unordered_map>
 #include <vector>
 
@@ -211,6 +212,23 @@ nb::list simpler_codes(nb::handle format, std::uint64_t code) {
   return list_of(support::simpler_codes(format_named(format, "format"), code));
 }
 
+/// Returns codes, 8 bytes each: special ones and edges, or any that conversions to the target get
+/// wrong.
+nb::bytes draw_codes(nb::handle source, nb::handle target, bool special, std::size_t count,
+                     std::uint64_t seed) {
+  const format_id from = format_named(source, "source"), to = format_named(target, "target");
+  std::mt19937_64 engine(seed);
+  const auto next = [&engine] { return engine(); };
+  std::vector<std::uint64_t> codes(count);
+  for (std::uint64_t& code : codes) {
+    const auto family =
+        next() % 2 == 0 ? support::code_family::special : support::code_family::edge;
+    code = special ? support::draw_code(family, from, to, next)
+                   : support::draw_any_code(from, to, next);
+  }
+  return nb::bytes(reinterpret_cast<const char*>(codes.data()), count * sizeof(std::uint64_t));
+}
+
 }  // namespace
 
 void bind_testing(nb::module_& m) {
@@ -220,6 +238,7 @@ void bind_testing(nb::module_& m) {
       "Checks a function; samebits.testing.check_function() describes the arguments.");
   def(m, "check_quantize", &check_quantize,
       "Checks a quantizer; samebits.testing.check_quantize() describes the arguments.");
+  def(m, "draw_codes", &draw_codes, "Draws codes that conversions get wrong.");
   def(m, "simpler_codes", &simpler_codes,
       "Returns codes that are simpler than a code, the simplest first.");
 }

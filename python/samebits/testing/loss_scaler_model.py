@@ -17,7 +17,7 @@ import samebits.loss_scaler as library
 from samebits.convert import convert
 from samebits.errors import Error, ScaleExhausted
 from samebits.testing.loss_scaler_traces import Group, Step, Tensor, Trace
-from samebits.testing.number_formats import Codes, Format, array_of, is_nan, values
+from samebits.testing.number_formats import Codes, Format, array_of, values
 
 Floats = np.typing.NDArray[np.float32]
 
@@ -57,8 +57,8 @@ def same_step(got: StepResult, expected: StepResult) -> bool:
 
 def tensor_codes(codes: Codes, f: Format) -> tuple[int, ...]:
     """Return codes of a tensor for comparison: every NaN becomes the canonical one."""
-    plain = np.where(is_nan(codes, f), np.uint64(f.canonical_nan), codes)
-    return tuple(plain.tolist())
+    plain = np.asarray(convert(array_of(codes, f), f.name, format=f.name))
+    return tuple(plain.view(f.code_dtype).tolist())
 
 
 def expected_steps(policy: Any, trace: Trace, f: Format) -> list[StepResult]:

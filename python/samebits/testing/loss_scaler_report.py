@@ -9,7 +9,7 @@ import numpy as np
 from samebits.testing.explanation import Explanation
 from samebits.testing.loss_scaler_model import StepResult, same_step
 from samebits.testing.loss_scaler_traces import Trace
-from samebits.testing.number_formats import Format, is_inf, is_nan
+from samebits.testing.number_formats import Format, values
 from samebits.testing.report import code_text
 
 _SHOWN = 6  # steps before the wrong one
@@ -56,8 +56,8 @@ def _gradients(step: Any, f: Format) -> str:
     found = []
     for j, group in enumerate(step):
         for k, tensor in enumerate(group):
-            codes = np.array(tensor, np.uint64)
-            for word, mask in (("Inf", is_inf(codes, f)), ("NaN", is_nan(codes, f))):
+            x = values(np.array(tensor, np.uint64), f)
+            for word, mask in (("Inf", np.isinf(x)), ("NaN", np.isnan(x))):
                 if mask.any():
                     at = f"tensor {k}" if len(step) == 1 else f"tensor {k} of optimizer {j}"
                     found.append(f"with {word} in {at}[{int(np.argmax(mask))}]")

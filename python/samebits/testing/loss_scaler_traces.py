@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from samebits.testing import inputs
-from samebits.testing.number_formats import Codes, Format
+from samebits.testing.number_formats import Codes, Format, special_codes
 
 Tensor = Sequence[int]  # codes of scaled gradients
 Group = Sequence[Tensor]  # the tensors of one optimizer
@@ -143,7 +142,7 @@ def _finite(size: int, f: Format, large: bool, rng: np.random.Generator) -> Code
 @cache
 def _special(f: Format) -> Codes:
     """Return the finite ones of the special codes."""
-    codes = inputs.special_codes(f)
+    codes = special_codes(f)
     found: Codes = codes[(codes & np.uint64(f.sign - 1)) <= np.uint64(f.max_magnitude)]
     return found
 

@@ -14,11 +14,10 @@ from samebits import _core
 from samebits.convert import convert
 from samebits.errors import InvalidArgument
 from samebits.formats import nearest_first
-from samebits.testing import inputs
 from samebits.testing.explanation import Explanation
 from samebits.testing.memory import Memory, Predicate, memory_on
-from samebits.testing.number_formats import (FORMATS, Codes, Format, array_of, codes_of,
-                                             format_named, is_nan)
+from samebits.testing.number_formats import (Codes, Format, array_of, codes_of, drawn_codes,
+                                             format_named, special_codes, values)
 from samebits.testing.reduction_errors import REDUCTIONS, Floats, ReductionError, errors_of
 from samebits.testing.report import arguments_text, array_text, code_text
 from samebits.testing.runs import CallFailed, called, name_of
@@ -145,7 +144,7 @@ class _ReductionTest:
                  where: Predicate | None, memory: Memory) -> None:
         self.fn, self.name, self.source, self.memory = fn, name, source, memory
         self.any_nan, self.where = any_nan, where
-        self.result = FORMATS["fp32" if name == "amax" else "fp64"]
+        self.result = format_named("fp32" if name == "amax" else "fp64")
         # Finite arrays have magnitudes in 2^±spread: their sums do not fit into binary64.
         f = self.source
         self.spread = 20 + (23 - f.mantissa_bits) // 2
@@ -165,7 +164,7 @@ class _ReductionTest:
                 yield finite.copy
             yield self.allowed(np.full(size, self.source.sign, np.uint64)).copy
             yield from self.planted(finite, _positions(finite.size, rng), self.marks(), rng)
-        for code in self.allowed(inputs.special_codes(self.source)).reshape(-1, 1):
+        for code in self.allowed(special_codes(self.source)).reshape(-1, 1):
             yield code.copy
         if self.name == "amax":  # a sum differs without any of its elements, amax without one only
             finite = self.allowed(self.content(2, _EVERY, rng))
@@ -203,13 +202,13 @@ class _ReductionTest:
         """
         f = self.source
         if kind == 0:
-            return inputs.random_codes(f, size, rng)
+            return drawn_codes(f, f, size, int(rng.integers(1 << 63)))
         low = 0 if kind == 1 else max((f.bias - self.spread) << f.mantissa_bits, 0)
         above = f.max_magnitude + 1 if kind == 1 else self.above
         codes = rng.integers(low, above, size, np.uint64) << np.uint64(f.unused_low_bits)
         codes |= rng.integers(0, 2, size, np.uint64) * np.uint64(f.sign)
         if kind == 3:
-            special = rng.choice(inputs.special_codes(f), size)
+            special = rng.choice(special_codes(f), size)
             codes = np.where(rng.random(size) < 2.0 / max(size, 1), special, codes)
         return codes
 
@@ -236,7 +235,7 @@ class _ReductionTest:
         A number that the format lacks gets a code outside the format, which equals no right code.
         """
         with np.errstate(all="ignore"):
-            narrow = np.dtype(self.result.dtype).type(number)
+            narrow = self.result.dtype.type(number)
         if narrow == number or np.isnan(number):
             return int(narrow.view(self.result.code_dtype))
         return 1 << self.result.storage_bits
@@ -251,7 +250,7 @@ class _ReductionTest:
 
     def is_nan(self, code: int) -> bool:
         return code >> self.result.storage_bits == 0 and bool(
-            is_nan(np.array([code], np.uint64), self.result)[0])
+            np.isnan(values(np.array([code], np.uint64), self.result)[0]))
 
     def check(self, calls: Sequence[Callable[[], Codes]], options: str, *, shrinks: bool) -> None:
         head = f'check_reduction({name_of(self.fn)}, "{self.name}"{options}'
@@ -291,8 +290,8 @@ class _ReductionTest:
     def by(self, error: ReductionError, call: _Call) -> int:
         """Return the code that a kernel with a usual error gives; each NaN is the canonical one."""
         with np.errstate(all="ignore"):
-            code = self.code_of(error.reduce(call.x))
-        return self.result.canonical_nan if self.is_nan(code) else code
+            number = error.reduce(call.x)
+        return self.result.canonical_nan if np.isnan(number) else self.code_of(number)
 
     def shrink(self, codes: Codes) -> Codes:
         """Return fewer and simpler codes whose result is still wrong."""
@@ -319,12 +318,11 @@ class _ReductionTest:
         return codes
 
     def simpler(self, codes: Codes) -> list[Codes]:
-        n, one = codes.size, np.uint64(self.source.bias << self.source.mantissa_bits
-                                       << self.source.unused_low_bits)
+        n = codes.size
         parts = [codes[:n // 2], codes[n // 2:], codes[1:], codes[:-1]] if n else []
         for start in range(0, n, max(n // 16, 1)):
             plain = codes.copy()
-            plain[start:start + max(n // 16, 1)] = one
+            plain[start:start + max(n // 16, 1)] = self.source.one
             parts.append(plain)
         for i in range(n if n <= _FEW else 0):
             for code in _core.simpler_codes(self.source.name, int(codes[i])):

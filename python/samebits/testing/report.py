@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from samebits.testing.memory import Layout
-from samebits.testing.number_formats import Codes, Format, is_nan, values
+from samebits.testing.number_formats import Codes, Format, values
 
 _MAX_RUNS = 64  # runs of equal codes that a repeat line shows
 
@@ -18,8 +18,8 @@ def code_text(code: int, f: Format) -> str:
 
     Examples
     --------
-    >>> from samebits.testing.number_formats import FORMATS
-    >>> code_text(0x3A800000, FORMATS["fp32"]), code_text(0xFF, FORMATS["e4m3"])
+    >>> from samebits.testing.number_formats import format_named
+    >>> code_text(0x3A800000, format_named("fp32")), code_text(0xFF, format_named("e4m3"))
     ('0x3A800000 = 2^-10', '0xFF = NaN')
     """
     return f"0x{code:0{f.storage_bits // 4}X} = {value_text(code, f)}"
@@ -27,10 +27,9 @@ def code_text(code: int, f: Format) -> str:
 
 def value_text(code: int, f: Format) -> str:
     """Return the value of a code: a power of two, or a short decimal text."""
-    one = np.array([code], np.uint64)
-    if is_nan(one, f)[0]:
+    x = float(values(np.array([code], np.uint64), f)[0])
+    if math.isnan(x):
         return "NaN"
-    x = float(values(one, f)[0])
     sign = "-" if math.copysign(1.0, x) < 0 else ""
     if math.isinf(x):
         return sign + "Inf"
@@ -54,8 +53,8 @@ def array_text(codes: Codes, f: Format) -> str | None:
 
     Examples
     --------
-    >>> from samebits.testing.number_formats import FORMATS
-    >>> array_text(np.array([1, 1, 1, 1, 1, 2], np.uint64), FORMATS["e4m3"])
+    >>> from samebits.testing.number_formats import format_named
+    >>> array_text(np.array([1, 1, 1, 1, 1, 2], np.uint64), format_named("e4m3"))
     'np.repeat(np.array([0x01, 0x02], "u1"), [5, 1])'
     """
     digits = f.storage_bits // 4

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from samebits.errors import InvalidArgument
-from samebits.testing.number_formats import codes_of, format_named, is_nan
+from samebits.testing.number_formats import codes_of, format_named, values
 from samebits.testing.report import code_text, count_text
 
 _SHOWN = 5  # wrong elements in a text
@@ -53,7 +53,7 @@ def assert_same_bits(got: npt.ArrayLike, expected: npt.ArrayLike, format: object
                                  for a in (got_array, expected_array))
     wrong = got_codes != expected_codes
     if nan == "any":
-        wrong &= ~(is_nan(got_codes, f) & is_nan(expected_codes, f))
+        wrong &= ~(np.isnan(values(got_codes, f)) & np.isnan(values(expected_codes, f)))
     if not wrong.any():
         return
     lines = [f"{f.name}: {count_text(int(wrong.sum()), wrong.size)}"]

@@ -18,12 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from samebits.testing import inputs
-from samebits.testing.number_formats import Codes, Format, array_of, format_named
+from samebits.testing.number_formats import (Codes, array_of, drawn_codes, format_named,
+                                             special_codes)
 
 __all__ = ["arrays", "codes"]
-
-_MAX_MOVE = 2  # ulps between a code and a step of the target
 
 
 def codes(format: object, to: object = None) -> st.SearchStrategy[int]:
@@ -48,27 +46,12 @@ def codes(format: object, to: object = None) -> st.SearchStrategy[int]:
     '0x7f800001'
     """
     source = format_named(format)
-    one = source.bias << source.mantissa_bits << source.unused_low_bits
-    bits = source.sign_bits + source.magnitude_bits
-    uniform = st.integers(0, (1 << bits) - 1).map(lambda c: c << source.unused_low_bits)
-    special = st.sampled_from(inputs.special_codes(source).tolist())
-    if to is None:
-        return st.just(one) | special | uniform
-    return st.just(one) | special | _steps(source, format_named(to)) | uniform
-
-
-def _steps(source: Format, target: Format) -> st.SearchStrategy[int]:
-    """Return codes at most 2 ulp away from numbers and midpoints of the target."""
-    if not inputs.is_finer(source, target):
-        return st.sampled_from(inputs.special_codes(source).tolist())
-
-    def code(step: int, midpoint: bool, ulps: int, negative: bool) -> int:
-        at = inputs.grid_codes(source, target, np.array([step], np.uint64))
-        moved = inputs.moved(at[int(midpoint):][:1], source, np.array([ulps], np.int64))
-        return int(moved[0]) | (source.sign if negative else 0)
-
-    return st.builds(code, st.integers(0, target.max_magnitude + 1), st.booleans(),
-                     st.integers(-_MAX_MOVE, _MAX_MOVE), st.booleans())
+    target = source if to is None else format_named(to)
+    uniform = st.integers(0, (1 << (source.storage_bits - source.unused_low_bits)) - 1)
+    drawn = st.integers(0, 2**32 - 1).map(
+        lambda seed: int(drawn_codes(source, target, 1, seed)[0]))
+    return (st.just(source.one) | uniform.map(lambda code: code << source.unused_low_bits)
+            | st.sampled_from(special_codes(source).tolist()) | drawn)
 
 
 @st.composite

@@ -49,10 +49,10 @@ class TorchMemory:
 
     Examples
     --------
-    >>> from samebits.testing.number_formats import FORMATS
+    >>> from samebits.testing.number_formats import format_named
     >>> memory = TorchMemory("cpu")
-    >>> x = memory.place(np.array([0x3F80, 0x7FC1], np.uint64), FORMATS["bf16"], Layout(step=2))
-    >>> x.dtype, x.stride(), [hex(c) for c in memory.codes(x, FORMATS["bf16"]).tolist()]
+    >>> x = memory.place(np.array([0x3F80, 0x7FC1], np.uint64), format_named("bf16"), Layout(step=2))
+    >>> x.dtype, x.stride(), [hex(c) for c in memory.codes(x, format_named("bf16")).tolist()]
     (torch.bfloat16, (2,), ['0x3f80', '0x7fc1'])
     """
 
