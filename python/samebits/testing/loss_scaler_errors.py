@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from samebits.convert import convert
 from samebits.testing.explanation import Explanation
 from samebits.testing.loss_scaler_model import (Floats, Moment, State, StepResult, Variations,
                                                 any_nonfinite, inverse, modelled_steps,
@@ -23,16 +24,15 @@ Advance = Callable[[State, list[bool], Settings], State]
 
 @dataclass(frozen=True)
 class ScalerCandidate:
-    """A usual error: its name, a sentence that completes "looks like: ...", and its results."""
+    """A usual error: a sentence that completes "looks like: ...", and its results."""
 
-    name: str
     sentence: str
     steps: Callable[[Trace, Format], "Iterable[StepResult] | None"]
 
 
-def _varied(name: str, sentence: str, **changes: Any) -> ScalerCandidate:
+def _varied(sentence: str, **changes: Any) -> ScalerCandidate:
     change = dataclasses.replace(Variations(), **changes)
-    return ScalerCandidate(name, sentence, lambda trace, f: modelled_steps(trace, f, change))
+    return ScalerCandidate(sentence, lambda trace, f: modelled_steps(trace, f, change))
 
 
 # ---- The next scale ----
@@ -105,44 +105,37 @@ def _not_rounded(state: State, bad: list[bool], s: Settings) -> State:
 
 
 def _scales() -> Iterator[ScalerCandidate]:
-    rows: list[tuple[str, str, Advance]] = [
-        ("tracker_kept", "the growth tracker is not reset by a skipped step", _tracker_kept),
-        ("skipped_counted", "a skipped step counts towards the next growth", _skipped_counted),
-        ("grows_on", "the growth tracker is not reset by a growth: the scale grows at every "
-         "further step", _grows_on),
-        ("interval+1", "growth one step too late: at growth_interval + 1", _interval(1)),
-        ("interval-1", "growth one step too early: at growth_interval - 1", _interval(-1)),
-        ("backoff_twice", "backoff applied twice",
-         _with(backoff_factor=lambda s: s["backoff_factor"] ** 2)),
-        ("no_backoff", "no backoff: a skipped step keeps the scale",
-         _with(backoff_factor=lambda s: 1.0)),
-        ("no_growth", "the scale never grows", _with(growth_factor=lambda s: 1.0)),
-        ("backoff_by_growth", "backs off by 1 / growth_factor instead of backoff_factor",
+    rows: list[tuple[str, Advance]] = [
+        ("the growth tracker is not reset by a skipped step", _tracker_kept),
+        ("a skipped step counts towards the next growth", _skipped_counted),
+        ("the growth tracker is not reset by a growth: the scale grows at every further "
+         "step", _grows_on),
+        ("growth one step too late: at growth_interval + 1", _interval(1)),
+        ("growth one step too early: at growth_interval - 1", _interval(-1)),
+        ("backoff applied twice", _with(backoff_factor=lambda s: s["backoff_factor"] ** 2)),
+        ("no backoff: a skipped step keeps the scale", _with(backoff_factor=lambda s: 1.0)),
+        ("the scale never grows", _with(growth_factor=lambda s: 1.0)),
+        ("backs off by 1 / growth_factor instead of backoff_factor",
          _with(backoff_factor=lambda s: 1.0 / s["growth_factor"])),
-        ("growth_by_backoff", "grows by 1 / backoff_factor instead of growth_factor",
+        ("grows by 1 / backoff_factor instead of growth_factor",
          _with(growth_factor=lambda s: 1.0 / s["backoff_factor"])),
-        ("backoff_is_growth", "multiplies by growth_factor where it should back off",
+        ("multiplies by growth_factor where it should back off",
          _with(backoff_factor=lambda s: s["growth_factor"])),
-        ("backoff_half", "backs off by 0.5, whatever backoff_factor is",
-         _with(backoff_factor=lambda s: 0.5)),
-        ("growth_double", "grows by 2, whatever growth_factor is",
-         _with(growth_factor=lambda s: 2.0)),
-        ("backoff_per_optimizer", "backoff once for each optimizer with bad gradients instead of "
-         "once a step", _backoff_per_optimizer),
-        ("first_optimizer", "the scale follows only the first optimizer's gradients",
-         _of_optimizer(0)),
-        ("last_optimizer", "the scale follows only the last optimizer's gradients",
-         _of_optimizer(-1)),
-        ("all_optimizers", "backoff only if the gradients of all optimizers are bad",
-         _all_must_be_bad),
-        ("grows_to_inf", "the scale grows to Inf", _grows_to_inf),
-        ("not_rounded", "the scale is kept in binary64, not rounded to fp32", _not_rounded)]
-    rows += [(f"floor_{low:g}", f"the scale does not fall below {low:g}", _clamped(low, math.inf))
+        ("backs off by 0.5, whatever backoff_factor is", _with(backoff_factor=lambda s: 0.5)),
+        ("grows by 2, whatever growth_factor is", _with(growth_factor=lambda s: 2.0)),
+        ("backoff once for each optimizer with bad gradients instead of once a "
+         "step", _backoff_per_optimizer),
+        ("the scale follows only the first optimizer's gradients", _of_optimizer(0)),
+        ("the scale follows only the last optimizer's gradients", _of_optimizer(-1)),
+        ("backoff only if the gradients of all optimizers are bad", _all_must_be_bad),
+        ("the scale grows to Inf", _grows_to_inf),
+        ("the scale is kept in binary64, not rounded to fp32", _not_rounded)]
+    rows += [(f"the scale does not fall below {low:g}", _clamped(low, math.inf))
              for low in (1.0, 2.0**-14, 2.0)]
-    rows += [(f"ceiling_{high:g}", f"the scale does not rise above {high:g}", _clamped(0.0, high))
+    rows += [(f"the scale does not rise above {high:g}", _clamped(0.0, high))
              for high in (65536.0, 2.0**24, 2.0**32)]
-    for name, sentence, advance in rows:
-        yield _varied(name, sentence, advance=advance)
+    for sentence, advance in rows:
+        yield _varied(sentence, advance=advance)
 
 
 # ---- Which steps are skipped ----
@@ -163,46 +156,40 @@ def _sum_overflows(power: int) -> Callable[[list[Floats], float], bool]:
 
 
 def _decisions() -> Iterator[ScalerCandidate]:
-    rows: list[tuple[str, str, Callable[[list[Floats], float], bool]]] = [
-        ("first_tensor", "Inf and NaN are seen only in an optimizer's first tensor",
-         _seen_in(slice(0, 1))),
-        ("last_tensor", "Inf and NaN are seen only in an optimizer's last tensor",
-         _seen_in(slice(-1, None))),
-        ("first_element", "Inf and NaN are seen only in the first element of a tensor",
+    rows: list[tuple[str, Callable[[list[Floats], float], bool]]] = [
+        ("Inf and NaN are seen only in an optimizer's first tensor", _seen_in(slice(0, 1))),
+        ("Inf and NaN are seen only in an optimizer's last tensor", _seen_in(slice(-1, None))),
+        ("Inf and NaN are seen only in the first element of a tensor",
          _of_elements(lambda x: ~np.isfinite(x[:1]))),
-        ("last_element_missed", "Inf and NaN are missed in the last element of a tensor",
+        ("Inf and NaN are missed in the last element of a tensor",
          _of_elements(lambda x: ~np.isfinite(x[:-1]))),
-        ("nan_missed", "NaN is missed: only Inf skips a step", _of_elements(np.isinf)),
-        ("inf_missed", "Inf is missed: only NaN skips a step", _of_elements(np.isnan)),
-        ("negative_inf_missed", "-Inf is missed",
-         _of_elements(lambda x: np.isnan(x) | (x == np.inf))),
-        ("all_tensors", "a step is skipped only if all tensors have Inf or NaN",
+        ("NaN is missed: only Inf skips a step", _of_elements(np.isinf)),
+        ("Inf is missed: only NaN skips a step", _of_elements(np.isnan)),
+        ("-Inf is missed", _of_elements(lambda x: np.isnan(x) | (x == np.inf))),
+        ("a step is skipped only if all tensors have Inf or NaN",
          lambda group, scale: all(not np.isfinite(x).all() for x in group)),
-        ("all_elements", "a step is skipped only if a whole tensor is Inf or NaN",
+        ("a step is skipped only if a whole tensor is Inf or NaN",
          _of_elements(lambda x: not np.isfinite(x).any())),
-        ("after_unscaling", "Inf is looked for after unscaling, which can overflow",
+        ("Inf is looked for after unscaling, which can overflow",
          lambda group, scale: any_nonfinite([x * inverse(scale) for x in group], scale)),
-        ("square_overflow", "finite gradients are skipped if their sum of squares overflows fp32",
-         _sum_overflows(2)),
-        ("sum_overflow", "finite gradients are skipped if their sum overflows fp32",
-         _sum_overflows(1)),
-        ("never_bad", "Inf and NaN are not looked for", lambda group, scale: False)]
-    for name, sentence, bad in rows:
-        yield _varied(name, sentence, bad=bad)
-    steps: list[tuple[str, str, Callable[[list[bool], State], list[bool]]]] = [
-        ("never_skipped", "no step is skipped, though the scale backs off",
-         lambda bad, state: [True] * len(bad)),
-        ("skipped_together", "Inf or NaN of one optimizer skips the steps of all",
+        ("finite gradients are skipped if their sum of squares overflows fp32", _sum_overflows(2)),
+        ("finite gradients are skipped if their sum overflows fp32", _sum_overflows(1)),
+        ("Inf and NaN are not looked for", lambda group, scale: False)]
+    for sentence, bad in rows:
+        yield _varied(sentence, bad=bad)
+    steps: list[tuple[str, Callable[[list[bool], State], list[bool]]]] = [
+        ("no step is skipped, though the scale backs off", lambda bad, state: [True] * len(bad)),
+        ("Inf or NaN of one optimizer skips the steps of all",
          lambda bad, state: [not any(bad)] * len(bad)),
-        ("skipped_if_all", "a step is skipped only if the gradients of all optimizers are bad",
+        ("a step is skipped only if the gradients of all optimizers are bad",
          lambda bad, state: [not all(bad)] * len(bad)),
-        ("stale", "the step after a skipped one is skipped too",
+        ("the step after a skipped one is skipped too",
          lambda bad, state: [not b and not state.was_bad for b in bad]),
-        ("one_late", "the step after the bad one is skipped instead of the bad one",
+        ("the step after the bad one is skipped instead of the bad one",
          lambda bad, state: [not state.was_bad] * len(bad)),
-        ("inverted", "good steps are skipped, and bad ones applied", lambda bad, state: bad)]
-    for name, sentence, applied in steps:
-        yield _varied(name, sentence, applied=applied)
+        ("good steps are skipped, and bad ones applied", lambda bad, state: bad)]
+    for sentence, applied in steps:
+        yield _varied(sentence, applied=applied)
 
 
 # ---- Unscaling ----
@@ -221,57 +208,52 @@ def _flushed(x: Floats, m: Moment) -> Floats:
 
 
 def _unscaling() -> Iterator[ScalerCandidate]:
-    rows: list[tuple[str, str, Callable[[Floats, Moment], Floats]]] = [
-        ("divided", "gradients are divided by the scale instead of multiplied by its inverse in "
+    rows: list[tuple[str, Callable[[Floats, Moment], Floats]]] = [
+        ("gradients are divided by the scale instead of multiplied by its inverse in "
          "fp32", lambda x, m: x / np.float32(m.scale)),
-        ("multiplied", "unscaled by the scale instead of 1 / scale",
-         lambda x, m: x * np.float32(m.scale)),
-        ("not_unscaled", "gradients are not unscaled", lambda x, m: x),
-        ("not_unscaled_in_step", "gradients are not unscaled if unscale_() was not called",
+        ("unscaled by the scale instead of 1 / scale", lambda x, m: x * np.float32(m.scale)),
+        ("gradients are not unscaled", lambda x, m: x),
+        ("gradients are not unscaled if unscale_() was not called",
          lambda x, m: x * inverse(m.scale) if m.unscale_first else x),
-        ("not_unscaled_first", "unscale_() does not unscale gradients",
+        ("unscale_() does not unscale gradients",
          lambda x, m: x if m.unscale_first else x * inverse(m.scale)),
-        ("twice", "gradients are unscaled twice", _twice),
-        ("twice_after_unscale", "step() unscales again after unscale_()",
+        ("gradients are unscaled twice", _twice),
+        ("step() unscales again after unscale_()",
          lambda x, m: _twice(x, m) if m.unscale_first else x * inverse(m.scale)),
-        ("next_scale", "unscaled by the next scale: the scale is updated before the gradients are "
+        ("unscaled by the next scale: the scale is updated before the gradients are "
          "unscaled", lambda x, m: x * inverse(m.next_scale)),
-        ("first_tensor_unscaled", "only an optimizer's first tensor is unscaled", _only_tensor(0)),
-        ("flushed", "unscaled gradients below 2^-126 are flushed to zero", _flushed),
-        *((f"through_{name}", f"unscaled gradients are rounded to {name}", _through(name))
+        ("only an optimizer's first tensor is unscaled", _only_tensor(0)),
+        ("unscaled gradients below 2^-126 are flushed to zero", _flushed),
+        *((f"unscaled gradients are rounded to {name}", _through(name))
           for name in ("fp16", "bf16"))]
-    for name, sentence, unscaled in rows:
-        yield _varied(name, sentence, unscaled=unscaled)
-    yield _varied("loss_not_scaled", "the loss is not scaled", loss=lambda scale: 1.5)
-    yield _varied("loss_divided", "the loss is divided by the scale", loss=lambda s: 1.5 / s)
+    for sentence, unscaled in rows:
+        yield _varied(sentence, unscaled=unscaled)
+    yield _varied("the loss is not scaled", loss=lambda scale: 1.5)
+    yield _varied("the loss is divided by the scale", loss=lambda s: 1.5 / s)
 
 
-def _through(name: str) -> Callable[[Floats, Moment], Floats]:
+def _through(name: Any) -> Callable[[Floats, Moment], Floats]:
     def unscaled(x: Floats, m: Moment) -> Floats:
-        y = x * inverse(m.scale)
-        if name == "fp16":
-            return y.astype(np.float16).astype(np.float32)
-        word = y.view(np.uint32)
-        cut = (word + np.uint32(0x7FFF) + ((word >> 16) & 1)) & np.uint32(0xFFFF0000)
-        return np.where(np.isnan(y), y, cut.view(np.float32))
+        narrow = convert(x * inverse(m.scale), name)
+        return np.asarray(convert(narrow, "fp32", format=name))
     return unscaled
 
 
 # ---- Checkpoints ----
 
 def _states() -> Iterator[ScalerCandidate]:
-    yield _varied("tracker_not_loaded", "the growth tracker is lost in state_dict or "
+    yield _varied("the growth tracker is lost in state_dict or "
                   "load_state_dict", resumed=lambda state, s: State(state.scale))
-    yield _varied("scale_not_loaded", "the scale is lost in state_dict or load_state_dict",
+    yield _varied("the scale is lost in state_dict or load_state_dict",
                   resumed=lambda state, s: State(rounded(s["init_scale"]), state.tracker))
-    yield _varied("nothing_loaded", "load_state_dict does nothing",
+    yield _varied("load_state_dict does nothing",
                   resumed=lambda state, s: State(rounded(s["init_scale"])))
 
 
 def candidates(policy: str) -> list[ScalerCandidate]:
     """Return the table of usual errors, in the order in which they are named."""
     names = ("torch", "apex", "apex_amp", "megatron", "deepspeed")
-    others = [ScalerCandidate(name, f"the rule of {name} instead of {policy}",
+    others = [ScalerCandidate(f"the rule of {name} instead of {policy}",
                               _policy(policy, name)) for name in names if name != policy]
     if policy != "torch":
         return others

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Trace:
     resume: int = -1
 
     def __post_init__(self) -> None:
-        steps = tuple(tuple(tuple(tuple(int(c) for c in tensor) for tensor in group)
+        steps = tuple(tuple(tuple(tuple(map(int, tensor)) for tensor in group)
                             for group in step) for step in self.steps)
         object.__setattr__(self, "steps", steps)
         object.__setattr__(self, "settings", dict(self.settings))
@@ -120,7 +121,9 @@ def _step(shapes: list[list[int]], f: Format, bad: bool, rng: np.random.Generato
           ) -> list[list[list[int]]]:
     """Return the gradients of a step; if `bad`, one to three of them are Inf or NaN."""
     large = rng.random() < 0.1
-    groups = [[_finite(size, f, large, rng) for size in sizes] for sizes in shapes]
+    codes = _finite(sum(map(sum, shapes)), f, large, rng)
+    ends = iter(accumulate(size for sizes in shapes for size in sizes))
+    groups = [[codes[end - size:end] for size, end in zip(sizes, ends)] for sizes in shapes]
     for _ in range(int(rng.integers(1, 4)) if bad else 0):
         group = groups[int(rng.integers(len(groups)))]
         tensor = group[int(rng.integers(len(group)))]
@@ -133,10 +136,12 @@ def _finite(size: int, f: Format, large: bool, rng: np.random.Generator) -> Code
     low, high = (max(f.bias + d, 1) << f.mantissa_bits for d in (-20, 13))
     if large:
         low, high = f.max_magnitude - (3 << f.mantissa_bits), f.max_magnitude
-    codes = rng.integers(low, high, size, np.uint64, endpoint=True)
-    codes = np.where(rng.random(size) < 0.1, rng.choice(_special(f), size), codes)
-    signed: Codes = codes | rng.integers(0, 2, size, np.uint64) * np.uint64(f.sign)
-    return signed
+    words = np.frombuffer(rng.bytes(8 * size), np.uint64)
+    codes = np.uint64(low) + words % np.uint64(high - low + 1)
+    special = _special(f)
+    chosen = special[words % np.uint64(special.size)]
+    signed: Codes = np.where(words >> np.uint64(60) == 0, chosen, codes)  # one of 16 is special
+    return signed | (words >> np.uint64(59) & np.uint64(1)) * np.uint64(f.sign)
 
 
 @cache

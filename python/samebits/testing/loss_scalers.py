@@ -125,12 +125,15 @@ class _ScalerTest:
             except CallFailed:
                 smallest = smallest_trace(trace, self.raises, fixed) if shrinks else trace
                 self.report_exception(smallest, call)
-        wrong = [(trace, self.wrong_steps(trace, got)) for trace, got in seen]
-        failing = [trace for trace, steps in wrong if steps]
+        wrong = [len(self.wrong_steps(trace, got)) for trace, got in seen]
+        failing = [s for s, count in zip(seen, wrong) if count]
         if not failing:
             return
-        why = explain_scaler(seen, self.policy, self.source, sum(len(s) for _, s in wrong))
-        smallest = min(failing, key=lambda t: len(t.steps))
+        failing.sort(key=lambda s: len(s[0].steps))
+        # Most usual errors differ from short failing runs.
+        others = [s for s, count in zip(seen, wrong) if not count]
+        why = explain_scaler(failing + others, self.policy, self.source, sum(wrong))
+        smallest = failing[0][0]
         if shrinks:
             smallest = smallest_trace(smallest, self.fails, fixed)
         raise AssertionError(scaler_text(self.policy, smallest, self.steps(smallest),

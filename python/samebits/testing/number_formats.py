@@ -6,7 +6,7 @@ Codes are arrays of uint64.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -32,35 +32,33 @@ class Format:
     sign: int  # code with only the sign bit set; 0 without sign
     has_inf: bool
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of NumPy or ml_dtypes; unsigned integers without ml_dtypes."""
         return dtype_of(self.name)
 
-    @property
+    @cached_property
     def code_dtype(self) -> np.dtype[Any]:
         """Unsigned integer dtype that holds one code."""
         return np.dtype(f"u{self.storage_bits // 8}")
 
-    @property
+    @cached_property
     def one(self) -> int:
         """Code of 1.0."""
         return self.bias << self.mantissa_bits << self.unused_low_bits
 
-    @property
+    @cached_property
     def max_magnitude(self) -> int:
         """Magnitude of the largest finite number."""
-        return _code(self, finfo(self.name).max) >> self.unused_low_bits
+        return self._code(finfo(self.name).max) >> self.unused_low_bits
 
-    @property
+    @cached_property
     def canonical_nan(self) -> int:
         """Code of the canonical NaN; of the largest finite number if there is no NaN."""
-        return _code(self, np.nan)
+        return self._code(np.nan)
 
-
-@cache
-def _code(f: Format, x: float) -> int:
-    return int(np.asarray(convert(np.array([x]), f.name)).view(f.code_dtype)[0])
+    def _code(self, x: float) -> int:
+        return int(np.asarray(convert(np.array([x]), self.name)).view(self.code_dtype)[0])
 
 
 def format_named(name: Any) -> Format:
