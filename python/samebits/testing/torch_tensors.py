@@ -12,14 +12,10 @@ import numpy as np
 import torch
 
 from samebits.errors import InvalidArgument, Unsupported
+from samebits.formats import array_attribute
 from samebits.testing.memory import EDGE, GUARD, Array, Layout, Predicate, fill_of
 from samebits.testing.number_formats import Codes, Format, Mask
 
-_DTYPES: dict[str, torch.dtype] = {
-    "fp64": torch.float64, "fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16,
-    "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2,
-    "e4m3fnuz": torch.float8_e4m3fnuz, "e5m2fnuz": torch.float8_e5m2fnuz,
-    "e8m0": torch.float8_e8m0fnu}
 _SIGNED = {8: torch.uint8, 16: torch.int16, 32: torch.int32, 64: torch.int64}
 _CODES = {8: (torch.uint8, torch.int8), 16: (torch.uint16, torch.int16),
           32: (torch.uint32, torch.int32), 64: (torch.uint64, torch.int64)}
@@ -27,7 +23,8 @@ _CODES = {8: (torch.uint8, torch.int8), 16: (torch.uint16, torch.int16),
 
 def dtype_of(f: Format) -> torch.dtype:
     """Return the dtype of a format's tensors; uint8 for formats that torch lacks."""
-    return _DTYPES.get(f.name, torch.uint8)
+    found: torch.dtype = getattr(torch, array_attribute(f.name), torch.uint8)
+    return found
 
 
 def _checked_device(device: Any) -> torch.device:
