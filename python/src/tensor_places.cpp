@@ -61,13 +61,24 @@ nb::bytes bytes_of(const std::vector<std::int64_t>& words) {
   return nb::bytes(words.data(), words.size() * sizeof(std::int64_t));
 }
 
+// The tensor that an item stands for: itself, or state[key] of (state, key). Invalid: there is none.
+nb::object tensor_of(nb::handle item) {
+  if (!nb::isinstance<nb::tuple>(item)) return nb::borrow(item);
+  PyObject* const tensor =
+      PyObject_GetItem(PyTuple_GetItem(item.ptr(), 0), PyTuple_GetItem(item.ptr(), 1));
+  if (tensor == nullptr) PyErr_Clear();
+  return nb::steal(tensor);
+}
+
 nb::object tensor_places(nb::list tensors, bool negative_bits) {
   const nb::object is_neg = nb::steal(PyUnicode_InternFromString("is_neg"));
   table_finder table_of;
   places found;
   found.addresses.reserve(nb::len(tensors));
   found.kinds.reserve(5 * nb::len(tensors));  // of vectors
-  for (const nb::handle tensor : tensors) {
+  for (const nb::handle item : tensors) {
+    const nb::object tensor = tensor_of(item);
+    if (!tensor.is_valid()) return nb::none();
     if (tensor.is_none()) {
       found.add_none();
       continue;
@@ -90,8 +101,9 @@ void bind_tensor_places(nb::module_& m) {
         nb::sig("def tensor_places(tensors: list, negative_bits: bool = False) "
                 "-> tuple[bytes, bytes] | None"),
         "Returns the addresses (int64) of torch tensors, and their devices, dtypes, sizes, strides "
-        "and, if asked for, negative bits, each as bytes. Entries may be None. Returns None if one "
-        "has no memory of its own.");
+        "and, if asked for, negative bits, each as bytes. Entries may be None, "
+        "or (state, key) for state[key]. Returns None if one is missing or has no memory of its "
+        "own.");
 }
 
 }  // namespace samebits::python

@@ -303,13 +303,9 @@ class ParameterBatch:
 
     def prepared(self, gradients: Sequence[torch.Tensor], places: Places) -> _List:
         """Return what a step with these gradients needs; refuse memory that does not fit."""
-        try:
-            states = [state[key] for state, key in self._states]
-        except KeyError:  # check_states() names it
-            states = [None]
         for slot in self._gaps:
             slot.memory.copy_(slot.refuse_change())
-        now = _core.tensor_places(self._memory()), _core.tensor_places(states)
+        now = _core.tensor_places(self._memory()), _core.tensor_places(self._states)
         if None in now or now != self._places:
             if self._lists.captured:
                 self._old_lists.append(self._lists)
