@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "samebits/scalar.hpp"
 
@@ -66,7 +67,7 @@ code_list codes_around_changes(const conversion_under_test& c) {
   const std::uint64_t inf = ((std::uint64_t{1} << from.exponent_bits) - 1) << low_bits;
   const std::uint64_t payloads = (std::uint64_t{1} << low_bits) - 1;
   const std::uint64_t last = ~std::uint64_t{0} >> (64 - from.storage_bits);
-  code_list firsts, codes;
+  code_list firsts, codes, nans;
   for (const std::uint64_t sign : {std::uint64_t{0}, sign_bit(c.from)}) {
     firsts.insert(firsts.end(), {sign, sign + inf});
     for (std::uint64_t low = 0, high = 1; low < inf;) {  // binade by binade
@@ -77,18 +78,20 @@ code_list codes_around_changes(const conversion_under_test& c) {
     }
     for (int bit = 0; bit < low_bits; ++bit) {
       const std::uint64_t payload = std::uint64_t{1} << bit;
-      codes.insert(codes.end(), {sign + inf + payload, sign + inf + (payloads ^ payload)});
+      nans.insert(nans.end(), {sign + inf + payload, sign + inf + (payloads ^ payload)});
     }
   }
+  std::sort(firsts.begin(), firsts.end());
   for (const std::uint64_t first : firsts) {
     const std::uint64_t end = first + std::min<std::uint64_t>(2, last - first);
-    for (std::uint64_t code = first - std::min<std::uint64_t>(2, first); code <= end; ++code) {
-      codes.push_back(code);
-    }
+    std::uint64_t code = first - std::min<std::uint64_t>(2, first);
+    if (!codes.empty()) code = std::max(code, codes.back() + 1);
+    for (; code <= end; ++code) codes.push_back(code);
   }
-  std::sort(codes.begin(), codes.end());
-  codes.erase(std::unique(codes.begin(), codes.end()), codes.end());
-  return codes;
+  std::sort(nans.begin(), nans.end());
+  code_list all;
+  std::set_union(codes.begin(), codes.end(), nans.begin(), nans.end(), std::back_inserter(all));
+  return all;
 }
 
 std::optional<decision_border> border_beside(const conversion_under_test& conversion,

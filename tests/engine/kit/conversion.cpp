@@ -298,8 +298,16 @@ class stages {
       for (trial& t : calls_of(codes)) calls.push_back(std::move(t));
     };
     if (!borders_are_right_) add(codes_.borders());
-    if (!edges_are_right_) add(codes_.edges());
     std::mt19937_64 engine(seed_);
+    if (!edges_are_right_) {
+      code_list edges = codes_.edges();
+      for (std::size_t i = part_size; i < edges.size(); ++i) {  // keeps as many random ones
+        const std::uint64_t kept = engine() % (i + 1);
+        if (kept < part_size) edges[kept] = edges[i];
+      }
+      edges.resize(std::min(edges.size(), part_size));
+      add(edges);
+    }
     for (int batch = 0; batch < 4; ++batch) calls.push_back(random_trial(engine));
     for (std::size_t size = 1; size <= 33; ++size) {
       calls.push_back(row_of(codes_.random_codes(engine(), size)));
