@@ -8,6 +8,7 @@ from typing import Any
 
 from samebits.errors import Error
 from samebits.testing.loss_scaler_traces import Step, Trace
+from samebits.testing.runs import smallest_failing
 
 _MAX_STEPS = 400  # runs that shrink a failure
 _ONE = 0x3F800000
@@ -20,21 +21,12 @@ _SIMPLE: dict[str, tuple[Any, ...]] = {
 def smallest_trace(trace: Trace, fails: Callable[[Trace], bool],
                    fixed: frozenset[str]) -> Trace:
     """Return the smallest failing run that was found; settings in `fixed` stay."""
-    tried = 0
-
     def failing(candidate: Trace) -> bool:
-        nonlocal tried
-        tried += 1
         try:
-            return tried <= _MAX_STEPS and fails(candidate)
+            return fails(candidate)
         except Error:  # the policy refuses the settings
             return False
-
-    found: Trace | None = trace
-    while found is not None:
-        trace = found
-        found = next((t for t in _simpler(trace, fixed) if failing(t)), None)
-    return trace
+    return smallest_failing(trace, lambda t: _simpler(t, fixed), failing, _MAX_STEPS)
 
 
 def _simpler(trace: Trace, fixed: frozenset[str]) -> Iterator[Trace]:

@@ -20,7 +20,7 @@ from samebits.testing.number_formats import (Codes, Format, array_of, codes_of, 
                                              format_named, special_codes, values)
 from samebits.testing.reduction_errors import REDUCTIONS, Floats, ReductionError, errors_of
 from samebits.testing.report import arguments_text, array_text, code_text
-from samebits.testing.runs import CallFailed, called, name_of
+from samebits.testing.runs import CallFailed, called, name_of, smallest_failing
 
 _CHUNK = 4096  # kernels often split longer arrays into chunks of so many elements
 _SIZES = (*range(34), *(n + d for n in (64, 128, 256, 512, 1024, _CHUNK, 5 * _CHUNK)
@@ -295,27 +295,13 @@ class _ReductionTest:
 
     def shrink(self, codes: Codes) -> Codes:
         """Return fewer and simpler codes whose result is still wrong."""
-        steps = 0
-
         def fails(tried: Codes) -> bool:
-            nonlocal steps
-            steps += 1
-            if steps > _MAX_STEPS:
-                return False
-            if self.where is not None and not self.memory.allowed(
-                    self.where, tried, self.source).all():
-                return False
             try:
-                return not self.same(self.call(tried), self.right(tried))
+                return self.allowed(tried).size == tried.size and not self.same(
+                    self.call(tried), self.right(tried))
             except CallFailed:
                 return False
-
-        found = True
-        while found:
-            tried = next((c for c in self.simpler(codes) if fails(c)), None)
-            found = tried is not None
-            codes = codes if tried is None else tried
-        return codes
+        return smallest_failing(codes, self.simpler, fails, _MAX_STEPS)
 
     def simpler(self, codes: Codes) -> list[Codes]:
         n = codes.size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -37,6 +37,19 @@ def called(name: str, which: str, call: Callable[[], T]) -> T:
     except Exception as error:
         raise CallFailed(f"{name} raised {type(error).__name__}: {error}\n"
                          f"  in a call with {which}") from error
+
+
+def smallest_failing(case: T, simpler: Callable[[T], Iterable[T]], fails: Callable[[T], bool],
+                     tries: int) -> T:
+    """Return the smallest failing case that was found, after at most so many tries."""
+    candidates = iter(simpler(case))
+    for _ in range(tries):
+        candidate = next(candidates, None)
+        if candidate is None:
+            break
+        if fails(candidate):
+            case, candidates = candidate, iter(simpler(candidate))
+    return case
 
 
 class Interrupted:
