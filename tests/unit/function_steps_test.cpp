@@ -2,8 +2,9 @@
 // once for AVX2 and once for AVX-512.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <string>
+#include <iterator>
 
 #if defined(__AVX512F__)
 #include "backends/simd/functions/steps_avx512.hpp"
@@ -11,6 +12,8 @@
 #include "backends/simd/functions/steps_avx2.hpp"
 #endif
 #include "numerics/hardware/cuda_functions/steps.hpp"
+#include "numerics/hardware/function_units/ex2.hpp"
+#include "numerics/hardware/function_units/squarer.hpp"
 
 namespace samebits {
 namespace {
@@ -99,6 +102,7 @@ TEST_F(FunctionSteps, StepsOfAnyOperands) {
     same("fma", fma(x, y, z), ptx::fma(a, b, c));
     same("mul", mul(x, y), ptx::mul(a, b));
     same("add", add(x, y), ptx::add(a, b));
+    same("sub", sub(x, y), ptx::sub(a, b));
     same("div", div(x, y), ptx::div(a, b));
     same("sqrt", sqrt(x), ptx::sqrt(a));
     same("saturate", saturate(x), ptx::saturate(a));
@@ -122,12 +126,67 @@ TEST_F(FunctionSteps, AddTowardZero) {
   }
 }
 
-TEST_F(FunctionSteps, GathersEveryRow) {
-  std::int32_t table[128];
-  for (std::int32_t i = 0; i < 128; ++i) table[i] = i * i;
-  for (std::uint32_t i = 0; i < 128; ++i) {
-    EXPECT_EQ(first_lane(gather(table, lanes(i))), i * i);
+TEST_F(FunctionSteps, LargerNumbers) {
+  constexpr std::uint32_t one = 0x3F800000u, inf = 0x7F800000u, minus = 0x80000000u;
+  for (const std::uint32_t a : {0u, one, minus | one, inf, minus | inf}) {
+    for (const std::uint32_t b : {0u, minus, one, minus | one, inf, minus | inf, nan}) {
+      const std::uint32_t expected = ptx::lt(a, b) ? b : a;
+      EXPECT_EQ(first_lane(larger(lanes(a), lanes(b))), expected) << std::hex << a << " " << b;
+    }
   }
+}
+
+TEST_F(FunctionSteps, ReadsEveryRow) {
+  for (std::uint32_t row = 0; row < 128; ++row) {
+    const auto found = coefficients_of(simd::rcp_columns, lanes(row));
+    EXPECT_EQ(first_lane(found.high), static_cast<std::uint32_t>(simd::rcp_columns.high[row]));
+    EXPECT_EQ(first_lane(found.b), static_cast<std::uint32_t>(simd::rcp_columns.b[row]));
+    EXPECT_EQ(first_lane(found.low_and_d),
+              static_cast<std::uint32_t>(simd::rcp_columns.low_and_d[row]));
+  }
+}
+
+/// The words of lanes, in order.
+struct words_of {
+  std::uint32_t word[lanes::count];
+  explicit words_of(lanes x) { isa::store<32>(reinterpret_cast<std::byte*>(word), x); }
+};
+
+TEST_F(FunctionSteps, ColumnsAndPermutations) {
+  std::uint32_t numbers[8 * lanes::count];
+  for (std::uint32_t i = 0; i < std::size(numbers); ++i) numbers[i] = i;
+  const words_of second(isa::column<1>(numbers, 4)), last(isa::column<3>(numbers + 4, 8));
+  const lanes rotated = lanes(isa::load<32>(reinterpret_cast<std::byte*>(numbers))) + lanes(3u);
+  const words_of moved(permuted(isa::load<32>(reinterpret_cast<std::byte*>(numbers)), rotated));
+  for (std::uint32_t t = 0; t < lanes::count; ++t) {
+    EXPECT_EQ(second.word[t], 4 * t + 1);
+    EXPECT_EQ(last.word[t], 8 * t + 7);
+    EXPECT_EQ(moved.word[t], (t + 3) % lanes::count);
+  }
+}
+
+TEST_F(FunctionSteps, TruncatedSquareOfEveryOperand) {
+  for (std::uint32_t x = 0; x < 1u << 17; ++x) {
+    ASSERT_EQ(first_lane(simd::truncated_square(lanes(x))), numerics::hopper::truncated_square(x));
+  }
+}
+
+TEST_F(FunctionSteps, Ex2AroundItsLimits) {
+  const auto same = [](std::uint32_t x) {
+    ASSERT_EQ(canonical(first_lane(simd::ex2_approx_ftz(lanes(x)))),
+              numerics::hopper::ex2_approx_ftz(x))
+        << std::hex << x;
+  };
+  for (const std::uint32_t sign : {0u, 0x80000000u}) {
+    // 0, 2^-126, 2^-23, 1, 126, 127, 128, 256, 2^9, 2^31, Inf
+    for (const std::uint32_t at :
+         {0u, 0x00800000u, 0x34000000u, 0x3F800000u, 0x42FC0000u, 0x42FE0000u, 0x43000000u,
+          0x43800000u, 0x44000000u, 0x4F000000u, 0x7F800000u}) {
+      for (std::uint32_t i = at < 300 ? 0 : at - 300; i < at + 300; ++i) same(sign | i);
+    }
+    same(sign | nan);
+  }
+  for (std::uint32_t x = 0; x < 0xFFFF0000u; x += 0x1357u) same(x);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ SAMEBITS_INLINE lanes fma(lanes a, lanes b, lanes c) {
 }
 SAMEBITS_INLINE lanes mul(lanes a, lanes b) { return isa::multiply(a, b); }
 SAMEBITS_INLINE lanes add(lanes a, lanes b) { return isa::add(a, b); }
+SAMEBITS_INLINE lanes sub(lanes a, lanes b) { return words(_mm256_sub_ps(floats(a), floats(b))); }
 SAMEBITS_INLINE lanes div(lanes a, lanes b) { return isa::divide(a, b); }
 SAMEBITS_INLINE lanes sqrt(lanes a) { return words(_mm256_sqrt_ps(floats(a))); }
 SAMEBITS_INLINE lanes neg(lanes a) { return _mm256_xor_si256(a.v, _mm256_set1_epi32(INT32_MIN)); }
@@ -36,8 +37,7 @@ SAMEBITS_INLINE mask lt(lanes a, lanes b) {
 /// then. The error of the sum rounded to nearest is a * b - (sum - c), and its sign is exact.
 SAMEBITS_INLINE lanes fma_down(lanes a, lanes b, lanes c) {
   const lanes sum = fma(a, b, c);
-  const lanes error = fma(a, b, neg(add(sum, neg(c))));
-  return sum - (lanes(lt(error, 0u).v) & lanes(1u));
+  return sum + lanes(lt(fma(a, b, sub(c, sum)), 0u).v);  // -1 if the sum is too large
 }
 
 /// a + b rounded toward zero. The error of a sum rounded to nearest is exact by the TwoSum steps.
@@ -69,10 +69,16 @@ SAMEBITS_INLINE lanes whole_down(lanes a) {
 SAMEBITS_INLINE lanes to_int(lanes a) { return _mm256_cvttps_epi32(floats(a)); }
 SAMEBITS_INLINE lanes from_int(lanes a) { return words(_mm256_cvtepi32_ps(a.v)); }
 
-/// table[index] of each lane. Requires index < Rows.
+/// The row of each lane. Requires row < Rows.
 template <std::size_t Rows>
-SAMEBITS_INLINE lanes gather(const std::int32_t (&table)[Rows], lanes index) {
-  return _mm256_i32gather_epi32(table, index.v, 4);
+SAMEBITS_INLINE simd::unit_coefficients<lanes> coefficients_of(
+    const simd::unit_columns<Rows>& columns, lanes row) {
+  alignas(32) std::uint32_t offsets[lanes::count];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(offsets), _mm256_slli_epi32(row.v, 4));
+  const auto load = [&](int t) {
+    return reinterpret_cast<const std::byte*>(columns.rows) + offsets[t];
+  };
+  return {isa::column_of<0>(load), isa::column_of<1>(load), isa::column_of<2>(load)};
 }
 /// p[index] of each lane.
 SAMEBITS_INLINE lanes gather(const std::uint32_t* p, lanes index) {
@@ -80,6 +86,16 @@ SAMEBITS_INLINE lanes gather(const std::uint32_t* p, lanes index) {
 }
 /// The low 32 bits of each lane's product.
 SAMEBITS_INLINE lanes product(lanes a, lanes b) { return _mm256_mullo_epi32(a.v, b.v); }
+/// The larger number of each lane: a, if b is a NaN or both are zeros.
+SAMEBITS_INLINE lanes larger(lanes a, lanes b) {
+  return words(_mm256_max_ps(floats(b), floats(a)));
+}
+/// Lane from[t] of `a` in each lane t, modulo the lanes' count.
+SAMEBITS_INLINE lanes permuted(lanes a, lanes from) {
+  return _mm256_permutevar8x32_epi32(a.v, from.v);
+}
+/// The product of numbers below 2^15.
+SAMEBITS_INLINE lanes small_product(lanes a, lanes b) { return _mm256_madd_epi16(a.v, b.v); }
 /// Shifts signed lanes; rounds downward.
 template <int Bits>
 SAMEBITS_INLINE lanes shift_down(lanes a) {

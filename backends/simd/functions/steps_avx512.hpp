@@ -25,6 +25,7 @@ SAMEBITS_INLINE lanes fma(lanes a, lanes b, lanes c) {
 }
 SAMEBITS_INLINE lanes mul(lanes a, lanes b) { return isa::multiply(a, b); }
 SAMEBITS_INLINE lanes add(lanes a, lanes b) { return isa::add(a, b); }
+SAMEBITS_INLINE lanes sub(lanes a, lanes b) { return words(_mm512_sub_ps(floats(a), floats(b))); }
 SAMEBITS_INLINE lanes div(lanes a, lanes b) { return isa::divide(a, b); }
 SAMEBITS_INLINE lanes sqrt(lanes a) { return words(_mm512_sqrt_ps(floats(a))); }
 SAMEBITS_INLINE lanes neg(lanes a) { return _mm512_xor_si512(a.v, _mm512_set1_epi32(INT32_MIN)); }
@@ -73,12 +74,28 @@ SAMEBITS_INLINE lanes gather(const std::int32_t (&table)[Rows], lanes index) {
   }
   return found;
 }
+/// The row of each lane. Requires row < Rows.
+template <std::size_t Rows>
+SAMEBITS_INLINE simd::unit_coefficients<lanes> coefficients_of(
+    const simd::unit_columns<Rows>& columns, lanes row) {
+  return {gather(columns.high, row), gather(columns.b, row), gather(columns.low_and_d, row)};
+}
 /// p[index] of each lane.
 SAMEBITS_INLINE lanes gather(const std::uint32_t* p, lanes index) {
   return _mm512_i32gather_epi32(index.v, p, 4);
 }
 /// The low 32 bits of each lane's product.
 SAMEBITS_INLINE lanes product(lanes a, lanes b) { return _mm512_mullo_epi32(a.v, b.v); }
+/// The larger number of each lane: a, if b is a NaN or both are zeros.
+SAMEBITS_INLINE lanes larger(lanes a, lanes b) {
+  return words(_mm512_max_ps(floats(b), floats(a)));
+}
+/// Lane from[t] of `a` in each lane t, modulo the lanes' count.
+SAMEBITS_INLINE lanes permuted(lanes a, lanes from) {
+  return _mm512_permutexvar_epi32(from.v, a.v);
+}
+/// The product of numbers below 2^15.
+SAMEBITS_INLINE lanes small_product(lanes a, lanes b) { return _mm512_madd_epi16(a.v, b.v); }
 /// Shifts signed lanes; rounds downward.
 template <int Bits>
 SAMEBITS_INLINE lanes shift_down(lanes a) {

@@ -19,11 +19,21 @@
 
 namespace samebits::simd {
 
+/// Each row stands in memory twice: for lanes that load columns, and for lanes that load rows.
 template <std::size_t Rows>
 struct unit_columns {
   std::int32_t high[Rows];
   std::int32_t b[Rows];
-  std::int32_t low_and_d[Rows];  ///< low + 2^17 d
+  std::int32_t low_and_d[Rows];            ///< low + 2^17 d
+  alignas(16) std::int32_t rows[Rows][4];  ///< high, b, low_and_d and 0
+};
+
+/// The row that each lane found.
+template <class Lanes>
+struct unit_coefficients {
+  Lanes high;
+  Lanes b;
+  Lanes low_and_d;
 };
 
 /// Whether a row fits the columns and its terms fit 32 bits: x < 2^17, q < 2^15.
@@ -45,6 +55,8 @@ consteval unit_columns<Rows> columns_of(const RowOf& row_of) {
     columns.high[i] = static_cast<std::int32_t>(row.a >> 17);
     columns.b[i] = row.b;
     columns.low_and_d[i] = static_cast<std::int32_t>((row.a & 0x1FFFF) | (row.d << 17));
+    const std::int32_t all[] = {columns.high[i], columns.b[i], columns.low_and_d[i], 0};
+    for (int c = 0; c < 4; ++c) columns.rows[i][c] = all[c];
   }
   return columns;
 }

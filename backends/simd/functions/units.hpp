@@ -33,16 +33,17 @@ inline constexpr auto rsqrt_columns = columns_of<128>([](std::uint32_t i) {
   return i < 64 ? hopper::rsqrt_even_row(i) : hopper::rsqrt_odd_row(i - 64);
 });
 
-/// hopper::truncated_square() of each lane.
+/// hopper::truncated_square() of each lane. With the upper 7 bits h = x1 ... x7 of x, the kept partial
+/// products are h^2 among themselves. With x8, x9, ..., x15 they are pairs of bits times a part of h:
+/// only the lowest bit of a pair's product is left out.
 template <class Lanes>
 SAMEBITS_INLINE Lanes truncated_square(Lanes x) {
-  Lanes square = 0u;
-#pragma GCC unroll 7
-  for (std::uint32_t i = 1; i <= 7; ++i) {
-    const Lanes lower = (x & Lanes((1u << (17 - i)) - 1)) >> (i + 1);
-    // Bit 17 - i of x, moved to the sign and spread over the lane.
-    const Lanes bit = shift_down<31>(x << (14 + i));
-    square = square + (bit & (Lanes(1u << (15 - 2 * i)) + lower));
+  const Lanes h = x >> 10u;
+  Lanes square = small_product(h, (x >> 8u) - (h + h));  // 2 h^2 + x8 x9 * h
+#pragma GCC unroll 3
+  for (std::uint32_t i = 1; i <= 3; ++i) {
+    const Lanes pair = (x >> (8 - 2 * i)) & Lanes(3u);
+    square = square + (small_product(pair, h >> (2 * i - 1)) >> 1u);
   }
   return square;
 }
@@ -50,13 +51,12 @@ SAMEBITS_INLINE Lanes truncated_square(Lanes x) {
 /// The significand of a result (unit_columns.hpp).
 template <class Lanes, std::size_t Rows>
 SAMEBITS_INLINE Lanes interpolate(const unit_columns<Rows>& columns, Lanes row, Lanes x) {
-  const Lanes b = gather(columns.b, row);
-  const Lanes low_and_d = gather(columns.low_and_d, row);
+  const unit_coefficients<Lanes> c = coefficients_of(columns, row);
   const Lanes square = truncated_square(x) << 2u;
-  const Lanes low = low_and_d & Lanes(0x1FFFFu);
-  const Lanes sum = low + product(b & Lanes(511u), x) + product(low_and_d >> 17u, square);
-  const Lanes linear = product(shift_down<9>(b), x);
-  return gather(columns.high, row) + shift_down<8>(linear + shift_down<9>(sum));
+  const Lanes low = c.low_and_d & Lanes(0x1FFFFu);
+  const Lanes sum = low + product(c.b & Lanes(511u), x) + product(c.low_and_d >> 17u, square);
+  const Lanes linear = product(shift_down<9>(c.b), x);
+  return c.high + shift_down<8>(linear + shift_down<9>(sum));
 }
 
 template <class Lanes>
@@ -64,27 +64,19 @@ SAMEBITS_INLINE Lanes exponent_field(Lanes x) {
   return (x >> 23u) & Lanes(255u);
 }
 
+/// In units of 2^-23, an operand of the result's range is an integer below 2^30 in magnitude.
 template <class Lanes>
 SAMEBITS_INLINE Lanes ex2_approx_ftz(Lanes x) {
-  const Lanes e = exponent_field(x);
-  const mask_of<Lanes> negative = (x & Lanes(sign_bit)) != Lanes(0u);
-  const Lanes significand = (x & Lanes(fraction_mask)) | Lanes(0x00800000u);
-  const Lanes up = e - Lanes(127u);
-  // One of the shift counts is negative, hence above 31: the shift gives 0.
-  const Lanes magnitude = (significand << up) | (significand >> (Lanes(127u) - e));
-  const mask_of<Lanes> inverted = negative & ((magnitude & Lanes(fraction_mask)) != Lanes(0u));
-  const Lanes bits = select(inverted, Lanes(~0u) - magnitude, magnitude);
+  const Lanes truncated = to_int(mul(x, Lanes(0x4B000000u)));
+  // -1 for a negative operand with a fraction: the unit inverts its magnitude.
+  const Lanes minus_fraction = Lanes(0u) - (truncated & Lanes(fraction_mask));
+  const Lanes bits = truncated + shift_down<31>(truncated & minus_fraction);
   const Lanes fraction = bits & Lanes(fraction_mask);
-  const Lanes whole = magnitude >> 23u;
-  const Lanes one_if_inverted = select(inverted, Lanes(1u), Lanes(0u));
-  const Lanes field = Lanes(127u) + select(negative, Lanes(0u) - whole - one_if_inverted, whole);
   const Lanes ulps = interpolate(ex2_columns, fraction >> 17u, fraction & Lanes(0x1FFFFu));
-  const Lanes beyond = select(negative, Lanes(0u), Lanes(inf_bits));
-  // 1 <= field <= 254, and |x| < 2^9
-  const mask_of<Lanes> normal = ((field - Lanes(1u)) < Lanes(254u)) & (e < Lanes(127u + 9));
-  Lanes result = select(normal, (field << 23u) + ulps, beyond);
-  result = select(e == Lanes(0u), Lanes(0x3F800000u), result);
-  return select((x & Lanes(~sign_bit)) > Lanes(inf_bits), x, result);
+  const Lanes result = (bits - fraction) + (ulps + Lanes(0x3F800000u));
+  const Lanes zero_or_result = select(lt(x, Lanes(0xC2FC0000u)), Lanes(0u), result);  // x < -126
+  // Inf from 128 on, NaN of a NaN
+  return select(lt(x, Lanes(0x43000000u)), zero_or_result, mul(x, Lanes(inf_bits)));
 }
 
 /// As hopper::ex2_approx(): below -126 the square of the unit's result at x / 2.

@@ -101,6 +101,29 @@ struct isa {
     }
   }
 
+  /// Word C of four words at row(t), in lane t. Calls for several C share their loads.
+  template <int C, class Row>
+  SAMEBITS_INLINE static lanes column_of(const Row& row) {
+    __m256i pairs[4];  // rows t and t + 4
+#pragma GCC unroll 4
+    for (int t = 0; t < 4; ++t) {
+      const auto words = [&](int i) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(row(i)));
+      };
+      pairs[t] = _mm256_set_m128i(words(t + 4), words(t));
+    }
+    const auto halves = [](__m256i a, __m256i b) {
+      return C < 2 ? _mm256_unpacklo_epi32(a, b) : _mm256_unpackhi_epi32(a, b);
+    };
+    const __m256i low = halves(pairs[0], pairs[1]), high = halves(pairs[2], pairs[3]);
+    return C % 2 == 0 ? _mm256_unpacklo_epi64(low, high) : _mm256_unpackhi_epi64(low, high);
+  }
+  /// Word C of rows of four words, which begin `stride` words apart.
+  template <int C>
+  SAMEBITS_INLINE static lanes column(const std::uint32_t* p, std::int64_t stride) {
+    return column_of<C>([&](int t) { return p + t * stride; });
+  }
+
   /// Packs 32 / Bits words to one register of codes, in element order.
   template <int Bits>
   SAMEBITS_INLINE static __m256i pack(const lanes* w) {

@@ -86,6 +86,14 @@ struct isa {
     }
   }
 
+  /// Word C of rows of four words, which begin `stride` words apart.
+  template <int C>
+  SAMEBITS_INLINE static lanes column(const std::uint32_t* p, std::int64_t stride) {
+    const __m512i row = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i words = _mm512_set1_epi32(static_cast<int>(stride));
+    return _mm512_i32gather_epi32(_mm512_mullo_epi32(row, words), p + C, 4);
+  }
+
   /// Packs 32 / Bits words to one register of codes, in element order.
   template <int Bits>
   SAMEBITS_INLINE static __m512i pack(const lanes* w) {

@@ -23,17 +23,28 @@ struct exp_factors {
   Word scale;  ///< a power of two
 };
 
-/// The factors ex2(x * log2(e) - n) and 2^n, where n is a whole number near x * log2(e), in
-/// -126 .. 126.
+/// e^x = ex2(exponent) * 2^n, where n is a whole number near x * log2(e), in -126 .. 126.
+template <class Word>
+struct exp_operands {
+  Word exponent;
+  Word n_in_low_bits;  ///< its lowest 8 bits are n + 127
+};
 template <class Word = std::uint32_t>
-SAMEBITS_HD constexpr exp_factors<Word> exp_factors_of(operand<Word> x) {
+SAMEBITS_INLINE constexpr exp_operands<Word> exp_operands_of(operand<Word> x) {
   const Word place = saturate(fma(x, Word(0x3BBB989D), Word(0x3F000000)));
   // 12582913 + 252 * place: the ulp is 1, so the low bits of this number are n + 127.
   const Word shifted = fma_down(place, Word(0x437C0000), Word(0x4B400001));
   const Word n = add(shifted, Word(0xCB40007F));
   const Word upper = fma(x, Word(0x3FB8AA3B), neg(n));  // log2(e) in two parts
   const Word exponent = fma(x, Word(0x32A57060), upper);
-  return {ex2_approx_ftz(exponent), shifted << 23u};
+  return {exponent, shifted};
+}
+
+/// The factors of e^x.
+template <class Word = std::uint32_t>
+SAMEBITS_HD constexpr exp_factors<Word> exp_factors_of(operand<Word> x) {
+  const exp_operands<Word> of_x = exp_operands_of<Word>(x);
+  return {ex2_approx_ftz(of_x.exponent), of_x.n_in_low_bits << 23u};
 }
 
 /// expf(x)

@@ -43,6 +43,12 @@ SAMEBITS_INLINE void combine_rows(const std::uint32_t* x, std::uint32_t* y, std:
   }
 }
 
+/// Codes of results in the format of the row.
+template <class Lanes>
+SAMEBITS_INLINE Lanes code_of(const row_task& task, Lanes value) {
+  return torch::code_of<Lanes>(task.format, value);
+}
+
 /// As torch::row_max(), in all lanes. If the largest numbers are zeros of both signs, the result may
 /// be either zero: exp(x - max) is the same for both, and the logarithm of the sum is not 0.
 template <class Isa>
@@ -50,48 +56,63 @@ SAMEBITS_INLINE typename Isa::word row_max(std::uint32_t* x, std::int64_t n) {
   using lanes = typename Isa::word;
   constexpr std::uint32_t lowest = binary32::sign_bit | binary32::inf;
   for (std::int64_t i = n; i < n + lane_padding; ++i) x[i] = lowest;
-  const auto larger = [](lanes a, lanes b) { return select(lt(a, b), b, a); };
   lanes largest = lowest;
   for (std::int64_t i = 0; i < n; i += lanes::count) largest = larger(largest, load<Isa>(x + i));
-  std::uint32_t of_lanes[2 * lane_padding] = {};
-  store<Isa>(of_lanes, largest);
   for (int step = lanes::count / 2; step > 0; step /= 2) {
-    store<Isa>(of_lanes, larger(load<Isa>(of_lanes), load<Isa>(of_lanes + step)));
+    largest = larger(largest, lanes_from<Isa>(largest, step));
   }
-  return of_lanes[0];
+  return of_lane_0<Isa>(largest);
+}
+
+/// y[i] = e^(x[i] - max) for i < n. In two loops over each chunk, because one number's chain of steps
+/// is longer than what a processor has in flight: a third faster.
+template <class Isa>
+SAMEBITS_INLINE void exp_row(const std::uint32_t* x, std::uint32_t* y, std::int64_t n,
+                             typename Isa::word max) {
+  using lanes = typename Isa::word;
+  constexpr std::int64_t size = 256;
+  std::uint32_t scales[size];
+  for (std::int64_t first = 0; first < n; first += size) {
+    const std::int64_t end = smaller(first + size, n);
+    for (std::int64_t i = first; i < end; i += lanes::count) {
+      const auto of_x = numerics::cuda_13_0::exp_operands_of<lanes>(sub(load<Isa>(x + i), max));
+      store<Isa>(y + i, of_x.exponent);
+      store<Isa>(scales + (i - first), of_x.n_in_low_bits << 23u);
+    }
+    combine_rows<Isa>(scales, y + first, end - first, [](lanes scale, lanes exponent) {
+      return mul(ex2_approx_ftz(exponent), scale);
+    });
+  }
 }
 
 template <class Isa>
 SAMEBITS_INLINE void softmax_row(const row_task& task) {
   using lanes = typename Isa::word;
   const lanes max = row_max<Isa>(task.x, task.n);
-  transform<Isa>(task.x, task.x, task.n,
-                 [&](lanes x) { return numerics::cuda_13_0::exp<lanes>(ptx::sub(x, max)); });
+  exp_row<Isa>(task.x, task.x, task.n, max);
   const lanes sum = row_sum<Isa>(task.order, task.n, task.x);
-  transform<Isa>(task.x, task.x, task.n, [&](lanes x) { return div(x, sum); });
+  transform<Isa>(task.x, task.x, task.n, [&](lanes x) { return code_of(task, div(x, sum)); });
 }
 
 template <class Isa>
 SAMEBITS_INLINE void triton_softmax_row(const row_task& task) {
   using lanes = typename Isa::word;
   const lanes max = row_max<Isa>(task.x, task.n);
-  transform<Isa>(task.x, task.x, task.n,
-                 [&](lanes x) { return triton::exp<lanes>(ptx::sub(x, max)); });
+  transform<Isa>(task.x, task.x, task.n, [&](lanes x) { return triton::exp<lanes>(sub(x, max)); });
   const lanes sum = row_sum<Isa>(task.order, task.n, task.x);
   transform<Isa>(task.x, task.x, task.n,
-                 [&](lanes x) { return triton::full_divide<lanes>(x, sum); });
+                 [&](lanes x) { return code_of(task, triton::full_divide<lanes>(x, sum)); });
 }
 
 template <class Isa>
 SAMEBITS_INLINE void log_softmax_row(const row_task& task) {
   using lanes = typename Isa::word;
   const lanes max = row_max<Isa>(task.x, task.n);
-  transform<Isa>(task.x, task.x, task.n, [&](lanes x) { return ptx::sub(x, max); });
-  transform<Isa>(task.x, task.grad, task.n,
-                 [](lanes x) { return numerics::cuda_13_0::exp<lanes>(x); });
+  exp_row<Isa>(task.x, task.grad, task.n, max);
   const lanes sum = row_sum<Isa>(task.order, task.n, task.grad);
   const auto logarithm = numerics::cuda_13_0::log<lanes>(sum);
-  transform<Isa>(task.x, task.x, task.n, [&](lanes x) { return ptx::sub(x, logarithm); });
+  transform<Isa>(task.x, task.x, task.n,
+                 [&](lanes x) { return code_of(task, sub(sub(x, max), logarithm)); });
 }
 
 template <class Isa>
@@ -102,44 +123,49 @@ SAMEBITS_INLINE void softmax_gradient_row(const row_task& task) {
   });
   const lanes sum = row_sum<Isa>(task.order, task.n, task.grad);
   combine_rows<Isa>(task.x, task.grad, task.n,
-                    [&](lanes y, lanes grad) { return fma(neg(y), sum, grad); });
+                    [&](lanes y, lanes grad) { return code_of(task, fma(neg(y), sum, grad)); });
 }
 
 template <class Isa>
 SAMEBITS_INLINE void log_softmax_gradient_row(const row_task& task) {
   using lanes = typename Isa::word;
   const lanes sum = row_sum<Isa>(task.order, task.n, task.grad);
-  combine_rows<Isa>(task.x, task.grad, task.n, [&](lanes y, lanes grad) {
-    return fma(neg(numerics::cuda_13_0::exp<lanes>(y)), sum, grad);
-  });
+  exp_row<Isa>(task.x, task.x, task.n, 0u);
+  combine_rows<Isa>(task.x, task.grad, task.n,
+                    [&](lanes y, lanes grad) { return code_of(task, fma(neg(y), sum, grad)); });
 }
 
-/// As torch::row_moments(), in thread 0 of the returned threads.
+/// As torch::row_moments(), in lane 0. `reciprocals`: scratch memory of n words.
 template <class Isa>
-SAMEBITS_INLINE thread_moments<Isa> row_moments(const std::uint32_t* x, std::int64_t n,
-                                                bool vectors) {
+SAMEBITS_INLINE torch::moments<typename Isa::word> row_moments(const std::uint32_t* x,
+                                                               std::int64_t n, bool vectors,
+                                                               std::uint32_t* reciprocals) {
   using lanes = typename Isa::word;
   using moments = torch::moments<lanes>;
+  using of_warps = thread_moments<Isa, torch::warp_lanes>;
   thread_moments<Isa> threads;
   if (!vectors) {
     const torch::row_order order{torch::scalar_layer_norm_threads};
-    const auto one_more = [&](const moments& m, const row_step& step, std::int64_t t) {
-      return torch::with_single_element<lanes>(m, elements<Isa>(x, step, t));
-    };
-    add_elements<Isa>(order, n, threads, one_more);
+    add_elements<Isa>(order, n, threads, [&](const moments& m, const auto& of, std::int64_t) {
+      return torch::with_single_element<lanes>(m, of(x));
+    });
     const auto both = [](const moments& a, const moments& b) {
       return torch::together_of_singles<lanes>(a, b);
     };
-    return fold_warps<Isa>(threads, order.threads, torch::warp_lanes, both);
+    return fold_warps<Isa, of_warps>(threads, smaller(n, order.threads), torch::warp_lanes, both);
   }
   torch::row_order order{torch::layer_norm_threads, torch::thread_sums::warps, 4};
   order.body = n;
-  const auto one_more = [&](const moments& m, const row_step& step, std::int64_t t) {
-    return torch::with_element<lanes>(m, elements<Isa>(x, step, t));
-  };
-  add_elements<Isa>(order, n, threads, one_more);
+  for (std::int64_t i = 0; i < n / order.threads + order.vector; i += lanes::count) {
+    const lanes number = load<Isa>(first_numbers) + lanes(static_cast<std::uint32_t>(i) + 1);
+    store<Isa>(reciprocals + i, div(lanes(binary32::one), from_int(number)));
+  }
+  add_elements<Isa>(order, n, threads, [&](const moments& m, const auto& of, std::int64_t number) {
+    return torch::with_element<lanes>(m, of(x), lanes(reciprocals[number]));
+  });
   const auto both = [](const moments& a, const moments& b) { return torch::together<lanes>(a, b); };
-  return fold_warps<Isa>(threads, order.threads, order.threads / torch::warp_lanes, both);
+  return fold_warps<Isa, of_warps>(threads, smaller((n + 3) / 4, order.threads),
+                                   order.threads / torch::warp_lanes, both);
 }
 
 template <class Isa>
@@ -150,8 +176,9 @@ SAMEBITS_INLINE typename Isa::word load_or_zero(const std::uint32_t* x, std::int
 template <class Isa>
 SAMEBITS_INLINE void layer_norm_row(const row_task& task) {
   using lanes = typename Isa::word;
-  const thread_moments<Isa> of_threads = row_moments<Isa>(task.x, task.n, task.vectors);
-  const torch::moments<lanes> m{of_threads.mean[0], of_threads.squares[0], of_threads.count[0]};
+  const auto lane_0 = row_moments<Isa>(task.x, task.n, task.vectors, task.grad);
+  const torch::moments<lanes> m{of_lane_0<Isa>(lane_0.mean), of_lane_0<Isa>(lane_0.squares),
+                                of_lane_0<Isa>(lane_0.count)};
   const auto rstd = torch::rstd_of<lanes>(m, lanes(task.epsilon));
   // i and the lanes' count are multiples of 4
   const auto first_of_vector = (load<Isa>(first_numbers) & lanes(3u)) == lanes(0u);
@@ -159,33 +186,28 @@ SAMEBITS_INLINE void layer_norm_row(const row_task& task) {
     const torch::element_affine<lanes> own{task.weight != nullptr, task.bias != nullptr,
                                            load_or_zero<Isa>(task.weight, i),
                                            load_or_zero<Isa>(task.bias, i)};
-    store<Isa>(task.x + i, torch::layer_norm_element<lanes>(load<Isa>(task.x + i), m.mean, rstd,
-                                                            own, first_of_vector, task.vectors));
+    const auto y = torch::layer_norm_element<lanes>(load<Isa>(task.x + i), m.mean, rstd, own,
+                                                    first_of_vector, task.vectors);
+    store<Isa>(task.x + i, code_of(task, y));
   }
-  std::uint32_t word[lane_padding];
-  store<Isa>(word, torch::code_of<lanes>(format_id::fp32, m.mean));
-  task.norms->mean = word[0];
-  store<Isa>(word, torch::code_of<lanes>(format_id::fp32, rstd));
-  task.norms->rstd = word[0];
+  task.norms->mean = of_lane_0<Isa>(torch::code_of<lanes>(format_id::fp32, m.mean));
+  task.norms->rstd = of_lane_0<Isa>(torch::code_of<lanes>(format_id::fp32, rstd));
 }
 
 template <class Isa>
 SAMEBITS_INLINE void layer_norm_gradient_row(const row_task& task) {
   using lanes = typename Isa::word;
   const lanes mean = task.norms->mean, rstd = task.norms->rstd;
-  const auto weight_at = [&](const row_step& step, std::int64_t t) {
-    return task.weight != nullptr ? elements<Isa>(task.weight, step, t) : lanes(binary32::one);
+  const auto weighted = [&](const auto& of) {
+    return mul(of(task.grad), task.weight != nullptr ? of(task.weight) : lanes(binary32::one));
   };
   thread_words<Isa> sums, products;
-  add_elements<Isa>(task.order, task.n, sums, [&](lanes sum, const row_step& step, std::int64_t t) {
-    return add(sum, mul(elements<Isa>(task.grad, step, t), weight_at(step, t)));
+  add_elements<Isa>(task.order, task.n, sums, [&](lanes sum, const auto& of, std::int64_t) {
+    return add(sum, weighted(of));
   });
-  add_elements<Isa>(
-      task.order, task.n, products, [&](lanes sum, const row_step& step, std::int64_t t) {
-        const lanes weighted = mul(elements<Isa>(task.grad, step, t), weight_at(step, t));
-        return torch::with_product<lanes>(sum, weighted, elements<Isa>(task.x, step, t), mean,
-                                          rstd);
-      });
+  add_elements<Isa>(task.order, task.n, products, [&](lanes sum, const auto& of, std::int64_t) {
+    return torch::with_product<lanes>(sum, weighted(of), of(task.x), mean, rstd);
+  });
   const lanes count = from_int(lanes(static_cast<std::uint32_t>(task.n)));
   const torch::gradient_sums<lanes> of_row{mean,
                                            rstd,
@@ -195,8 +217,9 @@ SAMEBITS_INLINE void layer_norm_gradient_row(const row_task& task) {
                                            torch::gradient_factor<lanes>(count, rstd)};
   for (std::int64_t i = 0; i < task.n; i += lanes::count) {
     const lanes weight = task.weight != nullptr ? load<Isa>(task.weight + i) : lanes(binary32::one);
-    store<Isa>(task.grad + i, torch::layer_norm_gradient_element<lanes>(
-                                  load<Isa>(task.x + i), load<Isa>(task.grad + i), weight, of_row));
+    const auto y = torch::layer_norm_gradient_element<lanes>(
+        load<Isa>(task.x + i), load<Isa>(task.grad + i), weight, of_row);
+    store<Isa>(task.grad + i, code_of(task, y));
   }
 }
 
@@ -205,9 +228,10 @@ template <class Isa>
 SAMEBITS_INLINE void row_of(const row_task& task) {
   using lanes = typename Isa::word;
   const auto decode = [&](lanes code) { return torch::value_of<lanes>(task.format, code); };
-  const auto encode = [&](lanes value) { return torch::code_of<lanes>(task.format, value); };
-  transform<Isa>(task.x, task.x, task.n, decode);
-  if (is_gradient(task.of)) transform<Isa>(task.grad, task.grad, task.n, decode);
+  if (task.format != format_id::fp32) {
+    transform<Isa>(task.x, task.x, task.n, decode);
+    if (is_gradient(task.of)) transform<Isa>(task.grad, task.grad, task.n, decode);
+  }
   switch (task.of) {
     case row_function::softmax:
       if (task.rule == function_rule::triton_3_6) {
@@ -222,8 +246,6 @@ SAMEBITS_INLINE void row_of(const row_task& task) {
     case row_function::layer_norm: layer_norm_row<Isa>(task); break;
     case row_function::layer_norm_gradient: layer_norm_gradient_row<Isa>(task); break;
   }
-  std::uint32_t* const y = is_gradient(task.of) ? task.grad : task.x;
-  transform<Isa>(y, y, task.n, encode);
 }
 
 }  // namespace samebits::simd

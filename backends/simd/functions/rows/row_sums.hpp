@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/dispatch/calls/row_functions.hpp"
 #include "numerics/bits/word.hpp"
@@ -29,6 +30,22 @@ SAMEBITS_INLINE void store(std::uint32_t* p, typename Isa::word x) {
   Isa::template store<32>(reinterpret_cast<std::byte*>(p), x);
 }
 
+/// Lane first + t of x in each lane t, modulo the lanes' count.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word lanes_from(typename Isa::word x, int first) {
+  return permuted(x,
+                  load<Isa>(first_numbers) + typename Isa::word(static_cast<std::uint32_t>(first)));
+}
+/// The word of lane 0.
+template <class Isa>
+SAMEBITS_INLINE std::uint32_t of_lane_0(typename Isa::word x) {
+  std::uint32_t words[lane_padding];
+  store<Isa>(words, x);
+  return words[0];
+}
+
+SAMEBITS_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
 /// Elements that consecutive threads add at the same time: thread + t adds element
 /// first + t * stride, for t < count.
 struct row_step {
@@ -37,27 +54,6 @@ struct row_step {
   std::int64_t stride;
   std::int64_t count;
 };
-
-SAMEBITS_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-
-/// Calls step(row_step) for all elements of a row. The steps of each thread are in rising order, as
-/// row_order::thread_of() says.
-template <class Step>
-SAMEBITS_INLINE void for_each_step(const torch::row_order& order, std::int64_t n,
-                                   const Step& step) {
-  const std::int64_t threads = order.threads, vector = order.vector;
-  if (order.head > 0) step(row_step{static_cast<int>(order.shift), 0, 1, order.head});
-  const std::int64_t end = order.head + order.body;
-  for (std::int64_t first = order.head; first < end; first += threads * vector) {
-    for (std::int64_t j = 0; j < smaller(vector, end - first); ++j) {
-      const std::int64_t vectors = (end - first - j + vector - 1) / vector;
-      step(row_step{0, first + j, vector, smaller(vectors, threads)});
-    }
-  }
-  for (std::int64_t first = end; first < n; first += threads) {
-    step(row_step{0, first, 1, smaller(n - first, threads)});
-  }
-}
 
 /// The elements of x that threads t, t + 1, ... of a step add. Reads up to 8 * 16 words behind the
 /// step's last element.
@@ -71,86 +67,163 @@ SAMEBITS_INLINE typename Isa::word elements(const std::uint32_t* x, const row_st
                 product(load<Isa>(first_numbers), lanes(static_cast<std::uint32_t>(step.stride))));
 }
 
-/// One sum of each thread.
-template <class Isa>
+/// One sum of each of `Threads` threads.
+template <class Isa, int Threads = torch::max_threads>
 struct thread_words {
   using value = typename Isa::word;
-  std::uint32_t words[torch::max_threads + lane_padding] = {};
+  std::uint32_t words[static_cast<std::size_t>(Threads + lane_padding)];
 
   [[nodiscard]] SAMEBITS_INLINE value load(int t) const { return simd::load<Isa>(words + t); }
   SAMEBITS_INLINE void store(int t, value x) { simd::store<Isa>(words + t, x); }
-  SAMEBITS_INLINE void copy(int to, const thread_words& from, int t) { words[to] = from.words[t]; }
   SAMEBITS_INLINE static value chosen(numerics::mask_of<value> m, value a, value b) {
     return select(m, a, b);
   }
+  SAMEBITS_INLINE static value upper(value x, int first) { return lanes_from<Isa>(x, first); }
 };
 
 /// Moments of each thread, for LayerNorm.
-template <class Isa>
+template <class Isa, int Threads = torch::scalar_layer_norm_threads>
 struct thread_moments {
   using value = torch::moments<typename Isa::word>;
-  std::uint32_t mean[torch::scalar_layer_norm_threads + lane_padding] = {};
-  std::uint32_t squares[torch::scalar_layer_norm_threads + lane_padding] = {};
-  std::uint32_t count[torch::scalar_layer_norm_threads + lane_padding] = {};
+  thread_words<Isa, Threads> mean, squares, count;
 
   [[nodiscard]] SAMEBITS_INLINE value load(int t) const {
-    return {simd::load<Isa>(mean + t), simd::load<Isa>(squares + t), simd::load<Isa>(count + t)};
+    return {mean.load(t), squares.load(t), count.load(t)};
   }
   SAMEBITS_INLINE void store(int t, const value& m) {
-    simd::store<Isa>(mean + t, m.mean);
-    simd::store<Isa>(squares + t, m.squares);
-    simd::store<Isa>(count + t, m.count);
-  }
-  SAMEBITS_INLINE void copy(int to, const thread_moments& from, int t) {
-    mean[to] = from.mean[t];
-    squares[to] = from.squares[t];
-    count[to] = from.count[t];
+    mean.store(t, m.mean);
+    squares.store(t, m.squares);
+    count.store(t, m.count);
   }
   SAMEBITS_INLINE static value chosen(numerics::mask_of<typename Isa::word> m, const value& a,
                                       const value& b) {
     return {select(m, a.mean, b.mean), select(m, a.squares, b.squares),
             select(m, a.count, b.count)};
   }
+  SAMEBITS_INLINE static value upper(const value& m, int first) {
+    return {lanes_from<Isa>(m.mean, first), lanes_from<Isa>(m.squares, first),
+            lanes_from<Isa>(m.count, first)};
+  }
 };
 
-/// threads[t] = add(threads[t], step, t) for every element of a row.
+/// The elements of a row from `first` to `end`: each of `count` threads adds `vector` neighbours,
+/// then thread 0 goes on behind thread count - 1. `number`: elements that each thread added before.
+struct row_section {
+  int count;
+  int vector;
+  std::int64_t first;
+  std::int64_t end;
+  std::int64_t number = 0;
+};
+
+/// Adds elements of a step, as add_elements() says.
+template <class Isa, class Threads, class Add>
+SAMEBITS_INLINE void add_step(const row_step& step, std::int64_t number, Threads& threads,
+                              const Add& add_element) {
+  using lanes = typename Isa::word;
+  for (std::int64_t t = 0; t < step.count; t += lanes::count) {
+    const auto left = static_cast<std::uint32_t>(smaller(step.count - t, lanes::count));
+    const int thread = step.thread + static_cast<int>(t);
+    const auto before = threads.load(thread);
+    const auto after = add_element(
+        before, [&](const std::uint32_t* x) { return elements<Isa>(x, step, t); }, number);
+    threads.store(thread, Threads::chosen(load<Isa>(first_numbers) < lanes(left), after, before));
+  }
+}
+
+/// Adds the part of a section in which all threads add `vector` elements, and removes it from the
+/// section. The sums of one register of threads stay in this register.
+template <class Isa, class Threads, class Add>
+SAMEBITS_INLINE void add_full_rounds(row_section& s, Threads& threads, const Add& add_element) {
+  using lanes = typename Isa::word;
+  const std::int64_t round = std::int64_t{s.count} * s.vector;
+  const std::int64_t rounds = (s.end - s.first) / round;
+  const bool columns = s.vector % 4 == 0;
+  if (rounds == 0 || s.count % lanes::count != 0 || (s.vector > 1 && !columns)) return;
+  const std::int64_t end = s.first + rounds * round;
+  for (int t = 0; t < s.count; t += lanes::count) {
+    auto sum = threads.load(t);
+    std::int64_t number = s.number;
+    for (std::int64_t i = s.first + std::int64_t{t} * s.vector; i < end; i += round) {
+      if (!columns) {
+        sum = add_element(
+            sum, [&](const std::uint32_t* x) { return load<Isa>(x + i); }, number++);
+        continue;
+      }
+      for (std::int64_t j = i; j < i + s.vector; j += 4) {
+        const auto add_column = [&]<int C>(std::integral_constant<int, C>) {
+          sum = add_element(
+              sum, [&](const std::uint32_t* x) { return Isa::template column<C>(x + j, s.vector); },
+              number++);
+        };
+        add_column(std::integral_constant<int, 0>{});
+        add_column(std::integral_constant<int, 1>{});
+        add_column(std::integral_constant<int, 2>{});
+        add_column(std::integral_constant<int, 3>{});
+      }
+    }
+    threads.store(t, sum);
+  }
+  s.first = end;
+  s.number += rounds * s.vector;
+}
+
+template <class Isa, class Threads, class Add>
+SAMEBITS_INLINE void add_section(row_section s, Threads& threads, const Add& add_element) {
+  add_full_rounds<Isa>(s, threads, add_element);
+  for (; s.first < s.end; s.first += std::int64_t{s.count} * s.vector) {
+    for (std::int64_t j = 0; j < smaller(s.vector, s.end - s.first); ++j) {
+      const std::int64_t vectors = (s.end - s.first - j + s.vector - 1) / s.vector;
+      add_step<Isa>({0, s.first + j, s.vector, smaller(vectors, s.count)}, s.number++, threads,
+                    add_element);
+    }
+  }
+}
+
+/// threads[t] = add(threads[t], of, number) for every element of a row, beginning with zeros. The
+/// elements of each thread are in rising order, as row_order::thread_of() says. of(x): the element
+/// of an array x. number: elements that the thread added before, if the row has no head.
 template <class Isa, class Threads, class Add>
 SAMEBITS_INLINE void add_elements(const torch::row_order& order, std::int64_t n, Threads& threads,
                                   const Add& add_element) {
-  using lanes = typename Isa::word;
-  for_each_step(order, n, [&](const row_step& step) {
-    for (std::int64_t t = 0; t < step.count; t += lanes::count) {
-      const auto left = static_cast<std::uint32_t>(smaller(step.count - t, lanes::count));
-      const int thread = step.thread + static_cast<int>(t);
-      const auto before = threads.load(thread);
-      const auto after = add_element(before, step, t);
-      threads.store(thread, Threads::chosen(load<Isa>(first_numbers) < lanes(left), after, before));
-    }
-  });
+  for (int t = 0; t < order.threads; t += Isa::word::count) threads.store(t, {0u});
+  if (order.head > 0) {
+    add_step<Isa>({static_cast<int>(order.shift), 0, 1, order.head}, 0, threads, add_element);
+  }
+  const std::int64_t end = order.head + order.body;
+  add_section<Isa>({order.threads, order.vector, order.head, end}, threads, add_element);
+  add_section<Isa>({order.threads, 1, end, n}, threads, add_element);
 }
 
-/// As torch::fold_halves() on `count` threads from `first`. Overwrites up to lane_padding threads.
+/// As torch::fold_halves() on `count` threads from `first`, in lane 0.
 template <class Isa, class Threads, class Combine>
-SAMEBITS_INLINE void fold_halves(Threads& threads, int first, int count, const Combine& combine) {
+SAMEBITS_INLINE typename Threads::value fold_halves(Threads& threads, int first, int count,
+                                                    const Combine& combine) {
+  constexpr int lanes = Isa::word::count;
+  for (; count > lanes; count /= 2) {
+    for (int t = first; t < first + count / 2; t += lanes) {
+      threads.store(t, combine(threads.load(t), threads.load(t + count / 2)));
+    }
+  }
+  auto sum = threads.load(first);
   for (int step = count / 2; step > 0; step /= 2) {
-    for (int t = first; t < first + step; t += Isa::word::count) {
-      threads.store(t, combine(threads.load(t), threads.load(t + step)));
-    }
+    sum = combine(sum, Threads::upper(sum, step));
   }
+  return sum;
 }
 
-/// As torch::fold_warps(), with zeros in lanes beyond the warps. The result is thread 0 of the
-/// returned threads.
-template <class Isa, class Threads, class Combine>
-SAMEBITS_INLINE Threads fold_warps(Threads& threads, int count, int lanes_of_warps,
-                                   const Combine& combine) {
-  Threads of_warps;
-  for (int warp = 0; warp < count / torch::warp_lanes; ++warp) {
-    fold_halves<Isa>(threads, warp * torch::warp_lanes, torch::warp_lanes, combine);
-    of_warps.copy(warp, threads, warp * torch::warp_lanes);
+/// As torch::fold_warps(), in lane 0, where only the first `used` threads have other sums than zeros.
+template <class Isa, class OfWarps, class Threads, class Combine>
+SAMEBITS_INLINE typename Threads::value fold_warps(Threads& threads, std::int64_t used,
+                                                   int lanes_of_warps, const Combine& combine) {
+  OfWarps of_warps = {};
+  const auto lane_0 = load<Isa>(first_numbers) == typename Isa::word(0u);
+  for (int warp = 0; warp * torch::warp_lanes < used; ++warp) {
+    const auto sum =
+        fold_halves<Isa>(threads, warp * torch::warp_lanes, torch::warp_lanes, combine);
+    of_warps.store(warp, OfWarps::chosen(lane_0, sum, {0u}));
   }
-  fold_halves<Isa>(of_warps, 0, lanes_of_warps, combine);
-  return of_warps;
+  return fold_halves<Isa>(of_warps, 0, lanes_of_warps, combine);
 }
 
 /// As torch::combined(); the sum in all lanes.
@@ -160,11 +233,11 @@ SAMEBITS_INLINE typename Isa::word combined(const torch::row_order& order,
   using lanes = typename Isa::word;
   const auto plus = [](lanes a, lanes b) { return add(a, b); };
   if (order.combine == torch::thread_sums::halves) {
-    fold_halves<Isa>(sums, 0, order.threads, plus);
-    return sums.words[0];
+    return of_lane_0<Isa>(fold_halves<Isa>(sums, 0, order.threads, plus));
   }
   if (order.combine == torch::thread_sums::warps) {
-    return fold_warps<Isa>(sums, order.threads, torch::warp_lanes, plus).words[0];
+    return of_lane_0<Isa>(fold_warps<Isa, thread_words<Isa, torch::warp_lanes>>(
+        sums, order.threads, torch::warp_lanes, plus));
   }
   lanes total = 0u;
   for (int warp = 0; warp < order.threads / torch::warp_lanes; ++warp) {
@@ -183,9 +256,8 @@ SAMEBITS_INLINE typename Isa::word row_sum(const torch::row_order& order, std::i
                                            const std::uint32_t* x) {
   using lanes = typename Isa::word;
   thread_words<Isa> sums;
-  add_elements<Isa>(order, n, sums, [&](lanes sum, const row_step& step, std::int64_t t) {
-    return add(sum, elements<Isa>(x, step, t));
-  });
+  add_elements<Isa>(order, n, sums,
+                    [&](lanes sum, const auto& of, std::int64_t) { return add(sum, of(x)); });
   return combined<Isa>(order, sums);
 }
 
