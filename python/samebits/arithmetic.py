@@ -7,7 +7,7 @@ broadcast. Every operation returns a `Result`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,10 @@ class Flags:
         """Return the flags of a byte: 1 invalid, 2 divide by zero, 4 overflow, 8 underflow,
         16 inexact."""
         return cls(*(bool(bits & 1 << i) for i in range(5)))
+
+
+#: `Flags.of` each byte that flags give.
+_FLAGS: Final = [Flags.of(bits) for bits in range(32)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,4 +132,4 @@ def _compute(
         operation, operands, format, to,
         (rounding, overflow, nan, seed, random_stream, offset, None, random_bits), out, each,
         (threads, backend, stream))
-    return Result(value, Flags.of(raised), each)
+    return Result(value, _FLAGS[raised], each)

@@ -54,7 +54,7 @@ returned_values compute_by_definition(const array_arithmetic_case& c, const call
       put_code(v[at_each_flags], row, col, static_cast<std::uint64_t>(r.raised));
     }
   });
-  if (c.asked == flags_asked::each) {
+  if (c.asked != flags_asked::none) {
     put_code(v[at_all_flags], 0, 0, static_cast<std::uint64_t>(all));
   }
   return {};

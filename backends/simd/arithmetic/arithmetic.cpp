@@ -12,6 +12,11 @@ namespace {
 
 template <void (*Kernels)(const compute_call&, element_range), simd::fused_steps Steps>
 flags compute_or_reference(const compute_call& call, element_range range) {
+  if (simd::supports_flags(call)) {
+    const ieee_control_register ieee;
+    avx2_compute(call, range);
+    return ieee.raised();
+  }
   if (!simd::supports(call, Steps)) return reference_compute(call, range);
   const ieee_control_register ieee;
   Kernels(call, range);

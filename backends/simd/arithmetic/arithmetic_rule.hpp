@@ -30,4 +30,13 @@ inline bool supports(const backends::compute_call& call, fused_steps steps) {
       call, [steps](operation op, format_id format) { return is_computed(op, format, steps); });
 }
 
+/// Whether the AVX2 kernels compute a call and leave its flags, the union over all elements, in MXCSR:
+/// one instruction computes and rounds each result. Under `saturate`, an Inf operand also overflows.
+inline bool supports_flags(backends::compute_call call) {
+  if (call.report == backends::flag_report::none || call.each.data != nullptr) return false;
+  if (call.out.format != format_id::fp32 || call.rule.overflow != overflow::ieee) return false;
+  call.report = backends::flag_report::none;
+  return supports(call, fused_steps::none);
+}
+
 }  // namespace samebits::simd

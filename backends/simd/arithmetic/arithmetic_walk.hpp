@@ -30,11 +30,13 @@ struct compute_walk {
     if (bytes > s.bytes) rest(s, bytes - s.bytes);
   }
 
-  /// Computes less than one register, through copies of full registers.
+  /// Computes less than one register, through copies of full registers. The other lanes compute with
+  /// quiet NaNs, which raise no flags.
   void rest(arithmetic_span s, std::int64_t bytes) const {
-    alignas(64) std::byte in_copy[backends::max_operands][static_cast<std::size_t>(unit)] = {};
+    alignas(64) std::byte in_copy[backends::max_operands][static_cast<std::size_t>(unit)];
     alignas(64) std::byte out_copy[static_cast<std::size_t>(unit)];
     for (int i = 0; i < operands; ++i) {
+      __builtin_memset(in_copy[i], 0xFF, static_cast<std::size_t>(unit));
       __builtin_memcpy(in_copy[i], s.in[i], static_cast<std::size_t>(bytes));
       s.in[i] = in_copy[i];
     }

@@ -3,6 +3,8 @@
 
 #include <immintrin.h>
 
+#include "samebits/core/flags.hpp"
+
 namespace samebits::backends {
 
 /// Sets this thread's MXCSR to IEEE 754 behaviour and restores the caller's at scope end
@@ -13,6 +15,13 @@ class ieee_control_register {
   ~ieee_control_register() { _mm_setcsr(saved_); }
   ieee_control_register(const ieee_control_register&) = delete;
   ieee_control_register& operator=(const ieee_control_register&) = delete;
+
+  /// The exceptions that instructions of this thread raised in this scope.
+  [[nodiscard]] flags raised() const {
+    // MXCSR's lowest bits: invalid, subnormal operand, division by zero, overflow, underflow, inexact
+    const unsigned found = _mm_getcsr();
+    return static_cast<flags>((found & 1u) | (found >> 1 & 0x1Eu));
+  }
 
  private:
   // The state at process start: round to nearest, no FTZ, no DAZ, all exceptions masked, no flags

@@ -43,7 +43,7 @@ array_arithmetic_case draw_case(const word_source& next) {
     c.out = c.each = c.in[0];
     if (below(4, next) == 0) c.in[static_cast<std::size_t>(below(3, next))] = {rows, cols, 0, 0, 0};
   }
-  c.asked = below(2, next) == 0 ? flags_asked::each : flags_asked::none;
+  c.asked = static_cast<flags_asked>(below(3, next));
   if (below(2, next) == 0) c.rule.rounding = any_enumerator<rounding>(next);
   c.rule.overflow = any_enumerator<overflow>(next);
   c.rule.nan = any_enumerator<nan_policy>(next);
@@ -127,8 +127,10 @@ returned_values compute_case(const array_arithmetic_case& c, const call_site& si
     return {};
   }
   const matrix_view& flags_of_each = v[at_each_flags];
-  const flags_view each{site.pointer<flags>(at_each_flags), flags_of_each.row_stride,
-                        flags_of_each.col_stride};
+  flags_view each;
+  if (c.asked == flags_asked::each) {
+    each = {site.pointer<flags>(at_each_flags), flags_of_each.row_stride, flags_of_each.col_stride};
+  }
   if (site.on_device()) {
     site.target.enqueue([&] {
       enqueue_compute_with_flags(c.op, in, out, site.pointer<std::uint32_t>(at_all_flags),
@@ -162,7 +164,10 @@ compute_options options_of(const array_arithmetic_case& c) {
 std::ostream& operator<<(std::ostream& out, const array_arithmetic_case& c) {
   out << name(c.op) << " of " << name(c.from[0]) << ", " << name(c.from[1]) << ", "
       << name(c.from[2]) << " into " << name(c.to) << ", " << text_of(c.rule) << ", " << c.threads
-      << " threads" << (c.asked == flags_asked::each ? ", with flags" : "");
+      << " threads"
+      << (c.asked == flags_asked::each  ? ", with flags"
+          : c.asked == flags_asked::all ? ", with the flags of all elements together"
+                                        : "");
   if (c.over >= 0) out << ", over operand " << c.over;
   if (c.alike) out << ", of one operand";
   return out << "; a " << c.in[0] << "; b " << c.in[1] << "; c " << c.in[2] << "; out " << c.out

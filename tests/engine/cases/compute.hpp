@@ -13,7 +13,11 @@
 
 namespace samebits::support {
 
-enum class flags_asked : std::uint8_t { none, each };
+enum class flags_asked : std::uint8_t {
+  none,
+  all,   ///< the union over all elements
+  each,  ///< of each element, and the union
+};
 
 struct array_arithmetic_case {
   operation op = operation::add;

@@ -68,6 +68,11 @@ class ArrayArithmeticSuite : public ::testing::TestWithParam<suite_target> {
   static constexpr std::array kernel_operations{operation::add, operation::fma, operation::sqrt,
                                                 operation::rem};
 
+  void expect_as_defined(const std::vector<problem>& problems) const {
+    const function_target<array_arithmetic_case> judge("the definition", compute_by_definition);
+    EXPECT_EQ(compare(problems, *target_, judge).text, "");
+  }
+
   std::unique_ptr<array_target> target_;
 };
 
@@ -79,7 +84,8 @@ TEST_P(ArrayArithmeticSuite, EveryOperationEveryRule) {
       for (int mode = 0; mode < enum_count<rounding>; ++mode) {
         for (const overflow policy : overflow_policies) {
           for (const nan_policy nan : nan_policies) {
-            for (const flags_asked asked : {flags_asked::none, flags_asked::each}) {
+            for (const flags_asked asked :
+                 {flags_asked::none, flags_asked::all, flags_asked::each}) {
               cases.push_back(
                   dense_case(op, from, to, 1, size, {static_cast<rounding>(mode), policy, nan}));
               cases.back().asked = asked;
@@ -96,8 +102,8 @@ TEST_P(ArrayArithmeticSuite, EveryOperationEveryRule) {
 TEST_P(ArrayArithmeticSuite, EveryTwoOptions) {
   const std::vector<matrix_shape> sizes = sizes_around_borders();
   std::vector<array_arithmetic_case> cases;
-  // Some executors have kernels for one format, the usual rules and no flags alone, which half of the
-  // cases have.
+  // Some executors have kernels for one format, the usual rules and no flags of each element alone,
+  // which half of the cases have.
   for (const bool usual : {false, true}) {
     even_draw draws;
     for (std::uint64_t i = 0; i < 6000; ++i) {
@@ -109,6 +115,7 @@ TEST_P(ArrayArithmeticSuite, EveryTwoOptions) {
         const format_id f = even_one_of(draws, "format", arithmetic_formats);
         c = dense_case(op, {f, f, f}, f, rows, cols);
         c.rule.overflow = draws.draw("overflow", 2) == 0 ? overflow::ieee : overflow::saturate;
+        c.asked = draws.draw("with flags", 2) == 0 ? flags_asked::none : flags_asked::all;
       } else {
         const auto [from, to] = even_one_of(draws, "formats", mixes());
         c = dense_case(op, from, to, rows, cols);
@@ -191,22 +198,50 @@ TEST_P(ArrayArithmeticSuite, Threads) {
 
 TEST_P(ArrayArithmeticSuite, TheFlagsOfOneElementAreReturned) {
   // Among numbers that raise nothing one that raises all it can, wherever a thread's part ends.
+  struct numbers {
+    format_id format;
+    flags_asked asked;
+    std::uint64_t one, max;
+  };
   constexpr std::int64_t size = 70001;
-  array_arithmetic_case c =
-      dense_case(operation::add, {format_id::fp16, format_id::fp16}, format_id::fp16, 1, size);
-  c.asked = flags_asked::each;
-  c.threads = 3;
-  const auto what = listed_operation("compute", computations(), std::vector{c}).draw(0, {});
   std::vector<problem> problems;
-  for (const std::int64_t at : {std::int64_t{0}, size / 2, size - 1}) {
-    problems.push_back({what, {{0, 0, size, 0x3C00}, {1, 0, size, 0x3C00}}});
-    for (const std::size_t operand : {std::size_t{0}, std::size_t{1}})
-      problems.back().codes.push_back({operand, at, 1, 0x7BFF});
+  for (const numbers& n : {numbers{format_id::fp16, flags_asked::each, 0x3C00, 0x7BFF},
+                           {format_id::fp32, flags_asked::all, 0x3F800000, 0x7F7FFFFF}}) {
+    array_arithmetic_case c = dense_case(operation::add, {n.format, n.format}, n.format, 1, size);
+    c.asked = n.asked;
+    c.threads = 3;
+    const auto what = listed_operation("compute", computations(), std::vector{c}).draw(0, {});
+    for (const std::int64_t at : {std::int64_t{0}, size / 2, size - 1}) {
+      problems.push_back({what, {{0, 0, size, n.one}, {1, 0, size, n.one}}});
+      for (const std::size_t operand : {std::size_t{0}, std::size_t{1}})
+        problems.back().codes.push_back({operand, at, 1, n.max});
+    }
   }
-  EXPECT_EQ(compare(problems, *target_,
-                    function_target<array_arithmetic_case>("the definition", compute_by_definition))
-                .text,
-            "");
+  expect_as_defined(problems);
+}
+
+TEST_P(ArrayArithmeticSuite, FlagsOfSpecialNumbersAlone) {
+  // 0, subnormal and smallest normal numbers, 2^-63, 1, its neighbour, max, Inf, quiet and signalling
+  // NaN
+  constexpr std::uint32_t numbers[] = {0,          1,          0x007FFFFF, 0x00800000,
+                                       0x00800001, 0x20000000, 0x3F800000, 0x3F800001,
+                                       0x7F7FFFFF, 0x7F800000, 0x7FC00000, 0x7F800001};
+  std::vector<problem> problems;
+  for (const operation op :
+       {operation::add, operation::sub, operation::mul, operation::div, operation::sqrt}) {
+    array_arithmetic_case c =
+        dense_case(op, {format_id::fp32, format_id::fp32}, format_id::fp32, 1, 1);
+    c.asked = flags_asked::all;
+    const auto what = listed_operation("compute", computations(), std::vector{c}).draw(0, {});
+    for (const std::uint32_t a : numbers) {
+      for (const std::uint32_t b : numbers) {
+        for (const std::uint32_t sign : {0u, 0x80000000u}) {
+          problems.push_back({what, {{0, 0, 1, sign | a}, {1, 0, 1, b}}});
+        }
+      }
+    }
+  }
+  expect_as_defined(problems);
 }
 
 TEST_P(ArrayArithmeticSuite, InPlace) {

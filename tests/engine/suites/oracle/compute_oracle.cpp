@@ -31,7 +31,7 @@ returned_values by_oracle(const array_arithmetic_case& c, const call_site& site)
     if (c.asked == flags_asked::each) put_code(v[at_each_flags], row, col, expected.flags);
     all |= expected.flags;
   });
-  if (c.asked == flags_asked::each) put_code(v[at_all_flags], 0, 0, all);
+  if (c.asked != flags_asked::none) put_code(v[at_all_flags], 0, 0, all);
   return {};
 }
 
@@ -60,13 +60,14 @@ returned_values in_blocks(const array_arithmetic_case& c, const call_site& site)
       compute(c.op, in, block(out), options, where);
       continue;
     }
-    const matrix_view each = block(v[at_each_flags]);
-    raised = raised |
-             compute_with_flags(c.op, in, block(out), options,
-                                {static_cast<flags*>(each.data), each.row_stride, each.col_stride},
-                                where);
+    flags_view of_each;
+    if (c.asked == flags_asked::each) {
+      const matrix_view each = block(v[at_each_flags]);
+      of_each = {static_cast<flags*>(each.data), each.row_stride, each.col_stride};
+    }
+    raised = raised | compute_with_flags(c.op, in, block(out), options, of_each, where);
   }
-  if (c.asked == flags_asked::each) {
+  if (c.asked != flags_asked::none) {
     put_code(v[at_all_flags], 0, 0, static_cast<std::uint64_t>(raised));
   }
   return {};
