@@ -79,9 +79,10 @@ SAMEBITS_INLINE void exp_row(const std::uint32_t* x, std::uint32_t* y, std::int6
       store<Isa>(y + i, of_x.exponent);
       store<Isa>(scales + (i - first), of_x.n_in_low_bits << 23u);
     }
-    combine_rows<Isa>(scales, y + first, end - first, [](lanes scale, lanes exponent) {
-      return mul(ex2_approx_ftz(exponent), scale);
-    });
+    combine_rows<Isa>(
+        scales, y + first, end - first,
+        [](lanes scale, lanes exponent)
+            __attribute__((always_inline)) { return mul(ex2_approx_ftz(exponent), scale); });
   }
 }
 
