@@ -4,13 +4,10 @@
 //
 // Runs of all benchmarks are interleaved in random order, so that a machine shared with others
 // slows them alike; the table at the end holds medians.
-#include <benchmark/benchmark.h>
-
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include "pages.hpp"
 #include "ratio_reporter.hpp"
@@ -54,46 +51,26 @@ buffers& memory() {
   return b;
 }
 
-/// Reads half of the bytes, from one array after the other, and writes half.
-void copy(benchmark::State& state, std::int64_t bytes) {
-  const std::int64_t half = bytes / 2;
-  for (auto _ : state) {
-    for (std::int64_t done = 0, k = 0; done < half; done += max_bytes, ++k) {
-      const std::int64_t part = half - done < max_bytes ? half - done : max_bytes;
-      std::memcpy(memory().out.data(), memory().in[static_cast<std::size_t>(k)].data(),
-                  static_cast<std::size_t>(part));
-    }
-    benchmark::ClobberMemory();
-  }
-  bench::set_counters(state, bytes, count);
-}
-
-void compute_array(benchmark::State& state, operation op, format_id format,
-                   const compute_options& options, const executor& where) {
-  buffers& m = memory();
-  m.fill(format);
-  const auto in = [&](std::size_t k) {
-    return const_matrix_view{m.in[k].data(), format, 1, count, count};
-  };
-  const matrix_view out{m.out.data(), format, 1, count, count};
-  for (auto _ : state) {
-    compute(op, {in(0), in(1), in(2)}, out, options, where);
-    benchmark::ClobberMemory();
-  }
-  bench::set_counters(state, count * storage_bytes(format) * (operand_count(op) + 1), count);
-}
-
-void add_operation(const backend_info& backend, operation op, format_id format,
+void add_operation(const std::string& backend, operation op, format_id format,
                    const compute_options& options = {}) {
   std::string what = std::string(name(op)) + " " + std::string(name(format));
   if (options.rounding != rounding::nearest_even)
     what += ", " + std::string(name(options.rounding));
   if (options.overflow != overflow::ieee) what += ", " + std::string(name(options.overflow));
-  bench::add(what + ", " + std::string(backend.name), compute_array, op, format, options,
-             find_executor(backend.name));
+  bench::add(
+      what + ", " + backend, count * storage_bytes(format) * (operand_count(op) + 1), count, [=] {
+        buffers& m = memory();
+        m.fill(format);
+        const auto in = [&](std::size_t k) {
+          return const_matrix_view{m.in[k].data(), format, 1, count, count};
+        };
+        const array_operands operands = {in(0), in(1), in(2)};
+        const matrix_view out{m.out.data(), format, 1, count, count};
+        return [=, where = find_executor(backend)] { compute(op, operands, out, options, where); };
+      });
 }
 
-void add_backend(const backend_info& backend) {
+void add_backend(const std::string& backend) {
   using enum format_id;
   for (const format_id format : {fp32, fp16, bf16, e4m3, e5m2}) {
     for (const operation op :
@@ -107,13 +84,5 @@ void add_backend(const backend_info& backend) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (!bench::initialize(argc, argv)) return 2;
-
-  for (const std::int64_t bytes : {2, 3, 4, 6, 8, 12, 16}) {
-    bench::add("memcpy/" + std::to_string(bytes), copy, bytes * count);
-  }
-  for (const backend_info& backend : compiled_backends()) {
-    if (backend.space == memory_space::host && backend.supported) add_backend(backend);
-  }
-  bench::run_all("memcpy");
+  return bench::run(argc, argv, [] { bench::for_each_host_backend(add_backend); });
 }

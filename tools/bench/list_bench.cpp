@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -55,15 +56,11 @@ std::uint64_t read_all(const std::byte* p, std::int64_t bytes) {
   return or_of_words(p, bytes);
 }
 
-/// Gradients of both signs, spread over 2^-16 to 2^8, in the format that is asked for.
+/// Gradients in the format that is asked for.
 std::byte* elements(format_id format) {
   static const bench::pages fp32(max_bytes), fp16(max_bytes / 2), bf16(max_bytes / 2);
   static const bool filled = [] {
-    for (std::int64_t i = 0; i < max_bytes / 4; ++i) {
-      const std::uint32_t r = random_word(1, 0, static_cast<std::uint64_t>(i));
-      const std::uint32_t exponent = 127 - 14 + (r >> 8) % 22;
-      reinterpret_cast<std::uint32_t*>(fp32.data())[i] = (r & 0x807FFFFFu) | exponent << 23;
-    }
+    bench::fill_wide(fp32.data(), max_bytes / 4);
     const const_matrix_view in =
         view_of_codes(format_id::fp32, static_cast<const void*>(fp32.data()), 1, max_bytes / 4);
     convert(in, view_of_codes(format_id::fp16, static_cast<void*>(fp16.data()), 1, in.cols));
@@ -122,41 +119,27 @@ std::vector<bench_case> cases() {
   return all;
 }
 
-void read_buffer(benchmark::State& state, std::int64_t bytes) {
-  const std::byte* const p = elements(format_id::fp32);
-  for (auto _ : state) {
+std::function<void()> read_of(std::int64_t bytes) {
+  return [bytes, p = elements(format_id::fp32)] {
     for (std::int64_t left = bytes; left > 0; left -= max_bytes) {
       benchmark::DoNotOptimize(read_all(p, std::min(left, max_bytes)));
     }
-  }
-  bench::set_counters(state, bytes, bytes / 4);
+  };
 }
 
-void work(benchmark::State& state, const bench_case& c, const executor& where) {
-  const tensor_list list = list_of(c.format, c.tensors, c.each);
-  for (auto _ : state) {
-    c.run(list, where);
-    benchmark::ClobberMemory();
-  }
-  bench::set_counters(state, c.bytes(), c.elements());
+void add_all() {
+  bench::measured_by = {"read", read_of};
+  bench::for_each_host_backend([](const std::string& backend) {
+    for (const bench_case& c : cases()) {
+      bench::add(c.text() + ", " + backend, c.bytes(), c.elements(), [=] {
+        return [=, list = list_of(c.format, c.tensors, c.each), where = find_executor(backend)] {
+          c.run(list, where);
+        };
+      });
+    }
+  });
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (!bench::initialize(argc, argv)) return 2;
-
-  std::vector<std::int64_t> baselines;
-  for (const bench_case& c : cases()) {
-    if (std::find(baselines.begin(), baselines.end(), c.bytes()) != baselines.end()) continue;
-    baselines.push_back(c.bytes());
-    bench::add("read/" + std::to_string(c.bytes()), read_buffer, c.bytes());
-  }
-  for (const backend_info& backend : compiled_backends()) {
-    if (backend.space != memory_space::host || !backend.supported) continue;
-    for (const bench_case& c : cases()) {
-      bench::add(c.text() + ", " + std::string(backend.name), work, c, find_executor(backend.name));
-    }
-  }
-  bench::run_all("read");
-}
+int main(int argc, char** argv) { return bench::run(argc, argv, add_all); }

@@ -3,11 +3,9 @@
 //   optimizer_bench [--benchmark_filter=REGEX] [--benchmark_repetitions=N] ...
 //
 // Interleaved and reported as convert_bench is. Bytes are those read and written.
-#include <benchmark/benchmark.h>
-
 #include <array>
 #include <cstdint>
-#include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -68,50 +66,52 @@ struct array {
   }
 };
 
-void step(benchmark::State& state, const layout& l, update_profile profile,
-          std::string_view backend) {
-  array weights(l.weights), gradient(l.gradient), master(l.master), low(bf16_nearest),
-      first(l.state), second(l.state);
-  optimizer_tensor tensor = {.weights = weights.view(),
-                             .gradient = {gradient.codes.data(), l.gradient},
-                             .low_kind = l.low,
-                             .states = {first.view(), second.view()},
-                             .count = elements,
-                             .block = block};
-  if (l.master != none) tensor.master = master.view();
-  if (l.low != low_part::none) tensor.low = low.codes.data();
-  const optimizer_list list({tensor});
-  const optimizer_settings settings = {.profile = profile, .weight_decay = 0.1};
+/// A step of AdamW on a tensor of its own.
+struct work {
+  array weights, gradient, master, low{bf16_nearest}, first, second;
+  optimizer_settings settings;
   std::uint64_t steps = 0;
-  for (auto _ : state) {
-    optimizer_step(list, {&settings, 1}, {.applied_steps = ++steps}, find_executor(backend));
-  }
-  bench::set_counters(state, bytes_of(l) * elements, elements);
-}
 
-void copy(benchmark::State& state, std::int64_t bytes) {
-  static bench::pages from(elements * 16), to(elements * 16);
-  for (auto _ : state) {
-    std::memcpy(to.data(), from.data(), static_cast<std::size_t>(bytes / 2));
-    benchmark::ClobberMemory();
+  work(const layout& l, update_profile profile)
+      : weights(l.weights),
+        gradient(l.gradient),
+        master(l.master),
+        first(l.state),
+        second(l.state),
+        settings{.profile = profile, .weight_decay = 0.1} {}
+
+  optimizer_list list_of(const layout& l) {
+    optimizer_tensor tensor = {.weights = weights.view(),
+                               .gradient = {gradient.codes.data(), l.gradient},
+                               .low_kind = l.low,
+                               .states = {first.view(), second.view()},
+                               .count = elements,
+                               .block = block};
+    if (l.master != none) tensor.master = master.view();
+    if (l.low != low_part::none) tensor.low = low.codes.data();
+    return optimizer_list({tensor});
   }
-  bench::set_counters(state, bytes, bytes / 8);
+};
+
+void add_all() {
+  bench::for_each_host_backend([](const std::string& backend) {
+    if (backend == "reference") return;
+    for (const layout& l : layouts) {
+      for (const update_profile profile : {update_profile::strict, update_profile::fma}) {
+        const std::string name = profile == update_profile::strict ? "strict" : "fma";
+        bench::add(
+            "adamw " + name + ", " + l.name + ", " + backend, bytes_of(l) * elements, elements,
+            [=] {
+              const auto w = std::make_shared<work>(l, profile);
+              return [=, list = w->list_of(l), where = find_executor(backend)] {
+                optimizer_step(list, {&w->settings, 1}, {.applied_steps = ++w->steps}, where);
+              };
+            });
+      }
+    }
+  });
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (!bench::initialize(argc, argv)) return 1;
-  for (const layout& l : layouts) {
-    for (const backend_info& b : compiled_backends()) {
-      if (b.space != memory_space::host || !b.supported || b.name == "reference") continue;
-      const std::string name = std::string(l.name) + ", " + std::string(b.name);
-      bench::add("adamw strict, " + name, step, l, update_profile::strict, b.name);
-      bench::add("adamw fma, " + name, step, l, update_profile::fma, b.name);
-    }
-    const std::int64_t bytes = bytes_of(l) * elements;
-    bench::add("memcpy/" + std::to_string(bytes), copy, bytes);
-  }
-  bench::run_all("memcpy");
-  return 0;
-}
+int main(int argc, char** argv) { return bench::run(argc, argv, add_all); }

@@ -4,9 +4,11 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace samebits::bench {
@@ -16,7 +18,7 @@ namespace samebits::bench {
 /// "bytes" and its elements in "elements".
 class ratio_reporter : public benchmark::ConsoleReporter {
  public:
-  explicit ratio_reporter(std::string baseline = "memcpy") : baseline_(std::move(baseline)) {}
+  explicit ratio_reporter(std::string baseline) : baseline_(std::move(baseline)) {}
   void ReportRuns(const std::vector<Run>& runs) override;
   /// The table of medians; call after the benchmarks ran.
   void print(std::ostream& out) const;
@@ -33,21 +35,28 @@ class ratio_reporter : public benchmark::ConsoleReporter {
 
 // What the benchmarks' programs share.
 
-/// Google Benchmark with repetitions of all work in random order; false for a bad command line.
-bool initialize(int argc, char** argv);
+/// Prepares what is not timed and returns one timed run.
+using start = std::function<std::function<void()>()>;
 
-/// Adds work, timed by the clock on the wall.
-template <class... Arguments>
-void add(const std::string& name, const Arguments&... arguments) {
-  benchmark::RegisterBenchmark(name.c_str(), arguments...)
-      ->Unit(benchmark::kMillisecond)
-      ->UseRealTime();
-}
+/// What work is measured by: by default "memcpy" of half of the bytes.
+struct baseline {
+  std::string name;
+  std::function<std::function<void()>(std::int64_t bytes)> start;
+};
+extern baseline measured_by;
 
-/// Sets the counters that ratio_reporter reads.
-void set_counters(benchmark::State& state, std::int64_t bytes, std::int64_t elements);
+/// Adds work, timed by the clock on the wall, and the baseline of as many bytes.
+void add(const std::string& name, std::int64_t bytes, std::int64_t elements, const start& work);
 
-/// Runs all work and prints the table.
-void run_all(const std::string& baseline);
+/// Calls f(name) for every backend of host memory that this machine supports.
+void for_each_host_backend(const std::function<void(const std::string&)>& f);
+
+/// Fills words with binary32 numbers of both signs around 1, spread over 2^-16 to 2^8 as weights,
+/// activations and gradients are.
+void fill_wide(std::byte* words, std::int64_t count);
+
+/// Runs `add_all` and all work it added, with repetitions in random order, and prints the table. The
+/// command line is that of Google Benchmark. Returns the exit status.
+int run(int argc, char** argv, void (*add_all)());
 
 }  // namespace samebits::bench
