@@ -106,16 +106,6 @@ struct thread_moments {
   }
 };
 
-/// The elements of a row from `first` to `end`: each of `count` threads adds `vector` neighbours,
-/// then thread 0 goes on behind thread count - 1. `number`: elements that each thread added before.
-struct row_section {
-  int count;
-  int vector;
-  std::int64_t first;
-  std::int64_t end;
-  std::int64_t number = 0;
-};
-
 /// Adds elements of a step, as add_elements() says.
 template <class Isa, class Threads, class Add>
 SAMEBITS_INLINE void add_step(const row_step& step, std::int64_t number, Threads& threads,
@@ -125,36 +115,35 @@ SAMEBITS_INLINE void add_step(const row_step& step, std::int64_t number, Threads
     const auto left = static_cast<std::uint32_t>(smaller(step.count - t, lanes::count));
     const int thread = step.thread + static_cast<int>(t);
     const auto before = threads.load(thread);
-    const auto after = add_element(
-        before, [&](const std::uint32_t* x) { return elements<Isa>(x, step, t); }, number);
+    const auto of = [&](const std::uint32_t* x) { return elements<Isa>(x, step, t); };
+    const auto after = add_element(before, of, number);
     threads.store(thread, Threads::chosen(load<Isa>(first_numbers) < lanes(left), after, before));
   }
 }
 
-/// Adds the part of a section in which all threads add `vector` elements, and removes it from the
-/// section. The sums of one register of threads stay in this register.
+/// Adds `rounds` times `vector` neighbours for each of `count` threads, from element `first` on. The
+/// sums of one register of threads stay in this register. Requires a count that is a multiple of the
+/// lanes, and a vector of 1, 4 or 8.
 template <class Isa, class Threads, class Add>
-SAMEBITS_INLINE void add_full_rounds(row_section& s, Threads& threads, const Add& add_element) {
-  using lanes = typename Isa::word;
-  const std::int64_t round = std::int64_t{s.count} * s.vector;
-  const std::int64_t rounds = (s.end - s.first) / round;
-  const bool columns = s.vector % 4 == 0;
-  if (rounds == 0 || s.count % lanes::count != 0 || (s.vector > 1 && !columns)) return;
-  const std::int64_t end = s.first + rounds * round;
-  for (int t = 0; t < s.count; t += lanes::count) {
+SAMEBITS_INLINE void add_rounds(int count, int vector, std::int64_t first, std::int64_t rounds,
+                                Threads& threads, const Add& add_element) {
+  const std::int64_t end = first + rounds * count * vector;
+  for (int t = 0; t < count; t += Isa::word::count) {
     auto sum = threads.load(t);
-    std::int64_t number = s.number;
-    for (std::int64_t i = s.first + std::int64_t{t} * s.vector; i < end; i += round) {
-      if (!columns) {
-        sum = add_element(
-            sum, [&](const std::uint32_t* x) { return load<Isa>(x + i); }, number++);
+    std::int64_t number = 0;
+    for (std::int64_t i = first + std::int64_t{t} * vector; i < end;
+         i += std::int64_t{count} * vector) {
+      if (vector == 1) {
+        const auto of = [&](const std::uint32_t* x) { return load<Isa>(x + i); };
+        sum = add_element(sum, of, number++);
         continue;
       }
-      for (std::int64_t j = i; j < i + s.vector; j += 4) {
+      for (std::int64_t j = i; j < i + vector; j += 4) {
         const auto add_column = [&]<int C>(std::integral_constant<int, C>) {
-          sum = add_element(
-              sum, [&](const std::uint32_t* x) { return Isa::template column<C>(x + j, s.vector); },
-              number++);
+          const auto of = [&](const std::uint32_t* x) {
+            return Isa::template column<C>(x + j, vector);
+          };
+          sum = add_element(sum, of, number++);
         };
         add_column(std::integral_constant<int, 0>{});
         add_column(std::integral_constant<int, 1>{});
@@ -164,25 +153,30 @@ SAMEBITS_INLINE void add_full_rounds(row_section& s, Threads& threads, const Add
     }
     threads.store(t, sum);
   }
-  s.first = end;
-  s.number += rounds * s.vector;
 }
 
+/// Adds the elements from `first` to `end`: each of `count` threads adds `vector` neighbours, then
+/// thread 0 goes on behind thread count - 1.
 template <class Isa, class Threads, class Add>
-SAMEBITS_INLINE void add_section(row_section s, Threads& threads, const Add& add_element) {
-  add_full_rounds<Isa>(s, threads, add_element);
-  for (; s.first < s.end; s.first += std::int64_t{s.count} * s.vector) {
-    for (std::int64_t j = 0; j < smaller(s.vector, s.end - s.first); ++j) {
-      const std::int64_t vectors = (s.end - s.first - j + s.vector - 1) / s.vector;
-      add_step<Isa>({0, s.first + j, s.vector, smaller(vectors, s.count)}, s.number++, threads,
+SAMEBITS_INLINE void add_section(int count, int vector, std::int64_t first, std::int64_t end,
+                                 Threads& threads, const Add& add_element) {
+  const std::int64_t round = std::int64_t{count} * vector;
+  const bool in_registers = count % Isa::word::count == 0 && (vector == 1 || vector % 4 == 0);
+  const std::int64_t rounds = in_registers ? (end - first) / round : 0;
+  if (rounds > 0) add_rounds<Isa>(count, vector, first, rounds, threads, add_element);
+  std::int64_t number = rounds * vector;
+  for (first += rounds * round; first < end; first += round) {
+    for (std::int64_t j = 0; j < smaller(vector, end - first); ++j) {
+      const std::int64_t vectors = (end - first - j + vector - 1) / vector;
+      add_step<Isa>({0, first + j, vector, smaller(vectors, count)}, number++, threads,
                     add_element);
     }
   }
 }
 
-/// threads[t] = add(threads[t], of, number) for every element of a row, beginning with zeros. The
-/// elements of each thread are in rising order, as row_order::thread_of() says. of(x): the element
-/// of an array x. number: elements that the thread added before, if the row has no head.
+/// threads[t] = add_element(threads[t], of, number) for every element of a row, beginning with zeros,
+/// in the order of row_order::thread_of(). of(x): the element of an array x. number: elements that the
+/// thread added before, if the row is all body or has none.
 template <class Isa, class Threads, class Add>
 SAMEBITS_INLINE void add_elements(const torch::row_order& order, std::int64_t n, Threads& threads,
                                   const Add& add_element) {
@@ -191,8 +185,8 @@ SAMEBITS_INLINE void add_elements(const torch::row_order& order, std::int64_t n,
     add_step<Isa>({static_cast<int>(order.shift), 0, 1, order.head}, 0, threads, add_element);
   }
   const std::int64_t end = order.head + order.body;
-  add_section<Isa>({order.threads, order.vector, order.head, end}, threads, add_element);
-  add_section<Isa>({order.threads, 1, end, n}, threads, add_element);
+  add_section<Isa>(order.threads, order.vector, order.head, end, threads, add_element);
+  add_section<Isa>(order.threads, 1, end, n, threads, add_element);
 }
 
 /// As torch::fold_halves() on `count` threads from `first`, in lane 0.
