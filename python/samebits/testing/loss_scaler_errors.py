@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -254,15 +255,10 @@ def candidates(policy: str) -> list[ScalerCandidate]:
     """Return the table of usual errors, in the order in which they are named."""
     names = ("torch", "apex", "apex_amp", "megatron", "deepspeed")
     others = [ScalerCandidate(f"the rule of {name} instead of {policy}",
-                              _policy(policy, name)) for name in names if name != policy]
+                              partial(other_policy, name)) for name in names if name != policy]
     if policy != "torch":
         return others
     return [*_scales(), *_decisions(), *_unscaling(), *_states(), *others]
-
-
-def _policy(own: str, name: str,
-            ) -> Callable[[Trace, Format], "Iterable[StepResult] | None"]:
-    return lambda trace, f: other_policy(own, name, trace, f)
 
 
 def explain_scaler(seen: list[tuple[Trace, list[StepResult]]], policy: str, f: Format,

@@ -9,11 +9,13 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 import samebits.loss_scaler as library
+from samebits import _core
 from samebits.convert import convert
 from samebits.errors import Error, ScaleExhausted
 from samebits.testing.loss_scaler_traces import Group, Step, Tensor, Trace
@@ -193,26 +195,22 @@ def _codes(x: Floats, f: Format) -> tuple[int, ...]:
     return tensor_codes(narrow.astype(np.uint64), f)
 
 
-#: Names of settings: torch's name of each setting that a policy has, and its own name.
-_SETTINGS: dict[str, dict[str, str]] = {
-    "torch": {n: n for n in ("init_scale", "growth_factor", "backoff_factor", "growth_interval")},
-    "apex": {n: n for n in ("init_scale", "growth_factor", "backoff_factor", "growth_interval",
-                            "hysteresis")},
-    "apex_amp": {"init_scale": "init_scale", "growth_interval": "scale_window"},
-    "megatron": {"init_scale": "initial_scale", "growth_factor": "growth_factor",
-                 "backoff_factor": "backoff_factor", "growth_interval": "growth_interval",
-                 "hysteresis": "hysteresis"},
-    "deepspeed": {"init_scale": "init_scale", "growth_factor": "scale_factor",
-                  "growth_interval": "scale_window", "hysteresis": "delayed_shift"},
-    "native": {},
-}
+#: Torch's names of settings that other policies name otherwise.
+_TORCHS = {"initial_scale": "init_scale", "scale_factor": "growth_factor",
+           "scale_window": "growth_interval", "delayed_shift": "hysteresis"}
 
 
-def other_policy(own: str, other: str, trace: Trace, f: Format) -> list[StepResult] | None:
+@cache
+def _settings(policy: Any) -> dict[str, str]:
+    """Return the settings of a policy: its names by those of torch."""
+    return {_TORCHS.get(name, name): name
+            for name in library.settings_of(_core.LossScaler(policy, []))}
+
+
+def other_policy(other: str, trace: Trace, f: Format) -> list[StepResult] | None:
     """Return what the rule of another library does; None if it cannot have the trace's settings."""
-    torchs = {value: name for name, value in _SETTINGS[own].items()}
-    given = {torchs[k]: v for k, v in trace.settings.items() if k in torchs}
-    names = _SETTINGS[other]
+    given = {_TORCHS.get(name, name): value for name, value in trace.settings.items()}
+    names = _settings(other)
     factors = given.get("growth_factor", 2.0), given.get("backoff_factor", 0.5)
     if (other == "deepspeed" and factors[0] * factors[1] != 1) or (
             other == "apex_amp" and factors != (2.0, 0.5)):
