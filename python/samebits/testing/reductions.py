@@ -234,8 +234,7 @@ class _ReductionTest:
 
         A number that the format lacks gets a code outside the format, which equals no right code.
         """
-        with np.errstate(all="ignore"):
-            narrow = self.result.dtype.type(number)
+        narrow = self.result.dtype.type(number)
         if narrow == number or np.isnan(number):
             return int(narrow.view(self.result.code_dtype))
         return 1 << self.result.storage_bits
@@ -252,6 +251,7 @@ class _ReductionTest:
         return code >> self.result.storage_bits == 0 and bool(
             np.isnan(values(np.array([code], np.uint64), self.result)[0]))
 
+    @np.errstate(all="ignore")
     def check(self, calls: Sequence[Callable[[], Codes]], options: str, *, shrinks: bool) -> None:
         head = f'check_reduction({name_of(self.fn)}, "{self.name}"{options}'
         seen: list[_Call] = []
@@ -289,8 +289,7 @@ class _ReductionTest:
 
     def by(self, error: ReductionError, call: _Call) -> int:
         """Return the code that a kernel with a usual error gives; each NaN is the canonical one."""
-        with np.errstate(all="ignore"):
-            number = error.reduce(call.x)
+        number = error.reduce(call.x)
         return self.result.canonical_nan if np.isnan(number) else self.code_of(number)
 
     def shrink(self, codes: Codes) -> Codes:
