@@ -24,6 +24,16 @@ struct cell {
   static void store(std::byte* p, storage s) { std::memcpy(p, &s, sizeof s); }
 };
 
+/// Calls f(Code{}), Code being the unsigned integer that holds a code of the format.
+template <class Function>
+void with_code_of(format_id format, const Function& f) {
+  switch (spec_of(format).storage_bits) {
+    case 8: return f(std::uint8_t{});
+    case 16: return f(std::uint16_t{});
+    default: return f(std::uint32_t{});
+  }
+}
+
 /// The random bits of consecutive indices. One Philox block is computed once for all of its fields.
 class random_sequence {
  public:

@@ -35,16 +35,6 @@ void copy_elements(const element_row& row, const Copy& copy) {
   copy(row.step);
 }
 
-/// Calls f(Code{}), Code being the unsigned integer that holds a code of the format.
-template <class Function>
-void with_code_of(format_id format, const Function& f) {
-  switch (spec_of(format).storage_bits) {
-    case 8: return f(std::uint8_t{});
-    case 16: return f(std::uint16_t{});
-    default: return f(std::uint32_t{});
-  }
-}
-
 /// Loads `count` codes of a row, one per word.
 inline void load_words(const const_matrix_view& v, std::int64_t row, std::int64_t col,
                        std::int64_t count, std::uint32_t* words) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/reference/cells.hpp"
+
 namespace samebits::backends {
 namespace {
 
@@ -29,16 +31,6 @@ class code_source {
   std::int64_t row_;
   std::int64_t col_;
 };
-
-/// Calls f(code_source) with the code type of the view's width.
-template <class Function>
-void with_codes(const const_matrix_view& v, const Function& f) {
-  switch (storage_bytes(v.format)) {
-    case 1: return f(code_source<std::uint8_t>(v));
-    case 2: return f(code_source<std::uint16_t>(v));
-    default: return f(code_source<std::uint32_t>(v));
-  }
-}
 
 /// Decodes the operand at index k; at(k) reads its code. Operands at k >= depth are zeros.
 template <class Code, class At>
@@ -141,8 +133,8 @@ void pack_rows(const matmul_call& call, const matmul_steps& steps, const lane_de
                std::int64_t first, std::int64_t rows, std::uint32_t* row_panel,
                std::uint8_t* special) {
   const std::int64_t depth = call.a.cols;
-  with_codes(call.a, [&](const auto& codes) {
-    using code = decltype(codes.at(0, 0));
+  with_code_of(call.a.format, [&]<class Code>(Code) {
+    const code_source<Code> codes(call.a);
     std::fill(special, special + rows, std::uint8_t{0});
     // The loop over steps is the outer one: the row panel is written from its first word to its
     // last.
@@ -151,7 +143,7 @@ void pack_rows(const matmul_call& call, const matmul_steps& steps, const lane_de
       for (std::int64_t r = 0; r < rows; ++r) {
         const auto any =
             pack_row_step(steps, row_panel + (step * rows + r) * steps.a_words(), [&](int p) {
-              return lane_at<code>(decode, positions.k(p), depth,
+              return lane_at<Code>(decode, positions.k(p), depth,
                                    [&](std::int64_t k) { return codes.at(first + r, k); });
             });
         special[r] |= static_cast<std::uint8_t>(any);
@@ -168,14 +160,14 @@ void pack_columns(const matmul_call& call, const matmul_steps& steps, const lane
   const bool wide = steps.width == lane_width::wide;
   std::fill(special, special + columns, std::uint8_t{0});
   if (present < columns) std::fill(panel, panel + steps.count * steps.b_words(), 0u);
-  with_codes(call.b, [&](const auto& codes) {
-    using code = decltype(codes.at(0, 0));
+  with_code_of(call.b.format, [&]<class Code>(Code) {
+    const code_source<Code> codes(call.b);
     for (std::int64_t step = 0; step < steps.count; ++step) {
       const step_positions positions(steps, step);
       std::uint32_t* words = panel + step * steps.b_words();
       for (std::int64_t c = 0; c < present; ++c) {
         const auto lanes = [&](int p) {
-          return lane_at<code>(decode, positions.k(p), depth,
+          return lane_at<Code>(decode, positions.k(p), depth,
                                [&](std::int64_t k) { return codes.at(k, first + c); });
         };
         std::uint32_t any = 0;
