@@ -83,8 +83,9 @@ extern const list_lanes_kernel avx512_list_lanes;
 
 extern const list_kernels avx2_list_kernels;
 extern const list_kernels avx512_list_kernels;
-// Compute calls that supports() of backends/simd/arithmetic/arithmetic_rule.hpp accepts. The
-// control register must have its IEEE 754 state.
+// Compute calls that supports() of backends/simd/arithmetic/arithmetic_rule.hpp accepts; the first
+// also those that supports_flags() accepts, and leaves the flags in the control register. The control
+// register must have its IEEE 754 state.
 void avx2_compute(const compute_call& call, element_range range);
 void avx512_compute(const compute_call& call, element_range range);
 

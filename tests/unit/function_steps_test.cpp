@@ -136,21 +136,27 @@ TEST_F(FunctionSteps, LargerNumbers) {
   }
 }
 
-TEST_F(FunctionSteps, ReadsEveryRow) {
-  for (std::uint32_t row = 0; row < 128; ++row) {
-    const auto found = coefficients_of(simd::rcp_columns, lanes(row));
-    EXPECT_EQ(first_lane(found.high), static_cast<std::uint32_t>(simd::rcp_columns.high[row]));
-    EXPECT_EQ(first_lane(found.b), static_cast<std::uint32_t>(simd::rcp_columns.b[row]));
-    EXPECT_EQ(first_lane(found.low_and_d),
-              static_cast<std::uint32_t>(simd::rcp_columns.low_and_d[row]));
-  }
-}
-
 /// The words of lanes, in order.
 struct words_of {
   std::uint32_t word[lanes::count];
   explicit words_of(lanes x) { isa::store<32>(reinterpret_cast<std::byte*>(word), x); }
 };
+
+TEST_F(FunctionSteps, EachLaneReadsItsRow) {
+  std::uint32_t rows[lanes::count];
+  for (std::uint32_t first = 0; first < 128; ++first) {
+    for (std::uint32_t t = 0; t < lanes::count; ++t) rows[t] = (first + 5 * t) % 128;
+    const lanes row = isa::load<32>(reinterpret_cast<std::byte*>(rows));
+    const auto found = coefficients_of(simd::rcp_columns, row);
+    const words_of high(found.high), b(found.b), low_and_d(found.low_and_d);
+    for (std::uint32_t t = 0; t < lanes::count; ++t) {
+      EXPECT_EQ(high.word[t], static_cast<std::uint32_t>(simd::rcp_columns.high[rows[t]]));
+      EXPECT_EQ(b.word[t], static_cast<std::uint32_t>(simd::rcp_columns.b[rows[t]]));
+      EXPECT_EQ(low_and_d.word[t],
+                static_cast<std::uint32_t>(simd::rcp_columns.low_and_d[rows[t]]));
+    }
+  }
+}
 
 TEST_F(FunctionSteps, ColumnsAndPermutations) {
   std::uint32_t numbers[8 * lanes::count];

@@ -55,7 +55,7 @@ void compute_registers(const arithmetic_span& given) {
   }
 }
 
-/// The kernel of a call that supports() accepts.
+/// The kernel of a call that supports() or supports_flags() accepts.
 template <class Registers>
 compute_kernel kernel_of(const backends::compute_call& call) {
   using enum overflow;

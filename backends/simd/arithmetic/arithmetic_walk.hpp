@@ -99,7 +99,7 @@ struct compute_walk {
   }
 };
 
-/// Computes a range of a call that supports() accepts.
+/// Computes a range of a call that supports() or supports_flags() accepts.
 template <class Registers>
 void compute(const backends::compute_call& call, backends::element_range range) {
   const std::int64_t width = spec_of(call.out.format).storage_bits / 8;

@@ -64,7 +64,8 @@ SAMEBITS_INLINE Lanes exponent_field(Lanes x) {
   return (x >> 23u) & Lanes(255u);
 }
 
-/// In units of 2^-23, an operand of the result's range is an integer below 2^30 in magnitude.
+/// In units of 2^-23, an operand of the result's range is truncated to an integer below 2^30 in
+/// magnitude.
 template <class Lanes>
 SAMEBITS_INLINE Lanes ex2_approx_ftz(Lanes x) {
   const Lanes truncated = to_int(mul(x, Lanes(0x4B000000u)));
