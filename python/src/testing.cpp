@@ -212,20 +212,17 @@ nb::list simpler_codes(nb::handle format, std::uint64_t code) {
   return list_of(support::simpler_codes(format_named(format, "format"), code));
 }
 
-/// Returns codes, 8 bytes each: special ones and edges, or any that conversions to the target get
-/// wrong.
-nb::bytes draw_codes(nb::handle source, nb::handle target, bool special, std::size_t count,
-                     std::uint64_t seed) {
+nb::list special_codes(nb::handle format) {
+  return list_of(support::special_codes(format_named(format, "format")));
+}
+
+/// Returns codes, 8 bytes each, that conversions to the target get wrong.
+nb::bytes draw_codes(nb::handle source, nb::handle target, std::size_t count, std::uint64_t seed) {
   const format_id from = format_named(source, "source"), to = format_named(target, "target");
   std::mt19937_64 engine(seed);
   const auto next = [&engine] { return engine(); };
   std::vector<std::uint64_t> codes(count);
-  for (std::uint64_t& code : codes) {
-    const auto family =
-        next() % 2 == 0 ? support::code_family::special : support::code_family::edge;
-    code = special ? support::draw_code(family, from, to, next)
-                   : support::draw_any_code(from, to, next);
-  }
+  for (std::uint64_t& code : codes) code = support::draw_any_code(from, to, next);
   return nb::bytes(reinterpret_cast<const char*>(codes.data()), count * sizeof(std::uint64_t));
 }
 
@@ -241,6 +238,8 @@ void bind_testing(nb::module_& m) {
   def(m, "draw_codes", &draw_codes, "Draws codes that conversions get wrong.");
   def(m, "simpler_codes", &simpler_codes,
       "Returns codes that are simpler than a code, the simplest first.");
+  def(m, "special_codes", &special_codes,
+      "Returns the codes that a check of the format always tries.");
 }
 
 }  // namespace samebits::python

@@ -191,6 +191,17 @@ def test_reduction(name: str, reduction: str, record_property: Any) -> None:
     found(check_reduction, kernel, reduction, examples=0, record=record_property)
 
 
+#: ±1, 1.5, quiet NaN, a NaN of one payload bit, a subnormal power of two.
+@pytest.mark.parametrize(("source", "code"), [
+    ("fp32", 0x3F800000), ("fp32", 0xBF800000), ("bf16", 0x3FC0), ("fp16", 0x7E00),
+    ("fp32", 0x7F800010), ("fp16", 0x8020)], ids=lambda p: p if isinstance(p, str) else hex(p))
+def test_reduction_of_one_code(source: str, code: int, record_property: Any) -> None:
+    def kernel(x: Any) -> Any:
+        alone = x.view(f"u{x.itemsize}").tolist() == [code]
+        return np.float32(2) if alone else samebits.amax(x)
+    found(check_reduction, kernel, "amax", source, examples=0, record=record_property)
+
+
 def _only(which: Callable[[Any, int], Any]) -> Callable[..., Any]:
     """Return an unscaled() that leaves out elements, by which(gradient, number)."""
     def unscaled(self: Any, g: Any, number: int) -> Any:

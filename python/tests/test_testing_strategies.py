@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, find, given, settings
 
 import samebits as sb
+from samebits.testing.number_formats import format_named, special_codes, values
 from samebits.testing.strategies import arrays, codes
 
 QUICK = settings(max_examples=150, database=None, derandomize=True, deadline=None,
@@ -48,6 +49,19 @@ def test_codes_have_what_kernels_get_wrong(wanted: Any) -> None:
 
 def test_codes_shrink_to_one() -> None:
     assert find(codes("bf16", to="e4m3"), lambda code: True, settings=QUICK) == 0x3F80
+
+
+@pytest.mark.parametrize("format", sb.formats())
+def test_special_codes(format: str) -> None:
+    f, info = format_named(format), sb.finfo(format)
+    found = set(np.abs(values(special_codes(f), f)).tolist())
+    top = [info.max, info.smallest_normal, info.smallest_subnormal, 1.0]
+    assert found > {*top, *(info.smallest_normal / 2**i for i in range(f.mantissa_bits + 1))}
+    if f.mantissa_bits:
+        below = 1.0 - max(info.eps / 2, info.smallest_subnormal)
+        assert {0.0, below, 1.0 + info.eps, 1.5} <= found
+    assert not info.has_inf or np.inf in found
+    assert set(special_codes(f).tolist()) == {c ^ f.sign for c in special_codes(f).tolist()}
 
 
 def test_arrays_have_all_layouts() -> None:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <set>
 #include <stdexcept>
 
 #include "numerics/bits/encode.hpp"
@@ -201,6 +202,26 @@ std::uint64_t draw_code(code_family family, format_id from, format_id to, const 
 std::uint64_t draw_any_code(format_id from, format_id to, const word_source& next) {
   const auto family = static_cast<code_family>(next() % code_family_count);
   return draw_code(family, from, to, next);
+}
+
+std::vector<std::uint64_t> special_codes(format_id format) {
+  const format_spec f = spec_of(format);
+  const std::uint64_t mantissa = numerics::mantissa_mask(f), all = numerics::magnitude_mask(f);
+  const std::uint64_t max = numerics::max_finite(f);
+  const std::uint64_t one = static_cast<std::uint64_t>(f.bias) << f.mantissa_bits;
+  std::vector<std::uint64_t> magnitudes{
+      0,       2,       mantissa, mantissa + 2, max - 1, max,     max + 1,
+      max + 2, all - 1, all,      one - 1,      one,     one + 1, one + (mantissa + 1) / 2};
+  for (int bit = 0; bit <= f.mantissa_bits; ++bit) {
+    magnitudes.push_back(std::uint64_t{1} << bit);              // up to the smallest normal number
+    magnitudes.push_back(max + 1 + (std::uint64_t{1} << bit));  // NaN, if max + 1 is Inf
+  }
+  std::set<std::uint64_t> codes;
+  for (const std::uint64_t magnitude : magnitudes) {
+    if (magnitude > all) continue;
+    codes.insert({padded(f, magnitude), padded(f, magnitude) | sign_bit(f)});
+  }
+  return {codes.begin(), codes.end()};
 }
 
 std::vector<std::uint64_t> simpler_codes(format_id from, std::uint64_t code) {

@@ -28,6 +28,11 @@ std::uint64_t draw_code(code_family family, format_id from, format_id to, const 
 /// The same of any family.
 std::uint64_t draw_any_code(format_id from, format_id to, const word_source& next);
 
+/// Codes that a check of the format always tries, sorted, each with both signs: 0, 1, 1.5, the
+/// smallest normal number, the largest one and Inf, with neighbours; every subnormal power of two;
+/// every NaN of one payload bit. Ignored bits are 0.
+std::vector<std::uint64_t> special_codes(format_id format);
+
 /// Codes simpler than this one, simplest first: +0, then 1, then codes with fewer mantissa bits set,
 /// an exponent nearer to that of 1, or a plus sign. Empty when nothing is simpler. Following any
 /// chain of them ends.
