@@ -89,6 +89,14 @@ def test_function(name: str, record_property: Any) -> None:
           examples=1, record=record_property)
 
 
+#: Quiet and signalling NaN, the smallest normal number, the largest subnormal one.
+@pytest.mark.parametrize("code", [0x7FC00000, 0x7F800002, 0x80800000, 0x807FFFFF], ids=hex)
+def test_function_of_one_code(code: int, record_property: Any) -> None:
+    def kernel(x: Any) -> Any:
+        return np.where(x.view(np.uint32) == code, np.float32(2), sigmoid(x))
+    found(check_function, kernel, "sigmoid", rule="exact", examples=0, record=record_property)
+
+
 #: What a kernel leaves as it was of an output that it must fill.
 UNWRITTEN: dict[str, Result] = {
     "nothing is written": lambda x, y: np.zeros(y.size, bool),

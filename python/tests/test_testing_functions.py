@@ -134,6 +134,16 @@ def test_parameters_and_where() -> None:
                    where=lambda x: x != 0)
 
 
+@pytest.mark.parametrize("format", ["fp32", "fp16"])
+def test_a_narrow_domain(format: str) -> None:
+    def own(x: Array) -> Any:
+        assert (x == 20).all()
+        return functions.tanh(x, rule=TORCH, format=format)
+    check_function(own, "tanh", format, rule=TORCH, where=lambda x: x == 20, examples=2)
+    text = failure(lambda x: -x, "tanh", format, rule=TORCH, where=lambda x: x == 20)
+    assert " = 20\n  got " in text
+
+
 def test_results_of_another_kind() -> None:
     assert "returned shape (0,)" in failure(lambda x: x[:0], "exp", rule=CUDA)
     assert "raised ValueError" in failure(lambda x: x.reshape(3, 5), "exp", rule=CUDA)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "engine/kit/domain_codes.hpp"
 #include "samebits/error.hpp"
@@ -55,7 +56,8 @@ bool input_domain::contains(format_id format, std::uint64_t code) const {
   return !accepts || accepts(code);
 }
 
-domain_codes::domain_codes(const input_domain& domain, format_id from, format_id to)
+domain_codes::domain_codes(const input_domain& domain, format_id from, format_id to,
+                           std::vector<std::uint64_t> more)
     : domain_(domain), from_(from), to_(to), everything_(domain.is_everything()) {
   if (everything_) return;
   if (!(domain.smallest >= 0) || !(domain.largest >= domain.smallest)) {
@@ -70,6 +72,7 @@ domain_codes::domain_codes(const input_domain& domain, format_id from, format_id
     pool_ = domain.codes;
     return;
   }
+  pool_ = kept(std::move(more));
   std::mt19937_64 engine(1);
   std::vector<std::uint64_t> tried(pool_size);
   for (int tries = 0; tries < 64 && pool_.size() < pool_size; ++tries) {

@@ -15,16 +15,18 @@ namespace samebits::testkit {
 /// Generates codes of a domain that are likely to reveal errors of a conversion.
 class domain_codes {
  public:
+  /// @param more  codes that are tried beside random ones, to find some of the domain
   /// @throws invalid_argument if domain.codes has a code that another member of the domain
-  ///   excludes, or if the domain contains none of many random codes.
-  domain_codes(const input_domain& domain, format_id from, format_id to);
+  ///   excludes, or if the domain contains neither any of `more` nor any of many random codes.
+  domain_codes(const input_domain& domain, format_id from, format_id to,
+               std::vector<std::uint64_t> more = {});
 
   [[nodiscard]] bool contains(std::uint64_t code) const {
     return everything_ || domain_.contains(from_, code);
   }
-  /// Calls domain.prepare, if it is set: contains() will be called with these codes.
+  /// Calls domain.prepare, if it is set: contains() will be called with these codes, if any.
   void prepare(std::span<const std::uint64_t> codes) const {
-    if (domain_.prepare) domain_.prepare(codes);
+    if (domain_.prepare && !codes.empty()) domain_.prepare(codes);
   }
   /// Returns a random code of the domain.
   std::uint64_t any_code(const support::word_source& next) const;

@@ -25,13 +25,35 @@ constexpr float borders[] = {
 constexpr std::size_t random_numbers = std::size_t{1} << 16;
 constexpr std::uint64_t largest_call = std::uint64_t{1} << 14;  // elements of a random call
 
+bool has_few_codes(format_id format) { return spec_of(format).storage_bits <= 16; }
+
+/// Codes of every check, whatever its seed: of 16 bits all, else special ones and neighbours of
+/// borders.
+code_list listed_codes(format_id format) {
+  code_list codes;
+  if (has_few_codes(format)) {
+    for (std::uint64_t code = 0; code < 1 << 16; ++code) codes.push_back(code);
+    return codes;
+  }
+  codes = support::special_codes(format);
+  for (const float border : borders) {
+    const std::uint64_t first = std::bit_cast<std::uint32_t>(border) - 2;
+    for (std::uint64_t code = first; code < first + 5; ++code) {
+      codes.push_back(code);
+      codes.push_back(code | 0x80000000);
+    }
+  }
+  return codes;
+}
+
 class function_check {
  public:
   function_check(const function_under_test& tested, const array_function& kernel,
                  std::uint64_t seed)
       : tested_(tested),
         runner_(specification_of(tested), kernel),
-        domain_(tested.domain, tested.format, tested.format),
+        listed_(listed_codes(tested.format)),
+        domain_(tested.domain, tested.format, tested.format, listed_),
         engine_(seed) {}
 
   std::optional<failed_function> run(const function_effort& effort) {
@@ -55,8 +77,8 @@ class function_check {
     for (int i = 0; i < effort.examples; ++i) {
       const auto size = static_cast<std::size_t>(1 + engine_() % largest_call);
       const auto offset = static_cast<int>(engine_() % offsets);
-      if (!attempt(row_of(chosen(has_few_codes() ? pool : inputs(size), size), offset)))
-        return failure();
+      const code_list codes = has_few_codes(tested_.format) ? pool : inputs(size);
+      if (!attempt(row_of(chosen(codes, size), offset))) return failure();
     }
     return failed_ ? failure() : std::nullopt;
   }
@@ -70,28 +92,18 @@ class function_check {
  private:
   using failing = std::pair<trial, verdict>;
 
-  [[nodiscard]] bool has_few_codes() const { return spec_of(tested_.format).storage_bits <= 16; }
-
-  /// Codes of the domain: all of a format of 16 bits. Else special codes and neighbours of borders,
-  /// edges_ codes, and then `count` numbers of many magnitudes and random codes.
+  /// Codes of the domain: edges_ listed and random special ones, and then, unless all codes are
+  /// listed, `count` numbers of many magnitudes and random codes.
   code_list inputs(std::size_t count) {
-    code_list codes;
-    if (has_few_codes()) {
-      for (std::uint64_t code = 0; code < 1 << 16; ++code) codes.push_back(code);
-      codes = domain_.kept(std::move(codes));
-      edges_ = codes.size();
-      return codes;
-    }
-    codes = domain_.any_codes(random_numbers / 64, [this] { return engine_(); });
-    for (const float border : borders) {
-      const std::uint64_t first = std::bit_cast<std::uint32_t>(border) - 2;
-      for (std::uint64_t code = first; code < first + 5; ++code) {
-        codes.push_back(code);
-        codes.push_back(code | 0x80000000);
-      }
+    const bool lists_all = has_few_codes(tested_.format);
+    code_list codes = listed_;
+    if (!lists_all) {
+      const code_list more = domain_.any_codes(random_numbers / 64, [this] { return engine_(); });
+      codes.insert(codes.end(), more.begin(), more.end());
     }
     codes = domain_.kept(std::move(codes));
     edges_ = codes.size();
+    if (lists_all) return codes;
     code_list numbers;
     for (std::size_t i = 0; i < count; ++i) {  // magnitudes from 2^-30 to 2^8
       const std::uint64_t field = 127 - 30 + engine_() % 39;
@@ -167,6 +179,7 @@ class function_check {
 
   function_under_test tested_;
   runner runner_;
+  code_list listed_;
   domain_codes domain_;
   std::mt19937_64 engine_;
   std::size_t edges_ = 0;  // of the last inputs()

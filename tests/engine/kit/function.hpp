@@ -32,8 +32,9 @@ struct function_effort {
   std::uint64_t seed = 1;
 };
 
-/// Makes calls of 0 to 16384 elements: special codes, numbers beside the borders of formulas,
-/// numbers of many magnitudes and random codes; every code of formats of 16 bits.
+/// Makes calls of special codes, numbers beside the borders of formulas, numbers of many magnitudes
+/// and random codes; of every code of formats of 16 bits. Two calls have all of these, about 83,000
+/// of fp32, the others 0 to 16384 elements.
 std::optional<failed_function> check_function_calls(const function_under_test& tested,
                                                     const array_function& kernel,
                                                     const function_effort& effort);
