@@ -113,6 +113,13 @@ def test_inputs_outside_the_domain_are_neither_generated_nor_compared() -> None:
         check_conversion(no_nan, "fp32", "bf16", where=lambda x: np.zeros(x.shape, bool))
 
 
+def test_one_call_of_a_matrix() -> None:
+    matrix = np.array([[1, 2], [3, 4]], np.float32)
+    check_conversion(to_bf16, "fp32", "bf16", only=matrix)
+    text = failure(lambda x: -to_bf16(x), "fp32", "bf16", only=matrix.T)
+    assert "only=np.array([0x3F800000, 0x40400000, 0x40000000, 0x40800000]" in text
+
+
 def test_unknown_error_is_called_unknown() -> None:
     def one_is_two(x: Any) -> Any:
         y = x.astype(ml_dtypes.bfloat16)

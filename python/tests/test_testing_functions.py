@@ -144,6 +144,12 @@ def test_a_narrow_domain(format: str) -> None:
     assert " = 20\n  got " in text
 
 
+def test_one_call_of_a_matrix() -> None:
+    check_function(cuda_exp, "exp", rule=CUDA, only=np.array([[1, 2], [3, 4]], np.float32))
+    text = failure(lambda x: x, "exp", rule=CUDA, only=np.array([[1, 2], [3, 4]], np.float32).T)
+    assert "only=np.array([0x3F800000, 0x40400000, 0x40000000, 0x40800000]" in text
+
+
 def test_results_of_another_kind() -> None:
     assert "returned shape (0,)" in failure(lambda x: x[:0], "exp", rule=CUDA)
     assert "raised ValueError" in failure(lambda x: x.reshape(3, 5), "exp", rule=CUDA)

@@ -104,6 +104,13 @@ def test_planted_elements_satisfy_where() -> None:
     check_reduction(finite, "amax", where=np.isfinite)
 
 
+def test_one_call_of_a_matrix() -> None:
+    def amax(x: Any) -> Any:
+        assert x.shape == (4,)
+        return np.max(np.abs(x))
+    check_reduction(amax, "amax", only=np.array([[1, 2], [3, 4]], np.float32))
+
+
 def test_reduction_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="reduction: 'mean' is not one of"):
         check_reduction(np.mean, "mean")

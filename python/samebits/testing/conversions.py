@@ -105,7 +105,7 @@ def check_conversion(
         raise InvalidArgument(f"examples: 0 or a positive number is expected; got {examples}")
     kernel = Kernel(fn, format_named(source), format_named(target), fills_out, memory)
     calls, domain = Calls(kernel, layouts), Domain(where, kernel.source, memory)
-    one_call = None if only is None else codes_of(np.atleast_1d(np.asarray(only)), kernel.source)
+    one_call = None if only is None else codes_of(np.ravel(np.asarray(only)), kernel.source)
     how = (rounding, overflow, "canonical" if nan == "any" else nan, seed, random_stream, offset,
            None, random_bits)
     failed: Any

@@ -87,7 +87,7 @@ def check_function(
     memory = memory_on(device)
     kernel = Kernel(fn, f, f, fills_out, memory)
     calls, domain = Calls(kernel, layouts), Domain(where, f, memory)
-    one_call = None if only is None else codes_of(np.atleast_1d(np.asarray(only)), f).tolist()
+    one_call = None if only is None else codes_of(np.ravel(np.asarray(only)), f).tolist()
     failed: Any
     with domain.refused():
         failed = _core.check_function(

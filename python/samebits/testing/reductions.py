@@ -97,7 +97,7 @@ def check_reduction(
     test = _ReductionTest(fn, reduction, format_named(source), nan == "any", where, memory)
     calls: list[Callable[[], Codes]]
     if only is not None:
-        codes = codes_of(np.atleast_1d(np.asarray(only)), test.source)
+        codes = codes_of(np.ravel(np.asarray(only)), test.source)
         calls = [codes.copy]
     else:
         calls = list(test.calls(examples, np.random.default_rng(examples_seed)))
