@@ -28,6 +28,7 @@ class Format:
     mantissa_bits: int
     bias: int
     storage_bits: int
+    bits: int  # of a code without its unused bits
     unused_low_bits: int  # low bits of a code that are written as 0 and ignored when read
     sign: int  # code with only the sign bit set; 0 without sign
     has_inf: bool
@@ -84,7 +85,7 @@ def _format(name: Any) -> Format:
     f = finfo(name)
     unused = f.storage_bits - f.bits if f.storage_bits > 8 else 0
     has_sign = f.bits > f.exponent_bits + f.mantissa_bits
-    return Format(name, f.mantissa_bits, f.bias, f.storage_bits, unused,
+    return Format(name, f.mantissa_bits, f.bias, f.storage_bits, f.bits, unused,
                   1 << (f.bits - 1 + unused) if has_sign else 0, f.has_inf)
 
 

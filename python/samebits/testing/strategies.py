@@ -47,9 +47,11 @@ def codes(format: object, to: object = None) -> st.SearchStrategy[int]:
     """
     source = format_named(format)
     target = source if to is None else format_named(to)
-    uniform = st.integers(0, (1 << (source.storage_bits - source.unused_low_bits)) - 1)
+    all_bits = (1 << source.bits) - 1
+    uniform = st.integers(0, all_bits)
+    used = all_bits << source.unused_low_bits
     drawn = st.integers(0, 2**32 - 1).map(
-        lambda seed: int(drawn_codes(source, target, 1, seed)[0]))
+        lambda seed: int(drawn_codes(source, target, 1, seed)[0]) & used)
     return (st.just(source.one) | uniform.map(lambda code: code << source.unused_low_bits)
             | st.sampled_from(special_codes(source).tolist()) | drawn)
 
