@@ -30,7 +30,8 @@ BACKENDS = {
 # What the Python extension may include beside the public API: calls whose memory a framework owns,
 # messages between ranks, and the checks of samebits.testing.
 EXTENSION = {"engine/inputs/families.hpp", "engine/kit/conversion.hpp", "engine/kit/function.hpp",
-             "engine/kit/quantize.hpp", "engine/kit/report.hpp", "backends/loss_scaler/report_ring.hpp", "backends/loss_scaler/resident.hpp",
+             "engine/kit/quantize.hpp", "engine/kit/report.hpp",
+             "backends/loss_scaler/report_ring.hpp", "backends/loss_scaler/resident.hpp",
              "backends/optimizer/described_list.hpp", "backends/ranks/ranks.hpp"}
 # What the oracle sees of the project: enums and their names.
 ORACLE_SEES = {f"samebits/core/{name}.hpp" for name in ("optimizer", "rounding", "scaling")}
