@@ -112,12 +112,14 @@ std::uint32_t ieee_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
       return sum;
     case fp32_order::tree: break;
   }
+  // Passed by its address, f::add, which must be inlined, does not compile at -O1.
+  const auto add = [](std::uint32_t x, std::uint32_t y) { return f::add(x, y); };
   std::uint32_t waiting[64];
   std::uint64_t count = 0;
   for (std::int64_t k = 0; k < depth; ++k) {
-    numerics::append_input(waiting, count, f::multiply(a[k], b[k]), f::add);
+    numerics::append_input(waiting, count, f::multiply(a[k], b[k]), add);
   }
-  const std::uint32_t root = numerics::root_of_tree(waiting, count, 0u, f::add);
+  const std::uint32_t root = numerics::root_of_tree(waiting, count, 0u, add);
   return has_first_addend(call) ? f::add(sum, root) : root;
 }
 
