@@ -13,7 +13,7 @@ namespace {
 template <void (*Kernels)(const compute_call&, element_range), simd::fused_steps Steps>
 flags compute_or_reference(const compute_call& call, element_range range) {
   if (simd::supports_flags(call)) {
-    // AVX-512 instructions that name their rounding raise no flags.
+    // On both backends: AVX-512 instructions that name their rounding raise no flags.
     const ieee_control_register ieee;
     avx2_compute(call, range);
     return ieee.raised();
