@@ -178,6 +178,7 @@ SIGNATURES = {
     "FunctionOptions": ("evaluation", "evaluated"),
     "ProductOptions": ("matmul", "_product"),
     "RowOptions": ("row_functions", "_options"),
+    "AxisOptions": ("axis_reductions", "_reduced"),
     "QuantizeOptions": ("quantize", "quantize", "out"),
     "OptimizerOptions": ("optimizer", "__init__"),
     "ReduceOptions": ("ranks/gradients", "reduce_gradients", "communication", "factor"),

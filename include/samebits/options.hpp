@@ -19,6 +19,7 @@
 #include <tuple>
 
 #include "samebits/array_arithmetic.hpp"
+#include "samebits/axis_reductions.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/core/accumulator.hpp"
 #include "samebits/core/format.hpp"
@@ -127,6 +128,12 @@ inline constexpr auto option_table<softmax_options> =
     std::tuple(option("rule", &softmax_options::rule), option("offset", &softmax_options::offset),
                option("num_warps", &softmax_options::num_warps),
                option("elements_per_thread", &softmax_options::elements_per_thread));
+
+template <>
+inline constexpr auto option_table<axis_reduction_options> = std::tuple(
+    option("of", &axis_reduction_options::of), option("rule", &axis_reduction_options::rule),
+    option("offset", &axis_reduction_options::offset),
+    option("multiprocessors", &axis_reduction_options::multiprocessors));
 
 template <>
 inline constexpr auto option_table<layer_norm_options> = std::tuple(

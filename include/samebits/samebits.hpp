@@ -5,6 +5,7 @@
 #include "samebits/arithmetic.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/autocast.hpp"
+#include "samebits/axis_reductions.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/cast_statistics.hpp"
 #include "samebits/communicator.hpp"

@@ -22,8 +22,8 @@ a dict. `grad` and `out` are then lists or dicts too. Formats may differ from ar
 stochastic rounding, array i uses the random stream random_stream + i. If one array is refused, no
 result is written. A result may be its own argument. Other arrays of a list share no memory.
 
-softmax, log_softmax, LayerNorm and their gradients are functions of rows. Their options are rule,
-out, format, threads and backend: see their docstrings.
+softmax, log_softmax, LayerNorm and their gradients are functions of rows; sum, mean and norm reduce
+axes. Their options are those in their docstrings.
 
 Every NaN in a result is the canonical NaN of the format.
 
@@ -49,6 +49,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from samebits import unary_functions
+from samebits.axis_reductions import mean, norm, sum
 from samebits.evaluation import evaluated
 from samebits.row_functions import (
     LayerNorm,
@@ -76,8 +77,11 @@ __all__ = [
     "layer_norm_gradient",
     "log_softmax",
     "log_softmax_gradient",
+    "mean",
+    "norm",
     "softmax",
     "softmax_gradient",
+    "sum",
 ]
 __all__ += unary_functions.__all__
 

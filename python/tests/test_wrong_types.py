@@ -73,6 +73,8 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "log_softmax": lambda: {"x": X, "rule": "torch_2_11"},
     "softmax_gradient": lambda: {"grad": X, "result": X, "rule": "torch_2_11"},
     "log_softmax_gradient": lambda: {"grad": X, "result": X, "rule": "torch_2_11"},
+    **{name: lambda: {"x": X, "axis": 0, "rule": "torch_2_11"}
+       for name in ("functions.sum", "mean", "norm")},
     "layer_norm": lambda: {"x": X, "rule": "torch_2_11"},
     "layer_norm_gradient": lambda: {
         "grad": X, "x": X, "mean": X[:, :1], "rstd": X[:, :1], "rule": "torch_2_11"},
@@ -114,7 +116,8 @@ def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
         for name in module.__all__:
             value = getattr(module, name)
             if isinstance(value, types.FunctionType):
-                yield name, value
+                both = module is sb.functions and name in sb.__all__
+                yield f"functions.{name}" if both else name, value
             elif name in ARGUMENTS:
                 yield name, value
                 for method, member in inspect.getmembers(value, inspect.isroutine):

@@ -3,6 +3,7 @@
 #include "backends/simd/functions/functions.hpp"
 
 #include <cstdint>
+#include <functional>
 
 #include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/reference/functions/function_range.hpp"
@@ -62,7 +63,21 @@ void with_ieee_control_register(const row_task& task) {
   Kernel(task);
 }
 
+void with_ieee_control_register(const std::function<void()>& work) {
+  const ieee_control_register ieee;
+  work();
+}
+
 }  // namespace
+
+void avx2_reduce_axes(const axis_call& call, const executor& where) {
+  if (__builtin_cpu_supports("fma") == 0) return reference_reduce_axes(call, where);
+  reduce_axes_on_threads(call, where, avx2_add_codes, with_ieee_control_register);
+}
+
+void avx512_reduce_axes(const axis_call& call, const executor& where) {
+  reduce_axes_on_threads(call, where, avx512_add_codes, with_ieee_control_register);
+}
 
 void avx2_row_functions(const row_call& call, const executor& where) {
   if (__builtin_cpu_supports("fma") == 0) return reference_row_functions(call, where);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backends/dispatch/calls/axis_reductions.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
 
@@ -21,6 +22,13 @@ void avx512_exact_codes(const evaluate_call& call, function_chunk& chunk, int co
 /// state.
 void avx2_row(const row_task& task);
 void avx512_row(const row_task& task);
+
+/// Kernels of reductions over axes: axis_kernel of backends/dispatch/calls/axis_reductions.hpp. As
+/// above.
+void avx2_add_codes(std::uint32_t* sums, const std::byte* codes, std::int64_t n, format_id format,
+                    bool squares);
+void avx512_add_codes(std::uint32_t* sums, const std::byte* codes, std::int64_t n, format_id format,
+                      bool squares);
 
 // Compiled without instruction set flags.
 

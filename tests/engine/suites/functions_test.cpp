@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "engine/cases/axes.hpp"
 #include "engine/cases/evaluate.hpp"
 #include "engine/cases/rotary.hpp"
 #include "engine/cases/rows.hpp"
@@ -39,6 +40,11 @@ TEST(RowFunctions, EveryWidth) {
 TEST(RowFunctions, OfAnyRows) {
   expect_on_hosts(make_operation("functions of rows", row_functions(), 256), definition,
                   rows_by_definition, 1000);
+}
+
+TEST(AxisReductions, OfAnyTensor) {
+  expect_on_hosts(make_operation("reductions over axes", axis_reductions(), 64), definition,
+                  axes_by_definition, 2000);
 }
 
 TEST(RotaryTables, OnEveryBackend) {

@@ -1,0 +1,188 @@
+// Sums, means and norms over axes, and their definition.
+#include "engine/cases/axes.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <ostream>
+#include <random>
+
+#include "engine/core/simpler.hpp"
+#include "numerics/hardware/torch_operators/axis_reduction.hpp"
+#include "numerics/hardware/torch_operators/tensor_format.hpp"
+
+namespace samebits::support {
+namespace {
+
+namespace torch = numerics::torch_2_11;
+
+constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
+
+bool is_reduced(const axis_case& c, int axis) {
+  return c.axes.empty() || std::find(c.axes.begin(), c.axes.end(), axis) != c.axes.end();
+}
+std::int64_t results_of(const axis_case& c) {
+  std::int64_t results = 1;
+  for (int i = 0; i < static_cast<int>(c.shape.size()); ++i) {
+    if (!is_reduced(c, i)) results *= c.shape[static_cast<std::size_t>(i)];
+  }
+  return results;
+}
+/// Elements from the first to behind the last one.
+std::int64_t span_of(const axis_case& c) {
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < c.shape.size(); ++i) {
+    if (c.shape[i] == 0) return 0;
+    last += (c.shape[i] - 1) * c.strides[i];
+  }
+  return last + 1;
+}
+
+/// Dense strides in any order of the axes, some with a gap behind an axis, some repeated.
+std::vector<std::int64_t> draw_strides(const std::vector<std::int64_t>& shape,
+                                       const word_source& next) {
+  std::vector<std::size_t> order(shape.size());
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  if (below(3, next) == 0) {
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[next() % i]);
+  }
+  std::vector<std::int64_t> strides(shape.size());
+  std::int64_t stride = below(6, next) == 0 ? 1 + below(3, next) : 1;
+  for (const std::size_t axis : order) {
+    strides[axis] = stride;
+    stride *= std::max<std::int64_t>(shape[axis], 1);
+    if (below(8, next) == 0) stride += below(9, next);
+  }
+  if (!strides.empty() && below(12, next) == 0) strides[next() % strides.size()] = 0;
+  return strides;
+}
+
+axis_case draw_axes(const word_source& next) {
+  axis_case c;
+  c.options.of = any_enumerator<axis_reduction>(next);
+  c.options.offset = below(3, next) == 0 ? below(20, next) : 0;
+  constexpr int multiprocessors[] = {132, 1, 114, 4};
+  c.options.multiprocessors = one_of(multiprocessors, next);
+  c.format = one_of(formats, next);
+  // One axis in four is long, within 2^17 elements.
+  std::int64_t room = 1 << (below(4, next) == 0 ? 17 : 12);
+  for (std::int64_t axes = below(6, next); axes > 0; --axes) {
+    const std::int64_t limit = below(4, next) == 0 ? room : std::min<std::int64_t>(room, 40);
+    c.shape.push_back(below(60, next) == 0 ? 0 : 1 + below(limit, next));
+    room /= std::max<std::int64_t>(c.shape.back(), 1);
+  }
+  c.strides = draw_strides(c.shape, next);
+  for (int i = 0; i < static_cast<int>(c.shape.size()); ++i) {
+    if (below(2, next) == 0) c.axes.push_back(i);
+  }
+  c.out = draw_layout(1, results_of(c), array_side::written, next);
+  c.threads = static_cast<int>(below(5, next));
+  c.content = next();
+  return c;
+}
+
+std::vector<axis_case> simpler_axes(const axis_case& c) {
+  simpler_cases<axis_case> all(c);
+  const auto with_out = [&](const auto& change) {
+    axis_case other = c;
+    change(other);
+    other.out = dense_layout(1, results_of(other));
+    all.change([&](axis_case& to) { to = other; });
+  };
+  for (std::size_t i = 0; i < c.shape.size(); ++i) {
+    for (const std::int64_t size : {std::int64_t{1}, c.shape[i] / 2, c.shape[i] - 1}) {
+      if (size > 0 && size < c.shape[i]) with_out([&](axis_case& o) { o.shape[i] = size; });
+    }
+  }
+  if (!(c.out == dense_layout(1, results_of(c)))) with_out([](axis_case&) {});
+  all.set(&axis_case::threads, 1);
+  all.set(
+      [](axis_case & other) -> auto& { return other.options.offset; }, 0);
+  return all.all();
+}
+
+/// Numbers between -8 and 8; in one case of four also zeros, Inf, NaN and the largest numbers.
+buffers memory_of_axes(const axis_case& c) {
+  std::mt19937_64 engine(c.content);
+  strided_buffer in(c.format, dense_layout(1, span_of(c)));
+  const bool special = engine() % 4 == 0;
+  constexpr std::uint32_t specials[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000,
+                                        0x7FC00000, 0x7F7FFFFF, 0x00000001, 0xFFFFFFFF};
+  for (std::int64_t i = 0; i < in.layout().cols; ++i) {
+    const std::uint64_t word = engine();
+    std::uint32_t x = (static_cast<std::uint32_t>(word) & 0x807FFFFF) |
+                      static_cast<std::uint32_t>(120 + (word >> 40) % 10) << 23;
+    if (special && (word >> 48) % 512 == 0) x = specials[(word >> 32) % 8];
+    in.store(i, torch::code_of(c.format, x));
+  }
+  return {{"in", buffer_use::given, std::move(in)},
+          {"out", buffer_use::result, strided_buffer(c.format, c.out)}};
+}
+
+returned_values axes_on(const axis_case& c, const call_site& site) {
+  const const_tensor_view in{site.views[0].data, c.format, c.shape, c.strides};
+  reduce_axes(in, c.axes, site.views[1], c.options, site.target.where(c.threads));
+  return {};
+}
+
+}  // namespace
+
+returned_values axes_by_definition(const axis_case& c, const call_site& site) {
+  const matrix_view &in = site.views[0], &out = site.views[1];
+  if (out.cols == 0) return {};
+  const axis_reduction of = c.options.of;
+  if (in.cols == 0) {
+    const std::uint32_t nan = torch::code_of<std::uint32_t>(c.format, 0x7FC00000);
+    for (std::int64_t i = 0; i < out.cols; ++i) {
+      put_code(out, 0, i, of == axis_reduction::mean ? nan : 0);
+    }
+    return {};
+  }
+  const auto count = static_cast<int>(c.shape.size());
+  std::uint64_t reduced = 0;
+  for (int i = 0; i < count; ++i) {
+    if (is_reduced(c, i)) reduced |= std::uint64_t{1} << static_cast<unsigned>(i);
+  }
+  const torch::axis_plan plan =
+      torch::plan_of({c.format, of, count, c.shape.data(), c.strides.data(), reduced,
+                      c.options.offset, c.options.multiprocessors});
+  for (std::int64_t i = 0; i < out.cols; ++i) {
+    std::int64_t first = 0, rest = i;
+    for (int axis = count - 1; axis >= 0; --axis) {
+      const auto at = static_cast<std::size_t>(axis);
+      if (is_reduced(c, axis)) continue;
+      first += rest % c.shape[at] * c.strides[at];
+      rest /= c.shape[at];
+    }
+    const auto element = [&](std::int64_t k) {
+      const std::int64_t at = first + torch::place_of(plan.axes, plan.reduced, k);
+      return torch::value_of(c.format, static_cast<std::uint32_t>(code_at(in, 0, at)));
+    };
+    std::uint32_t result = element(0) & 0x7FFFFFFF;  // a norm of one element
+    if (of != axis_reduction::norm || plan.inputs > 1) {
+      const std::int64_t shift = plan.vector == 0 ? 0 : (c.options.offset + first) % plan.vector;
+      result = torch::axis_result(plan, of, torch::axis_sum(plan, of, shift, element));
+    }
+    put_code(out, 0, i, torch::code_of(c.format, result));
+  }
+  return {};
+}
+
+operation_of<axis_case> axis_reductions() {
+  return {draw_axes, memory_of_axes, axes_on, simpler_axes};
+}
+
+std::ostream& operator<<(std::ostream& out, const axis_case& c) {
+  const auto list = [&](const char* what, const auto& numbers) {
+    out << ", " << what;
+    for (const auto number : numbers) out << ' ' << number;
+  };
+  out << name(c.options.of) << " of " << name(c.format);
+  list("shape", c.shape);
+  list("strides", c.strides);
+  list("over axes", c.axes);
+  return out << ", offset " << c.options.offset << ", " << c.options.multiprocessors
+             << " multiprocessors, out " << c.out << ", " << c.threads << " threads, content "
+             << c.content;
+}
+
+}  // namespace samebits::support
