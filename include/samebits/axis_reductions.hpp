@@ -12,12 +12,13 @@
 
 namespace samebits {
 
-/// A read-only tensor of any number of axes in host memory.
+/// A read-only tensor of any number of axes.
 struct const_tensor_view {
   const void* data = nullptr;
   format_id format = format_id::fp32;
   std::span<const std::int64_t> shape = {};
   std::span<const std::int64_t> strides = {};  ///< in elements, one per axis, >= 0
+  memory_space space = memory_space::host;
 };
 
 /// Options of reduce_axes().
@@ -38,7 +39,7 @@ struct axis_reduction_options {
 /// The order of the additions follows from the shape, the strides, the format and the GPU. Of no
 /// elements the sum and the norm are +0, the mean is NaN. Every NaN result is the canonical NaN.
 ///
-/// @param in  fp32, fp16 or bf16, at most max_reduction_axes axes
+/// @param in  fp32, fp16 or bf16, at most max_reduction_axes axes, host memory
 /// @param axes  the axes to reduce, each once; empty: all
 /// @param out  [rows, cols] in the format of `in`, host memory: the results in C order of the other
 ///   axes, row by row. Must not overlap `in`.
@@ -47,7 +48,7 @@ struct axis_reduction_options {
 /// @throws invalid_argument, before anything is written, if an enumerator is none of its type, an
 ///   option is out of range, an axis is out of range or given twice, a size or stride is negative,
 ///   the strides are not as many as the axes, the number of results differs from that of `out`, the
-///   formats differ, data of non-empty views is null, elements of `out` share memory, `out` overlaps
+///   formats or memories differ, data of non-empty views is null, elements of `out` share memory, `out` overlaps
 ///   `in`, or the backend's name is unknown
 /// @throws unsupported for another rule or format, for `out` in device memory, for tensors that
 ///   span 2^31 bytes or more, which PyTorch cuts into several sums, or if this machine lacks the

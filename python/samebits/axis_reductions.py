@@ -67,7 +67,7 @@ def sum(x: Any, axis: Axes = None, **options: Unpack[AxisOptions]) -> Any:
     ----------
     x : array [...]
     axis : int or ints, optional
-        The axes to reduce; default all.
+        The axes to reduce; default, and with no axis, all.
 
     Examples
     --------

@@ -16,7 +16,7 @@ nb::object reduce_axes(nb::handle x, nb::handle axis, nb::handle how, nb::handle
   std::vector<int> axes;
   for (const nb::handle item : axis) {
     const int given = integer_of<int>(item, "axis");
-    axes.push_back(given < 0 ? given + a.dims : given);
+    axes.push_back(given < 0 && given >= -a.dims ? given + a.dims : given);
   }
   int dims = 0;
   std::int64_t shape[max_dims];
@@ -28,7 +28,7 @@ nb::object reduce_axes(nb::handle x, nb::handle axis, nb::handle how, nb::handle
   const matrix_view view = view_of({&result.a, "out"});
   const executor on = executor_of(where, a, a.size());
   const auto size = static_cast<std::size_t>(a.dims);
-  const const_tensor_view in{a.data, a.format, {a.shape, size}, {a.strides, size}};
+  const const_tensor_view in{a.data, a.format, {a.shape, size}, {a.strides, size}, a.memory};
   run(a.size(), [&] { samebits::reduce_axes(in, axes, view, options, on); },
       {{"in", "x"}, {"axes", "axis"}});
   return result.object;

@@ -60,6 +60,7 @@ class block_sums {
         kernel_(kernel),
         format_(call.out.format),
         bytes_(spec_of(format_).storage_bits / 8),
+        squares_(torch::adds_squares(p_, call.of)),
         threads_(torch::sharing_threads(p_)),
         sums_(static_cast<std::size_t>(threads_ * std::max<std::int64_t>(16, 4 * columns))),
         codes_(static_cast<std::size_t>(threads_ * bytes_)) {}
@@ -87,8 +88,7 @@ class block_sums {
     kernel_(sums, reinterpret_cast<const std::byte*>(more), n, format_id::fp32, false);
   }
   void add(std::int64_t at, std::int64_t place, std::int64_t n) {
-    kernel_(sums_.data() + at, call_.in + (base_ + place) * bytes_, n, format_,
-            call_.of == axis_reduction::norm);
+    kernel_(sums_.data() + at, call_.in + (base_ + place) * bytes_, n, format_, squares_);
   }
 
   /// Sum j of thread t lies at t * vector + j.
@@ -119,7 +119,7 @@ class block_sums {
           std::memcpy(codes_.data() + t * bytes_, call_.in + (base_ + place(i + t)) * bytes_,
                       static_cast<std::size_t>(bytes_));
         }
-        kernel_(sums_.data() + at, codes_.data(), n, format_, call_.of == axis_reduction::norm);
+        kernel_(sums_.data() + at, codes_.data(), n, format_, squares_);
       }
     }
   }
@@ -157,17 +157,13 @@ class block_sums {
   axis_kernel kernel_;
   format_id format_;
   std::int64_t bytes_;
+  bool squares_;
   std::int64_t threads_;
   words sums_;
   std::vector<std::byte> codes_;
   std::int64_t columns_ = 1;
   std::int64_t base_ = 0;  ///< elements from the tensor's first one to the group's
 };
-
-/// Whether the result is the magnitude of its only element.
-bool is_magnitude(const axis_call& call) {
-  return call.of == axis_reduction::norm && call.plan.inputs == 1;
-}
 
 /// Where each result of the plan lies in the call's `out`, in C order.
 std::int64_t result_place(const axis_plan& p, std::int64_t index) {
@@ -184,12 +180,7 @@ void store_result(const axis_call& call, std::int64_t index, const std::uint32_t
                   std::int64_t stride) {
   const axis_plan& p = call.plan;
   std::uint32_t sum = sums[0];
-  if (is_magnitude(call)) {
-    // PyTorch calls abs: the square could overflow.
-    const std::int64_t at = torch::place_of(p.axes + p.reduced, p.count - p.reduced, index);
-    load_words({call.in, call.out.format, 1, at + 1, 0, 1, memory_space::host}, 0, at, 1, &sum);
-    sum = torch::value_of(call.out.format, sum) & ~numerics::binary32::sign_bit;
-  } else if (p.blocks > 1) {
+  if (p.blocks > 1) {
     std::uint32_t threads[torch::most_block_threads] = {};
     const int count = torch::sharing_threads(p), columns = p.across_x ? p.width : 1;
     for (std::int64_t block = 0; block < p.blocks; ++block) {
@@ -198,8 +189,7 @@ void store_result(const axis_call& call, std::int64_t index, const std::uint32_t
     }
     sum = torch::fold_block(threads, columns, count / columns, false);
   }
-  const std::uint32_t value = is_magnitude(call) ? sum : torch::axis_result(p, call.of, sum);
-  const std::uint32_t code = torch::code_of(call.out.format, value);
+  const std::uint32_t code = torch::code_of(call.out.format, torch::axis_result(p, call.of, sum));
   const std::int64_t place = result_place(p, index);
   store_words(call.out, place / call.out.cols, place % call.out.cols, 1, &code);
 }

@@ -26,14 +26,14 @@ struct plan_axis {
 
 /// The tensor and the card of a reduction.
 struct reduced_tensor {
-  format_id format = format_id::fp32;
-  axis_reduction of = axis_reduction::sum;
-  int axes = 0;
-  const std::int64_t* shape = nullptr;
-  const std::int64_t* strides = nullptr;  ///< in elements, not negative
-  std::uint64_t reduced = 0;              ///< bit i: over axis i
-  std::int64_t offset = 0;                ///< elements from a 16-byte boundary to the first element
-  int multiprocessors = 132;
+  format_id format;
+  axis_reduction of;
+  int axes;
+  const std::int64_t* shape;
+  const std::int64_t* strides;  ///< in elements, not negative
+  std::uint64_t reduced;        ///< bit i: over axis i
+  std::int64_t offset;          ///< elements from a 16-byte boundary to the first element
+  int multiprocessors;
 };
 
 struct axis_plan {
@@ -69,17 +69,19 @@ SAMEBITS_HD constexpr std::int64_t place_of(const plan_axis* axes, int count, st
 
 namespace detail {
 
-/// 1 if axis `a` should come behind axis `b`, -1 if before, 0 if either order will do.
-SAMEBITS_HD constexpr int compare_axes(const plan_axis& a, bool a_reduced, const plan_axis& b,
-                                       bool b_reduced) {
-  if (a_reduced != b_reduced) return b_reduced ? 1 : -1;
-  const std::int64_t strides[2][2] = {{a.to, b.to}, {a.from, b.from}};
+enum class axis_order : std::uint8_t { before, either, behind };
+
+/// Where axis `a` should stand, seen from axis `b`.
+SAMEBITS_HD constexpr axis_order order_of(const plan_axis& a, bool a_reduced, const plan_axis& b,
+                                          bool b_reduced) {
+  if (a_reduced != b_reduced) return b_reduced ? axis_order::behind : axis_order::before;
+  const std::int64_t strides[][2] = {{a.to, b.to}, {a.from, b.from}};
   for (const auto& s : strides) {
     if (s[0] == 0 || s[1] == 0) continue;
-    if (s[0] != s[1]) return s[0] < s[1] ? -1 : 1;
-    if (a.size > b.size) return 1;
+    if (s[0] < s[1]) return axis_order::before;
+    if (s[0] > s[1] || a.size > b.size) return axis_order::behind;
   }
-  return 0;
+  return axis_order::either;
 }
 
 /// Sorts the axes as TensorIterator::reorder_dimensions does: by insertion, from the last axis.
@@ -95,10 +97,10 @@ SAMEBITS_HD constexpr void sort_axes(const reduced_tensor& t, axis_plan& p) {
   for (int i = 1; i < t.axes; ++i) {
     int moving = i;
     for (int before = i - 1; before >= 0; --before) {
-      const int order =
-          compare_axes(p.axes[before], reduced[before], p.axes[moving], reduced[moving]);
-      if (order < 0) break;
-      if (order == 0) continue;
+      const axis_order order =
+          order_of(p.axes[before], reduced[before], p.axes[moving], reduced[moving]);
+      if (order == axis_order::before) break;
+      if (order == axis_order::either) continue;
       const plan_axis axis = p.axes[before];
       p.axes[before] = p.axes[moving];
       p.axes[moving] = axis;
@@ -113,7 +115,7 @@ SAMEBITS_HD constexpr void sort_axes(const reduced_tensor& t, axis_plan& p) {
 
 /// Joins neighbouring axes as TensorIterator::coalesce_dimensions does.
 SAMEBITS_HD constexpr void join_axes(axis_plan& p) {
-  if (p.count <= 1) return;
+  if (p.count == 0) return;
   int last = 0;
   for (int i = 1; i < p.count; ++i) {
     plan_axis& a = p.axes[last];
@@ -132,11 +134,14 @@ SAMEBITS_HD constexpr void join_axes(axis_plan& p) {
   p.count = last + 1;
 }
 
-SAMEBITS_HD constexpr int power_of_two_below(std::int64_t n) {
-  int power = 1;
-  while (std::int64_t{power} * 2 <= n) power *= 2;
+/// The largest power of two that is not above n >= 1.
+SAMEBITS_HD constexpr std::int64_t power_of_two_below(std::int64_t n) {
+  std::int64_t power = 1;
+  while (power * 2 <= n) power *= 2;
   return power;
 }
+
+SAMEBITS_HD constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
 SAMEBITS_HD constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -163,7 +168,7 @@ SAMEBITS_HD constexpr void choose_launch(const reduced_tensor& t, axis_plan& p) 
   const bool in_rows = all || p.axes[0].from < p.axes[p.reduced].from;
   std::int64_t across = in_rows ? p.inputs : p.outputs;
   const std::int64_t down = in_rows ? p.outputs : p.inputs;
-  const std::int64_t stride = p.count == 0 ? 1 : p.axes[in_rows ? 0 : p.reduced].from;
+  const std::int64_t stride = p.axes[in_rows ? 0 : p.reduced].from;
   int results = 1;
   if (stride == 1 && in_rows && across >= 128 && p.reduced == 1) {
     const bool wide = t.of != axis_reduction::norm && t.format != format_id::fp32;
@@ -174,26 +179,23 @@ SAMEBITS_HD constexpr void choose_launch(const reduced_tensor& t, axis_plan& p) 
     across /= results;
   }
   const int most_threads = 512 / results;
-  const auto threads_for = [&](std::int64_t n) {
-    return n < most_threads ? power_of_two_below(n) : most_threads;
-  };
-  const auto smaller = [](int a, int b) { return a < b ? a : b; };
-  p.width = smaller(threads_for(across), warp_lanes);
-  p.height = smaller(threads_for(down), most_threads / p.width);
-  p.width = smaller(threads_for(across), most_threads / p.height);
+  const std::int64_t most_x = power_of_two_below(across);
+  p.width = static_cast<int>(smaller(most_x, warp_lanes));
+  p.height = static_cast<int>(smaller(power_of_two_below(down), most_threads / p.width));
+  p.width = static_cast<int>(smaller(most_x, most_threads / p.height));
 
   p.across_x = in_rows;
   const auto values = [&] { return divide_up(p.inputs, sharing_threads(p)); };
   p.across_y = values() >= smaller(p.height * least_values, most_values);
-  const int results_of_block = (p.across_x ? 1 : p.width) * (p.across_y ? 1 : p.height);
-  const std::int64_t grid = divide_up(p.outputs / results, results_of_block);
+  if (!p.across_y || values() < most_values) return;
+  const std::int64_t grid = divide_up(p.outputs / results, p.across_x ? 1 : p.width);
   const std::int64_t target =
       std::int64_t{t.multiprocessors} * (threads_of_multiprocessor / (p.width * p.height));
-  if (!p.across_y || values() < most_values || grid > target) return;
+  if (grid > target) return;
   const std::int64_t for_card = divide_up(target, grid);
   const std::int64_t for_least = divide_up(values(), least_values);
   const std::int64_t for_most = divide_up(values(), most_values);
-  const std::int64_t wanted = for_card < for_least ? for_card : for_least;
+  const std::int64_t wanted = smaller(for_card, for_least);
   p.blocks = wanted > for_most ? wanted : for_most;
 }
 

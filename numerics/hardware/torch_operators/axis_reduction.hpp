@@ -38,13 +38,15 @@ SAMEBITS_HD constexpr std::uint32_t thread_sum(const axis_plan& p, const reducti
     int at = 0;
     for (std::int64_t i = first; i < p.inputs; i += step) {
       sums[at] = add(sums[at], element(i));
-      at = (at + 1) % 4;
+      at = (at + 1) % count;
     }
   } else {
     const int n = p.vector;
     const bool has_ends = t.y == 0 && t.block == 0;
     const std::int64_t head = shift > 0 ? n - shift : 0;
-    if (shift > 0 && has_ends && t.x >= shift && t.x < n) sums[0] = add(0, element(t.x - shift));
+    if (shift > 0 && has_ends && t.x >= shift && t.x < n) {
+      sums[0] = add(0, element(t.x - shift));
+    }
     const std::int64_t body = p.inputs - head;
     for (std::int64_t i = first * n; i + n <= body; i += step * n) {
       for (int j = 0; j < n; ++j) sums[j] = add(sums[j], element(head + i + j));
@@ -71,11 +73,16 @@ SAMEBITS_HD constexpr std::uint32_t fold_block(std::uint32_t* sums, int columns,
   return fold_halves(sums, columns, plus);
 }
 
-/// The sum of one result before its end: of elements, or with fma of their squares.
+/// Whether squares are added, by fma. PyTorch computes the norm of one element as its magnitude.
+SAMEBITS_HD constexpr bool adds_squares(const axis_plan& p, axis_reduction of) {
+  return of == axis_reduction::norm && p.inputs > 1;
+}
+
+/// The sum of a result's elements, or of their squares.
 template <class Element>
 SAMEBITS_HD constexpr std::uint32_t axis_sum(const axis_plan& p, axis_reduction of,
                                              std::int64_t shift, const Element& element) {
-  const bool squares = of == axis_reduction::norm;
+  const bool squares = adds_squares(p, of);
   const auto add = [&](std::uint32_t sum, std::uint32_t x) {
     return squares ? ptx::fma(x, x, sum) : ptx::add(sum, x);
   };
@@ -95,13 +102,15 @@ SAMEBITS_HD constexpr std::uint32_t axis_sum(const axis_plan& p, axis_reduction 
   return fold_block(of_blocks, columns, rows, false);
 }
 
-/// The result, as binary32, of a sum.
+/// The result of a sum, binary32 bits. With inputs = 0 the result of no elements, from a sum of +0.
 SAMEBITS_HD constexpr std::uint32_t axis_result(const axis_plan& p, axis_reduction of,
                                                 std::uint32_t sum) {
-  if (of == axis_reduction::norm) return ptx::sqrt(sum);
+  if (of == axis_reduction::norm) {
+    return adds_squares(p, of) ? ptx::sqrt(sum) : ptx::abs<std::uint32_t>(sum);
+  }
   if (of == axis_reduction::sum) return sum;
   const auto count = [](std::int64_t n) {
-    return binary32::round(false, static_cast<std::uint64_t>(n), 0);
+    return ptx::from_int(static_cast<std::uint32_t>(n));  // below 2^31
   };
   return ptx::mul(sum, ptx::div(count(p.outputs), count(p.outputs * p.inputs)));
 }

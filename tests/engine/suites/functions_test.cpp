@@ -44,7 +44,7 @@ TEST(RowFunctions, OfAnyRows) {
 
 TEST(AxisReductions, OfAnyTensor) {
   expect_on_hosts(make_operation("reductions over axes", axis_reductions(), 64), definition,
-                  axes_by_definition, 2000);
+                  axes_by_definition, 800);
 }
 
 TEST(RotaryTables, OnEveryBackend) {
