@@ -179,6 +179,7 @@ SIGNATURES = {
     "ProductOptions": ("matmul", "_product"),
     "RowOptions": ("row_functions", "_options"),
     "AxisOptions": ("axis_reductions", "_reduced"),
+    "RuleOptions": ("training_functions", "_options"),
     "QuantizeOptions": ("quantize", "quantize", "out"),
     "OptimizerOptions": ("optimizer", "__init__"),
     "ReduceOptions": ("ranks/gradients", "reduce_gradients", "communication", "factor"),

@@ -71,6 +71,8 @@ TESTS = [
          ["tests/unit/torch_operators_test.cpp"]),
     Test("axis_plan axis_reduction", ["tests/unit/axis_reductions_test.cpp"]),
     Test("row_layer_norm", ["tests/unit/layer_norm_test.cpp"]),
+    Test("embedding_gradient foreach_norm nll_loss norm_parameters",
+         ["tests/unit/training_functions_test.cpp"]),
     Test("row_order row_softmax", ["tests/unit/row_functions_test.cpp"]),
     Test("compiled_activations evaluate full_divide triton_functions triton_softmax",
          ["tests/unit/triton_functions_test.cpp"]),

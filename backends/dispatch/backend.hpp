@@ -19,7 +19,7 @@ struct device_scaler_functions;  // backends/loss_scaler/resident.hpp
 struct device_runtime;           // backends/dispatch/device_scope.hpp
 struct compute_call;             // backends/dispatch/calls/array_arithmetic.hpp
 struct evaluate_call;            // backends/dispatch/calls/evaluate.hpp
-struct axis_call;                // backends/dispatch/calls/axis_reductions.hpp
+struct sum_kernels;              // backends/dispatch/calls/sums.hpp
 struct row_call;                 // backends/dispatch/calls/row_functions.hpp
 struct reduction_call;           // backends/dispatch/calls/reductions.hpp
 struct matmul_call;              // backends/dispatch/calls/matmul.hpp
@@ -107,7 +107,6 @@ struct backend {
   operation_entry<compute_call> compute = {};
   operation_entry<evaluate_call> evaluate = {};
   operation_entry<row_call> row_functions = {};
-  operation_entry<axis_call> reduce_axes = {};
   operation_entry<reduction_call> reduce = {};
   operation_entry<matmul_call> matmul = {};
   operation_entry<quantize_call> quantize = {};
@@ -120,6 +119,9 @@ struct backend {
   operation_entry<cast_call> cast = {};
   operation_entry<optimizer_call> step = {};
   operation_entry<store_call> store = {};
+
+  /// Kernels of sums in the order of PyTorch's kernels. Null: none.
+  const sum_kernels& (*sums)() = nullptr;
 
   // Device backends only.
   const device_memory* memory = nullptr;

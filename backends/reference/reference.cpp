@@ -19,7 +19,6 @@ const backend reference = {
     .compute = {.run = compute_on_threads<reference_compute>},
     .evaluate = {.run = reference_evaluate},
     .row_functions = {.run = reference_row_functions},
-    .reduce_axes = {.run = reference_reduce_axes},
     .reduce = {.run = host_reduce},
     .matmul = {.run = reference_matmul},
     .quantize = {.run = reference_quantize},
@@ -32,6 +31,7 @@ const backend reference = {
     .cast = {.run = cast_on_threads<reference_convert>},
     .step = {.run = step_on_threads<reference_update_kernels>},
     .store = {.run = store_on_threads<reference_update_kernels>},
+    .sums = reference_sums,
 };
 
 }  // namespace samebits::backends

@@ -3,10 +3,10 @@
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/calls/array_arithmetic.hpp"
-#include "backends/dispatch/calls/axis_reductions.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
+#include "backends/dispatch/calls/sums.hpp"
 
 namespace samebits::backends {
 
@@ -29,10 +29,7 @@ void rows_on_threads(const row_call& call, const executor& where, row_kernel ker
                      std::int64_t min_elements);
 void reference_row(const row_task& task);
 void reference_row_functions(const row_call& call, const executor& where);
-/// Reductions over axes by a kernel; several threads call it at once.
-void reduce_axes_on_threads(const axis_call& call, const executor& where, axis_kernel kernel,
-                            axis_scope scope);
-void reference_reduce_axes(const axis_call& call, const executor& where);
+const sum_kernels& reference_sums();
 /// Reductions of every host backend.
 void host_reduce(const reduction_call& call, const executor& where);
 extern const list_kernels reference_list_kernels;

@@ -61,7 +61,6 @@ const backend avx2 = {
     .compute = {.run = compute_on_threads<avx2_compute_or_reference>},
     .evaluate = {.run = avx2_evaluate},
     .row_functions = {.run = avx2_row_functions},
-    .reduce_axes = {.run = avx2_reduce_axes},
     .reduce = {.run = host_reduce},
     .matmul = {.run = avx2_matmul},
     .quantize = {.run = avx2_quantize},
@@ -74,6 +73,7 @@ const backend avx2 = {
     .cast = {.run = cast_on_threads<convert_or_reference<avx2_convert>>},
     .step = {.run = step_on_threads<avx2_update_kernels>},
     .store = {.run = store_on_threads<avx2_update_kernels>},
+    .sums = avx2_sums,
 };
 
 const backend avx512 = {
@@ -86,7 +86,6 @@ const backend avx512 = {
     .compute = {.run = compute_on_threads<avx512_compute_or_reference>},
     .evaluate = {.run = avx512_evaluate},
     .row_functions = {.run = avx512_row_functions},
-    .reduce_axes = {.run = avx512_reduce_axes},
     .reduce = {.run = host_reduce},
     .matmul = {.run = avx512_matmul},
     .quantize = {.run = avx512_quantize},
@@ -99,6 +98,7 @@ const backend avx512 = {
     .cast = {.run = cast_on_threads<convert_or_reference<avx512_convert>>},
     .step = {.run = step_on_threads<avx512_update_kernels>},
     .store = {.run = store_on_threads<avx512_update_kernels>},
+    .sums = avx512_sums,
 };
 
 }  // namespace samebits::backends

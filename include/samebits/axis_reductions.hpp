@@ -1,4 +1,5 @@
-// Sums, means and norms over axes of a tensor, with the bits that PyTorch returns on a GPU.
+// Sums, means and norms over axes of a tensor, and norms of a list's tensors, with the bits that
+// PyTorch returns on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include "samebits/core/axis_reduction.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/function.hpp"
+#include "samebits/tensor_list.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {
@@ -48,8 +50,8 @@ struct axis_reduction_options {
 /// @throws invalid_argument, before anything is written, if an enumerator is none of its type, an
 ///   option is out of range, an axis is out of range or given twice, a size or stride is negative,
 ///   the strides are not as many as the axes, the number of results differs from that of `out`, the
-///   formats or memories differ, data of non-empty views is null, elements of `out` share memory, `out` overlaps
-///   `in`, or the backend's name is unknown
+///   formats or memories differ, data of non-empty views is null, elements of `out` share memory,
+///   `out` overlaps `in`, or the backend's name is unknown
 /// @throws unsupported for another rule or format, for `out` in device memory, for tensors that
 ///   span 2^31 bytes or more, which PyTorch cuts into several sums, or if this machine lacks the
 ///   backend
@@ -62,5 +64,31 @@ struct axis_reduction_options {
 ///                         samebits::view_of(sums), {.rule = samebits::function_rule::torch_2_11});
 void reduce_axes(const const_tensor_view& in, std::span<const int> axes, const matrix_view& out,
                  const axis_reduction_options& options, const executor& where = {});
+
+/// Computes torch._foreach_norm of a list: the norm of each tensor.
+///
+/// @param tensors  in one format, fp32, fp16 or bf16, in host memory. PyTorch's tensors begin at a
+///   multiple of 4 elements; elements count in C order.
+/// @param norms  [1, tensors] in the format of the tensors; must not overlap them
+/// @param rule  function_rule::torch_2_11 is the only rule (contract §14)
+/// @param where  backend and threads
+/// @throws invalid_argument, before anything is written, if a shape or format differs from the
+///   above, or as operations on lists do
+/// @throws unsupported for another rule or format, for device memory, or if this machine lacks the
+///   backend
+/// @note Thread-safe. The result does not depend on the executor.
+void foreach_norm(const tensor_list& tensors, const matrix_view& norms, function_rule rule,
+                  const executor& where = {});
+
+/// Clips gradients as torch.nn.utils.clip_grad_norm_(..., foreach=True) does: the norm of the list
+/// of norms, rounded to the gradients' format; then every gradient times min(max_norm / (norm +
+/// 1e-6), 1).
+///
+/// @param gradients  as in foreach_norm(); written
+/// @param max_norm  the largest norm, >= 0
+/// @return the norm before; 0 without gradients
+/// @throws as foreach_norm() does.
+float clip_grad_norm(const tensor_list& gradients, double max_norm, function_rule rule,
+                     const executor& where = {});
 
 }  // namespace samebits

@@ -28,11 +28,13 @@
 #include "samebits/core/option.hpp"
 #include "samebits/core/rounding.hpp"
 #include "samebits/core/table.hpp"
+#include "samebits/cross_entropy.hpp"
 #include "samebits/delayed_scaling.hpp"
 #include "samebits/distributed.hpp"
 #include "samebits/evaluate.hpp"
 #include "samebits/matmul.hpp"
 #include "samebits/optimizer.hpp"
+#include "samebits/parameter_gradients.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
 #include "samebits/reductions.hpp"
@@ -139,6 +141,25 @@ template <>
 inline constexpr auto option_table<layer_norm_options> = std::tuple(
     option("rule", &layer_norm_options::rule), option("epsilon", &layer_norm_options::epsilon),
     option("offset", &layer_norm_options::offset));
+
+template <>
+inline constexpr auto option_table<norm_parameter_options> =
+    std::tuple(option("rule", &norm_parameter_options::rule),
+               option("multiprocessors", &norm_parameter_options::multiprocessors));
+
+template <>
+inline constexpr auto option_table<embedding_options> = std::tuple(
+    option("rule", &embedding_options::rule), option("padding", &embedding_options::padding),
+    option("deterministic", &embedding_options::deterministic));
+
+template <>
+inline constexpr auto option_table<cross_entropy_options> =
+    std::tuple(option("rule", &cross_entropy_options::rule),
+               option("reduction", &cross_entropy_options::reduction),
+               option("label_smoothing", &cross_entropy_options::label_smoothing),
+               option("ignore_index", &cross_entropy_options::ignore_index),
+               option("offset", &cross_entropy_options::offset),
+               option("multiprocessors", &cross_entropy_options::multiprocessors));
 
 template <>
 inline constexpr auto option_table<gradient_reduction> =

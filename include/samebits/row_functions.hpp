@@ -1,5 +1,5 @@
-// Functions of rows: softmax, log_softmax and LayerNorm, by a rule that says whose bits they
-// return.
+// Functions of rows: softmax, log_softmax, LayerNorm and RMSNorm, by a rule that says whose bits
+// they return.
 #pragma once
 
 #include <cstdint>
@@ -78,11 +78,11 @@ void log_softmax_gradient(const const_matrix_view& grad, const const_matrix_view
                           const matrix_view& out, const softmax_options& options,
                           const executor& where = {});
 
-/// Options of layer_norm() and layer_norm_gradient().
+/// Options of layer_norm(), rms_norm() and their gradients.
 struct layer_norm_options {
   /// As in softmax_options.
   function_rule rule = function_rule::exact;
-  /// Added to the variance, rounded to binary32.
+  /// Added to the variance, or to RMSNorm's mean square, rounded to binary32.
   double epsilon = 1e-5;
   /// Elements from a 16-byte boundary of the GPU's memory to the first element of `in`, >= 0. If
   /// `weight` or `bias` is not aligned to 4 elements, any offset that is no multiple of 4, such as
@@ -118,5 +118,22 @@ void layer_norm_gradient(const const_matrix_view& grad, const const_matrix_view&
                          const const_matrix_view& mean, const const_matrix_view& rstd,
                          const const_matrix_view& weight, const matrix_view& out,
                          const layer_norm_options& options, const executor& where = {});
+
+/// Computes RMSNorm over every row: x * rstd * weight, where rstd is
+/// 1 / sqrt(mean of squares + epsilon).
+///
+/// @param in, weight, out, rstd, options, where  as in layer_norm()
+/// @throws as softmax() does.
+/// @note If `out` is empty, nothing is written.
+void rms_norm(const const_matrix_view& in, const const_matrix_view& weight, const matrix_view& out,
+              const matrix_view& rstd, const layer_norm_options& options,
+              const executor& where = {});
+
+/// Computes the gradient of RMSNorm's argument as PyTorch's backward pass does. Arguments and
+/// errors as in layer_norm_gradient().
+void rms_norm_gradient(const const_matrix_view& grad, const const_matrix_view& in,
+                       const const_matrix_view& rstd, const const_matrix_view& weight,
+                       const matrix_view& out, const layer_norm_options& options,
+                       const executor& where = {});
 
 }  // namespace samebits

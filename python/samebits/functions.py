@@ -22,7 +22,7 @@ a dict. `grad` and `out` are then lists or dicts too. Formats may differ from ar
 stochastic rounding, array i uses the random stream random_stream + i. If one array is refused, no
 result is written. A result may be its own argument. Other arrays of a list share no memory.
 
-softmax, log_softmax, LayerNorm and their gradients are functions of rows; sum, mean and norm reduce
+softmax, log_softmax, LayerNorm, RMSNorm and their gradients are functions of rows; sum, mean and norm reduce
 axes. Their options are those in their docstrings.
 
 Every NaN in a result is the canonical NaN of the format.
@@ -53,14 +53,26 @@ from samebits.axis_reductions import mean, norm, sum
 from samebits.evaluation import evaluated
 from samebits.row_functions import (
     LayerNorm,
+    RMSNorm,
     layer_norm,
     layer_norm_gradient,
     log_softmax,
     log_softmax_gradient,
+    rms_norm,
+    rms_norm_gradient,
     softmax,
     softmax_gradient,
 )
 from samebits.rules import options_of, public_names
+from samebits.training_functions import (
+    NormGradients,
+    clip_grad_norm,
+    cross_entropy,
+    cross_entropy_gradient,
+    embedding_gradient,
+    foreach_norm,
+    norm_parameter_gradients,
+)
 from samebits.unary_functions import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -71,7 +83,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LayerNorm",
+    "NormGradients",
+    "RMSNorm",
+    "clip_grad_norm",
+    "cross_entropy",
+    "cross_entropy_gradient",
+    "embedding_gradient",
     "evaluate",
+    "foreach_norm",
     "gradient",
     "layer_norm",
     "layer_norm_gradient",
@@ -79,6 +98,9 @@ __all__ = [
     "log_softmax_gradient",
     "mean",
     "norm",
+    "norm_parameter_gradients",
+    "rms_norm",
+    "rms_norm_gradient",
     "softmax",
     "softmax_gradient",
     "sum",

@@ -1,4 +1,4 @@
-"""softmax, log_softmax and LayerNorm over the last axis, as `samebits.functions` offers them.
+"""softmax, log_softmax, LayerNorm and RMSNorm over the last axis, as `samebits.functions` offers them.
 
 All arrays lie in host memory, in fp32, fp16 or bf16.
 """
@@ -23,6 +23,13 @@ class LayerNorm(NamedTuple):
     out: Any  #: in the shape and format of the argument
     mean: Any  #: fp32, the shape of the argument with a last axis of 1
     rstd: Any  #: fp32, 1 / sqrt(variance + epsilon), in the shape of `mean`
+
+
+class RMSNorm(NamedTuple):
+    """Results of `rms_norm`."""
+
+    out: Any  #: in the shape and format of the argument
+    rstd: Any  #: fp32, 1 / sqrt(mean of squares + epsilon), the shape of `out` with a last axis of 1
 
 
 def _options(
@@ -206,7 +213,7 @@ def layer_norm(
     [[2.0]]
     """
     rule, rest = _split("layer_norm", options)
-    return LayerNorm(*_core.layer_norm(x, weight, bias, (rule, epsilon, offset), *rest))
+    return LayerNorm(*_core.norm(False, x, weight, bias, (rule, epsilon, offset), *rest))
 
 
 @options_of(_options)
@@ -235,4 +242,63 @@ def layer_norm_gradient(
     (1, 2)
     """
     rule, rest = _split("layer_norm_gradient", options)
-    return _core.layer_norm_gradient(grad, x, mean, rstd, weight, (rule,), *rest)
+    if mean is None:
+        raise TypeError("mean: an array is expected; got a NoneType")
+    return _core.norm_gradient(grad, x, mean, rstd, weight, (rule,), *rest)
+
+
+@options_of(_options)
+def rms_norm(
+    x: Any,
+    weight: Any = None,
+    *,
+    epsilon: float = 1e-5,
+    offset: int = 0,
+    **options: Unpack[RowOptions],
+) -> RMSNorm:
+    """Return RMSNorm over the last axis, as ``torch.nn.functional.rms_norm`` computes it on a GPU.
+
+    Parameters
+    ----------
+    x, weight, offset
+        As in `layer_norm`.
+    epsilon : float
+        Added to the mean of the squares. PyTorch's default is the format's ``finfo(...).eps``.
+
+    Returns
+    -------
+    RMSNorm
+        The result, and rstd of every row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> samebits.functions.rms_norm(np.float32([[3, 4]]), epsilon=0, rule="torch_2_11").rstd
+    array([[0.28284273]], dtype=float32)
+    """
+    rule, rest = _split("rms_norm", options)
+    return RMSNorm(*_core.norm(True, x, weight, None, (rule, epsilon, offset), *rest))
+
+
+@options_of(_options)
+def rms_norm_gradient(
+    grad: Any, x: Any, rstd: Any, weight: Any = None, **options: Unpack[RowOptions]
+) -> Any:
+    """Return the gradient of RMSNorm's argument as PyTorch's backward pass computes it.
+
+    Parameters
+    ----------
+    grad, x, rstd, weight
+        As in `layer_norm_gradient`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> x, ones = np.float32([[1, 3]]), np.ones((1, 1), np.float32)
+    >>> samebits.functions.rms_norm_gradient(x, x, ones, rule="torch_2_11").tolist()
+    [[-4.0, -12.0]]
+    """
+    rule, rest = _split("rms_norm_gradient", options)
+    return _core.norm_gradient(grad, x, None, rstd, weight, (rule,), *rest)

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "arguments.hpp"
 #include "array.hpp"
@@ -152,6 +154,14 @@ inline output output_like(nb::handle x, const array& in, format_id format, nb::h
 /// shapes.
 void check_shape(const operand& of, int dims, const std::int64_t* shape);
 
+/// Returns the numbers in a bytes object of Python.
+template <class T>
+std::vector<T> numbers_of(const nb::bytes& bytes) {
+  std::vector<T> numbers(bytes.size() / sizeof(T));
+  if (!numbers.empty()) std::memcpy(numbers.data(), bytes.c_str(), numbers.size() * sizeof(T));
+  return numbers;
+}
+
 /// Adds a function of positional arguments, each of which may be None. Functions of this module are
 /// called by the package alone, which knows the arguments' order.
 template <class Result, class... Arguments>
@@ -167,8 +177,8 @@ void def(nb::module_& m, const char* name, Result (*function)(Arguments...), con
   file(arguments) file(arrays) file(calls) file(formats) file(convert) file(arithmetic)    \
   file(functions) file(reductions) file(quantize) file(tensor_list) file(loss_scaler)      \
   file(ranks) file(resident_scaler) file(rotary) file(row_functions)                       \
-  file(axis_reductions) file(matmul) file(optimizer) file(tensor_places) file(backends)    \
-  file(autocast) file(testing)
+  file(axis_reductions) file(training_functions) file(matmul) file(optimizer)              \
+  file(tensor_places) file(backends) file(autocast) file(testing)
 // clang-format on
 #define SAMEBITS_PYTHON_DECLARE(name) void bind_##name(nb::module_& m);
 SAMEBITS_PYTHON_FILES(SAMEBITS_PYTHON_DECLARE)

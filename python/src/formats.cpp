@@ -43,6 +43,7 @@ constexpr struct {
     {"training_precision", names_of<training_precision>},
     {"function", names_of<function>},
     {"function_rule", names_of<function_rule>},
+    {"loss_reduction", names_of<loss_reduction>},
     {"update_rule", names_of<update_rule>},
     {"update_profile", names_of<update_profile>},
     {"stored_format", names_of<stored_format>},

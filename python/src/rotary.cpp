@@ -1,20 +1,9 @@
 // Tables of rotary position embeddings.
-#include <cstring>
-#include <vector>
-
-#include "call.hpp"
 #include "samebits/rotary.hpp"
+#include "call.hpp"
 
 namespace samebits::python {
 namespace {
-
-// The numbers in a bytes object of Python.
-template <class T>
-std::vector<T> numbers_of(const nb::bytes& bytes) {
-  std::vector<T> numbers(bytes.size() / sizeof(T));
-  if (!numbers.empty()) std::memcpy(numbers.data(), bytes.c_str(), numbers.size() * sizeof(T));
-  return numbers;
-}
 
 // `positions` are int64, `frequencies` fp64, none: by the base; cos and sin are written.
 void rotary_table(const nb::bytes& positions, const nb::bytes& frequencies, nb::handle how,

@@ -1,4 +1,4 @@
-// Functions of rows: softmax, log_softmax, LayerNorm and their gradients.
+// Functions of rows: softmax, log_softmax, LayerNorm, RMSNorm and their gradients.
 #include "samebits/row_functions.hpp"
 
 #include "call.hpp"
@@ -80,8 +80,9 @@ viewed row_numbers(nb::handle x, const char* name, const row_arrays& rows) {
   return v;
 }
 
-nb::tuple layer_norm(nb::handle x, nb::handle weight, nb::handle bias, nb::handle how,
-                     nb::handle format, nb::handle out, nb::handle where) {
+// LayerNorm or RMSNorm: out, then mean of LayerNorm, and rstd.
+nb::tuple norm(bool rms, nb::handle x, nb::handle weight, nb::handle bias, nb::handle how,
+               nb::handle format, nb::handle out, nb::handle where) {
   const auto options = options_of<layer_norm_options>(how);
   const row_arrays a(x, "x", nb::none(), "", out, format);
   const viewed weights = row_vector(weight, "weight", a);
@@ -90,32 +91,44 @@ nb::tuple layer_norm(nb::handle x, nb::handle weight, nb::handle bias, nb::handl
   const auto new_column = [&] {
     return new_output(x, a.first.a, shape.dims, shape.sizes, format_id::fp32);
   };
-  const output mean = new_column();
+  const output mean = rms ? output{} : new_column();
   const output rstd = new_column();
   const auto column = [&](const output& o) {
     return matrix_view{o.a.data, o.a.format, a.first.view.rows, 1, 1, 1, o.a.memory};
   };
   const executor on = a.on(where);
   a.run([&] {
-    samebits::layer_norm(a.first.view, weights.view, biases.view, a.out_view, column(mean),
-                         column(rstd), options, on);
+    if (rms) {
+      samebits::rms_norm(a.first.view, weights.view, a.out_view, column(rstd), options, on);
+    } else {
+      samebits::layer_norm(a.first.view, weights.view, biases.view, a.out_view, column(mean),
+                           column(rstd), options, on);
+    }
   });
-  return nb::make_tuple(a.out.object, mean.object, rstd.object);
+  return rms ? nb::make_tuple(a.out.object, rstd.object)
+             : nb::make_tuple(a.out.object, mean.object, rstd.object);
 }
 
-nb::object layer_norm_gradient(nb::handle grad, nb::handle x, nb::handle mean, nb::handle rstd,
-                               nb::handle weight, nb::handle how, nb::handle format, nb::handle out,
-                               nb::handle where) {
+// The gradient of LayerNorm, or of RMSNorm if there is no mean.
+nb::object norm_gradient(nb::handle grad, nb::handle x, nb::handle mean, nb::handle rstd,
+                         nb::handle weight, nb::handle how, nb::handle format, nb::handle out,
+                         nb::handle where) {
   if (x.is_none()) raise_type("x: an array is expected; got a NoneType");
+  const bool rms = mean.is_none();
   const row_arrays a(grad, "grad", x, "x", out, format);
-  const viewed means = row_numbers(mean, "mean", a);
+  const viewed means = rms ? viewed{} : row_numbers(mean, "mean", a);
   const viewed rstds = row_numbers(rstd, "rstd", a);
   const viewed weights = row_vector(weight, "weight", a);
   const auto options = options_of<layer_norm_options>(how);
   const executor on = a.on(where);
   a.run([&] {
-    samebits::layer_norm_gradient(a.first.view, a.second.view, means.view, rstds.view, weights.view,
-                                  a.out_view, options, on);
+    if (rms) {
+      samebits::rms_norm_gradient(a.first.view, a.second.view, rstds.view, weights.view, a.out_view,
+                                  options, on);
+    } else {
+      samebits::layer_norm_gradient(a.first.view, a.second.view, means.view, rstds.view,
+                                    weights.view, a.out_view, options, on);
+    }
   });
   return a.out.object;
 }
@@ -126,9 +139,9 @@ void bind_row_functions(nb::module_& m) {
   def(m, "softmax", &softmax, "Returns softmax or its logarithm over the last axis.");
   def(m, "softmax_gradient", &softmax_gradient,
       "Returns the gradient of softmax or of its logarithm.");
-  def(m, "layer_norm", &layer_norm, "Returns LayerNorm over the last axis, means and rstds.");
-  def(m, "layer_norm_gradient", &layer_norm_gradient,
-      "Returns the gradient of LayerNorm's argument.");
+  def(m, "norm", &norm, "Returns LayerNorm or RMSNorm over the last axis, means and rstds.");
+  def(m, "norm_gradient", &norm_gradient,
+      "Returns the gradient of the argument of LayerNorm or RMSNorm.");
 }
 
 }  // namespace samebits::python

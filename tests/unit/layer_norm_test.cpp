@@ -1,5 +1,5 @@
-// LayerNorm by torch_2_11: PyTorch's kernels written thread by thread, with the processor's floats,
-// against the definition.
+// LayerNorm and RMSNorm by torch_2_11: PyTorch's kernels written thread by thread, with the
+// processor's floats, against the definition.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -123,12 +123,44 @@ void compare_layer_norm(format_id format, std::int64_t n, std::int64_t shift, bo
   expect_equal(y, got, "layer_norm", format, shift);
 }
 
-void compare_layer_norm_gradient(format_id format, std::int64_t n, bool has_weight) {
+/// The same kernels of RMSNorm: cuRMSOnlineSum(), or WelfordOps.
+void compare_rms_norm(format_id format, std::int64_t n, std::int64_t shift, bool has_weight) {
+  const row x = random_row(format, n, 53 + static_cast<std::uint64_t>(n), 2);
+  const row weight = random_row(format, n, 59);
+  const floats v = numbers(x);
+  const bool vectors = n % 4 == 0 && shift % 4 == 0;
+  const float epsilon = 0.001f, count = static_cast<float>(n);
+  float rstd = 0;
+  if (vectors) {
+    floats sums(128, 0.0f);
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      float& sum = sums[i / 4 % 128];
+      sum = std::fma(v[i], v[i], sum);
+    }
+    rstd = rsqrtf_of(block_sum(sums) / count + epsilon);
+  } else {
+    const welford m = single_moments(v);
+    rstd = rsqrtf_of(std::fma(m.mean, m.mean, m.squares / count) + epsilon);
+  }
+  floats y;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    y.push_back(has_weight ? number(weight[i]) * (rstd * v[i]) : rstd * v[i]);
+  }
+  row got = guarded(x);
+  EXPECT_EQ(torch::rms_norm_row(got.data(), n, has_weight ? weight.data() : nullptr, bits(epsilon),
+                                torch::has_vectors_of_4(n, shift)),
+            bits(rstd))
+      << n;
+  expect_equal(y, got, "rms_norm", format, shift);
+}
+
+void compare_layer_norm_gradient(format_id format, std::int64_t n, bool has_weight,
+                                 bool rms = false) {
   const row x = random_row(format, n, 41 + static_cast<std::uint64_t>(n), 2);
   const row grad = random_row(format, n, 43), weight = random_row(format, n, 47, 1);
   const floats v = numbers(x), dy = numbers(grad);
   const floats g = has_weight ? numbers(weight) : floats(v.size(), 1.0f);
-  const float mean = 1.7f, rstd = 0.3f, count = static_cast<float>(n);
+  const float mean = rms ? 0.0f : 1.7f, rstd = 0.3f, count = static_cast<float>(n);
   floats sums(128, 0.0f), products(128, 0.0f), dx;
   for (std::size_t t = 0; t < 128; ++t) {
     for (std::size_t l = 4 * t; l < v.size(); l += 512) {
@@ -139,14 +171,14 @@ void compare_layer_norm_gradient(format_id format, std::int64_t n, bool has_weig
       }
     }
   }
-  const float sum = block_sum(sums), product = block_sum(products);
+  const float sum = rms ? 0.0f : block_sum(sums), product = block_sum(products);
   for (std::size_t i = 0; i < v.size(); ++i) {
     const float z = (v[i] - mean) * rstd, own = count * g[i];
     dx.push_back((std::fma(own, dy[i], -(z * product)) - sum) * (1 / count * rstd));
   }
   row got = guarded(grad);
   torch::layer_norm_gradient_row(guarded(x).data(), {bits(mean), bits(rstd)},
-                                 has_weight ? weight.data() : nullptr, got.data(), n);
+                                 has_weight ? weight.data() : nullptr, got.data(), n, rms);
   expect_equal(dx, got, "gradient of layer_norm", format, 0);
 }
 
@@ -161,6 +193,11 @@ TEST(LayerNorm, ComputesThePyTorchKernels) {
     compare_layer_norm(format_id::bf16, n, 0, true, true);
     compare_layer_norm_gradient(format_id::fp32, n, true);
     compare_layer_norm_gradient(format_id::fp16, n, false);
+    compare_layer_norm_gradient(format_id::bf16, n, true, true);
+    for (const std::int64_t shift : {0, 1}) {
+      compare_rms_norm(format_id::fp32, n, shift, n % 3 == 0);
+      compare_rms_norm(format_id::bf16, n, shift, true);
+    }
   }
 }
 

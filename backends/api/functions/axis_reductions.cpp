@@ -1,13 +1,11 @@
 // reduce_axes(): checks arguments and chooses a backend.
-#include "backends/dispatch/calls/axis_reductions.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <string>
 
-#include "backends/api/view_checks.hpp"
+#include "backends/api/functions/sum_checks.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "samebits/error.hpp"
@@ -18,20 +16,9 @@ namespace {
 
 void check_axis_options(const axis_reduction_options& options, format_id format) {
   check_value("of", options.of, "axis_reduction");
-  check_value("rule", options.rule, "function_rule");
-  if (options.offset < 0) {
-    throw invalid_argument("offset: must be at least 0, got " + std::to_string(options.offset));
-  }
-  if (options.multiprocessors < 1) {
-    throw invalid_argument("multiprocessors: must be at least 1, got " +
-                           std::to_string(options.multiprocessors));
-  }
-  const bool has_format =
-      format == format_id::fp32 || format == format_id::fp16 || format == format_id::bf16;
-  if (has_format && options.rule == function_rule::torch_2_11) return;
-  throw unsupported("rule " + std::string(name(options.rule)) + " has no " +
-                    std::string(name(options.of)) + " over axes of " + std::string(name(format)) +
-                    " numbers");
+  check_at_least("offset", options.offset, 0);
+  check_at_least("multiprocessors", options.multiprocessors, 1);
+  check_sum_rule(options.rule, std::string(name(options.of)) + " over axes", format);
 }
 
 /// Sizes of a checked tensor.
@@ -154,21 +141,15 @@ void reduce_axes(const const_tensor_view& in, std::span<const int> axes, const m
   const int count = static_cast<int>(in.shape.size());
   const std::uint64_t reduced = checked_axes(axes, count);
   check_results(in, reduced, n, out);
-  check_threads(where);
-  const backend& chosen =
-      resolve(where, out.space, [](const backend& b) { return b.reduce_axes.run != nullptr; });
-  check_memory(chosen, out.space);
-  if (chosen.reduce_axes.run == nullptr) {
-    throw unsupported("backend '" + std::string(chosen.name) + "' has no reductions over axes");
-  }
+  const sum_kernels& sums = sums_of(where, out.space, "reductions over axes");
   if (is_empty(out)) return;
   if (n.elements == 0) return fill(out, options.of);
   const std::int64_t offset = options.offset % 8;
   const auto plan =
       numerics::torch_2_11::plan_of({in.format, options.of, count, in.shape.data(),
                                      in.strides.data(), reduced, offset, options.multiprocessors});
-  chosen.reduce_axes.run({plan, options.of, offset, static_cast<const std::byte*>(in.data), out},
-                         where);
+  reduce_axes_on_threads({plan, options.of, offset, static_cast<const std::byte*>(in.data), out},
+                         where, sums);
 }
 
 }  // namespace samebits

@@ -162,6 +162,71 @@ std::uint32_t epsilon_of(double epsilon) {
   return numerics::torch_2_11::narrow(std::bit_cast<std::uint64_t>(epsilon));
 }
 
+/// The views of a norm; those that it lacks have no data.
+template <class Statistic>
+struct norm_views {
+  const const_matrix_view& in;
+  const const_matrix_view& weight;
+  const const_matrix_view& bias;
+  const matrix_view& out;
+  const Statistic& mean;
+  const Statistic& rstd;
+};
+
+void run_norm(row_function f, const norm_views<matrix_view>& v, const layer_norm_options& options,
+              const executor& where) {
+  check_out(v.out);
+  check_rows(v.in, "in", v.out);
+  check_vector(v.weight, "weight", {1, v.out.cols, v.out.format}, v.out);
+  check_vector(v.bias, "bias", {1, v.out.cols, v.out.format}, v.out);
+  check_statistic(v.mean, "mean", v.out);
+  check_statistic(v.rstd, "rstd", v.out);
+  const std::pair<const matrix_view*, const char*> written[] = {{&v.mean, "mean"},
+                                                                {&v.rstd, "rstd"}};
+  for (const auto& [view, which] : written) {
+    if (view->data == nullptr) continue;
+    check_apart(v.in, "in", *view, which);
+    if (v.weight.data != nullptr) check_apart(v.weight, "weight", *view, which);
+    if (v.bias.data != nullptr) check_apart(v.bias, "bias", *view, which);
+  }
+  if (v.mean.data != nullptr && v.rstd.data != nullptr) check_apart(v.mean, "mean", v.rstd, "rstd");
+  check_offset(options.offset);
+  check_row_rule(options.rule, f, f == row_function::layer_norm ? "layer_norm" : "rms_norm",
+                 v.out.format);
+  run_rows({.of = f,
+            .epsilon = epsilon_of(options.epsilon),
+            .offset = offset_in_vector(options.offset),
+            .in = v.in,
+            .weight = v.weight,
+            .bias = v.bias,
+            .mean = v.mean,
+            .rstd = v.rstd,
+            .out = v.out},
+           where);
+}
+
+void run_norm_gradient(row_function f, const const_matrix_view& grad,
+                       const norm_views<const_matrix_view>& v, const layer_norm_options& options,
+                       const executor& where) {
+  check_rows(grad, "grad", v.out);
+  check_rows(v.in, "in", v.out);
+  check_given(v.rstd, "rstd", v.out);
+  check_vector(v.weight, "weight", {1, v.out.cols, v.out.format}, v.out);
+  check_offset(options.offset);
+  check_row_rule(
+      options.rule, f,
+      f == row_function::layer_norm_gradient ? "gradient of layer_norm" : "gradient of rms_norm",
+      v.out.format);
+  run_rows({.of = f,
+            .grad = grad,
+            .in = v.in,
+            .weight = v.weight,
+            .mean = v.mean,
+            .rstd = v.rstd,
+            .out = v.out},
+           where);
+}
+
 }  // namespace
 }  // namespace backends
 
@@ -194,57 +259,31 @@ void log_softmax_gradient(const const_matrix_view& grad, const const_matrix_view
 void layer_norm(const const_matrix_view& in, const const_matrix_view& weight,
                 const const_matrix_view& bias, const matrix_view& out, const matrix_view& mean,
                 const matrix_view& rstd, const layer_norm_options& options, const executor& where) {
-  using namespace backends;  // NOLINT(google-build-using-namespace)
-  check_out(out);
-  check_rows(in, "in", out);
-  check_vector(weight, "weight", {1, out.cols, out.format}, out);
-  check_vector(bias, "bias", {1, out.cols, out.format}, out);
-  check_statistic(mean, "mean", out);
-  check_statistic(rstd, "rstd", out);
-  const std::pair<const matrix_view*, const char*> written[] = {{&mean, "mean"}, {&rstd, "rstd"}};
-  for (const auto& [v, which] : written) {
-    if (v->data == nullptr) continue;
-    check_apart(in, "in", *v, which);
-    if (weight.data != nullptr) check_apart(weight, "weight", *v, which);
-    if (bias.data != nullptr) check_apart(bias, "bias", *v, which);
-  }
-  if (mean.data != nullptr && rstd.data != nullptr) check_apart(mean, "mean", rstd, "rstd");
-  check_offset(options.offset);
-  check_row_rule(options.rule, row_function::layer_norm, "layer_norm", out.format);
-  run_rows({.of = row_function::layer_norm,
-            .epsilon = epsilon_of(options.epsilon),
-            .offset = offset_in_vector(options.offset),
-            .in = in,
-            .weight = weight,
-            .bias = bias,
-            .mean = mean,
-            .rstd = rstd,
-            .out = out},
-           where);
+  backends::run_norm(row_function::layer_norm, {in, weight, bias, out, mean, rstd}, options, where);
+}
+
+void rms_norm(const const_matrix_view& in, const const_matrix_view& weight, const matrix_view& out,
+              const matrix_view& rstd, const layer_norm_options& options, const executor& where) {
+  backends::run_norm(row_function::rms_norm, {in, weight, {}, out, {}, rstd}, options, where);
 }
 
 void layer_norm_gradient(const const_matrix_view& grad, const const_matrix_view& in,
                          const const_matrix_view& mean, const const_matrix_view& rstd,
                          const const_matrix_view& weight, const matrix_view& out,
                          const layer_norm_options& options, const executor& where) {
-  using namespace backends;  // NOLINT(google-build-using-namespace)
-  check_out(out);
-  check_rows(grad, "grad", out);
-  check_rows(in, "in", out);
-  check_given(mean, "mean", out);
-  check_given(rstd, "rstd", out);
-  check_vector(weight, "weight", {1, out.cols, out.format}, out);
-  check_offset(options.offset);
-  check_row_rule(options.rule, row_function::layer_norm_gradient, "gradient of layer_norm",
-                 out.format);
-  run_rows({.of = row_function::layer_norm_gradient,
-            .grad = grad,
-            .in = in,
-            .weight = weight,
-            .mean = mean,
-            .rstd = rstd,
-            .out = out},
-           where);
+  backends::check_out(out);
+  backends::check_given(mean, "mean", out);
+  backends::run_norm_gradient(row_function::layer_norm_gradient, grad,
+                              {in, weight, {}, out, mean, rstd}, options, where);
+}
+
+void rms_norm_gradient(const const_matrix_view& grad, const const_matrix_view& in,
+                       const const_matrix_view& rstd, const const_matrix_view& weight,
+                       const matrix_view& out, const layer_norm_options& options,
+                       const executor& where) {
+  backends::check_out(out);
+  backends::run_norm_gradient(row_function::rms_norm_gradient, grad,
+                              {in, weight, {}, out, {}, rstd}, options, where);
 }
 
 }  // namespace samebits

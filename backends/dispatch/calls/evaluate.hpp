@@ -16,8 +16,8 @@ struct evaluate_call {
   const_matrix_view in;
   const_matrix_view grad;  ///< data only if the gradient is wanted
   matrix_view out;
-  /// The rule `exact` alone reads the rest. It rounds once, into any format of `out`; `in` and `grad`
-  /// are in fp32, fp16 or bf16, `out` in these, e4m3 or e5m2.
+  /// The rule `exact` alone reads the rest. It rounds once, into any format of `out`; `in` and
+  /// `grad` are in fp32, fp16 or bf16, `out` in these, e4m3 or e5m2.
   numerics::real::exact_function exact = {};  ///< f, or its gradient
   cast_rule rule = {};  ///< to nearest even, or stochastic with at most 16 random bits
   random_stream random = {};

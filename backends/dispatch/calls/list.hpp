@@ -44,8 +44,8 @@ struct list_data {
   }
 };
 
-/// The tensor's name in messages: "tensors[3] 'layer.weight'", or "tensors[3]" if it has no name, in
-/// the list "tensors".
+/// The tensor's name in messages: "tensors[3] 'layer.weight'", or "tensors[3]" if it has no name,
+/// in the list "tensors".
 std::string tensor_text(const list_tensor& tensor, std::size_t position, const char* list);
 
 /// Does the work of tensor_list's constructor, without copying the tables to device memory.

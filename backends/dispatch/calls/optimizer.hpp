@@ -1,5 +1,5 @@
-// Optimizer steps: the description of an optimizer_list as backends read it, the checked call that a
-// backend receives, and the functions that a host backend supplies.
+// Optimizer steps: the description of an optimizer_list as backends read it, the checked call that
+// a backend receives, and the functions that a host backend supplies.
 #pragma once
 
 #include <cstddef>
@@ -69,8 +69,8 @@ optimizer_parts describe_without_gradients(std::vector<optimizer_tensor> tensors
 std::shared_ptr<optimizer_data> with_gradients(const optimizer_parts& parts,
                                                std::span<const void* const> gradients);
 /// Returns the description of a list. In device memory the tables are not copied: the caller writes
-/// them to the device and sets `on_device`. Throws as optimizer_list's constructor does, except that
-/// only the first array is asked for its device.
+/// them to the device and sets `on_device`. Throws as optimizer_list's constructor does, except
+/// that only the first array is asked for its device.
 std::shared_ptr<optimizer_data> describe_without_tables(std::vector<optimizer_tensor> tensors,
                                                         memory_space space);
 

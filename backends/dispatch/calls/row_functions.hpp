@@ -18,6 +18,8 @@ enum class row_function : std::uint8_t {
   log_softmax_gradient,
   layer_norm,
   layer_norm_gradient,
+  rms_norm,
+  rms_norm_gradient,
 };
 
 /// Whether the result is a gradient, computed in place of row_task::grad. Inlined by force, because
@@ -25,7 +27,7 @@ enum class row_function : std::uint8_t {
 /// not run on every processor.
 SAMEBITS_INLINE constexpr bool is_gradient(row_function f) {
   return f == row_function::softmax_gradient || f == row_function::log_softmax_gradient ||
-         f == row_function::layer_norm_gradient;
+         f == row_function::layer_norm_gradient || f == row_function::rms_norm_gradient;
 }
 
 /// A checked call. Views that the function lacks have no data.
@@ -41,7 +43,7 @@ struct row_call {
   const_matrix_view weight = {};
   const_matrix_view bias = {};
   const_matrix_view mean = {};  ///< of layer_norm: written, if there is data
-  const_matrix_view rstd = {};  ///< of layer_norm: written, if there is data
+  const_matrix_view rstd = {};  ///< of layer_norm and rms_norm: written, if there is data
   matrix_view out = {};
 };
 
@@ -55,11 +57,11 @@ struct row_task {
   format_id format;
   std::int64_t n;
   numerics::torch_2_11::row_order order;        ///< of the row's sums, except layer_norm's
-  bool vectors;                                 ///< of layer_norm: has_vectors_of_4()
-  std::uint32_t epsilon;                        ///< of layer_norm
+  bool vectors;                                 ///< of the norms: has_vectors_of_4()
+  std::uint32_t epsilon;                        ///< of the norms
   const std::uint32_t* weight;                  ///< may be null; padded
   const std::uint32_t* bias;                    ///< may be null; padded
-  numerics::torch_2_11::row_statistics* norms;  ///< layer_norm writes, its gradient reads
+  numerics::torch_2_11::row_statistics* norms;  ///< the norms write, their gradients read
   /// Codes of the row; of the result, unless the function is a gradient. Padded.
   std::uint32_t* x;
   /// Codes of the gradient of the result, then of the row's. Scratch memory of all other functions.

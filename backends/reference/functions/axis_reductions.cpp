@@ -1,6 +1,6 @@
-// Reductions over axes on host backends: adds runs of elements to the sums of PyTorch's threads by a
-// kernel, then folds the sums. The reference kernel decodes and adds by the definition.
-#include "backends/dispatch/calls/axis_reductions.hpp"
+// Reductions over axes on host backends: adds runs of elements to the sums of PyTorch's threads by
+// a backend's kernel, then folds the sums.
+#include "backends/dispatch/calls/sums.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,6 @@
 
 #include "backends/reference/cells.hpp"
 #include "backends/reference/functions/function_range.hpp"
-#include "backends/reference/reference.hpp"
 #include "backends/threads/parts.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
@@ -20,8 +19,8 @@ namespace torch = numerics::torch_2_11;
 using torch::axis_plan;
 using words = std::vector<std::uint32_t>;
 
-/// Neighbouring results that are computed together, at most. Their sums, of 16 threads at this number,
-/// take 64 KiB.
+/// Neighbouring results that are computed together, at most. Their sums, of 16 threads at this
+/// number, take 64 KiB.
 constexpr std::int64_t most_columns = 256;
 
 /// Neighbouring results: `columns` from result `first` on, whose elements are neighbours in memory.
@@ -54,10 +53,10 @@ class result_groups {
 class block_sums {
  public:
   /// @param columns  results of a group, at most
-  block_sums(const axis_call& call, axis_kernel kernel, std::int64_t columns)
+  block_sums(const axis_call& call, const sum_kernels& by, std::int64_t columns)
       : call_(call),
         p_(call.plan),
-        kernel_(kernel),
+        by_(by),
         format_(call.out.format),
         bytes_(spec_of(format_).storage_bits / 8),
         squares_(torch::adds_squares(p_, call.of)),
@@ -85,10 +84,10 @@ class block_sums {
 
  private:
   void plus(std::uint32_t* sums, const std::uint32_t* more, std::int64_t n) const {
-    kernel_(sums, reinterpret_cast<const std::byte*>(more), n, format_id::fp32, false);
+    by_.add(sums, reinterpret_cast<const std::byte*>(more), n, format_id::fp32, false);
   }
   void add(std::int64_t at, std::int64_t place, std::int64_t n) {
-    kernel_(sums_.data() + at, call_.in + (base_ + place) * bytes_, n, format_, squares_);
+    by_.add(sums_.data() + at, call_.in + (base_ + place) * bytes_, n, format_, squares_);
   }
 
   /// Sum j of thread t lies at t * vector + j.
@@ -119,7 +118,7 @@ class block_sums {
           std::memcpy(codes_.data() + t * bytes_, call_.in + (base_ + place(i + t)) * bytes_,
                       static_cast<std::size_t>(bytes_));
         }
-        kernel_(sums_.data() + at, codes_.data(), n, format_, squares_);
+        by_.add(sums_.data() + at, codes_.data(), n, format_, squares_);
       }
     }
   }
@@ -154,7 +153,7 @@ class block_sums {
 
   const axis_call& call_;
   const axis_plan& p_;
-  axis_kernel kernel_;
+  const sum_kernels& by_;
   format_id format_;
   std::int64_t bytes_;
   bool squares_;
@@ -194,22 +193,9 @@ void store_result(const axis_call& call, std::int64_t index, const std::uint32_t
   store_words(call.out, place / call.out.cols, place % call.out.cols, 1, &code);
 }
 
-void reference_add(std::uint32_t* sums, const std::byte* codes, std::int64_t n, format_id format,
-                   bool squares) {
-  with_code_of(format, [&]<class Code>(Code) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      Code code;
-      std::memcpy(&code, codes + i * static_cast<std::int64_t>(sizeof code), sizeof code);
-      const auto x = torch::value_of<std::uint32_t>(format, code);
-      sums[i] = squares ? numerics::ptx::fma(x, x, sums[i]) : numerics::ptx::add(sums[i], x);
-    }
-  });
-}
-
 }  // namespace
 
-void reduce_axes_on_threads(const axis_call& call, const executor& where, axis_kernel kernel,
-                            axis_scope scope) {
+void reduce_axes_on_threads(const axis_call& call, const executor& where, const sum_kernels& by) {
   const axis_plan& p = call.plan;
   const result_groups groups(p);
   const std::int64_t items = groups.count() * p.blocks;
@@ -218,8 +204,8 @@ void reduce_axes_on_threads(const axis_call& call, const executor& where, axis_k
   for_each_part(
       items, where.threads,
       [&](element_range range) {
-        block_sums worker(call, kernel, groups.columns());
-        scope([&] {
+        block_sums worker(call, by, groups.columns());
+        by.in_scope([&] {
           for (std::int64_t i = range.begin; i < range.end; ++i) {
             const result_group group = groups.group(i / p.blocks);
             const std::int64_t block = i % p.blocks;
@@ -235,10 +221,6 @@ void reduce_axes_on_threads(const axis_call& call, const executor& where, axis_k
       store_result(call, group.first + c, sums.data() + group.first * p.blocks + c, group.columns);
     }
   }
-}
-
-void reference_reduce_axes(const axis_call& call, const executor& where) {
-  reduce_axes_on_threads(call, where, reference_add, [](const auto& work) { work(); });
 }
 
 }  // namespace samebits::backends

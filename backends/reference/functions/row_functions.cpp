@@ -52,9 +52,7 @@ torch::row_order order_of(const row_call& call, std::int64_t row) {
   if (call.rule == function_rule::triton_3_6) {
     return numerics::triton_3_6::sum_order(n, call.num_warps, call.elements_per_thread);
   }
-  if (call.of == row_function::layer_norm || call.of == row_function::layer_norm_gradient) {
-    return torch::layer_norm_gradient_order(n);
-  }
+  if (call.of >= row_function::layer_norm) return torch::layer_norm_gradient_order(n);
   const std::int64_t shift = (call.offset + row * n) % torch::vector_of(format);
   return is_gradient(call.of) ? torch::softmax_gradient_order(format, n, shift)
                               : torch::softmax_order(format, n, shift);
@@ -82,7 +80,7 @@ class row_worker {
     torch::row_statistics norms;
     load_row(call_.in, row, task_.x);
     load_row(call_.grad, row, task_.grad);
-    if (call_.of == row_function::layer_norm_gradient) {
+    if (is_gradient(call_.of)) {
       load_row(call_.mean, row, &norms.mean);
       load_row(call_.rstd, row, &norms.rstd);
     }
@@ -90,7 +88,7 @@ class row_worker {
     task_.norms = &norms;
     kernel_(task_);
     store_row(call_.out, row, is_gradient(call_.of) ? task_.grad : task_.x);
-    if (call_.of != row_function::layer_norm) return;
+    if (is_gradient(call_.of)) return;
     store_row(call_.mean, row, &norms.mean);
     store_row(call_.rstd, row, &norms.rstd);
   }
@@ -131,7 +129,12 @@ void reference_row(const row_task& task) {
           torch::layer_norm_row(task.x, n, {task.weight, task.bias}, task.epsilon, task.vectors);
       break;
     case row_function::layer_norm_gradient:
-      torch::layer_norm_gradient_row(task.x, *task.norms, task.weight, task.grad, n);
+    case row_function::rms_norm_gradient:
+      torch::layer_norm_gradient_row(task.x, *task.norms, task.weight, task.grad, n,
+                                     task.of == row_function::rms_norm_gradient);
+      break;
+    case row_function::rms_norm:
+      task.norms->rstd = torch::rms_norm_row(task.x, n, task.weight, task.epsilon, task.vectors);
       break;
   }
   std::uint32_t* const y = is_gradient(task.of) ? task.grad : task.x;

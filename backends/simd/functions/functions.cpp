@@ -70,13 +70,16 @@ void with_ieee_control_register(const std::function<void()>& work) {
 
 }  // namespace
 
-void avx2_reduce_axes(const axis_call& call, const executor& where) {
-  if (__builtin_cpu_supports("fma") == 0) return reference_reduce_axes(call, where);
-  reduce_axes_on_threads(call, where, avx2_add_codes, with_ieee_control_register);
+const sum_kernels& avx2_sums() {
+  static constexpr sum_kernels kernels = {avx2_add_codes, avx2_add_products,
+                                          with_ieee_control_register};
+  return __builtin_cpu_supports("fma") == 0 ? reference_sums() : kernels;
 }
 
-void avx512_reduce_axes(const axis_call& call, const executor& where) {
-  reduce_axes_on_threads(call, where, avx512_add_codes, with_ieee_control_register);
+const sum_kernels& avx512_sums() {
+  static constexpr sum_kernels kernels = {avx512_add_codes, avx512_add_products,
+                                          with_ieee_control_register};
+  return kernels;
 }
 
 void avx2_row_functions(const row_call& call, const executor& where) {

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "backends/dispatch/calls/axis_reductions.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
+#include "backends/dispatch/calls/sums.hpp"
 
 namespace samebits::backends {
 
@@ -23,12 +23,17 @@ void avx512_exact_codes(const evaluate_call& call, function_chunk& chunk, int co
 void avx2_row(const row_task& task);
 void avx512_row(const row_task& task);
 
-/// Kernels of reductions over axes: axis_kernel of backends/dispatch/calls/axis_reductions.hpp. As
-/// above.
+/// Kernels of sums: sum_kernels of backends/dispatch/calls/sums.hpp. As above.
 void avx2_add_codes(std::uint32_t* sums, const std::byte* codes, std::int64_t n, format_id format,
                     bool squares);
 void avx512_add_codes(std::uint32_t* sums, const std::byte* codes, std::int64_t n, format_id format,
                       bool squares);
+void avx2_add_products(std::uint32_t* weight, std::uint32_t* bias, const std::byte* grad,
+                       const std::byte* x, std::int64_t n, format_id format,
+                       const numerics::torch_2_11::row_statistics& of_row);
+void avx512_add_products(std::uint32_t* weight, std::uint32_t* bias, const std::byte* grad,
+                         const std::byte* x, std::int64_t n, format_id format,
+                         const numerics::torch_2_11::row_statistics& of_row);
 
 // Compiled without instruction set flags.
 

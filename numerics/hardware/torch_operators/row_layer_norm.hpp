@@ -1,5 +1,5 @@
-// Row layer norm: LayerNorm of one row as PyTorch 2.11 computes it on CUDA tensors, and the
-// gradient of its input.
+// Row layer norm: LayerNorm and RMSNorm of one row as PyTorch 2.11 computes them on CUDA tensors,
+// and the gradient of their input. The same kernels compute both; RMSNorm's have no mean.
 //
 // Rows are binary32 bits of numbers in the tensor's format. Results are rounded to the format by
 // the caller; mean and rstd stay binary32. Source: PyTorch's layer_norm_kernel.cu and
@@ -43,8 +43,8 @@ SAMEBITS_HD constexpr bool has_vectors_of_4(std::int64_t n, std::int64_t shift) 
 inline constexpr int layer_norm_threads = 128;
 inline constexpr int scalar_layer_norm_threads = 512;
 
-/// The moments with one more element, by the kernel that reads vectors. `reciprocal` is 1 / (m.count
-/// + 1).
+/// The moments with one more element, by the kernel that reads vectors. `reciprocal` is 1 /
+/// (m.count + 1).
 template <class Word>
 SAMEBITS_HD constexpr moments<Word> with_element(const moments<Word>& m, operand<Word> x,
                                                  operand<Word> reciprocal) {
@@ -168,7 +168,8 @@ SAMEBITS_HD constexpr row_statistics layer_norm_row(std::uint32_t* x, std::int64
   return s;
 }
 
-/// The order in which the gradient's kernel adds a row of n elements.
+/// The order in which the gradient's kernel adds a row of n elements, and RMSNorm's kernel that
+/// reads vectors.
 SAMEBITS_HD constexpr row_order layer_norm_gradient_order(std::int64_t n) {
   row_order order{layer_norm_threads, thread_sums::warps, 4};
   order.body = n;
@@ -207,26 +208,54 @@ SAMEBITS_HD constexpr Word layer_norm_gradient_element(operand<Word> x, operand<
 }
 
 /// grad[i] = the gradient of x[i], where grad[i] is that of the result. `weight` may be null: ones.
+/// RMSNorm's gradient has a mean of +0 and no sum.
 SAMEBITS_HD constexpr void layer_norm_gradient_row(const std::uint32_t* x, const row_statistics& s,
                                                    const std::uint32_t* weight, std::uint32_t* grad,
-                                                   std::int64_t n) {
+                                                   std::int64_t n, bool rms = false) {
   const row_order order = layer_norm_gradient_order(n);
   const auto weight_at = [&](std::int64_t i) {
     return weight == nullptr ? binary32::one : weight[i];
   };
   const auto weighted = [&](std::int64_t i) { return ptx::mul(grad[i], weight_at(i)); };
-  const std::uint32_t sum = row_sum(order, n, weighted);
-  std::uint32_t products[max_threads] = {};
-  for (std::int64_t i = 0; i < n; ++i) {
-    std::uint32_t& total = products[order.thread_of(i)];
-    total = with_product(total, weighted(i), x[i], s.mean, s.rstd);
-  }
+  const std::uint32_t sum = rms ? 0 : row_sum(order, n, weighted);
+  const std::uint32_t product = row_total(order, n, [&](std::uint32_t total, std::int64_t i) {
+    return with_product(total, weighted(i), x[i], s.mean, s.rstd);
+  });
   const std::uint32_t count = ptx::from_int(static_cast<std::uint32_t>(n));
-  const gradient_sums<std::uint32_t> sums{
-      s.mean, s.rstd, count, sum, combined(order, products), gradient_factor(count, s.rstd)};
+  const gradient_sums<std::uint32_t> sums{s.mean, s.rstd,  count,
+                                          sum,    product, gradient_factor(count, s.rstd)};
   for (std::int64_t i = 0; i < n; ++i) {
     grad[i] = layer_norm_gradient_element<std::uint32_t>(x[i], grad[i], weight_at(i), sums);
   }
+}
+
+/// RMSNorm's 1 / sqrt(mean square + epsilon): of a sum of `count` squares, by the kernel that reads
+/// vectors.
+template <class Word>
+SAMEBITS_HD constexpr Word rms_rstd_of_squares(Word squares, operand<Word> count,
+                                               operand<Word> epsilon) {
+  return cuda_13_0::rsqrt<Word>(add(div(squares, count), epsilon));
+}
+/// The same of a row's moments, by the kernel that reads single elements.
+template <class Word>
+SAMEBITS_HD constexpr Word rms_rstd_of_moments(const moments<Word>& m, operand<Word> epsilon) {
+  return cuda_13_0::rsqrt<Word>(add(fma(m.mean, m.mean, div(m.squares, m.count)), epsilon));
+}
+
+/// x[i] = x[i] * rstd * weight[i]; returns rstd. `weight` may be null: ones.
+SAMEBITS_HD constexpr std::uint32_t rms_norm_row(std::uint32_t* x, std::int64_t n,
+                                                 const std::uint32_t* weight, std::uint32_t epsilon,
+                                                 bool vectors) {
+  const auto square = [&](std::uint32_t sum, std::int64_t i) { return ptx::fma(x[i], x[i], sum); };
+  const std::uint32_t rstd =
+      vectors ? rms_rstd_of_squares(row_total(layer_norm_gradient_order(n), n, square),
+                                    ptx::from_int(static_cast<std::uint32_t>(n)), epsilon)
+              : rms_rstd_of_moments(row_moments(x, n, vectors), epsilon);
+  for (std::int64_t i = 0; i < n; ++i) {
+    x[i] = ptx::mul(x[i], rstd);
+    if (weight != nullptr) x[i] = ptx::mul(weight[i], x[i]);
+  }
+  return rstd;
 }
 
 }  // namespace samebits::numerics::torch_2_11

@@ -144,16 +144,25 @@ SAMEBITS_HD constexpr std::uint32_t combined(const row_order& order, std::uint32
   return total;
 }
 
+/// The sum of a row, binary32 bits: each thread's sum becomes with_element(sum, i) for its elements
+/// i.
+template <class WithElement>
+SAMEBITS_HD constexpr std::uint32_t row_total(const row_order& order, std::int64_t n,
+                                              const WithElement& with_element) {
+  std::uint32_t sums[max_threads] = {};
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::uint32_t& sum = sums[order.thread_of(i)];
+    sum = with_element(sum, i);
+  }
+  return combined(order, sums);
+}
+
 /// The sum of term(0), ..., term(n - 1), binary32 bits.
 template <class Term>
 SAMEBITS_HD constexpr std::uint32_t row_sum(const row_order& order, std::int64_t n,
                                             const Term& term) {
-  std::uint32_t sums[max_threads] = {};
-  for (std::int64_t i = 0; i < n; ++i) {
-    std::uint32_t& sum = sums[order.thread_of(i)];
-    sum = ptx::add(sum, term(i));
-  }
-  return combined(order, sums);
+  return row_total(order, n,
+                   [&](std::uint32_t sum, std::int64_t i) { return ptx::add(sum, term(i)); });
 }
 
 }  // namespace samebits::numerics::torch_2_11

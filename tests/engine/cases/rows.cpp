@@ -20,10 +20,10 @@ using words = std::vector<std::uint32_t>;
 
 constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
 
-bool is_layer_norm(const row_case& c) { return c.of >= row_function::layer_norm; }
+bool is_norm(const row_case& c) { return c.of >= row_function::layer_norm; }
 bool reads_two(const row_case& c) {
   return c.of == row_function::softmax_gradient || c.of == row_function::log_softmax_gradient ||
-         c.of == row_function::layer_norm_gradient;
+         c.of == row_function::layer_norm_gradient || c.of == row_function::rms_norm_gradient;
 }
 
 row_case draw_rows(const word_source& next) {
@@ -80,8 +80,8 @@ std::vector<row_case> simpler_rows(const row_case& c) {
   return all.all();
 }
 
-/// Rows of numbers between -8 and 8; among them rows of large and of equal numbers, of zeros of both
-/// signs, and rows with an Inf, a NaN, and -Inf everywhere but in one place.
+/// Rows of numbers between -8 and 8; among them rows of large and of equal numbers, of zeros of
+/// both signs, and rows with an Inf, a NaN, and -Inf everywhere but in one place.
 strided_buffer rows_of(format_id format, const array_layout& layout, const word_source& next) {
   constexpr std::uint32_t inf = 0x7F800000, minus = 0x80000000, two = 0x40000000;
   strided_buffer m(format, layout);
@@ -118,13 +118,13 @@ buffers memory_of_rows(const row_case& c) {
     all.push_back({name, buffer_use::given,
                    wanted ? rows_of(format, layout, next) : strided_buffer(format, {})});
   };
-  const bool norm = is_layer_norm(c);
+  const bool norm = is_norm(c);
   const array_layout parameters = dense_layout(1, c.in.cols), statistics = {c.in.rows, 1, 3, 1, 0};
   given("in", true, c.format, c.in);
   given("second", reads_two(c), c.format, c.second);
   given("weight", norm && c.weight, c.format, parameters);
   given("bias", norm && c.bias, c.format, parameters);
-  const bool reads_statistics = c.of == row_function::layer_norm_gradient;
+  const bool reads_statistics = norm && reads_two(c);
   for (const char* name : {"mean", "rstd"}) {
     if (reads_statistics || !norm) {
       given(name, norm, format_id::fp32, statistics);
@@ -161,6 +161,10 @@ returned_values rows_on(const row_case& c, const call_site& site) {
     case row_function::layer_norm_gradient:
       layer_norm_gradient(in, second, v[at_mean], v[at_rstd], weight, out, norm, where);
       break;
+    case row_function::rms_norm: rms_norm(in, weight, out, v[at_rstd], norm, where); break;
+    case row_function::rms_norm_gradient:
+      rms_norm_gradient(in, second, v[at_rstd], weight, out, norm, where);
+      break;
   }
   return {};
 }
@@ -185,7 +189,7 @@ returned_values rows_by_definition(const row_case& c, const call_site& site) {
   const auto word = [](const matrix_view& of, std::int64_t row) {
     return static_cast<std::uint32_t>(code_at(of, row, 0));
   };
-  const bool affine = is_layer_norm(c);
+  const bool affine = is_norm(c);
   const words weights = affine && c.weight ? row_of(v[at_weight], 0) : words{};
   const words biases = affine && c.bias ? row_of(v[at_bias], 0) : words{};
   for (std::int64_t row = 0; row < out.rows; ++row) {
@@ -233,6 +237,17 @@ returned_values rows_by_definition(const row_case& c, const call_site& site) {
                                        x.data(), cols);
         break;
       }
+      case row_function::rms_norm:
+        put_code(v[at_rstd], row, 0,
+                 torch::rms_norm_row(x.data(), cols, weights.empty() ? nullptr : weights.data(),
+                                     std::bit_cast<std::uint32_t>(static_cast<float>(c.epsilon)),
+                                     torch::has_vectors_of_4(cols, offset)));
+        break;
+      case row_function::rms_norm_gradient:
+        torch::layer_norm_gradient_row(second.data(), {0, word(v[at_rstd], row)},
+                                       weights.empty() ? nullptr : weights.data(), x.data(), cols,
+                                       true);
+        break;
     }
     for (std::int64_t col = 0; col < cols; ++col) {
       put_code(out, row, col, torch::code_of(c.format, x[static_cast<std::size_t>(col)]));
@@ -281,9 +296,9 @@ operation_of<row_case> row_functions() {
 }
 
 std::ostream& operator<<(std::ostream& out, const row_case& c) {
-  constexpr const char* names[] = {"softmax",          "log_softmax",
-                                   "softmax_gradient", "log_softmax_gradient",
-                                   "layer_norm",       "layer_norm_gradient"};
+  constexpr const char* names[] = {
+      "softmax",    "log_softmax",         "softmax_gradient", "log_softmax_gradient",
+      "layer_norm", "layer_norm_gradient", "rms_norm",         "rms_norm_gradient"};
   return out << names[static_cast<int>(c.of)] << " by " << name(c.options.rule) << " of "
              << name(c.format) << ", offset " << c.options.offset << ", " << c.options.num_warps
              << " warps, " << c.options.elements_per_thread << " elements a thread, epsilon "

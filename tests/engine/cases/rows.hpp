@@ -1,4 +1,4 @@
-// Functions of rows as cases: softmax, log_softmax and LayerNorm, and their gradients.
+// Functions of rows as cases: softmax, log_softmax, LayerNorm and RMSNorm, and their gradients.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,10 @@ enum class row_function : std::uint8_t {
   log_softmax_gradient,
   layer_norm,
   layer_norm_gradient,
+  rms_norm,
+  rms_norm_gradient,
 };
-inline constexpr int row_function_count = 6;
+inline constexpr int row_function_count = 8;
 
 struct row_case {
   row_function of = row_function::softmax;
@@ -34,7 +36,8 @@ struct row_case {
 std::ostream& operator<<(std::ostream& out, const row_case& c);
 
 operation_of<row_case> row_functions();
-/// Every width to 40, and widths at which the order of the sums changes; offsets and what is beside.
+/// Every width to 40, and widths at which the order of the sums changes; offsets and what is
+/// beside.
 std::vector<row_case> every_width();
 
 /// What the definition in numerics/ leaves, one row after another.

@@ -9,6 +9,7 @@
 #include "engine/cases/evaluate.hpp"
 #include "engine/cases/rotary.hpp"
 #include "engine/cases/rows.hpp"
+#include "engine/cases/training.hpp"
 #include "engine/suites/rapidcheck.hpp"
 #include "samebits/types.hpp"
 
@@ -45,6 +46,17 @@ TEST(RowFunctions, OfAnyRows) {
 TEST(AxisReductions, OfAnyTensor) {
   expect_on_hosts(make_operation("reductions over axes", axis_reductions(), 64), definition,
                   axes_by_definition, 800);
+}
+
+TEST(TrainingFunctions, ParameterGradientsAndNormsOfLists) {
+  expect_on_hosts(make_operation("gradients of parameters", parameter_gradients(), 64), definition,
+                  parameter_gradients_by_definition, 400);
+}
+TEST(TrainingFunctions, OnEveryBackend) {
+  for (const std::string& backend : supported_backends()) {
+    expect_as_reference(make_operation("training functions", training_functions(), 64),
+                        *host_target(backend), 150);
+  }
 }
 
 TEST(RotaryTables, OnEveryBackend) {

@@ -1,7 +1,7 @@
-// The kernel of functions of rows on SIMD lanes (`Isa`: steps_avx2.hpp, steps_avx512.hpp): the steps
-// of numerics/hardware/torch_operators/row_softmax.hpp and row_layer_norm.hpp. Included by one file
-// per instruction set, which defines nothing else. convert_kernel.hpp says what code may be used
-// here.
+// The kernel of functions of rows on SIMD lanes (`Isa`: steps_avx2.hpp, steps_avx512.hpp): the
+// steps of numerics/hardware/torch_operators/row_softmax.hpp and row_layer_norm.hpp. Included by
+// one file per instruction set, which defines nothing else. convert_kernel.hpp says what code may
+// be used here.
 //
 // Loops over a row also compute up to 15 words behind the row.
 #pragma once
@@ -49,8 +49,8 @@ SAMEBITS_INLINE Lanes code_of(const row_task& task, Lanes value) {
   return torch::code_of<Lanes>(task.format, value);
 }
 
-/// As torch::row_max(), in all lanes. If the largest numbers are zeros of both signs, the result may
-/// be either zero: exp(x - max) is the same for both, and the logarithm of the sum is not 0.
+/// As torch::row_max(), in all lanes. If the largest numbers are zeros of both signs, the result
+/// may be either zero: exp(x - max) is the same for both, and the logarithm of the sum is not 0.
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word row_max(std::uint32_t* x, std::int64_t n) {
   using lanes = typename Isa::word;
@@ -64,8 +64,8 @@ SAMEBITS_INLINE typename Isa::word row_max(std::uint32_t* x, std::int64_t n) {
   return of_lane_0<Isa>(largest);
 }
 
-/// y[i] = e^(x[i] - max) for i < n. In two loops over each chunk, because one number's chain of steps
-/// is longer than what a processor has in flight: a third faster.
+/// y[i] = e^(x[i] - max) for i < n. In two loops over each chunk, because one number's chain of
+/// steps is longer than what a processor has in flight: a third faster.
 template <class Isa>
 SAMEBITS_INLINE void exp_row(const std::uint32_t* x, std::uint32_t* y, std::int64_t n,
                              typename Isa::word max) {
@@ -195,6 +195,36 @@ SAMEBITS_INLINE void layer_norm_row(const row_task& task) {
   task.norms->rstd = of_lane_0<Isa>(torch::code_of<lanes>(format_id::fp32, rstd));
 }
 
+/// RMSNorm's rstd, in lane 0.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word rms_rstd(const row_task& task) {
+  using lanes = typename Isa::word;
+  if (!task.vectors) {
+    return torch::rms_rstd_of_moments<lanes>(row_moments<Isa>(task.x, task.n, false, task.grad),
+                                             lanes(task.epsilon));
+  }
+  thread_words<Isa> squares;
+  add_elements<Isa>(task.order, task.n, squares, [&](lanes sum, const auto& of, std::int64_t) {
+    const lanes x = of(task.x);
+    return fma(x, x, sum);
+  });
+  return torch::rms_rstd_of_squares<lanes>(combined<Isa>(task.order, squares),
+                                           from_int(lanes(static_cast<std::uint32_t>(task.n))),
+                                           lanes(task.epsilon));
+}
+
+template <class Isa>
+SAMEBITS_INLINE void rms_norm_row(const row_task& task) {
+  using lanes = typename Isa::word;
+  const lanes rstd = of_lane_0<Isa>(rms_rstd<Isa>(task));
+  for (std::int64_t i = 0; i < task.n; i += lanes::count) {
+    const lanes y = mul(load<Isa>(task.x + i), rstd);
+    store<Isa>(task.x + i,
+               code_of(task, task.weight != nullptr ? mul(load<Isa>(task.weight + i), y) : y));
+  }
+  task.norms->rstd = of_lane_0<Isa>(torch::code_of<lanes>(format_id::fp32, rstd));
+}
+
 template <class Isa>
 SAMEBITS_INLINE void layer_norm_gradient_row(const row_task& task) {
   using lanes = typename Isa::word;
@@ -203,17 +233,21 @@ SAMEBITS_INLINE void layer_norm_gradient_row(const row_task& task) {
     return mul(of(task.grad), task.weight != nullptr ? of(task.weight) : lanes(binary32::one));
   };
   thread_words<Isa> sums, products;
-  add_elements<Isa>(task.order, task.n, sums, [&](lanes sum, const auto& of, std::int64_t) {
-    return add(sum, weighted(of));
-  });
-  add_elements<Isa>(task.order, task.n, products, [&](lanes sum, const auto& of, std::int64_t) {
-    return torch::with_product<lanes>(sum, weighted(of), of(task.x), mean, rstd);
+  lanes sum = 0u;
+  if (task.of == row_function::layer_norm_gradient) {
+    add_elements<Isa>(task.order, task.n, sums, [&](lanes before, const auto& of, std::int64_t) {
+      return add(before, weighted(of));
+    });
+    sum = combined<Isa>(task.order, sums);
+  }
+  add_elements<Isa>(task.order, task.n, products, [&](lanes before, const auto& of, std::int64_t) {
+    return torch::with_product<lanes>(before, weighted(of), of(task.x), mean, rstd);
   });
   const lanes count = from_int(lanes(static_cast<std::uint32_t>(task.n)));
   const torch::gradient_sums<lanes> of_row{mean,
                                            rstd,
                                            count,
-                                           combined<Isa>(task.order, sums),
+                                           sum,
                                            combined<Isa>(task.order, products),
                                            torch::gradient_factor<lanes>(count, rstd)};
   for (std::int64_t i = 0; i < task.n; i += lanes::count) {
@@ -245,7 +279,9 @@ SAMEBITS_INLINE void row_of(const row_task& task) {
     case row_function::softmax_gradient: softmax_gradient_row<Isa>(task); break;
     case row_function::log_softmax_gradient: log_softmax_gradient_row<Isa>(task); break;
     case row_function::layer_norm: layer_norm_row<Isa>(task); break;
-    case row_function::layer_norm_gradient: layer_norm_gradient_row<Isa>(task); break;
+    case row_function::rms_norm: rms_norm_row<Isa>(task); break;
+    case row_function::layer_norm_gradient:
+    case row_function::rms_norm_gradient: layer_norm_gradient_row<Isa>(task); break;
   }
 }
 

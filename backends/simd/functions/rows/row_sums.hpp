@@ -121,9 +121,9 @@ SAMEBITS_INLINE void add_step(const row_step& step, std::int64_t number, Threads
   }
 }
 
-/// Adds `rounds` times `vector` neighbours for each of `count` threads, from element `first` on. The
-/// sums of one register of threads stay in this register. Requires a count that is a multiple of the
-/// lanes, and a vector of 1, 4 or 8.
+/// Adds `rounds` times `vector` neighbours for each of `count` threads, from element `first` on.
+/// The sums of one register of threads stay in this register. Requires a count that is a multiple
+/// of the lanes, and a vector of 1, 4 or 8.
 template <class Isa, class Threads, class Add>
 SAMEBITS_INLINE void add_rounds(int count, int vector, std::int64_t first, std::int64_t rounds,
                                 Threads& threads, const Add& add_element) {
@@ -174,9 +174,9 @@ SAMEBITS_INLINE void add_section(int count, int vector, std::int64_t first, std:
   }
 }
 
-/// threads[t] = add_element(threads[t], of, number) for every element of a row, beginning with zeros,
-/// in the order of row_order::thread_of(). of(x): the element of an array x. number: elements that the
-/// thread added before, if the row is all body or has none.
+/// threads[t] = add_element(threads[t], of, number) for every element of a row, beginning with
+/// zeros, in the order of row_order::thread_of(). of(x): the element of an array x. number:
+/// elements that the thread added before, if the row is all body or has none.
 template <class Isa, class Threads, class Add>
 SAMEBITS_INLINE void add_elements(const torch::row_order& order, std::int64_t n, Threads& threads,
                                   const Add& add_element) {
@@ -206,7 +206,8 @@ SAMEBITS_INLINE typename Threads::value fold_halves(Threads& threads, int first,
   return sum;
 }
 
-/// As torch::fold_warps(), in lane 0, where only the first `used` threads have other sums than zeros.
+/// As torch::fold_warps(), in lane 0, where only the first `used` threads have other sums than
+/// zeros.
 template <class Isa, class OfWarps, class Threads, class Combine>
 SAMEBITS_INLINE typename Threads::value fold_warps(Threads& threads, std::int64_t used,
                                                    int lanes_of_warps, const Combine& combine) {

@@ -1,0 +1,70 @@
+// foreach_norm() and clip_grad_norm(): check arguments and choose a backend.
+#include <array>
+#include <bit>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "backends/api/functions/sum_checks.hpp"
+#include "backends/api/lists/list_checks.hpp"
+#include "backends/reference/functions/function_range.hpp"
+#include "samebits/error.hpp"
+#include "samebits/tensor_list.hpp"
+
+namespace samebits {
+void foreach_norm(const tensor_list& tensors, const matrix_view& norms, function_rule rule,
+                  const executor& where) {
+  using namespace backends;
+  check_view(norms, "norms");
+  check_distinct(norms, "norms");
+  check_sum_rule(rule, "norms of a list", norms.format);
+  check_list(tensors, "tensors", std::array{norms.format});
+  const auto count = static_cast<std::int64_t>(tensors.size());
+  if (norms.rows != 1 || norms.cols != count) {
+    throw invalid_argument("norms: shape must be " + shape_text(1, count) + ", got " +
+                           shape_text(norms.rows, norms.cols));
+  }
+  if (norms.space != tensors.space()) {
+    throw invalid_argument("norms: must lie in the same memory as the tensors, host or device");
+  }
+  std::vector<const_matrix_view> views;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    views.push_back(tensors[i].view);
+    check_apart(views.back(), tensors.name(i), norms, "norms");
+  }
+  const sum_kernels& sums = sums_of(where, tensors.space(), "norms of lists");
+  values words(views.size());
+  foreach_norm_on_threads(views, words.data(), where, sums);
+  for (std::uint32_t& word : words) word = torch::code_of(norms.format, word);
+  store_words(norms, 0, 0, count, words.data());
+}
+
+float clip_grad_norm(const tensor_list& gradients, double max_norm, function_rule rule,
+                     const executor& where) {
+  using namespace backends;
+  if (!(max_norm >= 0)) throw invalid_argument("max_norm: must be a number >= 0");
+  if (gradients.size() == 0) return 0;
+  const format_id format = gradients[0].view.format;
+  values codes(gradients.size());
+  const auto count = static_cast<std::int64_t>(gradients.size());
+  const matrix_view norms{codes.data(), format, 1, count, count, 1, gradients.space()};
+  foreach_norm(gradients, norms, rule, where);
+  std::uint32_t total = 0;
+  const std::int64_t shape[] = {count}, strides[] = {1};
+  reduce_axes({norms.data, format, shape, strides}, {}, matrix_view{&total, format, 1, 1, 1},
+              {.of = axis_reduction::norm, .rule = rule}, where);
+  const std::uint32_t norm = torch::value_of(format, total), one = from_double(1);
+  const auto stored = [&](std::uint32_t x) { return torch::stored(format, x); };
+  const std::uint32_t inverse = stored(ptx::div(one, stored(ptx::add(norm, from_double(1e-6)))));
+  const std::uint32_t unclamped = stored(ptx::mul(inverse, from_double(max_norm)));
+  const auto factor = std::bit_cast<float>(ptx::lt(one, unclamped) ? one : unclamped);
+  if (factor == factor) {
+    scale(gradients, factor, where);
+  } else {  // scale() takes no NaN: 0 times infinity is one
+    scale(gradients, 0, where);
+    scale(gradients, std::numeric_limits<float>::infinity(), where);
+  }
+  return std::bit_cast<float>(norm);
+}
+
+}  // namespace samebits

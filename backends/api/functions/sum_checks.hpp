@@ -1,0 +1,44 @@
+// What calls of sums in PyTorch's order check in common.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/api/view_checks.hpp"
+#include "backends/dispatch/calls/sums.hpp"
+#include "numerics/hardware/cuda_functions/steps.hpp"
+#include "numerics/hardware/torch_operators/power.hpp"
+#include "numerics/hardware/torch_operators/tensor_format.hpp"
+#include "samebits/core/function.hpp"
+
+namespace samebits::backends {
+
+namespace torch = numerics::torch_2_11;
+namespace ptx = numerics::ptx;
+
+/// Binary32 bits, or codes.
+using values = std::vector<std::uint32_t>;
+
+/// A number that PyTorch's operators take as binary32.
+inline std::uint32_t from_double(double x) {
+  return torch::narrow(std::bit_cast<std::uint64_t>(x));
+}
+
+/// Throws invalid_argument with the text "which: must be at least `least`, got ..." if it is less.
+void check_at_least(const char* which, std::int64_t number, std::int64_t least);
+
+/// Requires that the rule has the function of numbers in this format. `what`: the function in
+/// messages.
+void check_sum_rule(function_rule rule, const std::string& what, format_id format);
+
+/// Checks a view that the call reads: shape, format and memory are those expected, and it shares no
+/// element with `out`.
+void check_read(const const_matrix_view& v, const char* which, std::int64_t rows, std::int64_t cols,
+                format_id format, const matrix_view& out, const char* out_name);
+
+/// The kernels of the executor's backend. `what` stands in messages: "reductions over axes".
+const sum_kernels& sums_of(const executor& where, memory_space space, const char* what);
+
+}  // namespace samebits::backends

@@ -1,0 +1,58 @@
+// Cross entropy of logits and class indices, and its gradient, with the bits that PyTorch returns
+// on a GPU.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "samebits/backend.hpp"
+#include "samebits/core/function.hpp"
+#include "samebits/core/loss_reduction.hpp"
+#include "samebits/view.hpp"
+
+namespace samebits {
+
+/// Options of cross_entropy() and its gradient.
+struct cross_entropy_options {
+  /// Whose bits the call returns (contract §14): function_rule::torch_2_11 is the only rule.
+  function_rule rule = function_rule::exact;
+  loss_reduction reduction = loss_reduction::mean;
+  double label_smoothing = 0;        ///< 0 to 1
+  std::int64_t ignore_index = -100;  ///< rows with this target have no loss
+  /// Elements from a 16-byte boundary of the GPU's memory to the first logit, >= 0.
+  std::int64_t offset = 0;
+  /// Streaming multiprocessors of the GPU, >= 1. They matter with label smoothing.
+  int multiprocessors = 132;
+};
+
+/// Computes torch.nn.functional.cross_entropy(in, targets). Needs memory of the size of `in`. Every
+/// NaN result is the canonical NaN; the mean of no row is NaN.
+///
+/// @param in  [rows, classes], logits in fp32, fp16 or bf16, host memory
+/// @param targets  the class of each row, 0 to classes - 1, or ignore_index
+/// @param loss  [1, 1], or [1, rows] without reduction, in the format of `in`; must not overlap
+///   `in`
+/// @param options  the rule, and how PyTorch was called
+/// @param where  backend and threads
+/// @throws invalid_argument, before anything is written, if a target is none of a class, an option
+///   is out of range, a shape, format or memory differs from the above, a size or stride is
+///   negative, data of a non-empty view is null, views overlap, or the backend's name is unknown
+/// @throws unsupported for another rule or format, for device memory, with label smoothing if `in`
+///   spans 2^31 bytes or more, or if this machine lacks the backend
+/// @note Thread-safe. The result does not depend on the executor.
+void cross_entropy(const const_matrix_view& in, std::span<const std::int64_t> targets,
+                   const matrix_view& loss, const cross_entropy_options& options,
+                   const executor& where = {});
+
+/// Computes the gradient of the logits as PyTorch's backward pass does.
+///
+/// @param grad  the gradient of the loss, in its shape and format
+/// @param in, targets, options, where  as in cross_entropy()
+/// @param out  the shape and format of `in`, written; may be the same memory as `in` if the strides
+///   are equal. Must not overlap `grad`.
+/// @throws as cross_entropy() does.
+void cross_entropy_gradient(const const_matrix_view& grad, const const_matrix_view& in,
+                            std::span<const std::int64_t> targets, const matrix_view& out,
+                            const cross_entropy_options& options, const executor& where = {});
+
+}  // namespace samebits

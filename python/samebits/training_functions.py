@@ -1,0 +1,284 @@
+"""Losses, gradients of parameters, and norms of lists, as `samebits.functions` offers them.
+
+All arrays lie in host memory, in fp32, fp16 or bf16.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from samebits import _core
+from samebits.errors import InvalidArgument
+from samebits.list_arguments import named
+from samebits.rules import options_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from samebits.option_types import RuleOptions
+    from samebits.typing import FormatLike, FunctionRule, LossReduction
+
+
+class NormGradients(NamedTuple):
+    """Results of `norm_parameter_gradients`."""
+
+    weight: Any  #: [cols]
+    bias: Any  #: [cols]; None of RMSNorm
+
+
+def _options(
+    *,
+    rule: FunctionRule,
+    format: FormatLike | None = None,
+    threads: int | None = None,
+    backend: str | None = None,
+) -> tuple[str, Any, tuple[Any, Any, None]]:
+    """Return the rule, and the last arguments of the core's functions.
+
+    Parameters
+    ----------
+    rule : str
+        Whose bits the function returns: ``torch_2_11`` is the only rule.
+    format, threads, backend
+        As in `samebits.convert`. All arrays lie in host memory.
+
+    Raises
+    ------
+    InvalidArgument, Unsupported
+        An argument was refused, or PyTorch's result has no rule; nothing was written.
+    """
+    return rule, format, (threads, backend, None)
+
+
+def _integers(x: Any, name: str) -> bytes:
+    """Return the bytes of an array of integers as int64."""
+    given = np.asarray(x)
+    if given.dtype.kind not in "iu" and given.size > 0:
+        raise InvalidArgument(f"{name}: an array of integers is expected; got dtype {given.dtype}")
+    return given.astype(np.int64).tobytes()
+
+
+@options_of(_options)
+def cross_entropy(
+    x: Any,
+    targets: Any,
+    *,
+    reduction: LossReduction = "mean",
+    label_smoothing: float = 0.0,
+    ignore_index: int = -100,
+    offset: int = 0,
+    multiprocessors: int = 132,
+    **options: Unpack[RuleOptions],
+) -> Any:
+    """Return ``torch.nn.functional.cross_entropy(x, targets)`` as PyTorch computes it on a GPU.
+
+    Parameters
+    ----------
+    x : array [..., classes]
+        Logits.
+    targets : array of integers
+        The class of each row, or `ignore_index`.
+    reduction : str
+        ``mean``, ``sum``, or ``none``: one loss for each row.
+    label_smoothing : float
+        0 to 1.
+    ignore_index : int
+        Rows with this target have no loss.
+    offset : int
+        The storage offset of `x`.
+    multiprocessors : int
+        Of the GPU: 132 of an H100 and of an H200. They matter with label smoothing.
+
+    Returns
+    -------
+    array
+        The loss, of no axis; without reduction [rows].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> x = np.float32([[1, 2], [3, 3]])
+    >>> samebits.functions.cross_entropy(x, [1, 0], rule="torch_2_11")
+    array(0.5032044, dtype=float32)
+    """
+    rule, *rest = _options(**options)
+    how = (rule, reduction, label_smoothing, ignore_index, offset, multiprocessors)
+    return _core.cross_entropy(x, _integers(targets, "targets"), how, *rest)
+
+
+@options_of(_options)
+def cross_entropy_gradient(
+    grad: Any,
+    x: Any,
+    targets: Any,
+    *,
+    reduction: LossReduction = "mean",
+    label_smoothing: float = 0.0,
+    ignore_index: int = -100,
+    offset: int = 0,
+    **options: Unpack[RuleOptions],
+) -> Any:
+    """Return the gradient of cross entropy's logits as PyTorch's backward pass computes it.
+
+    Parameters
+    ----------
+    grad : array
+        The gradient of the loss, in its shape and format: of no axis, or [rows] without reduction.
+    x, targets, reduction, label_smoothing, ignore_index, offset
+        As in `cross_entropy`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> x, grad = np.float32([[1, 1]]), np.float32(1)
+    >>> samebits.functions.cross_entropy_gradient(grad, x, [1], rule="torch_2_11").tolist()
+    [[0.5, -0.5]]
+    """
+    rule, *rest = _options(**options)
+    how = (rule, reduction, label_smoothing, ignore_index, offset)
+    return _core.cross_entropy_gradient(grad, x, _integers(targets, "targets"), how, *rest)
+
+
+@options_of(_options)
+def norm_parameter_gradients(
+    grad: Any,
+    x: Any,
+    rstd: Any,
+    mean: Any = None,
+    *,
+    multiprocessors: int = 132,
+    **options: Unpack[RuleOptions],
+) -> NormGradients:
+    """Return the gradients of LayerNorm's weight and bias, or of RMSNorm's weight.
+
+    Parameters
+    ----------
+    grad : array [..., cols]
+        The gradient of the norm's result.
+    x : array [..., cols]
+        The norm's argument, in the format of `grad`.
+    rstd, mean : array [..., 1]
+        fp32, as `layer_norm` or `rms_norm` returned them; without `mean`: of RMSNorm.
+    multiprocessors : int
+        Of the GPU: 132 of an H100 and of an H200. They matter above 65536 rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> x, ones = np.float32([[1, 3]]), np.ones((1, 1), np.float32)
+    >>> f = samebits.functions
+    >>> f.norm_parameter_gradients(x, x, ones, 2 * ones, rule="torch_2_11").weight.tolist()
+    [-1.0, 3.0]
+    """
+    rule, *rest = _options(**options)
+    how = (rule, multiprocessors)
+    return NormGradients(*_core.norm_parameter_gradients(grad, x, mean, rstd, how, *rest))
+
+
+@options_of(_options)
+def embedding_gradient(
+    grad: Any,
+    indices: Any,
+    words: int,
+    *,
+    padding: int = -1,
+    deterministic: bool = False,
+    **options: Unpack[RuleOptions],
+) -> Any:
+    """Return the gradient of an embedding's weights as PyTorch's backward pass computes it.
+
+    Parameters
+    ----------
+    grad : array [..., cols]
+        The gradient of the embedding's result.
+    indices : array of integers
+        The word of each row of `grad`.
+    words : int
+        Rows of the embedding's weights.
+    padding : int
+        PyTorch's ``padding_idx``: a word whose gradient is 0. Negative: none.
+    deterministic : bool
+        Whether ``torch.use_deterministic_algorithms(True)`` was set. Without it, above 3072 indices, the
+        gradient of a word that occurs more than 20 times depends on the run; it is refused.
+
+    Returns
+    -------
+    array [words, cols]
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> grad = np.float32([[1, 2], [3, 4], [5, 6]])
+    >>> samebits.functions.embedding_gradient(grad, [2, 0, 2], 3, rule="torch_2_11").tolist()
+    [[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]]
+    """
+    rule, *rest = _options(**options)
+    count = _core.integer(words, "words", 0, 2**48 - 1)
+    how = (rule, padding, deterministic)
+    return _core.embedding_gradient(grad, _integers(indices, "indices"), count, how, *rest)
+
+
+@options_of(_options)
+def foreach_norm(tensors: Any, **options: Unpack[RuleOptions]) -> Any:
+    """Return ``torch._foreach_norm`` of a list: the norm of each array, in one array.
+
+    PyTorch's tensors begin at a multiple of 4 elements.
+
+    Parameters
+    ----------
+    tensors : list or dict of arrays
+        All in one format.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> samebits.functions.foreach_norm([np.float32([3, 4]), np.float32([2])], rule="torch_2_11")
+    array([5., 2.], dtype=float32)
+    """
+    rule, *rest = _options(**options)
+    arrays, names = named(tensors)
+    if not arrays:
+        raise InvalidArgument("tensors: at least one array is expected")
+    return _core.foreach_norm(arrays, names, rule, *rest)
+
+
+@options_of(_options)
+def clip_grad_norm(gradients: Any, max_norm: float, **options: Unpack[RuleOptions]) -> float:
+    """Clip gradients in place as ``torch.nn.utils.clip_grad_norm_`` does on a GPU, by its foreach form.
+
+    Parameters
+    ----------
+    gradients : list or dict of arrays
+        All in one format; written.
+    max_norm : float
+        The largest norm.
+
+    Returns
+    -------
+    float
+        The norm before, a number of the gradients' format.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> x = np.float32([3, 4])
+    >>> samebits.functions.clip_grad_norm([x], 1, rule="torch_2_11")
+    5.0
+    >>> x
+    array([0.5999999, 0.7999998], dtype=float32)
+    """
+    rule, *rest = _options(**options)
+    arrays, names = named(gradients, "gradients")
+    if not arrays:
+        return 0.0
+    norm: float = _core.clip_grad_norm(
+        arrays, names, _core.number(max_norm, "max_norm"), rule, *rest)
+    return norm

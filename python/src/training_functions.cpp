@@ -1,0 +1,118 @@
+// Losses, gradients of parameters, and norms of lists, by PyTorch's rules.
+#include "call.hpp"
+#include "samebits/axis_reductions.hpp"
+#include "samebits/cross_entropy.hpp"
+#include "samebits/parameter_gradients.hpp"
+#include "tensor_list.hpp"
+
+namespace samebits::python {
+namespace {
+
+// An array beside the first one, in its format; None is allowed.
+viewed beside(nb::handle x, const char* name, format_id format) {
+  return x.is_none() ? viewed{} : viewed(x, {.name = name, .format = format});
+}
+
+nb::tuple norm_parameter_gradients(nb::handle grad, nb::handle x, nb::handle mean, nb::handle rstd,
+                                   nb::handle how, nb::handle format, nb::handle where) {
+  const viewed g(grad, {.name = "grad", .format = format_of(format)});
+  const viewed in = beside(x, "x", g.a.format);
+  const viewed means = beside(mean, "mean", format_id::fp32);
+  const viewed rstds = beside(rstd, "rstd", format_id::fp32);
+  const auto options = options_of<norm_parameter_options>(how);
+  const auto new_gradient = [&] { return new_output(grad, g.a, 1, &g.view.cols, g.a.format); };
+  const output weight = new_gradient();
+  const output bias = mean.is_none() ? output{} : new_gradient();
+  const matrix_view to_weight = view_of({&weight.a, "weight"});
+  const matrix_view to_bias = mean.is_none() ? matrix_view{} : view_of({&bias.a, "bias"});
+  const executor on = executor_of(where, g.a, g.a.size());
+  run(g.a.size(),
+      [&] {
+        samebits::norm_parameter_gradients(g.view, in.view, means.view, rstds.view, to_weight,
+                                           to_bias, options, on);
+      },
+      {{"in", "x"}});
+  return nb::make_tuple(weight.object, mean.is_none() ? nb::none() : bias.object);
+}
+
+nb::object embedding_gradient(nb::handle grad, const nb::bytes& indices, std::int64_t words,
+                              nb::handle how, nb::handle format, nb::handle where) {
+  const viewed g(grad, {.name = "grad", .format = format_of(format)});
+  const auto rows = numbers_of<std::int64_t>(indices);
+  const auto options = options_of<embedding_options>(how);
+  const std::int64_t shape[] = {words, g.view.cols};
+  const output out = new_output(grad, g.a, 2, shape, g.a.format);
+  const matrix_view view = view_of({&out.a, "out"});
+  const executor on = executor_of(where, g.a, g.a.size());
+  run(g.a.size(), [&] { samebits::embedding_gradient(g.view, rows, view, options, on); });
+  return out.object;
+}
+
+nb::object cross_entropy(nb::handle x, const nb::bytes& targets, nb::handle how, nb::handle format,
+                         nb::handle where) {
+  const viewed in(x, {.name = "x", .format = format_of(format)});
+  const auto rows = numbers_of<std::int64_t>(targets);
+  const auto options = options_of<cross_entropy_options>(how);
+  const bool one = options.reduction != loss_reduction::none;
+  const output out = new_output(x, in.a, one ? 0 : 1, &in.view.rows, in.a.format);
+  const matrix_view loss = view_of({&out.a, "loss"});
+  const executor on = executor_of(where, in.a, in.a.size());
+  run(in.a.size(), [&] { samebits::cross_entropy(in.view, rows, loss, options, on); },
+      {{"in", "x"}});
+  return out.object;
+}
+
+nb::object cross_entropy_gradient(nb::handle grad, nb::handle x, const nb::bytes& targets,
+                                  nb::handle how, nb::handle format, nb::handle where) {
+  const viewed in(x, {.name = "x", .format = format_of(format)});
+  const viewed g(grad, {.name = "grad", .format = in.a.format});
+  const auto rows = numbers_of<std::int64_t>(targets);
+  const auto options = options_of<cross_entropy_options>(how);
+  const output out = new_output(x, in.a, in.a.format);
+  const matrix_view view = view_of({&out.a, "out"});
+  const executor on = executor_of(where, in.a, in.a.size());
+  run(in.a.size(),
+      [&] { samebits::cross_entropy_gradient(g.view, in.view, rows, view, options, on); },
+      {{"in", "x"}});
+  return out.object;
+}
+
+// `arrays` is not empty; `names` has the name of each.
+nb::object foreach_norm(nb::list arrays, nb::list names, nb::handle rule, nb::handle format,
+                        nb::handle where) {
+  const listed_arrays list(arrays, names, "tensors", access::read, format, nullptr);
+  const auto count = static_cast<std::int64_t>(list.get().size());
+  const array first = array_of(arrays[0], {.name = "tensors", .format = format_of(format)});
+  const output out = new_output(arrays[0], first, 1, &count, first.format);
+  const matrix_view norms = view_of({&out.a, "norms"});
+  const auto by = enumerator_of<function_rule>(rule, "rule");
+  const executor on = list.on(where);
+  run(list.elements(), [&] { samebits::foreach_norm(list.get(), norms, by, on); });
+  return out.object;
+}
+
+double clip_grad_norm(nb::list arrays, nb::list names, double max_norm, nb::handle rule,
+                      nb::handle format, nb::handle where) {
+  const listed_arrays list(arrays, names, "gradients", access::write, format, nullptr);
+  const auto by = enumerator_of<function_rule>(rule, "rule");
+  const executor on = list.on(where);
+  float norm = 0;
+  run_to_end(list.elements(),
+             [&] { norm = samebits::clip_grad_norm(list.get(), max_norm, by, on); });
+  return norm;
+}
+
+}  // namespace
+
+void bind_training_functions(nb::module_& m) {
+  def(m, "norm_parameter_gradients", &norm_parameter_gradients,
+      "Returns the gradients of a norm's weight and bias.");
+  def(m, "embedding_gradient", &embedding_gradient, "Returns the gradient of an embedding.");
+  def(m, "cross_entropy", &cross_entropy, "Returns the cross entropy of logits.");
+  def(m, "cross_entropy_gradient", &cross_entropy_gradient,
+      "Returns the gradient of the logits of a cross entropy.");
+  def(m, "foreach_norm", &foreach_norm, "Returns the norms of a list's arrays.");
+  def(m, "clip_grad_norm", &clip_grad_norm, "Clips a list's arrays; returns their norm.");
+}
+
+}  // namespace samebits::python

@@ -1,0 +1,290 @@
+// Losses, gradients of parameters, and norms of lists; the definition of some.
+#include "engine/cases/training.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <ostream>
+#include <random>
+
+#include "engine/core/simpler.hpp"
+#include "numerics/hardware/torch_operators/axis_plan.hpp"
+#include "numerics/hardware/torch_operators/axis_reduction.hpp"
+#include "numerics/hardware/torch_operators/embedding_gradient.hpp"
+#include "numerics/hardware/torch_operators/foreach_norm.hpp"
+#include "numerics/hardware/torch_operators/norm_parameters.hpp"
+#include "numerics/hardware/torch_operators/row_layer_norm.hpp"
+#include "numerics/hardware/torch_operators/tensor_format.hpp"
+#include "samebits/axis_reductions.hpp"
+
+namespace samebits::support {
+namespace {
+
+namespace torch = numerics::torch_2_11;
+using of = training_function;
+using words = std::vector<std::uint32_t>;
+
+constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
+constexpr std::size_t at_in = 0, at_second = 1, at_mean = 2, at_rstd = 3, at_out = 4, at_bias = 5;
+
+bool is_norm(const training_case& c) { return c.of <= of::rms_norm_parameters; }
+bool is_loss(const training_case& c) {
+  return c.of == of::cross_entropy || c.of == of::cross_entropy_gradient;
+}
+bool is_list(const training_case& c) { return c.of >= of::foreach_norm; }
+
+/// Indices of rows that follow from the content; every seventh target is ignored.
+std::vector<std::int64_t> indices_of(const training_case& c) {
+  std::mt19937_64 engine(c.content + 1);
+  const std::int64_t limit = is_loss(c) ? c.in.cols : c.words;
+  std::vector<std::int64_t> all(static_cast<std::size_t>(c.in.rows));
+  for (std::int64_t& i : all) {
+    i = static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(limit));
+    if (is_loss(c) && engine() % 7 == 0) i = c.loss.ignore_index;
+  }
+  return all;
+}
+
+training_case draw_training(int count, const word_source& next) {
+  training_case c;
+  c.of = static_cast<of>(below(count, next));
+  c.format = one_of(formats, next);
+  constexpr std::int64_t most_rows[] = {20, 20, 70, 140, 300, 300, 700, 4000};
+  std::int64_t rows = 1 + below(one_of(most_rows, next), next), cols = 1 + below(40, next);
+  if (below(6, next) == 0) rows = std::min<std::int64_t>(rows, 70), cols = 250 + below(300, next);
+  if (is_norm(c) && below(50, next) == 0)
+    rows = 65530 + below(100, next), cols = 1 + below(66, next);
+  if (is_list(c) && below(4, next) == 0) rows = 1, cols = 1 + below(140'000, next);
+  const auto lay = [&] {
+    return below(2, next) == 0 ? dense_layout(rows, cols)
+                               : draw_layout(rows, cols, array_side::written, next);
+  };
+  c.in = lay();
+  if (is_list(c)) rows = 1 + below(60, next);
+  c.second = lay();
+  constexpr int multiprocessors[] = {132, 4, 2};
+  c.multiprocessors = c.loss.multiprocessors = one_of(multiprocessors, next);
+  c.embedding.deterministic = true;
+  c.words = 1 + below(below(2, next) == 0 ? 5 : 300, next);
+  if (below(3, next) == 0) c.embedding.padding = below(c.words, next);
+  c.loss.reduction = any_enumerator<loss_reduction>(next);
+  constexpr double smoothing[] = {0, 0, 0.1, 1};
+  c.loss.label_smoothing = one_of(smoothing, next);
+  c.loss.offset = below(9, next);
+  c.threads = static_cast<int>(below(5, next));
+  c.content = next();
+  return c;
+}
+
+std::vector<training_case> simpler_training(const training_case& c) {
+  simpler_cases<training_case> all(c);
+  all.sizes(c.in.rows, c.in.cols, [](training_case& other, std::int64_t rows, std::int64_t cols) {
+    for (array_layout* l : {&other.in, &other.second})
+      l->resize(std::max<std::int64_t>(rows, 1), std::max<std::int64_t>(cols, 1));
+  });
+  all.set(&training_case::threads, 1);
+  all.set(
+      [](training_case & other) -> auto& { return other.embedding.padding; }, -1);
+  all.set(
+      [](training_case & other) -> auto& { return other.loss.label_smoothing; }, 0.0);
+  return all.all();
+}
+
+/// Numbers between -8 and 8; in one case of four also zeros, Inf, NaN and the largest numbers.
+strided_buffer numbers(format_id format, const array_layout& layout, std::mt19937_64& engine) {
+  constexpr std::uint32_t specials[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000,
+                                        0x7FC00000, 0x7F7FFFFF, 0x00000001, 0xFFFFFFFF};
+  strided_buffer m(format, layout);
+  const bool special = engine() % 4 == 0;
+  for (std::int64_t row = 0; row < layout.rows; ++row) {
+    for (std::int64_t col = 0; col < layout.cols; ++col) {
+      const std::uint64_t word = engine();
+      std::uint32_t x = (static_cast<std::uint32_t>(word) & 0x807FFFFF) |
+                        static_cast<std::uint32_t>(120 + (word >> 40) % 10) << 23;
+      if (special && (word >> 48) % 256 == 0) x = specials[(word >> 32) % 8];
+      m.store(layout.at(row, col), torch::code_of(format, x));
+    }
+  }
+  return m;
+}
+
+buffers memory_of_training(const training_case& c) {
+  std::mt19937_64 engine(c.content);
+  buffers all;
+  const auto given = [&](const char* name, bool wanted, format_id format,
+                         const array_layout& layout) {
+    all.push_back({name, buffer_use::given,
+                   wanted ? numbers(format, layout, engine) : strided_buffer(format, {})});
+  };
+  const auto result = [&](const char* name, const array_layout& layout) {
+    all.push_back({name, buffer_use::result, strided_buffer(c.format, layout)});
+  };
+  const bool one_loss = c.loss.reduction != loss_reduction::none;
+  const array_layout row = {1, c.in.cols, 2 * c.in.cols, 2, 0},
+                     statistics = {c.in.rows, 1, 3, 1, 0};
+  const array_layout losses = dense_layout(1, one_loss ? 1 : c.in.rows);
+  given("in", true, c.format, c.in);
+  given("second", is_norm(c) || is_list(c) || c.of == of::cross_entropy_gradient, c.format,
+        is_loss(c) ? losses : c.second);
+  given("mean", c.of == of::layer_norm_parameters, format_id::fp32, statistics);
+  given("rstd", is_norm(c), format_id::fp32, statistics);
+  result("out", is_norm(c)                           ? row
+                : c.of == of::embedding_gradient     ? dense_layout(c.words, c.in.cols)
+                : c.of == of::cross_entropy          ? losses
+                : c.of == of::cross_entropy_gradient ? c.second
+                                                     : dense_layout(1, 2));
+  result("bias", c.of == of::layer_norm_parameters ? row : array_layout{});
+  return all;
+}
+
+returned_values training_on(const training_case& c, const call_site& site) {
+  const std::vector<matrix_view>& v = site.views;
+  const executor where = site.target.where(c.threads);
+  const std::vector<std::int64_t> indices = indices_of(c);
+  const norm_parameter_options norm{c.loss.rule, c.multiprocessors};
+  switch (c.of) {
+    case of::layer_norm_parameters:
+      norm_parameter_gradients(v[at_in], v[at_second], v[at_mean], v[at_rstd], v[at_out],
+                               v[at_bias], norm, where);
+      break;
+    case of::rms_norm_parameters:
+      norm_parameter_gradients(v[at_in], v[at_second], {}, v[at_rstd], v[at_out], {}, norm, where);
+      break;
+    case of::embedding_gradient:
+      embedding_gradient(v[at_in], indices, v[at_out], c.embedding, where);
+      break;
+    case of::cross_entropy: cross_entropy(v[at_in], indices, v[at_out], c.loss, where); break;
+    case of::cross_entropy_gradient:
+      cross_entropy_gradient(v[at_second], v[at_in], indices, v[at_out], c.loss, where);
+      break;
+    case of::foreach_norm:
+      foreach_norm({v[at_in], v[at_second]}, v[at_out], c.loss.rule, where);
+      break;
+    case of::clip_grad_norm: {
+      const float norm_before = clip_grad_norm({v[at_in], v[at_second]}, 1, c.loss.rule, where);
+      return {{"norm", std::bit_cast<std::uint32_t>(norm_before)}};
+    }
+  }
+  return {};
+}
+
+std::uint32_t value_at(const matrix_view& m, std::int64_t row, std::int64_t col) {
+  return torch::value_of(m.format, static_cast<std::uint32_t>(code_at(m, row, col)));
+}
+
+/// torch.sum over the rows of one column of partial sums.
+std::uint32_t sum_of_blocks(const training_case& c, const words& codes) {
+  const auto blocks = static_cast<std::int64_t>(codes.size());
+  const std::int64_t shape[] = {blocks, c.in.cols}, strides[] = {c.in.cols, 1};
+  const torch::axis_plan plan =
+      torch::plan_of({c.format, axis_reduction::sum, 2, shape, strides, 1, 0, c.multiprocessors});
+  return torch::axis_sum(plan, axis_reduction::sum, 0, [&](std::int64_t i) {
+    return torch::value_of(c.format, codes[static_cast<std::size_t>(i)]);
+  });
+}
+
+/// One column's gradient of the weight, or of the bias.
+std::uint32_t norm_parameter(const training_case& c, const std::vector<matrix_view>& v,
+                             std::int64_t col, bool of_weight) {
+  const torch::parameter_order order =
+      torch::norm_parameter_order(c.in.rows, c.in.cols, c.multiprocessors);
+  words blocks;
+  for (std::int64_t first = 0; first < c.in.rows; first += order.rows_of_block) {
+    words sums(static_cast<std::size_t>(order.threads));
+    for (std::int64_t row = first; row < std::min(first + order.rows_of_block, c.in.rows); ++row) {
+      std::uint32_t& sum = sums[static_cast<std::size_t>(order.thread_of(row))];
+      const std::uint32_t grad = value_at(v[at_in], row, col);
+      const std::uint32_t mean = c.of == of::rms_norm_parameters ? 0 : value_at(v[at_mean], row, 0);
+      sum = of_weight
+                ? torch::with_product<std::uint32_t>(sum, grad, value_at(v[at_second], row, col),
+                                                     mean, value_at(v[at_rstd], row, 0))
+                : numerics::ptx::add(sum, grad);
+    }
+    const std::uint32_t sum = torch::fold_halves(
+        sums.data(), order.threads,
+        [](std::uint32_t a, std::uint32_t b) { return numerics::ptx::add(a, b); });
+    blocks.push_back(torch::code_of(c.format, sum));
+  }
+  return blocks.size() == 1 ? blocks[0] : torch::code_of(c.format, sum_of_blocks(c, blocks));
+}
+
+std::uint32_t norm_of(const matrix_view& m) {
+  const std::int64_t size = m.rows * m.cols;
+  words chunks;
+  for (std::int64_t first = 0; first < size; first += torch::foreach_chunk) {
+    words sums(torch::foreach_sums);
+    const bool vectors = torch::reads_vectors(size - first);
+    for (std::int64_t i = 0; i < std::min(size - first, torch::foreach_chunk); ++i) {
+      const std::uint32_t x = value_at(m, (first + i) / m.cols, (first + i) % m.cols);
+      std::uint32_t& sum = sums[static_cast<std::size_t>(torch::foreach_place(vectors, i))];
+      sum = numerics::ptx::fma(x, x, sum);
+    }
+    chunks.push_back(torch::foreach_block_sum(sums.data(), 4));
+  }
+  return torch::code_of(
+      m.format, torch::foreach_norm_of(chunks.data(), static_cast<std::int64_t>(chunks.size())));
+}
+
+void embedding_by_definition(const training_case& c, const std::vector<matrix_view>& v) {
+  const std::vector<std::int64_t> indices = indices_of(c);
+  const bool few = torch::few_indices(c.in.rows, c.embedding.padding);
+  for (std::int64_t word = 0; word < c.words; ++word) {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t row = 0; row < c.in.rows; ++row) {
+      const bool has = indices[static_cast<std::size_t>(row)] == word;
+      if (has && word != c.embedding.padding) rows.push_back(row);
+    }
+    for (std::int64_t col = 0; col < c.in.cols; ++col) {
+      const auto value = [&](std::int64_t row) { return value_at(v[at_in], row, col); };
+      const std::uint32_t sum =
+          rows.empty() ? 0
+                       : torch::embedding_sum(few, c.format, rows.data(),
+                                              static_cast<std::int64_t>(rows.size()), value);
+      put_code(v[at_out], word, col, torch::code_of(c.format, sum));
+    }
+  }
+}
+
+}  // namespace
+
+returned_values parameter_gradients_by_definition(const training_case& c, const call_site& site) {
+  const std::vector<matrix_view>& v = site.views;
+  if (c.of == of::embedding_gradient) embedding_by_definition(c, v);
+  for (std::int64_t col = 0; is_norm(c) && col < c.in.cols; ++col) {
+    put_code(v[at_out], 0, col, norm_parameter(c, v, col, true));
+    if (c.of == of::layer_norm_parameters) {
+      put_code(v[at_bias], 0, col, norm_parameter(c, v, col, false));
+    }
+  }
+  if (c.of == of::foreach_norm) {
+    put_code(v[at_out], 0, 0, norm_of(v[at_in]));
+    put_code(v[at_out], 0, 1, norm_of(v[at_second]));
+  }
+  return {};
+}
+
+operation_of<training_case> training_functions() {
+  return {[](const word_source& next) { return draw_training(7, next); }, memory_of_training,
+          training_on, simpler_training};
+}
+operation_of<training_case> parameter_gradients() {
+  return {[](const word_source& next) {
+            training_case c = draw_training(4, next);
+            if (is_loss(c)) c.of = of::foreach_norm;
+            return c;
+          },
+          memory_of_training, training_on, simpler_training};
+}
+
+std::ostream& operator<<(std::ostream& out, const training_case& c) {
+  constexpr const char* names[] = {
+      "layer norm's parameters", "rms norm's parameters", "embedding_gradient", "cross_entropy",
+      "cross_entropy_gradient",  "foreach_norm",          "clip_grad_norm"};
+  return out << names[static_cast<int>(c.of)] << " of " << name(c.format) << ", in " << c.in
+             << "; second " << c.second << "; " << c.multiprocessors << " multiprocessors, "
+             << c.words << " words, padding " << c.embedding.padding << ", reduction "
+             << name(c.loss.reduction) << ", label smoothing " << c.loss.label_smoothing
+             << ", offset " << c.loss.offset << "; " << c.threads << " threads; content "
+             << c.content;
+}
+
+}  // namespace samebits::support
