@@ -47,7 +47,10 @@ TEST(NllLoss, ChoosesThreadsAsPyTorchDoes) {
   for (std::int64_t rows = 1; rows < 70'000; ++rows) {
     ASSERT_EQ(torch::nll_threads(rows), threads_for(rows)) << rows;
   }
-  EXPECT_EQ(torch::nll_threads(std::int64_t{1} << 40), 1024);
+  EXPECT_EQ(torch::nll_threads(std::int64_t{1} << 34), 1024);
+}
+TEST(NllLoss, ZerosAddToZero) {
+  EXPECT_EQ(torch::nll_sum(100, [](std::int64_t) { return 0u; }), 0u);
 }
 TEST(NllLoss, AddsAsTheKernel) {
   for (const std::int64_t rows : {1, 2, 31, 33, 100, 512, 777, 1000, 2047, 5000, 20'000, 40'000}) {
@@ -147,6 +150,12 @@ TEST(Embedding, AddsAsTheKernels) {
     }
   }
 }
+TEST(Embedding, ZerosAddToZero) {
+  const std::int64_t rows[] = {3, 4, 50};
+  const auto zero = [](std::int64_t) { return 0u; };
+  EXPECT_EQ(torch::embedding_sum(true, format_id::fp32, rows, 3, zero), 0u);
+  EXPECT_EQ(torch::embedding_sum(false, format_id::fp32, rows, 3, zero), 0u);
+}
 TEST(Embedding, ChoosesTheKernelAsPyTorchDoes) {
   EXPECT_TRUE(torch::few_indices(3072, -1));
   EXPECT_FALSE(torch::few_indices(3073, -1));
@@ -205,6 +214,11 @@ TEST(ForeachNorm, AddsAsTheKernels) {
               bits(std::sqrt(block_sum(threads))))
         << n;
   }
+}
+TEST(ForeachNorm, ZerosHaveTheNormZero) {
+  const row sums(torch::foreach_sums);
+  EXPECT_EQ(torch::foreach_block_sum(sums.data(), 4), 0u);
+  EXPECT_EQ(torch::foreach_norm_of(sums.data(), 600), 0u);
 }
 TEST(ForeachNorm, ManyChunksGoRoundTheThreads) {
   const floats chunks = random_numbers(1500, 7);

@@ -10,13 +10,12 @@
 
 namespace samebits::numerics::torch_2_11 {
 
-/// Threads that add: 2^round(log2(rows / 16)), from 32 to 1024.
+/// Threads that add: 2^round(log2(rows / 16)), from 32 to 1024. Requires fewer than 2^35 rows.
 SAMEBITS_HD constexpr int nll_threads(std::int64_t rows) {
   const std::int64_t sixteenth = rows / 16;
   int threads = warp_lanes;
   // the next power of two is nearer, in logarithms, if sixteenth is above threads * sqrt(2)
-  while (threads < max_threads && (sixteenth >= 2 * threads ||
-                                   sixteenth * sixteenth > std::int64_t{2} * threads * threads)) {
+  while (threads < max_threads && sixteenth * sixteenth > std::int64_t{2} * threads * threads) {
     threads *= 2;
   }
   return threads;

@@ -1,0 +1,404 @@
+"""Which of this library's rules PyTorch's kernels follow on this machine, and what an upgrade moved.
+
+::
+
+    python -m samebits.torch.kernel_rules record NEW.json
+    python -m samebits.torch.kernel_rules check-upgrade OLD.json NEW.json
+
+`record` runs PyTorch's operators on a GPU, computes the same on the CPU by rule ``torch_2_11``, and
+compares bits. `check_upgrade` compares two recordings: another torch, cuBLAS, cuDNN or card. Operands
+follow from seeds and are the same everywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import samebits
+from samebits import functions
+
+__all__ = ["check_upgrade", "record"]
+
+FORMATS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+RULE: Any = {"rule": "torch_2_11"}
+F = torch.nn.functional
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call of an operator: `run` on tensors of a device, `expected` by the rules on the CPU."""
+
+    name: str
+    operands: tuple[torch.Tensor, ...]
+    run: Callable[..., Any]
+    expected: Callable[..., Any]
+
+
+def operand(seed: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Return numbers of magnitude 2^-7 to 2, the same on every machine."""
+    count = int(np.prod(shape))
+    words = np.random.Generator(np.random.PCG64(seed)).integers(0, 1 << 32, count, dtype=np.uint32)
+    exponent = ((words >> np.uint32(23)) & np.uint32(7)) + np.uint32(120)
+    codes = (words & np.uint32(0x807FFFFF)) | (exponent << np.uint32(23))
+    return torch.from_numpy(codes.view(np.float32).reshape(shape)).to(dtype)
+
+
+def indices(seed: int, count: int, limit: int) -> torch.Tensor:
+    return torch.from_numpy(np.random.Generator(np.random.PCG64(seed)).integers(0, limit, count))
+
+
+# Binary32 steps of elementwise operators.
+
+
+def _add(a: Any, b: Any) -> Any:
+    return samebits.add(a, b, to="fp32").value
+
+
+def _mul(a: Any, b: Any) -> Any:
+    return samebits.multiply(a, b, to="fp32").value
+
+
+def _div(a: Any, b: Any) -> Any:
+    return samebits.divide(a, b, to="fp32").value
+
+
+def _fma(a: Any, b: Any, c: Any) -> Any:
+    return samebits.fma(a, b, c, to="fp32").value
+
+
+def _number(value: float) -> torch.Tensor:
+    return torch.tensor(value, dtype=torch.float32)
+
+
+def _lerp(x: Any, y: Any, weight: float) -> Any:
+    distance = samebits.subtract(y, x, to="fp32").value
+    if weight < 0.5:
+        return _fma(_number(weight), distance, x)
+    return _fma(-distance, _number(float(np.float32(1) - np.float32(weight))), y)
+
+
+def _elementwise(dtype: torch.dtype) -> Iterator[Case]:
+    """Operators of a training step that are one binary32 expression, rounded to the format."""
+    x, y, z = (operand(seed, (3, 1001), dtype) for seed in (1, 2, 3))
+    mask = operand(4, (3, 1001), dtype) > 0
+    s = _number(0.3)
+    expressions: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+        "add": (lambda x, y, z, m: x + y, lambda x, y, z, m: _add(x, y)),
+        "add alpha=0.3": (lambda x, y, z, m: torch.add(x, y, alpha=0.3),
+                          lambda x, y, z, m: _fma(s, y, x)),
+        "mul": (lambda x, y, z, m: x * y, lambda x, y, z, m: _mul(x, y)),
+        "mul by 0.3": (lambda x, y, z, m: x * 0.3, lambda x, y, z, m: _mul(x, s)),
+        "div": (lambda x, y, z, m: x / y, lambda x, y, z, m: _div(x, y)),
+        "div by 3": (lambda x, y, z, m: x / 3,
+                     lambda x, y, z, m: _mul(x, _number(float(np.float32(1) / np.float32(3))))),
+        "addcmul 0.3": (lambda x, y, z, m: torch.addcmul(x, y, z, value=0.3),
+                        lambda x, y, z, m: _fma(s, _mul(y, z), x)),
+        "addcdiv 0.3": (lambda x, y, z, m: torch.addcdiv(x, y, z, value=0.3),
+                        lambda x, y, z, m: _fma(s, _div(y, z), x)),
+        "lerp 0.1": (lambda x, y, z, m: torch.lerp(x, y, 0.1), lambda x, y, z, m: _lerp(x, y, 0.1)),
+        "lerp 0.9": (lambda x, y, z, m: torch.lerp(x, y, 0.9), lambda x, y, z, m: _lerp(x, y, 0.9)),
+        "where": (lambda x, y, z, m: torch.where(m, x, y), lambda x, y, z, m: torch.where(m, x, y)),
+        "masked_fill": (lambda x, y, z, m: x.masked_fill(m, -1e4),
+                        lambda x, y, z, m: x.masked_fill(m, -1e4)),
+        "foreach_add alpha=0.3": (lambda x, y, z, m: torch._foreach_add([x], [y], alpha=0.3),
+                                  lambda x, y, z, m: _fma(s, y, x)),
+        "foreach_lerp 0.1": (lambda x, y, z, m: torch._foreach_lerp([x], [y], 0.1),
+                             lambda x, y, z, m: _lerp(x, y, 0.1)),
+        "foreach_addcmul 0.3": (lambda x, y, z, m: torch._foreach_addcmul([x], [y], [z], 0.3),
+                                lambda x, y, z, m: _fma(s, _mul(y, z), x)),
+        "foreach_addcdiv 0.3": (lambda x, y, z, m: torch._foreach_addcdiv([x], [y], [z], 0.3),
+                                lambda x, y, z, m: _fma(s, _div(y, z), x)),
+    }
+    for name, (run, expected) in expressions.items():
+        yield Case(name, (x, y, z, mask), run,
+                   lambda *t, f=expected: samebits.convert(f(*t), dtype, overflow="ieee"))
+    for to, other in FORMATS.items():
+        yield Case(f"cast to {to}", (x,), lambda x, d=other: x.to(d),
+                   lambda x, t=to: samebits.convert(x, t))
+
+
+def _functions(dtype: torch.dtype) -> Iterator[Case]:
+    """Functions of one number."""
+    x = operand(5, (1 << 16,), dtype)
+    calls: dict[str, Callable[[torch.Tensor], Any]] = {
+        "exp": torch.exp, "log": torch.log, "tanh": torch.tanh, "sigmoid": torch.sigmoid,
+        "erf": torch.erf, "rsqrt": torch.rsqrt, "silu": F.silu, "gelu": F.gelu,
+        "gelu_tanh": lambda t: F.gelu(t, approximate="tanh"), "softplus": F.softplus}
+    for name, run in calls.items():
+        yield Case(name, (x.abs() if name in ("log", "rsqrt") else x,), run,
+                   lambda t, n=name: functions.evaluate(n, t, **RULE))
+
+
+def _rows(dtype: torch.dtype) -> Iterator[Case]:
+    """softmax, LayerNorm, RMSNorm, and their gradients."""
+    def layer_norm(x: Any, grad: Any, weight: Any) -> Any:
+        cols = [x.shape[1]]
+        y, mean, rstd = aten.native_layer_norm(x, cols, weight, weight, 1e-5)
+        return (y, mean, rstd, *aten.native_layer_norm_backward(
+            grad, x, cols, mean, rstd, weight, weight, [True, True, True]))
+
+    def layer_norm_by_rule(x: Any, grad: Any, weight: Any) -> Any:
+        n = functions.layer_norm(x, weight, weight, **RULE)
+        dx = functions.layer_norm_gradient(grad, x, n.mean, n.rstd, weight, **RULE)
+        return (*n, dx, *functions.norm_parameter_gradients(grad, x, n.rstd, n.mean, **RULE))
+
+    def rms_norm(x: Any, grad: Any, weight: Any) -> Any:
+        cols = [x.shape[1]]
+        y, rstd = aten._fused_rms_norm(x, cols, weight, 1e-5)
+        return (y, rstd, *aten._fused_rms_norm_backward(grad, x, cols, rstd, weight, [True, True]))
+
+    def rms_norm_by_rule(x: Any, grad: Any, weight: Any) -> Any:
+        n = functions.rms_norm(x, weight, **RULE)
+        dx = functions.rms_norm_gradient(grad, x, n.rstd, weight, **RULE)
+        return (*n, dx, functions.norm_parameter_gradients(grad, x, n.rstd, **RULE).weight)
+
+    for rows, cols in ((7, 96), (5, 1001), (65, 768), (3, 4096), (2, 12000), (300, 320)):
+        x, grad, weight = (operand(10 + i, shape, dtype)
+                           for i, shape in enumerate([(rows, cols), (rows, cols), (cols,)]))
+        at = f"[{rows}, {cols}]"
+        yield Case(f"softmax {at}", (x,), lambda x: torch.softmax(x, -1),
+                   lambda x: functions.softmax(x, **RULE))
+        yield Case(f"log_softmax {at}", (x,), lambda x: torch.log_softmax(x, -1),
+                   lambda x: functions.log_softmax(x, **RULE))
+        yield Case(f"softmax_gradient {at}", (grad, x.abs()),
+                   lambda g, y: aten._softmax_backward_data(g, y, -1, y.dtype),
+                   lambda g, y: functions.softmax_gradient(g, y, **RULE))
+        yield Case(f"layer_norm {at}", (x, grad, weight), layer_norm, layer_norm_by_rule)
+        yield Case(f"rms_norm {at}", (x, grad, weight), rms_norm, rms_norm_by_rule)
+
+
+def _clip(*tensors: torch.Tensor) -> Any:
+    parameters = [torch.nn.Parameter(t.clone()) for t in tensors]
+    for p in parameters:
+        p.grad = p.detach().clone()
+    torch.nn.utils.clip_grad_norm_(parameters, 1.0, foreach=True)
+    return [p.grad for p in parameters]
+
+
+def _clip_by_rule(*tensors: torch.Tensor) -> Any:
+    gradients = [t.clone() for t in tensors]
+    functions.clip_grad_norm(gradients, 1.0, **RULE)
+    return gradients
+
+
+def _reductions(dtype: torch.dtype) -> Iterator[Case]:
+    """Sums, means and norms over axes, and norms of lists."""
+    for shape, axes in (((1000,), (0,)), ((70001,), (0,)), ((33, 768), (0,)), ((33, 768), (1,)),
+                        ((4, 129, 64), (0, 1)), ((2048, 512), (0,)), ((600, 3001), (0, 1))):
+        x = operand(20, shape, dtype)
+        for name in ("sum", "mean", "norm"):
+            run = torch.linalg.vector_norm if name == "norm" else getattr(torch, name)
+            yield Case(f"{name} {list(shape)} over {list(axes)}", (x,),
+                       lambda x, f=run, a=axes: f(x, dim=a),
+                       lambda x, n=name, a=axes: getattr(functions, n)(x, a, **RULE))
+    tensors = tuple(operand(21 + i, (n,), dtype) for i, n in enumerate((1, 513, 4096, 70001)))
+    yield Case("foreach_norm", tensors, lambda *t: torch.stack(torch._foreach_norm(list(t))),
+               lambda *t: functions.foreach_norm(list(t), **RULE))
+    yield Case("clip_grad_norm", tensors, _clip, _clip_by_rule)
+
+
+def _losses(dtype: torch.dtype) -> Iterator[Case]:
+    """Cross entropy, and gradients of embeddings."""
+    def loss(x: Any, t: Any, how: Any) -> Any:
+        logits = x.detach().clone().requires_grad_()
+        y = F.cross_entropy(logits, t, **how)
+        y.backward()
+        return y, logits.grad
+
+    def loss_by_rule(x: Any, t: Any, how: Any) -> Any:
+        y = functions.cross_entropy(x, t, **how, **RULE)
+        return y, functions.cross_entropy_gradient(torch.ones_like(y), x, t, **how, **RULE)
+
+    def embedding(grad: Any, t: Any, words: int) -> Any:
+        before = torch.are_deterministic_algorithms_enabled()
+        torch.use_deterministic_algorithms(True)
+        try:
+            return aten.embedding_dense_backward(grad, t, words, -1, False)
+        finally:
+            torch.use_deterministic_algorithms(before)
+
+    for rows, classes in ((17, 100), (777, 3000), (64, 50257)):
+        x, targets = operand(30, (rows, classes), dtype), indices(31, rows, classes)
+        targets[::5] = -100
+        for how in ({"reduction": r, "label_smoothing": s} for r in ("mean", "sum") for s in (0.0, 0.1)):
+            yield Case(f"cross_entropy [{rows}, {classes}] {how}", (x, targets),
+                       lambda x, t, h=how: loss(x, t, h), lambda x, t, h=how: loss_by_rule(x, t, h))
+    for count, words in ((200, 50), (3072, 500), (8192, 900)):
+        yield Case(f"embedding_gradient {count} of {words}, deterministic",
+                   (operand(32, (count, 96), dtype), indices(33, count, words)),
+                   lambda g, t, w=words: embedding(g, t, w),
+                   lambda g, t, w=words: functions.embedding_gradient(g, t, w, deterministic=True, **RULE))
+
+
+GROUPS: dict[str, Callable[[torch.dtype], Iterator[Case]]] = {
+    "elementwise": _elementwise, "functions": _functions, "rows": _rows, "reductions": _reductions,
+    "losses": _losses}
+
+
+def _codes(results: Any) -> list[torch.Tensor]:
+    """Return the codes of results, with one NaN."""
+    given = [results] if isinstance(results, torch.Tensor) else results
+    integers = {2: torch.int16, 4: torch.int32}
+    flat = [t.detach().cpu().contiguous().reshape(-1) for t in given if t is not None]
+    return [torch.where(x.isnan(), torch.tensor(torch.nan, dtype=x.dtype), x).view(
+        integers[x.element_size()]) for x in flat]
+
+
+def _judged(case: Case, device: str) -> dict[str, Any]:
+    """Return what one case gives: number of results, a hash, and how many differ from the rule."""
+    try:
+        got = _codes(case.run(*(t.to(device) for t in case.operands)))
+    except RuntimeError as error:
+        return {"refused": str(error).splitlines()[0]}
+    digest = hashlib.sha256(b"".join(c.numpy().tobytes() for c in got)).hexdigest()[:16]
+    entry: dict[str, Any] = {"results": sum(c.numel() for c in got), "hash": digest}
+    try:
+        expected = _codes(case.expected(*case.operands))
+    except samebits.Unsupported as error:
+        return {**entry, "not covered": str(error)}
+    if [c.shape for c in got] != [c.shape for c in expected]:
+        raise ValueError(f"{case.name}: the rule has results of other shapes")
+    return {**entry, "differ": sum(int((a != b).sum()) for a, b in zip(got, expected, strict=True))}
+
+
+def _kernels(run: Callable[[], None], device: str) -> list[str]:
+    """Return the names of the kernels that `run` launches."""
+    if device == "cpu":
+        run()
+        return []
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as trace:
+        run()
+        torch.cuda.synchronize()
+    return sorted({e.key[:160] for e in trace.key_averages()})
+
+
+def _machine(device: str) -> dict[str, Any]:
+    """Return versions, and the card."""
+    found: dict[str, Any] = {"samebits": samebits.__version__, "torch": torch.__version__,
+                             "cuda": torch.version.cuda}
+    for library in distributions():
+        name = library.metadata["Name"] or ""
+        if name.startswith(("nvidia-cublas", "nvidia-cudnn")):
+            found[name] = library.version
+    if device != "cpu":
+        p = torch.cuda.get_device_properties(device)
+        found |= {"card": p.name, "multiprocessors": p.multi_processor_count,
+                  "cudnn": torch.backends.cudnn.version()}
+    return found
+
+
+def record(device: str = "cuda", groups: list[str] | None = None) -> dict[str, Any]:
+    """Return which rules PyTorch's kernels follow on a device, as a dict for JSON.
+
+    Parameters
+    ----------
+    device : str
+        A CUDA device. ``cpu`` compares PyTorch's CPU kernels, whose sums follow no rule.
+    groups : list of str, optional
+        Some of elementwise, functions, rows, reductions, losses; default: all.
+
+    Returns
+    -------
+    dict
+        ``machine``: versions and card. ``cases``: for each group, format and call the number of results,
+        how many of them differ from the rule, and a hash of their bits. ``kernels``: names by group
+        and format.
+    """
+    cases: dict[str, Any] = {}
+    kernels: dict[str, list[str]] = {}
+    for group in groups or list(GROUPS):
+        for form, dtype in FORMATS.items():
+            def run(group: str = group, form: str = form, dtype: torch.dtype = dtype) -> None:
+                for case in GROUPS[group](dtype):
+                    cases[f"{group} {form}: {case.name}"] = _judged(case, device)
+
+            kernels[f"{group} {form}"] = _kernels(run, device)
+    return {"machine": _machine(device), "cases": cases, "kernels": kernels}
+
+
+def _state(entry: dict[str, Any]) -> str:
+    if "refused" in entry:
+        return f"refused by torch ({entry['refused']})"
+    if "not covered" in entry:
+        return "no rule"
+    if entry["differ"] == 0:
+        return "follows the rule"
+    return f"{entry['differ']} of {entry['results']} results differ from the rule"
+
+
+def check_upgrade(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Return a line for each call that moved between two recordings.
+
+    A call moved if its results have other bits, if it followed its rule and no longer does, or if only
+    one recording has it.
+    """
+    lines = []
+    for name in sorted({*old["cases"], *new["cases"]}):
+        before, after = old["cases"].get(name), new["cases"].get(name)
+        if before is None or after is None:
+            lines.append(f"{name}: only in the {'new' if before is None else 'old'} recording")
+        elif _state(before) != _state(after):
+            lines.append(f"{name}: {_state(before)} -> {_state(after)}")
+        elif before != after:
+            lines.append(f"{name}: other bits; {_state(after)}")
+    return lines
+
+
+def summary(recording: dict[str, Any]) -> str:
+    """Return a table: for each group and format the calls, results, and what differs."""
+    rows: dict[str, list[int]] = {}
+    for name, entry in recording["cases"].items():
+        row = rows.setdefault(name.partition(":")[0], [0, 0, 0, 0])
+        row[0] += 1
+        row[1] += entry.get("results", 0)
+        row[2] += entry.get("differ", 0)
+        row[3] += "differ" not in entry
+    return "\n".join(f"{name:<18} {calls:4} calls {results:9} results {differ:7} differ"
+                     + (f", {uncovered} calls without a rule" if uncovered else "")
+                     for name, (calls, results, differ, uncovered) in rows.items())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m samebits.torch.kernel_rules", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    recorder = commands.add_parser("record", help="run PyTorch's operators and compare with the rules")
+    recorder.add_argument("file", type=Path)
+    recorder.add_argument("--device", default="cuda")
+    recorder.add_argument("--groups", nargs="+", choices=list(GROUPS))
+    upgrade = commands.add_parser("check-upgrade", help="exit 1 if bits or rules moved")
+    upgrade.add_argument("old", type=Path)
+    upgrade.add_argument("new", type=Path)
+    given = parser.parse_args(arguments)
+    if given.command == "record":
+        recording = record(given.device, given.groups)
+        given.file.write_text(json.dumps(recording, indent=1) + "\n")
+        print(summary(recording))
+        return 0
+    old, new = (json.loads(path.read_text()) for path in (given.old, given.new))
+    for key in sorted({*old["machine"], *new["machine"]}):
+        before, after = old["machine"].get(key), new["machine"].get(key)
+        if before != after:
+            print(f"{key}: {before} -> {after}")
+    moved = check_upgrade(old, new)
+    print("\n".join(moved) if moved else f"nothing moved in {len(new['cases'])} calls")
+    return 1 if moved else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

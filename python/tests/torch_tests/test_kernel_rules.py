@@ -1,0 +1,78 @@
+"""The recorder of PyTorch's kernels, and the comparison of two recordings."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from samebits.torch import kernel_rules
+
+
+@pytest.fixture(scope="module")
+def recording() -> dict[str, dict[str, dict[str, object]]]:
+    return kernel_rules.record("cpu", ["elementwise", "reductions"])
+
+
+def test_exact_operators_follow_their_rule_anywhere(
+        recording: dict[str, dict[str, dict[str, object]]]) -> None:
+    for form in kernel_rules.FORMATS:
+        for name in ("add", "mul", "div", "where", "masked_fill", "cast to fp32", "cast to bf16"):
+            entry = recording["cases"][f"elementwise {form}: {name}"]
+            assert entry["differ"] == 0 < entry["results"], (form, name)  # type: ignore[operator]
+
+
+def test_sums_of_a_cpu_follow_no_rule(recording: dict[str, dict[str, dict[str, object]]]) -> None:
+    assert recording["cases"]["reductions fp32: sum [70001] over [0]"]["differ"] == 1
+
+
+def test_operands_are_the_same_everywhere() -> None:
+    x = kernel_rules.operand(7, (3,), torch.float32)
+    assert x.view(torch.int32).tolist() == [-1109046645, -1140440663, -1088001387]
+
+
+def test_what_moved(recording: dict[str, dict[str, dict[str, object]]]) -> None:
+    assert kernel_rules.check_upgrade(recording, recording) == []
+    new = copy.deepcopy(recording)
+    cases = new["cases"]
+    cases["elementwise fp32: add"]["differ"] = 3
+    cases["elementwise fp32: mul"]["hash"] = "other"
+    cases["elementwise fp32: div"] = {"refused": "no kernel"}
+    cases["elementwise fp32: where"] = {"results": 1, "hash": "x", "not covered": "dropout"}
+    del cases["elementwise bf16: add"]
+    assert kernel_rules.check_upgrade(recording, new) == [
+        "elementwise bf16: add: only in the old recording",
+        "elementwise fp32: add: follows the rule -> 3 of 3003 results differ from the rule",
+        "elementwise fp32: div: follows the rule -> refused by torch (no kernel)",
+        "elementwise fp32: mul: other bits; follows the rule",
+        "elementwise fp32: where: follows the rule -> no rule",
+    ]
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = str(tmp_path / "old.json"), str(tmp_path / "new.json")
+    for file in (old, new):
+        assert kernel_rules.main(["record", file, "--device", "cpu", "--groups", "functions"]) == 0
+    assert "functions bf16       10 calls    655360 results" in capsys.readouterr().out
+    assert kernel_rules.main(["check-upgrade", old, new]) == 0
+    assert capsys.readouterr().out == "nothing moved in 30 calls\n"
+    changed = json.loads(Path(new).read_text())
+    changed["machine"]["torch"] = "3.0"
+    changed["cases"]["functions bf16: exp"]["hash"] = "other"
+    Path(new).write_text(json.dumps(changed))
+    assert kernel_rules.main(["check-upgrade", old, new]) == 1
+    printed = capsys.readouterr().out
+    assert "-> 3.0\n" in printed and "functions bf16: exp: other bits; " in printed
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.skipif(not torch.__version__.startswith("2.11."), reason="the rules are PyTorch 2.11's")
+def test_every_call_on_a_gpu_follows_its_rule() -> None:
+    recording = kernel_rules.record()
+    print(kernel_rules.summary(recording))
+    wrong = {name: entry for name, entry in recording["cases"].items() if entry.get("differ") != 0}
+    assert not wrong
+    assert all(recording["kernels"].values())
