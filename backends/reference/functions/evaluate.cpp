@@ -1,9 +1,11 @@
-// Reference functions of arrays: applies the definition to one element after another.
+// Reference functions of arrays: applies the definition to one element after another, or to all
+// operands of a table.
 #include "backends/dispatch/calls/evaluate.hpp"
 
 #include <cstdint>
 
 #include "backends/reference/functions/function_range.hpp"
+#include "backends/reference/functions/result_table.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/threads/parts.hpp"
 #include "numerics/bits/decode.hpp"
@@ -47,6 +49,7 @@ void exact_codes(const evaluate_call& call, function_chunk& chunk, int count) {
 
 void reference_evaluate(const evaluate_call& call, const executor& where) {
   const function_codes codes = call.is_exact() ? exact_codes : reference_codes;
+  if (evaluate_by_table(call, where, codes)) return;
   for_each_part(call.out.rows * call.out.cols, where.threads,
                 [&](element_range range) { function_range(call, range, codes); });
 }

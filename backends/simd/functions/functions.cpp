@@ -7,8 +7,8 @@
 
 #include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/reference/functions/function_range.hpp"
+#include "backends/reference/functions/result_table.hpp"
 #include "backends/reference/reference.hpp"
-#include "backends/simd/functions/exact/result_table.hpp"
 #include "backends/simd/lanes/control_register.hpp"
 #include "backends/simd/simd.hpp"
 #include "backends/threads/parts.hpp"
@@ -33,14 +33,19 @@ void scalar_lg2_approx(std::uint32_t* x, int count) {
 
 namespace {
 
-/// Applies a call on threads by the kernel of its rule, which is chosen here once.
-void evaluate_on_lanes(const evaluate_call& call, const executor& where, function_codes function,
-                       function_codes exact) {
-  const function_codes codes = call.is_exact() ? exact : function;
-  if (is_for_table(call) && evaluate_by_table(call, where, codes)) return;
+template <function_codes Codes>
+void with_ieee_control_register(const evaluate_call& call, function_chunk& chunk, int count) {
+  const ieee_control_register ieee;
+  Codes(call, chunk, count);
+}
+
+/// Applies a call on threads by a kernel.
+template <function_codes Codes>
+void evaluate_by(const evaluate_call& call, const executor& where) {
+  if (evaluate_by_table(call, where, with_ieee_control_register<Codes>)) return;
   for_each_part(call.out.rows * call.out.cols, where.threads, [&](element_range range) {
     const ieee_control_register ieee;
-    function_range(call, range, codes);
+    function_range(call, range, Codes);
   });
 }
 
@@ -48,11 +53,12 @@ void evaluate_on_lanes(const evaluate_call& call, const executor& where, functio
 
 void avx2_evaluate(const evaluate_call& call, const executor& where) {
   if (__builtin_cpu_supports("fma") == 0) return reference_evaluate(call, where);
-  evaluate_on_lanes(call, where, avx2_function_codes, avx2_exact_codes);
+  (call.is_exact() ? evaluate_by<avx2_exact_codes> : evaluate_by<avx2_function_codes>)(call, where);
 }
 
 void avx512_evaluate(const evaluate_call& call, const executor& where) {
-  evaluate_on_lanes(call, where, avx512_function_codes, avx512_exact_codes);
+  (call.is_exact() ? evaluate_by<avx512_exact_codes> : evaluate_by<avx512_function_codes>)(call,
+                                                                                           where);
 }
 
 namespace {

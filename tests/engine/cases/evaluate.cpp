@@ -260,20 +260,22 @@ std::vector<evaluate_case> every_evaluation() {
       }
     }
   }
-  // Long rows of 16-bit operands, whose results SIMD backends take from a table.
-  const auto add_long = [&](function f, format_id from, format_id to, std::int64_t gap) {
-    evaluate_case c{.of = f, .step = 7, .threads = 2};
-    c.tensors = {{from, from, to, {17, 65543, 65550, 1, 0}, {}, {17, 65543, gap * 65550, gap, 0}}};
-    c.options.overflow = to == format_id::e4m3 ? overflow::saturate : overflow::ieee;
+  // Long rows of 16-bit operands, whose results host backends take from a table.
+  const auto add_long = [&](function f, format_id from, format_id to, const evaluate_options& o) {
+    evaluate_case c{.of = f, .options = o, .step = 7, .threads = 2};
+    c.tensors = {{from, from, to, {17, 65543, 65550, 1, 0}, {}, {17, 65543, 2 * 65550, 2, 0}}};
     all.push_back(c);
     if (from != to) return;
     all.back().tensors[0].in = all.back().tensors[0].out = dense_layout(1, 17 * 65550);
     all.back().over = written_over::operand;
     all.push_back(c);
   };
-  add_long(function::exp, format_id::bf16, format_id::bf16, 2);
-  add_long(function::gelu, format_id::fp16, format_id::e4m3, 2);
-  add_long(function::log1p, format_id::bf16, format_id::fp32, 2);
+  add_long(function::exp, format_id::bf16, format_id::bf16, {});
+  add_long(function::gelu, format_id::fp16, format_id::e4m3, {.overflow = overflow::saturate});
+  add_long(function::log1p, format_id::bf16, format_id::fp32, {});
+  add_long(function::pow, format_id::fp16, format_id::fp16,
+           {.rule = function_rule::torch_2_11, .parameter = 1.7});
+  add_long(function::exp, format_id::bf16, format_id::bf16, {.rule = function_rule::triton_3_6});
   return all;
 }
 

@@ -1,7 +1,7 @@
 // Table of results: functions of fp16 and bf16 numbers by one look-up an element.
 //
 // There are 65,536 operands. A call on many more elements computes the result of each operand once.
-// GPUs keep their tables: backends/cuda/functions/exact/exact_table.cu.
+// GPUs keep their tables: backends/cuda/functions/result_table.cu.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,6 @@
 
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/reference/functions/function_range.hpp"
-#include "backends/simd/lanes/control_register.hpp"
 #include "backends/threads/parts.hpp"
 
 namespace samebits::backends {
@@ -22,11 +21,10 @@ inline constexpr int table_size = 65536;
 /// Elements from which on filling and reading a table costs less than computing all results.
 inline constexpr std::int64_t least_table_elements = std::int64_t{1} << 19;
 
-/// Whether a table serves the call: one result of the rule `exact` per 16-bit operand, and enough
-/// elements.
+/// Whether a table serves the call: one result per 16-bit operand, and enough elements.
 inline bool is_for_table(const evaluate_call& call) {
-  return call.is_exact() && spec_of(call.in.format).storage_bits == 16 &&
-         call.grad.data == nullptr && call.rule.rounding == rounding::nearest_even &&
+  return spec_of(call.in.format).storage_bits == 16 && call.grad.data == nullptr &&
+         call.rule.rounding == rounding::nearest_even &&
          call.out.rows * call.out.cols >= least_table_elements;
 }
 
@@ -35,7 +33,6 @@ template <class Code>
 void fill_table(const evaluate_call& call, const executor& where, function_codes codes,
                 Code* table) {
   const auto fill = [&](element_range operands) {
-    const ieee_control_register ieee;
     function_chunk chunk;
     for (std::int64_t first = operands.begin; first < operands.end;) {
       const std::int64_t count = std::min<std::int64_t>(function_chunk::size, operands.end - first);
@@ -66,11 +63,12 @@ void look_up(const element_row& in, const element_row& out, std::int64_t count, 
   });
 }
 
-/// Applies a call by a table, on threads. Returns false and writes nothing if there is no memory for
-/// the table.
+/// Applies a call by a table, on threads. Returns false and writes nothing if a table does not serve
+/// the call, or if there is no memory for the table.
 inline bool evaluate_by_table(const evaluate_call& call, const executor& where,
                               function_codes codes) {
   bool done = false;
+  if (!is_for_table(call)) return done;
   with_code_of(call.out.format, [&]<class Code>(Code) {
     const std::unique_ptr<Code[]> table(new (std::nothrow) Code[table_size]);
     if (table == nullptr) return;
