@@ -1,5 +1,5 @@
-// Arrays of more than 2^31 elements converted, and large arrays of 16 bits through functions of
-// rule exact, whose results cuda-native takes from tables: repeated_arrays.cuh.
+// Arrays of more than 2^31 elements converted, and large arrays of 16 bits through functions, whose
+// results the CUDA backends take from tables: repeated_arrays.cuh.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "samebits/samebits.hpp"
 #include "tests/device/captured_graph.hpp"
 #include "tests/device/repeated_arrays.cuh"
+#include "tests/engine/inputs/function_calls.hpp"
 #include "tests/support/effort.hpp"
 
 namespace samebits::support {
@@ -102,6 +103,37 @@ TEST(ExactFunctions, TablesHaveTheBitsOfTheCpu) {
               << name(f) << " " << name(from) << " to " << name(to) << " " << name(policy);
         }
       }
+    }
+  }
+}
+
+TEST(FunctionTables, OfOtherRulesHaveTheBitsOfTheCpu) {
+  thinned_cases cases(7);
+  for (const format_id format : {fp16, bf16}) {
+    table of(format);
+    for (const function_case& c : other_function_cases()) {
+      if (c.gradient || std::ranges::find(c.formats, format) == c.formats.end()) continue;
+      if (cases.leaves_out()) continue;
+      const chunk_codes expected = of.results(c.of, format, c.options);
+      for (const char* const backend : {"cuda-emulated", "cuda-native"}) {
+        const repeated_arrays in_place = of.array();
+        evaluate(c.of, in_place[0], in_place[0], c.options, on_stream(nullptr, backend));
+        in_place.expect(expected);
+        ASSERT_FALSE(HasFailure()) << text_of(c) << " " << name(format) << " on " << backend;
+      }
+    }
+  }
+}
+
+/// More parameters than have tables.
+TEST(FunctionTables, OfManyParametersHaveTheBitsOfTheCpu) {
+  table of(bf16);
+  const repeated_arrays x = of.array(), y(chunk_codes(bf16, 65536), table::size);
+  for (int i = 0; i < by_effort(300, 8) && !HasFailure(); ++i) {
+    const evaluate_options options{.rule = function_rule::torch_2_11, .parameter = 0.01 * (i + 1)};
+    for (const function f : {function::leaky_relu, function::pow}) {
+      evaluate(f, x[0], y[0], options, native);
+      y.expect(of.results(f, bf16, options));
     }
   }
 }

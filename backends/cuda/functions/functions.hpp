@@ -9,6 +9,14 @@ namespace samebits::cuda {
 void enqueue_evaluate_emulated(const backends::evaluate_call& call, void* stream);
 void enqueue_evaluate_native(const backends::evaluate_call& call, void* stream);
 
+/// Enqueues a call by a table of the results of all operands of 16 bits, for both backends. Returns
+/// false if a table does not serve the call. The definition computes a table when the first call
+/// needs it; this call waits.
+bool launch_table(const backends::evaluate_call& call, void* stream);
+
+/// The kernels of every rule in integers, on any GPU.
+void launch_definition(const backends::evaluate_call& call, void* stream);
+
 /// Launch parameters of a call of the rule `exact` (exact/exact_kernel.cuh).
 struct exact_task;
 
@@ -16,10 +24,8 @@ struct exact_task;
 void launch_exact_definition(const backends::evaluate_call& call, void* stream);
 void launch_exact_native(const backends::evaluate_call& call, void* stream);
 
-/// Enqueue a call of the rule `exact` by faster kernels with the same results, for cuda-native: a
-/// table of all operands of 16 bits, or approximations with a rounding test. Return false if the
-/// kernels do not serve the call.
-bool launch_exact_table(const backends::evaluate_call& call, const exact_task& task, void* stream);
+/// Enqueues a call of the rule `exact` by approximations with a rounding test, for cuda-native: a
+/// faster kernel with the same results. Returns false if it does not serve the call.
 bool launch_approximation(const backends::evaluate_call& call, const exact_task& task,
                           void* stream);
 
@@ -32,9 +38,7 @@ void launch_definition_functions(const backends::evaluate_call& call, void* stre
 /// of its own and waits for them.
 bool units_hold();
 
-/// The kernels of all rules but `exact` by the GPU's instructions. Require units_hold(). One
-/// translation unit per format and gradient: each has up to 27 kernels.
-template <format_id Format, bool Gradient>
-void launch_functions(const backends::evaluate_call& call, void* stream);
+/// The kernels of all rules but `exact` by the GPU's instructions. Require units_hold().
+void launch_instruction_functions(const backends::evaluate_call& call, void* stream);
 
 }  // namespace samebits::cuda

@@ -1,4 +1,5 @@
-// gpu_function_bench: times functions of the rule `exact` on a GPU beside a plain device copy.
+// gpu_function_bench: times functions on a GPU beside a plain device copy: by rule `exact`, and those
+// of 16 bits by torch_2_11 too.
 //
 //   gpu_function_bench [--log2-elements N] [--only TEXT]      default 28 elements, all work
 //
@@ -68,15 +69,18 @@ bool takes_magnitudes(function f) {
          f == function::rsqrt || f == function::reciprocal;
 }
 
-void add_functions(std::vector<work>& list, const buffers& b, format_id from, format_id to) {
+void add_functions(std::vector<work>& list, const buffers& b, format_id from, format_id to,
+                   function_rule rule = function_rule::exact) {
   const auto bytes = static_cast<double>(b.elements);
-  const std::string formats = " " + std::string(name(from)) + " to " + std::string(name(to));
+  const std::string formats = " " + std::string(name(from)) + " to " + std::string(name(to)) +
+                              (rule == function_rule::exact ? "" : ", torch_2_11");
   for (const function f : functions) {
     const const_matrix_view in = b.operand(from, takes_magnitudes(f));
     const matrix_view out = b.view(b.out, to);
-    list.push_back(
-        {std::string(name(f)) + formats, bytes * (storage_bytes(from) + storage_bytes(to)),
-         [=](cudaStream_t stream) { evaluate(f, in, out, {}, on_stream(stream, "cuda-native")); }});
+    list.push_back({std::string(name(f)) + formats,
+                    bytes * (storage_bytes(from) + storage_bytes(to)), [=](cudaStream_t stream) {
+                      evaluate(f, in, out, {.rule = rule}, on_stream(stream, "cuda-native"));
+                    }});
   }
 }
 
@@ -117,6 +121,7 @@ std::vector<work> all_work(const buffers& b) {
   add_functions(list, b, bf16, bf16);
   add_functions(list, b, fp32, bf16);
   add_functions(list, b, fp16, fp16);
+  for (const format_id f : {bf16, fp16}) add_functions(list, b, f, f, function_rule::torch_2_11);
   add_gradients(list, b, fp32);
   add_gradients(list, b, bf16);
   return list;

@@ -6,8 +6,8 @@
 
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/functions/exact/approximations.cuh"
-#include "backends/cuda/functions/exact/exact_definition_value.cuh"
 #include "backends/cuda/functions/exact/exact_kernel.cuh"
+#include "backends/cuda/functions/exact/real_word.cuh"
 #include "backends/cuda/functions/exact/rounded_results.cuh"
 #include "numerics/functions/exact_function.hpp"
 
@@ -45,6 +45,13 @@ __device__ __forceinline__ rounded_result rounded_to(format_id format, double y)
   if (format == format_id::fp32) return rounded_to_fp32(y);
   if (format == format_id::bf16) return rounded_to_bf16(y);
   return rounded_to_fp16(y);
+}
+
+/// The binary64 result of the definition. Not inline: it is the rare path, and the approximation
+/// needs the registers.
+template <numerics::real::exact_function F>
+__device__ __noinline__ std::uint64_t definition_value(float x) {
+  return numerics::real::value_at<F>(real_word(static_cast<double>(x))).bits;
 }
 
 /// The code of the definition in fp32, bf16 or fp16. Not inline, as definition_value().

@@ -27,7 +27,7 @@ struct native_op {
 
 void launch_exact_native(const backends::evaluate_call& call, void* stream) {
   const exact_task t = exact_task_of(call);
-  if (launch_exact_table(call, t, stream) || launch_approximation(call, t, stream)) return;
+  if (launch_approximation(call, t, stream)) return;
   real::with_function(call.exact, [&]<real::exact_function F>() {
     launch_exact("cuda-native: evaluate", native_op<F>{}, t, stream);
   });

@@ -1,7 +1,5 @@
-// Rule functions: a kernel of the GPU's instructions for every function, format and gradient of all
-// rules but `exact`, for cuda-native.
-#pragma once
-
+// Functions of arrays and their gradients by the GPU's instructions, by all rules but `exact`, for
+// cuda-native.
 #include <cstdint>
 #include <utility>
 
@@ -10,15 +8,22 @@
 #include "backends/cuda/functions/instruction_steps.cuh"
 #include "backends/cuda/functions/step_word.cuh"
 #include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/visit.hpp"
 #include "numerics/hardware/evaluate.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/function.hpp"
 
 namespace samebits::cuda {
+namespace {
 
-/// Op of function_kernel: one function of one format by the GPU's instructions. Kernels for other
-/// architectures than these instructions' return 0 and are never launched (units_hold() in
-/// functions.hpp).
+constexpr const char* what = "cuda-native: evaluate";
+
+/// In place of a function: the one that the plan names.
+constexpr auto any_function = static_cast<function>(enum_count<function>);
+
+/// Op of function_kernel: function F of a format, or all functions of all formats of its width.
+/// Kernels for other architectures than these instructions' return 0 and are never launched
+/// (units_hold() in functions.hpp).
 template <format_id Format, function F, bool Gradient>
 struct instruction_op {
   static constexpr int bytes = Format == format_id::fp32 ? 4 : 2;
@@ -31,8 +36,10 @@ struct instruction_op {
 #if defined(SAMEBITS_HOPPER_UNITS)
     using word = step_word<instruction_steps>;
     numerics::function_plan p = plan;
-    p.of = F;
-    p.format = Format;
+    if constexpr (F != any_function) {
+      p.of = F;
+      p.format = Format;
+    }
     if constexpr (Gradient) {
       return numerics::evaluate_gradient_code<word>(p, grad, x).bits;
     } else {
@@ -55,13 +62,12 @@ constexpr bool has_kernel(function f, format_id format, bool gradient) {
 template <format_id Format, function F, bool Gradient>
 void launch_one_function(const backends::evaluate_call& call, void* stream) {
   if constexpr (has_kernel(F, Format, Gradient)) {
-    launch_function("cuda-native: evaluate", instruction_op<Format, F, Gradient>{call.plan}, call,
-                    stream);
+    launch_function(what, instruction_op<Format, F, Gradient>{call.plan}, call, stream);
   }
 }
 
 template <format_id Format, bool Gradient>
-void launch_functions(const backends::evaluate_call& call, void* stream) {
+void launch_each(const backends::evaluate_call& call, void* stream) {
   using launch = void (*)(const backends::evaluate_call&, void*);
   [&]<int... F>(std::integer_sequence<int, F...>) {
     constexpr launch launches[] = {
@@ -69,6 +75,20 @@ void launch_functions(const backends::evaluate_call& call, void* stream) {
     launches[static_cast<int>(call.plan.of)](call, stream);
   }
   (std::make_integer_sequence<int, enum_count<function>>{});
+}
+
+}  // namespace
+
+void launch_instruction_functions(const backends::evaluate_call& call, void* stream) {
+  using enum format_id;
+  if (call.grad.data != nullptr) {
+    backends::visit_quantized(call.plan.format,
+                              [&]<format_id Format>() { launch_each<Format, true>(call, stream); });
+  } else if (call.plan.format == fp32) {
+    launch_each<fp32, false>(call, stream);
+  } else {  // one kernel for all functions, because large arrays have tables
+    launch_function(what, instruction_op<bf16, any_function, false>{call.plan}, call, stream);
+  }
 }
 
 }  // namespace samebits::cuda
