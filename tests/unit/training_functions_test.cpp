@@ -55,7 +55,7 @@ TEST(NllLoss, ZerosAddToZero) {
 TEST(NllLoss, AddsAsTheKernel) {
   for (const std::int64_t rows : {1, 2, 31, 33, 100, 512, 777, 1000, 2047, 5000, 20'000, 40'000}) {
     const floats picked = random_numbers(rows, static_cast<std::uint64_t>(rows));
-    const auto at = [&](std::int64_t row) { return bits(picked[static_cast<std::size_t>(row)]); };
+    const auto at = [&](std::int64_t row) { return bits(picked.at(static_cast<std::size_t>(row))); };
     ASSERT_EQ(torch::nll_sum(rows, at), bits(nll_kernel(picked))) << rows;
   }
 }
@@ -96,6 +96,8 @@ TEST(NormParameters, ManyRowsOfFewColumnsAreManyBlocks) {
   for (const std::int64_t row : {0, 31, 32, 69'999}) EXPECT_EQ(order.thread_of(row), 0);
   EXPECT_EQ(torch::norm_parameter_order(65'536, 64, 132).blocks, 1);
   EXPECT_EQ(torch::norm_parameter_order(65'537, 64, 132).blocks, 2049);
+  EXPECT_EQ(torch::norm_parameter_order(65'568, 64, 132).blocks, 2049);
+  EXPECT_EQ(torch::norm_parameter_order(65'569, 64, 132).blocks, 2050);
   // cols / 32 is below half of the multiprocessors
   EXPECT_EQ(torch::norm_parameter_order(70'000, 66 * 32 - 1, 132).blocks, 2188);
   EXPECT_EQ(torch::norm_parameter_order(70'000, 66 * 32, 132).blocks, 1);

@@ -21,7 +21,7 @@ using backends::evaluate_call;
 constexpr const char* table_errors = "evaluate by a table";
 
 /// Elements from which loading the table into shared memory pays.
-constexpr std::uint64_t min_elements = std::uint64_t{1} << 23;
+constexpr std::uint64_t min_elements = std::uint64_t{1} << 21;
 
 /// Tables of the process from which on functions with a parameter get no new one: a program that
 /// changes the parameter in each call would else fill the memory.

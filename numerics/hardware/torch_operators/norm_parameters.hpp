@@ -12,10 +12,10 @@ namespace samebits::numerics::torch_2_11 {
 /// threads' sums are folded by halves. With several blocks, their sums, in the tensor's format, are
 /// the rows of a matrix that torch.sum adds.
 struct parameter_order {
-  int threads = 1;         ///< of a block; a power of two
-  int rows_of_thread = 8;  ///< consecutive rows that a thread adds before the next thread's
-  std::int64_t blocks = 1;
-  std::int64_t rows_of_block = 0;
+  int threads;         ///< of a block; a power of two
+  int rows_of_thread;  ///< consecutive rows that a thread adds before the next thread's
+  std::int64_t blocks;
+  std::int64_t rows_of_block;
 
   [[nodiscard]] SAMEBITS_HD constexpr int thread_of(std::int64_t row) const {
     return static_cast<int>(row % rows_of_block / rows_of_thread % threads);
@@ -25,10 +25,11 @@ struct parameter_order {
 /// The order for a matrix of at least one row.
 SAMEBITS_HD constexpr parameter_order norm_parameter_order(std::int64_t rows, std::int64_t cols,
                                                            int multiprocessors) {
-  constexpr std::int64_t columns_of_block = 32, rows_of_small_block = 32;
+  constexpr std::int64_t columns_of_block = 32;
+  constexpr int rows_of_small_block = 32;
   if (rows > 65536 && cols / columns_of_block < multiprocessors / 2) {
     const std::int64_t blocks = (rows + rows_of_small_block - 1) / rows_of_small_block;
-    return {1, 32, blocks, rows_of_small_block};
+    return {1, rows_of_small_block, blocks, rows_of_small_block};
   }
   return {rows < 64 ? 1 : rows < 128 ? 8 : rows < 256 ? 16 : 32, 8, 1, rows};
 }
