@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "backends/api/matmul_slices.hpp"
 #include "backends/api/view_checks.hpp"
 #include "samebits/error.hpp"
 
@@ -59,12 +60,17 @@ std::string text_of(const accumulator& sum, format_id a, format_id b) {
 std::optional<tensor_arithmetic> row_of(const accumulator& sum, format_id a, format_id b) {
   check_value("sum.kind", sum.kind, "accumulator_kind");
   check_value("sum.order", sum.order, "fp32_order");
+  if (sum.fp32_as_tf32 &&
+      (sum.kind != accumulator_kind::tensor_core || a != format_id::fp32 || b != format_id::fp32)) {
+    refuse("sum.fp32_as_tf32 needs fp32 operands of a tensor_core, got " + std::string(name(a)) +
+           " and " + std::string(name(b)));
+  }
   if (sum.kind != accumulator_kind::tensor_core) return std::nullopt;
   check_value("sum.unit", sum.unit, "tensor_unit");
   if (sum.result != format_id::fp32 && sum.result != format_id::fp16) {
     refuse("sum.result must be fp32 or fp16, got " + std::string(name(sum.result)));
   }
-  const auto operands = tensor_operands_of(a, b);
+  const auto operands = sum.fp32_as_tf32 ? tensor_operands::tf32 : tensor_operands_of(a, b);
   const auto row = operands ? find_tensor_row(sum.unit, *operands) : std::nullopt;
   const bool wide = sum.result == format_id::fp32;
   if (!row || (wide ? row->fp32 : row->fp16) == evidence::none) {
@@ -82,6 +88,42 @@ std::optional<tensor_arithmetic> row_of(const accumulator& sum, format_id a, for
            " products of an instruction, got " + std::to_string(sum.promotion));
   }
   return row;
+}
+
+/// Checks the members of `sum` that divide K into slices.
+void check_slices(const accumulator& sum) {
+  check_value("sum.slice_order", sum.slice_order, "slice_order");
+  check_value("sum.slice_sum", sum.slice_sum, "slice_sum");
+  check_value("sum.slice_rounding", sum.slice_rounding, "slice_rounding");
+  const auto check = [](const char* which, std::int64_t value, std::int64_t min) {
+    if (value >= min) return;
+    refuse(std::string(which) + " must be at least " + std::to_string(min) + ", got " +
+           std::to_string(value));
+  };
+  check("sum.slices", sum.slices, 1);
+  check("sum.slice_tile", sum.slice_tile, 1);
+  check("sum.residue_tile", sum.residue_tile, 0);
+  const bool unit = sum.kind == accumulator_kind::tensor_core;
+  const bool divided = sum.slices != 1 || sum.slice_rounding != slice_rounding::none;
+  if (divided && !unit && sum.kind != accumulator_kind::ieee_fp32) {
+    refuse("sum.slices: slices need ieee_fp32 or tensor_core, got " + std::string(name(sum.kind)));
+  }
+  const bool cyclic = sum.slices != 1 && sum.slice_order == slice_order::cyclic;
+  if (sum.residue_tile != 0 && (!unit || cyclic)) {
+    refuse("sum.residue_tile: a residue needs tensor_core and contiguous slices");
+  }
+  if (sum.slice_sum == slice_sum::halves && sum.slice_rounding == slice_rounding::running) {
+    refuse("sum.slice_rounding: a running sum needs ascending slices");
+  }
+  if (!unit || (!divided && sum.residue_tile == 0)) return;
+  if (sum.result != format_id::fp32) {
+    refuse("sum.result must be fp32 with slices or a residue, got " +
+           std::string(name(sum.result)));
+  }
+  if (sum.promotion != 0 && (cyclic || sum.residue_tile != 0)) {
+    refuse("sum.promotion must be 0 with cyclic slices or a residue, got " +
+           std::to_string(sum.promotion));
+  }
 }
 
 /// Whether scales change along K. K is the second extent of A's tiles and the first extent of B's.
@@ -116,6 +158,9 @@ void check_scales_fit(const matmul_call& call) {
   const bool fits = sum.kind == accumulator_kind::exact ||
                     sum.kind == accumulator_kind::fp32_per_128 ||
                     (sum.kind == accumulator_kind::tensor_core && sum.promotion == scale_block);
+  if (fits && is_in_slices(call)) {
+    refuse("options: scales that change along K need one slice without a residue or fp32_as_tf32");
+  }
   if (fits) return;
   refuse(
       "options: scales that change along K need exact, fp32_per_128, or tensor_core with "
@@ -131,11 +176,20 @@ void check_addend(const matmul_call& call) {
   check_host(call.c, "options.c");
   check_shape(call.c, "options.c", call.d.rows, call.d.cols);
   check_format(call.c, "options.c", number_formats);
-  if (call.c_enters == addend::last || call.sum.kind == accumulator_kind::exact) return;
-  if (call.a_scales.values.data != nullptr || call.b_scales.values.data != nullptr) {
-    refuse("options.c_enters: a c that comes first takes no scales");
+  const bool after_first = call.c_enters == addend::after_first_slice;
+  const accumulator_kind kind = call.sum.kind;
+  if (after_first &&
+      (call.sum.slice_sum == slice_sum::halves ||
+       (kind != accumulator_kind::ieee_fp32 && kind != accumulator_kind::tensor_core))) {
+    refuse(
+        "options.c_enters: after_first_slice needs ascending slices of ieee_fp32 or tensor_core");
   }
-  const bool of_unit = call.sum.kind == accumulator_kind::tensor_core && call.sum.promotion == 0;
+  if (call.c_enters == addend::last || kind == accumulator_kind::exact) return;
+  if (call.a_scales.values.data != nullptr || call.b_scales.values.data != nullptr) {
+    refuse("options.c_enters: a c that does not come last takes no scales");
+  }
+  if (after_first) return;
+  const bool of_unit = kind == accumulator_kind::tensor_core && call.sum.promotion == 0;
   const std::array one = {of_unit ? call.sum.result : format_id::fp32};
   check_format(call.c, "options.c", one);
 }
@@ -167,8 +221,11 @@ matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, cons
   call.sum = sum;
   if (const auto row = row_of(sum, a.format, b.format)) {
     const int products = sum.products != 0 ? sum.products : row->products;
-    call.unit = numerics::accumulate_rule_of(*row, a.format, b.format, sum.result, products);
+    const auto multiplied = [&](format_id f) { return sum.fp32_as_tf32 ? format_id::tf32 : f; };
+    call.unit = numerics::accumulate_rule_of(*row, multiplied(a.format), multiplied(b.format),
+                                             sum.result, products);
   }
+  check_slices(sum);
   const bool exact = sum.kind == accumulator_kind::exact;
   check_format(d, "d", std::span(exact_formats).first(exact ? 4 : 3));
   call.order =
@@ -208,6 +265,7 @@ void matmul(const const_matrix_view& a, const const_matrix_view& b, const matrix
     throw unsupported("backend '" + std::string(chosen.name) + "' cannot multiply matrices");
   }
   if (call.d.rows == 0 || call.d.cols == 0) return;
+  if (backends::is_in_slices(call)) return backends::multiply_in_slices(chosen, call, where);
   chosen.matmul.run(call, where);
 }
 

@@ -67,8 +67,9 @@ struct matmul_options {
 ///   of K. Such scales require fp32_per_128, or tensor_core with a promotion of 128.
 /// - Kinds other than exact apply scales that do not change along K to the whole sum, and add c
 ///   after the scales (accumulator.hpp).
-/// - Kinds other than exact allow no scales with addend::first. c is then in fp32; for a
-///   tensor_core without promotion, in the format of the unit's sums.
+/// - Kinds other than exact allow scales only with addend::last. With addend::first c is in fp32;
+///   for a tensor_core without promotion, in the format of the unit's sums.
+/// - With slices of K or fp32_as_tf32, scales that change along K are not allowed.
 ///
 /// @param a  [M, K], any format but fp64 and e8m0; for tensor_core a format that the unit
 ///   multiplies
@@ -86,7 +87,7 @@ struct matmul_options {
 ///   - the backend's name is unknown.
 /// @throws unsupported if the tensor unit does not multiply the formats, if this machine lacks the
 ///   backend, or if the backend does not multiply matrices.
-/// @note Host memory only. Thread-safe. Allocates decoded copies of the operands.
+/// @note Host memory only. Thread-safe. Allocates copies of the operands; with slices also sums of D.
 void matmul(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
             const accumulator& sum, const matmul_options& options = {}, const executor& where = {});
 

@@ -108,7 +108,12 @@ template <>
 inline constexpr auto option_table<accumulator> = std::tuple(
     option("sum", &accumulator::kind), option("order", &accumulator::order),
     option("unit", &accumulator::unit), option("promotion", &accumulator::promotion),
-    option("unit_result", &accumulator::result), option("products", &accumulator::products));
+    option("unit_result", &accumulator::result), option("products", &accumulator::products),
+    option("fp32_as_tf32", &accumulator::fp32_as_tf32), option("slices", &accumulator::slices),
+    option("slice_order", &accumulator::slice_order),
+    option("slice_tile", &accumulator::slice_tile), option("slice_sum", &accumulator::slice_sum),
+    option("slice_rounding", &accumulator::slice_rounding),
+    option("residue_tile", &accumulator::residue_tile));
 
 template <>
 inline constexpr auto option_table<matmul_options> =

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
         FormatLike,
         Fp32Order,
         ScaleOrder,
+        SliceOrder,
+        SliceRounding,
+        SliceSum,
         TensorUnit,
     )
 
@@ -91,7 +94,7 @@ class Prediction:
 
 def _accumulator(sum: object, unit: object, order: object, promotion: int | None, result: object,
                  products: int) -> tuple[Any, ...]:
-    """Return the accumulator as samebits._core expects it: (kind, order, unit, promotion, ...)."""
+    """Return an accumulator without slices as samebits._core expects it: (kind, order, unit, ...)."""
     if unit is None:
         if isinstance(sum, str) and sum.lower().replace("-", "_") == "tensor_core":
             raise InvalidArgument("sum: a tensor core is chosen by unit=")
@@ -126,6 +129,13 @@ def _product(
     promotion: int | None = None,
     unit_result: FormatLike = "fp32",
     products: int = 0,
+    fp32_as_tf32: bool = False,
+    slices: int = 1,
+    slice_order: SliceOrder = "contiguous",
+    slice_tile: int = 1,
+    slice_sum: SliceSum = "ascending",
+    slice_rounding: SliceRounding = "none",
+    residue_tile: int = 0,
     a_scales: Any = None,
     a_tile: tuple[int, int] | None = None,
     b_scales: Any = None,
@@ -145,6 +155,13 @@ def _product(
     promotion, unit_result, products
         For a unit: elements of K between promotions to fp32 (0: none); format of the unit's sums;
         products per instruction (0: the widest instruction).
+    fp32_as_tf32 : bool
+        For a unit: operands in fp32 are rounded to tf32, to nearest even, as cuBLAS does.
+    slices, slice_order, slice_tile, slice_sum, slice_rounding, residue_tile
+        Slices of K that are summed by themselves, as in split K: their number; contiguous or cyclic;
+        elements of K that stay together; the order of their additions, ascending or halves;
+        roundings to the result's format before the last, none, each or running; the K of a kernel's
+        tile if its slices begin with the residue (0: they do not).
     a_scales, a_tile, b_scales, b_tile
         Dequantization scales in fp32 or e8m0, and the tile of one scale in each operand.
     scale_order : str, optional
@@ -152,7 +169,8 @@ def _product(
     c : array [M, N], optional
         Matrix that is added, in fp32, fp16 or bf16.
     c_enters : str
-        last: `c` is added after the scales. first: the sum starts from `c`.
+        last: `c` is added after the scales. first: the sum starts from `c`. after_first_slice: `c`
+        is added to the sum of the first slice.
     a_format, b_format : str or dtype, optional
         Formats of operands whose dtypes do not say them.
     threads, backend
@@ -163,7 +181,8 @@ def _product(
     InvalidArgument, Unsupported
         An argument was refused, or no model has this product; nothing was written.
     """
-    accumulator = _accumulator(sum, unit, order, promotion, unit_result, products)
+    accumulator = (*_accumulator(sum, unit, order, promotion, unit_result, products), fp32_as_tf32,
+                   slices, slice_order, slice_tile, slice_sum, slice_rounding, residue_tile)
     left, left_tile = _operand(a, a_tile, a_scales, a_format, "a")
     right, right_tile = _operand(b, b_tile, b_scales, b_format, "b")
     shapes = (_core.describe(left[0], "a", left[1], "a_format")[0],

@@ -178,25 +178,82 @@ std::uint32_t sum_of_blocks(const dot_problem& d, std::size_t length, std::uint3
   return sum;
 }
 
+/// The elements of each slice that has some: an element's slice follows from its tile.
+std::vector<std::vector<std::size_t>> slices_of(const dot_problem& d) {
+  const std::size_t tiles = (d.a.size() + d.slice_tile - 1) / d.slice_tile;
+  const std::size_t tiles_of_one = std::max<std::size_t>((tiles + d.slices - 1) / d.slices, 1);
+  std::vector<std::vector<std::size_t>> all(d.slices);
+  for (std::size_t k = 0; k < d.a.size(); ++k) {
+    const std::size_t tile = k / d.slice_tile;
+    all[d.slice_order == "cyclic" ? tile % d.slices : tile / tiles_of_one].push_back(k);
+  }
+  std::erase_if(all, [](const auto& slice) { return slice.empty(); });
+  if (all.empty()) all.emplace_back();
+  return all;
+}
+
+/// Chains that start anew, at the sum so far, behind the residue or at each tile of a cyclic slice.
+std::uint32_t chains(const dot_problem& d, const std::vector<std::size_t>& slice,
+                     std::uint32_t sum) {
+  const std::size_t residue = d.residue_tile == 0 ? 0 : slice.size() % d.residue_tile;
+  std::size_t from = 0;
+  for (std::size_t to = 1; to <= slice.size(); ++to) {
+    const bool tile_ends = d.slice_order == "cyclic" && d.slices > 1 && to < slice.size() &&
+                           slice[to] / d.slice_tile != slice[to - 1] / d.slice_tile;
+    if (to != residue && to != slice.size() && !tile_ends) continue;
+    sum = chain(d, from, to, sum);
+    from = to;
+  }
+  return sum;
+}
+
+std::uint32_t sum_of_slice(const dot_problem& whole, const std::vector<std::size_t>& slice,
+                           std::uint32_t start) {
+  dot_problem d = whole;
+  d.a.clear();
+  d.b.clear();
+  for (const std::size_t k : slice) {
+    d.a.push_back(whole.a[k]);
+    d.b.push_back(whole.b[k]);
+  }
+  if (d.kind == "ieee_fp32") return ieee_sum(d, start);
+  if (d.kind == "fp32_per_128") return sum_of_blocks(d, block, start);
+  if (d.promotion != 0) return sum_of_blocks(d, d.promotion, start);
+  return to_fp32(*d.sums, chains(d, slice, start));
+}
+
+std::uint32_t sum_of_slices(const dot_problem& d, std::uint32_t start) {
+  const auto round = [&](std::string_view when, std::uint32_t x) {
+    return d.slice_rounding == when ? to_fp32(*d.d_format, convert(fp32(), *d.d_format, x, {})) : x;
+  };
+  std::vector<std::uint32_t> parts;
+  for (const auto& slice : slices_of(d)) {
+    parts.push_back(round("each", sum_of_slice(d, slice, parts.empty() ? start : 0)));
+  }
+  if (d.slice_sum == "halves") {
+    while (parts.size() > 1) {
+      const std::size_t half = (parts.size() + 1) / 2;
+      for (std::size_t i = half; i < parts.size(); ++i) {
+        parts[i - half] = add32(parts[i - half], parts[i]);
+      }
+      parts.resize(half);
+    }
+  }
+  std::uint32_t sum = parts[0];
+  if (d.has_c && d.c_after_first_slice) sum = add32(sum, to_fp32(*d.c_format, d.c));
+  for (std::size_t i = 1; i < parts.size(); ++i) sum = add32(round("running", sum), parts[i]);
+  return round("each", round("running", sum));
+}
+
 }  // namespace
 
 std::uint64_t element_of_product(const dot_problem& d) {
   if (d.kind == "exact") return exact_element(d);
-  const std::uint32_t start = d.has_c && d.c_first ? d.c : 0;
-  std::uint32_t sum = 0;
-  if (d.kind == "ieee_fp32") {
-    sum = ieee_sum(d, start);
-  } else if (d.kind == "fp32_per_128") {
-    sum = sum_of_blocks(d, block, start);
-  } else if (d.promotion == 0) {
-    sum = to_fp32(*d.sums, chain(d, 0, d.a.size(), start));
-  } else {
-    sum = sum_of_blocks(d, d.promotion, start);
-  }
+  std::uint32_t sum = sum_of_slices(d, d.has_c && d.c_first ? d.c : 0);
   if (d.scaled_at_end) {
     sum = scaled(order_of(d), false, 0, sum, d.a_end_scale, d.b_end_scale);
   }
-  if (d.has_c && !d.c_first) sum = add32(sum, to_fp32(*d.c_format, d.c));
+  if (d.has_c && !d.c_first && !d.c_after_first_slice) sum = add32(sum, to_fp32(*d.c_format, d.c));
   return convert(fp32(), *d.d_format, sum, {});
 }
 

@@ -36,8 +36,16 @@ struct dot_problem {
   tensor_unit_facts unit;        ///< of tensor_core
   const format* sums = nullptr;  ///< of tensor_core: its result
   std::uint64_t promotion = 0;
+  // Slices of K; names are samebits'.
+  std::size_t slices = 1;
+  std::string_view slice_order;
+  std::size_t slice_tile = 1;
+  std::string_view slice_sum;
+  std::string_view slice_rounding = "none";
+  std::size_t residue_tile = 0;  ///< 0: none
   bool has_c = false;
   bool c_first = false;
+  bool c_after_first_slice = false;
   std::uint32_t c = 0;  ///< code
   const format* c_format = nullptr;
 };

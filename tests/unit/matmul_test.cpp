@@ -109,6 +109,48 @@ TEST(Matmul, FusedOrdersAddToPlusZeroAtTheEnd) {
   }
 }
 
+/// Products along K are powers of two, so that the places of roundings show.
+float slice_product(const std::vector<float>& a, const accumulator& sum,
+                    const matmul_options& options = {}) {
+  const std::vector<float> ones(a.size(), 1.0f);
+  const auto depth = static_cast<std::int64_t>(a.size());
+  float d = 0;
+  matmul(view_of(a.data(), 1, depth), view_of(ones.data(), depth, 1), view_of(&d, 1, 1), sum,
+         options);
+  return d;
+}
+
+TEST(Matmul, AddsSlicesInTheStatedOrder) {
+  auto sum = accumulator::ieee_fp32(fp32_order::ascending_fused);
+  const std::vector<float> a = {0x1p24f, 1, 1, -0x1p24f, 1};
+  EXPECT_EQ(slice_product(a, sum), 1);  // 2^24 + 1 is lost twice
+  sum.slices = 3;                       // 2^24 + 1 | 1 - 2^24 | 1
+  EXPECT_EQ(slice_product(a, sum), 2);
+  sum.slice_tile = 3;  // 2^24 + 1 + 1 | -2^24 + 1
+  EXPECT_EQ(slice_product(a, sum), 1);
+  sum.slice_tile = 1;
+  sum.slice_order = slice_order::cyclic;  // 2^24 - 2^24 | 1 + 1 | 1
+  EXPECT_EQ(slice_product(a, sum), 3);
+  sum.slices = 5;
+  sum.slice_sum = slice_sum::halves;  // (2^24 - 2^24) + 1 and 1 + 1
+  EXPECT_EQ(slice_product(a, sum), 3);
+  const float c = 0x1p24f;
+  const matmul_options after = {.c = view_of(&c, 1, 1), .c_enters = addend::after_first_slice};
+  sum = accumulator::ieee_fp32(fp32_order::ascending);
+  EXPECT_EQ(slice_product({1, 1, 1}, sum, after), 0x1p24f + 4);  // as last: 3 + 2^24
+  sum.slices = 3;
+  EXPECT_EQ(slice_product({1, 1, 1}, sum, after), 0x1p24f);
+}
+
+TEST(Matmul, RoundsFp32ToTf32) {
+  accumulator sum = wgmma(0);
+  sum.fp32_as_tf32 = true;
+  // 1 + 2^-11 is halfway: to even is down. 1 + 3 * 2^-11 is up to 1 + 2^-9.
+  EXPECT_EQ(slice_product({1 + 0x1p-11f}, sum), 1);
+  EXPECT_EQ(slice_product({1 + 0x1.8p-10f}, sum), 1 + 0x1p-9f);
+  EXPECT_EQ(evidence_of(sum, format_id::fp32, format_id::fp32), evidence::hardware);
+}
+
 TEST(Matmul, TakesEmptyShapes) {
   std::vector<float> d = {7, 7};
   const float c[] = {3, -0.0f};
@@ -243,6 +285,41 @@ TEST(Matmul, RefusesByName) {
   });
   invalid("sum.result must be fp32 or fp16, got bf16",
           [](arguments& x) { x.sum.result = format_id::bf16; });
+  invalid("sum.fp32_as_tf32 needs fp32 operands of a tensor_core, got e4m3 and e4m3",
+          [](arguments& x) { x.sum.fp32_as_tf32 = true; });
+  invalid("sum.slices must be at least 1, got 0", [](arguments& x) { x.sum.slices = 0; });
+  invalid("sum.slice_tile must be at least 1, got -8", [](arguments& x) { x.sum.slice_tile = -8; });
+  invalid("sum.residue_tile must be at least 0, got -1",
+          [](arguments& x) { x.sum.residue_tile = -1; });
+  invalid("sum.slices: slices need ieee_fp32 or tensor_core, got exact", [](arguments& x) {
+    x.sum = accumulator::exact();
+    x.sum.slices = 2;
+  });
+  invalid("sum.slices: slices need ieee_fp32 or tensor_core, got fp32_per_128", [](arguments& x) {
+    x.sum = accumulator::fp32_per_128();
+    x.sum.slice_rounding = slice_rounding::each;
+  });
+  invalid("sum.residue_tile: a residue needs tensor_core and contiguous slices", [](arguments& x) {
+    x.sum = accumulator::ieee_fp32(fp32_order::ascending);
+    x.sum.residue_tile = 16;
+  });
+  invalid("sum.slice_rounding: a running sum needs ascending slices", [](arguments& x) {
+    x.sum.slice_sum = slice_sum::halves;
+    x.sum.slice_rounding = slice_rounding::running;
+  });
+  invalid("sum.result must be fp32 with slices or a residue, got fp16", [](arguments& x) {
+    x.sum = accumulator::tensor_core(tensor_unit::hopper_wgmma, 0, format_id::fp16);
+    x.sum.slices = 2;
+  });
+  invalid("sum.promotion must be 0 with cyclic slices or a residue, got 128", [](arguments& x) {
+    x.sum.slices = 2;
+    x.sum.slice_order = slice_order::cyclic;
+  });
+  invalid("options.c_enters: after_first_slice needs ascending slices", [](arguments& x) {
+    x.sum = accumulator::exact();
+    x.o.c = view_of(x.numbers.data(), 4, 3);
+    x.o.c_enters = addend::after_first_slice;
+  });
   const auto scales = [](arguments& x, std::int64_t rows, std::int64_t cols, tile_shape tile) {
     x.o.a_scales = {view_of(x.numbers.data(), rows, cols), tile};
   };
@@ -255,6 +332,10 @@ TEST(Matmul, RefusesByName) {
   invalid("options: scales that change along K need exact", [&](arguments& x) {
     scales(x, 4, 2, {1, 128});
     x.sum.promotion = 256;
+  });
+  invalid("options: scales that change along K need one slice", [&](arguments& x) {
+    scales(x, 4, 2, {1, 128});
+    x.sum.slices = 2;
   });
   invalid("options: scales that change along K need exact", [&](arguments& x) {
     scales(x, 4, 2, {1, 128});
@@ -271,7 +352,7 @@ TEST(Matmul, RefusesByName) {
   });
   invalid("options.c: shape must be [4, 3], got [3, 4]",
           [](arguments& x) { x.o.c = view_of(x.numbers.data(), 3, 4); });
-  invalid("options.c_enters: a c that comes first takes no scales", [&](arguments& x) {
+  invalid("options.c_enters: a c that does not come last takes no scales", [&](arguments& x) {
     scales(x, 1, 1, {0, 0});
     x.o.c = view_of(x.numbers.data(), 4, 3);
     x.o.c_enters = addend::first;

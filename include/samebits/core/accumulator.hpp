@@ -8,6 +8,9 @@
 //   tensor_core   a chain of tensor core instructions, ascending (samebits/core/tensor_unit.hpp).
 //                 With a promotion of N, the chain's sum is added in binary32 after each N of K,
 //                 and the next instruction starts from +0.
+//
+// ieee_fp32 and tensor_core may divide K into slices, as kernels with "split K" do. Each slice is
+// summed by itself, and the sums of the slices are added in binary32.
 #pragma once
 
 #include <cstdint>
@@ -69,25 +72,74 @@ inline constexpr auto table_of<scale_order> = enum_table<scale_order>({
 
 /// Step at which C is added.
 enum class addend : std::uint8_t {
-  last,   ///< y = RN(y + C) after scales: beta = 1 of a BLAS
-  first,  ///< the sum starts from C, as in an instruction; scales only with exact
+  last,               ///< y = RN(y + C) after scales: beta = 1 of a BLAS
+  first,              ///< the sum starts from C, as in an instruction; scales only with exact
+  after_first_slice,  ///< RN(sum of the first slice + C), before the second slice; no scales
 };
 template <>
 inline constexpr auto table_of<addend> = enum_table<addend>({
     {addend::last, "last"},
     {addend::first, "first"},
+    {addend::after_first_slice, "after_first_slice"},
+});
+
+/// Assignment of the tiles of K to slices: tiles of `slice_tile` elements, the last one shorter.
+enum class slice_order : std::uint8_t {
+  contiguous,  ///< ceil(tiles / slices) consecutive tiles for each slice; the last slices have less
+  cyclic,  ///< slice i has tiles i, i + slices, ...; an instruction does not reach over two tiles
+};
+template <>
+inline constexpr auto table_of<slice_order> = enum_table<slice_order>({
+    {slice_order::contiguous, "contiguous"},
+    {slice_order::cyclic, "cyclic"},
+});
+
+/// Order in which the sums of slices are added.
+enum class slice_sum : std::uint8_t {
+  ascending,  ///< from the first slice to the last
+  halves,     ///< while n > 1 sums are left: sum i adds sum i + h, h = ceil(n / 2); then n = h
+};
+template <>
+inline constexpr auto table_of<slice_sum> = enum_table<slice_sum>({
+    {slice_sum::ascending, "ascending"},
+    {slice_sum::halves, "halves"},
+});
+
+/// Roundings to D's format, to nearest even, before the last one.
+enum class slice_rounding : std::uint8_t {
+  none,     ///< the sums of slices stay in binary32
+  each,     ///< the sum of each slice, and their total before C is added
+  running,  ///< the sum so far after each slice, the first with its C
+};
+template <>
+inline constexpr auto table_of<slice_rounding> = enum_table<slice_rounding>({
+    {slice_rounding::none, "none"},
+    {slice_rounding::each, "each"},
+    {slice_rounding::running, "running"},
 });
 
 /// One way to accumulate. The static functions construct accumulators.
 struct accumulator {
   accumulator_kind kind;
   fp32_order order = fp32_order::ascending;      ///< only for ieee_fp32
-  tensor_unit unit = tensor_unit::hopper_wgmma;  ///< only for tensor_core, as all members below
+  tensor_unit unit = tensor_unit::hopper_wgmma;  ///< for tensor_core, as the next three members
   std::int64_t promotion = 0;                    ///< elements of K between promotions; 0: none
   format_id result = format_id::fp32;            ///< format of the unit's sums: fp32 or fp16
   /// Products per instruction: those of the widest instruction, or of the narrow one in the unit's
   /// row.
   int products = 0;  ///< 0: the widest instruction
+  /// For tensor_core: rounds fp32 operands to tf32, to nearest even, as cuBLAS does.
+  bool fp32_as_tf32 = false;
+  /// Slices of K that are summed by themselves; only for ieee_fp32 and tensor_core, as are all
+  /// members below. Slices without elements are not added.
+  std::int64_t slices = 1;
+  samebits::slice_order slice_order = samebits::slice_order::contiguous;
+  std::int64_t slice_tile = 1;  ///< elements of K that stay together in a slice
+  samebits::slice_sum slice_sum = samebits::slice_sum::ascending;
+  samebits::slice_rounding slice_rounding = samebits::slice_rounding::none;
+  /// For tensor_core: the first (length mod residue_tile) elements of a slice have instructions of
+  /// their own, as in CUTLASS 2.x. 0: no such residue.
+  std::int64_t residue_tile = 0;
 
   static constexpr accumulator exact() { return {accumulator_kind::exact}; }
   static constexpr accumulator ieee_fp32(fp32_order order) {

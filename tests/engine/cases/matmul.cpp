@@ -41,6 +41,33 @@ void draw_sum(matmul_case& c, random_kinds kinds, const word_source& next) {
                                    i.products == i.row.products ? 0 : i.products);
 }
 
+bool is_in_slices(const matmul_case& c) {
+  return c.sum.slices != 1 || c.sum.residue_tile != 0 ||
+         c.sum.slice_rounding != slice_rounding::none || c.sum.fp32_as_tf32;
+}
+
+/// Divides K into slices, in a third of the cases that allow it; fp32 in place of tf32 in half.
+void draw_slices(matmul_case& c, const word_source& next) {
+  const bool unit = is_of_tensor_core(c);
+  if (unit && c.a_format == format_id::tf32 && below(2, next) == 0) {
+    c.a_format = c.b_format = format_id::fp32;
+    c.sum.fp32_as_tf32 = true;
+  }
+  const bool takes_slices = unit || c.sum.kind == accumulator_kind::ieee_fp32;
+  if (!takes_slices || c.sum.result != format_id::fp32 || below(3, next) != 0) return;
+  constexpr std::array tiles = {1, 3, 4, 8, 16, 32, 64};
+  c.sum.slices = 1 + below(7, next);
+  c.sum.slice_tile = one_of(tiles, next);
+  c.sum.slice_sum = any_enumerator<slice_sum>(next);
+  c.sum.slice_rounding = any_enumerator<slice_rounding>(next);
+  if (c.sum.slice_rounding == slice_rounding::running) c.sum.slice_sum = slice_sum::ascending;
+  if (unit && c.sum.promotion != 0) return;
+  c.sum.slice_order = any_enumerator<slice_order>(next);
+  if (unit && c.sum.slice_order == slice_order::contiguous) {
+    c.sum.residue_tile = below(3, next) == 0 ? 0 : one_of(tiles, next);
+  }
+}
+
 scales_of_case draw_scales(const matmul_case& c, const array_layout& of, bool turned,
                            const word_source& next) {
   scales_of_case s;
@@ -48,7 +75,7 @@ scales_of_case draw_scales(const matmul_case& c, const array_layout& of, bool tu
   if (!s.given) return s;
   const bool by_blocks = c.sum.kind == accumulator_kind::exact ||
                          c.sum.kind == accumulator_kind::fp32_per_128 ||
-                         (is_of_tensor_core(c) && c.sum.promotion == 128);
+                         (is_of_tensor_core(c) && c.sum.promotion == 128 && !is_in_slices(c));
   constexpr std::array tiles = {tile_shape{0, 0}, tile_shape{1, 0}, tile_shape{1, 128},
                                 tile_shape{128, 128}};
   const tile_shape tile = tiles[static_cast<std::size_t>(below(by_blocks ? 4 : 2, next))];
@@ -65,7 +92,10 @@ void draw_c(matmul_case& c, const word_source& next) {
   if (!c.has_c) return;
   constexpr std::array formats = {format_id::fp32, format_id::fp16, format_id::bf16};
   c.c_format = one_of(formats, next);
-  if (!c.a_scales.given && !c.b_scales.given && below(2, next) == 0) {
+  const bool after_first = is_in_slices(c) && c.sum.slice_sum == slice_sum::ascending;
+  if (!c.a_scales.given && !c.b_scales.given && after_first && below(2, next) == 0) {
+    c.c_enters = addend::after_first_slice;
+  } else if (!c.a_scales.given && !c.b_scales.given && below(2, next) == 0) {
     c.c_enters = addend::first;
     if (c.sum.kind != accumulator_kind::exact) {
       c.c_format = is_of_tensor_core(c) && c.sum.promotion == 0 ? c.sum.result : format_id::fp32;
@@ -84,6 +114,7 @@ matmul_case draw_case(const matmul_sizes& sizes, random_kinds kinds, const word_
   const std::int64_t n = size(sizes.max_cols);
   const std::int64_t k = size(sizes.max_depth);
   draw_sum(c, kinds, next);
+  draw_slices(c, next);
   c.a = draw_layout(m, k, array_side::read, next);
   c.b = draw_layout(k, n, array_side::read, next);
   c.d = draw_layout(m, n, array_side::written, next);
@@ -129,6 +160,10 @@ std::vector<matmul_case> simpler(const matmul_case& c) {
   for (array_layout matmul_case::*const which :
        {&matmul_case::a, &matmul_case::b, &matmul_case::c, &matmul_case::d}) {
     all.set(which, dense_layout((c.*which).rows, (c.*which).cols));
+  }
+  if (c.c_enters != addend::after_first_slice) {
+    all.set(
+        [](matmul_case & other) -> auto& { return other.sum.slices; }, std::int64_t{1});
   }
   all.set(&matmul_case::threads, 1);
   return all.all();
@@ -198,6 +233,11 @@ std::ostream& operator<<(std::ostream& out, const matmul_case& c) {
     out << ", " << name(c.sum.unit) << " into " << name(c.sum.result) << ", promotion "
         << c.sum.promotion << ", " << c.products << " products";
   }
+  if (is_in_slices(c)) {
+    out << ", " << c.sum.slices << " " << name(c.sum.slice_order) << " slices of tiles of "
+        << c.sum.slice_tile << ", added " << name(c.sum.slice_sum) << ", rounded "
+        << name(c.sum.slice_rounding) << ", residue tile " << c.sum.residue_tile;
+  }
   const auto show = [&](const char* which, const scales_of_case& s) {
     if (!s.given) return;
     out << ", scales of " << which << " " << name(s.format) << " " << s.layout << " of tiles "
@@ -207,8 +247,7 @@ std::ostream& operator<<(std::ostream& out, const matmul_case& c) {
   show("b", c.b_scales);
   if (c.scale_order) out << ", scale order " << name(*c.scale_order);
   if (c.has_c) {
-    out << ", c " << name(c.c_format) << " " << c.c
-        << (c.c_enters == addend::first ? " first" : " last");
+    out << ", c " << name(c.c_format) << " " << c.c << " " << name(c.c_enters);
   }
   return out << ", " << c.threads << " threads, content " << c.content << " of kind " << c.mix;
 }

@@ -36,13 +36,18 @@ oracle::dot_problem problem_of(const matmul_case& c, const call_site& site, std:
   const auto b_scale = [&](std::int64_t k) {
     return scale_at(c.b_scales, v[matmul_buffers::b_scales], k, j);
   };
+  const auto as_multiplied = [&](format_id f) { return c.sum.fp32_as_tf32 ? format_id::tf32 : f; };
+  const auto code = [&](format_id f, std::uint64_t x) {
+    return static_cast<std::uint32_t>(
+        oracle::convert(oracle_of(f), oracle_of(as_multiplied(f)), x, {}));
+  };
   oracle::dot_problem p;
-  p.a_format = &oracle_of(c.a_format);
-  p.b_format = &oracle_of(c.b_format);
+  p.a_format = &oracle_of(as_multiplied(c.a_format));
+  p.b_format = &oracle_of(as_multiplied(c.b_format));
   p.d_format = &oracle_of(c.d_format);
   for (std::int64_t k = 0; k < c.a.cols; ++k) {
-    p.a.push_back(static_cast<std::uint32_t>(code_at(v[matmul_buffers::a], i, k)));
-    p.b.push_back(static_cast<std::uint32_t>(code_at(v[matmul_buffers::b], k, j)));
+    p.a.push_back(code(c.a_format, code_at(v[matmul_buffers::a], i, k)));
+    p.b.push_back(code(c.b_format, code_at(v[matmul_buffers::b], k, j)));
     p.a_scales.push_back(a_scale(k));
     p.b_scales.push_back(b_scale(k));
   }
@@ -63,9 +68,16 @@ oracle::dot_problem problem_of(const matmul_case& c, const call_site& site, std:
     p.unit = oracle::facts_of(name(c.sum.unit), *p.a_format, *p.b_format, *p.sums, c.products);
     p.promotion = static_cast<std::uint64_t>(c.sum.promotion);
   }
+  p.slices = static_cast<std::size_t>(c.sum.slices);
+  p.slice_order = name(c.sum.slice_order);
+  p.slice_tile = static_cast<std::size_t>(c.sum.slice_tile);
+  p.slice_sum = name(c.sum.slice_sum);
+  p.slice_rounding = name(c.sum.slice_rounding);
+  p.residue_tile = static_cast<std::size_t>(c.sum.residue_tile);
   p.has_c = c.has_c;
   if (p.has_c) {
     p.c_first = c.c_enters == addend::first;
+    p.c_after_first_slice = c.c_enters == addend::after_first_slice;
     p.c = static_cast<std::uint32_t>(code_at(v[matmul_buffers::c], i, j));
     p.c_format = &oracle_of(c.c_format);
   }

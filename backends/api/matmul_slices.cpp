@@ -1,0 +1,205 @@
+// Products whose K is divided into slices: the backend multiplies the slices, this file adds them.
+#include "backends/api/matmul_slices.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backends/dispatch/matmul_element.hpp"
+#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
+
+namespace samebits::backends {
+namespace {
+
+/// A product of zeros that completes an instruction.
+constexpr std::int64_t no_element = -1;
+
+std::int64_t divided_up(std::int64_t n, std::int64_t by) { return n / by + (n % by != 0 ? 1 : 0); }
+
+/// The elements of K that each slice sums, in their order.
+class k_slices {
+ public:
+  k_slices(const accumulator& sum, std::int64_t depth, std::int64_t products)
+      : sum_(sum), depth_(depth), products_(products) {
+    tile_ = std::clamp<std::int64_t>(sum.slice_tile, 1, std::max<std::int64_t>(depth, 1));
+    const std::int64_t tiles = std::max<std::int64_t>(divided_up(depth, tile_), 1);
+    count_ = std::min(sum.slices, tiles);
+    if (is_cyclic()) return;
+    tiles_of_one_ = divided_up(tiles, count_);
+    count_ = divided_up(tiles, tiles_of_one_);
+  }
+
+  [[nodiscard]] std::int64_t count() const { return count_; }
+
+  [[nodiscard]] std::vector<std::int64_t> elements(std::int64_t slice) const {
+    std::vector<std::int64_t> all;
+    if (is_cyclic()) {
+      for (std::int64_t k = slice * tile_; k < depth_; k += count_ * tile_) {
+        append(all, k, std::min(depth_, k + tile_));
+      }
+      return all;
+    }
+    const std::int64_t first = slice * tiles_of_one_ * tile_;
+    const std::int64_t last = std::min(depth_, first + tiles_of_one_ * tile_);
+    const std::int64_t residue = sum_.residue_tile == 0 ? 0 : (last - first) % sum_.residue_tile;
+    append(all, first, first + residue);
+    append(all, first + residue, last);
+    return all;
+  }
+
+ private:
+  [[nodiscard]] bool is_cyclic() const {
+    return count_ > 1 && sum_.slice_order == slice_order::cyclic;
+  }
+  void append(std::vector<std::int64_t>& to, std::int64_t first, std::int64_t last) const {
+    for (std::int64_t k = first; k < last; ++k) to.push_back(k);
+    while (static_cast<std::int64_t>(to.size()) % products_ != 0) to.push_back(no_element);
+  }
+
+  const accumulator& sum_;
+  std::int64_t depth_;
+  std::int64_t products_;  ///< of an instruction; 1 without tensor core
+  std::int64_t tile_ = 1;
+  std::int64_t tiles_of_one_ = 0;  ///< of contiguous slices
+  std::int64_t count_ = 1;
+};
+
+std::uint32_t rounded(format_id format, std::uint32_t x) {
+  return numerics::encode<std::uint32_t>(spec_of(format), cast_rule{}, x, 0).code;
+}
+
+/// A copy of the columns `k` of an operand [lines, K].
+class columns_of {
+ public:
+  columns_of(const const_matrix_view& v, const std::vector<std::int64_t>& k, bool to_tf32)
+      : format_(to_tf32 ? format_id::tf32 : v.format),
+        rows_(v.rows),
+        cols_(static_cast<std::int64_t>(k.size())),
+        bytes_(static_cast<std::size_t>(rows_ * cols_ * storage_bytes(format_))) {
+    const matrix_view copy = {bytes_.data(), format_, rows_, cols_, cols_, 1};
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      for (std::int64_t c = 0; c < cols_; ++c) {
+        const std::int64_t from = k[static_cast<std::size_t>(c)];
+        if (from == no_element) continue;  // its bytes are 0
+        const std::uint32_t code = code_at(v, r, from);
+        store_at(copy, r, c, to_tf32 ? rounded(format_, code) : code);
+      }
+    }
+  }
+  [[nodiscard]] const_matrix_view view() const {
+    return {bytes_.data(), format_, rows_, cols_, cols_, 1};
+  }
+
+ private:
+  format_id format_;
+  std::int64_t rows_;
+  std::int64_t cols_;
+  std::vector<std::byte> bytes_;
+};
+
+/// Sums of all elements of D, in row-major order: binary32 bits.
+using sums = std::vector<std::uint32_t>;
+
+class sliced_product {
+ public:
+  sliced_product(const backend& by, const matmul_call& call, const executor& where)
+      : by_(by),
+        call_(call),
+        where_(where),
+        slices_(call.sum, call.a.cols,
+                call.sum.kind == accumulator_kind::tensor_core ? call.unit.products : 1) {}
+
+  void run() const {
+    sums total = call_.sum.slice_sum == slice_sum::halves ? halves() : ascending();
+    round_if(slice_rounding::each, total);
+    std::size_t at = 0;
+    for (std::int64_t i = 0; i < call_.d.rows; ++i) {
+      for (std::int64_t j = 0; j < call_.d.cols; ++j) finish_element(call_, i, j, total[at++]);
+    }
+  }
+
+ private:
+  [[nodiscard]] sums sum_of_slice(std::int64_t i) const {
+    const std::vector<std::int64_t> k = slices_.elements(i);
+    const columns_of a(call_.a, k, call_.sum.fp32_as_tf32);
+    const columns_of b(transposed(call_.b), k, call_.sum.fp32_as_tf32);
+    sums s(static_cast<std::size_t>(call_.d.rows * call_.d.cols));
+    matmul_call part = call_;
+    part.a = a.view();
+    part.b = transposed(b.view());
+    part.d = {s.data(), format_id::fp32, call_.d.rows, call_.d.cols, call_.d.cols, 1};
+    part.a_scales.values = part.b_scales.values = {};
+    if (i != 0 || !has_first_addend(call_)) part.c = {};
+    by_.matmul.run(part, where_);
+    round_if(slice_rounding::each, s);
+    return s;
+  }
+
+  void round_if(slice_rounding when, sums& s) const {
+    if (call_.sum.slice_rounding != when) return;
+    const format_id d = call_.d.format;
+    for (std::uint32_t& x : s) x = numerics::decode<std::uint32_t>(spec_of(d), rounded(d, x));
+  }
+
+  static void add(sums& to, const sums& s) {
+    for (std::size_t i = 0; i < s.size(); ++i) to[i] = numerics::binary32::add(to[i], s[i]);
+  }
+
+  void add_c(sums& to) const {
+    std::size_t at = 0;
+    for (std::int64_t i = 0; i < call_.d.rows; ++i) {
+      for (std::int64_t j = 0; j < call_.d.cols; ++j, ++at) {
+        to[at] = numerics::binary32::add(to[at], binary32_at(call_.c, i, j));
+      }
+    }
+  }
+
+  [[nodiscard]] sums ascending() const {
+    sums total = sum_of_slice(0);
+    if (call_.c.data != nullptr && call_.c_enters == addend::after_first_slice) add_c(total);
+    round_if(slice_rounding::running, total);
+    for (std::int64_t i = 1; i < slices_.count(); ++i) {
+      add(total, sum_of_slice(i));
+      round_if(slice_rounding::running, total);
+    }
+    return total;
+  }
+
+  [[nodiscard]] sums halves() const {
+    std::vector<std::int64_t> counts = {slices_.count()};
+    while (counts.back() > 1) counts.push_back(divided_up(counts.back(), 2));
+    return sum_in_halves(counts, counts.size() - 1, 0);
+  }
+
+  /// Sum number i of those counts[level] that are left after so many halvings.
+  [[nodiscard]] sums sum_in_halves(const std::vector<std::int64_t>& counts, std::size_t level,
+                                   std::int64_t i) const {
+    if (level == 0) return sum_of_slice(i);
+    sums s = sum_in_halves(counts, level - 1, i);
+    const std::int64_t other = i + counts[level];
+    if (other < counts[level - 1]) add(s, sum_in_halves(counts, level - 1, other));
+    return s;
+  }
+
+  const backend& by_;
+  const matmul_call& call_;
+  const executor& where_;
+  k_slices slices_;
+};
+
+}  // namespace
+
+bool is_in_slices(const matmul_call& call) {
+  return call.sum.slices != 1 || call.sum.residue_tile != 0 || call.sum.fp32_as_tf32 ||
+         call.sum.slice_rounding != slice_rounding::none ||
+         call.c_enters == addend::after_first_slice;
+}
+
+void multiply_in_slices(const backend& by, const matmul_call& call, const executor& where) {
+  sliced_product(by, call, where).run();
+}
+
+}  // namespace samebits::backends

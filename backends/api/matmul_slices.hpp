@@ -1,0 +1,16 @@
+// Products whose K is divided into slices.
+#pragma once
+
+#include "backends/dispatch/calls/matmul.hpp"
+
+namespace samebits::backends {
+
+/// Whether a call needs multiply_in_slices(): it has several slices or a residue, adds C after the
+/// first slice, or rounds fp32 operands to tf32.
+bool is_in_slices(const matmul_call& call);
+
+/// Computes a checked call for which is_in_slices() holds. The backend multiplies copies of each
+/// slice of the operands. D is written after the last slice.
+void multiply_in_slices(const backend& by, const matmul_call& call, const executor& where);
+
+}  // namespace samebits::backends
