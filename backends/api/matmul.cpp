@@ -104,6 +104,7 @@ void check_slices(const accumulator& sum) {
   check("sum.slice_tile", sum.slice_tile, 1);
   check("sum.residue_tile", sum.residue_tile, 0);
   const bool unit = sum.kind == accumulator_kind::tensor_core;
+  if (sum.kind == accumulator_kind::ieee_fp32) check("sum.promotion", sum.promotion, 0);
   const bool divided = sum.slices != 1 || sum.slice_rounding != slice_rounding::none;
   if (divided && !unit && sum.kind != accumulator_kind::ieee_fp32) {
     refuse("sum.slices: slices need ieee_fp32 or tensor_core, got " + std::string(name(sum.kind)));
@@ -189,6 +190,9 @@ void check_addend(const matmul_call& call) {
     refuse("options.c_enters: a c that does not come last takes no scales");
   }
   if (after_first) return;
+  if (kind == accumulator_kind::ieee_fp32 && call.sum.promotion != 0) {
+    refuse("options.c_enters: a c that comes first takes no promotion of ieee_fp32");
+  }
   const bool of_unit = kind == accumulator_kind::tensor_core && call.sum.promotion == 0;
   const std::array one = {of_unit ? call.sum.result : format_id::fp32};
   check_format(call.c, "options.c", one);
@@ -204,6 +208,8 @@ void check_disjoint(const matmul_call& call) {
   check(call.b_scales.values, "options.b_scales.values");
   check(call.c, "options.c");
 }
+
+}  // namespace
 
 matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
                     const accumulator& sum, const matmul_options& options) {
@@ -247,16 +253,15 @@ matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, cons
   call.c_enters = options.c_enters;
   check_scales_fit(call);
   check_addend(call);
-  check_disjoint(call);
   return call;
 }
 
-}  // namespace
 }  // namespace backends
 
 void matmul(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
             const accumulator& sum, const matmul_options& options, const executor& where) {
   const backends::matmul_call call = backends::checked(a, b, d, sum, options);
+  backends::check_disjoint(call);
   backends::check_threads(where);
   const auto has = [&](const backends::backend& one) { return one.matmul.has(call); };
   const backends::backend& chosen = backends::resolve(where, memory_space::host, has);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "backends/dispatch/matmul_element.hpp"
@@ -79,14 +81,15 @@ class columns_of {
         rows_(v.rows),
         cols_(static_cast<std::int64_t>(k.size())),
         bytes_(static_cast<std::size_t>(rows_ * cols_ * storage_bytes(format_))) {
-    const matrix_view copy = {bytes_.data(), format_, rows_, cols_, cols_, 1};
-    for (std::int64_t r = 0; r < rows_; ++r) {
-      for (std::int64_t c = 0; c < cols_; ++c) {
-        const std::int64_t from = k[static_cast<std::size_t>(c)];
-        if (from == no_element) continue;  // its bytes are 0
-        const std::uint32_t code = code_at(v, r, from);
-        store_at(copy, r, c, to_tf32 ? rounded(format_, code) : code);
-      }
+    const auto identity = [](auto code) { return code; };
+    if (to_tf32) {
+      copy<std::uint32_t>(v, k, [&](std::uint32_t code) { return rounded(format_, code); });
+    } else if (storage_bytes(v.format) == 4) {
+      copy<std::uint32_t>(v, k, identity);
+    } else if (storage_bytes(v.format) == 2) {
+      copy<std::uint16_t>(v, k, identity);
+    } else {
+      copy<std::uint8_t>(v, k, identity);
     }
   }
   [[nodiscard]] const_matrix_view view() const {
@@ -94,11 +97,34 @@ class columns_of {
   }
 
  private:
+  template <class Code, class Change>
+  void copy(const const_matrix_view& v, const std::vector<std::int64_t>& k, const Change& change) {
+    constexpr auto bytes_each = static_cast<std::int64_t>(sizeof(Code));
+    std::byte* to = bytes_.data();
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      const auto* from = static_cast<const std::byte*>(v.data) + r * v.row_stride * bytes_each;
+      for (const std::int64_t i : k) {
+        Code code = 0;
+        if (i != no_element) {
+          std::memcpy(&code, from + i * v.col_stride * bytes_each, sizeof(Code));
+          code = change(code);
+        }
+        std::memcpy(to, &code, sizeof(Code));
+        to += sizeof(Code);
+      }
+    }
+  }
+
   format_id format_;
   std::int64_t rows_;
   std::int64_t cols_;
   std::vector<std::byte> bytes_;
 };
+
+/// Whether binary32 chains are promoted. Backends promote those of tensor cores.
+bool is_promoted(const accumulator& sum) {
+  return sum.kind == accumulator_kind::ieee_fp32 && sum.promotion != 0;
+}
 
 /// Sums of all elements of D, in row-major order: binary32 bits.
 using sums = std::vector<std::uint32_t>;
@@ -124,6 +150,20 @@ class sliced_product {
  private:
   [[nodiscard]] sums sum_of_slice(std::int64_t i) const {
     const std::vector<std::int64_t> k = slices_.elements(i);
+    if (!is_promoted(call_.sum)) {
+      return rounded_if_each(chain(k, i == 0 && has_first_addend(call_)));
+    }
+    const auto count = static_cast<std::int64_t>(k.size());
+    const std::int64_t step = call_.sum.promotion;
+    sums s(static_cast<std::size_t>(call_.d.rows * call_.d.cols));  // of +0
+    for (std::int64_t from = 0; from < count; from += step) {
+      add(s, chain({k.begin() + from, k.begin() + std::min(count, from + step)}, false));
+    }
+    return rounded_if_each(std::move(s));
+  }
+
+  /// The backend's product of the elements `k`.
+  [[nodiscard]] sums chain(const std::vector<std::int64_t>& k, bool with_c) const {
     const columns_of a(call_.a, k, call_.sum.fp32_as_tf32);
     const columns_of b(transposed(call_.b), k, call_.sum.fp32_as_tf32);
     sums s(static_cast<std::size_t>(call_.d.rows * call_.d.cols));
@@ -132,8 +172,12 @@ class sliced_product {
     part.b = transposed(b.view());
     part.d = {s.data(), format_id::fp32, call_.d.rows, call_.d.cols, call_.d.cols, 1};
     part.a_scales.values = part.b_scales.values = {};
-    if (i != 0 || !has_first_addend(call_)) part.c = {};
+    if (!with_c) part.c = {};
     by_.matmul.run(part, where_);
+    return s;
+  }
+
+  [[nodiscard]] sums rounded_if_each(sums s) const {
     round_if(slice_rounding::each, s);
     return s;
   }
@@ -194,7 +238,7 @@ class sliced_product {
 
 bool is_in_slices(const matmul_call& call) {
   return call.sum.slices != 1 || call.sum.residue_tile != 0 || call.sum.fp32_as_tf32 ||
-         call.sum.slice_rounding != slice_rounding::none ||
+         call.sum.slice_rounding != slice_rounding::none || is_promoted(call.sum) ||
          call.c_enters == addend::after_first_slice;
 }
 

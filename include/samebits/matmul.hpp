@@ -132,11 +132,10 @@ struct prediction {
   product_error error;
 };
 
-/// Computes matmul() with an accumulation of kind tensor_core, and compares d with
-/// accumulator::exact().
+/// Computes matmul(), and compares d with accumulator::exact().
 ///
 /// @param d  [M, N] in fp32, fp16 or bf16; the other parameters are those of matmul()
-/// @returns the evidence for the tensor core, and the error of d
+/// @returns the evidence of the accumulation, and the error of d
 /// @throws as matmul() and tree_sum do.
 prediction predict(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
                    const accumulator& sum, const matmul_options& options = {},

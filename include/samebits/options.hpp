@@ -35,6 +35,7 @@
 #include "samebits/matmul.hpp"
 #include "samebits/optimizer.hpp"
 #include "samebits/parameter_gradients.hpp"
+#include "samebits/product_rule.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
 #include "samebits/reductions.hpp"
@@ -114,6 +115,11 @@ inline constexpr auto option_table<accumulator> = std::tuple(
     option("slice_tile", &accumulator::slice_tile), option("slice_sum", &accumulator::slice_sum),
     option("slice_rounding", &accumulator::slice_rounding),
     option("residue_tile", &accumulator::residue_tile));
+
+template <>
+inline constexpr auto option_table<product_rule> =
+    std::tuple_cat(options_in(&product_rule::sum, option_table<accumulator>),
+                   std::tuple(option("c_enters", &product_rule::c_enters)));
 
 template <>
 inline constexpr auto option_table<matmul_options> =

@@ -32,6 +32,7 @@
 #include "samebits/matmul.hpp"
 #include "samebits/optimizer.hpp"
 #include "samebits/parameter_gradients.hpp"
+#include "samebits/product_rule.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/quantize_list.hpp"
 #include "samebits/recipe.hpp"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     Unit: TypeAlias = TensorUnit | Literal["hopper_fp8", "hopper_fp8_fast"]
 
-__all__ = ["Prediction", "ProductError", "matmul", "predict"]
+__all__ = ["Prediction", "ProductError", "find_rule", "matmul", "predict"]
 
 _UNITS: Final = [name.replace("-", "_") for name in _core.names("tensor_unit")]
 #: Common names of units, with the unit and the number of elements of K between promotions.
@@ -39,6 +40,9 @@ _NICKNAMES: Final[dict[str, tuple[str, int]]] = {
     "hopper_fp8": ("hopper_wgmma", 128),
     "hopper_fp8_fast": ("hopper_wgmma", 0),
 }
+#: The accumulation of a call that names none, and its c_enters.
+_UNSTATED: Final = (None, None, "ascending", None, "fp32", 0, False, 1, "contiguous", 1, "ascending",
+                    "none", 0, "last")
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,8 @@ class Prediction:
     value : array [M, N]
     evidence : str
         hardware: the model reproduces results that samebits measured on a GPU. published: it
-        reproduces results of GPUs that others published. literature: others describe it.
+        reproduces results of GPUs that others published. literature: others describe it. none: no
+        tensor core computes by this rule.
     error : ProductError
         Error of `value` against the exact product.
     """
@@ -98,7 +103,8 @@ def _accumulator(sum: object, unit: object, order: object, promotion: int | None
     if unit is None:
         if isinstance(sum, str) and sum.lower().replace("-", "_") == "tensor_core":
             raise InvalidArgument("sum: a tensor core is chosen by unit=")
-        return "exact" if sum is None else sum, order, _core.names("tensor_unit")[0], 0, "fp32", 0
+        return ("exact" if sum is None else sum, order, _core.names("tensor_unit")[0],
+                0 if promotion is None else promotion, "fp32", 0)
     if sum is not None:
         raise InvalidArgument("sum: pass sum= or unit=, not both")
     name = choose("unit", unit, [*_UNITS, *_NICKNAMES])
@@ -126,6 +132,7 @@ def _product(
     unit: object,
     order: object,
     *,
+    rule: str | None = None,
     promotion: int | None = None,
     unit_result: FormatLike = "fp32",
     products: int = 0,
@@ -152,9 +159,12 @@ def _product(
 
     Parameters
     ----------
+    rule : str, optional
+        A rule that `find_rule` returned, instead of sum, unit, order, c_enters and the options below
+        up to residue_tile.
     promotion, unit_result, products
-        For a unit: elements of K between promotions to fp32 (0: none); format of the unit's sums;
-        products per instruction (0: the widest instruction).
+        Elements of K between promotions to fp32 (0: none), of a unit, or of ieee_fp32 in each slice;
+        for a unit, the format of its sums and products per instruction (0: the widest instruction).
     fp32_as_tf32 : bool
         For a unit: operands in fp32 are rounded to tf32, to nearest even, as cuBLAS does.
     slices, slice_order, slice_tile, slice_sum, slice_rounding, residue_tile
@@ -181,8 +191,14 @@ def _product(
     InvalidArgument, Unsupported
         An argument was refused, or no model has this product; nothing was written.
     """
-    accumulator = (*_accumulator(sum, unit, order, promotion, unit_result, products), fp32_as_tf32,
-                   slices, slice_order, slice_tile, slice_sum, slice_rounding, residue_tile)
+    slicing = (fp32_as_tf32, slices, slice_order, slice_tile, slice_sum, slice_rounding, residue_tile)
+    if rule is None:
+        accumulator = (*_accumulator(sum, unit, order, promotion, unit_result, products), *slicing)
+    elif (sum, unit, order, promotion, unit_result, products, *slicing, c_enters) != _UNSTATED:
+        raise InvalidArgument("rule: pass no other option of the accumulation, and no c_enters")
+    else:
+        *members, c_enters = _core.parse_rule(rule)
+        accumulator = tuple(members)
     left, left_tile = _operand(a, a_tile, a_scales, a_format, "a")
     right, right_tile = _operand(b, b_tile, b_scales, b_format, "b")
     shapes = (_core.describe(left[0], "a", left[1], "a_format")[0],
@@ -244,14 +260,14 @@ def matmul(
 
 
 @options_of(_product)
-def predict(a: Any, b: Any, unit: Unit, *, out: Any = "fp32",
+def predict(a: Any, b: Any, unit: Unit | None = None, *, out: Any = "fp32",
             **options: Unpack[ProductOptions]) -> Prediction:
     """Return the product as a tensor core computes it, its evidence and its error.
 
     Parameters
     ----------
     a, b, unit, out
-        As in `matmul`.
+        As in `matmul`. Pass `unit` or `rule`.
 
     Examples
     --------
@@ -261,10 +277,91 @@ def predict(a: Any, b: Any, unit: Unit, *, out: Any = "fp32",
     >>> p.evidence, p.error.unequal
     ('hardware', 0)
     """
-    if unit is None:
+    if unit is None and options.get("rule") is None:
         raise TypeError(f"unit: a tensor core is expected, one of {', '.join(_UNITS)}")
     value, (evidence, error) = _product(_core.predict, a, b, out, None, unit, "ascending", **options)
     return Prediction(value, evidence, ProductError(*error))
+
+
+def find_rule(
+    a: Any,
+    b: Any,
+    d: Any,
+    *,
+    c: Any = None,
+    units: Iterable[TensorUnit] = ("hopper_wgmma", "hopper_mma_sync"),
+    max_slices: int = 64,
+    sample: int = 16,
+    a_scales: Any = None,
+    a_tile: tuple[int, int] | None = None,
+    b_scales: Any = None,
+    b_tile: tuple[int, int] | None = None,
+    scale_order: ScaleOrder | None = None,
+    a_format: FormatLike | None = None,
+    b_format: FormatLike | None = None,
+    threads: int | None = None,
+    backend: str | None = None,
+) -> list[str]:
+    """Return the rules by which a * b + c has the bits of `d`, simplest first.
+
+    Rules are searched by their number of slices, contiguous slices before cyclic ones. All rules of
+    the first division of K with a rule that fits are returned; of rules that compute alike for this
+    K, one.
+
+    Parameters
+    ----------
+    a, b : array [M, K] and [K, N], or QuantizedTensor
+        As in `matmul`.
+    d : array [M, N]
+        The product, in fp32, fp16 or bf16, as a GPU returned it.
+    c : array [M, N], optional
+        Matrix that was added, such as ``np.broadcast_to(bias, d.shape)``.
+    units : names
+        Tensor cores that the product may have used.
+    max_slices : int
+        Largest number of slices that is tried.
+    sample : int
+        At most this many rows and columns of `d` are compared, evenly spaced; 0: all.
+    a_scales, a_tile, b_scales, b_tile, scale_order, a_format, b_format, threads, backend
+        As in `matmul`.
+
+    Returns
+    -------
+    list of str
+        Rules for the argument `rule` of `matmul` and `predict`; empty if no rule fits. Also the
+        options of samebits_matmul() in C.
+
+    Raises
+    ------
+    InvalidArgument
+        An argument was refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> a = np.random.default_rng(1).standard_normal((16, 256)).astype(np.float16)
+    >>> d = sb.matmul(a, a.T, unit="hopper_wgmma", slices=4, slice_tile=64)
+    >>> rules = sb.find_rule(a, a.T, d)
+    >>> rules
+    ['sum=tensor_core unit=hopper-wgmma slices=4 slice_tile=64']
+    >>> bool((sb.matmul(a, a.T, rule=rules[0]) == d).all())
+    True
+    """
+    if not hasattr(d, "dtype") or isinstance(d, type):
+        raise TypeError("d: an array is expected")
+    if isinstance(units, (str, bytes)) or not isinstance(units, Iterable):
+        raise TypeError(f"units: names of tensor cores are expected, got {units!r}")
+    names = [choose("units", unit, _UNITS).replace("_", "-") for unit in units]
+
+    def search(left: Any, right: Any, c: Any, d: Any, _to: Any, _sum: Any, how: Any, where: Any) -> Any:
+        return _core.find_rule(left, right, c, d, how, (names, max_slices, sample), where)
+
+    found: list[str] = _product(
+        search, a, b, d, None, None, "ascending", c=c, a_scales=a_scales, a_tile=a_tile,
+        b_scales=b_scales, b_tile=b_tile, scale_order=scale_order, a_format=a_format,
+        b_format=b_format, threads=threads, backend=backend)[1]
+    return found
 
 
 _product.__qualname__ = "matmul"  # Python's messages about keyword arguments name the function

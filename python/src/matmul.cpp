@@ -1,7 +1,11 @@
-// Matrix products and predictions of tensor cores.
+// Matrix products, predictions of tensor cores, and rules found from products.
 #include "samebits/matmul.hpp"
 
+#include <utility>
+#include <vector>
+
 #include "call.hpp"
+#include "samebits/product_rule.hpp"
 
 namespace samebits::python {
 namespace {
@@ -28,11 +32,11 @@ struct product {
   accumulator sum;
   matmul_options options;
 
-  product(nb::tuple left, nb::tuple right, nb::handle added, nb::handle out, nb::handle to,
-          nb::handle accumulation, nb::handle how)
+  product(nb::tuple left, nb::tuple right, nb::handle added, viewed result, nb::handle accumulation,
+          nb::handle how)
       : a(factor(left[0], "a", format_of(left[1], "a_format"))),
         b(factor(right[0], "b", format_of(right[1], "b_format"))),
-        d(factor(out, "out", format_of(to, "out"), access::write)),
+        d(std::move(result)),
         a_scales(factor(left[2], "a_scales", format_of(left[3]))),
         b_scales(factor(right[2], "b_scales", format_of(right[3]))),
         c(factor(added, "c", std::nullopt)),
@@ -56,18 +60,54 @@ struct product {
   }
 };
 
+viewed written(nb::handle out, nb::handle to) {
+  return factor(out, "out", format_of(to, "out"), access::write);
+}
+
 void matmul(nb::tuple a, nb::tuple b, nb::handle c, nb::handle out, nb::handle to, nb::handle sum,
             nb::handle how, nb::handle where) {
-  product(a, b, c, out, to, sum, how).run(where, samebits::matmul);
+  product(a, b, c, written(out, to), sum, how).run(where, [](const auto&... arguments) {
+    samebits::matmul(arguments...);
+  });
 }
 
 nb::tuple predict(nb::tuple a, nb::tuple b, nb::handle c, nb::handle out, nb::handle to,
                   nb::handle sum, nb::handle how, nb::handle where) {
   prediction found = {};
-  product(a, b, c, out, to, sum, how).run(where, [&](const auto&... arguments) {
+  product(a, b, c, written(out, to), sum, how).run(where, [&](const auto&... arguments) {
     found = samebits::predict(arguments...);
   });
   return nb::make_tuple(name(found.level), tuple_of(found.error));
+}
+
+// Returns the texts of the rules that fit. `search` is (units, max_slices, sample).
+nb::list find_rule(nb::tuple a, nb::tuple b, nb::handle c, nb::handle d, nb::handle how,
+                   nb::tuple search, nb::handle where) {
+  const product of(a, b, c, factor(d, "d", std::nullopt), nb::make_tuple("exact"), how);
+  find_rule_options options{.known = of.options,
+                            .units = {},
+                            .max_slices = integer_of<std::int64_t>(search[1], "max_slices"),
+                            .sample = integer_of<std::int64_t>(search[2], "sample")};
+  for (const nb::handle unit : search[0]) set_value(unit, "units", options.units.emplace_back());
+  const executor on = executor_of(where, of.a.a, of.d.a.size() * of.a.view.cols);
+  std::vector<product_rule> found;
+  python::run([&] { found = samebits::find_rule(of.a.view, of.b.view, of.d.view, options, on); },
+              {{"options.max_slices", "max_slices"},
+               {"options.sample", "sample"},
+               {"a_scales.values", "a_scales"},
+               {"b_scales.values", "b_scales"},
+               {"a_scales.tile", "a_tile"},
+               {"b_scales.tile", "b_tile"}});
+  nb::list texts;
+  for (const product_rule& rule : found) texts.append(rule_text(rule));
+  return texts;
+}
+
+// The members of a rule in the order of its table.
+nb::list parsed_rule(nb::handle text) {
+  nb::list values;
+  run_to_end(0, [&] { values = dict_of(parse_rule(text_of(text, "rule"))).values(); });
+  return values;
 }
 
 }  // namespace
@@ -75,6 +115,8 @@ nb::tuple predict(nb::tuple a, nb::tuple b, nb::handle c, nb::handle out, nb::ha
 void bind_matmul(nb::module_& m) {
   def(m, "matmul", &matmul, "Writes a matrix product.");
   def(m, "predict", &predict, "Writes a tensor core's product; returns evidence and error.");
+  def(m, "find_rule", &find_rule, "Returns the texts of the rules that give a product.");
+  def(m, "parse_rule", &parsed_rule, "Returns a rule's accumulator and place of C.");
 }
 
 }  // namespace samebits::python

@@ -55,6 +55,7 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "dequantize": lambda: {"codes": sb.quantize(X).codes, "scales": sb.quantize(X).scales},
     "load_quantized": lambda: {"path": "no file"}, "dot": lambda: {"x": X, "y": X},
     "rotary_table": lambda: {"positions": 3, "dim": 4}, "matmul": lambda: {"a": X, "b": X.T},
+    "find_rule": lambda: {"a": F16, "b": F16.T, "d": sb.matmul(F16, F16.T)},
     "predict": lambda: {"a": F16, "b": F16.T, "unit": "hopper_wgmma"},
     "unscale": lambda: {"tensors": [X.copy()], "inverse_scale": 0.5},
     "scale": lambda: {"tensors": [X.copy()], "factor": 0.5},

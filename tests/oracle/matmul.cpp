@@ -210,6 +210,16 @@ std::uint32_t chains(const dot_problem& d, const std::vector<std::size_t>& slice
 std::uint32_t sum_of_slice(const dot_problem& whole, const std::vector<std::size_t>& slice,
                            std::uint32_t start) {
   dot_problem d = whole;
+  if (d.kind == "ieee_fp32" && d.promotion != 0) {
+    d.promotion = 0;
+    std::uint32_t sum = 0;
+    for (std::size_t from = 0; from < slice.size(); from += whole.promotion) {
+      const std::size_t count = std::min<std::size_t>(whole.promotion, slice.size() - from);
+      const auto part = std::span(slice).subspan(from, count);
+      sum = add32(sum, sum_of_slice(d, {part.begin(), part.end()}, 0));
+    }
+    return sum;
+  }
   d.a.clear();
   d.b.clear();
   for (const std::size_t k : slice) {

@@ -134,6 +134,15 @@ TEST(Matmul, AddsSlicesInTheStatedOrder) {
   sum.slices = 5;
   sum.slice_sum = slice_sum::halves;  // (2^24 - 2^24) + 1 and 1 + 1
   EXPECT_EQ(slice_product(a, sum), 3);
+  sum = accumulator::ieee_fp32(fp32_order::ascending_fused);
+  sum.promotion = 2;  // (2^24 + 1) + (1 - 2^24) + 1
+  EXPECT_EQ(slice_product(a, sum), 2);
+  sum.slices = 2;
+  sum.slice_order = slice_order::cyclic;  // (2^24 + 1) + 1 | 1 - 2^24
+  EXPECT_EQ(slice_product(a, sum), 1);
+  sum = accumulator::ieee_fp32(fp32_order::tree);
+  sum.promotion = 4;  // +0 + -0
+  EXPECT_FALSE(std::signbit(slice_product({-0.0f}, sum)));
   const float c = 0x1p24f;
   const matmul_options after = {.c = view_of(&c, 1, 1), .c_enters = addend::after_first_slice};
   sum = accumulator::ieee_fp32(fp32_order::ascending);
@@ -201,6 +210,10 @@ TEST(Matmul, PredictsWithItsError) {
   EXPECT_EQ(p.error.noise, p.error.max * p.error.max);
   EXPECT_EQ(p.error.rounding_noise, 0);  // the exact value is a binary32 number
   EXPECT_EQ(p.error.accumulation_noise, p.error.noise);
+  const prediction tree =
+      predict(x.row(), x.column(), view_of(&d, 1, 1), accumulator::ieee_fp32(fp32_order::tree));
+  EXPECT_EQ(tree.level, evidence::none);
+  EXPECT_EQ(tree.error.unequal, 0u);
   EXPECT_EQ(p.error.octaves[5], 1u);  // 511 * 2^-14 / (1 + ...) is a little above 2^-6
   const auto tcgen05 = accumulator::tensor_core(tensor_unit::blackwell_tcgen05, 0);
   EXPECT_EQ(evidence_of(tcgen05, format_id::e4m3, format_id::e5m2), evidence::literature);
@@ -287,6 +300,16 @@ TEST(Matmul, RefusesByName) {
           [](arguments& x) { x.sum.result = format_id::bf16; });
   invalid("sum.fp32_as_tf32 needs fp32 operands of a tensor_core, got e4m3 and e4m3",
           [](arguments& x) { x.sum.fp32_as_tf32 = true; });
+  invalid("sum.promotion must be at least 0, got -1", [](arguments& x) {
+    x.sum = accumulator::ieee_fp32(fp32_order::tree);
+    x.sum.promotion = -1;
+  });
+  invalid("options.c_enters: a c that comes first takes no promotion", [](arguments& x) {
+    x.sum = accumulator::ieee_fp32(fp32_order::tree);
+    x.sum.promotion = 4;
+    x.o.c = view_of(x.numbers.data(), 4, 3);
+    x.o.c_enters = addend::first;
+  });
   invalid("sum.slices must be at least 1, got 0", [](arguments& x) { x.sum.slices = 0; });
   invalid("sum.slice_tile must be at least 1, got -8", [](arguments& x) { x.sum.slice_tile = -8; });
   invalid("sum.residue_tile must be at least 0, got -1",
@@ -377,7 +400,7 @@ TEST(Matmul, RefusesErrorsOfOtherFormats) {
   EXPECT_THROW(error_of(view_of(&y, 1, 1), view_of(&y, 1, 1)), invalid_argument);
   EXPECT_THROW(error_of(view_of(&x, 1, 1), view_of(&x, 1, 1)), invalid_argument);
   EXPECT_THROW(
-      predict(view_of(&x, 1, 1), view_of(&x, 1, 1), view_of(&x, 1, 1), accumulator::exact()),
+      predict(view_of(&x, 1, 1), view_of(&x, 1, 1), view_of(&y, 1, 1), accumulator::exact()),
       invalid_argument);
 }
 

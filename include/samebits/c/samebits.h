@@ -173,8 +173,9 @@ SAMEBITS_C_API int samebits_dequantize(const samebits_array* codes, const samebi
  * @param d  [M, N] in fp32, fp16 or bf16; for sum=exact also fp64
  * @param options  sum=exact, ieee_fp32, fp32_per_128 or tensor_core, without default;
  *   order=ascending for ieee_fp32; for tensor_core unit=hopper-wgmma, promotion=0, unit_result=fp32,
- *   products=0 (those of the widest instruction); a_tile=0x0, b_tile=0x0, scale_order=(cuBLASLt's),
- *   c_enters=last. samebits/core/accumulator.hpp defines them.
+ *   products=0 (those of the widest instruction); slices=1, slice_order=contiguous, slice_tile=1,
+ *   slice_sum=ascending, slice_rounding=none, residue_tile=0, fp32_as_tf32=false; a_tile=0x0,
+ *   b_tile=0x0, scale_order=(cuBLASLt's), c_enters=last. samebits/core/accumulator.hpp defines them.
  * @param where  may be null */
 SAMEBITS_C_API int samebits_matmul(const samebits_array* a, const samebits_array* a_scales,
                                    const samebits_array* b, const samebits_array* b_scales,

@@ -10,7 +10,7 @@
 //                 and the next instruction starts from +0.
 //
 // ieee_fp32 and tensor_core may divide K into slices, as kernels with "split K" do. Each slice is
-// summed by itself, and the sums of the slices are added in binary32.
+// summed by itself, with promotions of its own, and the sums are added in binary32.
 #pragma once
 
 #include <cstdint>
@@ -123,8 +123,8 @@ struct accumulator {
   accumulator_kind kind;
   fp32_order order = fp32_order::ascending;      ///< only for ieee_fp32
   tensor_unit unit = tensor_unit::hopper_wgmma;  ///< for tensor_core, as the next three members
-  std::int64_t promotion = 0;                    ///< elements of K between promotions; 0: none
-  format_id result = format_id::fp32;            ///< format of the unit's sums: fp32 or fp16
+  std::int64_t promotion = 0;          ///< elements between promotions, also of ieee_fp32; 0: none
+  format_id result = format_id::fp32;  ///< format of the unit's sums: fp32 or fp16
   /// Products per instruction: those of the widest instruction, or of the narrow one in the unit's
   /// row.
   int products = 0;  ///< 0: the widest instruction
@@ -159,6 +159,8 @@ struct accumulator {
     return {
         accumulator_kind::tensor_core, fp32_order::ascending, unit, promotion, result, products};
   }
+
+  friend bool operator==(const accumulator&, const accumulator&) = default;
 };
 
 }  // namespace samebits

@@ -43,7 +43,8 @@ void draw_sum(matmul_case& c, random_kinds kinds, const word_source& next) {
 
 bool is_in_slices(const matmul_case& c) {
   return c.sum.slices != 1 || c.sum.residue_tile != 0 ||
-         c.sum.slice_rounding != slice_rounding::none || c.sum.fp32_as_tf32;
+         c.sum.slice_rounding != slice_rounding::none || c.sum.fp32_as_tf32 ||
+         (!is_of_tensor_core(c) && c.sum.promotion != 0);
 }
 
 /// Divides K into slices, in a third of the cases that allow it; fp32 in place of tf32 in half.
@@ -56,6 +57,7 @@ void draw_slices(matmul_case& c, const word_source& next) {
   const bool takes_slices = unit || c.sum.kind == accumulator_kind::ieee_fp32;
   if (!takes_slices || c.sum.result != format_id::fp32 || below(3, next) != 0) return;
   constexpr std::array tiles = {1, 3, 4, 8, 16, 32, 64};
+  if (!unit && below(2, next) == 0) c.sum.promotion = one_of(tiles, next);
   c.sum.slices = 1 + below(7, next);
   c.sum.slice_tile = one_of(tiles, next);
   c.sum.slice_sum = any_enumerator<slice_sum>(next);
@@ -95,7 +97,8 @@ void draw_c(matmul_case& c, const word_source& next) {
   const bool after_first = is_in_slices(c) && c.sum.slice_sum == slice_sum::ascending;
   if (!c.a_scales.given && !c.b_scales.given && after_first && below(2, next) == 0) {
     c.c_enters = addend::after_first_slice;
-  } else if (!c.a_scales.given && !c.b_scales.given && below(2, next) == 0) {
+  } else if (!c.a_scales.given && !c.b_scales.given && below(2, next) == 0 &&
+             (is_of_tensor_core(c) || c.sum.promotion == 0)) {
     c.c_enters = addend::first;
     if (c.sum.kind != accumulator_kind::exact) {
       c.c_format = is_of_tensor_core(c) && c.sum.promotion == 0 ? c.sum.result : format_id::fp32;
@@ -236,7 +239,8 @@ std::ostream& operator<<(std::ostream& out, const matmul_case& c) {
   if (is_in_slices(c)) {
     out << ", " << c.sum.slices << " " << name(c.sum.slice_order) << " slices of tiles of "
         << c.sum.slice_tile << ", added " << name(c.sum.slice_sum) << ", rounded "
-        << name(c.sum.slice_rounding) << ", residue tile " << c.sum.residue_tile;
+        << name(c.sum.slice_rounding) << ", residue tile " << c.sum.residue_tile << ", promotion "
+        << c.sum.promotion;
   }
   const auto show = [&](const char* which, const scales_of_case& s) {
     if (!s.given) return;

@@ -66,8 +66,8 @@ oracle::dot_problem problem_of(const matmul_case& c, const call_site& site, std:
   if (c.sum.kind == accumulator_kind::tensor_core) {
     p.sums = &oracle_of(c.sum.result);
     p.unit = oracle::facts_of(name(c.sum.unit), *p.a_format, *p.b_format, *p.sums, c.products);
-    p.promotion = static_cast<std::uint64_t>(c.sum.promotion);
   }
+  p.promotion = static_cast<std::uint64_t>(c.sum.promotion);
   p.slices = static_cast<std::size_t>(c.sum.slices);
   p.slice_order = name(c.sum.slice_order);
   p.slice_tile = static_cast<std::size_t>(c.sum.slice_tile);
