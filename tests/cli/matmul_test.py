@@ -251,6 +251,36 @@ class Matmul(cli_support.CliTest):
         self.assertIn("note: this unit is not confirmed on hardware by this project; evidence: "
                       "literature", done.err)
 
+    def test_finds_the_rule(self):
+        a, b = self.write("a.npy", self.codes(20, 300)), self.write("b.npy", self.codes(9, 300))
+        formats = [a, b, "--trans-b", *self.formats("e4m3", "e4m3")]
+        self.result(*formats, "--unit", "hopper-wgmma", "--promotion", "128")
+        rule = "sum=tensor_core unit=hopper-wgmma promotion=128"
+        self.assertEqual(self.ok("matmul", *formats, "--find", self.out).out, rule + "\n")
+        document = self.ok_json("matmul", *formats, "--find", self.out)
+        self.assertEqual((document["rules"], document["shape"], document["depth"]),
+                         ([rule], [20, 9], 300))
+        # D with a bias; of another unit there is no rule, and without the bias neither
+        shape, raw = read_npy(self.out)[1:]
+        bias = [float(i + 1) for i in range(9)]
+        d = struct.unpack("<180f", raw)
+        summed = write_npy(self.path("s.npy"), "<f4", shape,
+                           floats(*(float(fp32(Fraction(x) + Fraction(bias[i % 9])))
+                                    for i, x in enumerate(d))))
+        c = write_npy(self.path("c.npy"), "<f4", (9,), floats(*bias))
+        found = self.ok("matmul", *formats, "--find", summed, "--c", c).out
+        self.assertEqual(found.splitlines()[0], rule)
+        none = "--find: no rule gives the bits of D"
+        self.fails(1, "matmul", *formats, "--find", summed, says=none)
+        self.fails(1, "matmul", *formats, "--find", self.out, "--unit", "ada-mma", says=none)
+        self.fails(2, "matmul", *formats, "--find", c, says="--find: the product has [20, 9], got [9]")
+        self.fails(2, "matmul", *formats, "--find", a, says="fp32, fp16 or bf16 is expected")
+        self.fails(2, "matmul", *formats, "--find", self.out, "--promotion", "0",
+                   says="--find and --promotion contradict each other")
+        self.fails(2, "matmul", *formats, "--c", c, "--unit", "ada-mma", "--promotion", "0", "--out",
+                   self.out, says="--c does nothing without --find")
+        self.fails(2, "matmul", *formats, says="--unit is required")
+
     def test_refusals(self):
         a = self.write("a.npy", [[0x38] * 128] * 2)
         plain = {"--format-a": "e4m3", "--from-a": "e4m3", "--format-b": "e4m3",

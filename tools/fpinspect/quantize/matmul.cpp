@@ -1,141 +1,20 @@
-// `fpinspect matmul`: computes a matrix product as a tensor core returns it, and its error.
-#include <array>
-#include <charconv>
+// `fpinspect matmul`: computes a matrix product as a tensor core returns it, and its error; or finds
+// how a product was computed.
 #include <cmath>
 #include <cstdio>
-#include <system_error>
 
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
+#include "fpinspect/quantize/product_operands.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
-#include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 #include "samebits/matmul.hpp"
+#include "samebits/product_rule.hpp"
 #include "samebits/reductions.hpp"
 
 namespace fpinspect {
 namespace {
 
 using samebits::product_error;
-
-// --- Operands and scales -------------------------------------------------------------------------
-
-/// Whether the file stores the operand as it is or transposed.
-enum class file_layout : std::uint8_t { as_is, transposed };
-
-const_matrix_view transposed_if(file_layout how, const const_matrix_view& v) {
-  return how == file_layout::transposed ? samebits::transposed(v) : v;
-}
-
-/// Parses a complete text as a positive decimal number; returns false for any other text.
-bool parse_scale(const std::string& text, float& scale) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, scale);
-  return error == std::errc() && stop == end && std::isfinite(scale);
-}
-
-/// Finds the tile shape that belongs to scales of this shape. `operand` is in storage order;
-/// `k_last` says that K runs along its columns.
-bool find_scale_tile(const matrix_shape& scales, const const_matrix_view& operand, bool k_last,
-                     tile_shape& tile) {
-  const std::array<tile_shape, 4> along = {tile_shape{0, 0}, tile_shape{1, 0}, tile_shape{1, 128},
-                                           tile_shape{128, 128}};
-  for (const tile_shape& t : along) {
-    tile = k_last ? t : tile_shape{t.cols, t.rows};
-    if (samebits::scales_shape(operand.rows, operand.cols, tile) == scales) return true;
-  }
-  return false;
-}
-
-/// One operand of a product.
-struct product_operand {
-  /// @param which  the operand's name in errors
-  /// @param input  values, which are rounded to nearest even to `format`, or codes of `format`
-  /// @param option  the name of `from` in errors
-  /// @param from  the format of codes that are stored as integers, or empty
-  /// @throws usage_error  if the tensor does not have two dimensions, or for fp64
-  /// @note Also throws as open_source() does.
-  product_operand(std::string_view which, const std::string& input, std::string_view option,
-                  const std::string& from, format_id format, file_layout how)
-      : source(open_source(which, input, option, from)) {
-    const auto& info = source.info;
-    if (info.shape.size() != 2) {
-      throw usage_error(
-          cat(which, ": must have two dimensions, got [", comma_separated(info.shape), "]"));
-    }
-    if (source.format() == format_id::fp64) {
-      throw usage_error(cat(which, ": ", type_text(info, source.how),
-                            " values are not taken; `fpinspect convert` them first"));
-    }
-    read = matrix_of(source);
-    values = codes = transposed_if(how, read.view);
-    if (source.format() == format) return;
-    rounded.emplace(format, matrix_of(info));
-    samebits::convert(read.view, rounded->view());
-    codes = transposed_if(how, rounded->view());
-  }
-
-  [[nodiscard]] bool was_rounded() const { return rounded && !rounded->bytes.empty(); }
-
-  source_tensor source;
-  const_matrix_view values;  ///< from which the codes were rounded; the codes if they were given
-  const_matrix_view codes;
-
- private:
-  source_matrix read;
-  std::optional<owned_matrix> rounded;
-};
-
-/// The operand to which scales belong. It determines which dimension is K.
-enum class operand_side : std::uint8_t { a, b };
-
-/// Scales of an operand: a number, or an fp32 tensor whose shape determines the tiles.
-struct product_scales {
-  /// @param text  a positive decimal number, a FILE, or empty for no scales
-  /// @param operand  [M, K] or [K, N]; the scale tensor is in the operand's storage order
-  /// @throws usage_error  for invalid scales; the message names `option`
-  /// @throws file_error  if the file cannot be read
-  product_scales(std::string_view option, const std::string& text, operand_side side,
-                 file_layout how, const const_matrix_view& operand) {
-    if (text.empty()) return;
-    float number = 0;
-    if (parse_scale(text, number)) {
-      values = {number};
-      scales = {samebits::view_of(values.data(), 1, 1), {0, 0}};
-      return;
-    }
-    const source_tensor source = open_source(option, text, option, "");
-    const auto& info = source.info;
-    if (source.format() != format_id::fp32 || source.how.integer_values || info.shape.size() > 2) {
-      throw usage_error(cat(option, ": scales are fp32 in at most two dimensions, got ",
-                            type_text(info, source.how), " [", comma_separated(info.shape), "]"));
-    }
-    values.resize(info.count);
-    source.read(0, info.count, reinterpret_cast<std::byte*>(values.data()));
-    const const_matrix_view as_stored = transposed_if(how, operand);
-    const bool k_last = (side == operand_side::a) == (how == file_layout::as_is);
-    const auto extent = [&](std::size_t i) { return static_cast<std::int64_t>(info.shape[i]); };
-    const auto count = static_cast<std::int64_t>(info.count);
-    const bool flat = info.shape.size() < 2;  // one scale per row or column
-    const matrix_shape shape = !flat    ? matrix_shape{extent(0), extent(1)}
-                               : k_last ? matrix_shape{count, 1}
-                                        : matrix_shape{1, count};
-    tile_shape tile;
-    if (!find_scale_tile(shape, as_stored, k_last, tile)) {
-      throw usage_error(cat(option, ": [", comma_separated(info.shape),
-                            "] scales fit no tiles of [", as_stored.rows, ", ", as_stored.cols,
-                            "]: one, one for each row of A or column of B, of 128 along K, or of "
-                            "128 x 128"));
-    }
-    const const_matrix_view view =
-        samebits::view_of(static_cast<const float*>(values.data()), shape.rows, shape.cols);
-    scales = {transposed_if(how, view),
-              how == file_layout::transposed ? tile_shape{tile.cols, tile.rows} : tile};
-  }
-
-  std::vector<float> values;
-  samebits::operand_scales scales;
-};
 
 // --- The product and its error -------------------------------------------------------------------
 
@@ -176,17 +55,26 @@ class matmul_command final : public command {
     add.flag("--trans-b", trans_b_, "B is [N, K]");
     add.text("--scale-a", scale_a_, "Dequantization scales of A: a number or FILE");
     add.text("--scale-b", scale_b_, "The same of B");
-    add.required("--unit", unit_, enumerator_argument<samebits::tensor_unit>,
-                 "Tensor core, see `fpinspect units`");
-    add.required("--promotion", promotion_, integer(0, std::uint64_t{1} << 62),
-                 "Elements of K between promotions into fp32; 0: none");
+    add.value("--unit", unit_, enumerator_argument<samebits::tensor_unit>,
+              "Tensor core, see `fpinspect units`");
+    add.value("--promotion", promotion_, integer(0, std::uint64_t{1} << 62),
+              "Elements of K between promotions into fp32; 0: none");
     add.text("--against", against_, "exact: report the error");
-    add.required("--out", out_, "Where D goes: FILE.npy, FILE.safetensors or -");
+    add.text("--out", out_, "Where D goes: FILE.npy, FILE.safetensors or -");
+    add.text("--find", find_, "D as a GPU returned it: print the rules that give its bits instead");
+    add.text("--c", c_, "C [M, N] or bias [N] that the D of --find contains");
+    for (const char* name : {"--unit", "--promotion", "--out"}) {
+      add.refuse([&add, name] { return !add.given(name) && !add.given("--find"); },
+                 cat(name, " is required"));
+    }
+    add.exclude("--find", {"--promotion", "--against", "--out"});
+    add.need({"--c"}, "--find");
     add.text("--backend", backend_, "Where to compute (default: the best here)");
     add.refuse_json_beside("--out", out_);
   }
 
   void run(const session& s) override {
+    if (!find_.empty()) return find(s);
     const tensor_target target("--out", out_);
     multiply();
     target.write("d", format_id::fp32, shape(), std::as_bytes(std::span(d_)), s.out);
@@ -199,11 +87,9 @@ class matmul_command final : public command {
   [[nodiscard]] bool compared() const { return !against_.empty(); }
   [[nodiscard]] std::vector<std::uint64_t> shape() const { return extents_of({rows_, cols_}); }
 
-  void multiply() {
-    if (compared() && against_ != "exact") refuse_value("--against", against_, "is not exact");
-    sum_ = samebits::accumulator::tensor_core(unit_, static_cast<std::int64_t>(promotion_));
-    const executor where = host_backend_argument(backend_);
-    check_unit();
+  /// Reads the operands and their scales; calls use(a, b, options).
+  template <class Use>
+  void with_operands(const Use& use) {
     const file_layout b_layout = trans_b_ ? file_layout::transposed : file_layout::as_is;
     const product_operand a("A", a_, "--from-a", from_a_, a_format_, file_layout::as_is);
     const product_operand b("B", b_, "--from-b", from_b_, b_format_, b_layout);
@@ -220,15 +106,82 @@ class matmul_command final : public command {
     const product_scales a_scales("--scale-a", scale_a_, operand_side::a, file_layout::as_is,
                                   a.codes);
     const product_scales b_scales("--scale-b", scale_b_, operand_side::b, b_layout, b.codes);
-    const samebits::matmul_options options = {a_scales.scales, b_scales.scales};
-    d_.resize(static_cast<std::size_t>(rows_ * cols_));
-    try {
-      samebits::matmul(a.codes, b.codes, samebits::view_of(d_.data(), rows_, cols_), sum_, options,
-                       where);
-    } catch (const samebits::invalid_argument&) {  // all other arguments have been checked
-      throw usage_error("--promotion: scales of 128 along K need 128");
+    use(a, b, samebits::matmul_options{a_scales.scales, b_scales.scales});
+  }
+
+  void multiply() {
+    if (compared() && against_ != "exact") refuse_value("--against", against_, "is not exact");
+    sum_ = samebits::accumulator::tensor_core(*unit_, static_cast<std::int64_t>(promotion_));
+    const executor where = host_backend_argument(backend_);
+    check_unit();
+    with_operands([&](const product_operand& a, const product_operand& b,
+                      const samebits::matmul_options& options) {
+      d_.resize(static_cast<std::size_t>(rows_ * cols_));
+      try {
+        samebits::matmul(a.codes, b.codes, samebits::view_of(d_.data(), rows_, cols_), sum_,
+                         options, where);
+      } catch (const samebits::invalid_argument&) {  // all other arguments have been checked
+        throw usage_error("--promotion: scales of 128 along K need 128");
+      }
+      if (compared()) compare(a, b, options, where);
+    });
+  }
+
+  /// A tensor [M, N], or [N] if `may_repeat`, which is every row.
+  const_matrix_view result_of(const char* option, const source_tensor& source,
+                              const source_matrix& read, bool may_repeat) const {
+    const auto& info = source.info;
+    if (!is_quantizable(source.format()) || source.how.integer_values) {
+      throw usage_error(
+          cat(option, ": fp32, fp16 or bf16 is expected, got ", type_text(info, source.how)));
     }
-    if (compared()) compare(a, b, options, where);
+    const bool repeats = may_repeat && info.shape.size() == 1;
+    const_matrix_view v = read.view;
+    if ((!repeats && (info.shape.size() != 2 || v.rows != rows_)) || v.cols != cols_) {
+      throw usage_error(cat(option, ": the product has [", rows_, ", ", cols_, "], got [",
+                            comma_separated(info.shape), "]"));
+    }
+    if (repeats) v.row_stride = 0;
+    v.rows = rows_;
+    return v;
+  }
+
+  void find(const session& s) {
+    samebits::find_rule_options search;
+    if (unit_) search.units = {*unit_};
+    const executor where = host_backend_argument(backend_);
+    std::vector<std::string> rules;
+    with_operands([&](const product_operand& a, const product_operand& b,
+                      const samebits::matmul_options& options) {
+      const source_tensor d = open_source("--find", find_, "--find", "");
+      const source_matrix d_read = matrix_of(d);
+      search.known = options;
+      std::optional<source_tensor> c;  // open as long as its elements are read
+      source_matrix c_read;
+      if (!c_.empty()) {
+        c = open_source("--c", c_, "--c", "");
+        c_read = matrix_of(*c);
+        search.known.c = result_of("--c", *c, c_read, true);
+      }
+      for (const samebits::product_rule& rule : samebits::find_rule(
+               a.codes, b.codes, result_of("--find", d, d_read, false), search, where)) {
+        rules.push_back(samebits::rule_text(rule));
+      }
+    });
+    if (s.json) {
+      s.write_json({{"a", a_},
+                    {"b", b_},
+                    {"find", find_},
+                    {"format_a", samebits::name(a_format_)},
+                    {"format_b", samebits::name(b_format_)},
+                    {"shape", shape()},
+                    {"depth", depth_},
+                    {"rules", json_list(rules)}});
+    } else {
+      static_cast<void>(std::fputs(integers_.c_str(), stderr));
+      for (const std::string& rule : rules) s.out.write(rule + "\n");
+    }
+    if (rules.empty()) throw check_failed("--find: no rule gives the bits of D");
   }
 
   void check_unit() {
@@ -241,7 +194,7 @@ class matmul_command final : public command {
           cat("--promotion: ", promotion_, " is no multiple of an instruction's products"));
     }
     const auto operands = samebits::tensor_operands_of(a_format_, b_format_);
-    source_ = samebits::find_tensor_row(unit_, *operands)->source;
+    source_ = samebits::find_tensor_row(*unit_, *operands)->source;
   }
 
   void note_integers(const char* which, const char* option, const product_operand& x) {
@@ -294,7 +247,7 @@ class matmul_command final : public command {
                   {"format_b", samebits::name(b_format_)},
                   {"shape", shape()},
                   {"depth", depth_},
-                  {"unit", samebits::name(unit_)},
+                  {"unit", samebits::name(*unit_)},
                   {"promotion", sum_.promotion},
                   {"evidence", samebits::name(level_)},
                   {"source", source_},
@@ -329,7 +282,7 @@ class matmul_command final : public command {
         sum_.promotion == 0 ? "no promotion" : cat("promotion every ", sum_.promotion);
     std::string text = cat(target.shown(), ": [", rows_, ", ", cols_, "] over ", depth_, ", ",
                            samebits::name(a_format_), " x ", samebits::name(b_format_), " by ",
-                           samebits::name(unit_), ", ", promotion, "\n", integers_);
+                           samebits::name(*unit_), ", ", promotion, "\n", integers_);
     if (level_ == samebits::evidence::hardware) return text;
     return cat(text, "note: this unit is not confirmed on hardware by this project; evidence: ",
                samebits::name(level_), ", ", source_, "\n");
@@ -344,10 +297,12 @@ class matmul_command final : public command {
   bool trans_b_ = false;
   std::string scale_a_;
   std::string scale_b_;
-  samebits::tensor_unit unit_{};
+  std::optional<samebits::tensor_unit> unit_;
   std::uint64_t promotion_ = 0;
   std::string against_;
   std::string out_;
+  std::string find_;
+  std::string c_;
   std::string backend_;
 
   samebits::accumulator sum_ = samebits::accumulator::exact();
