@@ -38,12 +38,16 @@ aten = torch.ops.aten
 
 @dataclass(frozen=True)
 class Case:
-    """A call of an operator: `run` on tensors of a device, `expected` by the rules on the CPU."""
+    """A call of an operator: `run` on tensors of a device, `expected` by the rules on the CPU.
+
+    A product has `rules` instead: rules that give its result, found on the CPU.
+    """
 
     name: str
     operands: tuple[torch.Tensor, ...]
     run: Callable[..., Any]
-    expected: Callable[..., Any]
+    expected: Callable[..., Any] = lambda *_operands: ()
+    rules: Callable[..., list[str]] | None = None
 
 
 def operand(seed: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
@@ -242,9 +246,40 @@ def _losses(dtype: torch.dtype) -> Iterator[Case]:
                    lambda g, t, w=words: functions.embedding_gradient(g, t, w, deterministic=True, **RULE))
 
 
+def _products(dtype: torch.dtype) -> Iterator[Case]:
+    """Products of a linear layer with bias, of its gradients, and of attention; in fp32 also as TF32."""
+    def product(run: Callable[..., Any], tf32: bool) -> Callable[..., Any]:
+        def call(*operands: torch.Tensor) -> Any:
+            before = torch.backends.cuda.matmul.allow_tf32
+            torch.backends.cuda.matmul.allow_tf32 = tf32
+            try:
+                return run(*operands)
+            finally:
+                torch.backends.cuda.matmul.allow_tf32 = before
+        return call
+
+    def of(a: torch.Tensor, b: torch.Tensor, d: torch.Tensor, c: torch.Tensor | None = None) -> list[str]:
+        return samebits.find_rule(a, b, d, c=None if c is None else c.expand(d.shape).contiguous())
+
+    for tf32 in (False, True) if dtype == torch.float32 else (False,):
+        for rows, cols, inner in ((128, 384, 384), (512, 1536, 384), (512, 384, 1536), (1024, 512, 512)):
+            x, w = operand(40, (rows, inner), dtype), operand(41, (cols, inner), dtype)
+            bias, dy = operand(42, (cols,), dtype), operand(43, (rows, cols), dtype)
+            at = f"[{rows}, {inner}] to {cols}" + (", tf32" if tf32 else "")
+            yield Case(f"linear {at}", (x, w, bias), product(F.linear, tf32),
+                       rules=lambda d, x, w, bias: of(x, w.T, d, bias))
+            yield Case(f"linear_dx {at}", (dy, w), product(torch.mm, tf32),
+                       rules=lambda d, dy, w: of(dy, w, d))
+            yield Case(f"linear_dw {at}", (dy, x), product(lambda dy, x: dy.T @ x, tf32),
+                       rules=lambda d, dy, x: of(dy.T, x, d))
+        q, k = operand(44, (12, 256, 64), dtype), operand(45, (12, 64, 256), dtype)
+        yield Case("bmm [12, 256, 64] to 256" + (", tf32" if tf32 else ""), (q, k),
+                   product(torch.bmm, tf32), rules=lambda d, q, k: of(q[7], k[7], d[7]))
+
+
 GROUPS: dict[str, Callable[[torch.dtype], Iterator[Case]]] = {
     "elementwise": _elementwise, "functions": _functions, "rows": _rows, "reductions": _reductions,
-    "losses": _losses}
+    "losses": _losses, "products": _products}
 
 
 def _codes(results: Any) -> list[torch.Tensor]:
@@ -259,11 +294,15 @@ def _codes(results: Any) -> list[torch.Tensor]:
 def _judged(case: Case, device: str) -> dict[str, Any]:
     """Return what one case gives: number of results, a hash, and how many differ from the rule."""
     try:
-        got = _codes(case.run(*(t.to(device) for t in case.operands)))
+        results = case.run(*(t.to(device) for t in case.operands))
     except RuntimeError as error:
         return {"refused": str(error).splitlines()[0]}
+    got = _codes(results)
     digest = hashlib.sha256(b"".join(c.numpy().tobytes() for c in got)).hexdigest()[:16]
     entry: dict[str, Any] = {"results": sum(c.numel() for c in got), "hash": digest}
+    if case.rules is not None:
+        rules = case.rules(results.cpu(), *case.operands)
+        return {**entry, "rule": rules[0], "differ": 0} if rules else {**entry, "not covered": "no rule fits"}
     try:
         expected = _codes(case.expected(*case.operands))
     except samebits.Unsupported as error:
@@ -309,14 +348,14 @@ def record(device: str = "cuda", groups: list[str] | None = None) -> dict[str, A
     device : str
         A CUDA device. ``cpu`` compares PyTorch's CPU kernels, whose sums follow no rule.
     groups : list of str, optional
-        Some of elementwise, functions, rows, reductions, losses; default: all.
+        Some of elementwise, functions, rows, reductions, losses, products; default: all.
 
     Returns
     -------
     dict
         ``machine``: versions and card. ``cases``: for each group, format and call the number of results,
-        how many of them differ from the rule, and a hash of their bits. ``kernels``: names by group
-        and format.
+        how many of them differ from the rule, and a hash of their bits; of products the rule that
+        `samebits.find_rule` found. ``kernels``: names by group and format.
     """
     cases: dict[str, Any] = {}
     kernels: dict[str, list[str]] = {}
@@ -336,7 +375,7 @@ def _state(entry: dict[str, Any]) -> str:
     if "not covered" in entry:
         return "no rule"
     if entry["differ"] == 0:
-        return "follows the rule"
+        return f"follows the rule {entry.get('rule', '')}".rstrip()
     return f"{entry['differ']} of {entry['results']} results differ from the rule"
 
 
