@@ -180,6 +180,7 @@ SIGNATURES = {
     "RowOptions": ("row_functions", "_options"),
     "AxisOptions": ("axis_reductions", "_reduced"),
     "RuleOptions": ("training_functions", "_options"),
+    "AttentionOptions": ("attention", "_options"),
     "QuantizeOptions": ("quantize", "quantize", "out"),
     "OptimizerOptions": ("optimizer", "__init__"),
     "ReduceOptions": ("ranks/gradients", "reduce_gradients", "communication", "factor"),

@@ -20,6 +20,7 @@ struct device_runtime;           // backends/dispatch/device_scope.hpp
 struct compute_call;             // backends/dispatch/calls/array_arithmetic.hpp
 struct evaluate_call;            // backends/dispatch/calls/evaluate.hpp
 struct sum_kernels;              // backends/dispatch/calls/sums.hpp
+struct attention_call;           // backends/dispatch/calls/attention.hpp
 struct row_call;                 // backends/dispatch/calls/row_functions.hpp
 struct reduction_call;           // backends/dispatch/calls/reductions.hpp
 struct matmul_call;              // backends/dispatch/calls/matmul.hpp
@@ -107,6 +108,7 @@ struct backend {
   operation_entry<compute_call> compute = {};
   operation_entry<evaluate_call> evaluate = {};
   operation_entry<row_call> row_functions = {};
+  operation_entry<attention_call> attention = {};
   operation_entry<reduction_call> reduce = {};
   operation_entry<matmul_call> matmul = {};
   operation_entry<quantize_call> quantize = {};

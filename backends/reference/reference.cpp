@@ -19,6 +19,7 @@ const backend reference = {
     .compute = {.run = compute_on_threads<reference_compute>},
     .evaluate = {.run = reference_evaluate},
     .row_functions = {.run = reference_row_functions},
+    .attention = {.run = reference_attention},
     .reduce = {.run = host_reduce},
     .matmul = {.run = reference_matmul},
     .quantize = {.run = reference_quantize},

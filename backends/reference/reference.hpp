@@ -3,6 +3,7 @@
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/calls/array_arithmetic.hpp"
+#include "backends/dispatch/calls/attention.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
@@ -30,6 +31,11 @@ void rows_on_threads(const row_call& call, const executor& where, row_kernel ker
 void reference_row(const row_task& task);
 void reference_row_functions(const row_call& call, const executor& where);
 const sum_kernels& reference_sums();
+/// Attention by kernels; several threads call them at once. Heads that the kernels do not compute are
+/// computed by the reference kernels.
+void attention_on_threads(const attention_call& call, const executor& where,
+                          const attention_kernels& kernels, attention_scope scope);
+void reference_attention(const attention_call& call, const executor& where);
 /// Reductions of every host backend.
 void host_reduce(const reduction_call& call, const executor& where);
 extern const list_kernels reference_list_kernels;

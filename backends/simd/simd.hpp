@@ -3,6 +3,7 @@
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/calls/array_arithmetic.hpp"
+#include "backends/dispatch/calls/attention.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/calls/matmul.hpp"
@@ -99,6 +100,8 @@ void avx2_row_functions(const row_call& call, const executor& where);
 void avx512_row_functions(const row_call& call, const executor& where);
 const sum_kernels& avx2_sums();
 const sum_kernels& avx512_sums();
+void avx2_attention(const attention_call& call, const executor& where);
+void avx512_attention(const attention_call& call, const executor& where);
 void avx2_quantize(const quantize_call& call, const executor& where);
 void avx512_quantize(const quantize_call& call, const executor& where);
 void avx2_dequantize(const dequantize_call& call, const executor& where);

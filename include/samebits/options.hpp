@@ -19,6 +19,7 @@
 #include <tuple>
 
 #include "samebits/array_arithmetic.hpp"
+#include "samebits/attention.hpp"
 #include "samebits/axis_reductions.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/core/accumulator.hpp"
@@ -147,6 +148,13 @@ inline constexpr auto option_table<axis_reduction_options> = std::tuple(
     option("of", &axis_reduction_options::of), option("rule", &axis_reduction_options::rule),
     option("offset", &axis_reduction_options::offset),
     option("multiprocessors", &axis_reduction_options::multiprocessors));
+
+template <>
+inline constexpr auto option_table<attention_options> = std::tuple(
+    option("kernel", &attention_options::kernel), option("causal", &attention_options::causal),
+    option("scale", &attention_options::scale),
+    option("multiprocessors", &attention_options::multiprocessors),
+    option("splits", &attention_options::splits), option("dropout", &attention_options::dropout));
 
 template <>
 inline constexpr auto option_table<layer_norm_options> = std::tuple(

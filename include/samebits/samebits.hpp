@@ -4,6 +4,7 @@
 
 #include "samebits/arithmetic.hpp"
 #include "samebits/array_arithmetic.hpp"
+#include "samebits/attention.hpp"
 #include "samebits/autocast.hpp"
 #include "samebits/axis_reductions.hpp"
 #include "samebits/backend.hpp"

@@ -49,6 +49,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from samebits import unary_functions
+from samebits.attention import (
+    Attention,
+    AttentionGradients,
+    attention,
+    attention_backward,
+)
 from samebits.axis_reductions import mean, norm, sum
 from samebits.evaluation import evaluated
 from samebits.row_functions import (
@@ -82,9 +88,13 @@ if TYPE_CHECKING:
     from samebits.typing import Function
 
 __all__ = [
+    "Attention",
+    "AttentionGradients",
     "LayerNorm",
     "NormGradients",
     "RMSNorm",
+    "attention",
+    "attention_backward",
     "clip_grad_norm",
     "cross_entropy",
     "cross_entropy_gradient",

@@ -45,6 +45,7 @@ constexpr struct {
     {"autocast_rule", names_of<autocast_rule>},
     {"training_precision", names_of<training_precision>},
     {"function", names_of<function>},
+    {"attention_kernel", names_of<attention_kernel>},
     {"function_rule", names_of<function_rule>},
     {"loss_reduction", names_of<loss_reduction>},
     {"update_rule", names_of<update_rule>},

@@ -15,6 +15,7 @@ import samebits as sb
 from samebits import ranks
 
 X = np.arange(32, dtype=np.float32).reshape(2, 16)
+HEAD = np.ones((1, 1, 2, 64), np.float16)
 F16 = X.astype(np.float16)
 #: Values that few arguments take. An argument may take some of them.
 WRONG: list[Any] = [
@@ -76,6 +77,10 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "log_softmax_gradient": lambda: {"grad": X, "result": X, "rule": "torch_2_11"},
     **{name: lambda: {"x": X, "axis": 0, "rule": "torch_2_11"}
        for name in ("functions.sum", "mean", "norm")},
+    "attention": lambda: {"q": HEAD, "k": HEAD, "v": HEAD, "kernel": "flash"},
+    "attention_backward": lambda: {
+        "grad": HEAD, "q": HEAD, "k": HEAD, "v": HEAD, "out": HEAD, "lse": HEAD[..., 0].astype("f4"),
+        "kernel": "flash"},
     "layer_norm": lambda: {"x": X, "rule": "torch_2_11"},
     "layer_norm_gradient": lambda: {
         "grad": X, "x": X, "mean": X[:, :1], "rstd": X[:, :1], "rule": "torch_2_11"},

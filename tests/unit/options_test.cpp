@@ -38,7 +38,7 @@ using every_table =
     testing::Types<random_stream, convert_options, compute_options, evaluate_options,
                    quantize_options, recipe, delayed_settings, scale_layout_options, accumulator,
                    matmul_options, product_rule, dot_options, rotary_options, softmax_options,
-                   axis_reduction_options, layer_norm_options, norm_parameter_options,
+                   axis_reduction_options, attention_options, layer_norm_options, norm_parameter_options,
                    embedding_options, cross_entropy_options, gradient_reduction, optimizer_settings,
                    store_options, native_scaling, torch_scaling, apex_scaling, apex_amp_scaling,
                    megatron_scaling, deepspeed_scaling>;

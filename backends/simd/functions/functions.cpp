@@ -10,6 +10,7 @@
 #include "backends/reference/functions/result_table.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/simd/lanes/control_register.hpp"
+#include "backends/simd/matmul/matmul_kernel.hpp"
 #include "backends/simd/simd.hpp"
 #include "backends/threads/parts.hpp"
 #include "numerics/hardware/cuda_functions/two_over_pi.hpp"
@@ -86,6 +87,44 @@ const sum_kernels& avx512_sums() {
   static constexpr sum_kernels kernels = {avx512_add_codes, avx512_add_products,
                                           with_ieee_control_register};
   return kernels;
+}
+
+namespace {
+
+/// attention_kernels::multiply by a kernel of matrix products, with Hopper's tensor core.
+template <const matmul_kernel& Kernel>
+void multiply(const attention_product& p) {
+  constexpr int alignment_bits = 25, fraction_bits = 23, floor = -133;
+  Kernel.wide({p.a, p.b, p.sums, p.rows, attention_step, alignment_bits, fraction_bits, floor});
+}
+
+constexpr int a_words = 3 * attention_step;
+
+}  // namespace
+
+void avx2_attention(const attention_call& call, const executor& where) {
+  if (__builtin_cpu_supports("fma") == 0) return reference_attention(call, where);
+  constexpr attention_kernels kernels = {8,
+                                         a_words,
+                                         2 * attention_step * 8,
+                                         avx2_pack_attention_a,
+                                         avx2_pack_attention_b,
+                                         multiply<avx2_matmul_kernel>,
+                                         avx2_attention_block,
+                                         avx2_attention_gradients};
+  attention_on_threads(call, where, kernels, with_ieee_control_register);
+}
+
+void avx512_attention(const attention_call& call, const executor& where) {
+  constexpr attention_kernels kernels = {16,
+                                         a_words,
+                                         2 * attention_step * 16,
+                                         avx512_pack_attention_a,
+                                         avx512_pack_attention_b,
+                                         multiply<avx512_matmul_kernel>,
+                                         avx512_attention_block,
+                                         avx512_attention_gradients};
+  attention_on_threads(call, where, kernels, with_ieee_control_register);
 }
 
 void avx2_row_functions(const row_call& call, const executor& where) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backends/dispatch/calls/attention.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/dispatch/calls/sums.hpp"
@@ -34,6 +35,19 @@ void avx2_add_products(std::uint32_t* weight, std::uint32_t* bias, const std::by
 void avx512_add_products(std::uint32_t* weight, std::uint32_t* bias, const std::byte* grad,
                          const std::byte* x, std::int64_t n, format_id format,
                          const numerics::torch_2_11::row_statistics& of_row);
+
+/// Kernels of attention: members of attention_kernels of backends/dispatch/calls/attention.hpp. As
+/// above.
+bool avx2_pack_attention_a(format_id format, const std::uint32_t* codes, std::uint32_t* words);
+bool avx512_pack_attention_a(format_id format, const std::uint32_t* codes, std::uint32_t* words);
+bool avx2_pack_attention_b(format_id format, const std::uint32_t* codes, std::uint32_t* words,
+                           int column);
+bool avx512_pack_attention_b(format_id format, const std::uint32_t* codes, std::uint32_t* words,
+                             int column);
+bool avx2_attention_block(const attention_block& b);
+bool avx512_attention_block(const attention_block& b);
+bool avx2_attention_gradients(const gradient_block& b);
+bool avx512_attention_gradients(const gradient_block& b);
 
 // Compiled without instruction set flags.
 
