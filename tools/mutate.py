@@ -69,6 +69,7 @@ TESTS = [
           "backends/api/functions/rotary.cpp"]),
     Test("activation_gradients activations evaluate function_gradients power tensor_format",
          ["tests/unit/torch_operators_test.cpp"]),
+    Test("attention", ["tests/unit/attention_test.cpp"]),
     Test("axis_plan axis_reduction", ["tests/unit/axis_reductions_test.cpp"]),
     Test("row_layer_norm", ["tests/unit/layer_norm_test.cpp"]),
     Test("embedding_gradient foreach_norm nll_loss norm_parameters",

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "engine/cases/attention.hpp"
 #include "engine/cases/axes.hpp"
 #include "engine/cases/evaluate.hpp"
 #include "engine/cases/rotary.hpp"
@@ -57,6 +58,10 @@ TEST(TrainingFunctions, OnEveryBackend) {
     expect_as_reference(make_operation("training functions", training_functions(), 64),
                         *host_target(backend), 150);
   }
+}
+
+TEST(Attention, OfAnyTensors) {
+  expect_on_hosts(make_operation("attention", attentions(), 16), "the rule", attention_by_rule, 250);
 }
 
 TEST(RotaryTables, OnEveryBackend) {

@@ -1,0 +1,164 @@
+// Attention as cases.
+#include "engine/cases/attention.hpp"
+
+#include <array>
+#include <ostream>
+#include <random>
+#include <vector>
+
+#include "engine/core/simpler.hpp"
+#include "numerics/hardware/torch_operators/tensor_format.hpp"
+
+namespace samebits::support {
+namespace {
+
+namespace torch = numerics::torch_2_11;
+
+attention_case draw_attention(const word_source& next) {
+  attention_case c;
+  c.options.kernel = below(2, next) == 0 ? attention_kernel::flash : attention_kernel::cudnn;
+  c.options.causal = below(2, next) == 0;
+  const bool flash = c.options.kernel == attention_kernel::flash;
+  c.backward = below(2, next) == 0;
+  c.format = below(2, next) == 0 ? format_id::bf16 : format_id::fp16;
+  c.batch = 1 + below(2, next);
+  c.heads = 1 + below(2, next);
+  c.dimension = below(2, next) == 0 ? 64 : 128;
+  const auto length = [&] {
+    constexpr int edges[] = {16, 17, 63, 64, 65, 127, 128, 129, 160, 257};
+    return below(4, next) == 0 ? one_of(edges, next) : 2 + static_cast<int>(below(30, next));
+  };
+  c.queries = length();
+  c.keys = c.options.causal ? c.queries : length();
+  constexpr float scales[] = {0, 0.125f, 0.3f, 1.0f};
+  c.options.scale = one_of(scales, next);
+  constexpr int multiprocessors[] = {132, 1, 3};
+  c.options.multiprocessors = one_of(multiprocessors, next);
+  constexpr int splits[] = {0, 1, 2, 3, 5, 40};
+  if (flash) c.options.splits = one_of(splits, next);
+  c.gaps = below(3, next) == 0;
+  c.heads_inner = below(3, next) == 0;
+  constexpr int specials[] = {0, 0, 0, 5000, 64};
+  c.special = one_of(specials, next);
+  c.threads = static_cast<int>(below(4, next));
+  c.content = next();
+  return c;
+}
+
+std::vector<attention_case> simpler_attention(const attention_case& c) {
+  simpler_cases<attention_case> all(c);
+  all.set(&attention_case::batch, 1);
+  all.set(&attention_case::heads, 1);
+  for (const std::int64_t n : {c.queries / 2, c.queries - 1}) {
+    if (n < 2) continue;
+    all.change([&](attention_case& o) {
+      o.queries = n;
+      if (o.options.causal) o.keys = n;
+    });
+  }
+  if (c.keys > 2 && !c.options.causal) all.set(&attention_case::keys, c.keys / 2);
+  all.set(&attention_case::special, 0);
+  all.set(&attention_case::threads, 1);
+  all.set(&attention_case::gaps, false);
+  return all.all();
+}
+
+/// The layouts of a tensor's rows, [batch * length * heads, columns] in memory order.
+array_layout rows_of(const attention_case& c, std::int64_t length, bool gaps) {
+  array_layout l = dense_layout(c.batch * c.heads * length, c.dimension);
+  if (gaps) l.row_stride += 8;
+  return l;
+}
+array_layout lse_layout(const attention_case& c) {
+  return dense_layout(c.batch * c.heads * c.queries, 1);
+}
+
+/// Numbers of magnitude 2^-5 to 2, and special ones.
+strided_buffer drawn(const attention_case& c, const array_layout& layout, std::mt19937_64& engine) {
+  strided_buffer b(c.format, layout);
+  constexpr std::uint32_t specials[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000,
+                                        0x7FC00000, 0x477FE000, 0x7F000000, 0x33800000};
+  for (std::int64_t i = 0; i < layout.rows * layout.cols; ++i) {
+    const std::uint64_t word = engine();
+    std::uint32_t x = (static_cast<std::uint32_t>(word) & 0x807FFFFF) |
+                      static_cast<std::uint32_t>(122 + (word >> 40) % 6) << 23;
+    if (c.special != 0 && (word >> 43) % static_cast<std::size_t>(c.special) == 0)
+      x = specials[(word >> 32) % 8];
+    b.store(layout.at(i), torch::code_of(c.format, x));
+  }
+  return b;
+}
+
+/// q, k, v, out, lse; backward also grad, dq, dk, dv.
+buffers memory_of_attention(const attention_case& c) {
+  std::mt19937_64 engine(c.content);
+  const auto given = [&](const char* name, std::int64_t length, bool gaps) {
+    return case_buffer{name, buffer_use::fixed, drawn(c, rows_of(c, length, gaps), engine)};
+  };
+  const auto result = [&](const char* name, std::int64_t length) {
+    return case_buffer{name, buffer_use::result,
+                       strided_buffer(c.format, rows_of(c, length, c.gaps))};
+  };
+  buffers all = {given("q", c.queries, c.gaps), given("k", c.keys, c.gaps),
+                 given("v", c.keys, false)};
+  if (!c.backward) {
+    all.push_back(result("out", c.queries));
+    all.push_back({"lse", buffer_use::result, strided_buffer(format_id::fp32, lse_layout(c))});
+    return all;
+  }
+  all.push_back(given("out", c.queries, false));
+  strided_buffer lse(format_id::fp32, lse_layout(c));
+  for (std::int64_t i = 0; i < lse.layout().rows; ++i) {  // 2 to 4
+    lse.store(i, 0x40000000u + static_cast<std::uint32_t>(engine() >> 41));
+  }
+  all.push_back({"lse", buffer_use::fixed, std::move(lse)});
+  all.push_back(given("grad", c.queries, false));
+  all.push_back(result("dq", c.queries));
+  all.push_back(result("dk", c.keys));
+  all.push_back(result("dv", c.keys));
+  return all;
+}
+
+returned_values attention_on(const attention_case& c, const call_site& site) {
+  std::vector<std::array<std::int64_t, 4>> shapes(site.views.size()), strides(site.views.size());
+  const auto tensor = [&](std::size_t i) {
+    const matrix_view& v = site.views[i];
+    const std::int64_t length = v.rows / (c.batch * c.heads), r = v.row_stride;
+    shapes[i] = {c.batch, c.heads, length, c.dimension};
+    strides[i] = {c.heads * length * r, length * r, r, v.col_stride};
+    if (c.heads_inner) strides[i] = {c.heads * length * r, r, c.heads * r, v.col_stride};
+    const std::size_t axes = i == 4 ? 3 : 4;
+    return tensor_view{v.data, v.format, {shapes[i].data(), axes}, {strides[i].data(), axes}};
+  };
+  const auto where = site.target.where(c.threads);
+  if (!c.backward) {
+    attention(tensor(0), tensor(1), tensor(2), tensor(3), tensor(4), c.options, where);
+    return {};
+  }
+  attention_backward(tensor(5), {tensor(0), tensor(1), tensor(2), tensor(3), tensor(4)},
+                     wants_dq(c) ? tensor(6) : tensor_view{}, tensor(7), tensor(8), c.options,
+                     where);
+  return {};
+}
+
+}  // namespace
+
+bool wants_dq(const attention_case& c) {
+  return c.options.kernel == attention_kernel::flash || c.keys <= 256;
+}
+
+operation_of<attention_case> attentions() {
+  return {draw_attention, memory_of_attention, attention_on, simpler_attention};
+}
+
+std::ostream& operator<<(std::ostream& out, const attention_case& c) {
+  return out << name(c.options.kernel) << (c.backward ? " backward" : "") << " of "
+             << name(c.format) << (c.options.causal ? ", causal" : "") << ", batch " << c.batch
+             << ", heads " << c.heads << ", queries " << c.queries << ", keys " << c.keys
+             << ", dimension " << c.dimension << ", scale " << c.options.scale << ", splits "
+             << c.options.splits << ", " << c.options.multiprocessors << " multiprocessors, gaps "
+             << c.gaps << ", heads inner " << c.heads_inner << ", special " << c.special << ", "
+             << c.threads << " threads, content " << c.content;
+}
+
+}  // namespace samebits::support
