@@ -277,9 +277,48 @@ def _products(dtype: torch.dtype) -> Iterator[Case]:
                    product(torch.bmm, tf32), rules=lambda d, q, k: of(q[7], k[7], d[7]))
 
 
+def _flash(q: Any, k: Any, v: Any, grad: Any, causal: bool) -> Any:
+    """Return FlashAttention's result, log-sum-exp and deterministic gradients."""
+    leaves = [t.detach().clone().requires_grad_() for t in (q, k, v)]
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        out, lse, *_ = aten._scaled_dot_product_flash_attention(*leaves, 0.0, causal, False)
+        out.backward(grad)
+    finally:
+        torch.use_deterministic_algorithms(before)
+    return out, lse, *(t.grad for t in leaves)
+
+
+def _cudnn(q: Any, k: Any, v: Any, grad: Any, causal: bool) -> Any:
+    """Return the result, log-sum-exp and gradients of cuDNN's kernels; above 256 keys without dQ."""
+    r = aten._scaled_dot_product_cudnn_attention(q, k, v, None, True, 0.0, causal, False)
+    gradients = aten._scaled_dot_product_cudnn_attention_backward(
+        grad, q, k, v, r[0], r[1], r[6], r[7], None, r[2], r[3], r[4], r[5], 0.0, causal)
+    return r[0], r[1], *gradients[k.shape[2] > 256:]
+
+
+def _attention_by_rule(q: Any, k: Any, v: Any, grad: Any, kernel: Any, causal: bool) -> Any:
+    dq = kernel == "flash" or k.shape[2] <= 256
+    y = functions.attention(q, k, v, kernel=kernel, causal=causal)
+    gradients = functions.attention_backward(grad, q, k, v, *y, kernel=kernel, causal=causal, dq=dq)
+    return *y, *gradients
+
+
+def _attention(dtype: torch.dtype) -> Iterator[Case]:
+    """FlashAttention 2 and cuDNN's attention, forward and backward; neither has fp32."""
+    for head, length in ((64, 65), (64, 256), (128, 200), (64, 640)) if dtype != torch.float32 else ():
+        tensors = tuple(operand(50 + i, (2, 3, length, head), dtype) for i in range(4))
+        for causal in (False, True):
+            at = f"[2, 3, {length}, {head}]{', causal' if causal else ''}"
+            for kernel, run in (("flash", _flash), ("cudnn", _cudnn)):
+                yield Case(f"{kernel} {at}", tensors, lambda *t, f=run, c=causal: f(*t, c),
+                           lambda *t, n=kernel, c=causal: _attention_by_rule(*t, n, c))
+
+
 GROUPS: dict[str, Callable[[torch.dtype], Iterator[Case]]] = {
     "elementwise": _elementwise, "functions": _functions, "rows": _rows, "reductions": _reductions,
-    "losses": _losses, "products": _products}
+    "losses": _losses, "products": _products, "attention": _attention}
 
 
 def _codes(results: Any) -> list[torch.Tensor]:
@@ -348,7 +387,8 @@ def record(device: str = "cuda", groups: list[str] | None = None) -> dict[str, A
     device : str
         A CUDA device. ``cpu`` compares PyTorch's CPU kernels, whose sums follow no rule.
     groups : list of str, optional
-        Some of elementwise, functions, rows, reductions, losses, products; default: all.
+        Some of elementwise, functions, rows, reductions, losses, products, attention; default:
+        all.
 
     Returns
     -------
