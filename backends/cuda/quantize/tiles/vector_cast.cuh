@@ -263,7 +263,13 @@ class vector_words {
         const auto block =
             numerics::philox4x32_10(random_.keys, random_.stream, wrapped(block_ + b));
 #pragma unroll
-        for (int k = 0; k < 4; ++k) w[0][4 * b + k] = block.word[k] & keep_;
+        for (int k = 0; k < 4; ++k) {
+          std::uint32_t& word = w[0][4 * b + k];
+          word = block.word[k] & keep_;
+          // Hides how the word was computed. Otherwise nvcc may keep fewer registers and compute
+          // the block a second time in codes(), where by_adder() uses it.
+          asm volatile("" : "+r"(word));
+        }
       }
     }
     block_ += rows_at_once * step_;
