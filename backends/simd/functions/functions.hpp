@@ -7,6 +7,7 @@
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/dispatch/calls/sums.hpp"
+#include "backends/simd/matmul/matmul_kernel.hpp"
 
 namespace samebits::backends {
 
@@ -48,6 +49,10 @@ bool avx2_attention_block(const attention_block& b);
 bool avx512_attention_block(const attention_block& b);
 bool avx2_attention_gradients(const gradient_block& b);
 bool avx512_attention_gradients(const gradient_block& b);
+
+/// Kernels of binary32 chains: chain_kernel of backends/simd/matmul/matmul_kernel.hpp. As above.
+void avx2_chains(const chain_panel& p);
+void avx512_chains(const chain_panel& p);
 
 // Compiled without instruction set flags.
 

@@ -12,7 +12,9 @@
 
 #include "backends/dispatch/matmul_element.hpp"
 #include "backends/reference/reference.hpp"
+#include "backends/simd/functions/functions.hpp"
 #include "backends/simd/lanes/control_register.hpp"
+#include "backends/simd/matmul/matmul_chains.hpp"
 #include "backends/simd/matmul/matmul_exact.hpp"
 #include "backends/simd/matmul/matmul_kernel.hpp"
 #include "backends/simd/matmul/matmul_pack.hpp"
@@ -307,9 +309,11 @@ class shared_product {
   interruption interrupt_;
 };
 
+/// chains: null if the processor lacks fused multiply-adds.
 template <const matmul_kernel& Kernel>
-void multiply_or_reference(const matmul_call& call, const executor& where) {
+void multiply_or_reference(const matmul_call& call, const executor& where, chain_kernel chains) {
   if (supports_fixed_point(call)) return multiply_fixed_point(call, where);
+  if (chains != nullptr && supports_chains(call)) return multiply_chains(call, where, chains);
   if (!supports(call)) return reference_matmul(call, where);
   shared_product(Kernel, call, threads_for(call, where.threads)).run();
 }
@@ -317,10 +321,11 @@ void multiply_or_reference(const matmul_call& call, const executor& where) {
 }  // namespace
 
 void avx2_matmul(const matmul_call& call, const executor& where) {
-  multiply_or_reference<avx2_matmul_kernel>(call, where);
+  multiply_or_reference<avx2_matmul_kernel>(
+      call, where, __builtin_cpu_supports("fma") != 0 ? avx2_chains : nullptr);
 }
 void avx512_matmul(const matmul_call& call, const executor& where) {
-  multiply_or_reference<avx512_matmul_kernel>(call, where);
+  multiply_or_reference<avx512_matmul_kernel>(call, where, avx512_chains);
 }
 
 }  // namespace samebits::backends

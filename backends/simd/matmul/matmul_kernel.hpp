@@ -55,6 +55,19 @@ struct matmul_kernel {
   void (*promote_scaled)(const matmul_promotion& p);  ///< null if not supported
 };
 
+/// Arguments of binary32 chains: sums[r][c] goes on with the products a[r][k] * b[k][c] in rising k.
+struct chain_panel {
+  const std::uint32_t* a;  ///< [rows][depth]
+  const std::uint32_t* b;  ///< [depth][chain_columns]
+  std::uint32_t* sums;     ///< [rows][chain_columns]
+  std::int64_t rows;
+  std::int64_t depth;
+  bool fused;  ///< one rounding for a product and its addition, not two
+};
+inline constexpr int chain_columns = 32;
+/// Computes chains; a NaN may have any code. The control register must have its IEEE 754 state.
+using chain_kernel = void (*)(const chain_panel& p);
+
 extern const matmul_kernel avx2_matmul_kernel;
 extern const matmul_kernel avx512_matmul_kernel;
 
