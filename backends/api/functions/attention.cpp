@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -88,13 +89,12 @@ std::int64_t check_tensor(const const_tensor_view& t, const char* which, format_
 
 /// Requires that the axes of a result are nested: then no two elements share memory.
 void check_nested(const tensor_view& t, const char* which) {
-  std::array<std::size_t, 4> order = {0, 1, 2, 3};
-  const auto axes = static_cast<std::ptrdiff_t>(t.shape.size());
-  std::sort(order.begin(), order.begin() + axes,
-            [&](std::size_t a, std::size_t b) { return t.strides[a] < t.strides[b]; });
+  std::vector<std::size_t> order(t.shape.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t x, std::size_t y) { return t.strides[x] < t.strides[y]; });
   std::int64_t inner = 0;  // the last element of the axes so far
-  for (std::ptrdiff_t i = 0; i < axes; ++i) {
-    const std::size_t axis = order[static_cast<std::size_t>(i)];
+  for (const std::size_t axis : order) {
     if (t.shape[axis] == 1) continue;
     if (t.strides[axis] <= inner) {
       throw invalid_argument(std::string(which) + ": elements may share memory: strides " +

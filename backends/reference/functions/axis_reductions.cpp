@@ -17,7 +17,6 @@ namespace {
 
 namespace torch = numerics::torch_2_11;
 using torch::axis_plan;
-using words = std::vector<std::uint32_t>;
 
 /// Neighbouring results that are computed together, at most. Their sums, of 16 threads at this
 /// number, take 64 KiB.
@@ -158,7 +157,7 @@ class block_sums {
   std::int64_t bytes_;
   bool squares_;
   std::int64_t threads_;
-  words sums_;
+  std::vector<std::uint32_t> sums_;
   std::vector<std::byte> codes_;
   std::int64_t columns_ = 1;
   std::int64_t base_ = 0;  ///< elements from the tensor's first one to the group's
@@ -199,7 +198,7 @@ void reduce_axes_on_threads(const axis_call& call, const executor& where, const 
   const axis_plan& p = call.plan;
   const result_groups groups(p);
   const std::int64_t items = groups.count() * p.blocks;
-  words sums(static_cast<std::size_t>(p.outputs * p.blocks));
+  std::vector<std::uint32_t> sums(static_cast<std::size_t>(p.outputs * p.blocks));
   const std::int64_t elements = std::max<std::int64_t>(p.inputs * p.outputs / items, 1);
   for_each_part(
       items, where.threads,

@@ -14,10 +14,9 @@ namespace samebits::backends {
 namespace {
 
 namespace torch = numerics::torch_2_11;
-using words = std::vector<std::uint32_t>;
 
 /// Columns that are computed together, at most.
-constexpr std::int64_t most_columns = 256;
+constexpr std::int64_t columns_at_once = 256;
 
 /// Neighbours of a row as codes in neighbouring memory; copied if they are none there.
 class dense_codes {
@@ -34,7 +33,7 @@ class dense_codes {
   }
 
  private:
-  std::byte copy_[most_columns * sizeof(std::uint32_t)];
+  std::byte copy_[columns_at_once * sizeof(std::uint32_t)];
 };
 
 void store_sums(const matrix_view& out, std::int64_t row, std::int64_t col, std::int64_t count,
@@ -49,7 +48,7 @@ class norm_columns {
   norm_columns(const norm_parameters_call& call, const sum_kernels& sums)
       : call_(call),
         sums_(sums),
-        weight_(static_cast<std::size_t>(call.order.threads * most_columns)),
+        weight_(static_cast<std::size_t>(call.order.threads * columns_at_once)),
         bias_(weight_.size()) {}
 
   void compute(std::int64_t block, std::int64_t col, std::int64_t n) {
@@ -83,7 +82,7 @@ class norm_columns {
 
   const norm_parameters_call& call_;
   const sum_kernels& sums_;
-  words weight_, bias_;
+  std::vector<std::uint32_t> weight_, bias_;
   dense_codes grad_, in_;
 };
 
@@ -91,7 +90,7 @@ class norm_columns {
 
 void norm_parameters_on_threads(const norm_parameters_call& call, const executor& where,
                                 const sum_kernels& sums) {
-  const std::int64_t cols = call.in.cols, chunks = (cols + most_columns - 1) / most_columns;
+  const std::int64_t cols = call.in.cols, chunks = (cols + columns_at_once - 1) / columns_at_once;
   const std::int64_t rows = std::min(call.order.rows_of_block, call.in.rows);
   for_each_part(
       chunks * call.order.blocks, where.threads,
@@ -99,12 +98,13 @@ void norm_parameters_on_threads(const norm_parameters_call& call, const executor
         norm_columns worker(call, sums);
         sums.in_scope([&] {
           for (std::int64_t i = range.begin; i < range.end; ++i) {
-            const std::int64_t col = i % chunks * most_columns;
-            worker.compute(i / chunks, col, std::min(most_columns, cols - col));
+            const std::int64_t col = i % chunks * columns_at_once;
+            worker.compute(i / chunks, col, std::min(columns_at_once, cols - col));
           }
         });
       },
-      std::max<std::int64_t>(elements_worth_a_thread / (rows * std::min(most_columns, cols)), 1));
+      std::max<std::int64_t>(elements_worth_a_thread / (rows * std::min(columns_at_once, cols)),
+                             1));
 }
 
 namespace {
@@ -112,13 +112,13 @@ namespace {
 /// Writes the gradient of the word with rows [begin, end) of the call.
 void write_word(const embedding_call& call, std::int64_t begin, std::int64_t end,
                 const sum_kernels& sums) {
-  std::uint32_t total[most_columns], part[most_columns];
+  std::uint32_t total[columns_at_once], part[columns_at_once];
   dense_codes codes;
   const format_id format = call.out.format;
   const std::int64_t* const rows = call.rows.data() + begin;
   const std::int64_t word = call.words[static_cast<std::size_t>(begin)];
-  for (std::int64_t col = 0; col < call.out.cols; col += most_columns) {
-    const std::int64_t n = std::min(most_columns, call.out.cols - col);
+  for (std::int64_t col = 0; col < call.out.cols; col += columns_at_once) {
+    const std::int64_t n = std::min(columns_at_once, call.out.cols - col);
     std::fill_n(total, n, 0u);
     std::int64_t first = 0;
     for (std::int64_t i = 0; i < end - begin;) {
