@@ -275,7 +275,7 @@ def rms_norm(
     >>> import numpy as np
     >>> import samebits
     >>> samebits.functions.rms_norm(np.float32([[3, 4]]), epsilon=0, rule="torch_2_11").rstd
-    array([[0.28284273]], dtype=float32)
+    array([[0.2828427]], dtype=float32)
     """
     rule, rest = _split("rms_norm", options)
     return RMSNorm(*_core.norm(True, x, weight, None, (rule, epsilon, offset), *rest))

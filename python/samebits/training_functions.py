@@ -102,7 +102,7 @@ def cross_entropy(
     >>> import samebits
     >>> x = np.float32([[1, 2], [3, 3]])
     >>> samebits.functions.cross_entropy(x, [1, 0], rule="torch_2_11")
-    array(0.5032044, dtype=float32)
+    array(0.50320446, dtype=float32)
     """
     rule, *rest = _options(**options)
     how = (rule, reduction, label_smoothing, ignore_index, offset, multiprocessors)
@@ -273,7 +273,7 @@ def clip_grad_norm(gradients: Any, max_norm: float, **options: Unpack[RuleOption
     >>> samebits.functions.clip_grad_norm([x], 1, rule="torch_2_11")
     5.0
     >>> x
-    array([0.5999999, 0.7999998], dtype=float32)
+    array([0.5999999 , 0.79999983], dtype=float32)
     """
     rule, *rest = _options(**options)
     arrays, names = named(gradients, "gradients")

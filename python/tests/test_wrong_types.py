@@ -84,6 +84,17 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "layer_norm": lambda: {"x": X, "rule": "torch_2_11"},
     "layer_norm_gradient": lambda: {
         "grad": X, "x": X, "mean": X[:, :1], "rstd": X[:, :1], "rule": "torch_2_11"},
+    "rms_norm": lambda: {"x": X, "rule": "torch_2_11"},
+    "rms_norm_gradient": lambda: {"grad": X, "x": X, "rstd": X[:, :1], "rule": "torch_2_11"},
+    "norm_parameter_gradients": lambda: {
+        "grad": X, "x": X, "rstd": X[:, :1], "mean": X[:, :1], "rule": "torch_2_11"},
+    "embedding_gradient": lambda: {
+        "grad": X, "indices": [0] * len(X), "words": 3, "rule": "torch_2_11"},
+    "cross_entropy": lambda: {"x": X, "targets": [0] * len(X), "rule": "torch_2_11"},
+    "cross_entropy_gradient": lambda: {
+        "grad": np.float32(1), "x": X, "targets": [0] * len(X), "rule": "torch_2_11"},
+    "foreach_norm": lambda: {"tensors": [X], "rule": "torch_2_11"},
+    "clip_grad_norm": lambda: {"gradients": [X.copy()], "max_norm": 1.0, "rule": "torch_2_11"},
     "random_stream": lambda: {"purpose": "dropout", "tensor": 1, "step": 1},
     "reduce_gradients": lambda: {"ranks": ranks.SingleRank(), "gradients": [X.copy()],
                                  "rounding": "stochastic", "seed": 1},

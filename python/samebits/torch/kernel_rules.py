@@ -312,8 +312,9 @@ def _attention(dtype: torch.dtype) -> Iterator[Case]:
         for causal in (False, True):
             at = f"[2, 3, {length}, {head}]{', causal' if causal else ''}"
             for kernel, run in (("flash", _flash), ("cudnn", _cudnn)):
-                yield Case(f"{kernel} {at}", tensors, lambda *t, f=run, c=causal: f(*t, c),
-                           lambda *t, n=kernel, c=causal: _attention_by_rule(*t, n, c))
+                yield Case(f"{kernel} {at}", tensors,
+                           lambda q, k, v, g, f=run, c=causal: f(q, k, v, g, c),
+                           lambda q, k, v, g, n=kernel, c=causal: _attention_by_rule(q, k, v, g, n, c))
 
 
 GROUPS: dict[str, Callable[[torch.dtype], Iterator[Case]]] = {
