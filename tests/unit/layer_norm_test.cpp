@@ -177,8 +177,14 @@ void compare_layer_norm_gradient(format_id format, std::int64_t n, bool has_weig
     dx.push_back((std::fma(own, dy[i], -(z * product)) - sum) * (1 / count * rstd));
   }
   row got = guarded(grad);
-  torch::layer_norm_gradient_row(guarded(x).data(), {bits(mean), bits(rstd)},
-                                 has_weight ? weight.data() : nullptr, got.data(), n, rms);
+  const torch::row_statistics statistics = {bits(mean), bits(rstd)};
+  const std::uint32_t* const weights = has_weight ? weight.data() : nullptr;
+  const row padded = guarded(x);
+  if (rms) {
+    torch::layer_norm_gradient_row(padded.data(), statistics, weights, got.data(), n, true);
+  } else {
+    torch::layer_norm_gradient_row(padded.data(), statistics, weights, got.data(), n);
+  }
   expect_equal(dx, got, "gradient of layer_norm", format, 0);
 }
 
@@ -198,6 +204,13 @@ TEST(LayerNorm, ComputesThePyTorchKernels) {
       compare_rms_norm(format_id::fp32, n, shift, n % 3 == 0);
       compare_rms_norm(format_id::bf16, n, shift, true);
     }
+  }
+}
+
+TEST(LayerNorm, ZerosHaveTheMeanZero) {
+  const row zeros(12, 0u);
+  for (const bool vectors : {false, true}) {
+    EXPECT_EQ(torch::row_moments(zeros.data(), 12, vectors).mean, 0u) << vectors;
   }
 }
 
