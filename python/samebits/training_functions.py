@@ -89,7 +89,8 @@ def cross_entropy(
     offset : int
         The storage offset of `x`.
     multiprocessors : int
-        Of the GPU: 132 of an H100 and of an H200. They matter with label smoothing.
+        Streaming multiprocessors of the GPU: 132 of an H100 and of an H200. Read only with label
+        smoothing.
 
     Returns
     -------
@@ -164,7 +165,8 @@ def norm_parameter_gradients(
     rstd, mean : array [..., 1]
         fp32, as `layer_norm` or `rms_norm` returned them; without `mean`: of RMSNorm.
     multiprocessors : int
-        Of the GPU: 132 of an H100 and of an H200. They matter above 65536 rows.
+        Streaming multiprocessors of the GPU: 132 of an H100 and of an H200. Read only above 65536
+        rows.
 
     Examples
     --------

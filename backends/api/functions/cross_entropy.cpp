@@ -27,7 +27,7 @@ class loss_call {
             const cross_entropy_options& options, const executor& where)
       : in_(in), targets_(targets), options_(options), where_(where), count_(counted()) {}
 
-  /// Checks everything but the loss or its gradient, which has the shape loss_cols() says.
+  /// Checks everything but the loss and its gradient, which check_loss() checks.
   static void check(const const_matrix_view& in, std::span<const std::int64_t> targets,
                     const cross_entropy_options& options) {
     check_view(in, "in");
