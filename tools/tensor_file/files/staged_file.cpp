@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -51,20 +50,13 @@ std::optional<::mode_t> mode_of_replaceable(const std::filesystem::path& target)
   return status.st_mode & 07777;
 }
 
-// A short name, so that it fits wherever the target's name fits.
-std::string candidate_name(int attempt) {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-  const auto mark = static_cast<std::uint64_t>(now) ^ static_cast<std::uint64_t>(::getpid()) << 40;
-  return ".samebits-" + std::to_string(mark) + "-" + std::to_string(attempt) + ".tmp";
-}
-
 // Creates a file next to the target; returns the descriptor and stores the name. O_EXCL ensures
 // that the file is new. A user who may not read the target can never read the new file either.
 int create_beside(const std::filesystem::path& target, std::filesystem::path& staged) {
   const std::optional<::mode_t> mode = mode_of_replaceable(target);
   constexpr int attempts = 100;
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    staged = target.parent_path() / candidate_name(attempt);
+    staged = target.parent_path() / staged_name();
     unfinished = staged.c_str();
     const int number =
         ::open(staged.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode ? 0600 : 0666);

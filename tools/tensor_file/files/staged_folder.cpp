@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -43,17 +44,42 @@ void synchronize_folder(const std::filesystem::path& folder) {
   if (opened.is_open()) static_cast<void>(::fsync(opened.number()));
 }
 
+// As a signal handler may do it.
+void remove_files_in(const char* name) noexcept {
+  const int folder = ::open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  alignas(std::uint64_t) std::array<char, 4096> entries;
+  constexpr std::size_t length_at = 16;  // of struct linux_dirent64
+  constexpr std::size_t name_at = 19;
+  for (long size = 0;
+       (size = ::syscall(SYS_getdents64, folder, entries.data(), entries.size())) > 0;) {
+    for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
+      std::uint16_t length = 0;
+      std::memcpy(&length, entries.data() + at + length_at, sizeof length);
+      ::unlinkat(folder, entries.data() + at + name_at, 0);  // refuses "." and ".."
+      at += length;
+    }
+  }
+  ::close(folder);
+}
+
 }  // namespace
+
+std::string staged_name() {
+  static std::atomic<unsigned> number = 0;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  const auto mark = static_cast<std::uint64_t>(now) ^ static_cast<std::uint64_t>(::getpid()) << 40;
+  return ".samebits-" + std::to_string(mark) + "-" + std::to_string(number++) + ".tmp";
+}
 
 staged_folder::staged_folder(std::filesystem::path target) : target_(plain_target(target)) {
   constexpr int attempts = 100;
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    staged_ = target_.parent_path() /
-              (".samebits-" + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp");
-    if (::mkdir(staged_.c_str(), 0777) == 0) {
-      unfinished_folder = staged_.c_str();
-      return;
-    }
+    staged_ = target_.parent_path() / staged_name();
+    // Before the folder exists: a signal may come between the two.
+    unfinished_folder = staged_.c_str();
+    if (::mkdir(staged_.c_str(), 0777) == 0) return;
+    unfinished_folder = nullptr;
     if (errno != EEXIST) break;
   }
   folder_cannot("cannot create a folder beside it", errno);
@@ -81,26 +107,16 @@ void staged_folder::commit() {
   staged_.clear();
 }
 
-// readdir() may allocate memory, which a signal handler must not do.
+// readdir() may allocate memory, which a signal handler must not do. Other threads run on and may
+// create a file in the folder meanwhile, hence the attempts.
 void remove_unfinished_folder() noexcept {
   const char* const name = unfinished_folder;
   if (name == nullptr) return;
-  const int folder = ::open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  alignas(std::uint64_t) std::array<char, 4096> entries;
-  constexpr std::size_t length_at = 16;  // of struct linux_dirent64
-  constexpr std::size_t name_at = 19;
-  for (long size = 0;
-       (size = ::syscall(SYS_getdents64, folder, entries.data(), entries.size())) > 0;) {
-    for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
-      std::uint16_t length = 0;
-      std::memcpy(&length, entries.data() + at + length_at, sizeof length);
-      ::unlinkat(folder, entries.data() + at + name_at, 0);  // refuses "." and ".."
-      at += length;
-    }
+  constexpr int attempts = 100;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    remove_files_in(name);
+    if (::rmdir(name) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) return;
   }
-  ::close(folder);
-  ::rmdir(name);
 }
 
 }  // namespace samebits::tensor_file

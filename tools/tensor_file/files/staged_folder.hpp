@@ -3,8 +3,12 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace samebits::tensor_file {
+
+/// A new name for what is not committed yet; short, so that it fits wherever the target's name fits.
+[[nodiscard]] std::string staged_name();
 
 /// Until commit() the target is untouched. The destructor removes a folder that was not committed.
 /// One folder at a time. Every function throws file_error (unwritable); the message omits the path.
