@@ -17,6 +17,9 @@ struct cross_entropy_options {
   /// Whose bits the call returns (contract §14): function_rule::torch_2_11 is the only rule.
   function_rule rule = function_rule::exact;
   loss_reduction reduction = loss_reduction::mean;
+  /// Whether `in` holds log-probabilities, as torch.nn.functional.nll_loss takes them. The gradient
+  /// is then theirs, and labels cannot be smoothed.
+  bool log_probabilities = false;
   double label_smoothing = 0;        ///< 0 to 1
   std::int64_t ignore_index = -100;  ///< rows with this target have no loss
   /// Elements from a 16-byte boundary of the GPU's memory to the first logit, >= 0.

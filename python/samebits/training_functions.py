@@ -66,6 +66,7 @@ def cross_entropy(
     targets: Any,
     *,
     reduction: LossReduction = "mean",
+    log_probabilities: bool = False,
     label_smoothing: float = 0.0,
     ignore_index: int = -100,
     offset: int = 0,
@@ -82,6 +83,9 @@ def cross_entropy(
         The class of each row, or `ignore_index`.
     reduction : str
         ``mean``, ``sum``, or ``none``: one loss for each row.
+    log_probabilities : bool
+        Whether `x` holds log-probabilities, as ``torch.nn.functional.nll_loss`` takes them. The gradient is
+        then theirs, and labels cannot be smoothed.
     label_smoothing : float
         0 to 1.
     ignore_index : int
@@ -106,7 +110,7 @@ def cross_entropy(
     array(0.50320446, dtype=float32)
     """
     rule, *rest = _options(**options)
-    how = (rule, reduction, label_smoothing, ignore_index, offset, multiprocessors)
+    how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset, multiprocessors)
     return _core.cross_entropy(x, _integers(targets, "targets"), how, *rest)
 
 
@@ -117,6 +121,7 @@ def cross_entropy_gradient(
     targets: Any,
     *,
     reduction: LossReduction = "mean",
+    log_probabilities: bool = False,
     label_smoothing: float = 0.0,
     ignore_index: int = -100,
     offset: int = 0,
@@ -128,7 +133,7 @@ def cross_entropy_gradient(
     ----------
     grad : array
         The gradient of the loss, in its shape and format: of no axis, or [rows] without reduction.
-    x, targets, reduction, label_smoothing, ignore_index, offset
+    x, targets, reduction, log_probabilities, label_smoothing, ignore_index, offset
         As in `cross_entropy`.
 
     Examples
@@ -140,7 +145,7 @@ def cross_entropy_gradient(
     [[0.5, -0.5]]
     """
     rule, *rest = _options(**options)
-    how = (rule, reduction, label_smoothing, ignore_index, offset)
+    how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset)
     return _core.cross_entropy_gradient(grad, x, _integers(targets, "targets"), how, *rest)
 
 

@@ -50,14 +50,19 @@ def norms(form: str, seed: int, rows: int, cols: int, rms: bool, **options: Any)
 
 
 def cross_entropy(form: str, seed: int, rows: int, classes: int, reduction: str, smoothing: float,
-                  ignored: int, **options: Any) -> list[Any]:
-    """Return a loss and a part of the gradient."""
+                  ignored: int, apart: bool = False, **options: Any) -> list[Any]:
+    """Return a loss and a part of the gradient. apart: by log_softmax and the loss of its results."""
     x, targets = elements(seed, (rows, classes), form), integers(seed + 1, rows, classes)
     if ignored:
         targets[::ignored] = -100
     how: Any = {"reduction": reduction, "label_smoothing": smoothing, **options}
+    if apart:
+        x = functions.log_softmax(x, **options)
+        how["log_probabilities"] = True
     loss = functions.cross_entropy(x, targets, **how)
     gradient = functions.cross_entropy_gradient(np.ones_like(loss), x, targets, **how)
+    if apart:
+        gradient = functions.log_softmax_gradient(gradient, x, **options)
     return [loss, gradient[:3, :2048]]
 
 
@@ -100,6 +105,12 @@ def test_recorded_on_a_gpu(name: str) -> None:
     assert len(rows) >= 20
     assert not differing(rows)
     assert not differing(rows[::9], backend="reference")  # slow: it computes in integers
+
+
+def test_log_probabilities() -> None:
+    rows = [row for row in RECORDED if row[0] == "cross_entropy" and row[3][3] == 0]
+    assert len(rows) >= 20
+    assert not differing(rows, apart=True)
 
 
 def test_empty_arrays() -> None:
@@ -149,6 +160,8 @@ X = np.ones((2, 3), np.float32)
     (lambda o: functions.cross_entropy(X, [0.5, 1], **o), "targets: an array of integers"),
     (lambda o: functions.cross_entropy(X, [0, 1], label_smoothing=2, **o),
      "label_smoothing: must be from 0 to 1"),
+    (lambda o: functions.cross_entropy(X, [0, 1], log_probabilities=True, label_smoothing=0.5, **o),
+     "label_smoothing: must be 0 with log_probabilities"),
     (lambda o: functions.cross_entropy(X, [0, 1], reduction="max", **o), "reduction: .*max"),
     (lambda o: functions.cross_entropy_gradient(X[0], X, [0, 1], **o),
      r"grad: shape must be \[1, 1\], got \[1, 3\]"),

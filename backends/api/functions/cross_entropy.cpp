@@ -38,6 +38,9 @@ class loss_call {
     if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
       throw invalid_argument("label_smoothing: must be from 0 to 1");
     }
+    if (options.log_probabilities && options.label_smoothing != 0) {
+      throw invalid_argument("label_smoothing: must be 0 with log_probabilities");
+    }
     if (static_cast<std::int64_t>(targets.size()) != in.rows) {
       throw invalid_argument("targets: must be " + std::to_string(in.rows) +
                              ", one for each row, " + "got " + std::to_string(targets.size()));
@@ -67,8 +70,8 @@ class loss_call {
 
   /// The losses, one or one for each row.
   [[nodiscard]] values losses() const {
-    const std::vector<std::byte> logs = log_probabilities();
-    const const_matrix_view of_rows = dense(logs.data());
+    std::vector<std::byte> memory;
+    const const_matrix_view of_rows = log_probabilities(memory);
     values picked(targets_.size());
     for (std::int64_t row = 0; row < in_.rows; ++row) {
       std::uint32_t code = 0;
@@ -81,7 +84,9 @@ class loss_call {
 
   /// Writes the gradient of the logits. grad: as losses() returns them.
   void gradient(const values& grad, const matrix_view& out) const {
-    const std::vector<std::byte> logs = log_probabilities();
+    std::vector<std::byte> memory;
+    const const_matrix_view logs =
+        options_.log_probabilities ? const_matrix_view{} : log_probabilities(memory);
     values codes(static_cast<std::size_t>(in_.cols));
     for (std::int64_t row = 0; row < in_.rows; ++row) {
       const row_gradient of = gradient_of(grad[reduced() ? 0 : at(row)], ignored(row));
@@ -89,7 +94,8 @@ class loss_call {
       if (!ignored(row)) codes[at(target(row))] = code(of.target);
       store_words(out, row, 0, in_.cols, codes.data());
     }
-    log_softmax_gradient(out, dense(logs.data()), out, {.rule = options_.rule}, where_);
+    if (options_.log_probabilities) return;
+    log_softmax_gradient(out, logs, out, {.rule = options_.rule}, where_);
   }
 
  private:
@@ -109,14 +115,13 @@ class loss_call {
     for (std::int64_t row = 0; row < in_.rows; ++row) count += ignored(row) ? 0 : 1;
     return from_double(static_cast<double>(count));
   }
-  [[nodiscard]] const_matrix_view dense(const void* codes) const {
-    return {codes, in_.format, in_.rows, in_.cols, in_.cols};
-  }
-  [[nodiscard]] std::vector<std::byte> log_probabilities() const {
-    std::vector<std::byte> codes(at(in_.rows * in_.cols * spec_of(in_.format).storage_bits / 8));
-    log_softmax(in_, {codes.data(), in_.format, in_.rows, in_.cols, in_.cols},
-                {.rule = options_.rule, .offset = options_.offset}, where_);
-    return codes;
+  /// The log-probabilities of all rows; computed ones lie in `memory`.
+  [[nodiscard]] const_matrix_view log_probabilities(std::vector<std::byte>& memory) const {
+    if (options_.log_probabilities) return in_;
+    memory.resize(at(in_.rows * in_.cols * spec_of(in_.format).storage_bits / 8));
+    const matrix_view logs{memory.data(), in_.format, in_.rows, in_.cols, in_.cols};
+    log_softmax(in_, logs, {.rule = options_.rule, .offset = options_.offset}, where_);
+    return logs;
   }
 
   /// torch.nn.functional.nll_loss of the picked log-probabilities.
