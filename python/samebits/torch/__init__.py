@@ -16,6 +16,7 @@ from samebits.torch import optim
 from samebits.torch.convert import *
 from samebits.torch.convert_linears import *
 from samebits.torch.evaluate import *
+from samebits.torch.explain import *
 from samebits.torch.float8_linear import *
 from samebits.torch.grad_scaler import *
 from samebits.torch.gradients import *
@@ -24,12 +25,17 @@ from samebits.torch.precision_map import *
 from samebits.torch.quantize import *
 from samebits.torch.quantized_operand import *
 from samebits.torch.ranks import *
+from samebits.torch.recompute import *
+from samebits.torch.record import *
+from samebits.torch.replay import *
 from samebits.torch.tensors import *
+from samebits.torch.trace import *
 
 __all__ = ["optim"]
 __all__ += names_in(__name__, (
-    "convert", "convert_linears", "evaluate", "float8_linear", "grad_scaler", "gradients", "linear_recipe",
-    "precision_map", "quantize", "quantized_operand", "ranks", "tensors"))
+    "convert", "convert_linears", "evaluate", "explain", "float8_linear", "grad_scaler", "gradients", "linear_recipe",
+    "precision_map", "quantize", "quantized_operand", "ranks", "recompute", "record", "replay", "tensors",
+    "trace"))
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,129 @@
+"""Operators of rows: softmax, LayerNorm, RMSNorm, losses, embeddings, and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from samebits import functions
+from samebits.torch.aten.registry import RULE, Conditions, require, rule
+
+
+def _last(x: Any, dim: int, *dtypes: Any) -> None:
+    """Require an operator of rows, whose result has the argument's format."""
+    require(dim % x.dim() == x.dim() - 1, f"softmax over axis {dim} of {x.dim()}")
+    require(all(dtype in (None, False, x.dtype) for dtype in dtypes), "softmax of another format")
+
+
+@rule("_softmax")
+def _softmax(_how: Conditions, x: Any, dim: int, other: Any) -> Any:
+    _last(x, dim, other)
+    return functions.softmax(x.contiguous(), offset=_offset(x), **RULE)
+
+
+@rule("_safe_softmax")
+def _safe_softmax(how: Conditions, x: Any, dim: int, dtype: Any = None) -> Any:
+    """Rows that are masked whole give 0."""
+    masked = (x == -torch.inf).all(dim, keepdim=True)
+    return torch.where(masked, torch.zeros((), dtype=x.dtype), _softmax(how, x, dim, dtype))
+
+
+@rule("_log_softmax")
+def _log_softmax(_how: Conditions, x: Any, dim: int, half_to_float: bool) -> Any:
+    _last(x, dim, half_to_float)
+    return functions.log_softmax(x.contiguous(), offset=_offset(x), **RULE)
+
+
+@rule("_softmax_backward_data")
+def _softmax_backward(_how: Conditions, grad: Any, y: Any, dim: int, dtype: Any) -> Any:
+    _last(y, dim, dtype)
+    return functions.softmax_gradient(grad.contiguous(), y.contiguous(), **RULE)
+
+
+@rule("_log_softmax_backward_data")
+def _log_softmax_backward(_how: Conditions, grad: Any, y: Any, dim: int, dtype: Any) -> Any:
+    _last(y, dim, dtype)
+    return functions.log_softmax_gradient(grad.contiguous(), y.contiguous(), offset=_offset(y), **RULE)
+
+
+def _offset(x: torch.Tensor) -> int:
+    """Return the storage offset that the kernel sees: PyTorch copies tensors that are not contiguous."""
+    return int(x.storage_offset()) if x.is_contiguous() else 0
+
+
+def _as_rows(x: Any, shape: Sequence[int]) -> Any:
+    return x.reshape(-1, int(np.prod(shape)))
+
+
+def _statistics_shape(x: Any, shape: Sequence[int]) -> list[int]:
+    return [*x.shape[: x.dim() - len(shape)], *[1] * len(shape)]
+
+
+@rule("native_layer_norm")
+def _layer_norm(_how: Conditions, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    y = functions.layer_norm(_as_rows(x, shape), weight, bias, epsilon=eps, offset=_offset(x), **RULE)
+    of = _statistics_shape(x, shape)
+    return y.out.reshape(x.shape), y.mean.reshape(of), y.rstd.reshape(of)
+
+
+@rule("native_layer_norm_backward")
+def _layer_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, mean: Any, rstd: Any, weight: Any,
+                         _bias: Any, mask: Any) -> Any:
+    rows, grads = _as_rows(x, shape), _as_rows(grad, shape)
+    mean, rstd = mean.reshape(-1, 1), rstd.reshape(-1, 1)
+    dx = dw = db = None
+    if mask[0]:
+        dx = functions.layer_norm_gradient(grads, rows, mean, rstd, weight, **RULE).reshape(x.shape)
+    if mask[1] or mask[2]:
+        dw, db = functions.norm_parameter_gradients(grads, rows, rstd, mean,
+                                                    multiprocessors=how.multiprocessors, **RULE)
+    return dx, dw if mask[1] else None, db if mask[2] else None
+
+
+@rule("_fused_rms_norm")
+def _rms_norm(_how: Conditions, x: Any, shape: Any, weight: Any, eps: float | None) -> Any:
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    y = functions.rms_norm(_as_rows(x, shape), weight, epsilon=eps, offset=_offset(x), **RULE)
+    return y.out.reshape(x.shape), y.rstd.reshape(_statistics_shape(x, shape))
+
+
+@rule("_fused_rms_norm_backward")
+def _rms_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, rstd: Any, weight: Any, mask: Any) -> Any:
+    rows, grads, rstd = _as_rows(x, shape), _as_rows(grad, shape), rstd.reshape(-1, 1)
+    dx = dw = None
+    if mask[0]:
+        dx = functions.rms_norm_gradient(grads, rows, rstd, weight, **RULE).reshape(x.shape)
+    if mask[1]:
+        dw = functions.norm_parameter_gradients(grads, rows, rstd, multiprocessors=how.multiprocessors,
+                                                **RULE).weight
+    return dx, dw
+
+
+@rule("embedding_dense_backward")
+def _embedding_backward(how: Conditions, grad: Any, indices: Any, words: int, padding: int, by_count: bool) -> Any:
+    require(not by_count, "embedding gradients scaled by frequency")
+    return functions.embedding_gradient(grad.contiguous(), indices, words, padding=padding,
+                                        deterministic=how.deterministic, **RULE)
+
+
+_REDUCTIONS: Any = ("none", "mean", "sum")
+
+
+@rule("nll_loss_forward")
+def _nll_loss(_how: Conditions, logs: Any, targets: Any, weight: Any, reduction: int, ignored: int) -> Any:
+    require(weight is None and logs.dim() == 2, "nll_loss with weights of classes, or of one row")
+    loss = functions.cross_entropy(logs, targets, reduction=_REDUCTIONS[reduction], log_probabilities=True,
+                                   ignore_index=ignored, **RULE)
+    counted = 0 if reduction == 0 else int((targets != ignored).sum())
+    return loss, torch.tensor(counted, dtype=logs.dtype)
+
+
+@rule("nll_loss_backward")
+def _nll_loss_backward(_how: Conditions, grad: Any, logs: Any, targets: Any, weight: Any, reduction: int,
+                       ignored: int, _counted: Any) -> Any:
+    require(weight is None and logs.dim() == 2, "nll_loss with weights of classes, or of one row")
+    return functions.cross_entropy_gradient(grad.contiguous(), logs, targets, reduction=_REDUCTIONS[reduction],
+                                            log_probabilities=True, ignore_index=ignored, **RULE)

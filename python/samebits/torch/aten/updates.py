@@ -1,0 +1,57 @@
+"""Optimizers and loss scaling: operators that write their arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+import samebits
+from samebits.torch.aten.elementwise import divide, multiply
+from samebits.torch.aten.registry import Conditions, require, rule, stored
+
+
+@rule("_fused_adamw_", "_fused_adam_")
+def _fused_adam(_how: Conditions, *lists: Any, lr: Any, beta1: float, beta2: float, weight_decay: float, eps: float,
+                amsgrad: bool, maximize: bool, grad_scale: Any = None, found_inf: Any = None,
+                optimizer: Any = samebits.optim.AdamW) -> None:
+    require(not amsgrad, "amsgrad")
+    if found_inf is not None and found_inf.item() == 1:
+        return
+    for parameter, grad, average, square, steps in zip(*lists[:4], lists[5], strict=True):
+        if grad_scale is not None:
+            grad.copy_(stored(divide(grad, grad_scale), grad.dtype))
+        arrays = {"exp_avg": average, "exp_avg_sq": square}
+        require(all(x.is_contiguous() and x.dtype == torch.float32 for x in (parameter, grad, average, square)),
+                 "fused AdamW of other tensors than contiguous ones in fp32")
+        one = optimizer(parameter.numpy(), lr=float(lr), betas=(beta1, beta2), eps=eps, weight_decay=weight_decay,
+                        maximize=maximize, profile="torch_fused")
+        one.state["0"] = {key: x.numpy() for key, x in arrays.items()}
+        one._steps = int(steps.item()) - 1
+        one.step(grad.numpy())
+
+
+@rule("_amp_foreach_non_finite_check_and_unscale_")
+def _unscale(_how: Conditions, grads: Any, found_inf: Any, inverse: Any) -> None:
+    for grad in grads:
+        if not bool(torch.isfinite(grad).all()):
+            found_inf.fill_(1.0)
+        if inverse.item() != 1:
+            grad.copy_(stored(multiply(grad, inverse), grad.dtype))
+
+
+@rule("_amp_update_scale_")
+def _update_scale(_how: Conditions, scale: Any, tracker: Any, found_inf: Any, growth: float, backoff: float,
+                  interval: int) -> Any:
+    """The products of scale and factor are binary64, rounded once."""
+    if found_inf.item() > 0:
+        scale.copy_((scale.double() * backoff).float())
+        tracker.fill_(0)
+    elif int(tracker.item()) + 1 == interval:
+        grown = (scale.double() * growth).float()
+        if bool(torch.isfinite(grown)):
+            scale.copy_(grown)
+        tracker.fill_(0)
+    else:
+        tracker.add_(1)
+    return scale

@@ -1,0 +1,271 @@
+"""Why two recordings differ: `explain`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+import samebits
+from samebits.errors import InvalidArgument, Unsupported
+from samebits.torch.recompute import Conditions, recompute
+from samebits.torch.record import PRODUCTS
+from samebits.torch.replay import Player, places
+from samebits.torch.trace import Trace, hash_of
+
+__all__ = ["Explanation", "explain"]
+
+#: What an operator tells of its program.
+_KINDS = {
+    "_scaled_dot_product_flash_attention": "FlashAttention",
+    "_scaled_dot_product_cudnn_attention": "cuDNN's attention",
+    "_scaled_dot_product_efficient_attention": "the memory-efficient attention",
+    "bmm": "attention by products and softmax (the math path)",
+    "_to_copy": "casts, as another precision of autocast has them",
+    "_fused_adamw_": "a fused optimizer", "_fused_adam_": "a fused optimizer", "_fused_sgd_": "a fused optimizer",
+    "_foreach_addcdiv_": "a foreach optimizer", "_foreach_lerp_": "a foreach optimizer",
+    "addcdiv_": "an optimizer with a loop over tensors",
+    "native_dropout": "dropout", "bernoulli_": "dropout",
+    "_amp_update_scale_": "a loss scaler", "_foreach_norm": "a norm of lists, as clipping has it",
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What `explain` found.
+
+    Attributes
+    ----------
+    cause : str
+        ``equal``, ``source``, ``program``, ``rule``, or ``no known rule``.
+    text : str
+        The first difference, what each side follows, and what to do.
+    number : int, optional
+        The first operator that differs.
+    """
+
+    cause: str
+    text: str
+    number: int | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def explain(a: str | os.PathLike[str] | Trace, b: str | os.PathLike[str] | Trace, *given: Any) -> Explanation:
+    """Return the first operator whose results differ between two recordings, and the rule that each follows.
+
+    Parameters
+    ----------
+    a, b : path or Trace
+        As `record` wrote them.
+    given : modules, optimizers or tensors, optional
+        As in `replay`. Without values of the sources the operator is named, and no rule.
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> def recorded(x):
+    ...     with sbt.record(names={"x": x}) as r:
+    ...         x + 1
+    ...     return r.trace
+    >>> print(sbt.explain(recorded(torch.ones(2)), recorded(torch.zeros(2))))
+    the source x has other values
+      read first by operator 0 aten.add.Tensor
+    """
+    old, new = (x if isinstance(x, Trace) else Trace.load(x) for x in (a, b))
+    differs: set[int] = set()  # blocks whose values differ
+    for i, (one, other) in enumerate(zip(old.operators, new.operators, strict=False)):
+        inputs = {place[0] for place in places([one["args"], one["kwargs"]])}
+        sources = [n for n in sorted(inputs) if _source_differs(old, new, n)]
+        if one["op"] != other["op"] or _shown(one) != _shown(other):
+            return _other_program(old, new, i)
+        if sources:
+            return _other_source(old, new, i, sources[0])
+        wrong = [j for j, (x, y) in enumerate(zip(one["wrote"], other["wrote"], strict=True)) if x[1] != y[1]]
+        if wrong and not inputs & differs:
+            return _Difference(old, new, i, wrong[0]).explained(given)
+        differs.update(one["wrote"][j][0][0] for j in wrong)
+    if len(old.operators) != len(new.operators):
+        i = min(len(old.operators), len(new.operators))
+        more = old if len(old.operators) > i else new
+        text = f"only one recording goes on after operator {i}: {_named(i, more.operators[i])}"
+        return Explanation("program", text, i)
+    return Explanation("equal", f"all {len(old.operators)} operators are equal, bit for bit")
+
+
+def _source_differs(old: Trace, new: Trace, block: int) -> bool:
+    return old.blocks[block].get("hash") != new.blocks[block].get("hash")
+
+
+def _shown(entry: Any) -> Any:
+    """Return an operator's arguments without the numbers of memory blocks, which tell nothing."""
+    def plain(x: Any) -> Any:
+        if isinstance(x, list):
+            return [plain(y) for y in x]
+        if isinstance(x, dict):
+            return {"t": x["t"][1:]} if "t" in x else {k: plain(y) for k, y in x.items()}
+        return x
+    return plain([entry["args"], entry["kwargs"]])
+
+
+def _named(i: int, entry: Any) -> str:
+    module = f" ({entry['module']})" if entry.get("module") else ""
+    return f"operator {i} {entry['op']}{module}"
+
+
+def _other_source(old: Trace, new: Trace, i: int, block: int) -> Explanation:
+    pairs = [(x, y) for x, y in zip(old.blocks, new.blocks, strict=False) if "source" in x and "source" in y]
+    changed = [x["source"] for x, y in pairs if x["hash"] != y["hash"]]
+    text = f"the source {old.blocks[block]['source']} has other values\n  read first by {_named(i, old.operators[i])}"
+    if len(changed) > 1:
+        text += f"\n  so have {len(changed) - 1} more of {len(pairs)} sources: another seed, batch or checkpoint?"
+    return Explanation("source", text, i)
+
+
+def _other_program(old: Trace, new: Trace, i: int) -> Explanation:
+    """The programs differ: another operator, or other arguments."""
+    rest = [trace.operators[i:] for trace in (old, new)]
+    one, other = (entries[0] for entries in rest)
+    if one["op"] == other["op"]:
+        return Explanation("program", f"operator {i} has other arguments\n  a: {_named(i, one)} {_shown(one)}\n"
+                           f"  b: {_named(i, other)} {_shown(other)}", i)
+    lines = [f"the programs differ from operator {i} on"]
+    names = [{entry["op"].split(".")[1] for entry in entries} for entries in rest]
+    for side, entry, own, others in zip("ab", (one, other), names, reversed(names), strict=True):
+        kinds = dict.fromkeys(_KINDS[name] for name in _KINDS if name in own - others)
+        lines.append(f"  {side}: {_named(i, entry)}" + (f"; only here: {', '.join(kinds)}" if kinds else ""))
+    return Explanation("program", "\n".join(lines), i)
+
+
+# --- One operator, with equal operands and other results -----------------------------------------------------
+
+
+class _Difference:
+    def __init__(self, old: Trace, new: Trace, i: int, result: int) -> None:
+        self._traces, self._i, self._result = (old, new), i, result
+        self._entry = old.operators[i]
+        self._name = self._entry["op"].split(".")[1]
+
+    def explained(self, given: Any) -> Explanation:
+        first = f"first difference: {_named(self._i, self._entry)}, same operands"
+        try:
+            player = Player(self._traces[0], given)
+            steps = [player.step(i) for i in range(self._i)]
+            operands = [place[0] for place in places([self._entry["args"], self._entry["kwargs"]])]
+            if any(map(player.memory.is_wrong, operands)):
+                raise InvalidArgument(str(next(step for step in steps if step.state != "equal")))
+        except InvalidArgument as error:
+            return Explanation("no known rule", f"{first}\n  no rule is named without the operands: {error}", self._i)
+        found = [self._followed(player, trace) for trace in self._traces]
+        lines = [first, *(f"  {side}: {rule or 'no known rule'}" for side, rule in zip("ab", found, strict=True))]
+        lines.append(f"  {self._cause(found)}")
+        return Explanation("rule" if all(found) else "no known rule", "\n".join(lines), self._i)
+
+    def _followed(self, player: Player, trace: Trace) -> str:
+        """Return the rule that one recording's result follows, or an empty text."""
+        how = Conditions(multiprocessors=trace.machine.get("multiprocessors", 132),
+                         deterministic=trace.machine["deterministic"])
+        for name, results in self._candidates(player, trace, how):
+            written = results[self._result] if isinstance(results, list | tuple) else results
+            if written is not None and hash_of(written) == trace.operators[self._i]["wrote"][self._result][1]:
+                return name
+        return ""
+
+    def _candidates(self, player: Player, trace: Trace, how: Conditions) -> Iterator[tuple[str, Any]]:
+        """Yield rules by name, each with the results it gives."""
+        def recomputed(flush: bool = False, product: str | None = None) -> Any:
+            args, kwargs = player.operands(self._i)
+            if flush:
+                args = _flushed(args)
+            given = Conditions(how.multiprocessors, how.deterministic, product)
+            results = recompute(self._entry["op"], args, kwargs, given)
+            if self._name.endswith("_"):  # what the operator wrote
+                results = player.written(self._i)
+            return _flushed(results) if flush else results
+
+        try:
+            if self._name in PRODUCTS:
+                args, _ = player.operands(self._i)
+                for rule in player.rules_of(self._i, self._name, args, trace):
+                    yield rule, recomputed(product=rule)
+                return
+            yield "the rule of PyTorch's kernel", recomputed()
+            yield "the rule, with subnormals flushed to zero", recomputed(flush=True)
+            yield from self._other_orders(player)
+        except Unsupported:
+            return
+
+    def _other_orders(self, player: Player) -> Iterator[tuple[str, Any]]:
+        """Sums in other orders than the kernel's."""
+        args, kwargs = player.operands(self._i)
+        if self._name == "sum" and self._entry["kwargs"] == {}:
+            x = args[0]
+            axes = args[1] if len(args) > 1 and args[1] else list(range(x.dim()))
+            rest = [d for d in range(x.dim()) if d % x.dim() not in {a % x.dim() for a in axes}]
+            rows = x.permute(*rest, *axes).reshape(-1, x.numel() // max(1, int(_count(x, rest))))
+            shape = self._entry["out"]["t"][2]
+            orders: dict[Any, str] = {"sequential": "a sum in rising order", "tree": "a sum by pairs"}
+            for order, name in orders.items():
+                sums = [samebits.dot(row.contiguous(), torch.ones_like(row), precision="fp32", order=order)
+                        for row in rows]
+                yield name, torch.tensor(sums, dtype=torch.float32).to(x.dtype).reshape(shape)
+        yield "PyTorch's own kernel for CPUs", getattr(torch.ops.aten, self._name)(*args, **kwargs)
+
+    def _cause(self, found: list[str]) -> str:
+        if all(found):
+            return "cause: each side follows a rule; nothing computes wrongly" + _advice(found)
+        odd = "a" if not found[0] else "b"
+        kept = [t.tensors.get(f"{self._i}.{self._result}") for t in self._traces]
+        if kept[0] is None or kept[1] is None or not any(found):
+            return f"cause: {odd} follows no known rule: another kernel, or a wrong result"
+        return "cause: " + _where(*kept) + f"; {odd} follows no known rule: suspect it"
+
+
+def _count(x: torch.Tensor, axes: list[int]) -> int:
+    n = 1
+    for axis in axes:
+        n *= x.shape[axis]
+    return n
+
+
+def _flushed(x: Any) -> Any:
+    """Return subnormals in fp32 as zeros."""
+    if isinstance(x, list | tuple):
+        return [_flushed(y) for y in x]
+    if not isinstance(x, torch.Tensor) or x.dtype != torch.float32:
+        return x
+    return torch.where(x.abs() < 2.0**-126, torch.zeros((), dtype=x.dtype).copysign(x), x)
+
+
+def _where(x: Any, y: Any) -> str:
+    """Return where two results differ."""
+    integers = {2: torch.int16, 4: torch.int32}
+    codes = [z.contiguous().view(integers[z.element_size()]).reshape(-1) for z in (x, y)]
+    changed = (codes[0] ^ codes[1]).nonzero().reshape(-1).tolist()
+    first = changed[0]
+    place = [int(n) for n in torch.unravel_index(torch.tensor(first), x.shape)]
+    bits = int(codes[0][first] ^ codes[1][first]) & (2 ** (8 * x.element_size()) - 1)
+    if len(changed) == 1 and bits.bit_count() == 1:
+        return f"one bit: bit {bits.bit_length() - 1} of element {place}"
+    return f"{len(changed)} of {codes[0].numel()} results, the first at {place}"
+
+
+def _advice(found: list[str]) -> str:
+    """Return what brings the other bits back."""
+    slices = [rule.partition("slices=")[2].split(" ")[0] or "1" for rule in found]
+    if found[0].startswith("sum=") and slices[0] != slices[1]:
+        return f"\n  the library splits K: {slices[0]} and {slices[1]} slices"
+    if any("tf32" in rule for rule in found) and not all("tf32" in rule for rule in found):
+        return "\n  TF32 is allowed on one side: torch.backends.cuda.matmul.allow_tf32"
+    if any("flushed" in rule for rule in found):
+        return "\n  one side flushes subnormals: compiled with -ftz=true or --use_fast_math"
+    return ""

@@ -1,0 +1,118 @@
+"""Results of PyTorch's CUDA kernels on a CPU: `recompute`.
+
+docs/torch_rules.md states the rules and their evidence; `samebits.torch.aten` has an entry for each operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from samebits.torch.aten import functions, products, reductions, rows, updates  # noqa: F401 - they register rules
+from samebits.torch.aten.elementwise import ELEMENTWISE, elementwise
+from samebits.torch.aten.registry import RULES, Conditions, require
+
+__all__ = ["Conditions", "recompute"]
+
+#: Operators that round nothing: PyTorch's own code for CPUs runs.
+_EXACT = frozenset("""
+    _foreach_abs _foreach_clamp_max _foreach_clamp_min _foreach_copy _foreach_maximum _foreach_neg _foreach_zero
+    _local_scalar_dense _reshape_alias _to_copy _unsafe_view abs all amax amin any arange bitwise_and bitwise_not
+    bitwise_or cat clamp clamp_max
+    clamp_min clone constant_pad_nd contiguous copy embedding empty empty_like empty_strided eq fill flip full
+    full_like gather ge gt index index_select is_same_size isfinite isinf isnan le lift_fresh logical_and
+    logical_not logical_or lt masked_fill max maximum min minimum ne neg new_empty new_empty_strided new_full
+    new_ones new_zeros ones ones_like relu repeat resize roll scalar_tensor scatter select_backward set sign
+    slice_backward stack threshold_backward tril triu unbind where zero zeros zeros_like
+    """.split())
+#: Exact on integers; those of fp64 are operations of IEEE 754, alike on all processors.
+_ON_INTEGERS = frozenset("add sub rsub mul sum prod cumsum".split())
+_ON_FP64 = frozenset("add sub rsub mul div reciprocal sqrt".split())
+
+
+def _is_exact(overload: Any, name: str, args: Sequence[Any]) -> bool:
+    """Whether CPUs and GPUs compute alike: by IEEE 754, on integers, or by moving elements."""
+    if overload.namespace == "samebits" or overload.is_view:
+        return True
+    if name in _EXACT:
+        return "reduce" not in overload._overloadname
+    dtypes = {x.dtype for x in args if isinstance(x, torch.Tensor)}
+    floating = {d for d in dtypes if d.is_floating_point}
+    if floating == {torch.float64}:
+        return name in _ON_FP64
+    return bool(dtypes) and not floating and name in _ON_INTEGERS and not any(isinstance(x, float) for x in args)
+
+
+def _overload(operator: Any) -> Any:
+    if not isinstance(operator, str):
+        return operator
+    namespace, packet, overload = operator.split(".")
+    return getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+
+
+def _item(x: Any, i: int) -> Any:
+    return x[i] if isinstance(x, list | tuple) else x
+
+
+def _of_lists(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], writes: bool) -> list[Any]:
+    """Return the results of an operator of lists: an elementwise one for each tensor of the first list."""
+    one = name if name in ELEMENTWISE else name.removeprefix("_foreach_")
+    require(one in ELEMENTWISE, f"aten.{name}")
+    return [elementwise(one, [_item(x, i) for x in args], {k: _item(v, i) for k, v in kwargs.items()},
+                        first.dtype if writes else None) for i, first in enumerate(args[0])]
+
+
+def recompute(operator: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None,
+              how: Conditions = Conditions()) -> Any:
+    """Return what PyTorch's CUDA kernel of an operator returns.
+
+    Parameters
+    ----------
+    operator : OpOverload or str
+        An ATen operator, such as ``torch.ops.aten.add.Tensor`` or ``"aten.add.Tensor"``.
+    args, kwargs
+        Its arguments, with CPU tensors of the shapes, strides and storage offsets of the GPU's.
+        Operators that write an argument write it.
+    how : Conditions
+
+    Returns
+    -------
+    Tensor, or a sequence of them
+        None for each result that has no rule, such as seeds of dropout.
+
+    Raises
+    ------
+    Unsupported
+        The operator has no rule, or none for these arguments; nothing was written.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> x = torch.tensor([1.0, 3.0])
+    >>> sbt.recompute("aten.div.Tensor", (x, 3.0))
+    tensor([0.3333, 1.0000])
+    """
+    overload, kwargs = _overload(operator), dict(kwargs or {})
+    name = overload._schema.name.partition("::")[2]
+    writes = name.endswith("_") and name not in RULES
+    name = name.removesuffix("_") if writes else name
+    if _is_exact(overload, name, args):
+        kwargs = {key: value for key, value in kwargs.items() if key != "pin_memory"}
+        return overload(*args, **kwargs | ({"device": "cpu"} if "device" in kwargs else {}))
+    require("out" not in overload._overloadname, f"aten.{name} with out=")
+    if name.startswith("_foreach_") and name not in RULES:
+        results = _of_lists(name, args, kwargs, writes)
+        if not writes:
+            return results
+        for x, y in zip(args[0], results, strict=True):
+            x.copy_(y)
+        return None
+    if name in ELEMENTWISE:
+        result = elementwise(name, args, kwargs, args[0].dtype if writes else None)
+    else:
+        require(name in RULES, f"aten.{name}")
+        result = RULES[name](how, *args, **kwargs)
+    return args[0].copy_(result) if writes else result

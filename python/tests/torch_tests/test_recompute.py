@@ -1,0 +1,134 @@
+"""`samebits.torch.recompute`: the rules that a recorder compared with a GPU, found by operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from emulated_gpu import EmulatedGpu
+
+import samebits
+import samebits.torch as sbt
+from samebits import functions
+from samebits.torch import kernel_rules
+
+RULE: Any = {"rule": "torch_2_11"}
+aten = torch.ops.aten
+
+
+@pytest.mark.parametrize("form", kernel_rules.FORMATS)
+@pytest.mark.parametrize("group", ["elementwise", "functions", "rows", "reductions", "losses"])
+def test_calls_of_pytorch(group: str, form: str) -> None:
+    """The operators of each call give what the rule of the whole call gives."""
+    compared = 0
+    for case in kernel_rules.GROUPS[group](kernel_rules.FORMATS[form]):
+        if case.name.startswith("rms_norm"):
+            continue  # PyTorch's CPU has no operator for it
+        with EmulatedGpu():
+            got = kernel_rules._codes(case.run(*case.operands))
+        expected = kernel_rules._codes(case.expected(*case.operands))
+        for a, b in zip(got, expected, strict=True):
+            assert torch.equal(a, b), case.name
+            compared += a.numel()
+    assert compared > 20_000
+
+
+def test_rms_norm() -> None:
+    x, grad, weight = torch.randn(5, 96), torch.randn(5, 96), torch.randn(96)
+    y, rstd = sbt.recompute("aten._fused_rms_norm.default", (x, [96], weight, 1e-5))
+    expected = functions.rms_norm(x, weight, **RULE)
+    assert torch.equal(y, expected.out) and torch.equal(rstd, expected.rstd)
+    dx, dw = sbt.recompute("aten._fused_rms_norm_backward.default", (grad, x, [96], rstd, weight, [True, True]))
+    assert torch.equal(dx, functions.rms_norm_gradient(grad, x, rstd, weight, **RULE))
+    assert torch.equal(dw, functions.norm_parameter_gradients(grad, x, rstd, **RULE).weight)
+
+
+@pytest.mark.parametrize("kernel", ["flash", "cudnn"])
+def test_attention(kernel: Any) -> None:
+    q, k, v, grad = (torch.randn(1, 2, 65, 64).to(torch.bfloat16) for _ in range(4))
+    name = f"aten._scaled_dot_product_{kernel}_attention"
+    how = sbt.Conditions(deterministic=True)
+    options: Any = {"kernel": kernel, "causal": True}
+    expected = functions.attention(q, k, v, **options)
+    if kernel == "flash":
+        out, lse = sbt.recompute(f"{name}.default", (q, k, v, 0.0, True), {}, how)
+        rest: tuple[Any, ...] = (None, None, 65, 65, 0.0, True, None, None)
+    else:
+        out, lse = sbt.recompute(f"{name}.default", (q, k, v, None, True, 0.0, True), {}, how)
+        rest = (None, None, None, None, None, 65, 65, 0.0, True)
+    assert torch.equal(out, expected.out) and torch.equal(lse.reshape(1, 2, 65), expected.lse)
+    got = sbt.recompute(f"{name}_backward.default", (grad, q, k, v, out, lse, *rest), {}, how)
+    for a, b in zip(got, functions.attention_backward(grad, q, k, v, *expected, **options), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_loss_scale_as_pytorch_computes_it() -> None:
+    """PyTorch's CPU kernels of these operators round as its CUDA kernels do."""
+    for found, tracker, scale in ((0.0, 0, 65536.0), (0.0, 1, 65536.0), (1.0, 1, 3.0), (0.0, 1, 2.0**127)):
+        args = [torch.tensor(scale), torch.tensor(tracker, dtype=torch.int32), torch.tensor(found)]
+        ours, theirs = [x.clone() for x in args], [x.clone() for x in args]
+        sbt.recompute("aten._amp_update_scale_.default", (*ours, 2.1, 0.3, 2))
+        aten._amp_update_scale_(*theirs, 2.1, 0.3, 2)
+        assert [x.item() for x in ours] == [x.item() for x in theirs]
+    for value in (1.0, torch.inf, torch.nan):
+        grads = [torch.tensor([0.1, value, 3e-40]), torch.randn(7)]
+        ours, theirs = [x.clone() for x in grads], [x.clone() for x in grads]
+        found_ours, found_theirs, inverse = torch.zeros(()), torch.zeros(()), torch.tensor(1 / 3)
+        sbt.recompute("aten._amp_foreach_non_finite_check_and_unscale_.default", (ours, found_ours, inverse))
+        aten._amp_foreach_non_finite_check_and_unscale_(theirs, found_theirs, inverse)
+        assert found_ours.item() == found_theirs.item()
+        for a, b in zip(ours, theirs, strict=True):
+            assert torch.equal(a.nan_to_num(), b.nan_to_num())
+
+
+def test_fused_adamw_is_the_optimizer_of_the_library() -> None:
+    from samebits.torch.optim import AdamW
+
+    w, g = torch.randn(1000), torch.randn(3, 1000)
+    ours = torch.nn.Parameter(w.clone())
+    library = AdamW([ours], lr=0.01, weight_decay=0.1, profile="torch_fused")
+    theirs, m, v = w.clone(), torch.zeros(1000), torch.zeros(1000)
+    for step in range(3):
+        ours.grad = g[step].clone()
+        library.step()
+        sbt.recompute("aten._fused_adamw_.default",
+                      ([theirs], [g[step] * 4], [m], [v], [], [torch.tensor(step + 1.0)]),
+                      {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.1, "eps": 1e-8, "amsgrad": False,
+                       "maximize": False, "grad_scale": torch.tensor(4.0), "found_inf": torch.tensor(0.0)})
+        assert torch.equal(ours.detach(), theirs)
+    sbt.recompute("aten._fused_adamw_.default", ([theirs], [g[0]], [m], [v], [], [torch.tensor(4.0)]),
+                  {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.1, "eps": 1e-8, "amsgrad": False,
+                   "maximize": False, "found_inf": torch.tensor(1.0)})
+    assert torch.equal(ours.detach(), theirs)
+
+
+def test_types_and_lists() -> None:
+    half, single = torch.tensor([0.1, 3.0]).to(torch.bfloat16), torch.tensor([1.0, 1e-3])
+    assert sbt.recompute("aten.add.Tensor", (half, single)).dtype == torch.float32
+    assert sbt.recompute("aten.mul.Tensor", (half, torch.tensor(0.3))).dtype == torch.bfloat16
+    y = single.clone()
+    assert sbt.recompute("aten.add_.Tensor", (y, half), {"alpha": 2}) is y
+    assert torch.equal(y, samebits.fma(torch.tensor([2.0, 2.0]), half.float(), single, to="fp32").value)
+    lists = [single.clone(), half.clone()]
+    assert sbt.recompute("aten._foreach_div_.ScalarList", (lists, [3.0, 3.0])) is None
+    assert torch.equal(lists[0], single / torch.tensor(3.0))  # a quotient, no product by 1/3
+    assert torch.equal(sbt.recompute("aten.sum.default", (torch.arange(5),)), torch.tensor(10))
+    assert sbt.recompute("aten.reciprocal.default", (torch.tensor(3.0, dtype=torch.float64),)).item() == 1 / 3
+
+
+@pytest.mark.parametrize("operator, args, kwargs, says", [
+    ("aten.native_dropout.default", (torch.ones(2), 0.1, True), {}, "aten.native_dropout"),
+    ("aten.mm.default", (torch.ones(2, 2), torch.ones(2, 2)), {}, "a product without its rule"),
+    ("aten.addmm.default", (torch.ones(2), torch.ones(2, 2), torch.ones(2, 2)), {"beta": 2}, "addmm with beta"),
+    ("aten.pow.Tensor_Scalar", (torch.ones(2), 3), {}, "pow with exponent 3"),
+    ("aten.sum.default", (torch.ones(2),), {"dtype": torch.float64}, "with dtype torch.float64"),
+    ("aten._softmax.default", (torch.ones(2, 2), 0, False), {}, "softmax over axis 0"),
+    ("aten.linalg_vector_norm.default", (torch.ones(2), 1), {}, "a norm of order 1"),
+    ("aten._foreach_exp.default", ([torch.ones(2)],), {}, "aten._foreach_exp"),
+    ("aten.add.out", (torch.ones(2), torch.ones(2)), {"out": torch.ones(2)}, "aten.add with out="),
+    ("aten.sin.default", (torch.ones(2, dtype=torch.float64),), {}, "aten.sin"),
+])
+def test_what_has_no_rule_is_refused(operator: str, args: Any, kwargs: Any, says: str) -> None:
+    with pytest.raises(samebits.Unsupported, match=says):
+        sbt.recompute(operator, args, kwargs)

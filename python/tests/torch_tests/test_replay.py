@@ -1,0 +1,208 @@
+"""`samebits.torch.record`, `replay` and `explain` on a GPU that computes by the rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from emulated_gpu import FP32_PRODUCT, EmulatedGpu, Training
+
+import samebits
+import samebits.torch as sbt
+from samebits.torch.replay import Player
+from samebits.torch.trace import hash_of
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("optimizer", ["foreach", "fused"])
+def test_steps_are_equal(dtype: torch.dtype, optimizer: str, tmp_path: Path) -> None:
+    training = Training(dtype=dtype, **{optimizer: True})
+    for _ in range(2):
+        training.recorded(tmp_path / "step.sbt")
+        replay = sbt.replay(tmp_path / "step.sbt")
+        assert replay.equal, replay
+        assert str(replay) == f"{len(replay.steps)} operators: {len(replay.steps)} equal, bit for bit"
+    names = {step.operator.split(".")[1] for step in replay.steps}
+    assert {"addmm", "bmm", "_softmax", "gelu", "native_layer_norm_backward", "embedding_dense_backward",
+            "nll_loss_forward", "nll_loss_backward", "_foreach_norm"} <= names
+    assert ("_fused_adamw_" if optimizer == "fused" else "_foreach_lerp_") in names
+    assert any(step.module == "Gpt.blocks.0.up backward" for step in replay.steps)
+
+
+def test_a_recorded_program_computes_the_same() -> None:
+    losses = []
+    for recorded in (False, True):
+        training = Training()
+        with EmulatedGpu():
+            if recorded:
+                with sbt.record():
+                    losses.append(training.step())
+            else:
+                losses.append(training.step())
+        losses.append(hash_of(training.model.blocks[0].up.weight))  # type: ignore[union-attr, arg-type]
+    assert losses[0] == losses[2] and losses[1] == losses[3]
+
+
+def test_hashes_need_the_sources() -> None:
+    training = Training()
+    before = [p.detach().clone() for p in training.model.parameters()]
+    trace = training.recorded(keep="hashes")
+    kept = {name: x.numel() for name, x in trace.tensors.items() if name.startswith("block")}
+    assert max(kept.values()) <= 64 and len(kept) < sum("source" in block for block in trace.blocks) - 15
+    with pytest.raises(samebits.InvalidArgument, match=r"^words\.weight: the recording has no values"):
+        sbt.replay(trace)
+    replay = sbt.replay(trace, before, training.words, training.targets)
+    assert replay.equal, replay
+
+
+def test_each_operator_is_compared() -> None:
+    """A wrong result of any operator is seen, at this operator."""
+    trace = Training().recorded()
+    player = Player(trace, ())
+    for i, entry in enumerate(trace.operators):
+        if not entry["wrote"]:
+            assert player.step(i).state == "equal"
+            continue
+        right, entry["wrote"][-1][1] = entry["wrote"][-1][1], "f" * 16
+        seen = player.step(i)
+        assert (seen.state, seen.detail) == ("differs", f"result {len(entry['wrote']) - 1}"), seen
+        entry["wrote"][-1][1] = right
+        player.memory.mark(entry["wrote"][-1][0][0], wrong=False)
+
+
+def test_what_has_no_rule_is_named() -> None:
+    def noise(_func: Any, args: Any, _kwargs: Any) -> Any:
+        return args[0] * 0.5
+
+    x = torch.ones(3, 4)
+    with EmulatedGpu({"cos": noise}), sbt.record() as recorder:
+        y = torch.cos(x) + 1
+        y.sum()
+    states = [(step.operator, step.state, step.detail) for step in sbt.replay(recorder.trace).steps]
+    assert states[0] == ("aten.cos.default", "not covered", "aten.cos")
+    assert [state for _, state, _ in states[1:]] == ["follows", "follows"]
+    with EmulatedGpu({"cos": noise}), sbt.record(keep="all") as recorder:
+        y = torch.cos(x) + 1
+        y.sum()
+    replay = sbt.replay(recorder.trace)
+    assert [step.state for step in replay.steps] == ["not covered", "equal", "equal"]
+    assert str(replay) == "3 operators: 2 equal, bit for bit\n  1 not covered: aten.cos"
+
+
+def test_hashes() -> None:
+    x = torch.randn(100, 7).to(torch.bfloat16)
+    for i in range(x.numel()):
+        y = x.clone()
+        y.view(torch.int16).view(-1)[i] ^= 1 << (i % 7)
+        assert hash_of(y) != hash_of(x)
+    assert hash_of(x.t()) == hash_of(x.t().contiguous()) != hash_of(x)
+    nan = torch.tensor([0x7FC00000, -1], dtype=torch.int32).view(torch.float32)
+    assert hash_of(nan[:1]) == hash_of(nan[1:])
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    save_file({"x": torch.ones(2)}, tmp_path / "x")
+    with pytest.raises(samebits.InvalidArgument, match="expected; got no metadata samebits_trace"):
+        sbt.replay(tmp_path / "x")
+    save_file({}, tmp_path / "y", {"samebits_trace": '{"version": 2}'})
+    with pytest.raises(samebits.InvalidArgument, match="version 1 is expected; got 2"):
+        sbt.Trace.load(tmp_path / "y")
+    with pytest.raises(samebits.InvalidArgument, match="keep: hashes, sources or all"):
+        sbt.record(keep="nothing")  # type: ignore[arg-type]
+
+
+# --- explain --------------------------------------------------------------------------------------
+
+
+def _sum_by_pairs(func: Any, args: Any, _kwargs: Any) -> Any:
+    if func._overloadname != "dim_IntList" or args[0].dtype != torch.float32 or args[0].dim() != 2:
+        return None
+    return torch.tensor([[samebits.dot(c.contiguous(), torch.ones_like(c), precision="fp32") for c in args[0].t()]],
+                        dtype=torch.float32).expand(1, -1).clone()
+
+
+def _one_bit(func: Any, args: Any, kwargs: Any) -> Any:
+    y = sbt.recompute(func, args, kwargs)
+    y.view(torch.int32).view(-1)[37] ^= 1 << 4
+    return y
+
+
+SEEDS = [0, 1, 2]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_same(seed: int) -> None:
+    found = sbt.explain(Training(seed).recorded(), Training(seed).recorded())
+    assert found.cause == "equal" and "operators are equal, bit for bit" in str(found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("product, says", [
+    (FP32_PRODUCT + " slices=2 slice_tile=4", "the library splits K: 1 and 2 slices"),
+    ("sum=tensor_core unit=hopper-wgmma fp32_as_tf32=true", "TF32 is allowed on one side")])
+def test_another_rule_of_a_product(seed: int, product: str, says: str) -> None:
+    other = Training(seed).recorded(gpu=EmulatedGpu(product=product))
+    found = sbt.explain(Training(seed).recorded(), other)
+    assert found.cause == "rule" and says in str(found), found
+    assert "(Gpt.blocks.0.up), same operands" in str(found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_another_order_of_a_sum(seed: int) -> None:
+    found = sbt.explain(Training(seed).recorded(),
+                        Training(seed).recorded(gpu=EmulatedGpu({"sum": _sum_by_pairs})))
+    assert "aten.sum.dim_IntList" in str(found) and "b: a sum by pairs" in str(found), found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_wrong_bit(seed: int) -> None:
+    found = sbt.explain(Training(seed).recorded(keep="all"),
+                        Training(seed).recorded(keep="all", gpu=EmulatedGpu({"gelu": _one_bit})))
+    assert found.cause == "no known rule"
+    assert str(found).endswith("cause: one bit: bit 4 of element [0, 0, 37]; b follows no known rule: suspect it")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_flushed_subnormals(seed: int) -> None:
+    def recorded(kernels: Any) -> sbt.Trace:
+        x = torch.randn(64, generator=torch.Generator().manual_seed(seed)) * 2.0**-127
+        with EmulatedGpu(kernels), sbt.record() as recorder:
+            x * 1.5
+        return recorder.trace
+
+    def flushed(func: Any, args: Any, kwargs: Any) -> Any:
+        small = args[0].abs() < 2.0**-126
+        y = sbt.recompute(func, (torch.where(small, 0 * args[0], args[0]), *args[1:]), kwargs)
+        return torch.where(y.abs() < 2.0**-126, 0 * y, y)
+
+    found = sbt.explain(recorded({}), recorded({"mul": flushed}))
+    assert found.cause == "rule" and "compiled with -ftz=true" in str(found), found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_other_sources_and_programs(seed: int) -> None:
+    one = Training(seed).recorded()
+    changed = Training(seed)
+    with torch.no_grad():
+        changed.model.blocks[0].down.weight[3, 4] *= 1.5  # type: ignore[union-attr, index]
+    found = sbt.explain(one, changed.recorded())
+    assert str(found).startswith("the source blocks.0.down.weight has other values\n  read first by operator ")
+    assert "more" not in str(found)
+    assert "another seed, batch or checkpoint" in str(sbt.explain(one, Training(seed + 10).recorded()))
+    fused = sbt.explain(one, Training(seed, fused=True).recorded())
+    assert "a foreach optimizer" in str(fused) and "a fused optimizer" in str(fused)
+    casts = sbt.explain(one, Training(seed, dtype=torch.bfloat16).recorded())
+    assert "another precision of autocast" in str(casts)
+    assert {found.cause for found in (fused, casts)} == {"program"}
+
+
+def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The program of docs/replay.md prints what the page shows."""
+    page = (Path(__file__).resolve().parents[3] / "docs" / "replay.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    exec(compile(page.split("```python\n")[1].split("```")[0], "replay.md", "exec"), {})
+    assert capsys.readouterr().out.endswith(page.split("```text\n")[1].split("```")[0])
