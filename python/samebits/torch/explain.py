@@ -11,9 +11,9 @@ import torch
 
 import samebits
 from samebits.errors import InvalidArgument, Unsupported
-from samebits.torch.recompute import Conditions, recompute
+from samebits.torch.recompute import recompute
 from samebits.torch.record import PRODUCTS
-from samebits.torch.replay import Player, places
+from samebits.torch.replay import Player, conditions, places
 from samebits.torch.trace import Trace, hash_of
 
 __all__ = ["Explanation", "explain"]
@@ -172,22 +172,19 @@ class _Difference:
 
     def _followed(self, player: Player, trace: Trace) -> str:
         """Return the rule that one recording's result follows, or an empty text."""
-        how = Conditions(multiprocessors=trace.machine.get("multiprocessors", 132),
-                         deterministic=trace.machine["deterministic"])
-        for name, results in self._candidates(player, trace, how):
+        for name, results in self._candidates(player, trace):
             written = results[self._result] if isinstance(results, list | tuple) else results
             if written is not None and hash_of(written) == trace.operators[self._i]["wrote"][self._result][1]:
                 return name
         return ""
 
-    def _candidates(self, player: Player, trace: Trace, how: Conditions) -> Iterator[tuple[str, Any]]:
+    def _candidates(self, player: Player, trace: Trace) -> Iterator[tuple[str, Any]]:
         """Yield rules by name, each with the results it gives."""
         def recomputed(flush: bool = False, product: str | None = None) -> Any:
             args, kwargs = player.operands(self._i)
             if flush:
                 args = _flushed(args)
-            given = Conditions(how.multiprocessors, how.deterministic, product)
-            results = recompute(self._entry["op"], args, kwargs, given)
+            results = recompute(self._entry["op"], args, kwargs, conditions(trace, self._i, product))
             if self._name.endswith("_"):  # what the operator wrote
                 results = player.written(self._i)
             return _flushed(results) if flush else results

@@ -91,6 +91,8 @@ class Recorder(TorchDispatchMode):
         written = [x for arg, x in _arguments(func, args, kwargs) if arg.is_write]
         values = [] if name in _EMPTY else [*{id(x): x for x in _tensors([written, result])}.values()]
         entry["wrote"] = [self._hashed([self._encoded(x)["t"], ""], 1, x) for x in values]
+        if torch.are_deterministic_algorithms_enabled():
+            entry["deterministic"] = True
         modules = self._tracker.parents - {"Global"}
         if modules:
             entry["module"] = max(modules, key=len) + (" backward" if self._tracker.is_bw else "")
@@ -197,9 +199,8 @@ def _arguments(func: Any, args: Any, kwargs: Any) -> list[tuple[Any, Any]]:
 
 
 def machine() -> dict[str, Any]:
-    """Return versions, card and settings on which results depend."""
-    found: dict[str, Any] = {"samebits": samebits.__version__, "torch": torch.__version__,
-                             "deterministic": torch.are_deterministic_algorithms_enabled()}
+    """Return versions, the card, and whether TF32 is allowed."""
+    found: dict[str, Any] = {"samebits": samebits.__version__, "torch": torch.__version__}
     if torch.cuda.is_available():
         p = torch.cuda.get_device_properties()
         found |= {"card": p.name, "multiprocessors": p.multi_processor_count, "cuda": torch.version.cuda,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -36,6 +37,10 @@ class Step:
         differs already; ``not covered``.
     detail : str
         Which results differ, or what is not covered; of an equal product its rule.
+    elements : int
+        Number of elements that were compared.
+    differ : int, optional
+        How many of them differ, where the recording keeps all results.
     """
 
     number: int
@@ -43,6 +48,8 @@ class Step:
     module: str
     state: str
     detail: str = ""
+    elements: int = 0
+    differ: int | None = 0
 
     def __str__(self) -> str:
         where = f" ({self.module})" if self.module else ""
@@ -71,7 +78,10 @@ class Replay:
         lines = [f"{len(self.steps)} operators: {count['equal']} equal, bit for bit"]
         uncovered = Counter(step.detail for step in self.steps if step.state == "not covered")
         lines += [f"  {n} not covered: {what}" for what, n in uncovered.items()]
-        lines += [f"  {step}" for step in self.steps if step.state == "differs"]
+        for step in self.steps:
+            if step.state == "differs":
+                counted = "" if step.differ is None else f", {step.differ} of {step.elements} elements"
+                lines.append(f"  {step}{counted}")
         if count["follows"]:
             lines.append(f"  {count['follows']} with operands that differ already")
         return "\n".join(lines)
@@ -163,13 +173,17 @@ def _decoded(x: Any, tensor: Callable[[list[Any]], torch.Tensor]) -> Any:
     return {key: _decoded(y, tensor) for key, y in x.items()}
 
 
+def conditions(trace: Trace, i: int, product: str | None = None) -> Conditions:
+    """Return what an operator's results depend on besides its operands."""
+    return Conditions(trace.machine.get("multiprocessors", 132),
+                      trace.operators[i].get("deterministic", False), product)
+
+
 class Player:
     """Recomputes the operators of a recording, one after another."""
 
     def __init__(self, trace: Trace, given: Any) -> None:
         self._trace, self.memory = trace, _Memory(trace, given)
-        self._how = {"multiprocessors": trace.machine.get("multiprocessors", 132),
-                     "deterministic": trace.machine["deterministic"]}
 
     def step(self, i: int) -> Step:
         """Recompute one operator, and compare what it writes."""
@@ -189,17 +203,20 @@ class Player:
             state, detail = "differs", f"result {', '.join(map(str, wrong))}"
         elif state == "equal" and any(self._without_rule.values()):
             state, detail = "not covered", f"one result of {entry['op']}"
+        compared = [place for place, _ in entry["wrote"] if place[0] not in self._without_rule]
+        elements = 0 if state == "not covered" else sum(math.prod(place[2]) for place in compared)
+        differ = self._differing(i, entry, wrong) if state in ("differs", "follows") else 0
         if state != "equal":
             self._take_recorded(i, entry)
         self.memory.free(i, entry)
-        return Step(i, entry["op"], entry.get("module", ""), state, detail)
+        return Step(i, entry["op"], entry.get("module", ""), state, detail, elements, differ)
 
     def _run(self, i: int, entry: Any, args: Any, kwargs: Any) -> str:
         """Recompute an operator; of a product return the rule that gives the recorded results."""
         name = entry["op"].split(".")[1]
         rules = self.rules_of(i, name, args, self._trace) if name in PRODUCTS else [""]
         for rule in rules:
-            results = recompute(entry["op"], args, kwargs, Conditions(product=rule or None, **self._how))
+            results = recompute(entry["op"], args, kwargs, conditions(self._trace, i, rule or None))
             if not name.endswith("_"):
                 self._store(entry["out"], results)
             if len(rules) == 1 or not self._compare(entry):
@@ -246,6 +263,19 @@ class Player:
             if kept is not None:
                 self.memory.tensor(place, fresh=True).copy_(kept)
                 self.memory.mark(place[0], wrong=False)
+
+    def _differing(self, i: int, entry: Any, wrong: list[int]) -> int | None:
+        """Return how many elements of results differ from the kept ones; NaNs are alike."""
+        count = 0
+        for j in wrong:
+            x, kept = self.memory.tensor(entry["wrote"][j][0]), self._trace.tensors.get(f"{i}.{j}")
+            if kept is None:
+                return None
+            same = x == kept
+            if x.dtype.is_floating_point:
+                same = same & (x.signbit() == kept.signbit()) | x.isnan() & kept.isnan()
+            count += int((~same).sum())
+        return count
 
     def _compare(self, entry: Any) -> list[int]:
         """Return which results differ, and keep in mind their blocks."""

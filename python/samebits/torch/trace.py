@@ -31,12 +31,12 @@ class Trace:
     Attributes
     ----------
     machine : dict
-        Versions, card, number of multiprocessors, and whether deterministic algorithms were set.
+        Versions, card, number of multiprocessors, and whether TF32 is allowed.
     blocks : list of dict
         ``bytes``; of a block that no operator made ``source`` (a name) and ``hash``.
     operators : list of dict
-        ``op``, ``args``, ``kwargs``, ``module``; ``out``: the results; ``wrote``: each tensor that
-        was written, with its hash.
+        ``op``, ``args``, ``kwargs``, ``module``; ``deterministic`` if such algorithms were set;
+        ``out``: the results; ``wrote``: each tensor that was written, with its hash.
     tensors : dict of Tensor
         Contents: ``block.N`` of sources, ``sample.N`` of products, ``N.M`` of kept results.
     """

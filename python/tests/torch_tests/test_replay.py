@@ -91,6 +91,21 @@ def test_what_has_no_rule_is_named() -> None:
     assert str(replay) == "3 operators: 2 equal, bit for bit\n  1 not covered: aten.cos"
 
 
+def test_differing_elements_are_counted() -> None:
+    def wrong(func: Any, args: Any, kwargs: Any) -> Any:
+        y = sbt.recompute(func, args, kwargs)
+        y[1:3] *= -1
+        return y
+
+    with EmulatedGpu({"mul": wrong}), sbt.record(keep="all") as recorder:
+        y = torch.ones(3, 4) * 3 + 1
+        y.sum()
+    replay = sbt.replay(recorder.trace)
+    assert [step.state for step in replay.steps] == ["equal", "differs", "equal", "equal"]
+    assert str(replay).endswith("  differs: aten.mul.Tensor #1: result 0, 8 of 12 elements")
+    assert sum(step.elements for step in replay.steps) == 37
+
+
 def test_hashes() -> None:
     x = torch.randn(100, 7).to(torch.bfloat16)
     for i in range(x.numel()):
