@@ -97,7 +97,7 @@ def recompute(operator: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any]
     """
     overload, kwargs = _overload(operator), dict(kwargs or {})
     name = overload._schema.name.partition("::")[2]
-    writes = name.endswith("_") and name not in RULES
+    writes = name.endswith("_") and not name.endswith("__") and name not in RULES
     name = name.removesuffix("_") if writes else name
     if _is_exact(overload, name, args):
         kwargs = {key: value for key, value in kwargs.items() if key != "pin_memory"}

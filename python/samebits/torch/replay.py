@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
 import samebits
@@ -318,5 +319,6 @@ def replay(recording: str | os.PathLike[str] | Trace, *given: Any) -> Replay:
     2 operators: 2 equal, bit for bit
     """
     trace = recording if isinstance(recording, Trace) else Trace.load(recording)
-    player = Player(trace, given)
-    return Replay([player.step(i) for i in range(len(trace.operators))])
+    with _disable_current_modes():
+        player = Player(trace, given)
+        return Replay([player.step(i) for i in range(len(trace.operators))])
