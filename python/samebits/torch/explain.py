@@ -86,6 +86,8 @@ def explain(a: str | os.PathLike[str] | Trace, b: str | os.PathLike[str] | Trace
     for i, (one, other) in enumerate(zip(old.operators, new.operators, strict=False)):
         inputs = {place[0] for place in places([one["args"], one["kwargs"]])}
         sources = [n for n in sorted(inputs) if _source_differs(old, new, n)]
+        sources += [x[0][0] for x, y in zip(one.get("read", ()), other.get("read", ()), strict=False)
+                    if x[1] != y[1] and x[0][0] not in differs]
         if one["op"] != other["op"] or _shown(one) != _shown(other):
             return _other_program(old, new, i)
         if sources:

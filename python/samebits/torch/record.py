@@ -52,6 +52,8 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self._path, self._keep, self._names = path, keep, names
         self._blocks: dict[int, tuple[StorageWeakRef, int]] = {}
+        self._versions: dict[int, int] = {}  # of sources, when an operator last read them
+        self._reads: list[Any] = []
         self._hashes: list[tuple[Any, Any, torch.Tensor]] = []  # where each belongs; not waited for yet
         self._tracker = ModuleTracker()
         self.trace = Trace()
@@ -77,7 +79,10 @@ class Recorder(TorchDispatchMode):
             return func(*args, **kwargs)
         with _disable_current_modes():
             self._on_gpu = any(x.is_cuda for x in _tensors((args, kwargs)))
+            self._reads = []
             entry = {"op": str(func), "args": self._encoded(args), "kwargs": self._encoded(kwargs)}
+            if self._reads:
+                entry["read"] = self._reads
         result = func(*args, **kwargs)
         with _disable_current_modes():
             self._ended(func, args, kwargs, result, entry)
@@ -118,8 +123,11 @@ class Recorder(TorchDispatchMode):
         if isinstance(x, torch.Tensor):
             if self._on_gpu and not x.is_cuda and x.dim() == 0:
                 return self._encoded(x.item())  # such a tensor is passed to kernels as a number
-            return {"t": [self._block(x, made), x.storage_offset(), list(x.shape), list(x.stride()),
-                          str(x.dtype).removeprefix("torch.")]}
+            place = [self._block(x, made), x.storage_offset(), list(x.shape), list(x.stride()),
+                     str(x.dtype).removeprefix("torch.")]
+            if not made and not x.is_inference():
+                self._check_version(x, place)
+            return {"t": place}
         if isinstance(x, list | tuple):
             return [self._encoded(y, made) for y in x]
         if isinstance(x, dict):
@@ -129,6 +137,13 @@ class Recorder(TorchDispatchMode):
         if isinstance(x, bool | int | float | str | None):
             return x
         return {"torch": str(x).removeprefix("torch.")}
+
+    def _check_version(self, x: torch.Tensor, place: list[Any]) -> None:
+        """Hash a source that was written since an operator last read it, perhaps not by an operator."""
+        if "source" in self.trace.blocks[place[0]]:
+            if self._versions.get(place[0], x._version) != x._version:
+                self._reads.append(self._hashed([place, ""], 1, x))
+            self._versions[place[0]] = x._version
 
     def _block(self, x: torch.Tensor, made: bool) -> int:
         """Return the number of a tensor's memory block; a new one that no operator made is a source."""

@@ -192,9 +192,14 @@ class Player:
         inputs = {place[0] for place in places([entry["args"], entry["kwargs"]])}
         args, kwargs = self.operands(i)
         follows = any(self.memory.is_wrong(block) for block in inputs)
+        written = [place[0] for place, expected in entry.get("read", ())
+                   if not follows and hash_of(self.memory.tensor(place)) != expected]
         state, detail = "follows" if follows else "equal", ""
         self._without_rule: dict[int, bool] = {}  # blocks of results: whether operators compute with them
         try:
+            if written:
+                source = self._trace.blocks[written[0]]["source"]
+                raise Unsupported(f"{source} was written by no operator that PyTorch's dispatcher sees")
             detail = self._run(i, entry, args, kwargs)
         except Unsupported as error:
             if not follows:

@@ -36,6 +36,7 @@ class Trace:
         ``bytes``; of a block that no operator made ``source`` (a name) and ``hash``.
     operators : list of dict
         ``op``, ``args``, ``kwargs``, ``module``; ``deterministic`` if such algorithms were set;
+        ``read``: sources that were written since an operator last read them, each with its hash;
         ``out``: the results; ``wrote``: each tensor that was written, with its hash.
     tensors : dict of Tensor
         Contents: ``block.N`` of sources, ``sample.N`` of products, ``N.M`` of kept results.

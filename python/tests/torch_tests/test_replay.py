@@ -91,6 +91,26 @@ def test_what_has_no_rule_is_named() -> None:
     assert str(replay) == "3 operators: 2 equal, bit for bit\n  1 not covered: aten.cos"
 
 
+def test_writes_that_no_operator_makes_are_named() -> None:
+    from samebits.torch.optim import AdamW
+
+    w = torch.nn.Parameter(torch.randn(8, generator=torch.Generator().manual_seed(0)))
+    optimizer = AdamW([w], lr=0.1)  # its kernels bypass PyTorch's dispatcher
+
+    def steps(lr: float) -> sbt.Trace:
+        with EmulatedGpu(), sbt.record(names={"w": w}) as recorder:
+            for _ in range(2):
+                (w * w).sum().backward()  # type: ignore[no-untyped-call]
+                optimizer.param_groups[0]["lr"] = lr
+                optimizer.step()
+                optimizer.zero_grad()
+        return recorder.trace
+
+    seen = next(step for step in sbt.replay(steps(0.1)).steps if step.state != "equal")
+    assert seen.detail == "w was written by no operator that PyTorch's dispatcher sees"
+    assert seen.operator == "aten.mul.Tensor" and seen.number > 1
+
+
 def test_differing_elements_are_counted() -> None:
     def wrong(func: Any, args: Any, kwargs: Any) -> Any:
         y = sbt.recompute(func, args, kwargs)
