@@ -38,8 +38,12 @@ def evaluated(
 
     Parameters
     ----------
+    function : str
+        The name of a function of `samebits.functions`, for example ``"gelu_tanh"``.
     x : array [...], list of arrays, or dict of str to array
         The function's argument. A list gives a list of results, a dict gives a dict.
+    parameter : float, optional
+        The exponent of pow, the alpha of elu or the slope of leaky_relu.
     rule : str
         Whose bits the function returns: exact, cuda_13_0, torch_2_11, triton_3_6 or
         torch_compile_2_11. A rule that lacks the function raises `samebits.Unsupported`.

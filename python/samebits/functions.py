@@ -124,13 +124,6 @@ def evaluate(
 ) -> Any:
     """Return the function with this name, for example ``"gelu_tanh"``, of every element of `x`.
 
-    Parameters
-    ----------
-    function : str
-        The name of a function of this module.
-    parameter : float, optional
-        The exponent of pow, the alpha of elu or the slope of leaky_relu.
-
     Examples
     --------
     >>> import numpy as np
@@ -153,13 +146,9 @@ def gradient(
 
     Parameters
     ----------
-    function : str
-        The name of a function of this module, for example ``"gelu_tanh"``.
     grad : array [...], list of arrays, or dict of str to array
         The gradient of the function's result.
         It has the shape of `x`, and its format unless the rule is ``exact``.
-    parameter : float, optional
-        The exponent of pow, the alpha of elu or the slope of leaky_relu.
 
     Examples
     --------

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from samebits import _core
 from samebits.list_arguments import named
-from samebits.ranks.agreement import RankObservation, agree
+from samebits.ranks.agreement import RankObservation
 from samebits.ranks.communicator import Communicator
-from samebits.tensors import InspectReport, UnscaleReport, unscale_report
+from samebits.tensors import InspectReport, UnscaleReport
 
 if TYPE_CHECKING:
     from samebits.typing import ScalingPolicy
@@ -127,8 +127,8 @@ class LossScaler:
             Some gradients may be unscaled: call `discard` and compute the gradients again.
         """
         arrays, names = named(gradients, "gradients")
-        return unscale_report(self._core.unscale(arrays, names, optimizer,
-                                                 (threads, backend, stream)), names)
+        return UnscaleReport(*self._core.unscale(arrays, names, optimizer,
+                                                 (threads, backend, stream)))
 
     def observe(self, seen: InspectReport | None = None, *, nonfinite: bool = False,
                 loss_nonfinite: bool = False, unscaled_nonfinite: bool = False,
@@ -187,7 +187,7 @@ class LossScaler:
         >>> scaler.agree(sb.ranks.SingleRank()).bad_rank
         0
         """
-        return agree(self._core, ranks, optimizer)
+        return RankObservation(*_core.agree(self._core, ranks, optimizer))
 
     def discard(self, optimizer: str = "") -> None:
         """Forget a failed `unscale` of an optimizer, whose gradients were thrown away."""

@@ -142,9 +142,7 @@ class Optimizer:
         codes = np.zeros(parameter.shape, _dtype(state))
         scales = np.zeros(-(-parameter.size // self._block), np.float32)
         if state.begins_as == "parameter":
-            _core.store_or_load(True, parameter.ctypes.data, _format(parameter, "params"),
-                                codes.ctypes.data, scales.ctypes.data, state.stored,
-                                parameter.size, self._block, False, None)
+            _core.store_or_load(True, parameter, codes, scales, state.stored, self._block)
         return {state.key: codes, **({state.scale_key: scales} if state.scale_key else {})}
 
     def __getstate__(self) -> dict[str, Any]:

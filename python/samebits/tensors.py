@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -148,13 +148,6 @@ class UnscaleReport:
         return _value_of_bits(self.amax_bits)
 
 
-def unscale_report(row: Sequence[int], names: Sequence[str]) -> UnscaleReport:
-    """Return a report from the tuple of samebits._core."""
-    elements, nonfinite, overflowed, first_bad, amax_bits = row
-    return UnscaleReport(elements, nonfinite, overflowed,
-                         names[first_bad] if first_bad >= 0 else None, amax_bits)
-
-
 @dataclass(frozen=True)
 class ClipReport:
     """Norm of all tensors together before `clip`, and the factor that multiplied the tensors."""
@@ -199,7 +192,7 @@ def inspect(tensors: Any, *, format: FormatLike | None = None, distribution: boo
     return InspectReport(
         TensorStatistics(*total),
         {name: TensorStatistics(*row) for name, row in zip(names, each, strict=True)},
-        names[first_bad] if first_bad >= 0 else None, exponents, arrays, format)
+        first_bad, exponents, arrays, format)
 
 
 def l2norm(tensors: Any, *, format: FormatLike | None = None, threads: int | None = None,
@@ -255,8 +248,8 @@ def unscale(tensors: Any, inverse_scale: float, *, format: FormatLike | None = N
     ('w', [1.0, inf])
     """
     arrays, names = named(tensors)
-    return unscale_report(_core.unscale(arrays, names, format,
-                                        inverse_scale, (threads, backend, stream)), names)
+    return UnscaleReport(*_core.unscale(arrays, names, format, inverse_scale,
+                                        (threads, backend, stream)))
 
 
 def scale(tensors: Any, factor: float, *, format: FormatLike | None = None,

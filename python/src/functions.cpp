@@ -44,19 +44,17 @@ nb::object evaluate(nb::handle name, nb::handle x, nb::handle grad, nb::handle f
 // `format` is that of x and grads, `to` that of out; None: the dtypes' own formats.
 void evaluate_list(nb::handle name, nb::list x, nb::handle grads, nb::handle format, nb::list out,
                    nb::handle to, nb::list names, nb::handle how, nb::handle where) {
-  void* const s = stream_in(where);
   const auto f = enumerator_of<function>(name, "function");
   const auto options = options_of<evaluate_options>(how);
-  const listed_arrays in(x, names, "x", access::read, format, s);
+  const listed_arrays in(x, names, "x", access::read, format, where);
   std::optional<listed_arrays> grad;
   if (!grads.is_none()) {
-    grad.emplace(nb::cast<nb::list>(grads), names, "grad", access::read, format, s);
+    grad.emplace(nb::cast<nb::list>(grads), names, "grad", access::read, format, where);
   }
-  const listed_arrays results(out, names, "out", access::write, to, s);
-  const executor with = in.on(where);
+  const listed_arrays results(out, names, "out", access::write, to, where);
   const auto call = [&] {
-    if (grad) return evaluate_gradient(f, grad->get(), in.get(), results.get(), options, with);
-    samebits::evaluate(f, in.get(), results.get(), options, with);
+    if (grad) return evaluate_gradient(f, grad->get(), in.get(), results.get(), options, in.on());
+    samebits::evaluate(f, in.get(), results.get(), options, in.on());
   };
   run(in.elements(), call, names_of_arguments);
 }

@@ -46,9 +46,9 @@ nb::float_ scale(scaler& s, nb::handle loss) {
 nb::tuple unscale(scaler& s, nb::list arrays, nb::list names, nb::handle optimizer,
                   nb::handle where) {
   const std::string name = name_of(optimizer);  // refused before the gradients
-  const listed_arrays list(arrays, names, "gradients", access::write, nb::none(), stream_in(where));
-  const executor on = list.on(where);
-  return tuple_of(s.locked([&](loss_scaler& l) { return l.unscale(list.get(), name, on); }));
+  const listed_arrays list(arrays, names, "gradients", access::write, nb::none(), where);
+  return tuple_of(s.locked([&](loss_scaler& l) { return l.unscale(list.get(), name, list.on()); }),
+                  names);
 }
 
 void observe(scaler& s, nb::handle nonfinite, nb::handle loss_nonfinite,

@@ -151,14 +151,19 @@ class optimizer_tensors {
   std::optional<backends::described_tensors> tensors_;
 };
 
+// The name of the format of the codes of a stored format; "uint8" for dynamic codes, which have none.
+std::string_view codes_name(stored_format stored) {
+  const std::string_view name = samebits::name(stored);
+  return is_dynamic(stored) ? "uint8" : name.substr(0, name.find('_'));
+}
+
 // Returns the format of the codes of each stored format, and whether it has block scales.
 nb::dict stored_formats() {
   nb::dict formats;
   for (const auto& row : table_of<stored_format>) {
     if (row.value == stored_format::none) continue;
-    const std::string_view codes = row.name.substr(0, row.name.find('_'));
     formats[nb::cast(row.name)] =
-        nb::make_tuple(is_dynamic(row.value) ? "uint8" : codes, has_block_scales(row.value));
+        nb::make_tuple(codes_name(row.value), has_block_scales(row.value));
   }
   return formats;
 }
@@ -196,18 +201,23 @@ std::uint64_t stream_number(nb::handle purpose, nb::handle tensor, nb::handle st
                               integer_of<std::uint64_t>(step, "step"));
 }
 
-// Stores `count` values without gaps in an array, or loads the values of the array.
-void store_or_load(bool stores, std::uintptr_t values, nb::handle format, std::uintptr_t codes,
-                   std::uintptr_t scales, nb::handle stored, std::int64_t count,
-                   std::uint32_t block, bool on_device, nb::handle stream) {
-  matrix_view view = view_of_codes(format_named(format, "format"), at<void>(values), 1, count);
-  if (on_device) view.space = memory_space::device;
-  const samebits::stored_array array = {
-      at<void>(codes), enumerator_of<stored_format>(stored, "stored"), at<float>(scales)};
-  const executor where = executor_of(nb::none(), nb::none(), stream, {}, count);
-  run(count, [&] {
-    if (stores) return store(view, array, {.block = block}, where);
-    load(array, view, {.block = block}, where);
+// Stores values as codes with block scales, or loads the values. All arrays are without gaps; blocks
+// follow the order of memory, which is the same for values and codes.
+void store_or_load(bool stores, nb::handle values, nb::handle codes, nb::handle scales,
+                   nb::handle stored, std::uint32_t block) {
+  const auto kind = enumerator_of<stored_format>(stored, "stored");
+  const array v = array_of(values, {.name = "values"});
+  // Dynamic codes are described as E8M0 codes, which are also one byte.
+  const auto format = find_format(codes_name(kind)).value_or(format_id::e8m0);
+  const array c = array_of(codes, {.name = "codes", .format = format});
+  const array s = array_of(scales, {.name = "scales", .format = format_id::fp32});
+  matrix_view view = view_of_codes(v.format, v.data, 1, v.size());
+  view.space = v.memory;
+  const stored_array held = {c.data, kind, reinterpret_cast<float*>(s.data)};
+  const executor where = executor_of(nb::none(), nb::none(), nb::none(), v, v.size());
+  run(v.size(), [&] {
+    if (stores) return store(view, held, {.block = block}, where);
+    load(held, view, {.block = block}, where);
   });
 }
 

@@ -119,8 +119,11 @@ nb::tuple agree(scaler& s, nb::handle ranks, nb::handle optimizer) {
   python_ranks with(ranks);
   rank_observation all;
   with.guarded([&] { all = s.locked([&](loss_scaler& l) { return l.agree(with, name); }); });
+  const auto found = [](auto position) {
+    return position < 0 ? nb::none() : nb::object(nb::int_(position));
+  };
   return nb::make_tuple(all.seen.nonfinite, all.seen.loss_nonfinite, all.seen.unscaled_nonfinite,
-                        all.seen.amax, all.first_bad, all.bad_rank);
+                        all.seen.amax, found(all.first_bad), found(all.bad_rank));
 }
 
 void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names, nb::handle options,
@@ -186,8 +189,8 @@ nb::bytes gather(nb::handle ranks, nb::bytes message) {
 
 void bind_ranks(nb::module_& m) {
   def(m, "agree", &agree,
-      "Combines a scaler's observation with those of all ranks; returns (nonfinite, "
-      "loss_nonfinite, unscaled_nonfinite, amax bits, first bad tensor, bad rank).");
+      "Combines a scaler's observation with those of all ranks; returns the fields of "
+      "samebits.ranks.RankObservation.");
   def(m, "reduce_gradients", &reduce_gradients, "Replaces gradients by their sum over all ranks.");
   def(m, "sum_shards", &sum_shards,
       "Returns the sum of squares of all tensors and of each tensor.");

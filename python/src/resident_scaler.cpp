@@ -127,8 +127,7 @@ void resident_update(scaler& s, bool on_device, std::uintptr_t state, std::uintp
   });
 }
 
-// Returns (next, lost, report), the report None or (step, applied, cause, change, stop, norm,
-// scale, applied_steps, first_bad, grad_mul).
+// Returns (next, lost, report), the report None or the fields of samebits.torch.GradStep.
 nb::tuple poll_report(std::uintptr_t ring, std::uint64_t capacity, std::uint64_t next,
                       std::uint64_t lost) {
   std::optional<step_report> r;
@@ -139,11 +138,10 @@ nb::tuple poll_report(std::uintptr_t ring, std::uint64_t capacity, std::uint64_t
     lost += reader.lost();
   });
   if (!r) return nb::make_tuple(next, lost, nb::none());
-  const host_guard guard;  // grad_mul may be a subnormal
-  return nb::make_tuple(
-      next, lost,
-      nb::make_tuple(r->step, r->applied, name(r->cause), name(r->change), r->stop, r->norm,
-                     r->scale, r->applied_steps, r->first_bad, r->grad_mul));
+  const host_guard guard;  // a subnormal scale stays one as a Python number
+  return nb::make_tuple(next, lost,
+                        nb::make_tuple(r->step, r->applied, name(r->cause), name(r->change),
+                                       r->norm, r->scale, r->first_bad, r->applied_steps, r->stop));
 }
 
 }  // namespace

@@ -28,21 +28,26 @@ class listed_arrays {
   /// @param name  name of the argument in messages
   /// @param needs  whether the call writes the arrays
   /// @param format  format of integer codes and of tf32; None: the dtype's own format
+  /// @param where  (threads, backend, stream)
   listed_arrays(nb::list arrays, nb::list names, const char* name, access needs, nb::handle format,
-                void* stream);
+                nb::handle where);
 
   [[nodiscard]] const tensor_list& get() const { return list_; }
   [[nodiscard]] std::int64_t elements() const { return elements_; }
-  /// Returns the executor of a call on these arrays; `where` is (threads, backend, stream).
-  [[nodiscard]] executor on(nb::handle where) const;
+  /// Returns the executor of a call on these arrays.
+  [[nodiscard]] const executor& on() const { return on_; }
 
  private:
   std::vector<array> arrays_;
   std::int64_t elements_ = 0;
+  executor on_;
   tensor_list list_;
 };
 
-/// Returns a report as (elements, nonfinite, overflowed, first bad tensor, amax bits).
-nb::tuple tuple_of(const unscale_report& r);
+/// Returns the name at a position of a list; None for a negative position.
+nb::object name_at(nb::list names, std::int64_t position);
+
+/// Returns the fields of samebits.UnscaleReport.
+nb::tuple tuple_of(const unscale_report& r, nb::list names);
 
 }  // namespace samebits::python

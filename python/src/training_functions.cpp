@@ -80,25 +80,23 @@ nb::object cross_entropy_gradient(nb::handle grad, nb::handle x, const nb::bytes
 // `arrays` is not empty; `names` has the name of each.
 nb::object foreach_norm(nb::list arrays, nb::list names, nb::handle rule, nb::handle format,
                         nb::handle where) {
-  const listed_arrays list(arrays, names, "tensors", access::read, format, nullptr);
+  const listed_arrays list(arrays, names, "tensors", access::read, format, where);
   const auto count = static_cast<std::int64_t>(list.get().size());
   const array first = array_of(arrays[0], {.name = "tensors", .format = format_of(format)});
   const output out = new_output(arrays[0], first, 1, &count, first.format);
   const matrix_view norms = view_of({&out.a, "norms"});
   const auto by = enumerator_of<function_rule>(rule, "rule");
-  const executor on = list.on(where);
-  run(list.elements(), [&] { samebits::foreach_norm(list.get(), norms, by, on); });
+  run(list.elements(), [&] { samebits::foreach_norm(list.get(), norms, by, list.on()); });
   return out.object;
 }
 
 double clip_grad_norm(nb::list arrays, nb::list names, double max_norm, nb::handle rule,
                       nb::handle format, nb::handle where) {
-  const listed_arrays list(arrays, names, "gradients", access::write, format, nullptr);
+  const listed_arrays list(arrays, names, "gradients", access::write, format, where);
   const auto by = enumerator_of<function_rule>(rule, "rule");
-  const executor on = list.on(where);
   float norm = 0;
   run_to_end(list.elements(),
-             [&] { norm = samebits::clip_grad_norm(list.get(), max_norm, by, on); });
+             [&] { norm = samebits::clip_grad_norm(list.get(), max_norm, by, list.on()); });
   return norm;
 }
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from samebits import _core
-from samebits.ranks.communicator import Communicator
-
-__all__ = ["RankObservation", "agree"]
+__all__ = ["RankObservation"]
 
 
 @dataclass(frozen=True)
@@ -33,12 +29,3 @@ class RankObservation:
     amax_bits: int
     first_bad: int | None
     bad_rank: int | None
-
-
-def agree(scaler: Any, ranks: Communicator, optimizer: str) -> RankObservation:
-    """Combine a scaler's observation with those of all ranks; `LossScaler.agree` is the method."""
-    nonfinite, loss, unscaled, amax_bits, first_bad, bad_rank = _core.agree(
-        scaler, ranks, optimizer)
-    return RankObservation(nonfinite, loss, unscaled, amax_bits,
-                           first_bad if first_bad >= 0 else None,
-                           bad_rank if bad_rank >= 0 else None)

@@ -85,10 +85,6 @@ def evaluate(x: Any, function: Function, parameter: float | None = None,
     x : torch.Tensor [...], list of tensors, or dict of str to tensor
         fp32; also fp16 and bf16 if the rule has them. On the CPU or a GPU, of any strides; those of
         a list all on one device.
-    function : str
-        The name of a function of `samebits.functions`, for example ``"gelu_tanh"``.
-    parameter : float, optional
-        The exponent of pow, the alpha of elu or the slope of leaky_relu.
 
     Returns
     -------

@@ -16,10 +16,9 @@ from samebits._core import flag, integer, number
 from samebits.errors import InvalidArgument, ScaleExhausted
 from samebits.loss_scaler import LossScaler
 from samebits.rules import options_of
-from samebits.torch.grad_step import GradStep, grad_step
-from samebits.torch.gradient_list import GradientReport, moved
+from samebits.torch.gradient_list import GradientReport
 from samebits.torch.optimizer_gradients import OptimizerGradients, combine_over_ranks
-from samebits.torch.resident_scaler import ResidentScaler
+from samebits.torch.resident_scaler import GradStep, ResidentScaler
 from samebits.torch.scale_rules import (
     BACKOFF_FACTOR,
     GROWTH_FACTOR,
@@ -27,6 +26,7 @@ from samebits.torch.scale_rules import (
     INIT_SCALE,
     ScaleRules,
 )
+from samebits.torch.tensors import moved
 
 __all__ = ["GradScaler", "GradStep"]
 
@@ -385,8 +385,7 @@ class GradScaler(TorchGradScaler):
         """Take over the reports that have arrived; does not wait."""
         if self._resident is None:
             return []
-        clips = self._max_norm != math.inf
-        new = [grad_step(row, self._gradients.name, clips) for row in self._resident.poll()]
+        new = self._resident.poll(self._gradients.name, self._max_norm != math.inf)
         self._dropped += max(0, len(self._arrived) + len(new) - self._capacity)
         self._arrived.extend(new)
         return new

@@ -4,42 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 import torch
 
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.torch.kept_lists import KeptLists
+from samebits.torch.tensors import in_memory_order, stream_of
 
-__all__ = ["GradientLists", "GradientReport", "clear_words", "is_plain", "local",
-           "moved", "one_device", "stream_of", "takes"]
-
-_DTYPES: Final = frozenset((torch.float32, torch.float16, torch.bfloat16))
-
-
-def local(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor itself, or a DTensor's local shard."""
-    to_local = getattr(tensor, "to_local", None)
-    return tensor if to_local is None else to_local()
-
-
-def moved(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Return a tensor on a device. Waits only for a copy to the CPU, which the CPU reads next."""
-    return tensor.to(device, non_blocking=device.type == "cuda")
-
-
-def is_plain(tensor: torch.Tensor) -> bool:
-    """Whether a list can hold a tensor, and the tensor is contiguous."""
-    return (tensor.dtype in _DTYPES and tensor.layout is torch.strided and tensor.is_contiguous()
-            and not tensor.is_neg())
-
-
-def takes(tensor: torch.Tensor) -> bool:
-    """Whether a list can hold a tensor: in fp32, fp16 or bf16, strided, without gaps."""
-    return is_plain(tensor) or (
-        tensor.dtype in _DTYPES and tensor.layout is torch.strided and not tensor.is_neg()
-        and bool(torch.ops.aten.is_non_overlapping_and_dense(tensor)))
+__all__ = ["GradientLists", "GradientReport", "clear_words", "one_device"]
 
 
 class GradientReport:
@@ -94,13 +68,6 @@ def clear_words(device: torch.device) -> torch.Tensor:
     return words
 
 
-def stream_of(device: torch.device) -> int | None:
-    """Return the current stream of a device; None for the CPU."""
-    if device.type != "cuda":
-        return None
-    return int(torch.cuda.current_stream(device).cuda_stream)
-
-
 class _List(NamedTuple):
     core: _core.Gradients
     memory: tuple[torch.Tensor, ...]  # tables and workspace on the device; the tables on the host
@@ -144,7 +111,8 @@ class GradientLists:
 
     def _make(self, gradients: Sequence[torch.Tensor | None], device: torch.device,
               capturing: bool) -> _List:
-        core = _core.Gradients([None if g is None else _flat(g) for g in gradients], self._names)
+        core = _core.Gradients([None if g is None else in_memory_order(g) for g in gradients],
+                               self._names)
         tables, workspace = core.sizes()
         if device.type != "cuda":
             elements = sum(g.numel() for g in gradients if g is not None)
@@ -155,11 +123,6 @@ class GradientLists:
         on_device.copy_(on_host[:tables], non_blocking=True)
         room = torch.empty(workspace, dtype=torch.uint8, device=device)
         return _List(core, (on_device, room, on_host), on_device.data_ptr(), room.data_ptr(), 1)
-
-
-def _flat(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the elements of a tensor without gaps as a vector, in the order of memory."""
-    return tensor.detach().as_strided((tensor.numel(),), (1,))
 
 
 def one_device(gradients: Iterable[torch.Tensor], argument: str) -> torch.device:

@@ -11,14 +11,8 @@ import torch
 
 from samebits.errors import InvalidArgument
 from samebits.tensors import InspectReport, inspect
-from samebits.torch.gradient_list import (
-    GradientLists,
-    GradientReport,
-    clear_words,
-    local,
-    one_device,
-    takes,
-)
+from samebits.torch.gradient_list import GradientLists, GradientReport, clear_words, one_device
+from samebits.torch.tensors import in_memory_order, is_without_gaps, local
 
 __all__ = ["clip_grad_norm_", "inspect_gradients"]
 
@@ -80,7 +74,7 @@ def clip_grad_norm_(parameters: torch.Tensor | Iterable[torch.Tensor], max_norm:
         if hasattr(grad, "device_mesh"):
             raise InvalidArgument(f"parameters: gradient {i} is a DTensor; the norm of its shards "
                                   "needs all ranks: samebits.torch.clip_shards_, norm_of_shards")
-        if not takes(grad):
+        if not is_without_gaps(grad):
             raise InvalidArgument(f"parameters: gradient {i} is {_kind(grad)}; fp32, fp16 or bf16 "
                                   "without gaps is expected")
     if not grads:
@@ -152,8 +146,8 @@ def inspect_gradients(module: torch.nn.Module | Iterable[tuple[str, torch.Tensor
     named: Any = module.named_parameters() if isinstance(module, torch.nn.Module) else module
     gradients = {name: local(p.grad) for name, p in named if p.grad is not None}
     for name, grad in gradients.items():
-        if not takes(grad):
+        if not is_without_gaps(grad):
             raise InvalidArgument(f"module: the gradient of {name} is {_kind(grad)}; fp32, fp16 or "
                                   "bf16 without gaps is expected")
-    return inspect({name: g.detach().as_strided((g.numel(),), (1,))
-                    for name, g in gradients.items()}, distribution=distribution)
+    return inspect({name: in_memory_order(g) for name, g in gradients.items()},
+                   distribution=distribution)

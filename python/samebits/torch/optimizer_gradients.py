@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from samebits.errors import InvalidArgument
-from samebits.torch.gradient_list import GradientLists, GradientReport, is_plain, local, takes
+from samebits.torch.gradient_list import GradientLists, GradientReport
+from samebits.torch.tensors import is_plain, is_without_gaps, local
 
 __all__ = ["Gradients", "OptimizerGradients", "combine_over_ranks"]
 
@@ -61,7 +62,7 @@ class Gradients:
         if mesh is not None:
             self.meshes[mesh] = None
             grad = local(grad)
-        if takes(grad):
+        if is_without_gaps(grad):
             self.lists.setdefault(grad.device, [None] * self.known.count)[at] = grad
         else:
             self.others.setdefault(grad.device, {}).setdefault(grad.dtype, []).append(grad)

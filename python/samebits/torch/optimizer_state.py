@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
+from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.optimizer_layout import UNSIGNED, Layout, StateArray, layout_of, state_keys
-from samebits.torch.gradient_list import local
 from samebits.torch.parameter_batch import codes_dtype, memory_order
-from samebits.torch.stored_values import FORMATS, store_or_load
+from samebits.torch.tensors import FORMATS, local
 
 __all__ = ["begin_state", "load_state", "loaded_states", "parameter_layout", "saved_weights",
            "values_of", "whole_steps"]
@@ -50,8 +50,8 @@ def _store(values: torch.Tensor, array: StateArray, state: dict[str, Any], block
     if array.scale_key is None:
         codes.copy_(values)
     else:
-        store_or_load(True, _values_in_order(values, codes), codes, state[array.scale_key],
-                       array.stored, block)
+        _core.store_or_load(True, _values_in_order(values, codes), codes, state[array.scale_key],
+                            array.stored, block)
 
 
 def begin_state(parameter: torch.Tensor, layout: Layout, block: int) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def _values(found: _Saved, key: str) -> torch.Tensor:
     values = torch.empty_like(codes, dtype=torch.float32)
     block = 128 if codes.numel() <= 128 * scales.numel() else 256
     scales = scales.to(codes.device, torch.float32).contiguous()
-    store_or_load(False, values, codes, scales, stored, block)
+    _core.store_or_load(False, values, codes, scales, stored, block)
     return values
 
 

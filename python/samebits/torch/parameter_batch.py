@@ -11,10 +11,8 @@ import torch
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.optimizer_layout import GRADIENTS, Layout, StateArray
-from samebits.torch.gradient_list import local, moved, stream_of
 from samebits.torch.kept_lists import KeptLists
-from samebits.torch.stored_values import FORMATS
-from samebits.torch.tensors import shard_begin, torch_dtype
+from samebits.torch.tensors import FORMATS, local, moved, shard_begin, stream_of, torch_dtype
 from samebits.torch.written_weights import UNKNOWN, adopt_written, marks_of, versions_of
 
 __all__ = ["ParameterBatch", "Places", "Slot", "StepCount", "codes_dtype", "memory_order"]

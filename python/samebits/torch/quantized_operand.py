@@ -16,7 +16,7 @@ from samebits.torch.linear_recipe import (
     LinearRecipe,
     linear_recipe,
 )
-from samebits.torch.tensors import torch_dtype
+from samebits.torch.tensors import FORMATS, torch_dtype
 
 __all__ = [
     "QuantizedOperand",
@@ -24,8 +24,6 @@ __all__ = [
     "quantize_gradients",
     "quantize_weights",
 ]
-
-_INPUTS = (torch.float32, torch.bfloat16, torch.float16)
 
 
 class QuantizedOperand:
@@ -170,7 +168,7 @@ def quantize_gradients(dy: torch.Tensor, recipe: LinearRecipe | Recipe | str, *,
 def _operand(x: torch.Tensor, name: str, rules: Recipe, to: Any, direct: bool,
              transposed: bool) -> QuantizedOperand:
     """Quantize the rows of a tensor, its columns, or both."""
-    if x.dtype not in _INPUTS:
+    if x.dtype not in FORMATS:
         raise InvalidArgument(f"{name}: {x.dtype} cannot be quantized; pass "
                               f"{name}.to(torch.float32), torch.bfloat16 or torch.float16")
     if x.dim() < 2:

@@ -17,7 +17,7 @@ from samebits.ranks import reduce_gradients as _reduce_gradients
 from samebits.ranks.shards import Shard, check_shard, norm_of
 from samebits.rules import options_of
 from samebits.tensors import scale
-from samebits.torch.tensors import is_dtensor, shard_begin
+from samebits.torch.tensors import is_dtensor, local, shard_begin
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -285,18 +285,18 @@ def clip_shards_(parameters: Any, max_norm: float, group: Any = None,
 
 def _local_tensors(gradients: dict[str, Any]) -> dict[str, Any]:
     """Return each gradient, and of a DTensor this rank's part."""
-    return {name: g.to_local() if is_dtensor(g) else g for name, g in gradients.items()}
+    return {name: local(g) for name, g in gradients.items()}
 
 
 def _shard(name: str, gradient: Any) -> Shard:
     """Return this rank's elements of a gradient."""
-    local, first = _local(gradient, name) if is_dtensor(gradient) else (gradient, 0)
-    check_shard(local, f"parameters[{name}]")
-    flat = local.detach().reshape(-1)
+    part, first = _part(gradient, name) if is_dtensor(gradient) else (gradient, 0)
+    check_shard(part, f"parameters[{name}]")
+    flat = part.detach().reshape(-1)
     return Shard(name, flat, first if flat.numel() else 0, gradient.numel())
 
 
-def _local(gradient: Any, name: str) -> tuple[torch.Tensor, int]:
+def _part(gradient: Any, name: str) -> tuple[torch.Tensor, int]:
     """Return the local shard of a DTensor and the index of its first element."""
     from torch.distributed.tensor import Replicate, Shard
 
@@ -305,10 +305,10 @@ def _local(gradient: Any, name: str) -> tuple[torch.Tensor, int]:
             raise InvalidArgument(
                 f"parameters[{name}]: a gradient with placement {placement}; its shards are no "
                 "ranges of elements; call .redistribute() to Shard(0) or Replicate() first")
-    local = gradient.to_local()
-    begin = shard_begin(gradient) if local.numel() else 0
+    part = gradient.to_local()
+    begin = shard_begin(gradient) if part.numel() else 0
     if begin is None:
         raise InvalidArgument(
             f"parameters[{name}]: a gradient with placements {tuple(gradient.placements)}; only "
             "shards along dimension 0 are ranges of elements; call .redistribute() first")
-    return local, begin
+    return part, begin

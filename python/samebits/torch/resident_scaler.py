@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import torch
 
 from samebits import _core
 from samebits.loss_scaler import LossScaler
-from samebits.torch.gradient_list import GradientReport, moved, stream_of
+from samebits.torch.gradient_list import GradientReport
+from samebits.torch.tensors import moved, stream_of
 
-__all__ = ["ResidentScaler"]
+__all__ = ["GradStep", "ResidentScaler"]
 
 _ROWS: Final = 8
+
+
+@dataclass(frozen=True)
+class GradStep:
+    """What became of one iteration: one `update` of a `GradScaler`.
+
+    Attributes
+    ----------
+    step : int
+        Number of iterations before this one.
+    applied : bool
+        Whether all optimizers stepped. If False, at least one was skipped; others may have stepped.
+    cause : str
+        none, or the cause of the skipped step: nonfinite, overflow, nan, loss or unscaled.
+    change : str
+        Effect on the scale: kept, grown, backed_off or at_minimum.
+    norm : float or None
+        Norm of the unscaled gradients of all optimizers together, before clipping; None if it was
+        not computed. Without ``max_norm=``, NaN is None too. Each optimizer is clipped by the norm
+        of its own gradients.
+    scale : float
+        Scale of the iteration.
+    first_bad : str or None
+        Name of the first parameter whose gradient is not finite.
+    applied_steps : int
+        Number of applied iterations so far, this one included.
+    stop : bool
+        Whether the policy ends the run.
+    """
+
+    step: int
+    applied: bool
+    cause: str
+    change: str
+    norm: float | None
+    scale: float
+    first_bad: str | None
+    applied_steps: int
+    stop: bool
 
 
 class ResidentScaler:
@@ -103,15 +145,22 @@ class ResidentScaler:
         """Whether `scale` is the scale of this object, which nobody else has written."""
         return scale is self.scale and scale._version == self._version
 
-    def poll(self) -> list[Any]:
-        """Return the rows of step reports that have arrived; does not wait."""
-        rows: list[Any] = []
+    def poll(self, name: Callable[[int], str | None], clips: bool) -> list[GradStep]:
+        """Return the step reports that have arrived; does not wait.
+
+        `name` names a parameter by its number. `clips` says that norms were computed. If not, a row
+        has NaN, or a norm nevertheless: a pass that only reads the gradients computes it.
+        """
+        reports: list[GradStep] = []
         while True:
             self._next, self.lost, row = _core.poll_report(
                 self._ring.data_ptr(), self._capacity, self._next, self.lost)
             if row is None:
-                return rows
-            rows.append(row)
+                return reports
+            step, applied, cause, change, norm, scale, first_bad, applied_steps, stop = row
+            reports.append(GradStep(
+                step, applied, cause, change, None if math.isnan(norm) and not clips else norm,
+                scale, name(first_bad), applied_steps, stop))
 
 
 def _on_host(scaler: LossScaler) -> tuple[torch.Tensor, torch.Tensor]:

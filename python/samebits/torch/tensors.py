@@ -1,10 +1,10 @@
-"""Torch tensors: which path a call takes, shards of DTensors, and NumPy arrays."""
+"""Torch tensors: which path a call takes, shards of DTensors, memory, and NumPy arrays."""
 
 from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -14,6 +14,10 @@ from samebits.errors import InvalidArgument
 from samebits.formats import NAMES, array_attribute, dtype_of, format_index
 
 __all__ = ["from_numpy", "to_numpy"]
+
+#: The formats of gradients, parameters and operands.
+FORMATS: Final[dict[torch.dtype, str]] = {
+    torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _MODES = torch._C._len_torch_dispatch_stack
@@ -48,6 +52,12 @@ def constant_format_name(format: object, argument: str = "to") -> str:
     return NAMES[format_index(format, argument)]
 
 
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor itself, or a DTensor's local shard."""
+    to_local = getattr(tensor, "to_local", None)
+    return tensor if to_local is None else to_local()
+
+
 def shard_begin(x: Any) -> int | None:
     """Return the index of a shard's first element in the whole DTensor, None if the shard is no range."""
     from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
@@ -56,6 +66,36 @@ def shard_begin(x: Any) -> int | None:
     if any(offset[1:]) or tuple(shape[1:]) != tuple(x.shape[1:]):
         return None
     return int(offset[0]) * math.prod(x.shape[1:]) if offset else 0
+
+
+def moved(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Return a tensor on a device. Waits only for a copy to the CPU, which the CPU reads next."""
+    return tensor.to(device, non_blocking=device.type == "cuda")
+
+
+def stream_of(device: torch.device) -> int | None:
+    """Return the current stream of a device; None for the CPU."""
+    if device.type != "cuda":
+        return None
+    return int(torch.cuda.current_stream(device).cuda_stream)
+
+
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Whether a list of the library can hold a tensor, and the tensor is contiguous."""
+    return (tensor.dtype in FORMATS and tensor.layout is torch.strided and tensor.is_contiguous()
+            and not tensor.is_neg())
+
+
+def is_without_gaps(tensor: torch.Tensor) -> bool:
+    """Whether a list can hold a tensor: in fp32, fp16 or bf16, strided, without gaps."""
+    return is_plain(tensor) or (
+        tensor.dtype in FORMATS and tensor.layout is torch.strided and not tensor.is_neg()
+        and bool(torch.ops.aten.is_non_overlapping_and_dense(tensor)))
+
+
+def in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the elements of a tensor without gaps as a vector, in the order of memory."""
+    return tensor.detach().as_strided((tensor.numel(),), (1,))
 
 
 def torch_dtype(name: str) -> torch.dtype:

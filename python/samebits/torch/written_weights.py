@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
+from samebits import _core
 from samebits.optimizer_layout import Layout
-from samebits.torch.gradient_list import local
-from samebits.torch.stored_values import store_or_load
+from samebits.torch.tensors import in_memory_order, local
 
 __all__ = ["UNKNOWN", "Mark", "adopt_written", "mark_of", "marks_of", "versions_of"]
 
@@ -97,7 +97,7 @@ def _adopt_scaled(weights: torch.Tensor, codes: torch.Tensor, scales: torch.Tens
     between those of the ends of the interval whose numbers have the master's code.
     """
     def in_blocks(values: torch.Tensor) -> torch.Tensor:
-        flat = values.as_strided((values.numel(),), (1,))
+        flat = in_memory_order(values)
         return torch.nn.functional.pad(flat, (0, -flat.numel() % block)).view(-1, block)
 
     stored, old, scale = in_blocks(weights).float(), in_blocks(codes), scales[:, None]
@@ -109,7 +109,7 @@ def _adopt_scaled(weights: torch.Tensor, codes: torch.Tensor, scales: torch.Tens
     anew = ~kept.all(1, keepdim=True)
     values = torch.where(kept, masters, stored).view(-1)[:codes.numel()]
     new, new_scales = torch.empty_like(values, dtype=codes.dtype), torch.empty_like(scales)
-    store_or_load(True, values, new, new_scales, "fp16_scaled", block)
-    flat = codes.as_strided((codes.numel(),), (1,))
+    _core.store_or_load(True, values, new, new_scales, "fp16_scaled", block)
+    flat = in_memory_order(codes)
     torch.where(anew.expand_as(old).reshape(-1)[:codes.numel()], new, flat, out=flat)
     torch.where(anew[:, 0], new_scales, scales, out=scales)
