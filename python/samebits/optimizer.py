@@ -13,7 +13,7 @@ from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import dtype_of
 from samebits.list_arguments import named
-from samebits.optimizer_layout import GRADIENTS, StateArray, check_group
+from samebits.optimizer_layout import GRADIENTS, Layout, StateArray, check_group
 from samebits.safetensors import read_safetensors, write_safetensors
 
 if TYPE_CHECKING:
@@ -39,6 +39,15 @@ def _format(array: Any, name: str) -> Any:
 def _dtype(state: StateArray) -> np.dtype[Any]:
     """Return the dtype of an array beside a parameter."""
     return np.dtype(state.codes) if state.codes in _AS_FORMAT else dtype_of(state.codes)
+
+
+def _begin(state: StateArray, layout: Layout, parameter: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """Return an array beside a parameter, and its scales, before the first step."""
+    codes = np.zeros(parameter.shape, _dtype(state))
+    scales = np.zeros(layout.blocks(parameter.size), np.float32)
+    if state.begins_as == "parameter":
+        _core.store_or_load(True, parameter, codes, scales, state.stored, layout.block)
+    return {state.key: codes, **({state.scale_key: scales} if state.scale_key else {})}
 
 
 def _in_file(array: np.ndarray[Any, Any], name: str) -> tuple[np.ndarray[Any, Any], str]:
@@ -135,15 +144,7 @@ class Optimizer:
             self._layouts[name] = layouts[format]
             self.state[name] = {}
             for state in layouts[format].arrays():
-                self.state[name].update(self._begin(state, array))
-
-    def _begin(self, state: StateArray, parameter: np.ndarray[Any, Any]) -> dict[str, Any]:
-        """Return an array beside a parameter, and its scales, before the first step."""
-        codes = np.zeros(parameter.shape, _dtype(state))
-        scales = np.zeros(-(-parameter.size // self._block), np.float32)
-        if state.begins_as == "parameter":
-            _core.store_or_load(True, parameter, codes, scales, state.stored, self._block)
-        return {state.key: codes, **({state.scale_key: scales} if state.scale_key else {})}
+                self.state[name].update(_begin(state, layouts[format], array))
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -205,7 +206,7 @@ class Optimizer:
             rows.append(self._layouts[name].row(
                 parameter.ctypes.data,
                 {key: array.ctypes.data for key, array in self.state[name].items()},
-                (parameter.size, 0, number_, 0, self._block), GRADIENTS[kind]))
+                (parameter.size, 0, number_, 0), GRADIENTS[kind]))
         names = self._names if applied else []  # a step without tensors checks the settings
         tensors = _core.OptimizerTensors(rows if applied else [], names, False)
         addresses = np.array([given[name].ctypes.data for name in names], np.uint64)
@@ -218,11 +219,12 @@ class Optimizer:
     def _check_states(self, name: str) -> None:
         """Refuse arrays in `state` that do not fit the parameter."""
         parameter, states = self._params[name], self.state[name]
-        blocks = -(-parameter.size // self._block)
-        for array in self._layouts[name].arrays():
+        layout = self._layouts[name]
+        for array in layout.arrays():
             expected = [(array.key, parameter.shape, _dtype(array))]
             if array.scale_key is not None:
-                expected.append((array.scale_key, (blocks,), np.dtype(np.float32)))
+                blocks = (layout.blocks(parameter.size),)
+                expected.append((array.scale_key, blocks, np.dtype(np.float32)))
             for key, shape, dtype in expected:
                 found = states.get(key)
                 if (not isinstance(found, np.ndarray) or found.shape != shape or found.dtype != dtype

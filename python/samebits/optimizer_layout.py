@@ -12,7 +12,7 @@ from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
 
-__all__ = ["Layout", "StateArray", "check_group", "layout_of", "state_keys"]
+__all__ = ["Layout", "StateArray", "check_group", "layout_of"]
 
 #: How weights are kept: the argument `weights`.
 Weights = Literal["master32", "direct", "stochastic", "split16", "kahan", "fp8_copy",
@@ -73,15 +73,17 @@ class Layout:
     """The arrays of one parameter, by their part in a step.
 
     The parameter itself takes the part whose array is None: `weights`, or `master` for FP8 copies.
+    `block` is the number of elements with one scale.
     """
 
-    weights: StateArray | None
-    weights_stored: str
-    master: StateArray | None
-    master_stored: str
+    block: int
     states: tuple[StateArray, ...]
-    low: StateArray | None
-    low_kind: str
+    weights_stored: str
+    weights: StateArray | None = None
+    master_stored: str = "none"
+    master: StateArray | None = None
+    low_kind: str = "none"
+    low: StateArray | None = None
 
     @property
     def has_finer_weights(self) -> bool:
@@ -92,6 +94,10 @@ class Layout:
         """Return the arrays beside the parameter."""
         parts = (self.weights, self.master, *self.states, self.low)
         return [a for a in parts if a is not None]
+
+    def blocks(self, elements: int) -> int:
+        """Return the number of block scales of so many elements."""
+        return -(-elements // self.block)
 
     def row(self, parameter: int, address_of: Mapping[str, int], numbers: tuple[Any, ...],
             gradient: str) -> tuple[Any, ...]:
@@ -104,7 +110,7 @@ class Layout:
         address_of : mapping of str to int
             Address of each array, and of its scales.
         numbers : tuple
-            Count, first index, stream, group and block.
+            Count, first index, stream and group.
         gradient : str
             Stored format of the gradient.
         """
@@ -119,7 +125,7 @@ class Layout:
         states = [*(part(s, s.stored) for s in self.states), None, None]
         low = address_of[self.low.key] if self.low else 0
         return (part(self.weights, self.weights_stored), part(self.master, self.master_stored),
-                *states[:2], low, self.low_kind, gradient, *numbers)
+                *states[:2], low, self.low_kind, gradient, *numbers, self.block)
 
 
 def _stored(states: str, key: str) -> str:
@@ -127,22 +133,21 @@ def _stored(states: str, key: str) -> str:
     return "dynamic8_unsigned" if states == "dynamic8" and key in UNSIGNED else STATES[states]
 
 
-def layout_of(parameter: str, weights: object, states: object, keys: tuple[str, ...]) -> Layout:
+def layout_of(rule: str, parameter: str, group: Mapping[str, Any]) -> Layout:
     """Return the arrays of a parameter.
 
     Parameters
     ----------
+    rule : str
+        The rule of the optimizer.
     parameter : str
         Format of the parameter: fp32, bf16 or fp16.
-    weights : str
-        How 16-bit parameters are kept. Parameters in fp32 need no mode; only ``fp8_copy`` changes
-        them.
-    states : str or sequence of str
-        Format of all states, or of each one.
-    keys : tuple of str
-        Names of the states.
+    group : mapping
+        All options of its group.
     """
-    weights = choose("weights", weights, get_args(Weights))
+    count = _core.check_optimizer((rule, 0.0, group), group["block"], 0)
+    keys = _STATE_KEYS.get(rule, _MOMENTS)[:count]
+    weights, states = choose("weights", group["weights"], get_args(Weights)), group["states"]
     if not isinstance(states, (str, list, tuple)):
         raise TypeError(f"states: a string or several are expected; got a {type(states).__name__}")
     each = [states] * len(keys) if isinstance(states, str) else list(states)
@@ -154,29 +159,30 @@ def layout_of(parameter: str, weights: object, states: object, keys: tuple[str, 
             raise InvalidArgument(f"states: {name} has no numbers between 0 and 2^-24, so steps of small "
                                   f"{key} would be divided by eps alone; use fp16_scaled or bf16, for "
                                   f"example states=({each[0]!r}, 'fp16_scaled')")
-    arrays = tuple(StateArray(k, _stored(s, k)) for k, s in zip(keys, each, strict=True))
+    kept = int(group["block"]), tuple(
+        StateArray(k, _stored(s, k)) for k, s in zip(keys, each, strict=True))
     if parameter not in ("fp32", "bf16", "fp16"):
         raise InvalidArgument(f"parameters: fp32, bf16 or fp16 is expected; got {parameter}")
     if parameter == "fp32":
         if weights == "fp8_copy":
             copy = StateArray("fp8", "e4m3_scaled", "parameter")
-            return Layout(copy, "e4m3_scaled", None, "fp32", arrays, None, "none")
-        return Layout(None, "fp32", None, "none", arrays, None, "none")
+            return Layout(*kept, "e4m3_scaled", copy, "fp32")
+        return Layout(*kept, "fp32")
     if weights in ("split16", "kahan"):
         if parameter != "bf16":
             raise InvalidArgument(f"weights: {weights} needs parameters in bf16; got {parameter}")
         low = StateArray("low", "int16" if weights == "split16" else "bf16_nearest")
         kind = "split" if weights == "split16" else "kahan"
-        return Layout(None, "bf16_nearest", None, "none", arrays, low, kind)
+        return Layout(*kept, "bf16_nearest", low_kind=kind, low=low)
     if weights == "fp8_copy":
         raise InvalidArgument(f"weights: fp8_copy needs parameters in fp32; got {parameter}")
     if weights == "stochastic":
-        return Layout(None, f"{parameter}_stochastic", None, "none", arrays, None, "none")
+        return Layout(*kept, f"{parameter}_stochastic")
     if weights == "direct":
-        return Layout(None, f"{parameter}_nearest", None, "none", arrays, None, "none")
+        return Layout(*kept, f"{parameter}_nearest")
     stored = "fp32" if weights == "master32" else "fp16_scaled"
     master = StateArray("master", stored, "parameter")
-    return Layout(None, f"{parameter}_nearest", master, stored, arrays, None, "none")
+    return Layout(*kept, f"{parameter}_nearest", master_stored=stored, master=master)
 
 
 def check_group(rule: str, group: Mapping[str, Any], learning_rate: Any,
@@ -199,11 +205,11 @@ def check_group(rule: str, group: Mapping[str, Any], learning_rate: Any,
     dict of str to Layout
         The arrays of a parameter of each format.
     """
-    settings, block = (rule, learning_rate, group), group["block"]
-    keys = _keys(rule, _core.check_optimizer(settings, block, group["seed"]))
-    layouts = {f: layout_of(f, group["weights"], group["states"], keys) for f in formats}
+    settings = (rule, learning_rate, group)
+    _core.check_optimizer(settings, group["block"], group["seed"])
+    layouts = {f: layout_of(rule, f, group) for f in formats}
     # A step of tensors without elements, each with a gradient in its own format, checks the formats.
-    rows = [layout.row(0, defaultdict(int), (0, 0, 0, 0, block), GRADIENTS[f])
+    rows = [layout.row(0, defaultdict(int), (0, 0, 0, 0), GRADIENTS[f])
             for f, layout in layouts.items()]
     tensors = _core.OptimizerTensors(rows, [""] * len(rows), False)
     try:
@@ -211,12 +217,3 @@ def check_group(rule: str, group: Mapping[str, Any], learning_rate: Any,
     except InvalidArgument as error:  # without the place in the list
         raise InvalidArgument(re.sub(r"^tensors\[\d+\][.:]? ?", "", str(error))) from None
     return layouts
-
-
-def state_keys(rule: str, group: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of a group's states."""
-    return _keys(rule, _core.check_optimizer((rule, 0.0, group), group["block"], 0))
-
-
-def _keys(rule: str, count: int) -> tuple[str, ...]:
-    return _STATE_KEYS.get(rule, _MOMENTS)[:count]

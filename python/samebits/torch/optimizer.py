@@ -11,7 +11,7 @@ import torch
 
 from samebits._core import flag
 from samebits.errors import InvalidArgument
-from samebits.optimizer_layout import SCALED, state_keys
+from samebits.optimizer_layout import SCALED
 from samebits.torch.optimizer_export import exported_state
 from samebits.torch.optimizer_groups import (
     OPTIONS,
@@ -123,8 +123,8 @@ class Optimizer(torch.optim.Optimizer):
 
     def _slot(self, number: int, at: int, parameter: torch.Tensor, state: dict[str, Any]) -> Slot:
         group = self.param_groups[at]
-        layout = parameter_layout(parameter, group, state_keys(self._rule, group))
-        slot = Slot(parameter, number, at, layout, group["block"], state)
+        layout = parameter_layout(self._rule, parameter, group)
+        slot = Slot(parameter, number, at, layout, state)
         sharded = slot.memory.numel() != parameter.numel()
         if sharded and self._rule == "lamb":
             raise InvalidArgument("params: LAMB needs whole parameters; got a shard of a DTensor")
@@ -191,7 +191,7 @@ class Optimizer(torch.optim.Optimizer):
                 left.append((number, at, parameter))
                 continue
             slot = self._slot(number, at, parameter, self.state[parameter])
-            state = begin_state(parameter, slot.layout, slot.block)
+            state = begin_state(parameter, slot.layout)
             slot.mark = mark_of(parameter)
             begun.setdefault(slot.memory.device, []).append((slot, state))
         self._new = left

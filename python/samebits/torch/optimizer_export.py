@@ -10,7 +10,7 @@ import torch
 
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
-from samebits.optimizer_layout import Layout, state_keys
+from samebits.optimizer_layout import Layout
 from samebits.torch.optimizer_groups import OPTIONS
 from samebits.torch.optimizer_state import (
     parameter_layout,
@@ -35,13 +35,14 @@ def _torchao_tensor() -> Any:
                               f"torchao.optim.subclass_fp8: {error}") from error
 
 
-def _fp8_blocks(kind: Any, parameter: torch.Tensor, layout: Layout, block: int,
+def _fp8_blocks(kind: Any, parameter: torch.Tensor, layout: Layout,
                 state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the states in e4m3 whose blocks are torchao's."""
     found = {}
     for array in layout.states:
         codes = state[array.key]
-        if (array.stored == "e4m3_scaled" and array.scale_key is not None and block == _BLOCK
+        if (array.stored == "e4m3_scaled" and array.scale_key is not None
+                and layout.block == _BLOCK
                 and codes.numel() % _BLOCK == 0 and codes.numel() >= _SMALLEST
                 and codes.is_contiguous()):
             found[array.key] = kind(codes.clone(), state[array.scale_key].clone(),
@@ -90,7 +91,7 @@ def exported_state(optimizer: torch.optim.Optimizer, rule: str, layout: str) -> 
             state = optimizer.state.get(parameter)
             if not state:
                 continue
-            arrays = parameter_layout(parameter, own, state_keys(rule, own))
+            arrays = parameter_layout(rule, parameter, own)
             steps = whole_steps(state.get("step"), f"parameter {number}: state step")
             counts.add(steps)
             values = states[number] = {a.key: values_of(a, state) for a in arrays.states}
@@ -101,7 +102,7 @@ def exported_state(optimizer: torch.optim.Optimizer, rule: str, layout: str) -> 
                 continue
             values["step"] = torch.tensor(float(steps))
             if fp8 is not None:
-                values.update(_fp8_blocks(fp8, parameter, arrays, own["block"], state))
+                values.update(_fp8_blocks(fp8, parameter, arrays, state))
         for key in OPTIONS:
             if key != "maximize" or layout != "torch":
                 del group[key]

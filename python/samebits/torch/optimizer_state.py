@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.optimizer_layout import UNSIGNED, Layout, StateArray, layout_of, state_keys
+from samebits.optimizer_layout import UNSIGNED, Layout, StateArray, layout_of
 from samebits.torch.parameter_batch import codes_dtype, memory_order
 from samebits.torch.tensors import FORMATS, local
 
@@ -32,10 +32,9 @@ def format_of(parameter: torch.Tensor) -> str:
     return FORMATS[parameter.dtype]
 
 
-def parameter_layout(parameter: torch.Tensor, group: Mapping[str, Any],
-                     keys: tuple[str, ...]) -> Layout:
-    """Return the arrays that a parameter needs."""
-    return layout_of(format_of(parameter), group["weights"], group["states"], keys)
+def parameter_layout(rule: str, parameter: torch.Tensor, group: Mapping[str, Any]) -> Layout:
+    """Return the arrays that a parameter of a group needs."""
+    return layout_of(rule, format_of(parameter), group)
 
 
 def _values_in_order(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
@@ -54,7 +53,7 @@ def _store(values: torch.Tensor, array: StateArray, state: dict[str, Any], block
                             array.stored, block)
 
 
-def begin_state(parameter: torch.Tensor, layout: Layout, block: int) -> dict[str, Any]:
+def begin_state(parameter: torch.Tensor, layout: Layout) -> dict[str, Any]:
     """Return the arrays beside a parameter before its first step."""
     memory = local(parameter.detach())
     if memory.device.type not in ("cpu", "cuda") or is_traceable_wrapper_subclass(memory):
@@ -64,11 +63,10 @@ def begin_state(parameter: torch.Tensor, layout: Layout, block: int) -> dict[str
     for array in layout.arrays():
         state[array.key] = torch.zeros_like(memory, dtype=codes_dtype(array))
         if array.scale_key is not None:
-            blocks = -(-memory.numel() // block)
-            state[array.scale_key] = torch.zeros(blocks, dtype=torch.float32,
-                                                 device=memory.device)
+            state[array.scale_key] = torch.zeros(
+                layout.blocks(memory.numel()), dtype=torch.float32, device=memory.device)
         if array.begins_as == "parameter":
-            _store(memory, array, state, block)
+            _store(memory, array, state, layout.block)
     return state
 
 
@@ -122,7 +120,7 @@ def _own_names(saved: Mapping[str, Any], layout: Layout) -> Mapping[str, Any]:
     return {"low" if local(other).dtype is torch.int16 else "master": other, **saved}
 
 
-def load_state(parameter: torch.Tensor, layout: Layout, block: int,
+def load_state(parameter: torch.Tensor, layout: Layout,
                saved: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arrays beside a parameter, from a saved state.
 
@@ -134,14 +132,14 @@ def load_state(parameter: torch.Tensor, layout: Layout, block: int,
     """
     memory = local(parameter.detach())
     saved = _own_names(saved, layout)
-    state = begin_state(parameter, layout, block)
+    state = begin_state(parameter, layout)
     for array in layout.arrays():
         codes = state[array.key]
         found = _saved_array(saved, array.key, codes.shape)
         if found is not None and _same_format(found, codes, array):
             codes.copy_(found.codes)
             if array.scale_key is not None:
-                _copy_scales(found, state[array.scale_key], array.key, block)
+                _copy_scales(found, state[array.scale_key], array.key, layout.block)
         elif array.key in ("master", "low"):
             weights = saved_weights(saved, memory)
             if weights is None:
@@ -152,9 +150,9 @@ def load_state(parameter: torch.Tensor, layout: Layout, block: int,
                 exact = master is None or master.codes.dtype is torch.float32
                 codes.copy_(_low_part(weights, memory, codes.dtype, exact))
             else:
-                _store(weights, array, state, block)
+                _store(weights, array, state, layout.block)
         elif found is not None:
-            _store(_values(found, array.key).to(codes.device), array, state, block)
+            _store(_values(found, array.key).to(codes.device), array, state, layout.block)
         elif array.begins_as != "parameter":
             raise InvalidArgument(f"state_dict: {array.key}: is missing")
     return state
@@ -278,8 +276,7 @@ def loaded_states(rule: str, saved_states: Mapping[Any, Any], groups: Sequence[M
             if steps is None:
                 raise InvalidArgument("state_dict: the number of steps, 'step', is missing")
             steps = whole_steps(steps, "state_dict: step")
-            layout = parameter_layout(parameter, group, state_keys(rule, group))
-            state = load_state(parameter, layout, group["block"], saved)
+            state = load_state(parameter, parameter_layout(rule, parameter, group), saved)
             state["step"] = torch.tensor(steps)
             loaded[parameter] = state
     return loaded

@@ -106,7 +106,7 @@ class Slot:
     """
 
     def __init__(self, parameter: torch.Tensor, number: int, group: int, layout: Layout,
-                 block: int, state: dict[str, Any]) -> None:
+                 state: dict[str, Any]) -> None:
         self.parameter = parameter
         self.memory = local(parameter.detach())
         self._order = memory_order(self.memory)
@@ -117,7 +117,6 @@ class Slot:
         self.number = number
         self.group = group
         self.layout = layout
-        self.block = block
         self.state = state
         self.mark = UNKNOWN
         # Keys of the arrays whose addresses a step takes.
@@ -142,7 +141,7 @@ class Slot:
             if fits and memory_order(self.state[array.key]) != memory_order(memory):
                 fits = False
             if fits and array.scale_key is not None:
-                blocks = torch.Size((-(-memory.numel() // self.block),))
+                blocks = torch.Size((self.layout.blocks(memory.numel()),))
                 scales = self.state.get(array.scale_key)
                 fits = is_array(scales, memory, torch.float32, blocks) and scales.is_contiguous()
             if not fits:
@@ -176,7 +175,7 @@ class Slot:
         """Return the parameter's row of samebits._core.OptimizerTensors."""
         addresses = {key: value.data_ptr() for key, value in self.state.items()
                      if isinstance(value, torch.Tensor)}
-        numbers = (self.memory.numel(), self.first_index, self.number, self.group, self.block)
+        numbers = (self.memory.numel(), self.first_index, self.number, self.group)
         return self.layout.row(self.memory.data_ptr(), addresses, numbers,
                                GRADIENTS[FORMATS[gradient]])
 
@@ -328,7 +327,7 @@ class ParameterBatch:
         self._agreed = now
         for slot, memory, mark in zip(self.slots, self._memory(), marks_of(*now), strict=True):
             if slot.layout.has_finer_weights and slot.mark != mark:
-                adopt_written(memory.detach(), slot.state, slot.layout, slot.block)
+                adopt_written(memory.detach(), slot.state, slot.layout)
 
     def step(self, prepared: _List, settings: list[tuple[Any, ...]],
              learning_rates: torch.Tensor | None, seed: int) -> None:

@@ -51,8 +51,7 @@ def mark_of(parameter: torch.Tensor) -> Mark:
         return Mark(versions_of([parameter], True)[0], local(parameter).data_ptr())
 
 
-def adopt_written(weights: torch.Tensor, state: Mapping[str, Any], layout: Layout,
-                  block: int) -> None:
+def adopt_written(weights: torch.Tensor, state: Mapping[str, Any], layout: Layout) -> None:
     """Make a parameter's master weights or low parts agree with the parameter, without waiting.
 
     Only elements whose stored value and master cannot come from one step change: the stored value
@@ -66,8 +65,6 @@ def adopt_written(weights: torch.Tensor, state: Mapping[str, Any], layout: Layou
         The arrays beside the parameter, in the same order of memory.
     layout : Layout
         Their formats.
-    block : int
-        Elements with one scale.
     """
     if weights.numel() == 0:
         return
@@ -77,7 +74,7 @@ def adopt_written(weights: torch.Tensor, state: Mapping[str, Any], layout: Layou
         written = master.to(weights.dtype).view(torch.int16) != weights.view(torch.int16)
         torch.where(written, weights, master, out=master)
     elif layout.master is not None:
-        _adopt_scaled(weights, state["master"], state["master_scale"], block)
+        _adopt_scaled(weights, state["master"], state["master_scale"], layout.block)
     elif layout.low_kind == "split":
         # Low parts are at most half an ulp of any other value. These two would join to a NaN.
         size, low = weights.abs().view(torch.int16), state["low"]
