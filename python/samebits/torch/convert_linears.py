@@ -9,7 +9,7 @@ import torch
 
 from samebits.errors import InvalidArgument
 from samebits.recipes import Recipe
-from samebits.torch.float8_linear import Float8Conv1D, Float8Linear, check_recipe, check_sizes
+from samebits.torch.float8_linear import Float8Conv1D, Float8Linear
 from samebits.torch.linear_recipe import LinearRecipe, linear_recipe
 from samebits.torch.precision_map import PrecisionMap
 
@@ -148,10 +148,10 @@ def convert_linears(model: torch.nn.Module,
 def _converted(name: str, module: torch.nn.Module, rules: LinearRecipe,
                use_fast_accum: bool) -> Float8Linear:
     kind = Float8Conv1D if _is_conv1d(module) else Float8Linear
-    label = f"{name}: " if name else ""
-    check_sizes(label, *kind.sizes_of(module))
-    check_recipe(label, rules, use_fast_accum)
-    return kind.from_linear(module, rules, use_fast_accum=use_fast_accum)
+    try:
+        return kind.from_linear(module, rules, use_fast_accum=use_fast_accum)
+    except (InvalidArgument, TypeError) as error:
+        raise type(error)(f"{name}: {error}" if name else str(error)) from None
 
 
 def float8_layers(model: torch.nn.Module) -> dict[str, str]:

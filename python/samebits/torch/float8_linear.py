@@ -194,8 +194,8 @@ class Float8Linear(torch.nn.Linear):
     def __init__(self, in_features: int, out_features: int, bias: bool = True, *,
                  recipe: LinearRecipe | Recipe | RecipeName = "TE_CURRENT", use_fast_accum: bool = False,
                  device: Any = None, dtype: Any = None) -> None:
-        check_sizes("", in_features, out_features)
-        rules = check_recipe("", recipe, use_fast_accum)
+        _check_sizes(in_features, out_features)
+        rules = _checked_recipe(recipe, use_fast_accum)
         super().__init__(in_features, out_features, flag(bias, "bias"), device=device, dtype=dtype)
         self.recipe = rules
         self.use_fast_accum = use_fast_accum
@@ -225,8 +225,8 @@ class Float8Linear(torch.nn.Linear):
         True
         """
         sizes = cls.sizes_of(linear)
-        check_sizes("", *sizes)
-        rules = check_recipe("", recipe, use_fast_accum)
+        _check_sizes(*sizes)
+        rules = _checked_recipe(recipe, use_fast_accum)
         layer = cls.__new__(cls)
         layer.__dict__.update(linear.__dict__)
         for own in ("_parameters", "_buffers", "_modules", "_forward_pre_hooks"):
@@ -321,20 +321,19 @@ class Float8Conv1D(Float8Linear):
         return self.weight.t()
 
 
-def check_sizes(layer: str, in_features: int, out_features: int) -> None:
+def _check_sizes(in_features: int, out_features: int) -> None:
     """Refuse sizes that scaled_mm refuses."""
     for name, size in (("in_features", in_features), ("out_features", out_features)):
-        size = integer(size, f"{layer}{name}")
+        size = integer(size, name)
         if size % 16 or size == 0:
             raise InvalidArgument(
-                f"{layer}{name}: {size} is no positive multiple of 16, which scaled_mm needs; "
+                f"{name}: {size} is no positive multiple of 16, which scaled_mm needs; "
                 f"leave the layer out by filter=, or give it {max(-(-size // 16) * 16, 16)}")
 
 
-def check_recipe(layer: str, recipe: LinearRecipe | Recipe | str,
-                  use_fast_accum: bool) -> LinearRecipe:
+def _checked_recipe(recipe: LinearRecipe | Recipe | str, use_fast_accum: bool) -> LinearRecipe:
     rules = linear_recipe(recipe)
-    if flag(use_fast_accum, f"{layer}use_fast_accum") and not rules.allows_fast_accumulation:
-        raise InvalidArgument(f"{layer}use_fast_accum: {rules.name or 'the recipe'} has scales "
+    if flag(use_fast_accum, "use_fast_accum") and not rules.allows_fast_accumulation:
+        raise InvalidArgument(f"use_fast_accum: {rules.name or 'the recipe'} has scales "
                               "along the sum, where cuBLASLt has no fast accumulation; pass False")
     return rules

@@ -73,21 +73,19 @@ class LinearRecipe:
     name: str = ""
 
     def __post_init__(self) -> None:
-        for role in ("activations", "weights", "gradients"):
-            if not isinstance(getattr(self, role), Recipe):
-                raise TypeError(f"{role}: a Recipe is expected; got a "
-                                f"{type(getattr(self, role)).__name__}")
-            if getattr(self, role).source != "current":
-                raise InvalidArgument(
-                    f"{role}: {getattr(self, role).name or 'the recipe'} takes its scales from "
-                    "earlier steps, which no layer here keeps; pass 'TE_CURRENT'"
-                )
-        formats = _COMBINATIONS.get(self._tiles)
+        operands = {"activations": self.activations, "weights": self.weights,
+                    "gradients": self.gradients}
+        for role, rules in operands.items():
+            if not isinstance(rules, Recipe):
+                raise TypeError(f"{role}: a Recipe is expected; got a {type(rules).__name__}")
+            _check_source(role, rules)
+        tiles = tuple(rules.tile for rules in operands.values())
+        formats = _COMBINATIONS.get(tiles)
         if formats is None:
-            known = "; ".join(", ".join(map(text_of, tiles)) for tiles in _COMBINATIONS)
+            known = "; ".join(", ".join(map(text_of, each)) for each in _COMBINATIONS)
             raise InvalidArgument(
                 "activations, weights, gradients: scaled_mm has no product for tiles of "
-                f"{', '.join(map(text_of, self._tiles))}; pass one of these: {known}"
+                f"{', '.join(map(text_of, tiles))}; pass one of these: {known}"
             )
         if self.gradient_format not in formats:
             raise InvalidArgument(
@@ -95,17 +93,13 @@ class LinearRecipe:
                 f"which scaled_mm multiplies with scales per {text_of(self.gradients.tile)}"
             )
         scales = "e8m0" if self.gradients.tile == LINE_OF_32 else "fp32"
-        for role in ("activations", "weights", "gradients"):
-            if getattr(self, role).scale_format != scales:
+        for role, rules in operands.items():
+            if rules.scale_format != scales:
                 raise InvalidArgument(
-                    f"{role}: scales in {getattr(self, role).scale_format}; scaled_mm reads "
-                    f"{scales} for tiles of {text_of(getattr(self, role).tile)}; "
+                    f"{role}: scales in {rules.scale_format}; scaled_mm reads {scales} for tiles of "
+                    f"{text_of(rules.tile)}; "
                     f"pass dataclasses.replace({role}, scale_format={scales!r})"
                 )
-
-    @property
-    def _tiles(self) -> tuple[tuple[int, int], ...]:
-        return (self.activations.tile, self.weights.tile, self.gradients.tile)
 
     @property
     def allows_fast_accumulation(self) -> bool:
@@ -124,17 +118,22 @@ class LinearRecipe:
         return dict.fromkeys(PRODUCTS, "covered")
 
 
+def _check_source(argument: str, rules: Recipe) -> None:
+    """Refuse a recipe with scales of earlier steps."""
+    if rules.source != "current":
+        raise InvalidArgument(
+            f"{argument}: {rules.name or 'the recipe'} takes its scales from earlier steps, which no "
+            "layer here keeps; pass 'TE_CURRENT'"
+        )
+
+
 def _of_preset(recipe: Recipe) -> LinearRecipe:
     """Return the recipe of a layer that applies one recipe to all its operands.
 
     Tiles of 1 x 128 and 128 x 128 belong together: square tiles are for weights. With one scale per
     tensor, gradients are E5M2, as in TransformerEngine's hybrid format.
     """
-    if recipe.source != "current":
-        raise InvalidArgument(
-            f"recipe: {recipe.name or 'the recipe'} takes its scales from earlier steps, which no "
-            "layer here keeps; pass 'TE_CURRENT'"
-        )
+    _check_source("recipe", recipe)
     if recipe.tile in (LINE_OF_128, SQUARE_OF_128):
         line = replace(recipe, tile=LINE_OF_128)
         return LinearRecipe(line, replace(recipe, tile=SQUARE_OF_128), line, name=recipe.name)

@@ -22,13 +22,14 @@ from samebits.torch.linear_recipe import (
 
 __all__ = ["scaled_product"]
 
-#: Compute capabilities at which scaled_mm multiplies each kind of tile: the lowest and the highest.
-_CAPABILITIES = {
-    TENSOR: ((8, 9), (99, 0)),
-    ROW: ((8, 9), (99, 0)),
-    LINE_OF_128: ((9, 0), (9, 0)),
-    SQUARE_OF_128: ((9, 0), (9, 0)),
-    LINE_OF_32: ((10, 0), (99, 0)),
+#: Of each kind of tile: scaled_mm's name, and the lowest and the highest compute capability at which
+#: scaled_mm multiplies them.
+_KINDS = {
+    TENSOR: ("TensorWise", (8, 9), (99, 0)),
+    ROW: ("RowWise", (8, 9), (99, 0)),
+    LINE_OF_128: ("BlockWise1x128", (9, 0), (9, 0)),
+    SQUARE_OF_128: ("BlockWise128x128", (9, 0), (9, 0)),
+    LINE_OF_32: ("BlockWise1x32", (10, 0), (99, 0)),
 }
 
 
@@ -94,7 +95,7 @@ def _on_gpu(a: QuantizedTensor, b: QuantizedTensor, dtype: torch.dtype,
 def _check_capability(tile: tuple[int, int], device: torch.device) -> None:
     """Refuse tiles that the GPU has no product for."""
     found = torch.cuda.get_device_capability(device)
-    lowest, highest = _CAPABILITIES[tile]
+    _, lowest, highest = _KINDS[tile]
     if lowest <= found <= highest:
         return
     wanted = ".".join(map(str, lowest)) + ("" if lowest == highest else " or higher")
@@ -106,10 +107,7 @@ def _check_capability(tile: tuple[int, int], device: torch.device) -> None:
 
 def _kind(operand: QuantizedTensor) -> Any:
     """Return scaled_mm's name of a tile."""
-    kinds = torch.nn.functional.ScalingType
-    return {TENSOR: kinds.TensorWise, ROW: kinds.RowWise, LINE_OF_128: kinds.BlockWise1x128,
-            SQUARE_OF_128: kinds.BlockWise128x128,
-            LINE_OF_32: kinds.BlockWise1x32}[operand.recipe.tile]
+    return getattr(torch.nn.functional.ScalingType, _KINDS[operand.recipe.tile][0])
 
 
 def _swizzle(operand: QuantizedTensor) -> Any:
