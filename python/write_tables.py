@@ -182,6 +182,7 @@ SIGNATURES = {
     "RuleOptions": ("training_functions", "_options"),
     "AttentionOptions": ("attention", "_options"),
     "QuantizeOptions": ("quantize", "quantize", "out"),
+    "ValueOptions": ("quantize", "dequantize", "tile", "format", "scale_format"),
     "OptimizerOptions": ("optimizer", "__init__"),
     "ReduceOptions": ("ranks/gradients", "reduce_gradients", "communication", "factor"),
     "ShardOptions": ("ranks/shards", "norm_of_shards"),

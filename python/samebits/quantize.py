@@ -91,10 +91,8 @@ class QuantizedTensor:
     scales_transposed: Any = None
     statistics: Statistics | None = None
 
-    def dequantize(
-        self, to: FormatLike = "fp32", *, out: Any = None, threads: int | None = None,
-        backend: str | None = None, stream: Any = None,
-    ) -> Any:
+    def dequantize(self, to: FormatLike = "fp32", *, out: Any = None, threads: int | None = None,
+                   backend: str | None = None, stream: Any = None) -> Any:
         """Return the values: code * scale, rounded once to fp32 and once to `to`.
 
         Parameters

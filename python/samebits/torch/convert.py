@@ -125,17 +125,16 @@ def convert(x: torch.Tensor, to: FormatLike, **options: Unpack[ConvertOptions]) 
 
 def _call_operator(x: torch.Tensor, to: object, options: Any) -> torch.Tensor:
     left = dict(options)
-    refuse_options(left, "threads", "backend", "stream", "out")
     values = operator_values(left, DEFAULTS)
-    for name in left:
-        raise TypeError(f"convert() got an unexpected keyword argument {name!r}")
+    refuse_options("convert", left)
     return torch.ops.samebits.convert_v1(x, constant_format_name(to), *values)
 
 
-def refuse_options(options: dict[str, Any], *names: str) -> None:
-    """Refuse options that operators lack, and remove them."""
-    for name in names:
-        value = options.pop(name, None)
+def refuse_options(function: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that operators lack, and unknown ones."""
+    for name, value in options.items():
+        if name not in ("out", "statistics", "threads", "backend", "stream"):
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
         if value is not None and value is not False:
             raise InvalidArgument(f"{name}: not supported by compiled calls; leave it out")
 

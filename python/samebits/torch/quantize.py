@@ -13,7 +13,7 @@ import torch
 
 import samebits
 from samebits.quantize import rules_of
-from samebits.recipes import Recipe
+from samebits.recipes import RULES, Recipe
 from samebits.rules import options_of
 from samebits.torch.convert import DEFAULTS, convert, operator_values, refuse_options
 from samebits.torch.tensors import (
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from samebits import option_types
+    from samebits.option_types import ValueOptions
     from samebits.typing import FormatLike, RecipeName
 
     class QuantizeOptions(option_types.QuantizeOptions, total=False):
@@ -139,25 +140,18 @@ class QuantizedTensor(samebits.QuantizedTensor):
 
     source: torch.Tensor | None = None
 
-    def dequantize(
-        self, to: FormatLike = "fp32", *, out: Any = None, threads: int | None = None,
-        backend: str | None = None, stream: Any = None,
-    ) -> Any:
+    @options_of(samebits.QuantizedTensor.dequantize)
+    def dequantize(self, to: FormatLike = "fp32", **options: Unpack[ValueOptions]) -> Any:
         """Return the values, as `samebits.QuantizedTensor.dequantize` does.
 
         The gradient passes straight through quantization and dequantization, in the dtype of the
         tensor that was quantized. With `out=`, and for `transposed`, autograd records nothing.
         """
-        if out is not None or threads is not None or backend is not None or stream is not None:
-            values = super().dequantize(to, out=out, threads=threads, backend=backend,
-                                        stream=stream)
-        else:
-            values = dequantize(self.codes, self.scales, to, tile=self.recipe.tile,
-                                format=self.format, scale_format=self.recipe.scale_format)
-        if self.source is None or out is not None:
+        values = dequantize(self.codes, self.scales, to, tile=self.recipe.tile, format=self.format,
+                            scale_format=self.recipe.scale_format, **options)
+        if self.source is None or options.get("out") is not None:
             return values
         return _Restored.apply(self.source, values)  # type: ignore[no-untyped-call]
-
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write codes, scales and rules into a .safetensors file; waits for the GPU.
@@ -246,12 +240,13 @@ def quantize(x: torch.Tensor, recipe: Recipe | RecipeName | None = None,
 def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
                    options: Any) -> QuantizedTensor:
     left = dict(options)
-    refuse_options(left, "out", "statistics", "threads", "backend", "stream")
     transposed = left.pop("transposed", False)
     inverse_scales = left.pop("inverse_scales", None)
     to = constant_format_name(left.pop("to", "e4m3"))
     values = operator_values(left, _DEFAULTS)
-    rules = _rules_text(recipe, tuple(sorted(left.items())))
+    given = {name: left.pop(name) for name in RULES if name in left}
+    refuse_options("quantize", left)
+    rules = _rules_text(recipe, tuple(given.items()))
     arguments = (x.detach(), inverse_scales, rules, to, *values)
     if transposed:
         codes, scales, codes_t, scales_t = torch.ops.samebits.quantize_both_v1(*arguments)
@@ -271,25 +266,12 @@ def _recipe_of_text(text: str) -> Recipe:
     return _rules_of_text(text)
 
 
-def dequantize(
-    codes: torch.Tensor, scales: torch.Tensor, to: FormatLike = "fp32", *,
-    tile: tuple[int, int] = (1, 128), format: FormatLike | None = None,
-    scale_format: FormatLike | None = None,
-) -> torch.Tensor:
+@options_of(samebits.dequantize)
+def dequantize(codes: torch.Tensor, scales: torch.Tensor, to: FormatLike = "fp32", *,
+               tile: tuple[int, int] = (1, 128), format: FormatLike | None = None,
+               scale_format: FormatLike | None = None,
+               **options: Unpack[ValueOptions]) -> torch.Tensor:
     """Dequantize codes: code * scale, rounded to fp32 and then to `to`.
-
-    Parameters
-    ----------
-    codes : torch.Tensor [..., cols]
-        E4M3 or E5M2 codes.
-    scales : torch.Tensor [tile rows, tile columns]
-        Dequantization scales in fp32 or e8m0.
-    to : str or dtype
-        fp32, fp16 or bf16.
-    tile : (int, int)
-        The tile of `quantize`.
-    format, scale_format : str or dtype, optional
-        The formats of `codes` and `scales` if their dtypes do not say them.
 
     Examples
     --------
@@ -300,8 +282,9 @@ def dequantize(
     tensor([[ 1., -2.]], dtype=torch.bfloat16)
     """
     if not needs_operator(codes):
-        return samebits.dequantize(
-            codes, scales, to, tile=tile, format=format, scale_format=scale_format)
+        return samebits.dequantize(codes, scales, to, tile=tile, format=format,
+                                   scale_format=scale_format, **options)
+    refuse_options("dequantize", options)
     return torch.ops.samebits.dequantize_v1(
         codes, scales, constant_format_name(to), *tile,
         None if format is None else constant_format_name(format, "format"),

@@ -36,6 +36,13 @@ def test_the_gradient_of_codes_in_fp8_is_rounded_by_torch_into_fp8(device: str) 
     assert x.grad.tolist() == [1.0] * 4  # 1.1 in e5m2
 
 
+def test_a_result_is_written_where_the_caller_wants_it(device: str) -> None:
+    q, out = sbt.quantize(numbers("fp32", (4, 128), device), "TE_CURRENT"), torch.empty(4, 128)
+    out = out.to(device)
+    assert sbt.dequantize(q.codes, q.scales, tile=(0, 0), out=out, threads=1) is out
+    assert same(out, q.dequantize())
+
+
 def test_nothing_is_recorded_without_grad_mode(device: str) -> None:
     x = torch.ones(4, device=device, requires_grad=True)
     with torch.no_grad():
@@ -129,7 +136,12 @@ def test_what_compiled_calls_refuse(device: str) -> None:
             sbt.convert(x, "bf16", roundin="stochastic")  # type: ignore[call-arg]
         with pytest.raises(sb.InvalidArgument, match="statistics: not supported by compiled"):
             sbt.quantize(x, "TE_CURRENT", statistics=True)
-        assert sbt.quantize(x, "TE_CURRENT", statistics=False).scales.shape == (1, 1)
+        q = sbt.quantize(x, "TE_CURRENT", statistics=False)
+        assert q.scales.shape == (1, 1)
+        with pytest.raises(sb.InvalidArgument, match="threads: not supported by compiled calls"):
+            q.dequantize(threads=2)
+        with pytest.raises(TypeError, match="dequantize.. got an unexpected keyword argument 'til'"):
+            sbt.dequantize(q.codes, q.scales, til=(0, 0))  # type: ignore[call-arg]
         for call in (lambda **seed: sbt.convert(x, "bf16", rounding="stochastic", **seed),
                      lambda **seed: sbt.quantize(x, "TE_CURRENT", rounding="stochastic", **seed)):
             with pytest.raises(sb.InvalidArgument, match="seed: stochastic rounding needs a seed"):
