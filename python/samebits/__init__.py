@@ -32,7 +32,7 @@ from samebits.quantize import *
 from samebits.recipes import *
 from samebits.reductions import *
 from samebits.rotary import *
-from samebits.rules import names_in, public_names
+from samebits.rules import dir_of, names_in
 from samebits.tensors import *
 from samebits.verify import *
 
@@ -41,10 +41,7 @@ __all__ += names_in(__name__, (
     "arithmetic", "array_operations", "autocast", "backends", "convert", "delayed_scaling", "errors",
     "formats", "loss_scaler", "losses", "matmul", "quantize", "recipes", "reductions", "rotary",
     "tensors", "verify"))
-
-
-def __dir__() -> list[str]:
-    return public_names(__name__)
+__dir__ = dir_of(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -33,53 +33,40 @@ def _as_fp32(value: Any, name: str) -> str:
     return f"{name}.to(torch.float32)" if is_torch else f"{name}.astype(np.float32)"
 
 
+#: Why an argument is refused, and the message.
+_REFUSALS: Final = {
+    "codes": "{name}: {what} holds codes of any format; say which by format=, or pass {fp32} if "
+             "these are numbers",
+    "format": "{name}: {what} cannot hold {format}; pass {name}.view(np.uint{bits}) of its codes, "
+              "or an array of dtype {format}",
+    "byte order": "{name}: {what} is not in this machine's byte order; pass "
+                  "{name}.astype({name}.dtype.newbyteorder('='))",
+    "read-only": "{name}: a read-only array or a scalar cannot be written; pass a writable array",
+    "strides": "{name}: the strides are no multiple of the element size, as in a field of records; "
+               "pass np.ascontiguousarray({name})",
+    "device": "{name}: the array lies neither in host nor in CUDA memory",
+    "dims": "{name}: the array has more than 64 axes",
+    "no data": "{name}: the tensor has no data; fake and meta tensors have none",
+    "dtype": "{name}: {what} is no format of samebits; formats are {formats}; pass {fp32}, or codes "
+             "as unsigned integers with format=",
+}
+
+
 def refuse(why: str, value: Any, name: str, format_index: int) -> NoReturn:
     """Raise InvalidArgument: the message names the argument, what it is, and what to pass instead.
 
-    `why` is one of "codes", "format", "byte order", "read-only", "strides", "device", "dims",
-    "no data" and "dtype".
+    `why` is a key of _REFUSALS; `format_index` is the format that is expected, -1 for none.
     """
-    what = _describe(value)
-    dtype_name = getattr(getattr(value, "dtype", None), "name", "")
+    dtype = getattr(value, "dtype", None)
+    dtype_name = getattr(dtype, "name", "")
     if dtype_name in NOT_FORMATS:
         raise InvalidArgument(f"{name}: {dtype_name} is {NOT_FORMATS[dtype_name]}")
-    if not getattr(getattr(value, "dtype", None), "isnative", True):
+    if not getattr(dtype, "isnative", True):
         why = "byte order"
-    if why == "codes":
-        raise InvalidArgument(
-            f"{name}: {what} holds codes of any format; say which by format=, or pass "
-            f"{_as_fp32(value, name)} if these are numbers"
-        )
-    if why == "format":
-        wanted = NAMES[format_index]
-        bits = 8 * _core.format_bytes(format_index)
-        raise InvalidArgument(
-            f"{name}: {what} cannot hold {wanted}; pass {name}.view(np.uint{bits}) of its codes, "
-            f"or an array of dtype {wanted}"
-        )
-    if why == "byte order":
-        raise InvalidArgument(
-            f"{name}: {what} is not in this machine's byte order; pass "
-            f"{name}.astype({name}.dtype.newbyteorder('='))"
-        )
-    if why == "read-only":
-        raise InvalidArgument(f"{name}: a read-only array or a scalar cannot be written; pass a "
-                              "writable array")
-    if why == "strides":
-        raise InvalidArgument(
-            f"{name}: the strides are no multiple of the element size, as in a field of records; "
-            f"pass np.ascontiguousarray({name})"
-        )
-    if why == "device":
-        raise InvalidArgument(f"{name}: the array lies neither in host nor in CUDA memory")
-    if why == "dims":
-        raise InvalidArgument(f"{name}: the array has more than 64 axes")
-    if why == "no data":
-        raise InvalidArgument(f"{name}: the tensor has no data; fake and meta tensors have none")
-    raise InvalidArgument(
-        f"{name}: {what} is no format of samebits; formats are {', '.join(NAMES)}; pass "
-        f"{_as_fp32(value, name)}, or codes as unsigned integers with format="
-    )
+    format = NAMES[format_index]
+    raise InvalidArgument(_REFUSALS[why].format(
+        name=name, what=_describe(value), fp32=_as_fp32(value, name), formats=", ".join(NAMES),
+        format=format, bits=8 * dtype_of(format).itemsize))
 
 
 def is_scalar(value: Any) -> bool:
@@ -178,7 +165,7 @@ def empty_like(like: Any, shape: tuple[int, ...], format_index: int) -> Any:
     if isinstance(like, np.ndarray) or not hasattr(like, "__dlpack__"):
         return np.empty(shape, dtype_of(name))
     attribute = array_attribute(name)
-    code = f"uint{8 * _core.format_bytes(format_index)}"
+    code = f"uint{8 * dtype_of(name).itemsize}"
     if type(like).__module__.partition(".")[0] == "torch":
         torch = sys.modules["torch"]
         dtype = getattr(torch, attribute, None) or getattr(torch, code)

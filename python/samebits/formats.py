@@ -74,24 +74,10 @@ _DTYPES: Final[dict[str, np.dtype[Any]]] = _dtypes()
 _BY_DTYPE: Final[dict[np.dtype[Any], str]] = {
     dtype: name for name, dtype in _DTYPES.items() if name != "tf32"
 }
-
-
-def _register() -> None:
-    """Give the core its table of dtypes."""
-    for name, index in INDEX.items():
-        bytes_each = _core.format_bytes(index)
-        dtype = _DTYPES.get(name)
-        if dtype is None:
-            _core.register_result(index, _CODES[bytes_each])
-        elif name == "tf32":
-            _core.register_result(index, dtype)
-        else:
-            _core.register_dtype(dtype, index, bytes_each, True)
-    for bytes_each, dtype in _CODES.items():
-        _core.register_dtype(dtype, -1, bytes_each, False)
-
-
-_register()
+#: The dtype of results in each format: its own, or that of codes.
+_RESULTS: Final = [_DTYPES.get(name, _CODES[_core.format_bytes(index)])
+                   for name, index in INDEX.items()]
+_core.register_dtypes(_RESULTS, list(_CODES.values()))
 
 
 def format_index(name: object, argument: str = "format") -> int:
@@ -173,8 +159,7 @@ def dtype_of(name: FormatLike) -> np.dtype[Any]:
     >>> sb.dtype_of("fp16")
     dtype('float16')
     """
-    index = format_index(name, "name")
-    return _DTYPES.get(NAMES[index], _CODES[_core.format_bytes(index)])
+    return _RESULTS[format_index(name, "name")]
 
 
 def formats() -> tuple[str, ...]:

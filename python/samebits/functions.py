@@ -69,7 +69,7 @@ from samebits.row_functions import (
     softmax,
     softmax_gradient,
 )
-from samebits.rules import options_of, public_names
+from samebits.rules import dir_of, options_of
 from samebits.training_functions import (
     NormGradients,
     clip_grad_norm,
@@ -116,6 +116,7 @@ __all__ = [
     "sum",
 ]
 __all__ += unary_functions.__all__
+__dir__ = dir_of(__name__)
 
 
 @options_of(evaluated)
@@ -159,7 +160,3 @@ def gradient(
     [0.0, 1.0]
     """
     return evaluated(function, x, grad, parameter, **options)
-
-
-def __dir__() -> list[str]:
-    return public_names(__name__)

@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING
 
 from samebits import _core, array_optimizers
 from samebits.array_optimizers import *  # noqa: F403
-from samebits.rules import public_names
+from samebits.rules import dir_of
 
 if TYPE_CHECKING:
     from samebits.typing import StreamPurpose
 
 __all__ = ["random_stream"]
 __all__ += array_optimizers.__all__
+__dir__ = dir_of(__name__)
 
 
 def random_stream(purpose: StreamPurpose, tensor: int, step: int) -> int:
@@ -55,7 +56,3 @@ def random_stream(purpose: StreamPurpose, tensor: int, step: int) -> int:
     '0x400000700000003'
     """
     return _core.random_stream_number(purpose, tensor, step)
-
-
-def __dir__() -> list[str]:
-    return public_names(__name__)

@@ -60,10 +60,14 @@ def options_of(implementation: Callable[..., Any]) -> Callable[[_Target], _Targe
     return decorate
 
 
-def public_names(module: str) -> list[str]:
-    """Return what ``dir()`` of a module shows: the names of ``__all__``, and those of Python."""
-    names = vars(sys.modules[module])
-    return sorted({*names["__all__"], *(n for n in names if n.startswith("__") and n.endswith("__"))})
+def dir_of(module: str) -> Callable[[], list[str]]:
+    """Return a module's ``__dir__``: it shows the names of ``__all__``, and those of Python."""
+    def names() -> list[str]:
+        known = vars(sys.modules[module])
+        own = (name for name in known if name.startswith("__") and name.endswith("__"))
+        return sorted({*known["__all__"], *own})
+
+    return names
 
 
 def names_in(package: str, modules: Iterable[str]) -> list[str]:

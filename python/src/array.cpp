@@ -268,6 +268,26 @@ nb::tuple shape_of(int dims, const std::int64_t* shape) {
   return nb::borrow<nb::tuple>(sizes);
 }
 
+namespace {
+
+// Fills the table. `results` has a dtype for each format, one of `codes` for a format without its own.
+void register_dtypes(nb::list results, nb::list codes) {
+  const auto add = [](nb::handle dtype, std::optional<format_id> format) {
+    if (table.count >= 32) raise_internal("the table of dtypes is full");
+    const auto bytes = nb::cast<std::int64_t>(dtype.attr("itemsize"));
+    table.rows[table.count++] = {dtype.inc_ref().ptr(), format, bytes};
+  };
+  for (int i = 0; i < format_count; ++i) {
+    const nb::object dtype = results[static_cast<std::size_t>(i)];
+    table.dtype_of[i] = dtype.inc_ref().ptr();
+    const bool own = PySequence_Contains(codes.ptr(), dtype.ptr()) == 0;
+    if (own && format_at(i) != format_id::tf32) add(dtype, format_at(i));
+  }
+  for (const nb::handle dtype : codes) add(dtype, std::nullopt);
+}
+
+}  // namespace
+
 void bind_arrays(nb::module_& m) {
   m.def(
       "register_numpy",
@@ -290,21 +310,8 @@ void bind_arrays(nb::module_& m) {
       },
       nb::arg("like").none(), nb::arg("shape"), nb::arg("format"),
       "Returns a new array of the library and device of `like`.");
-  m.def(
-      "register_dtype",
-      [](nb::object dtype, int format, std::int64_t bytes, bool of_results) {
-        if (table.count >= 32) raise_internal("the table of dtypes is full");
-        table.rows[table.count++] = {
-            dtype.inc_ref().ptr(),
-            format < 0 ? std::nullopt : std::optional(static_cast<format_id>(format)), bytes};
-        if (of_results && format >= 0) table.dtype_of[format] = dtype.inc_ref().ptr();
-      },
-      nb::arg("dtype"), nb::arg("format"), nb::arg("bytes"), nb::arg("of_results"),
-      "Adds a dtype to the table; format -1 marks unsigned integers, which hold codes.");
-  m.def(
-      "register_result",
-      [](int format, nb::object dtype) { table.dtype_of[format] = dtype.inc_ref().ptr(); },
-      nb::arg("format"), nb::arg("dtype"), "Sets the dtype of a format's results.");
+  def(m, "register_dtypes", &register_dtypes,
+      "Gives the core the dtype of each format's results, and those of unsigned integers.");
 }
 
 }  // namespace samebits::python

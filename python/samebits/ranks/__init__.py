@@ -24,7 +24,7 @@ from samebits.ranks.agreement import RankObservation
 from samebits.ranks.communicator import Communicator, DeviceBuffer, SingleRank
 from samebits.ranks.gradients import reduce_gradients
 from samebits.ranks.shards import ShardNorms, norm_of_shards
-from samebits.rules import public_names
+from samebits.rules import dir_of
 
 __all__ = [
     "Communicator",
@@ -35,7 +35,4 @@ __all__ = [
     "norm_of_shards",
     "reduce_gradients",
 ]
-
-
-def __dir__() -> list[str]:
-    return public_names(__name__)
+__dir__ = dir_of(__name__)

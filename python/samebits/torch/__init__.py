@@ -11,7 +11,7 @@ tensor([  1.,   1., 448.], dtype=torch.float8_e4m3fn)
 
 from __future__ import annotations
 
-from samebits.rules import names_in, public_names
+from samebits.rules import dir_of, names_in
 from samebits.torch import optim
 from samebits.torch.convert import *
 from samebits.torch.convert_linears import *
@@ -36,7 +36,4 @@ __all__ += names_in(__name__, (
     "convert", "convert_linears", "evaluate", "explain", "float8_linear", "grad_scaler", "gradients", "linear_recipe",
     "precision_map", "quantize", "quantized_operand", "ranks", "recompute", "record", "replay", "tensors",
     "trace"))
-
-
-def __dir__() -> list[str]:
-    return public_names(__name__)
+__dir__ = dir_of(__name__)

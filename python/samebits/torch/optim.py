@@ -28,13 +28,10 @@ Examples
 from __future__ import annotations
 
 from samebits import torch_optimizers
-from samebits.rules import public_names
+from samebits.rules import dir_of
 from samebits.torch.optimizer import Optimizer
 from samebits.torch_optimizers import *  # noqa: F403
 
 __all__ = ["Optimizer"]
 __all__ += torch_optimizers.__all__
-
-
-def __dir__() -> list[str]:
-    return public_names(__name__)
+__dir__ = dir_of(__name__)
