@@ -103,8 +103,8 @@ def _accumulator(sum: object, unit: object, order: object, promotion: int | None
     if unit is None:
         if isinstance(sum, str) and sum.lower().replace("-", "_") == "tensor_core":
             raise InvalidArgument("sum: a tensor core is chosen by unit=")
-        return ("exact" if sum is None else sum, order, _core.names("tensor_unit")[0],
-                0 if promotion is None else promotion, "fp32", 0)
+        return ("exact" if sum is None else sum, order, ..., 0 if promotion is None else promotion,
+                "fp32", 0)
     if sum is not None:
         raise InvalidArgument("sum: pass sum= or unit=, not both")
     name = choose("unit", unit, [*_UNITS, *_NICKNAMES])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from samebits import _core
 
@@ -65,11 +65,6 @@ def verify(backend: str | None = None, *, extent: VerifyExtent = "quick", thread
     Traceback (most recent call last):
     StopIteration
     """
-    def each(row: tuple[Any, ...]) -> None:
-        assert on_result is not None
-        on_result(Verification(*row))
-
     if on_result is not None and not callable(on_result):
         raise TypeError(f"on_result: a function is expected; got a {type(on_result).__name__}")
-    rows = _core.verify(backend, extent, threads, None if on_result is None else each)
-    return [Verification(*row) for row in rows]
+    return _core.verify(backend, extent, threads, Verification, on_result)

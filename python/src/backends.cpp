@@ -29,7 +29,9 @@ nb::list self_test(nb::handle backend) {
   return result;
 }
 
-nb::list verify(nb::handle backend, nb::handle extent, nb::handle threads, nb::handle on_result) {
+// `entry_of` makes an entry of the list from its fields.
+nb::list verify(nb::handle backend, nb::handle extent, nb::handle threads, nb::handle entry_of,
+                nb::handle on_result) {
   nb::list entries;
   verify_options options = {.backend = text_of(backend, "backend"),
                             .extent = enumerator_of<verify_extent>(extent, "extent"),
@@ -37,7 +39,7 @@ nb::list verify(nb::handle backend, nb::handle extent, nb::handle threads, nb::h
   options.on_result = [&](const verification& v) {
     const nb::gil_scoped_acquire acquire;
     const nb::object entry =
-        nb::make_tuple(v.backend, v.what, v.compared, v.differed, v.first_difference);
+        entry_of(v.backend, v.what, v.compared, v.differed, v.first_difference);
     entries.append(entry);
     if (!on_result.is_none()) on_result(entry);
   };
@@ -57,7 +59,7 @@ void bind_backends(nb::module_& m) {
         run([&] { initialize(name); });
       },
       nb::arg("backend").none(), "Runs the self-test and remembers that it passed.");
-  def(m, "verify", &verify, "Returns the fields of samebits.Verification.");
+  def(m, "verify", &verify, "Verifies backends; returns a list of entries.");
 }
 
 }  // namespace samebits::python

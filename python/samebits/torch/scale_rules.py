@@ -69,9 +69,13 @@ class ScaleRules:
                    or not isinstance(value, (_Default, _DefaultCount)))
         self.scaler = LossScaler(policy, **own)
 
+    def _own_name(self, name: str) -> str:
+        """Return the policy's name of an argument of torch's constructor."""
+        return _SETTINGS.get(self.policy, {}).get(name, name)
+
     def _own(self, name: str, value: float) -> tuple[str, float]:
         """Return the policy's own setting for an argument of torch's constructor."""
-        own = _SETTINGS.get(self.policy, {}).get(name, name)
+        own = self._own_name(name)
         if own == "init_exponent":
             mantissa, exponent = math.frexp(value)
             if mantissa != 0.5:
@@ -95,17 +99,15 @@ class ScaleRules:
         settings = settings_of(self.scaler._core)
 
         def setting(name: str, otherwise: float) -> float:
-            value = settings.get(_SETTINGS.get(self.policy, {}).get(name, name))
-            return otherwise if value is None else float.fromhex(str(value))
+            value = settings.get(self._own_name(name))
+            return otherwise if value is None else float.fromhex(value)
 
         tracker = _STATE_KEYS[self.policy][1]
-        interval = settings.get(_SETTINGS.get(self.policy, {}).get("growth_interval",
-                                                                   "growth_interval"))
         return {
             "scale": self.scaler.get_scale(),
             "growth_factor": setting("growth_factor", 2.0),
             "backoff_factor": setting("backoff_factor", 0.5),
-            "growth_interval": int(str(interval)),
+            "growth_interval": int(settings[self._own_name("growth_interval")]),
             "_growth_tracker": 0 if tracker is None else int(self.scaler.state_dict()[tracker]),
         }
 
