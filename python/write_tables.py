@@ -61,8 +61,6 @@ def {name}({arguments}, **options: Unpack[{options}]) -> {result}:
 {parameters}
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits{module}
     >>> {example}
     {shown}
     """
@@ -71,7 +69,7 @@ def {name}({arguments}, **options: Unpack[{options}]) -> {result}:
 UNARY = {"about": "The functions of one number; written from the library's table. `samebits.functions` has them.",
          "imports": "from samebits._core import number\nfrom samebits.evaluation import evaluated",
          "types": "", "source": "option_types", "options": "FunctionOptions", "call": "evaluated",
-         "arguments": "x: Any", "operands": "x", "result": "Any", "module": "", "shown": "(2, 1)",
+         "arguments": "x: Any", "operands": "x", "result": "Any", "shown": "(2, 1)",
          "parameters": ""}
 #: Functions with a parameter: the parameter, what they return, what the parameter is, an example and
 #: its result.
@@ -86,7 +84,7 @@ PARAMETERS = {
 ARITHMETIC = {"about": "Operations of arithmetic on arrays; written from the library's table.",
               "imports": "from samebits.arithmetic import Result, _compute", "types": "",
               "source": "option_types", "options": "ComputeOptions", "call": "_compute",
-              "result": "Result", "module": " as sb", "parameters": ""}
+              "result": "Result", "parameters": ""}
 #: For each operation: name in Python, operands, what it returns, an example and its result.
 OPERATIONS = {
     "add": ("add", "a, b", "a + b, rounded once",
@@ -136,14 +134,12 @@ class {name}(Optimizer):
 #: Names of the optimizers that are no words.
 NAMES = {"adamw": "AdamW", "sgd": "SGD", "lamb": "LAMB"}
 ARRAY_EXAMPLE = '''\
-    >>> import numpy as np
     >>> from samebits.optim import {name}
     >>> w = np.float32([1, 2])
     >>> {name}(w, lr=0.5).step(np.float32([0.25, -4]))
     >>> (w > [1, 2]).tolist()
     [False, True]'''
 TENSOR_EXAMPLE = '''\
-    >>> import torch
     >>> from samebits.torch.optim import {name}
     >>> w = torch.nn.Parameter(torch.ones(2))
     >>> w.sum().backward()

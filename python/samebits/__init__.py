@@ -1,5 +1,8 @@
 """Low-precision floating point with the same bits on CPU and GPU.
 
+Examples in docstrings assume these imports: ``numpy as np``, ``samebits as sb``,
+``samebits.ranks as sbr``, and in `samebits.torch` ``torch`` and ``samebits.torch as sbt``.
+
 Examples
 --------
 >>> import numpy as np

@@ -35,7 +35,6 @@ class Flags:
 
     Examples
     --------
-    >>> import samebits as sb
     >>> sb.Flags.of(16).inexact
     True
     """

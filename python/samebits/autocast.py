@@ -42,7 +42,6 @@ def autocast_rule(operation: str, *, library: Literal["torch", "apex"] = "torch"
 
     Examples
     --------
-    >>> import samebits as sb
     >>> sb.autocast_rule("matmul"), sb.autocast_rule("softmax")
     ('low_precision', 'fp32_result')
     """
@@ -65,7 +64,6 @@ def autocast_formats(operation: str, precision: TrainingPrecision,
 
     Examples
     --------
-    >>> import samebits as sb
     >>> sb.autocast_formats("matmul", "mixed_bf16", "fp32").operands
     'bf16'
     """

@@ -67,7 +67,6 @@ def backends() -> tuple[Backend, ...]:
 
     Examples
     --------
-    >>> import samebits as sb
     >>> sb.backends()[0].name
     'reference'
     """
@@ -86,7 +85,6 @@ def self_test(backend: str | None = None) -> tuple[SelfTest, ...]:
 
     Examples
     --------
-    >>> import samebits as sb
     >>> all(t.passed for t in sb.self_test("reference"))
     True
     """
@@ -110,7 +108,6 @@ def initialize(backend: str | None = None) -> None:
 
     Examples
     --------
-    >>> import samebits as sb
     >>> sb.initialize("reference")
     """
     _core.initialize(backend)
@@ -129,7 +126,6 @@ def set_num_threads(threads: int | None) -> None:
 
     Examples
     --------
-    >>> import samebits as sb
     >>> sb.set_num_threads(None)
     """
     _core.set_num_threads(threads)
@@ -140,7 +136,6 @@ def get_num_threads() -> int | None:
 
     Examples
     --------
-    >>> import samebits as sb
     >>> sb.get_num_threads() is None
     True
     """

@@ -104,8 +104,6 @@ def convert(x: Any, to: FormatLike, **options: Unpack[ConvertOptions]) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> x = np.array([1.0, 0.1, 500.0, 1e-9], np.float32)
     >>> sb.convert(x, "fp16")
     array([1.e+00, 1.e-01, 5.e+02, 0.e+00], dtype=float16)

@@ -42,8 +42,6 @@ class DelayedScaling:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> state = sb.DelayedScaling(4)
     >>> q = sb.quantize(np.float32([[3.5]]), "TE_DELAYED", inverse_scales=state.inverse_scales,
     ...                 statistics=True)

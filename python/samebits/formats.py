@@ -135,7 +135,6 @@ def format_name(name: FormatLike) -> str:
 
     Examples
     --------
-    >>> import samebits as sb
     >>> sb.format_name("bfloat16"), sb.format_name("torch.float8_e4m3fn"), sb.format_name("half")
     ('bf16', 'e4m3', 'fp16')
     """
@@ -155,7 +154,6 @@ def dtype_of(name: FormatLike) -> np.dtype[Any]:
 
     Examples
     --------
-    >>> import samebits as sb
     >>> sb.dtype_of("fp16")
     dtype('float16')
     """
@@ -167,7 +165,6 @@ def formats() -> tuple[str, ...]:
 
     Examples
     --------
-    >>> import samebits as sb
     >>> sb.formats()[:6]
     ('fp64', 'fp32', 'tf32', 'fp16', 'bf16', 'e4m3')
     """
@@ -231,7 +228,6 @@ def finfo(name: FormatLike) -> FloatInfo:
 
     Examples
     --------
-    >>> import samebits as sb
     >>> sb.finfo("e4m3").max
     448.0
     >>> sb.finfo("bf16").eps

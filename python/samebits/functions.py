@@ -127,8 +127,6 @@ def evaluate(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> samebits.functions.evaluate("exp2", np.float32([3, -1])).tolist()
     [8.0, 0.5]
     """
@@ -153,8 +151,6 @@ def gradient(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> x = np.float32([-1, 2])
     >>> samebits.functions.gradient("relu", np.ones_like(x), x, rule="torch_2_11").tolist()
     [0.0, 1.0]

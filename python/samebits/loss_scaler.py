@@ -78,8 +78,6 @@ class LossScaler:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> scaler = sb.LossScaler("torch", init_scale=1024)
     >>> scaler.scale(0.5)
     512.0
@@ -181,7 +179,6 @@ class LossScaler:
 
         Examples
         --------
-        >>> import samebits as sb
         >>> scaler = sb.LossScaler()
         >>> scaler.observe(nonfinite=True)
         >>> scaler.agree(sb.ranks.SingleRank()).bad_rank
@@ -243,7 +240,6 @@ class LossScaler:
 
         Examples
         --------
-        >>> import samebits as sb
         >>> sb.LossScaler.load(sb.LossScaler("megatron").save()).get_scale()
         4294967296.0
         """
@@ -263,7 +259,6 @@ class LossScaler:
 
         Examples
         --------
-        >>> import samebits as sb
         >>> sb.LossScaler("torch").state_dict()["scale"]
         65536.0
         """

@@ -249,8 +249,6 @@ def matmul(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> a = np.float16([[1, 2], [3, 4]])
     >>> sb.matmul(a, a.T, out="fp32")
     array([[ 5., 11.],
@@ -271,8 +269,6 @@ def predict(a: Any, b: Any, unit: Unit | None = None, *, out: Any = "fp32",
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> p = sb.predict(np.ones((2, 64), np.float16), np.ones((64, 2), np.float16), "hopper_wgmma")
     >>> p.evidence, p.error.unequal
     ('hardware', 0)
@@ -338,8 +334,6 @@ def find_rule(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> a = np.random.default_rng(1).standard_normal((16, 256)).astype(np.float16)
     >>> d = sb.matmul(a, a.T, unit="hopper_wgmma", slices=4, slice_tile=64)
     >>> rules = sb.find_rule(a, a.T, d)

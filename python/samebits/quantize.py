@@ -106,8 +106,6 @@ class QuantizedTensor:
 
         Examples
         --------
-        >>> import numpy as np
-        >>> import samebits as sb
         >>> x = np.array([[1.0, -2.0, 3.5, 0.0]], np.float32)
         >>> sb.quantize(x, "TE_CURRENT").dequantize()
         array([[ 1. , -2. ,  3.5,  0. ]], dtype=float32)
@@ -158,8 +156,6 @@ def load_quantized(path: str | os.PathLike[str]) -> QuantizedTensor:
     Examples
     --------
     >>> import os, tempfile
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "q.safetensors")
     ...     sb.quantize(np.ones((2, 128), np.float32), "TE_CURRENT").save(path)
@@ -265,8 +261,6 @@ def quantize(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> x = np.linspace(-4, 4, 512, dtype=np.float32).reshape(2, 256)
     >>> q = sb.quantize(x, tile=(1, 128), scale="te")
     >>> q.codes.shape, q.scales.shape
@@ -360,8 +354,6 @@ def dequantize(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> q = sb.quantize(np.float32([[1, -2, 3.5, 0]]), tile=(0, 0))
     >>> sb.dequantize(q.codes, q.scales, "fp16", tile=(0, 0))
     array([[ 1. , -2. ,  3.5,  0. ]], dtype=float16)

@@ -74,7 +74,6 @@ class Recipe:
 
     Examples
     --------
-    >>> import samebits as sb
     >>> sb.Recipe(tile=(1, 32), scale="mx_rceil", scale_format="e8m0").source
     'current'
     """

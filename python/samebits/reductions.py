@@ -37,8 +37,6 @@ def amax(x: Any, *, format: FormatLike | None = None, threads: int | None = None
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> sb.amax(np.float32([1, -3, 2]))
     3.0
     """
@@ -58,8 +56,6 @@ def sum(x: Any, *, format: FormatLike | None = None, threads: int | None = None,
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> sb.sum(np.float32([1, 2, 3]))
     6.0
     """
@@ -77,8 +73,6 @@ def sum_of_squares(x: Any, *, format: FormatLike | None = None, threads: int | N
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> sb.sum_of_squares(np.float32([1, 2, 3]))
     14.0
     """
@@ -96,8 +90,6 @@ def counts(x: Any, *, format: FormatLike | None = None, threads: int | None = No
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> sb.counts(np.float16([1, 0, np.inf, 1e-7])).subnormals
     1
     """
@@ -123,8 +115,6 @@ def dot(x: Any, y: Any, *, precision: Accumulation = "fp64", order: SumOrder = "
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> sb.dot(np.float32([1, 2]), np.float32([3, 4]))
     11.0
     """

@@ -51,7 +51,6 @@ def rotary_table(
 
     Examples
     --------
-    >>> import samebits as sb
     >>> cos, sin = sb.rotary_table(3, 4, base=100)
     >>> sin
     array([[0.        , 0.        ],

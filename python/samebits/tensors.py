@@ -104,8 +104,6 @@ class InspectReport:
 
         Examples
         --------
-        >>> import numpy as np
-        >>> import samebits as sb
         >>> print(sb.inspect(np.float32([1, 1e-9, 1e9])).to("e4m3"))
         to e4m3: 3 elements, 1 underflow to 0, 1 overflow, SQNR 0.0 dB
         """
@@ -180,8 +178,6 @@ def inspect(tensors: Any, *, format: FormatLike | None = None, distribution: boo
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> report = sb.inspect({"w": np.float32([3, 4]), "b": np.float32([0, np.inf])})
     >>> report.total.inf, report.first_bad, report.tensors["w"].norm
     (1, 'b', 5.0)
@@ -208,8 +204,6 @@ def l2norm(tensors: Any, *, format: FormatLike | None = None, threads: int | Non
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> sb.l2norm([np.float32([3]), np.float32([4])])
     (5.0, {'0': 3.0, '1': 4.0})
     """
@@ -241,8 +235,6 @@ def unscale(tensors: Any, inverse_scale: float, *, format: FormatLike | None = N
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> g = np.float32([1024, np.inf])
     >>> sb.unscale({"w": g}, 1 / 1024).first_bad, g.tolist()
     ('w', [1.0, inf])
@@ -264,8 +256,6 @@ def scale(tensors: Any, factor: float, *, format: FormatLike | None = None,
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> g = np.float32([3, 4])
     >>> sb.scale(g, 0.5)
     >>> g.tolist()
@@ -289,8 +279,6 @@ def clip(tensors: Any, max_norm: float, *, format: FormatLike | None = None, thr
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> g = np.float32([3, 4])
     >>> sb.clip(g, 1.0).norm
     5.0
@@ -321,8 +309,6 @@ def accumulate(acc: Any, gradients: Any, *, scales: Any = None, format: FormatLi
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> total = np.float32([1, 1])
     >>> sb.accumulate(total, np.float16([2, 3]), scales=np.float32([0.5]))
     >>> total.tolist()
@@ -347,8 +333,6 @@ def axpby(a: float, x: Any, b: float, y: Any, out: Any, *, threads: int | None =
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> x = np.float32([1, 2])
     >>> sb.axpby(2.0, x, 0.5, np.float32([4, 8]), out=x)
     >>> x.tolist()
@@ -383,8 +367,6 @@ def cast(tensors: Any, to: FormatLike, *, format: FormatLike | None = None,
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits as sb
     >>> sb.cast({"w": np.float32([1, 1.3])}, "fp16")
     {'w': array([1. , 1.3], dtype=float16)}
     """

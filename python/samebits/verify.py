@@ -57,7 +57,6 @@ def verify(backend: str | None = None, *, extent: VerifyExtent = "quick", thread
     --------
     An exception ends the verification:
 
-    >>> import samebits as sb
     >>> def first(v):
     ...     print(v.backend, v.differed)
     ...     raise StopIteration

@@ -116,7 +116,6 @@ class SingleRank(Communicator):
 
     Examples
     --------
-    >>> import samebits.ranks as sbr
     >>> sbr.SingleRank().size
     1
     """

@@ -64,8 +64,6 @@ def reduce_gradients(ranks: Communicator, gradients: Any, *, communication: Form
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits.ranks as sbr
     >>> gradient = np.float32([1.001, -2])
     >>> sbr.reduce_gradients(sbr.SingleRank(), gradient, communication="bf16")
     >>> gradient.tolist()

@@ -129,8 +129,6 @@ def norm_of_shards(ranks: Communicator, shards: Any, first: Any, *, threads: int
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits.ranks as sbr
     >>> sbr.norm_of_shards(sbr.SingleRank(), {"w": np.float32([3, 4])}, {"w": 0}).total
     5.0
     """

@@ -102,8 +102,6 @@ def convert(x: torch.Tensor, to: FormatLike, **options: Unpack[ConvertOptions]) 
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> x = torch.tensor([1.0, 0.1, 500.0], requires_grad=True)
     >>> y = sbt.convert(x, "e4m3", overflow="saturate")
     >>> y.dtype, sbt.convert(y, "fp32").tolist()

@@ -91,8 +91,6 @@ def convert_linears(model: torch.nn.Module,
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, 10))
     >>> model = sbt.convert_linears(model, "TE_CURRENT", lambda name, m: m.out_features > 10)
     convert_linears: 1 layer multiplies in FP8
@@ -159,8 +157,6 @@ def float8_layers(model: torch.nn.Module) -> dict[str, str]:
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU())
     >>> sbt.float8_layers(sbt.convert_linears(model, "TE_CURRENT", verbose=False))
     {'0': 'TE_CURRENT'}

@@ -93,8 +93,6 @@ def evaluate(x: Any, function: Function, parameter: float | None = None,
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> x = torch.tensor([-1.0, 0.5], requires_grad=True)
     >>> y = sbt.evaluate(x, "silu", rule="torch_2_11")
     >>> y.detach()

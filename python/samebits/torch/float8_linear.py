@@ -182,8 +182,6 @@ class Float8Linear(torch.nn.Linear):
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> layer = sbt.Float8Linear(256, 128, recipe="TE_CURRENT")
     >>> y = layer(torch.ones(3, 7, 256))
     >>> y.sum().backward()
@@ -218,8 +216,6 @@ class Float8Linear(torch.nn.Linear):
 
         Examples
         --------
-        >>> import torch
-        >>> import samebits.torch as sbt
         >>> linear = torch.nn.Linear(64, 32)
         >>> sbt.Float8Linear.from_linear(linear, "TE_CURRENT").weight is linear.weight
         True
@@ -299,8 +295,6 @@ class Float8Conv1D(Float8Linear):
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> sbt.Float8Conv1D(32, 64)(torch.ones(2, 32)).shape
     torch.Size([2, 64])
     """

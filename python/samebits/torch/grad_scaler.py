@@ -68,8 +68,6 @@ class GradScaler(TorchGradScaler):
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> model = torch.nn.Linear(2, 1)
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     >>> scaler = sbt.GradScaler("cpu", init_scale=1024.0, growth_interval=1)

@@ -54,8 +54,6 @@ def clip_grad_norm_(parameters: torch.Tensor | Iterable[torch.Tensor], max_norm:
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> w = torch.nn.Parameter(torch.zeros(2))
     >>> w.grad = torch.tensor([3.0, 4.0])
     >>> sbt.clip_grad_norm_([w], 1.0)
@@ -135,8 +133,6 @@ def inspect_gradients(module: torch.nn.Module | Iterable[tuple[str, torch.Tensor
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> model = torch.nn.Linear(2, 1)
     >>> (model(torch.ones(1, 2)).sum() * float("inf")).backward()
     >>> report = sbt.inspect_gradients(model)

@@ -216,8 +216,6 @@ def quantize(x: torch.Tensor, recipe: Recipe | RecipeName | None = None,
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> x = torch.tensor([[1.0, -2.0, 3.5, 0.0]], requires_grad=True)
     >>> q = sbt.quantize(x, "TE_CURRENT")
     >>> q.codes.dtype, q.scales.shape
@@ -275,8 +273,6 @@ def dequantize(codes: torch.Tensor, scales: torch.Tensor, to: FormatLike = "fp32
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> q = sbt.quantize(torch.tensor([[1.0, -2.0]]), tile=(1, 128), scale="te")
     >>> sbt.dequantize(q.codes, q.scales, torch.bfloat16)
     tensor([[ 1., -2.]], dtype=torch.bfloat16)
@@ -307,8 +303,6 @@ def fake_quantize(x: torch.Tensor, recipe: Recipe | RecipeName | None = None,
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> sbt.fake_quantize(torch.tensor([[1.0, 1.3, 448.0]]), "TE_CURRENT")
     tensor([[  1.0000,   1.2500, 448.0000]])
     """

@@ -36,8 +36,6 @@ class QuantizedOperand:
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> operand: sbt.QuantizedOperand = sbt.quantize_weights(torch.ones(32, 16), "TE_CURRENT",
     ...                                                    transposed=True)
     >>> operand.direct.codes.shape, operand.transposed.codes.shape
@@ -94,8 +92,6 @@ def quantize_activations(x: torch.Tensor, recipe: LinearRecipe | Recipe | str, *
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> q = sbt.quantize_activations(torch.ones(4, 256), "TE_BLOCK_1D", transposed=True)
     >>> q.direct.codes.shape, q.direct.scales.shape
     (torch.Size([4, 256]), torch.Size([4, 2]))
@@ -126,8 +122,6 @@ def quantize_weights(w: torch.Tensor, recipe: LinearRecipe | Recipe | str, *,
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> q = sbt.quantize_weights(torch.ones(256, 384), "TE_BLOCK_1D", transposed=True)
     >>> q.direct.scales.shape, q.transposed.scales.shape
     (torch.Size([2, 3]), torch.Size([3, 2]))
@@ -156,8 +150,6 @@ def quantize_gradients(dy: torch.Tensor, recipe: LinearRecipe | Recipe | str, *,
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> sbt.quantize_gradients(torch.ones(4, 32), "TE_CURRENT").direct.codes.dtype
     torch.float8_e5m2
     """

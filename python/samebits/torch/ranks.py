@@ -53,7 +53,6 @@ class ProcessGroup(Communicator):
     Examples
     --------
     >>> import torch.distributed as dist
-    >>> import samebits.torch as sbt
     >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     >>> ranks = sbt.ProcessGroup()
     >>> ranks.rank, ranks.size, ranks.memory
@@ -189,8 +188,6 @@ def reduce_gradients(parameters: Any, group: Any = None, *, communication: Forma
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.ranks, samebits.torch as sbt
     >>> w = torch.nn.Parameter(torch.zeros(2))
     >>> w.grad = torch.tensor([1.001, -2.0])
     >>> sbt.reduce_gradients([w], samebits.ranks.SingleRank(), communication="bf16")
@@ -228,8 +225,6 @@ def norm_of_shards(parameters: Any, group: Any = None,
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.ranks, samebits.torch as sbt
     >>> w = torch.nn.Parameter(torch.zeros(2))
     >>> w.grad = torch.tensor([3.0, 4.0])
     >>> sbt.norm_of_shards([w], samebits.ranks.SingleRank()).total
@@ -265,8 +260,6 @@ def clip_shards_(parameters: Any, max_norm: float, group: Any = None,
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.ranks, samebits.torch as sbt
     >>> w = torch.nn.Parameter(torch.zeros(2))
     >>> w.grad = torch.tensor([3.0, 4.0])
     >>> sbt.clip_shards_([w], 1.0, samebits.ranks.SingleRank()).total

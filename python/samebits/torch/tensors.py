@@ -124,8 +124,6 @@ def to_numpy(x: torch.Tensor) -> np.ndarray[Any, Any]:
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> sbt.to_numpy(torch.tensor([1.0, -2.5], dtype=torch.bfloat16))
     array([1, -2.5], dtype=bfloat16)
     """
@@ -151,7 +149,6 @@ def from_numpy(x: np.ndarray[Any, Any]) -> torch.Tensor:
     Examples
     --------
     >>> import ml_dtypes, numpy as np
-    >>> import samebits.torch as sbt
     >>> sbt.from_numpy(np.array([1.0, 448.0], ml_dtypes.float8_e4m3fn))
     tensor([  1., 448.], dtype=torch.float8_e4m3fn)
     """
