@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from samebits import _core
-from samebits.errors import InvalidArgument
 from samebits.rules import options_of
 
 if TYPE_CHECKING:
@@ -119,16 +118,8 @@ def _compute(
     InvalidArgument
         An argument was refused; nothing was written.
     """
-    each = None
-    if _core.flag(each_flags, "each_flags"):
-        shapes = [_core.describe(x, n, format)[0] for x, n in zip(operands, "abc", strict=False)]
-        try:
-            each = np.empty(np.broadcast_shapes(*shapes), np.uint8)
-        except ValueError:
-            raise InvalidArgument("the shapes of the operands do not broadcast: "
-                                  + ", ".join(map(str, shapes))) from None
-    value, raised = _core.compute(
+    value, raised, each = _core.compute(
         operation, operands, format, to,
-        (rounding, overflow, nan, seed, random_stream, offset, None, random_bits), out, each,
-        (threads, backend, stream))
+        (rounding, overflow, nan, seed, random_stream, offset, None, random_bits), out,
+        each_flags, (threads, backend, stream))
     return Result(value, _FLAGS[raised], each)

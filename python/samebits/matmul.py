@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.formats import choose, format_index
+from samebits.formats import choose
 from samebits.quantize import QuantizedTensor
 from samebits.rules import options_of
 
@@ -154,8 +154,8 @@ def _product(
     b_format: FormatLike | None = None,
     threads: int | None = None,
     backend: str | None = None,
-) -> tuple[Any, Any]:
-    """Call _core.matmul or _core.predict; return the product and the result of the call.
+) -> Any:
+    """Return the result of _core.matmul or _core.predict.
 
     Parameters
     ----------
@@ -201,18 +201,8 @@ def _product(
         accumulator = tuple(members)
     left, left_tile = _operand(a, a_tile, a_scales, a_format, "a")
     right, right_tile = _operand(b, b_tile, b_scales, b_format, "b")
-    shapes = (_core.describe(left[0], "a", left[1], "a_format")[0],
-              _core.describe(right[0], "b", right[1], "b_format")[0])
-    if len(shapes[0]) != 2 or len(shapes[1]) != 2:
-        raise InvalidArgument(f"a, b: arrays with two axes are expected; got {shapes[0]}, "
-                              f"{shapes[1]}")
-    if isinstance(out, str) or not hasattr(out, "dtype") or isinstance(out, type):
-        format_index(out, "out")  # names the argument
-        to, value = out, _core.empty_like(left[0], (shapes[0][0], shapes[1][1]), out)
-    else:
-        to, value = None, out
     how = left_tile, right_tile, scale_order, c_enters
-    return value, call(left, right, c, value, to, accumulator, how, (threads, backend, None))
+    return call(left, right, c, out, accumulator, how, (threads, backend, None))
 
 
 @options_of(_product)
@@ -254,7 +244,7 @@ def matmul(
     array([[ 5., 11.],
            [11., 25.]], dtype=float32)
     """
-    return _product(_core.matmul, a, b, out, sum, unit, order, **options)[0]
+    return _product(_core.matmul, a, b, out, sum, unit, order, **options)
 
 
 @options_of(_product)
@@ -275,7 +265,7 @@ def predict(a: Any, b: Any, unit: Unit | None = None, *, out: Any = "fp32",
     """
     if unit is None and options.get("rule") is None:
         raise TypeError(f"unit: a tensor core is expected, one of {', '.join(_UNITS)}")
-    value, (evidence, error) = _product(_core.predict, a, b, out, None, unit, "ascending", **options)
+    value, evidence, error = _product(_core.predict, a, b, out, None, unit, "ascending", **options)
     return Prediction(value, evidence, ProductError(*error))
 
 
@@ -348,13 +338,13 @@ def find_rule(
         raise TypeError(f"units: names of tensor cores are expected, got {units!r}")
     names = [choose("units", unit, _UNITS).replace("_", "-") for unit in units]
 
-    def search(left: Any, right: Any, c: Any, d: Any, _to: Any, _sum: Any, how: Any, where: Any) -> Any:
+    def search(left: Any, right: Any, c: Any, d: Any, _sum: Any, how: Any, where: Any) -> Any:
         return _core.find_rule(left, right, c, d, how, (names, max_slices, sample), where)
 
     found: list[str] = _product(
         search, a, b, d, None, None, "ascending", c=c, a_scales=a_scales, a_tile=a_tile,
         b_scales=b_scales, b_tile=b_tile, scale_order=scale_order, a_format=a_format,
-        b_format=b_format, threads=threads, backend=backend)[1]
+        b_format=b_format, threads=threads, backend=backend)
     return found
 
 

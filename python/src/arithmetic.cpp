@@ -39,8 +39,12 @@ common_shape broadcast(const computation& c) {
       const int own = axis - (s.dims - a.dims);
       if (own < 0 || a.shape[own] == 1) continue;
       if (s.sizes[axis] != 1 && s.sizes[axis] != a.shape[own]) {
+        std::string shapes;
+        for (int k = 0; k < c.count; ++k) {
+          shapes += std::string(k > 0 ? ", " : "") + nb::repr(shape_of(c.arrays[k])).c_str();
+        }
         raise_invalid(std::string(c.operands[i].name) +
-                      ": its shape does not broadcast with the other operands'");
+                      ": its shape does not broadcast with the other operands': " + shapes);
       }
       s.sizes[axis] = a.shape[own];
     }
@@ -48,9 +52,10 @@ common_shape broadcast(const computation& c) {
   return s;
 }
 
-// Returns (out, flags that any element raised).
+// Returns (out, flags that any element raised, flags of each element or None).
 nb::tuple compute(nb::handle op, nb::tuple inputs, nb::handle format, nb::handle to, nb::handle how,
-                  nb::handle out, nb::handle each, nb::handle where) {
+                  nb::handle out, nb::handle each_flags, nb::handle where) {
+  const bool wants_each = flag_of(each_flags, "each_flags");
   void* const on = stream_in(where);
   const auto what = enumerator_of<operation>(op, "operation");
   const std::optional<format_id> own_format = format_of(format);
@@ -69,11 +74,12 @@ nb::tuple compute(nb::handle op, nb::tuple inputs, nb::handle format, nb::handle
   const common_shape shape = broadcast(c);
   output result = output_like(inputs[0], c.arrays[0], shape.dims, shape.sizes, to_format, out, on);
   const array& target = c.add(std::move(result.a), "out");
-  if (!each.is_none()) {
+  nb::object each = nb::none();
+  if (wants_each) {
+    each = nb::module_::import_("numpy").attr("empty")(shape_of(shape.dims, shape.sizes), "u1");
     // Flags bytes are described as E8M0 codes, which are also one byte, so that nothing is copied.
     const argument bytes = {.name = "flags_out", .needs = access::write, .format = format_id::e8m0};
-    const array& given = c.add(array_of(each, bytes), "flags_out");
-    check_shape({&given, "flags_out"}, shape.dims, shape.sizes);
+    c.add(array_of(each, bytes), "flags_out");
   }
 
   auto options = options_of<compute_options>(how);
@@ -84,7 +90,7 @@ nb::tuple compute(nb::handle op, nb::tuple inputs, nb::handle format, nb::handle
     if (operands > 1) in.b = view(1);
     if (operands > 2) in.c = view(2);
     flags_view of_each;
-    if (!each.is_none()) {
+    if (wants_each) {
       const matrix_view v = view(operands + 1);
       of_each = {static_cast<flags*>(v.data), v.row_stride, v.col_stride};
     }
@@ -92,14 +98,14 @@ nb::tuple compute(nb::handle op, nb::tuple inputs, nb::handle format, nb::handle
   };
   run_slices(shape.dims, shape.sizes, c.operands, operands, c.count, options.random, call,
              {{"each", "flags_out"}});
-  return nb::make_tuple(result.object, static_cast<int>(raised));
+  return nb::make_tuple(result.object, static_cast<int>(raised), each);
 }
 
 }  // namespace
 
 void bind_arithmetic(nb::module_& m) {
   def(m, "compute", &compute,
-      "Computes an operation; returns the result and the flags that any element raised.");
+      "Computes an operation; returns result, flags of any element, and flags of each or None.");
 }
 
 }  // namespace samebits::python

@@ -117,12 +117,12 @@ void bind_calls(nb::module_& m) {
   def(m, "set_mxcsr", &set_mxcsr, "Sets the SSE control register. For tests.");
   m.def(
       "describe",
-      [](nb::handle x, const char* name, nb::handle format, const char* format_name) {
-        const array a = array_of(x, {.name = name, .format = format_of(format, format_name)});
+      [](nb::handle x, const char* name, nb::handle format) {
+        const array a = array_of(x, {.name = name, .format = format_of(format)});
         return nb::make_tuple(shape_of(a), samebits::name(a.format));
       },
       nb::arg("x").none(), nb::arg("name"), nb::arg("format") = nb::none(),
-      nb::arg("format_name") = "format", "Returns shape and format of an array.");
+      "Returns shape and format of an array.");
 }
 
 }  // namespace samebits::python

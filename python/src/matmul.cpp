@@ -10,13 +10,19 @@
 namespace samebits::python {
 namespace {
 
-// An array with exactly two axes, of any strides that are not negative; None gives one without data.
+// An array with exactly two axes, of any strides that are not negative.
 viewed factor(nb::handle x, const char* name, std::optional<format_id> format,
               access needs = access::read) {
-  if (x.is_none()) return {};
   viewed v(x, {.name = name, .needs = needs, .format = format});
-  if (v.a.dims != 2) raise_invalid(std::string(name) + ": an array with two axes is expected");
+  if (v.a.dims != 2) {
+    raise_invalid(std::string(name) + ": an array with two axes is expected; got " +
+                  std::to_string(v.a.dims));
+  }
   return v;
+}
+
+viewed factor_or_none(nb::handle x, const char* name, std::optional<format_id> format = {}) {
+  return x.is_none() ? viewed{} : factor(x, name, format);
 }
 
 nb::tuple tuple_of(const product_error& e) {
@@ -26,29 +32,41 @@ nb::tuple tuple_of(const product_error& e) {
                         e.rounding_noise, e.accumulation_noise, octaves);
 }
 
-// All arguments of a product. An operand is (array, format, scales, format of the scales).
+// All arguments of a product but its result. An operand is (array, format, scales, format of the
+// scales).
 struct product {
-  viewed a, b, d, a_scales, b_scales, c;
+  viewed a, b, a_scales, b_scales, c;
   accumulator sum;
   matmul_options options;
 
-  product(nb::tuple left, nb::tuple right, nb::handle added, viewed result, nb::handle accumulation,
+  product(nb::tuple left, nb::tuple right, nb::handle added, nb::handle accumulation,
           nb::handle how)
       : a(factor(left[0], "a", format_of(left[1], "a_format"))),
         b(factor(right[0], "b", format_of(right[1], "b_format"))),
-        d(std::move(result)),
-        a_scales(factor(left[2], "a_scales", format_of(left[3]))),
-        b_scales(factor(right[2], "b_scales", format_of(right[3]))),
-        c(factor(added, "c", std::nullopt)),
+        a_scales(factor_or_none(left[2], "a_scales", format_of(left[3]))),
+        b_scales(factor_or_none(right[2], "b_scales", format_of(right[3]))),
+        c(factor_or_none(added, "c")),
         sum(options_of<accumulator>(accumulation)),
         options(options_of<matmul_options>(how)) {
     options.a_scales.values = a_scales.view;
     options.b_scales.values = b_scales.view;
     options.c = c.view;
   }
-  // Calls compute(a, b, d, sum, options, where).
+  // Calls compute(a, b, d, sum, options, where) and returns d: `out`, or a new array in the format that
+  // `out` is.
   template <class Compute>
-  void run(nb::handle where, const Compute& compute) const {
+  nb::object run(nb::tuple left, nb::handle out, nb::handle where, const Compute& compute) const {
+    viewed d;
+    nb::object result = nb::borrow(out);
+    if (!PyUnicode_Check(out.ptr()) && !PyType_Check(out.ptr()) && nb::hasattr(out, "dtype")) {
+      d = factor(out, "out", std::nullopt, access::write);
+    } else {
+      const std::int64_t shape[] = {a.view.rows, b.view.cols};
+      output made = new_output(left[0], a.a, 2, shape, format_named(out, "out"));
+      d.view = view_of({&made.a, "out"});
+      d.a = std::move(made.a);
+      result = made.object;
+    }
     const executor on = executor_of(where, a.a, d.a.size() * a.view.cols);
     python::run([&] { compute(a.view, b.view, d.view, sum, options, on); },
                 {{"d", "out"},
@@ -57,41 +75,39 @@ struct product {
                  {"b_scales.values", "b_scales"},
                  {"a_scales.tile", "a_tile"},
                  {"b_scales.tile", "b_tile"}});
+    return result;
   }
 };
 
-viewed written(nb::handle out, nb::handle to) {
-  return factor(out, "out", format_of(to, "out"), access::write);
-}
-
-void matmul(nb::tuple a, nb::tuple b, nb::handle c, nb::handle out, nb::handle to, nb::handle sum,
-            nb::handle how, nb::handle where) {
-  product(a, b, c, written(out, to), sum, how).run(where, [](const auto&... arguments) {
+nb::object matmul(nb::tuple a, nb::tuple b, nb::handle c, nb::handle out, nb::handle sum,
+                  nb::handle how, nb::handle where) {
+  return product(a, b, c, sum, how).run(a, out, where, [](const auto&... arguments) {
     samebits::matmul(arguments...);
   });
 }
 
-nb::tuple predict(nb::tuple a, nb::tuple b, nb::handle c, nb::handle out, nb::handle to,
-                  nb::handle sum, nb::handle how, nb::handle where) {
+nb::tuple predict(nb::tuple a, nb::tuple b, nb::handle c, nb::handle out, nb::handle sum,
+                  nb::handle how, nb::handle where) {
   prediction found = {};
-  product(a, b, c, written(out, to), sum, how).run(where, [&](const auto&... arguments) {
+  const nb::object d = product(a, b, c, sum, how).run(a, out, where, [&](const auto&... arguments) {
     found = samebits::predict(arguments...);
   });
-  return nb::make_tuple(name(found.level), tuple_of(found.error));
+  return nb::make_tuple(d, name(found.level), tuple_of(found.error));
 }
 
 // Returns the texts of the rules that fit. `search` is (units, max_slices, sample).
 nb::list find_rule(nb::tuple a, nb::tuple b, nb::handle c, nb::handle d, nb::handle how,
                    nb::tuple search, nb::handle where) {
-  const product of(a, b, c, factor(d, "d", std::nullopt), nb::make_tuple("exact"), how);
+  const product of(a, b, c, nb::make_tuple("exact"), how);
+  const viewed given = factor(d, "d", std::nullopt);
   find_rule_options options{.known = of.options,
                             .units = {},
                             .max_slices = integer_of<std::int64_t>(search[1], "max_slices"),
                             .sample = integer_of<std::int64_t>(search[2], "sample")};
   for (const nb::handle unit : search[0]) set_value(unit, "units", options.units.emplace_back());
-  const executor on = executor_of(where, of.a.a, of.d.a.size() * of.a.view.cols);
+  const executor on = executor_of(where, of.a.a, given.a.size() * of.a.view.cols);
   std::vector<product_rule> found;
-  python::run([&] { found = samebits::find_rule(of.a.view, of.b.view, of.d.view, options, on); },
+  python::run([&] { found = samebits::find_rule(of.a.view, of.b.view, given.view, options, on); },
               {{"options.max_slices", "max_slices"},
                {"options.sample", "sample"},
                {"a_scales.values", "a_scales"},
@@ -113,8 +129,8 @@ nb::list parsed_rule(nb::handle text) {
 }  // namespace
 
 void bind_matmul(nb::module_& m) {
-  def(m, "matmul", &matmul, "Writes a matrix product.");
-  def(m, "predict", &predict, "Writes a tensor core's product; returns evidence and error.");
+  def(m, "matmul", &matmul, "Returns a matrix product.");
+  def(m, "predict", &predict, "Returns a tensor core's product, evidence and error.");
   def(m, "find_rule", &find_rule, "Returns the texts of the rules that give a product.");
   def(m, "parse_rule", &parsed_rule, "Returns a rule's accumulator and place of C.");
 }

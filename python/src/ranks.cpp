@@ -126,24 +126,28 @@ nb::tuple agree(scaler& s, nb::handle ranks, nb::handle optimizer) {
                         all.seen.amax, found(all.first_bad), found(all.bad_rank));
 }
 
-void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names, nb::handle options,
+void reduce_gradients(nb::handle ranks, nb::handle gradients, nb::handle options,
                       nb::handle backend) {
   python_ranks with(ranks);
   gradient_reduction how;
+  nb::list given;
   std::vector<array> arrays;
   std::vector<matrix_view> views;
   with.converted_together("reduce_gradients()", 2, [&] {
     how = options_of<gradient_reduction>(options);
     how.backend = text_of(backend, "backend");
-    arrays.reserve(nb::len(gradients));
-    views.reserve(nb::len(gradients));
-    for (std::size_t i = 0; i < nb::len(gradients); ++i) {
+    const nb::object named = nb::module_::import_("samebits.list_arguments").attr("named");
+    const nb::object listed = named(gradients, "gradients");
+    given = nb::cast<nb::list>(listed[0]);
+    arrays.reserve(nb::len(given));
+    views.reserve(nb::len(given));
+    for (std::size_t i = 0; i < nb::len(given); ++i) {
       const argument what = {.needs = access::write, .stream = with.stream()};
       views.push_back(
-          tensor_of(gradients[i], names[i], "gradients", what, arrays.emplace_back()).view);
+          tensor_of(given[i], listed[1][i], "gradients", what, arrays.emplace_back()).view);
     }
   });
-  mark_written(gradients, arrays);
+  mark_written(given, arrays);
   with.call([&] { samebits::reduce_gradients(with, views, how); });
 }
 

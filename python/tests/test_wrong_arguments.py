@@ -137,7 +137,7 @@ def test_tiles(tile: Any) -> None:
      "transposed: .out. was made without"),
     (lambda: sb.quantize(X, eps="1"), TypeError, "eps: a number is expected"),
     (lambda: sb.add(X, np.ones(3, np.float32), each_flags=True), sb.InvalidArgument,
-     r"do not broadcast: \(4, 4\), \(3,\)"),
+     r"b: its shape does not broadcast with the other operands': \(4, 4\), \(3,\)$"),
     (lambda: sb.convert(X, "bf16", roundng="x"), TypeError, r"^convert\(\) got an unexpected"),
     (lambda: sb.predict(X, X, None), TypeError, "unit: a tensor core is expected, one of volta")])
 def test_options_of_quantize_and_arithmetic(call: Any, kind: type[Exception], text: str) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from samebits import _core
-from samebits.errors import InvalidArgument
-from samebits.list_arguments import named
-from samebits.ranks.communicator import Communicator, fields
+from samebits.ranks.communicator import Communicator
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -69,20 +67,6 @@ def reduce_gradients(ranks: Communicator, gradients: Any, *, communication: Form
     >>> gradient.tolist()
     [1.0, -2.0]
     """
-    fields(ranks)
-    try:
-        arrays, names = named(gradients, "gradients")
-    except TypeError:
-        _refuse(ranks)
-        raise
     how = (communication, factor, scale, rounding, seed, random_stream, offset, None, random_bits,
            elements_at_once)
-    _core.reduce_gradients(ranks, arrays, names, how, backend)
-
-
-def _refuse(ranks: Communicator) -> None:
-    """Take part in reduce_gradients() with arguments that are refused, so that no rank waits."""
-    try:
-        _core.reduce_gradients(ranks, [], [], (None,), None)
-    except (InvalidArgument, TypeError):
-        pass
+    _core.reduce_gradients(ranks, gradients, how, backend)
