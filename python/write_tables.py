@@ -165,6 +165,7 @@ from typing import Any, Literal
 from typing_extensions import Required, TypedDict
 
 from samebits.optimizer_layout import States, Weights
+from samebits.quantize import QuantizedTensor
 from samebits.typing import *
 '''
 #: The file and the function with the signature, and arguments that are left out.
@@ -177,8 +178,7 @@ SIGNATURES = {
     "AxisOptions": ("axis_reductions", "_reduced"),
     "RuleOptions": ("training_functions", "_options"),
     "AttentionOptions": ("attention", "_options"),
-    "QuantizeOptions": ("quantize", "quantize", "out"),
-    "ValueOptions": ("quantize", "dequantize", "tile", "format", "scale_format"),
+    "QuantizeOptions": ("quantize", "quantize"),
     "OptimizerOptions": ("optimizer", "__init__"),
     "ReduceOptions": ("ranks/gradients", "reduce_gradients", "communication", "factor"),
     "ShardOptions": ("ranks/shards", "norm_of_shards"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from samebits import _core
+from samebits.rules import options_of
 
 if TYPE_CHECKING:
     from samebits.typing import Accumulation, FormatLike, SumOrder
@@ -43,16 +44,12 @@ def amax(x: Any, *, format: FormatLike | None = None, threads: int | None = None
     return cast(float, _core.reduce("amax", x, format, (threads, backend, stream)))
 
 
+@options_of(amax)
 def sum(x: Any, *, format: FormatLike | None = None, threads: int | None = None,
         backend: str | None = None, stream: Any = None) -> float:
     """Return the sum of the elements in binary64, over a fixed tree: neighbours are added pairwise.
 
     The tree takes the elements in C order.
-
-    Parameters
-    ----------
-    x, format, threads, backend, stream
-        As in `amax`.
 
     Examples
     --------
@@ -62,14 +59,10 @@ def sum(x: Any, *, format: FormatLike | None = None, threads: int | None = None,
     return cast(float, _core.reduce("sum", x, format, (threads, backend, stream)))
 
 
+@options_of(amax)
 def sum_of_squares(x: Any, *, format: FormatLike | None = None, threads: int | None = None,
                    backend: str | None = None, stream: Any = None) -> float:
     """Return the sum of the squares in binary64, in the order of `sum`.
-
-    Parameters
-    ----------
-    x, format, threads, backend, stream
-        As in `amax`.
 
     Examples
     --------
@@ -79,14 +72,10 @@ def sum_of_squares(x: Any, *, format: FormatLike | None = None, threads: int | N
     return cast(float, _core.reduce("sum_of_squares", x, format, (threads, backend, stream)))
 
 
+@options_of(amax)
 def counts(x: Any, *, format: FormatLike | None = None, threads: int | None = None,
            backend: str | None = None, stream: Any = None) -> ElementCounts:
     """Count the elements that are NaN, infinite, zero and subnormal.
-
-    Parameters
-    ----------
-    x, format, threads, backend, stream
-        As in `amax`.
 
     Examples
     --------

@@ -95,11 +95,6 @@ def convert(x: torch.Tensor, to: FormatLike, **options: Unpack[ConvertOptions]) 
     torch.Tensor [...]
         C-contiguous, on the device of `x`, computed on torch's current stream.
 
-    Raises
-    ------
-    InvalidArgument
-        An argument was refused; nothing was written.
-
     Examples
     --------
     >>> x = torch.tensor([1.0, 0.1, 500.0], requires_grad=True)

@@ -21,7 +21,7 @@ from samebits.torch.optimizer_state import (
 
 __all__ = ["exported_state"]
 
-_LAYOUTS: Final = {"torch": 0, "transformer_engine": 1, "torchao": 2}
+_LAYOUTS: Final = ("torch", "transformer_engine", "torchao")
 _BLOCK: Final = 256  # elements with one scale in torchao's FP8 states
 _SMALLEST: Final = 4096  # torchao keeps the states of smaller parameters without scales
 

@@ -27,30 +27,11 @@ from samebits.torch.tensors import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from samebits import option_types
-    from samebits.option_types import ValueOptions
+    from samebits.option_types import QuantizeOptions
     from samebits.typing import FormatLike, RecipeName
-
-    class QuantizeOptions(option_types.QuantizeOptions, total=False):
-        """Keyword arguments of `quantize`."""
-
-        out: Any
 
 __all__ = ["QuantizedTensor", "dequantize", "fake_quantize", "quantize"]
 
-
-# The version is part of the name: torch.compile keeps compiled calls of an operator by its name.
-_QUANTIZE = "samebits::quantize_v1"
-_QUANTIZE_BOTH = "samebits::quantize_both_v1"  # also the transposed matrix
-_DEQUANTIZE = "samebits::dequantize_v1"
-_ARGUMENTS = ("(Tensor x, Tensor? inverse_scales, str rules, str to, str? format, str rounding, "
-              "str nan, int seed, int random_stream, int offset, int? pitch, int random_bits)")
-torch.library.define(_QUANTIZE, f"{_ARGUMENTS} -> (Tensor codes, Tensor scales)")
-torch.library.define(_QUANTIZE_BOTH, f"{_ARGUMENTS} -> (Tensor codes, Tensor scales, "
-                     "Tensor codes_transposed, Tensor scales_transposed)")
-torch.library.define(
-    _DEQUANTIZE, "(Tensor codes, Tensor scales, str to, int tile_rows, int tile_cols, "
-    "str? format, str? scale_format) -> Tensor")
 
 _DEFAULTS = {name: value for name, value in DEFAULTS.items() if name != "overflow"}
 
@@ -66,41 +47,42 @@ def _rules_of_text(text: str) -> Recipe:
     return Recipe(**{**values, "tile": tuple(values["tile"])})
 
 
-def _call(transposed: bool, x: torch.Tensor, inverse_scales: torch.Tensor | None, rules: str,
-          to: Any, *options: Any) -> samebits.QuantizedTensor:
-    return samebits.quantize(x, _rules_of_text(rules), to=to, inverse_scales=inverse_scales,
-                             transposed=transposed, **dict(zip(_DEFAULTS, options, strict=True)))
+def _define(name: str, results: str, transposed: bool) -> None:
+    """Define an operator that quantizes a matrix, and `transposed` also its transpose."""
+    def run(x: torch.Tensor, inverse_scales: torch.Tensor | None, rules: str, to: Any,
+            *options: Any) -> tuple[torch.Tensor, ...]:
+        q = samebits.quantize(x, _rules_of_text(rules), to=to, inverse_scales=inverse_scales,
+                              transposed=transposed, **dict(zip(_DEFAULTS, options, strict=True)))
+        direct = q.codes, q.scales
+        return (*direct, q.codes_transposed, q.scales_transposed) if transposed else direct
+
+    def shapes(x: torch.Tensor, inverse_scales: object, rules: str, to: str,
+               *_options: object) -> tuple[torch.Tensor, ...]:
+        recipe = _rules_of_text(rules)
+        rows, cols = math.prod(x.shape[:-1]), x.shape[-1] if x.dim() else 1
+        codes = torch.empty(x.shape, dtype=torch_dtype(to), device=x.device)
+        scales = torch.empty(_scales_shape(rows, cols, recipe.tile), device=x.device,
+                             dtype=torch_dtype(recipe.scale_format))
+        if not transposed:
+            return codes, scales
+        return codes, scales, codes.new_empty(cols, rows), scales.new_empty(scales.shape[::-1])
+
+    torch.library.define(
+        name, "(Tensor x, Tensor? inverse_scales, str rules, str to, str? format, str rounding, "
+        "str nan, int seed, int random_stream, int offset, int? pitch, int random_bits) -> "
+        f"({results})")
+    torch.library.impl(name, ("CPU", "CUDA"))(run)
+    torch.library.register_fake(name)(shapes)
 
 
-@torch.library.impl(_QUANTIZE, ("CPU", "CUDA"))
-def _run(x: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    q = _call(False, x, *arguments)
-    return q.codes, q.scales
-
-
-@torch.library.impl(_QUANTIZE_BOTH, ("CPU", "CUDA"))
-def _run_both(x: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, ...]:
-    q = _call(True, x, *arguments)
-    return q.codes, q.scales, q.codes_transposed, q.scales_transposed
-
-
-@torch.library.register_fake(_QUANTIZE)
-def _shapes(x: torch.Tensor, inverse_scales: object, rules: str, to: str,
-            *_options: object) -> tuple[torch.Tensor, torch.Tensor]:
-    recipe = _rules_of_text(rules)
-    rows, cols = _matrix_of(x)
-    scale_dtype = torch_dtype(recipe.scale_format)
-    return (torch.empty(x.shape, dtype=torch_dtype(to), device=x.device),
-            torch.empty(_scales_shape(rows, cols, recipe.tile), dtype=scale_dtype,
-                        device=x.device))
-
-
-@torch.library.register_fake(_QUANTIZE_BOTH)
-def _shapes_both(x: torch.Tensor, inverse_scales: object, rules: str, to: str,
-                 *options: object) -> tuple[torch.Tensor, ...]:
-    codes, scales = _shapes(x, inverse_scales, rules, to, *options)
-    rows, cols = _matrix_of(x)
-    return codes, scales, codes.new_empty(cols, rows), scales.new_empty(scales.shape[::-1])
+# The version is part of the name: torch.compile keeps compiled calls of an operator by its name.
+_define("samebits::quantize_v1", "Tensor codes, Tensor scales", False)
+_define("samebits::quantize_both_v1", "Tensor codes, Tensor scales, Tensor codes_transposed, "
+        "Tensor scales_transposed", True)
+_DEQUANTIZE = "samebits::dequantize_v1"
+torch.library.define(
+    _DEQUANTIZE, "(Tensor codes, Tensor scales, str to, int tile_rows, int tile_cols, "
+    "str? format, str? scale_format) -> Tensor")
 
 
 @torch.library.impl(_DEQUANTIZE, ("CPU", "CUDA"))
@@ -115,10 +97,6 @@ def _run_dequantize(codes: torch.Tensor, scales: torch.Tensor, to: Any, tile_row
 def _shape_dequantized(codes: torch.Tensor, scales: object, to: str,
                        *_options: object) -> torch.Tensor:
     return torch.empty(codes.shape, dtype=torch_dtype(to), device=codes.device)
-
-
-def _matrix_of(x: torch.Tensor) -> tuple[int, int]:
-    return math.prod(x.shape[:-1]), x.shape[-1] if x.dim() else 1
 
 
 def _scales_shape(rows: int, cols: int, tile: tuple[int, int]) -> tuple[int, int]:
@@ -141,15 +119,17 @@ class QuantizedTensor(samebits.QuantizedTensor):
     source: torch.Tensor | None = None
 
     @options_of(samebits.QuantizedTensor.dequantize)
-    def dequantize(self, to: FormatLike = "fp32", **options: Unpack[ValueOptions]) -> Any:
+    def dequantize(self, to: FormatLike = "fp32", *, out: Any = None, threads: int | None = None,
+                   backend: str | None = None, stream: Any = None) -> Any:
         """Return the values, as `samebits.QuantizedTensor.dequantize` does.
 
         The gradient passes straight through quantization and dequantization, in the dtype of the
         tensor that was quantized. With `out=`, and for `transposed`, autograd records nothing.
         """
         values = dequantize(self.codes, self.scales, to, tile=self.recipe.tile, format=self.format,
-                            scale_format=self.recipe.scale_format, **options)
-        if self.source is None or options.get("out") is not None:
+                            scale_format=self.recipe.scale_format, out=out, threads=threads,
+                            backend=backend, stream=stream)
+        if self.source is None or out is not None:
             return values
         return _Restored.apply(self.source, values)  # type: ignore[no-untyped-call]
 
@@ -200,19 +180,12 @@ def quantize(x: torch.Tensor, recipe: Recipe | RecipeName | None = None,
     ----------
     x : torch.Tensor [..., cols]
         In fp32, fp16 or bf16. All leading axes together are the rows of the matrix.
-    recipe : str or Recipe, optional
-        Name of one of `samebits.recipes`, or a `samebits.Recipe`.
 
     Returns
     -------
     QuantizedTensor
         Its tensors lie on the device of `x`. `dequantize()` passes the gradient straight through,
         to `x`; codes and scales have none.
-
-    Raises
-    ------
-    InvalidArgument
-        An argument was refused; nothing was written.
 
     Examples
     --------
@@ -267,8 +240,9 @@ def _recipe_of_text(text: str) -> Recipe:
 @options_of(samebits.dequantize)
 def dequantize(codes: torch.Tensor, scales: torch.Tensor, to: FormatLike = "fp32", *,
                tile: tuple[int, int] = (1, 128), format: FormatLike | None = None,
-               scale_format: FormatLike | None = None,
-               **options: Unpack[ValueOptions]) -> torch.Tensor:
+               scale_format: FormatLike | None = None, out: Any = None,
+               threads: int | None = None, backend: str | None = None,
+               stream: Any = None) -> torch.Tensor:
     """Dequantize codes: code * scale, rounded to fp32 and then to `to`.
 
     Examples
@@ -279,27 +253,26 @@ def dequantize(codes: torch.Tensor, scales: torch.Tensor, to: FormatLike = "fp32
     """
     if not needs_operator(codes):
         return samebits.dequantize(codes, scales, to, tile=tile, format=format,
-                                   scale_format=scale_format, **options)
-    refuse_options("dequantize", options)
+                                   scale_format=scale_format, out=out, threads=threads,
+                                   backend=backend, stream=stream)
+    refuse_options("dequantize", {"out": out, "threads": threads, "backend": backend,
+                                  "stream": stream})
     return torch.ops.samebits.dequantize_v1(
         codes, scales, constant_format_name(to), *tile,
         None if format is None else constant_format_name(format, "format"),
         None if scale_format is None else constant_format_name(scale_format, "scale_format"))
 
 
-@options_of(samebits.quantize)
+@options_of(quantize)
 def fake_quantize(x: torch.Tensor, recipe: Recipe | RecipeName | None = None,
                   **options: Unpack[QuantizeOptions]) -> torch.Tensor:
     """Quantize and dequantize: the values that training in FP8 sees, in the dtype of `x`.
 
     The gradient passes straight through.
 
-    Parameters
-    ----------
-    x : torch.Tensor [..., cols]
-        In fp32, fp16 or bf16.
-    recipe : str or Recipe, optional
-        As in `quantize`.
+    Returns
+    -------
+    torch.Tensor [..., cols]
 
     Examples
     --------

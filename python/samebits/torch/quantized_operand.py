@@ -10,6 +10,7 @@ import torch
 from samebits.errors import InvalidArgument
 from samebits.quantize import QuantizedTensor, quantize
 from samebits.recipes import Recipe
+from samebits.rules import options_of
 from samebits.torch.linear_recipe import (
     LINE_OF_128,
     SQUARE_OF_128,
@@ -88,7 +89,7 @@ def quantize_activations(x: torch.Tensor, recipe: LinearRecipe | Recipe | str, *
     Raises
     ------
     InvalidArgument
-        The dtype of `x` or the recipe was refused.
+        The dtype or the recipe was refused.
 
     Examples
     --------
@@ -101,6 +102,7 @@ def quantize_activations(x: torch.Tensor, recipe: LinearRecipe | Recipe | str, *
     return _operand(x, "x", linear_recipe(recipe).activations, "e4m3", direct, transposed)
 
 
+@options_of(quantize_activations)
 def quantize_weights(w: torch.Tensor, recipe: LinearRecipe | Recipe | str, *,
                      direct: bool = True, transposed: bool = False) -> QuantizedOperand:
     """Quantize the weights of a linear layer.
@@ -109,16 +111,10 @@ def quantize_weights(w: torch.Tensor, recipe: LinearRecipe | Recipe | str, *,
     ----------
     w : tensor [out, in]
         In float32, bfloat16 or float16, on any device.
-    recipe
-        As in `quantize_activations`.
     direct : bool
         Whether to make the operand of y = x w^T: codes [out, in].
     transposed : bool
         Whether to make the operand of dx = dy w: codes [in, out].
-
-    Returns
-    -------
-    QuantizedOperand
 
     Examples
     --------
@@ -129,6 +125,7 @@ def quantize_weights(w: torch.Tensor, recipe: LinearRecipe | Recipe | str, *,
     return _operand(w, "w", linear_recipe(recipe).weights, "e4m3", direct, transposed)
 
 
+@options_of(quantize_activations)
 def quantize_gradients(dy: torch.Tensor, recipe: LinearRecipe | Recipe | str, *,
                        direct: bool = True, transposed: bool = False) -> QuantizedOperand:
     """Quantize the gradient of the output of a linear layer.
@@ -137,16 +134,10 @@ def quantize_gradients(dy: torch.Tensor, recipe: LinearRecipe | Recipe | str, *,
     ----------
     dy : tensor [..., out]
         In float32, bfloat16 or float16, on any device. Leading axes together are the rows.
-    recipe
-        As in `quantize_activations`.
     direct : bool
         Whether to make the operand of dx = dy w: codes [rows, out].
     transposed : bool
         Whether to make the operand of dw = dy^T x: codes [out, rows].
-
-    Returns
-    -------
-    QuantizedOperand
 
     Examples
     --------

@@ -174,17 +174,8 @@ def reduce_gradients(parameters: Any, group: Any = None, *, communication: Forma
         Parameters whose ``grad`` is replaced, in fp32, fp16 or bf16.
     group : torch.distributed.ProcessGroup or Communicator, optional
         By default the group of all processes.
-    communication : str or torch.dtype
-        The communication dtype: fp32, fp16, bf16, e4m3 or e5m2.
     factor : float, optional
         The sum is multiplied by it; by default 1 / number of ranks, which gives the mean.
-
-    Raises
-    ------
-    InvalidArgument
-        This rank's arguments were refused; the other ranks raise RankError.
-    RankError
-        The ranks' gradients or options differ. Nothing was written on any rank.
 
     Examples
     --------
