@@ -21,24 +21,11 @@ matrix_view as_view(const flags_view& each, const matrix_view& out) {
           each.row_stride, each.col_stride, out.space};
 }
 
-void check_arithmetic(const const_matrix_view& v, const char* which) {
-  if (has_arithmetic(v.format)) return;
-  throw invalid_argument(std::string(which) +
-                         ": format must be one of fp32, fp16, bf16, e4m3, e5m2, got " +
-                         std::string(name(v.format)));
-}
-
 void check_operand(const const_matrix_view& v, const char* which, const matrix_view& out) {
   check_view(v, which);
-  check_arithmetic(v, which);
-  if (v.rows != out.rows || v.cols != out.cols) {
-    throw invalid_argument(std::string(which) + ": shape must be that of out, " +
-                           shape_text(out.rows, out.cols) + ", got " + shape_text(v.rows, v.cols));
-  }
-  if (v.space != out.space) {
-    throw invalid_argument(std::string(which) +
-                           ": must lie in the same memory as out, host or device");
-  }
+  check_format(v, which, arithmetic_formats);
+  check_shape_of(v, which, out, "out");
+  check_space_of(v, which, out, "out");
   check_overlap(v, which, out);
 }
 
@@ -56,7 +43,7 @@ compute_call checked(operation op, const array_operands& in, const matrix_view& 
                      const executor& where) {
   check_value("op", op, "operation");
   check_view(out, "out");
-  check_arithmetic(out, "out");
+  check_format(out, "out", arithmetic_formats);
   check_distinct(out, "out");
   compute_call call{op,
                     {in.a, in.b, in.c},
@@ -76,19 +63,16 @@ compute_call checked(operation op, const array_operands& in, const matrix_view& 
 }
 
 const backend& computing_backend(const compute_call& call, const executor& where) {
-  const auto has = [&](const backend& b) { return b.compute.has(call); };
-  const backend& chosen = resolve(where, call.out.space, has);
-  check_memory(chosen, call.out.space);
-  if (has(chosen)) return chosen;
-  std::string what(name(call.op));
+  std::string what = "has no " + std::string(name(call.op));
   for (int i = 0; i < operand_count(call.op); ++i) {
     what += (i == 0 ? " of " : ", ") + std::string(name(call.operands[i].format));
   }
-  throw unsupported(
-      "backend '" + std::string(chosen.name) + "' has no " + what + " into " +
-      std::string(name(call.out.format)) + " with " + std::string(name(call.rule.rounding)) + ", " +
-      std::string(name(call.rule.overflow)) + ", " + std::string(name(call.rule.nan)) +
-      (call.report == flag_report::wanted ? ", flags" : ""));
+  what += " into " + std::string(name(call.out.format)) + " with " +
+          std::string(name(call.rule.rounding)) + ", " + std::string(name(call.rule.overflow)) +
+          ", " + std::string(name(call.rule.nan)) +
+          (call.report == flag_report::wanted ? ", flags" : "");
+  return backend_for(
+      where, call.out.space, [&](const backend& b) { return b.compute.has(call); }, what);
 }
 
 /// Makes the call's device current until the end of the scope.

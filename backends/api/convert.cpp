@@ -13,17 +13,11 @@ namespace samebits {
 namespace backends {
 
 const backend& converting_backend(const executor& where, const convert_call& call) {
-  const backend& chosen =
-      resolve(where, call.in.space, [&](const backend& b) { return b.convert.has(call); });
-  check_memory(chosen, call.in.space);
-  if (!chosen.convert.has(call)) {
-    throw unsupported(
-        "backend '" + std::string(chosen.name) + "' has no " + std::string(name(call.in.format)) +
-        " to " + std::string(name(call.out.format)) + " with " +
-        std::string(name(call.rule.rounding)) + ", " + std::string(name(call.rule.overflow)) +
-        ", " + std::string(name(call.rule.nan)));
-  }
-  return chosen;
+  return backend_for(
+      where, call.in.space, [&](const backend& b) { return b.convert.has(call); },
+      "has no " + std::string(name(call.in.format)) + " to " + std::string(name(call.out.format)) +
+          " with " + std::string(name(call.rule.rounding)) + ", " +
+          std::string(name(call.rule.overflow)) + ", " + std::string(name(call.rule.nan)));
 }
 
 namespace {
@@ -42,21 +36,15 @@ void enqueue(const convert_call& call, const executor& where) {
 
 void convert(const const_matrix_view& in, const matrix_view& out, const convert_options& options,
              const executor& where) {
-  using backends::shape_text;
   backends::check_view(in, "in");
   backends::check_view(out, "out");
-  if (in.rows != out.rows || in.cols != out.cols) {
-    throw invalid_argument("out: shape must be that of in, " + shape_text(in.rows, in.cols) +
-                           ", got " + shape_text(out.rows, out.cols));
-  }
+  backends::check_shape_of(out, "out", in, "in");
   backends::check_distinct(out, "out");
   backends::check_overlap(in, "in", out);
   const cast_rule rule{options.rounding, options.overflow, options.nan};
   backends::check_rule(rule, options.random);
   backends::check_threads(where);
-  if (in.space != out.space) {
-    throw invalid_argument("out: must lie in the same memory as in, host or device");
-  }
+  backends::check_space_of(out, "out", in, "in");
 
   const backends::convert_call call{
       in, out, rule, options.random,

@@ -314,16 +314,9 @@ std::vector<product_rule> find_rule(const const_matrix_view& a, const const_matr
   const backends::matmul_call call =
       backends::checked(a, b, result, accumulator::exact(),
                         {known.a_scales, known.b_scales, known.scale_order, known.c, addend::last});
-  if (d.format == format_id::fp64) {
-    throw invalid_argument("d: format must be one of fp32, fp16, bf16, got fp64");
-  }
-  const auto check = [](const char* which, std::int64_t value, std::int64_t min) {
-    if (value >= min) return;
-    throw invalid_argument("options." + std::string(which) + " must be at least " +
-                           std::to_string(min) + ", got " + std::to_string(value));
-  };
-  check("max_slices", options.max_slices, 1);
-  check("sample", options.sample, 0);
+  backends::check_format(d, "d", backends::number_formats);
+  backends::check_at_least("options.max_slices", options.max_slices, 1);
+  backends::check_at_least("options.sample", options.sample, 0);
   for (const tensor_unit unit : options.units) {
     backends::check_value("options.units", unit, "tensor_unit");
   }

@@ -17,27 +17,6 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& what) { throw invalid_argument(what); }
 
-void check_host(const const_matrix_view& v, const char* which) {
-  if (v.space != memory_space::host) {
-    refuse(std::string(which) + ": must lie in host memory");
-  }
-}
-
-void check_shape(const const_matrix_view& v, const char* which, std::int64_t rows,
-                 std::int64_t cols) {
-  if (v.rows == rows && v.cols == cols) return;
-  refuse(std::string(which) + ": shape must be " + shape_text(rows, cols) + ", got " +
-         shape_text(v.rows, v.cols));
-}
-
-void check_format(const const_matrix_view& v, const char* which, std::span<const format_id> among) {
-  if (std::find(among.begin(), among.end(), v.format) != among.end()) return;
-  std::string names;
-  for (const format_id f : among) names += (names.empty() ? "" : ", ") + std::string(name(f));
-  refuse(std::string(which) + ": format must be one of " + names + ", got " +
-         std::string(name(v.format)));
-}
-
 void check_operand(const const_matrix_view& v, const char* which) {
   check_view(v, which);
   check_host(v, which);
@@ -47,7 +26,6 @@ void check_operand(const const_matrix_view& v, const char* which) {
   }
 }
 
-constexpr std::array number_formats = {format_id::fp32, format_id::fp16, format_id::bf16};
 constexpr std::array exact_formats = {format_id::fp32, format_id::fp16, format_id::bf16,
                                       format_id::fp64};
 
@@ -95,16 +73,11 @@ void check_slices(const accumulator& sum) {
   check_value("sum.slice_order", sum.slice_order, "slice_order");
   check_value("sum.slice_sum", sum.slice_sum, "slice_sum");
   check_value("sum.slice_rounding", sum.slice_rounding, "slice_rounding");
-  const auto check = [](const char* which, std::int64_t value, std::int64_t min) {
-    if (value >= min) return;
-    refuse(std::string(which) + " must be at least " + std::to_string(min) + ", got " +
-           std::to_string(value));
-  };
-  check("sum.slices", sum.slices, 1);
-  check("sum.slice_tile", sum.slice_tile, 1);
-  check("sum.residue_tile", sum.residue_tile, 0);
+  check_at_least("sum.slices", sum.slices, 1);
+  check_at_least("sum.slice_tile", sum.slice_tile, 1);
+  check_at_least("sum.residue_tile", sum.residue_tile, 0);
   const bool unit = sum.kind == accumulator_kind::tensor_core;
-  if (sum.kind == accumulator_kind::ieee_fp32) check("sum.promotion", sum.promotion, 0);
+  if (sum.kind == accumulator_kind::ieee_fp32) check_at_least("sum.promotion", sum.promotion, 0);
   const bool divided = sum.slices != 1 || sum.slice_rounding != slice_rounding::none;
   if (divided && !unit && sum.kind != accumulator_kind::ieee_fp32) {
     refuse("sum.slices: slices need ieee_fp32 or tensor_core, got " + std::string(name(sum.kind)));
@@ -262,13 +235,9 @@ void matmul(const const_matrix_view& a, const const_matrix_view& b, const matrix
             const accumulator& sum, const matmul_options& options, const executor& where) {
   const backends::matmul_call call = backends::checked(a, b, d, sum, options);
   backends::check_disjoint(call);
-  backends::check_threads(where);
-  const auto has = [&](const backends::backend& one) { return one.matmul.has(call); };
-  const backends::backend& chosen = backends::resolve(where, memory_space::host, has);
-  backends::check_memory(chosen, memory_space::host);
-  if (!has(chosen)) {
-    throw unsupported("backend '" + std::string(chosen.name) + "' cannot multiply matrices");
-  }
+  const backends::backend& chosen = backends::backend_for(
+      where, memory_space::host, [&](const backends::backend& one) { return one.matmul.has(call); },
+      "cannot multiply matrices");
   if (call.d.rows == 0 || call.d.cols == 0) return;
   if (backends::is_in_slices(call)) return backends::multiply_in_slices(chosen, call, where);
   chosen.matmul.run(call, where);

@@ -1,4 +1,5 @@
 // predict(), and the distance of results from exact values.
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -18,13 +19,6 @@
 
 namespace samebits {
 namespace {
-
-void check_results(const const_matrix_view& results, const char* which) {
-  const format_id f = results.format;
-  if (f == format_id::fp32 || f == format_id::fp16 || f == format_id::bf16) return;
-  throw invalid_argument(std::string(which) + ": format must be one of fp32, fp16, bf16, got " +
-                         std::string(name(f)));
-}
 
 double number_of(format_id f, std::uint64_t code) {
   return std::bit_cast<double>(numerics::decode(spec_of(f), code));
@@ -92,18 +86,11 @@ double sum_of(const std::vector<double>& inputs) {
 product_error error_of(const const_matrix_view& results, const const_matrix_view& exact) {
   backends::check_view(results, "results");
   backends::check_view(exact, "exact");
-  check_results(results, "results");
-  if (exact.format != format_id::fp64) {
-    throw invalid_argument("exact: format must be fp64, got " + std::string(name(exact.format)));
-  }
-  if (results.rows != exact.rows || results.cols != exact.cols) {
-    throw invalid_argument("exact: shape must be that of results, " +
-                           backends::shape_text(results.rows, results.cols) + ", got " +
-                           backends::shape_text(exact.rows, exact.cols));
-  }
-  if (results.space != memory_space::host || exact.space != memory_space::host) {
-    throw invalid_argument("results, exact: must lie in host memory");
-  }
+  backends::check_format(results, "results", backends::number_formats);
+  backends::check_format(exact, "exact", std::array{format_id::fp64});
+  backends::check_shape_of(exact, "exact", results, "results");
+  backends::check_host(results, "results");
+  backends::check_host(exact, "exact");
   backends::require_tested(backends::reference);
   product_error e;
   error_inputs inputs;
@@ -124,7 +111,7 @@ product_error error_of(const const_matrix_view& results, const const_matrix_view
 
 prediction predict(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
                    const accumulator& sum, const matmul_options& options, const executor& where) {
-  check_results(d, "d");
+  backends::check_format(d, "d", backends::number_formats);
   backends::require_tested(backends::reference);
   matmul(a, b, d, sum, options, where);
   const auto size = static_cast<std::size_t>(d.rows * d.cols);

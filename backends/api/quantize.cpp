@@ -34,30 +34,12 @@ std::int64_t tiles(std::int64_t extent, std::int64_t tile) {
   return extent / tile + (extent % tile != 0 ? 1 : 0);
 }
 
-void check_format(const const_matrix_view& v, const char* which, std::span<const format_id> among) {
-  std::string names;
-  for (const format_id f : among) {
-    if (v.format == f) return;
-    names += (names.empty() ? "" : ", ") + std::string(name(f));
-  }
-  throw invalid_argument(std::string(which) + ": format must be one of " + names + ", got " +
-                         std::string(name(v.format)));
-}
-
-void check_shape(const const_matrix_view& v, const char* which, const matrix_shape& expected) {
-  if (v.rows == expected.rows && v.cols == expected.cols) return;
-  throw invalid_argument(std::string(which) + ": shape must be " +
-                         shape_text(expected.rows, expected.cols) + ", got " +
-                         shape_text(v.rows, v.cols));
-}
-
 void check_space(const const_matrix_view& v, const char* which, memory_space space) {
   if (v.space == space) return;
   throw invalid_argument(std::string(which) +
                          ": must lie in the same memory as the other views, host or device");
 }
 
-constexpr std::array wide_formats = {format_id::fp32, format_id::fp16, format_id::bf16};
 constexpr std::array code_formats = {format_id::e4m3, format_id::e5m2};
 constexpr std::array scale_formats = {format_id::fp32, format_id::e8m0};
 
@@ -84,7 +66,7 @@ void check_outputs(const const_matrix_view& in, const std::array<named_view, 4>&
     if (v.view.data == nullptr) continue;
     check_view(v.view, v.name);
     check_format(v.view, v.name, v.formats);
-    check_shape(v.view, v.name, v.shape);
+    check_shape(v.view, v.name, v.shape.rows, v.shape.cols);
     check_space(v.view, v.name, in.space);
     check_distinct(v.view, v.name);
     check_apart(v.view, v.name, in, "in");
@@ -147,7 +129,7 @@ void check_inverse_scales(const const_matrix_view& in, const const_matrix_view& 
   constexpr std::array formats = {format_id::fp32};
   check_view(v, "options.inverse_scales");
   check_format(v, "options.inverse_scales", formats);
-  check_shape(v, "options.inverse_scales", {grid.rows, grid.cols});
+  check_shape(v, "options.inverse_scales", grid.rows, grid.cols);
   check_space(v, "options.inverse_scales", in.space);
   for (const named_view& output : outputs) {
     if (output.view.data != nullptr) {
@@ -196,7 +178,7 @@ numerics::scale_settings scale_settings_of(const quantize_options& o, format_id 
 quantize_call checked_call(const const_matrix_view& in, const quantize_outputs& outputs,
                            const quantize_options& options) {
   check_view(in, "in");
-  check_format(in, "in", wide_formats);
+  check_format(in, "in", number_formats);
   const tile_grid grid = grid_of(in.rows, in.cols, options.tile);
   check_options(options);
   const auto views = views_of(outputs, in, grid);
@@ -241,10 +223,6 @@ void check_workspace(const backend& b, const quantize_call& call, std::span<std:
   }
 }
 
-[[noreturn]] void refuse_backend(const backend& b, const char* operation, const std::string& what) {
-  throw unsupported("backend '" + std::string(b.name) + "' cannot " + operation + what);
-}
-
 /// Makes the call's device current until the end of the scope.
 device_scope scope_of(const quantize_call& call, const executor& where) {
   const quantize_outputs& o = call.outputs;
@@ -262,16 +240,11 @@ device_scope scope_of(const quantize_call& call, const executor& where) {
 }
 
 const backend& quantizing_backend(const quantize_call& call, const executor& where) {
-  const auto has = [&](const backend& b) { return b.quantize.has(call); };
-  const backend& chosen = resolve(where, call.in.space, has);
-  check_memory(chosen, call.in.space);
-  if (!has(chosen)) {
-    refuse_backend(chosen, "quantize ",
-                   std::string(name(call.in.format)) + " to " + std::string(name(call.to)) +
-                       " with " + std::string(name(call.scale.rule)) + ", " +
-                       std::string(name(call.cast.rounding)));
-  }
-  return chosen;
+  return backend_for(
+      where, call.in.space, [&](const backend& b) { return b.quantize.has(call); },
+      "cannot quantize " + std::string(name(call.in.format)) + " to " + std::string(name(call.to)) +
+          " with " + std::string(name(call.scale.rule)) + ", " +
+          std::string(name(call.cast.rounding)));
 }
 
 }  // namespace
@@ -326,10 +299,10 @@ void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
   b::check_view(scales, "scales");
   b::check_format(scales, "scales", b::scale_formats);
   b::check_view(out, "out");
-  b::check_format(out, "out", b::wide_formats);
+  b::check_format(out, "out", b::number_formats);
   const b::tile_grid grid = b::grid_of(codes.rows, codes.cols, tile);
-  b::check_shape(scales, "scales", {grid.rows, grid.cols});
-  b::check_shape(out, "out", {codes.rows, codes.cols});
+  b::check_shape(scales, "scales", grid.rows, grid.cols);
+  b::check_shape(out, "out", codes.rows, codes.cols);
   b::check_space(scales, "scales", codes.space);
   b::check_space(out, "out", codes.space);
   b::check_distinct(out, "out");
@@ -342,10 +315,9 @@ void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
                             {b::address_of(out), "out"}},
                            where.stream);
   const b::dequantize_call call{codes, scales, out, grid};
-  const auto has = [&](const b::backend& one) { return one.dequantize.has(call); };
-  const b::backend& chosen = b::resolve(where, codes.space, has);
-  b::check_memory(chosen, codes.space);
-  if (!has(chosen)) b::refuse_backend(chosen, "dequantize", "");
+  const b::backend& chosen = b::backend_for(
+      where, codes.space, [&](const b::backend& one) { return one.dequantize.has(call); },
+      "cannot dequantize");
   if (b::is_empty(codes)) return;
   chosen.dequantize.run(call, where);
 }

@@ -15,20 +15,13 @@ namespace {
 
 void check_input(const const_matrix_view& v, const char* which) {
   check_view(v, which);
-  if (!has_arithmetic(v.format)) {
-    throw invalid_argument(std::string(which) +
-                           ": format must be one of fp32, fp16, bf16, e4m3, e5m2, got " +
-                           std::string(name(v.format)));
-  }
+  check_format(v, which, arithmetic_formats);
 }
 
 const backend& reducing_backend(const reduction_call& call, const executor& where) {
-  check_threads(where);
-  const auto has = [&](const backend& b) { return b.reduce.has(call); };
-  const backend& chosen = resolve(where, call.x.space, has);
-  check_memory(chosen, call.x.space);
-  if (has(chosen)) return chosen;
-  throw unsupported("backend '" + std::string(chosen.name) + "' has no reductions");
+  return backend_for(
+      where, call.x.space, [&](const backend& b) { return b.reduce.has(call); },
+      "has no reductions");
 }
 
 reduction_call checked(reduction what, const const_matrix_view& in) {
@@ -40,13 +33,8 @@ reduction_call checked_dot(const const_matrix_view& x, const const_matrix_view& 
                            const dot_options& options) {
   check_input(x, "x");
   check_input(y, "y");
-  if (x.rows != y.rows || x.cols != y.cols) {
-    throw invalid_argument("y: shape must be that of x, " + shape_text(x.rows, x.cols) + ", got " +
-                           shape_text(y.rows, y.cols));
-  }
-  if (x.space != y.space) {
-    throw invalid_argument("y: must lie in the same memory as x, host or device");
-  }
+  check_shape_of(y, "y", x, "x");
+  check_space_of(y, "y", x, "x");
   check_value("options.precision", options.precision, "accumulation");
   check_value("options.order", options.order, "sum_order");
   return {reduction::dot, x, y, options};

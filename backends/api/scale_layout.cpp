@@ -66,13 +66,8 @@ void check_scales(const const_matrix_view& scales, scale_layout layout,
   check_value("options.padding", options.padding, "scale_padding");
   check_value("options.unpackable", options.unpackable, "unpackable");
   check_view(scales, "scales");
-  if (scales.format != format_id::fp32 && scales.format != format_id::e8m0) {
-    throw invalid_argument("scales: format must be one of fp32, e8m0, got " +
-                           std::string(name(scales.format)));
-  }
-  if (scales.space != memory_space::host) {
-    throw invalid_argument("scales: must lie in host memory");
-  }
+  check_format(scales, "scales", std::array{format_id::fp32, format_id::e8m0});
+  check_host(scales, "scales");
   const std::int64_t needed = layout_bytes(layout, scales.rows, scales.cols);
   if (memory.size() != static_cast<std::size_t>(needed)) {
     throw invalid_argument(std::string(memory_name) + ": must have " + std::to_string(needed) +

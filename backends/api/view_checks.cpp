@@ -1,9 +1,11 @@
 // Checks shared by the public array functions.
 #include "backends/api/view_checks.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "backends/dispatch/overlap.hpp"
+#include "samebits/axis_reductions.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits::backends {
@@ -39,6 +41,29 @@ std::string shape_text(std::int64_t rows, std::int64_t cols) {
   return "[" + std::to_string(rows) + ", " + std::to_string(cols) + "]";
 }
 
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::string text = "[";
+  for (const std::int64_t n : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(n);
+  return text + "]";
+}
+
+const_matrix_view memory_of(const const_tensor_view& t, const char* which) {
+  const auto refuse = [&](const std::string& what) {
+    throw invalid_argument(std::string(which) + ": " + what + ", got shape " + shape_text(t.shape) +
+                           " and strides " + shape_text(t.strides));
+  };
+  if (t.strides.size() != t.shape.size()) refuse("one stride per axis is expected");
+  constexpr wide most = wide{1} << 60;
+  wide span = 1;
+  for (std::size_t i = 0; i < t.shape.size(); ++i) {
+    if (t.shape[i] < 0 || t.strides[i] < 0) refuse("sizes and strides must be at least 0");
+    span = std::min(span + static_cast<wide>(t.shape[i] - 1) * t.strides[i], most);
+  }
+  const bool empty = std::find(t.shape.begin(), t.shape.end(), 0) != t.shape.end();
+  const auto count = static_cast<std::int64_t>(empty ? 0 : span);
+  return {t.data, t.format, 1, count, count, 1, t.space};
+}
+
 bool is_empty(const const_matrix_view& v) { return v.rows == 0 || v.cols == 0; }
 
 void refuse_value(const char* which, int number, const char* type) {
@@ -68,6 +93,57 @@ void check_view(const const_matrix_view& v, const char* which) {
       static_cast<wide>(v.rows) * v.cols > maximum) {
     refuse("the view spans more than 2^63 bytes");
   }
+}
+
+void check_shape(const const_matrix_view& v, const char* which, std::int64_t rows,
+                 std::int64_t cols) {
+  if (v.rows == rows && v.cols == cols) return;
+  throw invalid_argument(std::string(which) + ": shape must be " + shape_text(rows, cols) +
+                         ", got " + shape_text(v.rows, v.cols));
+}
+
+void check_shape_of(const const_matrix_view& v, const char* which, const const_matrix_view& other,
+                    const char* other_name) {
+  if (v.rows == other.rows && v.cols == other.cols) return;
+  throw invalid_argument(std::string(which) + ": shape must be that of " + other_name + ", " +
+                         shape_text(other.rows, other.cols) + ", got " +
+                         shape_text(v.rows, v.cols));
+}
+
+void check_format_of(const const_matrix_view& v, const char* which, const const_matrix_view& other,
+                     const char* other_name) {
+  if (v.format == other.format) return;
+  throw invalid_argument(std::string(which) + ": format must be that of " + other_name + ", " +
+                         std::string(name(other.format)) + ", got " + std::string(name(v.format)));
+}
+
+void check_space_of(const const_matrix_view& v, const char* which, const const_matrix_view& other,
+                    const char* other_name) {
+  if (v.space == other.space) return;
+  throw invalid_argument(std::string(which) + ": must lie in the same memory as " + other_name +
+                         ", host or device");
+}
+
+void check_format(const const_matrix_view& v, const char* which, std::span<const format_id> among) {
+  std::string names;
+  for (const format_id f : among) {
+    if (v.format == f) return;
+    names += (names.empty() ? "" : ", ") + std::string(name(f));
+  }
+  throw invalid_argument(std::string(which) + ": format must be " +
+                         (among.size() == 1 ? "" : "one of ") + names + ", got " +
+                         std::string(name(v.format)));
+}
+
+void check_host(const const_matrix_view& v, const char* which) {
+  if (v.space == memory_space::host) return;
+  throw invalid_argument(std::string(which) + ": must lie in host memory");
+}
+
+void check_at_least(const char* which, std::int64_t number, std::int64_t least) {
+  if (number >= least) return;
+  throw invalid_argument(std::string(which) + ": must be at least " + std::to_string(least) +
+                         ", got " + std::to_string(number));
 }
 
 void check_distinct(const const_matrix_view& v, const char* which) {
@@ -133,6 +209,16 @@ void check_memory(const backend& b, memory_space space) {
   throw invalid_argument("backend '" + std::string(b.name) + "' works on " +
                          (host ? "host" : "device") + " memory; in and out lie in " +
                          (host ? "device" : "host") + " memory");
+}
+
+const backend& backend_for(const executor& where, memory_space space,
+                           const std::function<bool(const backend&)>& has,
+                           const std::string& lacks) {
+  check_threads(where);
+  const backend& chosen = resolve(where, space, has);
+  check_memory(chosen, space);
+  if (has(chosen)) return chosen;
+  throw unsupported("backend '" + std::string(chosen.name) + "' " + lacks);
 }
 
 }  // namespace samebits::backends

@@ -1,11 +1,18 @@
 // Checks shared by the public array functions: views, overlaps and the backend's memory.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 
 #include "backends/dispatch/backend.hpp"
 #include "samebits/view.hpp"
+
+namespace samebits {
+struct const_tensor_view;  // samebits/axis_reductions.hpp
+}
 
 namespace samebits::backends {
 
@@ -23,10 +30,36 @@ void check_value(const char* which, Enum value, const char* type) {
 /// "[rows, cols]"
 std::string shape_text(std::int64_t rows, std::int64_t cols);
 
+/// "[2, 3, 4]"
+std::string shape_text(std::span<const std::int64_t> shape);
+
 bool is_empty(const const_matrix_view& v);
+
+/// Checks sizes and strides of a tensor. Returns the memory that it spans as one row, of 2^60
+/// elements if it spans more; an empty row for an empty tensor.
+const_matrix_view memory_of(const const_tensor_view& t, const char* which);
 
 /// Checks format, sizes, strides and data of a view.
 void check_view(const const_matrix_view& v, const char* which);
+
+void check_shape(const const_matrix_view& v, const char* which, std::int64_t rows,
+                 std::int64_t cols);
+/// Requires the shape, the format or the memory of `other`.
+void check_shape_of(const const_matrix_view& v, const char* which, const const_matrix_view& other,
+                    const char* other_name);
+void check_format_of(const const_matrix_view& v, const char* which, const const_matrix_view& other,
+                     const char* other_name);
+void check_space_of(const const_matrix_view& v, const char* which, const const_matrix_view& other,
+                    const char* other_name);
+void check_format(const const_matrix_view& v, const char* which, std::span<const format_id> among);
+void check_host(const const_matrix_view& v, const char* which);
+
+void check_at_least(const char* which, std::int64_t number, std::int64_t least);
+
+/// The formats of numbers in most functions, and those of array arithmetic.
+inline constexpr std::array number_formats = {format_id::fp32, format_id::fp16, format_id::bf16};
+inline constexpr std::array arithmetic_formats = {format_id::fp32, format_id::fp16, format_id::bf16,
+                                                  format_id::e4m3, format_id::e5m2};
 
 /// Requires that no two elements share memory.
 void check_distinct(const const_matrix_view& v, const char* which);
@@ -55,5 +88,13 @@ void check_threads(const executor& where);
 
 /// Requires that the backend works on the memory of the views.
 void check_memory(const backend& b, memory_space space);
+
+/// The backend of a call on views in `space`.
+/// @param has  whether a backend can compute the call
+/// @param lacks  what a backend lacks that cannot, as in "has no reductions"
+/// @throws unsupported  if the backend that the executor names cannot
+const backend& backend_for(const executor& where, memory_space space,
+                           const std::function<bool(const backend&)>& has,
+                           const std::string& lacks);
 
 }  // namespace samebits::backends

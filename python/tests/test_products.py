@@ -101,7 +101,7 @@ def test_refusals() -> None:
         sb.find_rule(a, a, "fp32")
     with pytest.raises(sb.InvalidArgument, match="^d: shape must be"):
         sb.find_rule(a, a, a[:2])
-    with pytest.raises(sb.InvalidArgument, match="^max_slices must be at least 1, got 0"):
+    with pytest.raises(sb.InvalidArgument, match="^max_slices: must be at least 1, got 0"):
         sb.find_rule(a, a, a, max_slices=0)
     with pytest.raises(sb.InvalidArgument, match="units"):
         sb.find_rule(a, a, a, units=["hopper"])  # type: ignore[list-item]

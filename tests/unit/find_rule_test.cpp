@@ -241,8 +241,8 @@ TEST(FindRule, RefusesByName) {
     }
   };
   const const_matrix_view d = view_of(x.data(), 2, 2);
-  expect_refusal("options.max_slices must be at least 1, got 0", d, {.max_slices = 0});
-  expect_refusal("options.sample must be at least 0, got -1", d, {.sample = -1});
+  expect_refusal("options.max_slices: must be at least 1, got 0", d, {.max_slices = 0});
+  expect_refusal("options.sample: must be at least 0, got -1", d, {.sample = -1});
   expect_refusal("options.units", d, {.units = {static_cast<tensor_unit>(99)}});
   expect_refusal("d: shape must be [2, 2], got [2, 3]", view_of(x.data(), 2, 3), {});
   expect_refusal("d: format must be one of fp32, fp16, bf16, got fp64", view_of(wide, 2, 2), {});

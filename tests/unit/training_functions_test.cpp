@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "numerics/hardware/torch_operators/cross_entropy.hpp"
 #include "numerics/hardware/torch_operators/embedding_gradient.hpp"
 #include "numerics/hardware/torch_operators/foreach_norm.hpp"
 #include "numerics/hardware/torch_operators/nll_loss.hpp"
@@ -55,9 +57,79 @@ TEST(NllLoss, ZerosAddToZero) {
 TEST(NllLoss, AddsAsTheKernel) {
   for (const std::int64_t rows : {1, 2, 31, 33, 100, 512, 777, 1000, 2047, 5000, 20'000, 40'000}) {
     const floats picked = random_numbers(rows, static_cast<std::uint64_t>(rows));
-    const auto at = [&](std::int64_t row) { return bits(picked.at(static_cast<std::size_t>(row))); };
+    const auto at = [&](std::int64_t row) {
+      return bits(picked.at(static_cast<std::size_t>(row)));
+    };
     ASSERT_EQ(torch::nll_sum(rows, at), bits(nll_kernel(picked))) << rows;
   }
+}
+
+// LossNLL.cpp: cross_entropy_loss_label_smoothing
+
+/// The reduction and the smoothing as operators on floats.
+struct plain_loss {
+  format_id format;
+  bool mean;
+  double smoothing;
+  std::int64_t classes, counted;
+
+  [[nodiscard]] float rounded(float x) const { return stored(format, x); }
+  [[nodiscard]] float averaged(float x) const {
+    return mean ? rounded(x / rounded(static_cast<float>(counted))) : x;
+  }
+  [[nodiscard]] float of_target(float x) const {
+    return rounded(x * static_cast<float>(1 - smoothing));
+  }
+  [[nodiscard]] float of_class(float x) const {
+    return rounded(x * static_cast<float>(smoothing / static_cast<double>(classes)));
+  }
+};
+
+void expect_as_plain(const plain_loss& p, float x, float y) {
+  const torch::cross_entropy_rule r = {
+      p.format, p.mean ? loss_reduction::mean : loss_reduction::sum,
+      std::bit_cast<std::uint64_t>(p.smoothing), p.classes, p.counted};
+  const bool smooths = p.smoothing != 0;
+  ASSERT_EQ(r.smooths(), smooths);
+  const auto count = static_cast<float>(p.counted);
+  ASSERT_EQ(torch::nll_loss(r, bits(x)), bits(p.rounded(p.mean ? x / count : x)));
+  ASSERT_EQ(r.mean(bits(y)), bits(p.averaged(y)));
+  const auto [target, others] = torch::loss_gradient_of(r, bits(y), false);
+  if (!smooths) {
+    ASSERT_EQ(target, bits(-p.averaged(y)));
+    ASSERT_EQ(others, 0u);
+    return;
+  }
+  ASSERT_EQ(torch::smoothed_loss(r, bits(x), bits(y)),
+            bits(p.rounded(p.of_target(x) + p.of_class(y))));
+  const float all = -p.averaged(p.of_class(y));
+  ASSERT_EQ(others, bits(all));
+  ASSERT_EQ(target, bits(p.rounded(-p.averaged(p.of_target(y)) + all)));
+}
+
+TEST(CrossEntropy, StepsAreThoseOfTheOperators) {
+  for (const format_id format : {format_id::fp32, format_id::fp16, format_id::bf16}) {
+    const floats x = random_numbers(50, 5, format);
+    for (const bool mean : {false, true}) {
+      for (const double smoothing : {0.0, -0.0, 0.1, 0.3, 1.0}) {
+        for (const std::int64_t classes : {1, 3, 1000, 50257, 40'000'001}) {
+          for (const std::int64_t counted : {1, 7, 1000, 4099, 16'777'217}) {
+            for (std::size_t i = 0; i + 1 < x.size(); ++i) {
+              expect_as_plain({format, mean, smoothing, classes, counted}, x[i], x[i + 1]);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+TEST(CrossEntropy, IgnoredRowsHaveNoGradient) {
+  const torch::cross_entropy_rule r = {format_id::fp32, loss_reduction::none,
+                                       std::bit_cast<std::uint64_t>(0.1), 5, 0};
+  EXPECT_FALSE(r.reduces());
+  const auto [target, others] = torch::loss_gradient_of(r, bits(1), true);
+  EXPECT_EQ(target, 0u);
+  EXPECT_EQ(others, 0u);
 }
 
 // layer_norm_kernel.cu: LaunchGammaBetaBackwardCUDAKernel() and
@@ -222,6 +294,24 @@ TEST(ForeachNorm, ZerosHaveTheNormZero) {
   EXPECT_EQ(torch::foreach_block_sum(sums.data(), 4), 0u);
   EXPECT_EQ(torch::foreach_norm_of(sums.data(), 600), 0u);
 }
+// clip_grad.py
+TEST(ClipFactor, EveryStepIsRounded) {
+  for (const format_id format : {format_id::fp32, format_id::fp16, format_id::bf16}) {
+    const auto rounded = [&](float x) { return stored(format, x); };
+    floats norms = random_numbers(2000, 11, format);
+    norms.insert(norms.end(), {0, 1e-6f, 1, INFINITY, NAN});
+    for (float norm : norms) {
+      norm = std::fabs(norm);
+      for (const float most : {0.0f, 0.5f, 1.0f, 5.0f, 1e30f}) {
+        const float factor = rounded(rounded(1 / rounded(norm + 1e-6f)) * most);
+        ASSERT_EQ(bits(number(torch::clip_factor(format, bits(norm), bits(most)))),
+                  bits(factor > 1 ? 1 : factor))
+            << norm << ' ' << most;
+      }
+    }
+  }
+}
+
 TEST(ForeachNorm, ManyChunksGoRoundTheThreads) {
   const floats chunks = random_numbers(1500, 7);
   floats threads(512, 0.0f);

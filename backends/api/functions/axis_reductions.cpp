@@ -1,13 +1,13 @@
 // reduce_axes(): checks arguments and chooses a backend.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <string>
 
 #include "backends/api/functions/sum_checks.hpp"
+#include "backends/reference/functions/function_range.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
-#include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits {
@@ -18,46 +18,24 @@ void check_axis_options(const axis_reduction_options& options, format_id format)
   check_value("of", options.of, "axis_reduction");
   check_at_least("offset", options.offset, 0);
   check_at_least("multiprocessors", options.multiprocessors, 1);
-  check_sum_rule(options.rule, std::string(name(options.of)) + " over axes", format);
+  check_torch_rule(options.rule, std::string(name(options.of)) + " over axes", format);
 }
 
-/// Sizes of a checked tensor.
-struct tensor_size {
-  std::int64_t elements = 1;
-  std::int64_t span = 0;  ///< elements from the first to behind the last one
-};
-
-tensor_size size_of(const const_tensor_view& in) {
+/// Checks a tensor. Returns the memory that it spans.
+const_matrix_view checked(const const_tensor_view& in) {
   if (in.shape.size() > max_reduction_axes) {
     throw invalid_argument("in: at most " + std::to_string(max_reduction_axes) +
                            " axes are possible, got " + std::to_string(in.shape.size()));
   }
-  if (in.strides.size() != in.shape.size()) {
-    throw invalid_argument("in: one stride per axis is expected, got " +
-                           std::to_string(in.strides.size()) + " for " +
-                           std::to_string(in.shape.size()) + " axes");
-  }
-  bool empty = false;
-  for (std::size_t i = 0; i < in.shape.size(); ++i) {
-    if (in.shape[i] < 0 || in.strides[i] < 0) {
-      throw invalid_argument("in: sizes and strides must be at least 0, got size " +
-                             std::to_string(in.shape[i]) + " and stride " +
-                             std::to_string(in.strides[i]) + " of axis " + std::to_string(i));
-    }
-    empty = empty || in.shape[i] == 0;
-  }
-  if (empty) return {0, 0};
-  const std::int64_t bytes = spec_of(in.format).storage_bits / 8;
+  const const_matrix_view memory = memory_of(in, "in");
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  __int128 elements = 1, last = 0;
-  for (std::size_t i = 0; i < in.shape.size(); ++i) {
-    elements *= in.shape[i];
-    last += static_cast<__int128>(in.shape[i] - 1) * in.strides[i];
-    if (elements > most || last * bytes + 1 > most) {
-      throw unsupported("in: a tensor that spans 2^31 bytes or more has no rule: PyTorch cuts it");
-    }
+  __int128 elements = 1;
+  for (const std::int64_t n : in.shape) elements = std::min<__int128>(elements * n, most + 1);
+  const std::int64_t last = memory.cols - 1;
+  if (last >= 0 && (elements > most || last > (most - 1) / storage_bytes(in.format))) {
+    throw unsupported("in: a tensor that spans 2^31 bytes or more has no rule: PyTorch cuts it");
   }
-  return {static_cast<std::int64_t>(elements), static_cast<std::int64_t>(last) + 1};
+  return memory;
 }
 
 /// The number of results; -1 if it is more than any view holds, which an empty tensor allows.
@@ -90,8 +68,8 @@ std::uint64_t checked_axes(std::span<const int> axes, int count) {
   return axes.empty() ? (std::uint64_t{1} << static_cast<unsigned>(count)) - 1 : reduced;
 }
 
-void check_results(const const_tensor_view& in, std::uint64_t reduced, const tensor_size& n,
-                   const matrix_view& out) {
+void check_results(const const_tensor_view& in, std::uint64_t reduced,
+                   const const_matrix_view& memory, const matrix_view& out) {
   check_view(out, "out");
   check_distinct(out, "out");
   const std::int64_t results = results_of(in, reduced);
@@ -100,34 +78,18 @@ void check_results(const const_tensor_view& in, std::uint64_t reduced, const ten
     throw invalid_argument("out: must have " + std::to_string(results) + " elements, got shape " +
                            shape_text(out.rows, out.cols));
   }
-  if (out.format != in.format) {
-    throw invalid_argument("out: format must be that of in, " + std::string(name(in.format)) +
-                           ", got " + std::string(name(out.format)));
-  }
-  if (out.space != in.space) {
-    throw invalid_argument("in: must lie in the same memory as out, host or device");
-  }
-  if (n.elements == 0) return;
+  check_format_of(out, "out", memory, "in");
+  check_space_of(memory, "in", out, "out");
+  if (is_empty(memory)) return;
   if (in.data == nullptr) throw invalid_argument("in: data is null");
-  const const_matrix_view memory{in.data, in.format, 1, n.span, n.span, 1, in.space};
   check_apart(memory, "in", out, "out");
 }
 
-/// Writes the result of no elements.
-void fill(const matrix_view& out, axis_reduction of) {
-  namespace torch = numerics::torch_2_11;
+/// The code of the result of no elements.
+std::uint32_t result_of_none(axis_reduction of, format_id format) {
   torch::axis_plan none;
   none.inputs = 0;
-  const std::uint32_t code =
-      torch::code_of(out.format, torch::axis_result(none, of, std::uint32_t{0}));
-  const int bytes = spec_of(out.format).storage_bits / 8;
-  for (std::int64_t row = 0; row < out.rows; ++row) {
-    for (std::int64_t col = 0; col < out.cols; ++col) {
-      auto* const at =
-          static_cast<std::byte*>(out.data) + (row * out.row_stride + col * out.col_stride) * bytes;
-      std::memcpy(at, &code, static_cast<std::size_t>(bytes));
-    }
-  }
+  return torch::code_of(format, torch::axis_result(none, of, std::uint32_t{0}));
 }
 
 }  // namespace
@@ -137,13 +99,13 @@ void reduce_axes(const const_tensor_view& in, std::span<const int> axes, const m
                  const axis_reduction_options& options, const executor& where) {
   using namespace backends;
   check_axis_options(options, in.format);
-  const tensor_size n = size_of(in);
+  const const_matrix_view memory = checked(in);
   const int count = static_cast<int>(in.shape.size());
   const std::uint64_t reduced = checked_axes(axes, count);
-  check_results(in, reduced, n, out);
+  check_results(in, reduced, memory, out);
   const sum_kernels& sums = sums_of(where, out.space, "reductions over axes");
   if (is_empty(out)) return;
-  if (n.elements == 0) return fill(out, options.of);
+  if (is_empty(memory)) return fill_words(out, result_of_none(options.of, out.format));
   const std::int64_t offset = options.offset % 8;
   const auto plan =
       numerics::torch_2_11::plan_of({in.format, options.of, count, in.shape.data(),

@@ -20,14 +20,8 @@ namespace {
 
 void check_argument(const const_matrix_view& v, const char* which, const matrix_view& out) {
   check_view(v, which);
-  if (v.rows != out.rows || v.cols != out.cols) {
-    throw invalid_argument(std::string(which) + ": shape must be that of out, " +
-                           shape_text(out.rows, out.cols) + ", got " + shape_text(v.rows, v.cols));
-  }
-  if (v.space != out.space) {
-    throw invalid_argument(std::string(which) +
-                           ": must lie in the same memory as out, host or device");
-  }
+  check_shape_of(v, which, out, "out");
+  check_space_of(v, which, out, "out");
   check_overlap(v, which, out);
 }
 

@@ -8,6 +8,8 @@
 #include "backends/api/functions/sum_checks.hpp"
 #include "backends/api/lists/list_checks.hpp"
 #include "backends/reference/functions/function_range.hpp"
+#include "numerics/hardware/torch_operators/foreach_norm.hpp"
+#include "numerics/hardware/torch_operators/power.hpp"
 #include "samebits/error.hpp"
 #include "samebits/tensor_list.hpp"
 
@@ -17,13 +19,10 @@ void foreach_norm(const tensor_list& tensors, const matrix_view& norms, function
   using namespace backends;
   check_view(norms, "norms");
   check_distinct(norms, "norms");
-  check_sum_rule(rule, "norms of a list", norms.format);
+  check_torch_rule(rule, "norms of a list", norms.format);
   check_list(tensors, "tensors", std::array{norms.format});
   const auto count = static_cast<std::int64_t>(tensors.size());
-  if (norms.rows != 1 || norms.cols != count) {
-    throw invalid_argument("norms: shape must be " + shape_text(1, count) + ", got " +
-                           shape_text(norms.rows, norms.cols));
-  }
+  check_shape(norms, "norms", 1, count);
   if (norms.space != tensors.space()) {
     throw invalid_argument("norms: must lie in the same memory as the tensors, host or device");
   }
@@ -35,8 +34,7 @@ void foreach_norm(const tensor_list& tensors, const matrix_view& norms, function
   const sum_kernels& sums = sums_of(where, tensors.space(), "norms of lists");
   values words(views.size());
   foreach_norm_on_threads(views, words.data(), where, sums);
-  for (std::uint32_t& word : words) word = torch::code_of(norms.format, word);
-  store_words(norms, 0, 0, count, words.data());
+  store_numbers(norms, 0, 0, count, words.data());
 }
 
 float clip_grad_norm(const tensor_list& gradients, double max_norm, function_rule rule,
@@ -53,11 +51,9 @@ float clip_grad_norm(const tensor_list& gradients, double max_norm, function_rul
   const std::int64_t shape[] = {count}, strides[] = {1};
   reduce_axes({norms.data, format, shape, strides}, {}, matrix_view{&total, format, 1, 1, 1},
               {.of = axis_reduction::norm, .rule = rule}, where);
-  const std::uint32_t norm = torch::value_of(format, total), one = from_double(1);
-  const auto stored = [&](std::uint32_t x) { return torch::stored(format, x); };
-  const std::uint32_t inverse = stored(ptx::div(one, stored(ptx::add(norm, from_double(1e-6)))));
-  const std::uint32_t unclamped = stored(ptx::mul(inverse, from_double(max_norm)));
-  const auto factor = std::bit_cast<float>(ptx::lt(one, unclamped) ? one : unclamped);
+  const std::uint32_t norm = torch::value_of(format, total);
+  const std::uint32_t most = torch::narrow(std::bit_cast<std::uint64_t>(max_norm));
+  const auto factor = std::bit_cast<float>(torch::clip_factor(format, norm, most));
   if (factor == factor) {
     scale(gradients, factor, where);
   } else {  // scale() takes no NaN: 0 times infinity is one

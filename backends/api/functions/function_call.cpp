@@ -34,13 +34,6 @@ void check_rule_has(function f, format_id format, function_rule rule, bool gradi
                     std::string(name(format)) + " numbers");
 }
 
-/// Only the rule `exact` has results in another format than the operand's.
-void check_same_format(const const_matrix_view& v, const char* which, const matrix_view& out) {
-  if (v.format == out.format) return;
-  throw invalid_argument(std::string(which) + ": format must be that of out, " +
-                         std::string(name(out.format)) + ", got " + std::string(name(v.format)));
-}
-
 /// Only the rule `exact` has another rounding than that of the rule's source.
 void check_plain_rounding(const evaluate_options& options) {
   const bool plain =
@@ -130,8 +123,9 @@ evaluate_call evaluate_call_of(function f, const const_matrix_view* grad,
                                const const_matrix_view& in, const matrix_view& out,
                                const evaluate_options& options) {
   if (options.rule == function_rule::exact) return exact_call_of(f, grad, in, out, options);
-  check_same_format(in, "in", out);
-  if (grad != nullptr) check_same_format(*grad, "grad", out);
+  // Only the rule `exact` has results in another format than the operand's.
+  check_format_of(in, "in", out, "out");
+  if (grad != nullptr) check_format_of(*grad, "grad", out, "out");
   check_rule_has(f, in.format, options.rule, grad != nullptr);
   const double parameter = parameter_of(f, options);
   const double lower = f == function::pow ? minus_one(parameter) : 0;

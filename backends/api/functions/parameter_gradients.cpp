@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "backends/api/functions/sum_checks.hpp"
+#include "backends/reference/functions/function_range.hpp"
 #include "numerics/hardware/torch_operators/embedding_gradient.hpp"
 #include "samebits/error.hpp"
 
@@ -16,32 +15,12 @@ namespace samebits {
 namespace backends {
 namespace {
 
-/// Writes +0, whose code is 0 in all formats.
-void fill_zeros(const matrix_view& out) {
-  const std::int64_t bytes = spec_of(out.format).storage_bits / 8;
-  for (std::int64_t row = 0; row < out.rows; ++row) {
-    std::byte* at = static_cast<std::byte*>(out.data) + row * out.row_stride * bytes;
-    const std::int64_t step = out.col_stride * bytes;
-    if (step == bytes) {
-      std::memset(at, 0, static_cast<std::size_t>(out.cols * bytes));
-      continue;
-    }
-    for (std::int64_t col = 0; col < out.cols; ++col, at += step) {
-      std::memset(at, 0, static_cast<std::size_t>(bytes));
-    }
-  }
-}
-
 /// Checks a gradient that norm_parameter_gradients() writes, beside all that it reads.
 void check_parameter(const norm_parameters_call& call, const matrix_view& out, const char* which) {
   if (out.data == nullptr) return;
   check_view(out, which);
-  if (out.rows != 1 || out.cols != call.grad.cols || out.format != call.grad.format) {
-    throw invalid_argument(std::string(which) + ": must have the shape " +
-                           shape_text(1, call.grad.cols) + " and the format of grad, got " +
-                           shape_text(out.rows, out.cols) + " and " +
-                           std::string(name(out.format)));
-  }
+  check_shape(out, which, 1, call.grad.cols);
+  check_format_of(out, which, call.grad, "grad");
   check_distinct(out, which);
   const format_id format = call.grad.format;
   const std::int64_t rows = call.grad.rows;
@@ -86,7 +65,7 @@ void norm_parameter_gradients(const const_matrix_view& grad, const const_matrix_
   using namespace backends;
   check_at_least("multiprocessors", options.multiprocessors, 2);
   check_view(grad, "grad");
-  check_sum_rule(options.rule, "gradients of norms' parameters", grad.format);
+  check_torch_rule(options.rule, "gradients of norms' parameters", grad.format);
   norm_parameters_call call{{}, grad, in, mean, rstd, weight, bias};
   check_parameter(call, weight, "weight");
   check_parameter(call, bias, "bias");
@@ -94,8 +73,8 @@ void norm_parameter_gradients(const const_matrix_view& grad, const const_matrix_
   const sum_kernels& sums = sums_of(where, grad.space, "gradients of norms' parameters");
   if (grad.cols == 0) return;
   if (grad.rows == 0) {
-    if (weight.data != nullptr) fill_zeros(weight);
-    if (bias.data != nullptr) fill_zeros(bias);
+    if (weight.data != nullptr) fill_words(weight, 0);
+    if (bias.data != nullptr) fill_words(bias, 0);
     return;
   }
   call.order =
@@ -151,7 +130,7 @@ void embedding_gradient(const const_matrix_view& grad, std::span<const std::int6
   using namespace backends;
   check_view(out, "out");
   check_distinct(out, "out");
-  check_sum_rule(options.rule, "gradient of an embedding", out.format);
+  check_torch_rule(options.rule, "gradient of an embedding", out.format);
   check_read(grad, "grad", static_cast<std::int64_t>(indices.size()), out.cols, out.format, out,
              "out");
   const sum_kernels& sums = sums_of(where, out.space, "gradients of embeddings");
@@ -159,7 +138,7 @@ void embedding_gradient(const const_matrix_view& grad, std::span<const std::int6
   const bool few = numerics::torch_2_11::few_indices(grad.rows, options.padding);
   if (!few && !options.deterministic) check_order(sorted.words);
   if (is_empty(out)) return;
-  fill_zeros(out);
+  fill_words(out, 0);  // +0
   embedding_gradient_on_threads({few, grad, sorted.rows, sorted.words, out}, where, sums);
 }
 

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/reference/functions/function_range.hpp"
 #include "backends/threads/parts.hpp"
 #include "numerics/arithmetic/by_definition.hpp"
 #include "numerics/arithmetic/integral.hpp"
@@ -164,21 +164,14 @@ rotary::rotary_codes entry_of(const rotary_call& call, std::int64_t position,
   return *codes;
 }
 
-void store_entry(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint32_t code) {
-  const auto bytes = static_cast<std::size_t>(storage_bytes(v.format));
-  std::memcpy(static_cast<std::byte*>(v.data) +
-                  (row * v.row_stride + col * v.col_stride) * static_cast<std::int64_t>(bytes),
-              &code, bytes);
-}
-
 void write_entries(const rotary_call& call, element_range range) {
   for (std::int64_t at = range.begin; at < range.end; ++at) {
     const std::int64_t row = at / call.cos.cols;
     const std::int64_t col = at % call.cos.cols;
     const rotary::rotary_codes codes = entry_of(call, call.positions[static_cast<std::size_t>(row)],
                                                 call.columns[static_cast<std::size_t>(col)]);
-    store_entry(call.cos, row, col, codes.cos);
-    store_entry(call.sin, row, col, codes.sin);
+    store_words(call.cos, row, col, 1, &codes.cos);
+    store_words(call.sin, row, col, 1, &codes.sin);
   }
 }
 

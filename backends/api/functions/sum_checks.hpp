@@ -1,7 +1,6 @@
-// What calls of sums in PyTorch's order check in common.
+// What functions by PyTorch's rules check in common.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,7 +8,6 @@
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/calls/sums.hpp"
 #include "numerics/hardware/cuda_functions/steps.hpp"
-#include "numerics/hardware/torch_operators/power.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "samebits/core/function.hpp"
 
@@ -21,17 +19,10 @@ namespace ptx = numerics::ptx;
 /// Binary32 bits, or codes.
 using values = std::vector<std::uint32_t>;
 
-/// A number that PyTorch's operators take as binary32.
-inline std::uint32_t from_double(double x) {
-  return torch::narrow(std::bit_cast<std::uint64_t>(x));
-}
-
-/// Throws invalid_argument with the text "which: must be at least `least`, got ..." if it is less.
-void check_at_least(const char* which, std::int64_t number, std::int64_t least);
-
-/// Requires that the rule has the function of numbers in this format. `what`: the function in
-/// messages.
-void check_sum_rule(function_rule rule, const std::string& what, format_id format);
+/// Requires a format of numbers, and torch_2_11 or the other rule that has the function. `what`:
+/// the function in messages.
+void check_torch_rule(function_rule rule, const std::string& what, format_id format,
+                      function_rule other = function_rule::torch_2_11);
 
 /// Checks a view that the call reads: shape, format and memory are those expected, and it shares no
 /// element with `out`.

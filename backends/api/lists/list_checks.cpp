@@ -15,7 +15,8 @@
 namespace samebits::backends {
 namespace {
 
-void check_format(const std::string& tensor, format_id format, std::span<const format_id> among) {
+void check_list_format(const std::string& tensor, format_id format,
+                       std::span<const format_id> among) {
   if (std::find(among.begin(), among.end(), format) != among.end()) return;
   std::string names;
   for (const format_id f : among) {
@@ -124,7 +125,7 @@ void check_list(const tensor_list& list, const char* which, std::span<const form
   for (const format_id f : among) others &= ~(1u << static_cast<int>(f));
   if (others == 0) return;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    check_format(text_of(list, which, i), list[i].view.format, among);
+    check_list_format(text_of(list, which, i), list[i].view.format, among);
   }
 }
 
@@ -134,7 +135,7 @@ std::shared_ptr<const list_data> checked_list(std::span<const matrix_view> tenso
   std::vector<list_tensor> copies;
   copies.reserve(tensors.size());
   for (const matrix_view& view : tensors) {
-    check_format(tensor_text({}, copies.size(), which), view.format, wide_list_formats);
+    check_list_format(tensor_text({}, copies.size(), which), view.format, wide_list_formats);
     copies.push_back({view});
   }
   auto list = describe_list(std::move(copies), which);

@@ -167,13 +167,10 @@ void optimizer_step(const optimizer_list& list, std::span<const optimizer_settin
   check_step(data, groups, input);
   b::check_threads(where);
   const b::optimizer_call call{data, groups, input};
-  const auto has = [&](const b::backend& chosen) { return chosen.step.has(call); };
   const b::device_scope on(data.space, data.device, where.stream);
-  const b::backend& chosen = b::resolve(where, data.space, has);
-  b::check_memory(chosen, data.space);
-  if (!has(chosen)) {
-    throw unsupported("backend '" + std::string(chosen.name) + "' has no optimizer steps");
-  }
+  const b::backend& chosen = b::backend_for(
+      where, data.space, [&](const b::backend& one) { return one.step.has(call); },
+      "has no optimizer steps");
   if (data.elements != 0) chosen.step.run(call, where);
 }
 

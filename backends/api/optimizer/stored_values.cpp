@@ -114,12 +114,9 @@ void run(direction way, const const_matrix_view& values, const stored_array& sto
   const auto row = row_of_array(stored, count, options);
   const backends::store_call call = {stores ? plain : row, stores ? row : plain, options.seed,
                                      options.stream};
-  const auto has = [&](const backends::backend& b) { return b.store.has(call); };
-  const backends::backend& chosen = backends::resolve(where, values.space, has);
-  backends::check_memory(chosen, values.space);
-  if (!has(chosen)) {
-    throw unsupported("backend '" + std::string(chosen.name) + "' has no stored values");
-  }
+  const backends::backend& chosen = backends::backend_for(
+      where, values.space, [&](const backends::backend& b) { return b.store.has(call); },
+      "has no stored values");
   if (count != 0) chosen.store.run(call, where);
 }
 

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/reference/cells.hpp"
+#include "numerics/hardware/torch_operators/tensor_format.hpp"
 
 namespace samebits::backends {
 
@@ -61,6 +63,29 @@ inline void store_words(const const_matrix_view& v, std::int64_t row, std::int64
       }
     });
   });
+}
+
+/// Writes one code to all elements.
+inline void fill_words(const matrix_view& out, std::uint32_t code) {
+  const std::vector<std::uint32_t> row(static_cast<std::size_t>(out.cols), code);
+  for (std::int64_t i = 0; i < out.rows; ++i) store_words(out, i, 0, out.cols, row.data());
+}
+
+/// load_words() and store_words() of numbers: binary32 bits of a view in fp32, fp16 or bf16.
+inline void load_numbers(const const_matrix_view& v, std::int64_t row, std::int64_t col,
+                         std::int64_t count, std::uint32_t* numbers) {
+  load_words(v, row, col, count, numbers);
+  for (std::int64_t i = 0; i < count; ++i) {
+    numbers[i] = numerics::torch_2_11::value_of(v.format, numbers[i]);
+  }
+}
+/// Leaves the numbers' codes in `numbers`.
+inline void store_numbers(const const_matrix_view& v, std::int64_t row, std::int64_t col,
+                          std::int64_t count, std::uint32_t* numbers) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    numbers[i] = numerics::torch_2_11::code_of(v.format, numbers[i]);
+  }
+  store_words(v, row, col, count, numbers);
 }
 
 /// Calls f(row, col, count) for the parts of a range of elements in each row of out, of at most

@@ -36,12 +36,6 @@ class dense_codes {
   std::byte copy_[columns_at_once * sizeof(std::uint32_t)];
 };
 
-void store_sums(const matrix_view& out, std::int64_t row, std::int64_t col, std::int64_t count,
-                std::uint32_t* sums) {
-  for (std::int64_t i = 0; i < count; ++i) sums[i] = torch::code_of(out.format, sums[i]);
-  store_words(out, row, col, count, sums);
-}
-
 /// Computes the sums of one block for some columns.
 class norm_columns {
  public:
@@ -77,7 +71,7 @@ class norm_columns {
       sums_.add(sums, reinterpret_cast<const std::byte*>(sums + half), half, format_id::fp32,
                 false);
     }
-    store_sums(out, block, col, n, sums);
+    store_numbers(out, block, col, n, sums);
   }
 
   const norm_parameters_call& call_;
@@ -131,7 +125,7 @@ void write_word(const embedding_call& call, std::int64_t begin, std::int64_t end
         total[c] = torch::with_part(call.few, format, total[c], part[c]);
       }
     }
-    store_sums(call.out, word, col, n, total);
+    store_numbers(call.out, word, col, n, total);
   }
 }
 

@@ -35,8 +35,7 @@ class vector_of_words {
  public:
   explicit vector_of_words(const const_matrix_view& v)
       : words_(v.data == nullptr ? 0 : static_cast<std::size_t>(v.cols + row_padding)) {
-    load_row(v, 0, words_.data());
-    for (std::uint32_t& word : words_) word = torch::value_of(v.format, word);
+    if (v.data != nullptr) load_numbers(v, 0, 0, v.cols, words_.data());
   }
   [[nodiscard]] const std::uint32_t* data() const {
     return words_.empty() ? nullptr : words_.data();

@@ -1,12 +1,16 @@
-// Norms of a list's tensors: the sums of PyTorch 2.11's _foreach_norm, which clip_grad_norm_ uses.
-// Source: PyTorch's ForeachReduceOp.cu and block_reduce.cuh.
+// Norms of a list's tensors: the sums of PyTorch 2.11's _foreach_norm, and the factor by which
+// clip_grad_norm_ scales the tensors.
+// Source: PyTorch's ForeachReduceOp.cu, block_reduce.cuh and clip_grad.py.
 #pragma once
 
 #include <cstdint>
 
+#include "numerics/arithmetic/binary32.hpp"
 #include "numerics/hardware/cuda_functions/steps.hpp"
 #include "numerics/hardware/torch_operators/row_order.hpp"
+#include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
 
 namespace samebits::numerics::torch_2_11 {
 
@@ -44,6 +48,17 @@ SAMEBITS_HD constexpr std::uint32_t foreach_norm_of(const std::uint32_t* blocks,
     sum = ptx::add(sum, blocks[i]);
   }
   return ptx::sqrt(foreach_block_sum(threads, 1));
+}
+
+/// clip_grad_norm_'s factor of the gradients: max_norm / (norm + 10^-6), at most 1. Every step is
+/// rounded to the gradients' format.
+SAMEBITS_HD constexpr std::uint32_t clip_factor(format_id format, std::uint32_t norm,
+                                                std::uint32_t max_norm) {
+  constexpr std::uint32_t tiny = 0x358637BDu;  // 10^-6
+  const std::uint32_t sum = stored(format, ptx::add(norm, tiny));
+  const std::uint32_t inverse = stored(format, ptx::div(binary32::one, sum));
+  const std::uint32_t factor = stored(format, ptx::mul(inverse, max_norm));
+  return ptx::lt(binary32::one, factor) ? binary32::one : factor;
 }
 
 }  // namespace samebits::numerics::torch_2_11

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <random>
 
+#include "engine/cases/loss_rule.hpp"
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/axis_plan.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
@@ -44,9 +45,9 @@ std::vector<std::int64_t> indices_of(const training_case& c) {
   return all;
 }
 
-training_case draw_training(int count, const word_source& next) {
+training_case draw_training(const word_source& next) {
   training_case c;
-  c.of = static_cast<of>(below(count, next));
+  c.of = static_cast<of>(below(7, next));
   c.format = one_of(formats, next);
   constexpr std::int64_t most_rows[] = {20, 20, 70, 140, 300, 300, 700, 4000};
   std::int64_t rows = 1 + below(one_of(most_rows, next), next), cols = 1 + below(40, next);
@@ -246,7 +247,7 @@ void embedding_by_definition(const training_case& c, const std::vector<matrix_vi
 
 }  // namespace
 
-returned_values parameter_gradients_by_definition(const training_case& c, const call_site& site) {
+returned_values training_by_definition(const training_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
   if (c.of == of::embedding_gradient) embedding_by_definition(c, v);
   for (std::int64_t col = 0; is_norm(c) && col < c.in.cols; ++col) {
@@ -259,22 +260,19 @@ returned_values parameter_gradients_by_definition(const training_case& c, const 
     put_code(v[at_out], 0, 0, norm_of(v[at_in]));
     put_code(v[at_out], 0, 1, norm_of(v[at_second]));
   }
-  return {};
+  if (c.of == of::cross_entropy) losses_in_plain_form(c, indices_of(c), v[at_in], v[at_out]);
+  if (c.of == of::cross_entropy_gradient) {
+    loss_gradients_in_plain_form(c, indices_of(c), v[at_second], v[at_in], v[at_out]);
+  }
+  if (c.of != of::clip_grad_norm) return {};
+  const words norms = {norm_of(v[at_in]), norm_of(v[at_second])};
+  const float norm = clipped_in_plain_form(c, norms, 1, {v[at_in], v[at_second]});
+  return {{"norm", std::bit_cast<std::uint32_t>(norm)}};
 }
 
 operation_of<training_case> training_functions() {
-  return {[](const word_source& next) { return draw_training(7, next); }, memory_of_training,
-          training_on, simpler_training};
+  return {draw_training, memory_of_training, training_on, simpler_training};
 }
-operation_of<training_case> parameter_gradients() {
-  return {[](const word_source& next) {
-            training_case c = draw_training(4, next);
-            if (is_loss(c)) c.of = of::foreach_norm;
-            return c;
-          },
-          memory_of_training, training_on, simpler_training};
-}
-
 std::ostream& operator<<(std::ostream& out, const training_case& c) {
   constexpr const char* names[] = {
       "layer norm's parameters", "rms norm's parameters", "embedding_gradient", "cross_entropy",

@@ -37,10 +37,9 @@ struct training_case {
 std::ostream& operator<<(std::ostream& out, const training_case& c);
 
 operation_of<training_case> training_functions();
-/// The functions that parameter_gradients_by_definition() knows.
-operation_of<training_case> parameter_gradients();
 
-/// What the definition in numerics/ leaves, one element after another.
-returned_values parameter_gradients_by_definition(const training_case& c, const call_site& site);
+/// What the definition in numerics/ leaves, one element after another; losses and clipping in plain
+/// form.
+returned_values training_by_definition(const training_case& c, const call_site& site);
 
 }  // namespace samebits::support

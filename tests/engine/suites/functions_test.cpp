@@ -49,19 +49,14 @@ TEST(AxisReductions, OfAnyTensor) {
                   axes_by_definition, 800);
 }
 
-TEST(TrainingFunctions, ParameterGradientsAndNormsOfLists) {
-  expect_on_hosts(make_operation("gradients of parameters", parameter_gradients(), 64), definition,
-                  parameter_gradients_by_definition, 400);
-}
-TEST(TrainingFunctions, OnEveryBackend) {
-  for (const std::string& backend : supported_backends()) {
-    expect_as_reference(make_operation("training functions", training_functions(), 64),
-                        *host_target(backend), 150);
-  }
+TEST(TrainingFunctions, OfAnyArguments) {
+  expect_on_hosts(make_operation("training functions", training_functions(), 64), definition,
+                  training_by_definition, 700);
 }
 
 TEST(Attention, OfAnyTensors) {
-  expect_on_hosts(make_operation("attention", attentions(), 16), "the rule", attention_by_rule, 250);
+  expect_on_hosts(make_operation("attention", attentions(), 16), "the rule", attention_by_rule,
+                  250);
 }
 
 TEST(RotaryTables, OnEveryBackend) {
