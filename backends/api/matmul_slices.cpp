@@ -12,62 +12,10 @@
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
+#include "numerics/hardware/k_slices.hpp"
 
 namespace samebits::backends {
 namespace {
-
-/// A product of zeros that completes an instruction.
-constexpr std::int64_t no_element = -1;
-
-std::int64_t divided_up(std::int64_t n, std::int64_t by) { return n / by + (n % by != 0 ? 1 : 0); }
-
-/// The elements of K that each slice sums, in their order.
-class k_slices {
- public:
-  k_slices(const accumulator& sum, std::int64_t depth, std::int64_t products)
-      : sum_(sum), depth_(depth), products_(products) {
-    tile_ = std::clamp<std::int64_t>(sum.slice_tile, 1, std::max<std::int64_t>(depth, 1));
-    const std::int64_t tiles = std::max<std::int64_t>(divided_up(depth, tile_), 1);
-    count_ = std::min(sum.slices, tiles);
-    if (is_cyclic()) return;
-    tiles_of_one_ = divided_up(tiles, count_);
-    count_ = divided_up(tiles, tiles_of_one_);
-  }
-
-  [[nodiscard]] std::int64_t count() const { return count_; }
-
-  [[nodiscard]] std::vector<std::int64_t> elements(std::int64_t slice) const {
-    std::vector<std::int64_t> all;
-    if (is_cyclic()) {
-      for (std::int64_t k = slice * tile_; k < depth_; k += count_ * tile_) {
-        append(all, k, std::min(depth_, k + tile_));
-      }
-      return all;
-    }
-    const std::int64_t first = slice * tiles_of_one_ * tile_;
-    const std::int64_t last = std::min(depth_, first + tiles_of_one_ * tile_);
-    const std::int64_t residue = sum_.residue_tile == 0 ? 0 : (last - first) % sum_.residue_tile;
-    append(all, first, first + residue);
-    append(all, first + residue, last);
-    return all;
-  }
-
- private:
-  [[nodiscard]] bool is_cyclic() const {
-    return count_ > 1 && sum_.slice_order == slice_order::cyclic;
-  }
-  void append(std::vector<std::int64_t>& to, std::int64_t first, std::int64_t last) const {
-    for (std::int64_t k = first; k < last; ++k) to.push_back(k);
-    while (static_cast<std::int64_t>(to.size()) % products_ != 0) to.push_back(no_element);
-  }
-
-  const accumulator& sum_;
-  std::int64_t depth_;
-  std::int64_t products_;  ///< of an instruction; 1 without tensor core
-  std::int64_t tile_ = 1;
-  std::int64_t tiles_of_one_ = 0;  ///< of contiguous slices
-  std::int64_t count_ = 1;
-};
 
 std::uint32_t rounded(format_id format, std::uint32_t x) {
   return numerics::encode<std::uint32_t>(spec_of(format), cast_rule{}, x, 0).code;
@@ -105,7 +53,7 @@ class columns_of {
       const auto* from = static_cast<const std::byte*>(v.data) + r * v.row_stride * bytes_each;
       for (const std::int64_t i : k) {
         Code code = 0;
-        if (i != no_element) {
+        if (i != numerics::no_element) {
           std::memcpy(&code, from + i * v.col_stride * bytes_each, sizeof(Code));
           code = change(code);
         }
@@ -149,7 +97,8 @@ class sliced_product {
 
  private:
   [[nodiscard]] sums sum_of_slice(std::int64_t i) const {
-    const std::vector<std::int64_t> k = slices_.elements(i);
+    std::vector<std::int64_t> k;
+    slices_.for_each(i, [&](std::int64_t element) { k.push_back(element); });
     if (!is_promoted(call_.sum)) {
       return rounded_if_each(chain(k, i == 0 && has_first_addend(call_)));
     }
@@ -214,7 +163,7 @@ class sliced_product {
 
   [[nodiscard]] sums halves() const {
     std::vector<std::int64_t> counts = {slices_.count()};
-    while (counts.back() > 1) counts.push_back(divided_up(counts.back(), 2));
+    while (counts.back() > 1) counts.push_back(counts.back() / 2 + counts.back() % 2);
     return sum_in_halves(counts, counts.size() - 1, 0);
   }
 
@@ -231,7 +180,7 @@ class sliced_product {
   const backend& by_;
   const matmul_call& call_;
   const executor& where_;
-  k_slices slices_;
+  numerics::k_slices slices_;
 };
 
 }  // namespace
