@@ -64,32 +64,23 @@ void avx512_evaluate(const evaluate_call& call, const executor& where) {
 
 namespace {
 
-template <row_kernel Kernel>
-void with_ieee_control_register(const row_task& task) {
-  const ieee_control_register ieee;
-  Kernel(task);
-}
-
 void with_ieee_control_register(const std::function<void()>& work) {
   const ieee_control_register ieee;
   work();
 }
 
-}  // namespace
-
-const sum_kernels& avx2_sums() {
-  static constexpr sum_kernels kernels = {avx2_add_codes, avx2_add_products,
-                                          with_ieee_control_register};
-  return __builtin_cpu_supports("fma") == 0 ? reference_sums() : kernels;
+template <const row_kernels& Kernels>
+void compute_row(const row_task& task) {
+  const ieee_control_register ieee;
+  Kernels.row(task);
 }
 
-const sum_kernels& avx512_sums() {
-  static constexpr sum_kernels kernels = {avx512_add_codes, avx512_add_products,
-                                          with_ieee_control_register};
+template <const row_kernels& Kernels>
+const sum_kernels& sums_by() {
+  static const sum_kernels kernels = {Kernels.sums.add, Kernels.sums.add_products,
+                                      with_ieee_control_register};
   return kernels;
 }
-
-namespace {
 
 /// attention_kernels::multiply by a kernel of matrix products, with Hopper's tensor core.
 template <const matmul_kernel& Kernel>
@@ -98,42 +89,34 @@ void multiply(const attention_product& p) {
   Kernel.wide({p.a, p.b, p.sums, p.rows, attention_step, alignment_bits, fraction_bits, floor});
 }
 
-constexpr int a_words = 3 * attention_step;
-
-}  // namespace
-
-void avx2_attention(const attention_call& call, const executor& where) {
-  if (__builtin_cpu_supports("fma") == 0) return reference_attention(call, where);
-  constexpr attention_kernels kernels = {8,
-                                         a_words,
-                                         2 * attention_step * 8,
-                                         avx2_pack_attention_a,
-                                         avx2_pack_attention_b,
-                                         multiply<avx2_matmul_kernel>,
-                                         avx2_attention_block,
-                                         avx2_attention_gradients};
+template <const row_kernels& Kernels, const matmul_kernel& Products>
+void attention_by(const attention_call& call, const executor& where) {
+  attention_kernels kernels = Kernels.attention;
+  kernels.multiply = multiply<Products>;
   attention_on_threads(call, where, kernels, with_ieee_control_register);
 }
 
+}  // namespace
+
+const sum_kernels& avx2_sums() {
+  return __builtin_cpu_supports("fma") == 0 ? reference_sums() : sums_by<avx2_rows>();
+}
+const sum_kernels& avx512_sums() { return sums_by<avx512_rows>(); }
+
+void avx2_attention(const attention_call& call, const executor& where) {
+  if (__builtin_cpu_supports("fma") == 0) return reference_attention(call, where);
+  attention_by<avx2_rows, avx2_matmul_kernel>(call, where);
+}
 void avx512_attention(const attention_call& call, const executor& where) {
-  constexpr attention_kernels kernels = {16,
-                                         a_words,
-                                         2 * attention_step * 16,
-                                         avx512_pack_attention_a,
-                                         avx512_pack_attention_b,
-                                         multiply<avx512_matmul_kernel>,
-                                         avx512_attention_block,
-                                         avx512_attention_gradients};
-  attention_on_threads(call, where, kernels, with_ieee_control_register);
+  attention_by<avx512_rows, avx512_matmul_kernel>(call, where);
 }
 
 void avx2_row_functions(const row_call& call, const executor& where) {
   if (__builtin_cpu_supports("fma") == 0) return reference_row_functions(call, where);
-  rows_on_threads(call, where, with_ieee_control_register<avx2_row>, elements_worth_a_thread);
+  rows_on_threads(call, where, compute_row<avx2_rows>, elements_worth_a_thread);
 }
-
 void avx512_row_functions(const row_call& call, const executor& where) {
-  rows_on_threads(call, where, with_ieee_control_register<avx512_row>, elements_worth_a_thread);
+  rows_on_threads(call, where, compute_row<avx512_rows>, elements_worth_a_thread);
 }
 
 }  // namespace samebits::backends

@@ -19,40 +19,16 @@ void avx512_function_codes(const evaluate_call& call, function_chunk& chunk, int
 void avx2_exact_codes(const evaluate_call& call, function_chunk& chunk, int count);
 void avx512_exact_codes(const evaluate_call& call, function_chunk& chunk, int count);
 
-/// Kernels of functions of rows: row_kernel of backends/dispatch/calls/row_functions.hpp. The AVX2
-/// kernel needs a processor with fused multiply-adds. The control register must have its IEEE 754
-/// state.
-void avx2_row(const row_task& task);
-void avx512_row(const row_task& task);
-
-/// Kernels of sums: sum_kernels of backends/dispatch/calls/sums.hpp. As above.
-void avx2_add_codes(std::uint32_t* sums, const std::byte* codes, std::int64_t n, format_id format,
-                    bool squares);
-void avx512_add_codes(std::uint32_t* sums, const std::byte* codes, std::int64_t n, format_id format,
-                      bool squares);
-void avx2_add_products(std::uint32_t* weight, std::uint32_t* bias, const std::byte* grad,
-                       const std::byte* x, std::int64_t n, format_id format,
-                       const numerics::torch_2_11::row_statistics& of_row);
-void avx512_add_products(std::uint32_t* weight, std::uint32_t* bias, const std::byte* grad,
-                         const std::byte* x, std::int64_t n, format_id format,
-                         const numerics::torch_2_11::row_statistics& of_row);
-
-/// Kernels of attention: members of attention_kernels of backends/dispatch/calls/attention.hpp. As
-/// above.
-bool avx2_pack_attention_a(format_id format, const std::uint32_t* codes, std::uint32_t* words);
-bool avx512_pack_attention_a(format_id format, const std::uint32_t* codes, std::uint32_t* words);
-bool avx2_pack_attention_b(format_id format, const std::uint32_t* codes, std::uint32_t* words,
-                           int column);
-bool avx512_pack_attention_b(format_id format, const std::uint32_t* codes, std::uint32_t* words,
-                             int column);
-bool avx2_attention_block(const attention_block& b);
-bool avx512_attention_block(const attention_block& b);
-bool avx2_attention_gradients(const gradient_block& b);
-bool avx512_attention_gradients(const gradient_block& b);
-
-/// Kernels of binary32 chains: chain_kernel of backends/simd/matmul/matmul_kernel.hpp. As above.
-void avx2_chains(const chain_panel& p);
-void avx512_chains(const chain_panel& p);
+/// Kernels of one instruction set for functions of rows and for what computes by rows. Those of AVX2
+/// need a processor with fused multiply-adds. The control register must have its IEEE 754 state.
+struct row_kernels {
+  row_kernel row;
+  sum_kernels sums;             ///< without in_scope
+  attention_kernels attention;  ///< without multiply
+  chain_kernel chains;
+};
+extern const row_kernels avx2_rows;
+extern const row_kernels avx512_rows;
 
 // Compiled without instruction set flags.
 

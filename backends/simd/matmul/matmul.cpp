@@ -322,10 +322,10 @@ void multiply_or_reference(const matmul_call& call, const executor& where, chain
 
 void avx2_matmul(const matmul_call& call, const executor& where) {
   multiply_or_reference<avx2_matmul_kernel>(
-      call, where, __builtin_cpu_supports("fma") != 0 ? avx2_chains : nullptr);
+      call, where, __builtin_cpu_supports("fma") != 0 ? avx2_rows.chains : nullptr);
 }
 void avx512_matmul(const matmul_call& call, const executor& where) {
-  multiply_or_reference<avx512_matmul_kernel>(call, where, avx512_chains);
+  multiply_or_reference<avx512_matmul_kernel>(call, where, avx512_rows.chains);
 }
 
 }  // namespace samebits::backends
