@@ -17,6 +17,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
@@ -59,27 +60,27 @@ def operand(seed: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tens
     return torch.from_numpy(codes.view(np.float32).reshape(shape)).to(dtype)
 
 
+@contextmanager
+def _deterministic() -> Iterator[None]:
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
 def indices(seed: int, count: int, limit: int) -> torch.Tensor:
     return torch.from_numpy(np.random.Generator(np.random.PCG64(seed)).integers(0, limit, count))
 
 
-# Binary32 steps of elementwise operators.
+def _binary32(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operation whose result is binary32."""
+    return lambda *operands: operation(*operands, to="fp32").value
 
 
-def _add(a: Any, b: Any) -> Any:
-    return samebits.add(a, b, to="fp32").value
-
-
-def _mul(a: Any, b: Any) -> Any:
-    return samebits.multiply(a, b, to="fp32").value
-
-
-def _div(a: Any, b: Any) -> Any:
-    return samebits.divide(a, b, to="fp32").value
-
-
-def _fma(a: Any, b: Any, c: Any) -> Any:
-    return samebits.fma(a, b, c, to="fp32").value
+_add, _subtract, _mul, _div, _fma = map(_binary32, (
+    samebits.add, samebits.subtract, samebits.multiply, samebits.divide, samebits.fma))
 
 
 def _number(value: float) -> torch.Tensor:
@@ -87,7 +88,7 @@ def _number(value: float) -> torch.Tensor:
 
 
 def _lerp(x: Any, y: Any, weight: float) -> Any:
-    distance = samebits.subtract(y, x, to="fp32").value
+    distance = _subtract(y, x)
     if weight < 0.5:
         return _fma(_number(weight), distance, x)
     return _fma(-distance, _number(float(np.float32(1) - np.float32(weight))), y)
@@ -97,37 +98,35 @@ def _elementwise(dtype: torch.dtype) -> Iterator[Case]:
     """Operators of a training step that are one binary32 expression, rounded to the format."""
     x, y, z = (operand(seed, (3, 1001), dtype) for seed in (1, 2, 3))
     mask = operand(4, (3, 1001), dtype) > 0
-    s = _number(0.3)
-    expressions: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-        "add": (lambda x, y, z, m: x + y, lambda x, y, z, m: _add(x, y)),
-        "add alpha=0.3": (lambda x, y, z, m: torch.add(x, y, alpha=0.3),
-                          lambda x, y, z, m: _fma(s, y, x)),
-        "mul": (lambda x, y, z, m: x * y, lambda x, y, z, m: _mul(x, y)),
-        "mul by 0.3": (lambda x, y, z, m: x * 0.3, lambda x, y, z, m: _mul(x, s)),
-        "div": (lambda x, y, z, m: x / y, lambda x, y, z, m: _div(x, y)),
-        "div by 3": (lambda x, y, z, m: x / 3,
-                     lambda x, y, z, m: _mul(x, _number(float(np.float32(1) / np.float32(3))))),
-        "addcmul 0.3": (lambda x, y, z, m: torch.addcmul(x, y, z, value=0.3),
-                        lambda x, y, z, m: _fma(s, _mul(y, z), x)),
-        "addcdiv 0.3": (lambda x, y, z, m: torch.addcdiv(x, y, z, value=0.3),
-                        lambda x, y, z, m: _fma(s, _div(y, z), x)),
-        "lerp 0.1": (lambda x, y, z, m: torch.lerp(x, y, 0.1), lambda x, y, z, m: _lerp(x, y, 0.1)),
-        "lerp 0.9": (lambda x, y, z, m: torch.lerp(x, y, 0.9), lambda x, y, z, m: _lerp(x, y, 0.9)),
-        "where": (lambda x, y, z, m: torch.where(m, x, y), lambda x, y, z, m: torch.where(m, x, y)),
-        "masked_fill": (lambda x, y, z, m: x.masked_fill(m, -1e4),
-                        lambda x, y, z, m: x.masked_fill(m, -1e4)),
-        "foreach_add alpha=0.3": (lambda x, y, z, m: torch._foreach_add([x], [y], alpha=0.3),
-                                  lambda x, y, z, m: _fma(s, y, x)),
-        "foreach_lerp 0.1": (lambda x, y, z, m: torch._foreach_lerp([x], [y], 0.1),
-                             lambda x, y, z, m: _lerp(x, y, 0.1)),
-        "foreach_addcmul 0.3": (lambda x, y, z, m: torch._foreach_addcmul([x], [y], [z], 0.3),
-                                lambda x, y, z, m: _fma(s, _mul(y, z), x)),
-        "foreach_addcdiv 0.3": (lambda x, y, z, m: torch._foreach_addcdiv([x], [y], [z], 0.3),
-                                lambda x, y, z, m: _fma(s, _div(y, z), x)),
-    }
-    for name, (run, expected) in expressions.items():
-        yield Case(name, (x, y, z, mask), run,
-                   lambda *t, f=expected: samebits.convert(f(*t), dtype, overflow="ieee"))
+    s, third = _number(0.3), _number(float(np.float32(1) / np.float32(3)))
+    #: The operator and its foreach form, by arguments (x, y, z, mask) and ([x], [y], [z]); the rule.
+    expressions: list[tuple[str, Callable[..., Any], Callable[..., Any] | None, Callable[..., Any]]] = [
+        ("add", lambda x, y, z, m: x + y, None, lambda x, y, z, m: _add(x, y)),
+        ("add alpha=0.3", lambda x, y, z, m: torch.add(x, y, alpha=0.3),
+         lambda x, y, z: torch._foreach_add(x, y, alpha=0.3), lambda x, y, z, m: _fma(s, y, x)),
+        ("mul", lambda x, y, z, m: x * y, None, lambda x, y, z, m: _mul(x, y)),
+        ("mul by 0.3", lambda x, y, z, m: x * 0.3, None, lambda x, y, z, m: _mul(x, s)),
+        ("div", lambda x, y, z, m: x / y, None, lambda x, y, z, m: _div(x, y)),
+        ("div by 3", lambda x, y, z, m: x / 3, None, lambda x, y, z, m: _mul(x, third)),
+        ("addcmul 0.3", lambda x, y, z, m: torch.addcmul(x, y, z, value=0.3),
+         lambda x, y, z: torch._foreach_addcmul(x, y, z, 0.3), lambda x, y, z, m: _fma(s, _mul(y, z), x)),
+        ("addcdiv 0.3", lambda x, y, z, m: torch.addcdiv(x, y, z, value=0.3),
+         lambda x, y, z: torch._foreach_addcdiv(x, y, z, 0.3), lambda x, y, z, m: _fma(s, _div(y, z), x)),
+        ("lerp 0.1", lambda x, y, z, m: torch.lerp(x, y, 0.1),
+         lambda x, y, z: torch._foreach_lerp(x, y, 0.1), lambda x, y, z, m: _lerp(x, y, 0.1)),
+        ("lerp 0.9", lambda x, y, z, m: torch.lerp(x, y, 0.9), None, lambda x, y, z, m: _lerp(x, y, 0.9)),
+        ("where", lambda x, y, z, m: torch.where(m, x, y), None, lambda x, y, z, m: torch.where(m, x, y)),
+        ("masked_fill", lambda x, y, z, m: x.masked_fill(m, -1e4), None,
+         lambda x, y, z, m: x.masked_fill(m, -1e4)),
+    ]
+    for name, run, foreach, rule in expressions:
+        def expected(*t: Any, rule: Callable[..., Any] = rule) -> Any:
+            return samebits.convert(rule(*t), dtype, overflow="ieee")
+
+        yield Case(name, (x, y, z, mask), run, expected)
+        if foreach is not None:
+            yield Case("foreach_" + name, (x, y, z, mask),
+                       lambda x, y, z, m, f=foreach: f([x], [y], [z]), expected)
     for to, other in FORMATS.items():
         yield Case(f"cast to {to}", (x,), lambda x, d=other: x.to(d),
                    lambda x, t=to: samebits.convert(x, t))
@@ -226,12 +225,8 @@ def _losses(dtype: torch.dtype) -> Iterator[Case]:
         return y, functions.cross_entropy_gradient(torch.ones_like(y), x, t, **how, **RULE)
 
     def embedding(grad: Any, t: Any, words: int) -> Any:
-        before = torch.are_deterministic_algorithms_enabled()
-        torch.use_deterministic_algorithms(True)
-        try:
+        with _deterministic():
             return aten.embedding_dense_backward(grad, t, words, -1, False)
-        finally:
-            torch.use_deterministic_algorithms(before)
 
     for rows, classes in ((17, 100), (777, 3000), (64, 50257)):
         x, targets = operand(30, (rows, classes), dtype), indices(31, rows, classes)
@@ -280,13 +275,9 @@ def _products(dtype: torch.dtype) -> Iterator[Case]:
 def _flash(q: Any, k: Any, v: Any, grad: Any, causal: bool) -> Any:
     """Return FlashAttention's result, log-sum-exp and deterministic gradients."""
     leaves = [t.detach().clone().requires_grad_() for t in (q, k, v)]
-    before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True)
-    try:
+    with _deterministic():
         out, lse, *_ = aten._scaled_dot_product_flash_attention(*leaves, 0.0, causal, False)
         out.backward(grad)
-    finally:
-        torch.use_deterministic_algorithms(before)
     return out, lse, *(t.grad for t in leaves)
 
 
