@@ -220,7 +220,7 @@ TEST(Attention, RefusesWrongArguments) {
         [](problem& p) { p.k = p.v = tensor(1, 5, 64, one); });
   wrong("v: format must be bf16, got fp16", {}, [](problem& p) { p.v.format = format_id::fp16; });
   wrong("sizes must be 1 to 2^31 - 1", {}, [](problem& p) { p.q.shape[2] = 0; });
-  wrong("q: strides must be at least 0", {}, [](problem& p) { p.q.strides[1] = -1; });
+  wrong("q: sizes and strides must be at least 0", {}, [](problem& p) { p.q.strides[1] = -1; });
   wrong("out: elements may share memory", {}, [](problem& p) { p.out.strides[2] = 63; });
   problem p(4);
   const auto call = [&](const tensor_view& q, const tensor_view& out) {

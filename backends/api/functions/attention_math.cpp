@@ -1,13 +1,12 @@
-// Attention by products and a softmax: composes matmul(), softmax() and softmax_gradient() in
-// binary32.
+// Attention by products and a softmax: composes convert(), matmul(), softmax() and
+// softmax_gradient() in binary32.
 #include "backends/api/functions/attention_math.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "backends/reference/functions/attention.hpp"
-#include "numerics/hardware/torch_operators/tensor_format.hpp"
+#include "samebits/convert.hpp"
 #include "samebits/matmul.hpp"
 #include "samebits/row_functions.hpp"
 
@@ -40,9 +39,9 @@ class math_head {
         p_(call.plan),
         where_(where),
         head_(head),
-        q_(loaded(call.q, p_.queries)),
-        k_(loaded(call.k, p_.keys)),
-        v_(loaded(call.v, p_.keys)),
+        q_(loaded(call.q)),
+        k_(loaded(call.k)),
+        v_(loaded(call.v)),
         scores_(p_.queries, p_.keys) {
     q_.multiply(p_.rule.scale);
     k_.multiply(p_.rule.scale);
@@ -54,55 +53,39 @@ class math_head {
     }
   }
 
-  void forward() {
-    number_matrix out(p_.queries, p_.dimension);
-    multiply(scores_.view(), v_.view(), out);
-    store(out, call_.out);
-  }
+  void forward() { store_product(scores_.view(), v_.view(), call_.out, false); }
 
   void backward() {
-    const number_matrix grad = loaded(call_.grad, p_.queries);
-    number_matrix dv(p_.keys, p_.dimension);
-    multiply(transposed(scores_.view()), grad.view(), dv);
-    store(dv, call_.dv);
+    const number_matrix grad = loaded(call_.grad);
+    store_product(transposed(scores_.view()), grad.view(), call_.dv, false);
     number_matrix dp(p_.queries, p_.keys);
     multiply(grad.view(), transposed(v_.view()), dp);
     softmax_gradient(dp.view(), scores_.view(), dp.view(), rule_, where_);
-    scaled_product(dp.view(), k_.view(), call_.dq, p_.queries);
-    scaled_product(transposed(dp.view()), q_.view(), call_.dk, p_.keys);
+    store_product(dp.view(), k_.view(), call_.dq, true);
+    store_product(transposed(dp.view()), q_.view(), call_.dk, true);
   }
 
  private:
-  [[nodiscard]] number_matrix loaded(const head_tensor& t, std::int64_t rows) const {
-    const head_matrix from(t, p_, head_);
-    number_matrix x(rows, p_.dimension);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t d = 0; d < p_.dimension; ++d) {
-        x.words[static_cast<std::size_t>(i * p_.dimension + d)] =
-            torch::value_of(p_.format, from.load(i, d));
-      }
-    }
+  [[nodiscard]] number_matrix loaded(const const_tensor_view& t) const {
+    const const_matrix_view from = head_of(t, head_);
+    number_matrix x(from.rows, from.cols);
+    convert(from, x.view(), {}, where_);
     return x;
-  }
-  void store(const number_matrix& x, const head_tensor& t) const {
-    const head_matrix to(t, p_, head_);
-    for (std::int64_t i = 0; to.is_wanted() && i < x.rows; ++i) {
-      for (std::int64_t d = 0; d < p_.dimension; ++d) {
-        const std::uint32_t value = x.words[static_cast<std::size_t>(i * p_.dimension + d)];
-        to.store(i, d, torch::code_of(p_.format, value));
-      }
-    }
   }
   void multiply(const const_matrix_view& a, const const_matrix_view& b, number_matrix& d) const {
     matmul(a, b, d.view(), accumulator::ieee_fp32(fp32_order::ascending_fused), {}, where_);
   }
-  void scaled_product(const const_matrix_view& a, const const_matrix_view& b, const head_tensor& t,
-                      std::int64_t rows) const {
+  /// Stores a product, if it is wanted. Those of the scores' gradients are scaled.
+  void store_product(const const_matrix_view& a, const const_matrix_view& b,
+                     const const_tensor_view& t, bool scaled) const {
     if (t.data == nullptr) return;
-    number_matrix d(rows, p_.dimension);
+    number_matrix d(a.rows, b.cols);
     multiply(a, b, d);
-    d.multiply(p_.rule.scale);
-    store(d, t);
+    if (scaled) d.multiply(p_.rule.scale);
+    const const_matrix_view to = head_of(t, head_);
+    convert(d.view(),
+            {const_cast<void*>(to.data), to.format, to.rows, to.cols, to.row_stride, to.col_stride},
+            {}, where_);
   }
 
   std::uint32_t* row(std::int64_t i) {
@@ -110,7 +93,7 @@ class math_head {
   }
   /// Adds -Inf to the scores of keys that query i does not see.
   void mask(std::int64_t i) {
-    for (std::int64_t j = i + 1; p_.causal && j < p_.keys; ++j) {
+    for (std::int64_t j = torch::visible_keys(p_, i); j < p_.keys; ++j) {
       row(i)[j] = numerics::ptx::add(row(i)[j], torch::minus_inf);
     }
     blind_.push_back(std::all_of(row(i), row(i) + p_.keys,
@@ -118,7 +101,7 @@ class math_head {
   }
 
   const attention_call& call_;
-  const attention_plan& p_;
+  const torch::attention_plan& p_;
   const executor& where_;
   std::int64_t head_;
   number_matrix q_, k_, v_;

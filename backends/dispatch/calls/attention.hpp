@@ -6,37 +6,29 @@
 #include <functional>
 
 #include "backends/dispatch/backend.hpp"
-#include "numerics/hardware/torch_operators/attention.hpp"
+#include "numerics/hardware/torch_operators/attention_plan.hpp"
 #include "samebits/attention.hpp"
 
 namespace samebits::backends {
 
-/// A checked tensor: strides in bytes of batch, head, row and column. Of a log-sum-exp the last one
-/// is 0. Without data: not wanted.
-struct head_tensor {
-  std::byte* data = nullptr;
-  std::int64_t strides[4] = {};
-};
-
-/// Sizes and tiles of a call.
-struct attention_plan {
-  numerics::torch_2_11::attention_rule rule;  ///< of `math` its scale is the root of the scale
-  format_id format;                           ///< fp16 or bf16
-  bool causal;
-  std::int64_t batch, heads, queries, keys;
-  int dimension;
-  int rows;                 ///< queries of a tile
-  int block;                ///< keys of a block
-  int splits;               ///< parts of the keys
-  std::int64_t dq_buffers;  ///< sums of dQ; key block i is added to sum i mod dq_buffers
-};
-
-/// Forward, or backward if there is a gradient of `out`.
+/// Forward, or backward if there is a gradient of `out`. Tensors without data are not wanted;
+/// backends write to the results alone.
 struct attention_call {
-  attention_plan plan;
-  head_tensor q = {}, k = {}, v = {}, out = {}, lse = {};
-  head_tensor grad = {}, dq = {}, dk = {}, dv = {};
+  numerics::torch_2_11::attention_plan plan;
+  const_tensor_view q = {}, k = {}, v = {}, out = {}, lse = {};
+  const_tensor_view grad = {}, dq = {}, dk = {}, dv = {};
 };
+
+/// One head of a tensor, [length, head dimension], or of a log-sum-exp, [length, 1].
+inline const_matrix_view head_of(const const_tensor_view& t, std::int64_t head) {
+  if (t.data == nullptr) return {};
+  const std::int64_t heads = t.shape[1];
+  const std::int64_t first = head / heads * t.strides[0] + head % heads * t.strides[1];
+  const auto* data = static_cast<const std::byte*>(t.data) + first * storage_bytes(t.format);
+  const bool is_lse = t.shape.size() == 3;
+  return {
+      data, t.format, t.shape[2], is_lse ? 1 : t.shape[3], t.strides[2], is_lse ? 1 : t.strides[3]};
+}
 
 /// Products of one tensor core instruction.
 inline constexpr int attention_step = 16;

@@ -8,7 +8,6 @@
 #include "backends/reference/reference.hpp"
 #include "backends/threads/parts.hpp"
 #include "numerics/hardware/accumulate.hpp"
-#include "numerics/hardware/torch_operators/tensor_format.hpp"
 
 namespace samebits::backends {
 namespace {
@@ -49,168 +48,116 @@ void reference_multiply(const attention_product& p) {
   }
 }
 
-/// The queries of one panel, one per column, and their results so far.
-struct query_panel {
-  query_panel(const attention_packer& packer, const attention_plan& p, int columns)
-      : queries(packer.b_size(p.dimension)),
-        max(columns),
-        sums(torch::query_threads * columns),
-        out(p.dimension * columns) {}
-
-  aligned_words queries, max, sums, out;
-};
-
-class forward_head {
+class forward_head : attention_head {
  public:
   forward_head(const attention_call& call, const attention_kernels& kernels, std::int64_t head)
-      : p_(call.plan),
-        kernels_(kernels),
-        packer_(kernels, p_.format),
-        q_(call.q, p_, head),
-        k_(call.k, p_, head),
-        v_(call.v, p_, head),
-        out_(call.out, p_, head),
-        lse_(call.lse, p_, head),
-        blocks_(parts_of(p_.keys, p_.block)),
-        block_words_(packer_.a_size(p_.block, p_.dimension)),
+      : attention_head(call, kernels, head),
+        blocks_(torch::divide_up(p_.keys, p_.block)),
+        block_words_(a_size(p_.block, p_.dimension)),
         keys_(blocks_ * block_words_),
         values_(blocks_ * block_words_),
-        scores_(std::int64_t{p_.block} * kernels.columns),
-        probabilities_(packer_.b_size(p_.block)),
-        split_out_(p_.splits > 1 ? std::int64_t{p_.splits} * p_.rows * p_.dimension : 0),
-        split_lse_(p_.splits * std::int64_t{p_.rows}) {}
+        queries_(b_size(p_.dimension)),
+        scores_(p_.block * columns_),
+        probabilities_(b_size(p_.block)),
+        max_(columns_),
+        sums_(torch::query_threads * columns_),
+        sum_(p_.dimension * columns_),
+        part_out_(p_.splits * columns_ * p_.dimension),
+        part_lse_(columns_ * p_.splits) {}
 
   bool compute() {
-    for (std::int64_t n = 0; n < blocks_; ++n) pack_block(n);
-    const std::int64_t panels = parts_of(p_.rows, kernels_.columns);
-    for (std::int64_t i = 0; i < panels; ++i) panels_.emplace_back(packer_, p_, kernels_.columns);
-    for (std::int64_t row = 0; row < p_.queries && !packer_.has_special(); row += p_.rows) {
-      compute_tile(row);
+    for (std::int64_t n = 0; n < blocks_; ++n) {
+      const auto block = [&](const const_matrix_view& v) {
+        return rows_from(v, n * p_.block, p_.block);
+      };
+      pack_a(block(k_), keys_.data() + n * block_words_);
+      pack_a(transposed(block(v_)), values_.data() + n * block_words_);
     }
-    return !packer_.has_special();
+    for (std::int64_t row = 0; row < p_.queries && !has_special(); row += columns_) {
+      compute_panel(row);
+    }
+    return !has_special();
   }
 
  private:
-  [[nodiscard]] std::int64_t keys_of(std::int64_t block) const {
-    return std::min<std::int64_t>(p_.block, p_.keys - block * p_.block);
-  }
-
-  void pack_block(std::int64_t n) {
-    const std::int64_t first = n * p_.block, present = keys_of(n);
-    packer_.pack_a(
-        present, whole_steps(present), p_.dimension,
-        [&](std::int64_t i, std::int64_t d) { return k_.load(first + i, d); },
-        keys_.data() + n * block_words_);
-    packer_.pack_a(
-        p_.dimension, p_.dimension, present,
-        [&](std::int64_t d, std::int64_t i) { return v_.load(first + i, d); },
-        values_.data() + n * block_words_);
-  }
-
-  void compute_tile(std::int64_t row) {
-    const std::int64_t rows = std::min<std::int64_t>(p_.rows, p_.queries - row);
-    const std::int64_t used = parts_of(rows, kernels_.columns);
-    for (std::int64_t i = 0; i < used; ++i) {
-      const std::int64_t first = row + i * kernels_.columns;
-      packer_.pack_b(
-          p_.queries - first, p_.dimension,
-          [&](std::int64_t d, std::int64_t j) { return q_.load(first + j, d); },
-          panel(i).queries.data());
-    }
-    const std::int64_t in_split = parts_of(blocks_, p_.splits);
-    for (std::int64_t split = 0; split < p_.splits; ++split) {
-      const std::int64_t begin = split * in_split;
-      std::int64_t end = std::min(blocks_, begin + in_split);
-      if (p_.causal) end = std::min(end, parts_of(row + p_.rows, p_.block));
-      for (std::int64_t n = begin; n < end; ++n) {
-        const std::int64_t block = p_.rule.is_flash() ? begin + end - 1 - n : n;
-        for (std::int64_t i = 0; i < used; ++i) {
-          add_block(panel(i), row + i * kernels_.columns, block, n == begin);
-        }
+  /// Computes the queries from `row` on, one per column. They belong to one tile.
+  void compute_panel(std::int64_t row) {
+    const const_matrix_view queries = rows_from(q_, row, columns_);
+    pack_b(queries, queries_.data());
+    for (int part = 0; part < p_.splits; ++part) {
+      const torch::block_visits blocks = torch::key_blocks(p_, row, part);
+      for (std::int64_t i = 0; i < blocks.end - blocks.begin; ++i) {
+        add_block(row, blocks.at(i), i == 0);
       }
-      for (std::int64_t i = 0; i < rows; ++i) finish(row, i, split, begin < end);
+      for (std::int64_t c = 0; c < queries.rows; ++c) finish(part, c, blocks.is_empty());
     }
-    if (p_.splits > 1) {
-      for (std::int64_t i = 0; i < rows; ++i) combine(row, i);
-    }
+    for (std::int64_t c = 0; c < queries.rows; ++c) store(row + c, c);
   }
 
-  void add_block(query_panel& q, std::int64_t row, std::int64_t n, bool first) {
-    const std::int64_t present = keys_of(n), keys = whole_steps(present);
+  void add_block(std::int64_t row, std::int64_t n, bool first) {
+    const std::int64_t present = std::min<std::int64_t>(p_.block, p_.keys - n * p_.block);
+    const std::int64_t keys = whole_steps(present);
     if (first) {
-      std::fill_n(q.max.data(), kernels_.columns, torch::minus_inf);
-      std::fill_n(q.out.data(), p_.dimension * kernels_.columns, 0u);
+      std::fill_n(max_.data(), columns_, torch::minus_inf);
+      sum_.clear();
     }
-    std::fill_n(scores_.data(), keys * kernels_.columns, 0u);
-    packer_.multiply(keys_.data() + n * block_words_, q.queries.data(), scores_.data(), keys,
-                     p_.dimension);
+    scores_.clear();
+    multiply(keys_.data() + n * block_words_, queries_.data(), scores_.data(), keys, p_.dimension);
     std::uint32_t visible[most_attention_columns];
-    for (int c = 0; c < kernels_.columns; ++c) {
-      const std::int64_t before = row + c + 1 - n * p_.block;
+    for (int c = 0; c < columns_; ++c) {
       visible[c] = static_cast<std::uint32_t>(
-          p_.causal ? std::clamp<std::int64_t>(before, 0, present) : present);
+          std::clamp<std::int64_t>(torch::visible_keys(p_, row + c) - n * p_.block, 0, present));
     }
-    packer_.see(kernels_.block({&p_.rule, p_.format, scores_.data(), static_cast<int>(keys),
-                                p_.dimension, first, visible, q.max.data(), q.sums.data(),
-                                q.out.data(), probabilities_.data()}));
-    packer_.multiply(values_.data() + n * block_words_, probabilities_.data(), q.out.data(),
-                     p_.dimension, keys);
+    see(kernels_.block({&p_.rule, p_.format, scores_.data(), static_cast<int>(keys), p_.dimension,
+                        first, visible, max_.data(), sums_.data(), sum_.data(),
+                        probabilities_.data()}));
+    multiply(values_.data() + n * block_words_, probabilities_.data(), sum_.data(), p_.dimension,
+             keys);
   }
 
-  /// Stores the results of query i of the tile, or of its part of the keys.
-  void finish(std::int64_t row, std::int64_t i, std::int64_t split, bool has_keys) {
-    const bool whole = p_.splits == 1;
-    query_panel& q = panel(i / kernels_.columns);
-    const std::int64_t columns = kernels_.columns, c = i % columns;
+  /// Ends a part of the keys for the query of a column.
+  void finish(int part, std::int64_t c, bool has_no_keys) {
     torch::query_end end{numerics::binary32::one, torch::minus_inf};
-    if (has_keys) {
+    if (!has_no_keys) {
       std::uint32_t sums[torch::query_threads];
-      for (int t = 0; t < torch::query_threads; ++t) sums[t] = q.sums[t * columns + c];
-      end = torch::end_of_query(p_.rule, q.max[c], sums,
-                                whole ? numerics::binary32::inf : torch::minus_inf);
+      for (int t = 0; t < torch::query_threads; ++t) sums[t] = sums_[t * columns_ + c];
+      end = torch::end_of_query(p_.rule, max_[c], sums,
+                                p_.splits == 1 ? numerics::binary32::inf : torch::minus_inf);
     }
-    std::uint32_t* const parts = split_out_.data() + (split * p_.rows + i) * p_.dimension;
+    std::uint32_t* const out = part_out_.data() + (part * columns_ + c) * p_.dimension;
     for (int d = 0; d < p_.dimension; ++d) {
-      const std::uint32_t y =
-          has_keys ? numerics::ptx::mul(q.out[d * columns + c], end.factor) : 0u;
-      if (whole) {
-        out_.store(row + i, d, torch::code_of(p_.format, y));
-      } else {
-        parts[d] = y;
+      out[d] = has_no_keys ? 0u : numerics::ptx::mul(sum_[d * columns_ + c], end.factor);
+    }
+    part_lse_[c * p_.splits + part] = end.lse;
+  }
+
+  /// Stores the results of a query from those of its parts.
+  void store(std::int64_t row, std::int64_t c) {
+    std::uint32_t* const out = part_out_.data() + c * p_.dimension;
+    const std::uint32_t* const lse = part_lse_.data() + c * p_.splits;
+    std::uint32_t all = lse[0];
+    if (p_.splits > 1) {
+      all = torch::combined_lse(lse, p_.splits, p_.dimension);
+      std::uint32_t factors[torch::max_splits];
+      for (int s = 0; s < p_.splits; ++s) factors[s] = torch::split_factor(lse[s], all);
+      for (int d = 0; d < p_.dimension; ++d) {
+        std::uint32_t y = 0;
+        for (int s = 0; s < p_.splits; ++s) {
+          y = numerics::ptx::fma(factors[s], out[s * columns_ * p_.dimension + d], y);
+        }
+        out[d] = y;
       }
     }
-    if (whole) return store_lse(row + i, end.lse);
-    split_lse_[i * p_.splits + split] = end.lse;
+    store_numbers(out_, row, 0, p_.dimension, out);
+    if (lse_.data != nullptr) store_words(lse_, row, 0, 1, &all);
   }
 
-  void combine(std::int64_t row, std::int64_t i) {
-    const std::uint32_t* lse = split_lse_.data() + i * p_.splits;
-    const std::uint32_t all = torch::combined_lse(lse, p_.splits, p_.dimension);
-    std::uint32_t factors[torch::max_splits];
-    for (int s = 0; s < p_.splits; ++s) factors[s] = torch::split_factor(lse[s], all);
-    for (int d = 0; d < p_.dimension; ++d) {
-      std::uint32_t y = 0;
-      for (int s = 0; s < p_.splits; ++s) {
-        y = numerics::ptx::fma(factors[s], split_out_[(s * p_.rows + i) * p_.dimension + d], y);
-      }
-      out_.store(row + i, d, torch::code_of(p_.format, y));
-    }
-    store_lse(row + i, all);
-  }
-
-  void store_lse(std::int64_t row, std::uint32_t lse) {
-    if (lse_.is_wanted()) lse_.store<std::uint32_t>(row, 0, lse);
-  }
-
-  query_panel& panel(std::int64_t i) { return panels_[static_cast<std::size_t>(i)]; }
-
-  const attention_plan& p_;
-  const attention_kernels& kernels_;
-  attention_packer packer_;
-  head_matrix q_, k_, v_, out_, lse_;
   std::int64_t blocks_, block_words_;
-  aligned_words keys_, values_, scores_, probabilities_, split_out_, split_lse_;
-  std::vector<query_panel> panels_;
+  aligned_words keys_, values_;  ///< A: blocks of keys, and of values, transposed
+  aligned_words queries_, scores_, probabilities_;
+  aligned_words max_, sums_, sum_;  ///< of the part so far; sum_: [dimension][columns]
+  aligned_words part_out_;          ///< [splits][columns][dimension]
+  aligned_words part_lse_;          ///< [columns][splits]
 };
 
 }  // namespace
@@ -227,14 +174,14 @@ const attention_kernels reference_attention_kernels = {
     attention_block_of<one_column>,
     gradients_of<one_column>};
 
-bool attention_head(const attention_call& call, const attention_kernels& kernels,
-                    std::int64_t head) {
+bool attention_forward_head(const attention_call& call, const attention_kernels& kernels,
+                            std::int64_t head) {
   return forward_head(call, kernels, head).compute();
 }
 
 void attention_on_threads(const attention_call& call, const executor& where,
                           const attention_kernels& kernels, attention_scope scope) {
-  const auto one = call.grad.data != nullptr ? attention_backward_head : attention_head;
+  const auto one = call.grad.data != nullptr ? attention_backward_head : attention_forward_head;
   for_each_part(
       call.plan.batch * call.plan.heads, where.threads,
       [&](element_range range) {

@@ -1,12 +1,13 @@
 // Attention on host backends: the operands of one head in the layout of the kernels.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "backends/dispatch/calls/attention.hpp"
+#include "backends/reference/functions/function_range.hpp"
 
 namespace samebits::backends {
 
@@ -18,6 +19,7 @@ class aligned_words {
         first_((64 - reinterpret_cast<std::uintptr_t>(words_.data()) % 64) % 64 / 4) {}
   [[nodiscard]] std::uint32_t* data() { return words_.data() + first_; }
   std::uint32_t& operator[](std::int64_t i) { return data()[i]; }
+  void clear() { std::fill(words_.begin(), words_.end(), 0u); }
 
  private:
   std::vector<std::uint32_t> words_;
@@ -28,58 +30,42 @@ class aligned_words {
 constexpr std::int64_t whole_steps(std::int64_t n) {
   return (n + attention_step - 1) / attention_step * attention_step;
 }
-constexpr std::int64_t parts_of(std::int64_t n, std::int64_t size) { return (n + size - 1) / size; }
 
-/// One head of a tensor of 16-bit codes, or of binary32 numbers.
-class head_matrix {
- public:
-  head_matrix(const head_tensor& t, const attention_plan& p, std::int64_t head)
-      : data_(t.data), row_(t.strides[2]), column_(t.strides[3]) {
-    if (data_ != nullptr) data_ += head / p.heads * t.strides[0] + head % p.heads * t.strides[1];
-  }
-  [[nodiscard]] bool is_wanted() const { return data_ != nullptr; }
-  template <class Code = std::uint16_t>
-  [[nodiscard]] std::uint32_t load(std::int64_t row, std::int64_t column = 0) const {
-    Code code;
-    std::memcpy(&code, data_ + row * row_ + column * column_, sizeof code);
-    return code;
-  }
-  template <class Code = std::uint16_t>
-  void store(std::int64_t row, std::int64_t column, std::uint32_t word) const {
-    const auto code = static_cast<Code>(word);
-    std::memcpy(data_ + row * row_ + column * column_, &code, sizeof code);
-  }
+/// Rows [first, first + count) of a matrix, as many as it has.
+inline const_matrix_view rows_from(const_matrix_view v, std::int64_t first, std::int64_t count) {
+  v.data = row_of(v, first, 0).data;
+  v.rows = std::min(count, v.rows - first);
+  return v;
+}
 
- private:
-  std::byte* data_;
-  std::int64_t row_, column_;
-};
+/// One head of a call, whose operands it packs and multiplies by the kernels of a backend.
+class attention_head {
+ protected:
+  attention_head(const attention_call& call, const attention_kernels& kernels, std::int64_t head)
+      : p_(call.plan),
+        kernels_(kernels),
+        columns_(kernels.columns),
+        q_(head_of(call.q, head)),
+        k_(head_of(call.k, head)),
+        v_(head_of(call.v, head)),
+        out_(head_of(call.out, head)),
+        lse_(head_of(call.lse, head)) {}
 
-/// Packs and multiplies by the kernels of a backend.
-class attention_packer {
- public:
-  attention_packer(const attention_kernels& kernels, format_id format)
-      : kernels_(kernels), format_(format) {}
-
-  /// Packs A [rows, depth]; code(i, k) is the element of row i at depth k. Rows and depths beyond
-  /// are zeros, up to whole steps.
-  template <class Code>
-  void pack_a(std::int64_t rows, std::int64_t all_rows, std::int64_t depth, const Code& code,
-              std::uint32_t* words) {
-    for (std::int64_t k = 0; k < depth; k += attention_step) {
-      for (std::int64_t i = 0; i < all_rows; ++i, words += kernels_.a_words) {
-        gather(k, i < rows ? depth : 0, [&](std::int64_t at) { return code(i, at); });
-        special_ = kernels_.pack_a(format_, codes_, words) || special_;
+  /// Packs A [rows, depth]. Rows and depths beyond are zeros, up to whole steps.
+  void pack_a(const const_matrix_view& a, std::uint32_t* words) {
+    for (std::int64_t k = 0; k < a.cols; k += attention_step) {
+      for (std::int64_t row = 0; row < whole_steps(a.rows); ++row, words += kernels_.a_words) {
+        load_step(a, row, k);
+        see(kernels_.pack_a(p_.format, codes_, words));
       }
     }
   }
-  /// Packs B [depth, columns], code(k, j); columns beyond are zeros.
-  template <class Code>
-  void pack_b(std::int64_t columns, std::int64_t depth, const Code& code, std::uint32_t* words) {
-    for (std::int64_t k = 0; k < depth; k += attention_step, words += kernels_.b_words) {
-      for (int j = 0; j < kernels_.columns; ++j) {
-        gather(k, j < columns ? depth : 0, [&](std::int64_t at) { return code(at, j); });
-        special_ = kernels_.pack_b(format_, codes_, words, j) || special_;
+  /// Packs B, given as its transpose [columns, depth]; columns beyond are zeros.
+  void pack_b(const const_matrix_view& b, std::uint32_t* words) {
+    for (std::int64_t k = 0; k < b.cols; k += attention_step, words += kernels_.b_words) {
+      for (int column = 0; column < columns_; ++column) {
+        load_step(b, column, k);
+        see(kernels_.pack_b(p_.format, codes_, words, column));
       }
     }
   }
@@ -87,29 +73,35 @@ class attention_packer {
   void multiply(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* sums,
                 std::int64_t rows, std::int64_t depth) const {
     for (std::int64_t k = 0; k < depth; k += attention_step) {
-      kernels_.multiply({format_, a, b, sums, rows});
+      kernels_.multiply({p_.format, a, b, sums, rows});
       a += rows * kernels_.a_words;
       b += kernels_.b_words;
     }
   }
-  void see(bool special) { special_ = special_ || special; }
-  /// Whether a number was packed that the kernels do not multiply.
-  [[nodiscard]] bool has_special() const { return special_; }
   [[nodiscard]] std::int64_t a_size(std::int64_t rows, std::int64_t depth) const {
-    return rows * whole_steps(depth) / attention_step * kernels_.a_words;
+    return whole_steps(rows) * whole_steps(depth) / attention_step * kernels_.a_words;
   }
   [[nodiscard]] std::int64_t b_size(std::int64_t depth) const {
     return whole_steps(depth) / attention_step * kernels_.b_words;
   }
+  void see(bool special) { special_ = special_ || special; }
+  /// Whether a number was seen that the kernels do not multiply.
+  [[nodiscard]] bool has_special() const { return special_; }
+
+  const numerics::torch_2_11::attention_plan& p_;
+  const attention_kernels& kernels_;
+  const std::int64_t columns_;
+  const_matrix_view q_, k_, v_, out_, lse_;
 
  private:
-  template <class At>
-  void gather(std::int64_t k, std::int64_t depth, const At& at) {
-    for (int p = 0; p < attention_step; ++p) codes_[p] = k + p < depth ? at(k + p) : 0;
+  /// The codes of one step of a row; zeros beyond the matrix.
+  void load_step(const const_matrix_view& v, std::int64_t row, std::int64_t k) {
+    const std::int64_t count =
+        row < v.rows ? std::min<std::int64_t>(attention_step, v.cols - k) : 0;
+    if (count > 0) load_words(v, row, k, count, codes_);
+    std::fill(codes_ + count, codes_ + attention_step, 0u);
   }
 
-  const attention_kernels& kernels_;
-  format_id format_;
   std::uint32_t codes_[attention_step] = {};
   bool special_ = false;
 };
@@ -117,8 +109,8 @@ class attention_packer {
 extern const attention_kernels reference_attention_kernels;
 
 /// One head, forward or backward. Returns whether the kernels could compute it.
-bool attention_head(const attention_call& call, const attention_kernels& kernels,
-                    std::int64_t head);
+bool attention_forward_head(const attention_call& call, const attention_kernels& kernels,
+                            std::int64_t head);
 bool attention_backward_head(const attention_call& call, const attention_kernels& kernels,
                              std::int64_t head);
 

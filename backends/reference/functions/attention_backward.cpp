@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "backends/reference/functions/attention.hpp"
-#include "numerics/hardware/torch_operators/tensor_format.hpp"
 
 namespace samebits::backends {
 namespace {
@@ -10,186 +9,135 @@ namespace {
 namespace torch = numerics::torch_2_11;
 using numerics::ptx::add;
 
-/// The keys of one panel, one per column, and their gradients so far.
-struct key_panel {
-  key_panel(const attention_packer& packer, const attention_plan& p, int columns)
-      : keys(packer.b_size(p.dimension)),
-        values(packer.b_size(p.dimension)),
-        dk(p.dimension * columns),
-        dv(p.dimension * columns) {}
-
-  aligned_words keys, values, dk, dv;
-};
-
-class backward_head {
+class backward_head : attention_head {
  public:
   backward_head(const attention_call& call, const attention_kernels& kernels, std::int64_t head)
-      : p_(call.plan),
-        kernels_(kernels),
-        packer_(kernels, p_.format),
-        q_(call.q, p_, head),
-        k_(call.k, p_, head),
-        v_(call.v, p_, head),
-        grad_(call.grad, p_, head),
-        dq_(call.dq, p_, head),
-        dk_(call.dk, p_, head),
-        dv_(call.dv, p_, head),
-        tiles_(parts_of(p_.queries, p_.rows)),
-        tile_words_(packer_.a_size(p_.rows, p_.dimension)),
+      : attention_head(call, kernels, head),
+        grad_(head_of(call.grad, head)),
+        dq_(head_of(call.dq, head)),
+        dk_(head_of(call.dk, head)),
+        dv_(head_of(call.dv, head)),
+        tiles_(torch::divide_up(p_.queries, p_.rows)),
+        tile_words_(a_size(p_.rows, p_.dimension)),
+        code_stride_(p_.block + most_attention_columns),
         queries_(tiles_ * tile_words_),
         queries_across_(tiles_ * tile_words_),
         grads_(tiles_ * tile_words_),
         grads_across_(tiles_ * tile_words_),
-        keys_across_(packer_.a_size(p_.dimension, p_.block)),
-        visible_(tiles_ * p_.rows),
-        lse_(tiles_ * p_.rows),
-        dots_(tiles_ * p_.rows),
-        scores_(std::int64_t{p_.rows} * kernels.columns),
-        products_(std::int64_t{p_.rows} * kernels.columns),
-        probabilities_(packer_.b_size(p_.rows)),
-        gradients_(packer_.b_size(p_.rows)),
-        codes_(std::int64_t{p_.rows} * (p_.block + most_attention_columns)),
-        across_(packer_.b_size(p_.block)),
-        part_(dq_.is_wanted() ? p_.queries * p_.dimension : 0),
-        dq_sum_(dq_.is_wanted() ? p_.queries * p_.dimension : 0) {
-    const head_matrix out(call.out, p_, head), lse(call.lse, p_, head);
-    for (std::int64_t row = 0; row < p_.queries; ++row) {
-      visible_[row] = static_cast<std::uint32_t>(p_.causal ? row + 1 : p_.keys);
-      lse_[row] = lse.load<std::uint32_t>(row);
-      dots_[row] = dot_of(out, row);
-    }
-  }
+        keys_across_(a_size(p_.dimension, p_.block)),
+        visible_(p_.queries),
+        query_lse_(p_.queries),
+        dots_(p_.queries),
+        keys_(b_size(p_.dimension)),
+        values_(b_size(p_.dimension)),
+        dk_sum_(p_.dimension * columns_),
+        dv_sum_(p_.dimension * columns_),
+        scores_(p_.rows * columns_),
+        products_(p_.rows * columns_),
+        probabilities_(b_size(p_.rows)),
+        gradients_(b_size(p_.rows)),
+        codes_(p_.queries * code_stride_),
+        codes_across_(b_size(p_.block)),
+        dq_product_(p_.dimension * columns_),
+        part_(wants_dq() ? p_.queries * p_.dimension : 0),
+        dq_sum_(wants_dq() ? p_.queries * p_.dimension : 0) {}
 
   bool compute() {
-    for (std::int64_t m = 0; m < tiles_; ++m) pack_tile(m);
-    const std::int64_t panels = parts_of(p_.block, kernels_.columns);
-    for (std::int64_t i = 0; i < panels; ++i) panels_.emplace_back(packer_, p_, kernels_.columns);
-    const std::int64_t blocks = parts_of(p_.keys, p_.block);
+    for (std::int64_t row = 0; row < p_.queries; ++row) read_query(row);
+    for (std::int64_t m = 0; m < tiles_; ++m) {
+      pack_tile(q_, m, queries_, queries_across_);
+      pack_tile(grad_, m, grads_, grads_across_);
+    }
+    const std::int64_t blocks = torch::divide_up(p_.keys, p_.block);
     for (std::int64_t buffer = 0; buffer < std::min(blocks, p_.dq_buffers); ++buffer) {
       for (std::int64_t n = buffer; n < blocks; n += p_.dq_buffers) {
-        if (packer_.has_special()) return false;
+        if (has_special()) return false;
         compute_block(n);
       }
-      if (dq_.is_wanted()) end_buffer();
+      if (wants_dq()) end_buffer();
     }
-    if (dq_.is_wanted()) {
-      for (std::int64_t i = 0; i < p_.queries * p_.dimension; ++i) {
-        const std::uint32_t y = torch::scaled_gradient(p_.rule, dq_sum_[i]);
-        dq_.store(i / p_.dimension, i % p_.dimension, torch::code_of(p_.format, y));
-      }
+    for (std::int64_t row = 0; wants_dq() && row < p_.queries; ++row) {
+      store(dq_, row, dq_sum_.data() + row * p_.dimension, 1, true);
     }
-    return !packer_.has_special();
+    return !has_special();
   }
 
  private:
-  std::uint32_t dot_of(const head_matrix& out, std::int64_t row) const {
+  [[nodiscard]] bool wants_dq() const { return dq_.data != nullptr; }
+
+  void read_query(std::int64_t row) {
     std::uint32_t x[128], y[128];
-    for (int d = 0; d < p_.dimension; ++d) {
-      x[d] = torch::value_of(p_.format, grad_.load(row, d));
-      y[d] = torch::value_of(p_.format, out.load(row, d));
-    }
-    return torch::output_dot(p_.rule, x, y, p_.dimension);
-  }
-  [[nodiscard]] std::int64_t rows_of(std::int64_t tile) const {
-    return std::min<std::int64_t>(p_.rows, p_.queries - tile * p_.rows);
+    load_numbers(grad_, row, 0, p_.dimension, x);
+    load_numbers(out_, row, 0, p_.dimension, y);
+    dots_[row] = torch::output_dot(p_.rule, x, y, p_.dimension);
+    load_words(lse_, row, 0, 1, &query_lse_[row]);
+    visible_[row] = static_cast<std::uint32_t>(torch::visible_keys(p_, row));
   }
 
-  void pack_tile(std::int64_t m) {
-    const std::int64_t first = m * p_.rows, present = rows_of(m);
-    const auto pack = [&](const head_matrix& x, aligned_words& rows, aligned_words& across) {
-      packer_.pack_a(
-          present, whole_steps(present), p_.dimension,
-          [&](std::int64_t i, std::int64_t d) { return x.load(first + i, d); },
-          rows.data() + m * tile_words_);
-      packer_.pack_a(
-          p_.dimension, p_.dimension, present,
-          [&](std::int64_t d, std::int64_t i) { return x.load(first + i, d); },
-          across.data() + m * tile_words_);
-    };
-    pack(q_, queries_, queries_across_);
-    pack(grad_, grads_, grads_across_);
+  void pack_tile(const const_matrix_view& v, std::int64_t m, aligned_words& rows,
+                 aligned_words& across) {
+    const const_matrix_view tile = rows_from(v, m * p_.rows, p_.rows);
+    pack_a(tile, rows.data() + m * tile_words_);
+    pack_a(transposed(tile), across.data() + m * tile_words_);
   }
 
   /// The gradients of one block of keys.
   void compute_block(std::int64_t n) {
-    const std::int64_t first = n * p_.block;
-    const std::int64_t present = std::min<std::int64_t>(p_.block, p_.keys - first);
-    const std::int64_t used = parts_of(present, kernels_.columns);
-    for (std::int64_t i = 0; i < used; ++i) start(panel(i), first + i * kernels_.columns);
-    packer_.pack_a(
-        p_.dimension, p_.dimension, present,
-        [&](std::int64_t d, std::int64_t i) { return k_.load(first + i, d); }, keys_across_.data());
-    const std::int64_t begin = p_.causal ? first / p_.rows : 0;
-    for (std::int64_t i = begin; i < tiles_; ++i) {
-      const std::int64_t m = p_.rule.is_flash() ? begin + tiles_ - 1 - i : i;
-      for (std::int64_t j = 0; j < used; ++j) add_tile(panel(j), first, j, m);
-      if (dq_.is_wanted()) add_dq(m, present);
-    }
-    for (std::int64_t i = 0; i < present; ++i) {
-      key_panel& of = panel(i / kernels_.columns);
-      for (int d = 0; d < p_.dimension; ++d) {
-        const std::int64_t at = d * kernels_.columns + i % kernels_.columns;
-        const auto put = [&](const head_matrix& to, std::uint32_t y) {
-          if (to.is_wanted()) to.store(first + i, d, torch::code_of(p_.format, y));
-        };
-        put(dk_, torch::scaled_gradient(p_.rule, of.dk[at]));
-        put(dv_, of.dv[at]);
+    const const_matrix_view keys = rows_from(k_, n * p_.block, p_.block);
+    const torch::block_visits tiles = torch::query_tiles(p_, n);
+    for (std::int64_t j = 0; j < keys.rows; j += columns_) {
+      const std::int64_t key = n * p_.block + j;
+      pack_b(rows_from(k_, key, columns_), keys_.data());
+      pack_b(rows_from(v_, key, columns_), values_.data());
+      dk_sum_.clear();
+      dv_sum_.clear();
+      for (std::int64_t i = 0; i < tiles.end - tiles.begin; ++i) add_tile(key, j, tiles.at(i));
+      for (std::int64_t c = 0; c < std::min(columns_, keys.rows - j); ++c) {
+        store(dk_, key + c, dk_sum_.data() + c, columns_, true);
+        store(dv_, key + c, dv_sum_.data() + c, columns_, false);
       }
     }
-  }
-
-  void start(key_panel& of, std::int64_t first) {
-    packer_.pack_b(
-        p_.keys - first, p_.dimension,
-        [&](std::int64_t d, std::int64_t j) { return k_.load(first + j, d); }, of.keys.data());
-    packer_.pack_b(
-        p_.keys - first, p_.dimension,
-        [&](std::int64_t d, std::int64_t j) { return v_.load(first + j, d); }, of.values.data());
-    std::fill_n(of.dk.data(), p_.dimension * kernels_.columns, 0u);
-    std::fill_n(of.dv.data(), p_.dimension * kernels_.columns, 0u);
-  }
-
-  /// Adds the queries of tile m to the gradients of panel j of a block.
-  void add_tile(key_panel& of, std::int64_t first, std::int64_t j, std::int64_t m) {
-    const std::int64_t rows = whole_steps(rows_of(m)), words = m * tile_words_;
-    const auto product = [&](aligned_words& a, aligned_words& b, aligned_words& to) {
-      std::fill_n(to.data(), rows * kernels_.columns, 0u);
-      packer_.multiply(a.data() + words, b.data(), to.data(), rows, p_.dimension);
-    };
-    product(queries_, of.keys, scores_);
-    product(grads_, of.values, products_);
-    std::uint32_t keys[most_attention_columns];
-    for (int c = 0; c < kernels_.columns; ++c) {
-      keys[c] = static_cast<std::uint32_t>(first + j * kernels_.columns + c);
+    if (!wants_dq()) return;
+    pack_a(transposed(keys), keys_across_.data());
+    for (std::int64_t row = tiles.begin * p_.rows; row < p_.queries; row += columns_) {
+      add_dq(row, keys.rows);
     }
-    const std::int64_t row = m * p_.rows;
-    packer_.see(kernels_.gradients({&p_.rule, p_.format, scores_.data(), products_.data(),
-                                    static_cast<int>(rows_of(m)), keys, visible_.data() + row,
-                                    lse_.data() + row, dots_.data() + row, probabilities_.data(),
-                                    gradients_.data(), codes_.data() + j * kernels_.columns,
-                                    p_.block + most_attention_columns}));
-    packer_.multiply(grads_across_.data() + words, probabilities_.data(), of.dv.data(),
-                     p_.dimension, rows);
-    packer_.multiply(queries_across_.data() + words, gradients_.data(), of.dk.data(), p_.dimension,
-                     rows);
   }
 
-  /// Adds the product of the score gradients of tile m with a block of keys to dQ.
-  void add_dq(std::int64_t m, std::int64_t present) {
-    const std::int64_t rows = rows_of(m), columns = kernels_.columns;
-    const std::int64_t stride = p_.block + most_attention_columns;
-    for (std::int64_t i = 0; i < rows; i += columns) {
-      packer_.pack_b(
-          rows - i, present,
-          [&](std::int64_t k, std::int64_t j) { return codes_[(i + j) * stride + k]; },
-          across_.data());
-      aligned_words sums(p_.dimension * columns);
-      packer_.multiply(keys_across_.data(), across_.data(), sums.data(), p_.dimension, present);
-      for (std::int64_t c = 0; c < std::min(columns, rows - i); ++c) {
-        for (int d = 0; d < p_.dimension; ++d) {
-          std::uint32_t& y = part_[(m * p_.rows + i + c) * p_.dimension + d];
-          y = add(y, sums[d * columns + c]);
-        }
+  /// Adds the queries of tile m to the gradients of the keys from `key` on, which is number j of
+  /// its block.
+  void add_tile(std::int64_t key, std::int64_t j, std::int64_t m) {
+    const std::int64_t row = m * p_.rows, words = m * tile_words_;
+    const std::int64_t present = std::min<std::int64_t>(p_.rows, p_.queries - row);
+    const std::int64_t rows = whole_steps(present);
+    const auto product = [&](aligned_words& a, aligned_words& b, aligned_words& to) {
+      to.clear();
+      multiply(a.data() + words, b.data(), to.data(), rows, p_.dimension);
+    };
+    product(queries_, keys_, scores_);
+    product(grads_, values_, products_);
+    std::uint32_t keys[most_attention_columns];
+    for (int c = 0; c < columns_; ++c) keys[c] = static_cast<std::uint32_t>(key + c);
+    see(kernels_.gradients(
+        {&p_.rule, p_.format, scores_.data(), products_.data(), static_cast<int>(present), keys,
+         visible_.data() + row, query_lse_.data() + row, dots_.data() + row, probabilities_.data(),
+         gradients_.data(), codes_.data() + row * code_stride_ + j, code_stride_}));
+    multiply(grads_across_.data() + words, probabilities_.data(), dv_sum_.data(), p_.dimension,
+             rows);
+    multiply(queries_across_.data() + words, gradients_.data(), dk_sum_.data(), p_.dimension, rows);
+  }
+
+  /// Adds the product of the score gradients of the queries from `row` on with a block of keys.
+  void add_dq(std::int64_t row, std::int64_t keys) {
+    const std::int64_t count = std::min(columns_, p_.queries - row);
+    pack_b({codes_.data() + row * code_stride_, format_id::fp32, count, keys, code_stride_},
+           codes_across_.data());
+    dq_product_.clear();
+    multiply(keys_across_.data(), codes_across_.data(), dq_product_.data(), p_.dimension, keys);
+    for (std::int64_t c = 0; c < count; ++c) {
+      for (int d = 0; d < p_.dimension; ++d) {
+        std::uint32_t& y = part_[(row + c) * p_.dimension + d];
+        y = add(y, dq_product_[d * columns_ + c]);
       }
     }
   }
@@ -198,22 +146,30 @@ class backward_head {
   void end_buffer() {
     for (std::int64_t i = 0; i < p_.queries * p_.dimension; ++i) {
       dq_sum_[i] = add(dq_sum_[i], part_[i]);
-      part_[i] = 0;
     }
+    part_.clear();
   }
 
-  key_panel& panel(std::int64_t i) { return panels_[static_cast<std::size_t>(i)]; }
+  /// Stores a row of sums that lie `step` apart, if it is wanted. dQ and dK are scaled.
+  void store(const const_matrix_view& to, std::int64_t row, const std::uint32_t* sums,
+             std::int64_t step, bool scaled) const {
+    if (to.data == nullptr) return;
+    std::uint32_t y[128];
+    for (int d = 0; d < p_.dimension; ++d) {
+      y[d] = scaled ? torch::scaled_gradient(p_.rule, sums[d * step]) : sums[d * step];
+    }
+    store_numbers(to, row, 0, p_.dimension, y);
+  }
 
-  const attention_plan& p_;
-  const attention_kernels& kernels_;
-  attention_packer packer_;
-  head_matrix q_, k_, v_, grad_, dq_, dk_, dv_;
-  std::int64_t tiles_, tile_words_;
-  aligned_words queries_, queries_across_, grads_, grads_across_;  ///< A: rows, and transposed
-  aligned_words keys_across_;  ///< A: keys of a block, transposed
-  aligned_words visible_, lse_, dots_, scores_, products_, probabilities_, gradients_, codes_;
-  aligned_words across_, part_, dq_sum_;
-  std::vector<key_panel> panels_;
+  const_matrix_view grad_, dq_, dk_, dv_;
+  std::int64_t tiles_, tile_words_, code_stride_;
+  aligned_words queries_, queries_across_, grads_, grads_across_;  ///< A: tiles, and transposed
+  aligned_words keys_across_;                                      ///< A: a block, transposed
+  aligned_words visible_, query_lse_, dots_;                       ///< of each query
+  aligned_words keys_, values_, dk_sum_, dv_sum_;                  ///< of one key per column
+  aligned_words scores_, products_, probabilities_, gradients_;
+  aligned_words codes_;  ///< of the score gradients of a block of keys, [queries][code_stride_]
+  aligned_words codes_across_, dq_product_, part_, dq_sum_;
 };
 
 }  // namespace

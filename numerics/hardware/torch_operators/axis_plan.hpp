@@ -141,12 +141,6 @@ SAMEBITS_HD constexpr std::int64_t power_of_two_below(std::int64_t n) {
   return power;
 }
 
-SAMEBITS_HD constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-
-SAMEBITS_HD constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-
 /// Results that one thread computes side by side: the largest of 4, 2, 1 that fits all strides.
 SAMEBITS_HD constexpr int results_per_thread(const axis_plan& p, std::int64_t offset) {
   int n = 4;

@@ -18,6 +18,11 @@ namespace samebits::numerics::torch_2_11 {
 inline constexpr int warp_lanes = 32;
 inline constexpr int max_threads = 1024;
 
+SAMEBITS_HD constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+SAMEBITS_HD constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
 /// How the sums of a block's threads become one sum.
 enum class thread_sums : std::uint8_t {
   halves,      ///< t + (t + T/2) for T/2 threads, and so on: the exchanges within one warp
