@@ -26,10 +26,7 @@ void check_attention_options(const attention_options& o) {
   if (!(o.scale >= 0) || !std::isfinite(o.scale)) {
     throw invalid_argument("scale: must be finite and at least 0, got " + std::to_string(o.scale));
   }
-  if (o.multiprocessors < 1) {
-    throw invalid_argument("multiprocessors: must be at least 1, got " +
-                           std::to_string(o.multiprocessors));
-  }
+  check_at_least("multiprocessors", o.multiprocessors, 1);
   constexpr int most = numerics::torch_2_11::max_splits;
   if (o.splits < 0 || o.splits > most) {
     throw invalid_argument("splits: must be 0 to " + std::to_string(most) + ", got " +
@@ -57,10 +54,8 @@ struct named_memory {
 named_memory checked(const const_tensor_view& t, const char* which, format_id format,
                      std::span<const std::int64_t> shape) {
   const std::string what = std::string(which) + ": ";
-  if (t.format != format) {
-    throw invalid_argument(what + "format must be " + std::string(name(format)) + ", got " +
-                           std::string(name(t.format)));
-  }
+  const const_matrix_view memory = memory_of(t, which);
+  check_format(memory, which, std::array{format});
   if (!std::equal(shape.begin(), shape.end(), t.shape.begin(), t.shape.end())) {
     throw invalid_argument(what + "shape must be " + shape_text(shape) + ", got " +
                            shape_text(t.shape));
@@ -69,7 +64,6 @@ named_memory checked(const const_tensor_view& t, const char* which, format_id fo
     throw unsupported(what + "attention is computed in host memory only");
   }
   if (t.data == nullptr) throw invalid_argument(what + "data is null");
-  const const_matrix_view memory = memory_of(t, which);
   if (memory.cols == std::int64_t{1} << 60) {
     throw invalid_argument(what + "spans 2^60 elements or more: strides " + shape_text(t.strides));
   }
