@@ -6,14 +6,14 @@
 // Prints one line; the exit status is 1 if any result differs and 2 for a bad command line.
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "exhaustive/sweep_program.hpp"
 #include "numerics/hardware/accumulate.hpp"
 #include "oracle/tensor_core.hpp"
-#include "support/effort.hpp"
 #include "tensor_cores/tensor_cases.hpp"
 
 namespace samebits {
@@ -52,32 +52,31 @@ void show(const tensor_instruction& i, const tensor_case& x, std::uint64_t got,
   std::printf("\n");
 }
 
-std::optional<int> main_of(int argc, char** argv) {
-  if (argc != 2 && argc != 3) return std::nullopt;
-  const std::uint64_t cases = std::strtoull(argv[1], nullptr, 10) / effort_divisor;
+std::optional<bool> agrees(const command_line& words_given) {
+  if (words_given.empty() || words_given.size() > 2) return std::nullopt;
+  const std::uint64_t cases = words_given.number(0) / effort_divisor;
   if (cases == 0) return std::nullopt;
-  word_stream words(argc == 3 ? std::strtoull(argv[2], nullptr, 10) : 1);
+  word_stream words(words_given.number(1, 1));
   const std::vector<tensor_instruction> all = all_tensor_instructions();
-  std::uint64_t differing = 0;
-  for (std::uint64_t n = 0; n < cases; ++n) {
-    const tensor_instruction& i = all[n % all.size()];
-    const auto family = static_cast<tensor_family>(n / all.size() % tensor_family_count);
+  comparison_counts counts;
+  for (; counts.compared < cases; ++counts.compared) {
+    const tensor_instruction& i = all[counts.compared % all.size()];
+    const auto family =
+        static_cast<tensor_family>(counts.compared / all.size() % tensor_family_count);
     const tensor_case x = draw_tensor_case(i, family, words);
     const std::uint64_t got = by_library(i, x);
     const std::uint64_t expected = by_oracle(i, x);
-    if (got != expected && differing++ < 3) show(i, x, got, expected);
+    if (got != expected && counts.differing++ < 3) show(i, x, got, expected);
   }
-  std::printf("%zu tensor core instructions, %d families: %llu results, %llu differ\n", all.size(),
-              tensor_family_count, static_cast<unsigned long long>(cases),
-              static_cast<unsigned long long>(differing));
-  return differing == 0 ? 0 : 1;
+  return all_agree(std::to_string(all.size()) + " tensor core instructions, " +
+                       std::to_string(tensor_family_count) + " families",
+                   counts);
 }
 
 }  // namespace
 }  // namespace samebits
 
 int main(int argc, char** argv) {
-  const auto status = samebits::main_of(argc, argv);
-  if (!status) std::fprintf(stderr, "usage: accumulate_sweep CASES [SEED]\n");
-  return status.value_or(2);
+  return samebits::support::run_program(argc, argv, "accumulate_sweep CASES [SEED]",
+                                        samebits::agrees);
 }

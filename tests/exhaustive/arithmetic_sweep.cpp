@@ -7,22 +7,17 @@
 // and stochastic rounding, with an overflow and NaN policy chosen anew; "mixed" draws the formats
 // of operands and destination too. Prints one line per operation and format; the exit status is 1
 // if any result differs and 2 for a bad command line.
-#include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <random>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "exhaustive/sweep_program.hpp"
 #include "samebits/arithmetic.hpp"
 #include "support/arithmetic_case.hpp"
-#include "support/effort.hpp"
 #include "support/rules.hpp"
 
 namespace samebits {
@@ -35,19 +30,22 @@ struct sweep_settings {
   std::vector<std::optional<format_id>> formats;  ///< nothing: mixed
   std::uint64_t cases = 0;
   std::uint64_t seed = 1;
-  unsigned threads = 1;
+  std::uint64_t threads = 1;
 };
 
-struct comparison_counts {
-  std::uint64_t compared = 0;
-  std::uint64_t differing = 0;
+struct flag_counts : comparison_counts {
   std::uint64_t raised[5] = {};  ///< how often each flag was expected: none may stay 0
+
+  flag_counts& operator+=(const flag_counts& other) {
+    comparison_counts::operator+=(other);
+    for (int bit = 0; bit < 5; ++bit) raised[bit] += other.raised[bit];
+    return *this;
+  }
 };
 
 std::mutex printing;
 
-void compare(const arithmetic_case& c, const oracle::rounded_result& expected,
-             comparison_counts& t) {
+void compare(const arithmetic_case& c, const oracle::rounded_result& expected, flag_counts& t) {
   const arithmetic_result got = compute(c.op, c.x, c.to, c.rule, c.random);
   ++t.compared;
   for (int bit = 0; bit < 5; ++bit) t.raised[bit] += (expected.flags >> bit) & 1;
@@ -59,7 +57,7 @@ void compare(const arithmetic_case& c, const oracle::rounded_result& expected,
 }
 
 /// One set of operands through every mode.
-void check(arithmetic_case& c, const word_source& next, comparison_counts& t) {
+void check(arithmetic_case& c, const word_source& next, flag_counts& t) {
   c.random = draw_random(next);
   c.rule.overflow = overflow_policies[next() % overflow_policies.size()];
   c.rule.nan = nan_policies[next() % nan_policies.size()];
@@ -78,12 +76,12 @@ void check(arithmetic_case& c, const word_source& next, comparison_counts& t) {
   }
 }
 
-comparison_counts run(operation op, const std::optional<format_id>& format, std::uint64_t cases,
-                      std::uint64_t seed) {
+flag_counts run(operation op, const std::optional<format_id>& format, std::uint64_t cases,
+                std::uint64_t seed) {
   std::mt19937_64 engine(seed);
   const word_source next = [&] { return engine(); };
   const auto any = [&] { return arithmetic_formats[next() % arithmetic_formats.size()]; };
-  comparison_counts t;
+  flag_counts t;
   arithmetic_case c;
   c.op = op;
   for (std::uint64_t i = 0; i < cases; ++i) {
@@ -96,37 +94,24 @@ comparison_counts run(operation op, const std::optional<format_id>& format, std:
   return t;
 }
 
-comparison_counts run_threads(operation op, const std::optional<format_id>& format,
-                              const sweep_settings& p) {
-  std::vector<comparison_counts> parts(p.threads);
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < p.threads; ++i) {
-    threads.emplace_back([&, i] {
-      const std::uint64_t seed = ((p.seed * 1000 + static_cast<std::uint64_t>(op)) * 16 +
-                                  (format ? static_cast<std::uint64_t>(*format) : 15)) *
-                                     1024 +
-                                 i;
-      parts[i] = run(op, format, p.cases / p.threads + (i < p.cases % p.threads ? 1 : 0), seed);
-    });
-  }
-  comparison_counts sum;
-  for (unsigned i = 0; i < p.threads; ++i) {
-    threads[i].join();
-    sum.compared += parts[i].compared;
-    sum.differing += parts[i].differing;
-    for (int bit = 0; bit < 5; ++bit) sum.raised[bit] += parts[i].raised[bit];
-  }
-  return sum;
+flag_counts run_threads(operation op, const std::optional<format_id>& format,
+                        const sweep_settings& p) {
+  return sum_on_threads(p.threads, [&](std::uint64_t thread) {
+    const std::uint64_t seed = ((p.seed * 1000 + static_cast<std::uint64_t>(op)) * 16 +
+                                (format ? static_cast<std::uint64_t>(*format) : 15)) *
+                                   1024 +
+                               thread;
+    return run(op, format, p.cases / p.threads + (thread < p.cases % p.threads ? 1 : 0), seed);
+  });
 }
 
-std::optional<sweep_settings> settings_of(int argc, char** argv) {
-  if (argc < 4 || argc > 6) return std::nullopt;
+std::optional<sweep_settings> settings_of(const command_line& words) {
+  if (words.size() < 3 || words.size() > 5) return std::nullopt;
   sweep_settings p;
-  const std::string op = argv[1];
-  const std::string format = argv[2];
-  if (op == "all") {
+  const std::string& format = words[1];
+  if (words[0] == "all") {
     p.operations = all_operations();
-  } else if (const auto found = find_enumerator<operation>(op)) {
+  } else if (const auto found = find_enumerator<operation>(words[0])) {
     p.operations = {*found};
   } else {
     return std::nullopt;
@@ -139,46 +124,37 @@ std::optional<sweep_settings> settings_of(int argc, char** argv) {
   } else {
     return std::nullopt;
   }
-  p.cases = std::strtoull(argv[3], nullptr, 10);
-  if (argc > 4) p.seed = std::strtoull(argv[4], nullptr, 10);
-  if (argc > 5) p.threads = static_cast<unsigned>(std::strtoul(argv[5], nullptr, 10));
+  p.cases = (words.number(2) + effort_divisor - 1) / effort_divisor;
+  p.seed = words.number(3, 1);
+  p.threads = words.number(4, 1);
   if (p.cases == 0 || p.threads == 0) return std::nullopt;
-  p.cases = (p.cases + effort_divisor - 1) / effort_divisor;
   return p;
 }
 
-int main_of(const sweep_settings& p) {
+std::optional<bool> agrees(const command_line& words) {
+  const std::optional<sweep_settings> p = settings_of(words);
+  if (!p) return std::nullopt;
   comparison_counts sum;
-  for (const operation op : p.operations) {
-    for (const auto& format : p.formats) {
-      const comparison_counts t = run_threads(op, format, p);
-      std::printf(
-          "%-7s %-5s %llu results, %llu differ; flags %llu %llu %llu %llu %llu\n",
-          std::string(name(op)).c_str(), format ? std::string(name(*format)).c_str() : "mixed",
-          static_cast<unsigned long long>(t.compared), static_cast<unsigned long long>(t.differing),
-          static_cast<unsigned long long>(t.raised[0]),
-          static_cast<unsigned long long>(t.raised[1]),
-          static_cast<unsigned long long>(t.raised[2]),
-          static_cast<unsigned long long>(t.raised[3]),
-          static_cast<unsigned long long>(t.raised[4]));
-      sum.compared += t.compared;
-      sum.differing += t.differing;
+  for (const operation op : p->operations) {
+    for (const auto& format : p->formats) {
+      const flag_counts t = run_threads(op, format, *p);
+      std::printf("flags %llu %llu %llu %llu %llu, ", static_cast<unsigned long long>(t.raised[0]),
+                  static_cast<unsigned long long>(t.raised[1]),
+                  static_cast<unsigned long long>(t.raised[2]),
+                  static_cast<unsigned long long>(t.raised[3]),
+                  static_cast<unsigned long long>(t.raised[4]));
+      all_agree(std::string(name(op)) + ' ' + (format ? std::string(name(*format)) : "mixed"), t);
+      sum += t;
     }
   }
-  std::printf("%llu results, %llu differ\n", static_cast<unsigned long long>(sum.compared),
-              static_cast<unsigned long long>(sum.differing));
-  return sum.differing == 0 ? 0 : 1;
+  return all_agree("all", sum);
 }
 
 }  // namespace
 }  // namespace samebits
 
 int main(int argc, char** argv) {
-  const auto p = samebits::settings_of(argc, argv);
-  if (!p) {
-    std::fprintf(stderr,
-                 "usage: arithmetic_sweep OP|all FORMAT|mixed|all CASES [SEED [THREADS]]\n");
-    return 2;
-  }
-  return samebits::main_of(*p);
+  return samebits::support::run_program(
+      argc, argv, "arithmetic_sweep OP|all FORMAT|mixed|all CASES [SEED [THREADS]]",
+      samebits::agrees);
 }

@@ -1,19 +1,24 @@
 // Array arithmetic on every backend for all operands of small formats, against the definition: all
-// pairs of 8-bit codes, all triples of fma, all 16-bit codes of unary operations. These comparisons
+// pairs of 8-bit codes, all triples of fma, all 16-bit codes of unary operations. And for 16-bit
+// pairs, against the reference: every 509th first operand, or all with SAMEBITS_SWEEP_STRIDE=1 in the
+// environment; arithmetic_sweep and fp16_pairs compare its definition with the oracle. These
+// comparisons
 // are part of the proof in docs/decisions/0021-arithmetic-by-the-processor.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "exhaustive/sweep_program.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "support/arithmetic_case.hpp"
 #include "support/backends.hpp"
-#include "support/effort.hpp"
 #include "support/rules.hpp"
 
 namespace samebits {
@@ -128,6 +133,58 @@ TEST(SixteenBits, AllCodesOfUnaryOperations) {
     }
   }
 }
+
+using pairs_of = std::tuple<format_id, operation>;
+class SixteenBitPairs : public ::testing::TestWithParam<pairs_of> {
+ protected:
+  /// All second operands for some first ones, whose rows together keep threads busy.
+  static std::vector<std::uint16_t> results(const std::vector<std::uint16_t>& first,
+                                            overflow policy, const executor& where) {
+    static const std::vector<std::uint16_t> second = [] {
+      std::vector<std::uint16_t> all(65536);
+      std::iota(all.begin(), all.end(), std::uint16_t{0});
+      return all;
+    }();
+    const auto [format, op] = GetParam();
+    const auto rows = static_cast<std::int64_t>(first.size());
+    std::vector<std::uint16_t> out(first.size() * second.size());
+    compute(op,
+            {{first.data(), format, rows, 65536, 1, 0}, {second.data(), format, rows, 65536, 0, 1}},
+            {out.data(), format, rows, 65536, 65536, 1}, {.overflow = policy}, where);
+    return out;
+  }
+};
+
+TEST_P(SixteenBitPairs, AreTheReferences) {
+  const std::uint64_t stride = sweep_stride(509);
+  const int threads = stride == 1 ? 0 : 1;
+  for (std::uint64_t at = 0; at < 65536;) {
+    std::vector<std::uint16_t> first;
+    for (; first.size() < 64 && at < 65536; at += stride) {
+      first.push_back(static_cast<std::uint16_t>(at));
+    }
+    for (const overflow policy : {overflow::ieee, overflow::saturate}) {
+      const auto expected = results(first, policy, {"reference", threads});
+      for (const std::string& backend : supported_backends()) {
+        const auto got = results(first, policy, {backend, threads});
+        const auto wrong = std::ranges::mismatch(got, expected);
+        if (wrong.in1 == got.end()) continue;
+        const auto i = static_cast<std::size_t>(wrong.in1 - got.begin());
+        FAIL() << backend << ", " << name(policy) << ": of " << first[i / 65536] << ", "
+               << i % 65536 << " got " << *wrong.in1 << ", expected " << *wrong.in2;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, SixteenBitPairs,
+                         ::testing::Combine(::testing::Values(format_id::fp16, format_id::bf16),
+                                            ::testing::Values(operation::add, operation::sub,
+                                                              operation::mul, operation::div)),
+                         [](const auto& tested) {
+                           return std::string(name(std::get<0>(tested.param))) + '_' +
+                                  std::string(name(std::get<1>(tested.param)));
+                         });
 
 }  // namespace
 }  // namespace samebits

@@ -10,26 +10,21 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
-#include <thread>
-#include <vector>
 
+#include "exhaustive/sweep_program.hpp"
 #include "samebits/arithmetic.hpp"
 
 namespace samebits {
 namespace {
 
+using namespace support;
+
 constexpr std::uint32_t canonical = 0x7FFFFFFF;
 
 struct operands32 {
   float a, b, c;
-};
-
-struct comparison_counts {
-  std::uint64_t compared = 0;
-  std::uint64_t differing = 0;
 };
 
 float ours(operation op, const operands32& x) {
@@ -112,7 +107,8 @@ comparison_counts roots(std::uint64_t first, std::uint64_t stride) {
   return t;
 }
 
-comparison_counts part(operation op, std::uint64_t number, unsigned thread, unsigned threads) {
+comparison_counts part(operation op, std::uint64_t number, std::uint64_t thread,
+                       std::uint64_t threads) {
   const std::uint64_t share = number / threads + (thread < number % threads ? 1 : 0);
   const std::uint64_t seed = thread * 0x123456789ABCDEFu + 42;
   switch (op) {
@@ -124,43 +120,26 @@ comparison_counts part(operation op, std::uint64_t number, unsigned thread, unsi
   }
 }
 
-std::optional<int> main_of(int argc, char** argv) {
-  if (argc != 3 && argc != 4) return std::nullopt;
-  const std::optional<operation> op = find_enumerator<operation>(argv[1]);
-  const std::uint64_t number = std::strtoull(argv[2], nullptr, 10);
-  const unsigned long threads = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 1;
+std::optional<bool> agrees(const command_line& words) {
+  if (words.size() != 2 && words.size() != 3) return std::nullopt;
+  const std::optional<operation> op = find_enumerator<operation>(words[0]);
+  const std::uint64_t number = words.number(1), threads = words.number(2, 1);
   if (!op || number == 0 || threads == 0) return std::nullopt;
   if (*op != operation::add && *op != operation::mul && *op != operation::div &&
       *op != operation::fma && *op != operation::sqrt) {
     return std::nullopt;
   }
-  std::vector<comparison_counts> parts(threads);
-  std::vector<std::thread> running;
-  for (unsigned i = 0; i < threads; ++i) {
-    running.emplace_back(
-        [&, i] { parts[i] = part(*op, number, i, static_cast<unsigned>(threads)); });
-  }
-  comparison_counts sum;
-  for (unsigned i = 0; i < threads; ++i) {
-    running[i].join();
-    sum.compared += parts[i].compared;
-    sum.differing += parts[i].differing;
-  }
-  std::printf("%s: %llu results, %llu differ\n", argv[1],
-              static_cast<unsigned long long>(sum.compared),
-              static_cast<unsigned long long>(sum.differing));
-  return sum.differing == 0 ? 0 : 1;
+  return all_agree(words[0], sum_on_threads(threads, [&](std::uint64_t thread) {
+                     return part(*op, number, thread, threads);
+                   }));
 }
 
 }  // namespace
 }  // namespace samebits
 
 int main(int argc, char** argv) {
-  const auto status = samebits::main_of(argc, argv);
-  if (!status) {
-    std::fprintf(stderr,
-                 "usage: binary32_machine sqrt STRIDE [THREADS]\n"
-                 "       binary32_machine add|mul|div|fma CASES [THREADS]\n");
-  }
-  return status.value_or(2);
+  return samebits::support::run_program(argc, argv,
+                                        "binary32_machine sqrt STRIDE [THREADS]\n"
+                                        "       binary32_machine add|mul|div|fma CASES [THREADS]",
+                                        samebits::agrees);
 }

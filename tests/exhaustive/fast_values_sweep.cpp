@@ -8,17 +8,15 @@
 // destinations: they are at least 2^128, or below 2^-150, in magnitude.
 //
 // Prints one line per function; exits 1 if a decided fast value differs.
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
-#include <vector>
 
 #include "backends/simd/functions/exact/reals_avx2.hpp"
+#include "exhaustive/sweep_program.hpp"
 #include "numerics/functions/exact_function.hpp"
 #include "numerics/functions/fast_values.hpp"
 #include "samebits/evaluate.hpp"
@@ -28,12 +26,19 @@ namespace {
 
 namespace real = numerics::real;
 using avx2::reals;
+using namespace support;
 using real::exact_function;
 
 constexpr std::uint64_t block_size = 1 << 16;
 
 struct tally {
   std::uint64_t undecided = 0, differing = 0;
+
+  tally& operator+=(const tally& other) {
+    undecided += other.undecided;
+    differing += other.differing;
+    return *this;
+  }
 };
 
 /// Number of lanes set.
@@ -69,22 +74,16 @@ void compare_block(std::uint32_t first, tally& t) {
 }
 
 template <exact_function F>
-bool run(std::string_view label, unsigned threads, unsigned first_block, unsigned step) {
-  std::vector<tally> parts(threads);
-  std::vector<std::thread> running;
-  for (unsigned i = 0; i < threads; ++i) {
-    running.emplace_back([&parts, i, threads, first_block, step] {
-      for (std::uint64_t block = first_block + i * step; block < 65536; block += step * threads) {
-        compare_block<F>(static_cast<std::uint32_t>(block * block_size), parts[i]);
-      }
-    });
-  }
-  tally t;
-  for (unsigned i = 0; i < threads; ++i) {
-    running[i].join();
-    t.undecided += parts[i].undecided;
-    t.differing += parts[i].differing;
-  }
+bool run(std::string_view label, std::uint64_t threads, std::uint64_t first_block,
+         std::uint64_t step) {
+  const tally t = sum_on_threads(threads, [&](std::uint64_t thread) {
+    tally mine;
+    for (std::uint64_t block = first_block + thread * step; block < 65536;
+         block += step * threads) {
+      compare_block<F>(static_cast<std::uint32_t>(block * block_size), mine);
+    }
+    return mine;
+  });
   std::printf("%-10s undecided: %llu, differing: %llu\n", std::string(label).c_str(),
               static_cast<unsigned long long>(t.undecided),
               static_cast<unsigned long long>(t.differing));
@@ -92,27 +91,29 @@ bool run(std::string_view label, unsigned threads, unsigned first_block, unsigne
   return t.differing == 0;
 }
 
-}  // namespace
-}  // namespace samebits
-
-int main(int argc, char** argv) {
-  using namespace samebits;
-  const std::string which = argc > 1 ? argv[1] : "all";
-  const auto number = [&](int i, unsigned otherwise) {
-    return argc > i ? static_cast<unsigned>(std::strtoul(argv[i], nullptr, 10)) : otherwise;
-  };
-  const unsigned threads = std::max(1u, number(2, 1)), step = std::max(1u, number(4, 1));
+std::optional<bool> agrees(const command_line& words) {
+  if (words.empty() || words.size() > 4) return std::nullopt;
+  const std::uint64_t threads = words.number(1, 1), step = words.number(3, 1);
+  if (threads == 0 || step == 0) return std::nullopt;
   bool good = true;
   for (int i = 0; i < enum_count<function>; ++i) {
     const auto f = real::find_exact(static_cast<function>(i), false);
     const std::string_view label = name(static_cast<function>(i));
-    if (!f || (which != "all" && which != label)) continue;
+    if (!f || (words[0] != "all" && words[0] != label)) continue;
     real::with_function(*f, [&]<exact_function F>() {
       if constexpr (real::has_fast_value(F)) {
-        good = run<F>(label, threads, number(3, 0), step) && good;
+        good = run<F>(label, threads, words.number(2), step) && good;
       }
     });
   }
-  std::printf("%s\n", good ? "PASSED" : "FAILED");
-  return good ? 0 : 1;
+  return good;
+}
+
+}  // namespace
+}  // namespace samebits
+
+int main(int argc, char** argv) {
+  return samebits::support::run_program(
+      argc, argv, "fast_values_sweep FUNCTION|all [THREADS] [FIRST_BLOCK BLOCKS_STEP]",
+      samebits::agrees);
 }

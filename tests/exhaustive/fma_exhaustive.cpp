@@ -8,16 +8,15 @@
 // status is 1 if any result differs and 2 for a bad command line.
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "exhaustive/sweep_program.hpp"
 #include "samebits/arithmetic.hpp"
 #include "support/arithmetic_case.hpp"
-#include "support/effort.hpp"
 #include "support/rules.hpp"
 
 namespace samebits {
@@ -32,11 +31,6 @@ std::vector<cast_rule> rules() {
   }
   return all;
 }
-
-struct comparison_counts {
-  std::uint64_t compared = 0;
-  std::uint64_t differing = 0;
-};
 
 template <class Value>
 class checker {
@@ -118,24 +112,18 @@ comparison_counts run(std::uint64_t stride) {
   return t;
 }
 
-std::optional<int> main_of(int argc, char** argv) {
-  if (argc != 3) return std::nullopt;
-  const std::string format = argv[1];
-  const std::uint64_t stride = std::strtoull(argv[2], nullptr, 10);
-  if (stride == 0 || (format != "e4m3" && format != "e5m2")) return std::nullopt;
-  const comparison_counts t =
-      format == "e4m3" ? run<e4m3>(stride * effort_divisor) : run<e5m2>(stride * effort_divisor);
-  std::printf("fma in %s: %llu results, %llu differ\n", format.c_str(),
-              static_cast<unsigned long long>(t.compared),
-              static_cast<unsigned long long>(t.differing));
-  return t.differing == 0 ? 0 : 1;
+std::optional<bool> agrees(const command_line& words) {
+  if (words.size() != 2) return std::nullopt;
+  const std::uint64_t stride = words.number(1) * effort_divisor;
+  if (stride == 0 || (words[0] != "e4m3" && words[0] != "e5m2")) return std::nullopt;
+  return all_agree("fma in " + words[0],
+                   words[0] == "e4m3" ? run<e4m3>(stride) : run<e5m2>(stride));
 }
 
 }  // namespace
 }  // namespace samebits
 
 int main(int argc, char** argv) {
-  const auto status = samebits::main_of(argc, argv);
-  if (!status) std::fprintf(stderr, "usage: fma_exhaustive e4m3|e5m2 STRIDE\n");
-  return status.value_or(2);
+  return samebits::support::run_program(argc, argv, "fma_exhaustive e4m3|e5m2 STRIDE",
+                                        samebits::agrees);
 }

@@ -14,16 +14,14 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "exhaustive/sweep_program.hpp"
 #include "oracle/convert.hpp"
 #include "samebits/arithmetic.hpp"
 #include "support/arithmetic_case.hpp"
-#include "support/effort.hpp"
 #include "support/rules.hpp"
 
 namespace samebits {
@@ -116,11 +114,6 @@ std::size_t class_of(std::uint64_t code) {
   return kind + (code >> 15);
 }
 
-struct comparison_counts {
-  std::uint64_t compared = 0;
-  std::uint64_t differing = 0;
-};
-
 class sweep {
  public:
   sweep(operation op, const std::vector<double>& points, rounding mode)
@@ -184,44 +177,31 @@ class sweep {
   std::vector<double> values_;
 };
 
-std::optional<int> main_of(int argc, char** argv) {
-  if (argc != 3 && argc != 4) return std::nullopt;
-  const std::optional<operation> op = find_enumerator<operation>(argv[1]);
-  const std::uint64_t stride = std::strtoull(argv[2], nullptr, 10) * effort_divisor;
-  const auto threads = static_cast<unsigned>(argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 1);
+std::optional<bool> agrees(const command_line& words) {
+  if (words.size() != 2 && words.size() != 3) return std::nullopt;
+  const std::optional<operation> op = find_enumerator<operation>(words[0]);
+  const std::uint64_t stride = words.number(1) * effort_divisor, threads = words.number(2, 1);
   if (stride == 0 || threads == 0 || (op != operation::add && op != operation::mul)) {
     return std::nullopt;
   }
   const std::vector<double> points = critical_points();
-  bool ok = true;
+  bool good = true;
   for (const rounding mode : deterministic_modes) {
     const sweep whole(*op, points, mode);
-    std::vector<comparison_counts> parts(threads);
-    std::vector<std::thread> running;
-    for (unsigned i = 0; i < threads; ++i) {
-      running.emplace_back([&, i] {
-        for (std::uint64_t a = i * stride; a < 65536; a += threads * stride) whole.run(a, parts[i]);
-      });
-    }
-    comparison_counts sum;
-    for (unsigned i = 0; i < threads; ++i) {
-      running[i].join();
-      sum.compared += parts[i].compared;
-      sum.differing += parts[i].differing;
-    }
-    std::printf("fp16 %s %s: %llu results, %llu differ\n", argv[1], std::string(name(mode)).c_str(),
-                static_cast<unsigned long long>(sum.compared),
-                static_cast<unsigned long long>(sum.differing));
-    ok = ok && sum.differing == 0;
+    const auto counts = sum_on_threads(threads, [&](std::uint64_t thread) {
+      comparison_counts mine;
+      for (std::uint64_t a = thread * stride; a < 65536; a += threads * stride) whole.run(a, mine);
+      return mine;
+    });
+    good = all_agree("fp16 " + words[0] + ' ' + std::string(name(mode)), counts) && good;
   }
-  return ok ? 0 : 1;
+  return good;
 }
 
 }  // namespace
 }  // namespace samebits
 
 int main(int argc, char** argv) {
-  const auto status = samebits::main_of(argc, argv);
-  if (!status) std::fprintf(stderr, "usage: fp16_pairs add|mul STRIDE [THREADS]\n");
-  return status.value_or(2);
+  return samebits::support::run_program(argc, argv, "fp16_pairs add|mul STRIDE [THREADS]",
+                                        samebits::agrees);
 }

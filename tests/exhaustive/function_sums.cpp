@@ -16,17 +16,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
+#include "exhaustive/sweep_program.hpp"
 #include "numerics/functions/exact_functions.hpp"
-#include "samebits/error.hpp"
 #include "samebits/evaluate.hpp"
 #include "samebits/types.hpp"
 #include "support/cuda_functions.hpp"
@@ -35,21 +33,6 @@
 
 namespace samebits {
 namespace {
-
-/// The threads' operands are interleaved: thread t has t, t + threads, ...
-std::uint64_t sum_on_threads(const support::summed_function& f, unsigned threads) {
-  std::vector<std::uint64_t> parts(threads);
-  std::vector<std::thread> running;
-  for (unsigned t = 0; t < threads; ++t) {
-    running.emplace_back([&, t] { parts[t] = support::function_sum(f.model, threads, t); });
-  }
-  std::uint64_t sum = 0;
-  for (unsigned t = 0; t < threads; ++t) {
-    running[t].join();
-    sum += parts[t];
-  }
-  return sum;
-}
 
 /// The functions of evaluate() in the order of support::cuda_functions.
 constexpr function array_functions[] = {
@@ -115,53 +98,38 @@ bool array_sums_are_equal(const executor& where) {
   return equal;
 }
 
-bool scalar_sums_are_equal(std::span<const support::summed_function> functions, unsigned threads) {
+/// The threads' operands are interleaved: thread t has t, t + threads, ...
+bool scalar_sums_are_equal(std::span<const support::summed_function> functions,
+                           std::uint64_t threads) {
   bool equal = true;
   for (const support::summed_function& f : functions) {
-    equal = is_expected(f.name, sum_on_threads(f, threads), f.sum) && equal;
+    const std::uint64_t sum = support::sum_on_threads(threads, [&](std::uint64_t thread) {
+      return support::function_sum(f.model, threads, thread);
+    });
+    equal = is_expected(f.name, sum, f.sum) && equal;
   }
   return equal;
 }
 
-std::optional<int> main_of(int argc, char** argv) {
-  if (argc < 2 || argc > 4) return std::nullopt;
-  const std::string_view which = argv[1];
-  const unsigned long threads = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1;
+std::optional<bool> agrees(const support::command_line& words) {
+  if (words.empty() || words.size() > 3) return std::nullopt;
+  const std::uint64_t threads = words.number(1, 1);
   if (threads == 0 || threads > 1024) return std::nullopt;
-  const executor where = {.backend = argc > 3 ? argv[3] : "", .threads = static_cast<int>(threads)};
-  bool equal = false;
-  if (which == "units" || which == "cuda_13_0") {
-    if (argc > 3) return std::nullopt;
-    std::span<const support::summed_function> functions = support::unit_functions;
-    if (which == "cuda_13_0") functions = support::cuda_functions;
-    equal = scalar_sums_are_equal(functions, static_cast<unsigned>(threads));
-  } else if (which == "arrays") {
-    equal = array_sums_are_equal(where);
-  } else if (which == "exact") {
-    equal = exact_sums_are_equal(where);
-  } else {
-    return std::nullopt;
-  }
-  std::printf("%s\n", equal ? "PASSED" : "FAILED");
-  return equal ? 0 : 1;
+  const executor where = {.backend = words.size() > 2 ? words[2] : "",
+                          .threads = static_cast<int>(threads)};
+  if (words[0] == "arrays") return array_sums_are_equal(where);
+  if (words[0] == "exact") return exact_sums_are_equal(where);
+  if (words.size() > 2) return std::nullopt;
+  if (words[0] == "units") return scalar_sums_are_equal(support::unit_functions, threads);
+  if (words[0] == "cuda_13_0") return scalar_sums_are_equal(support::cuda_functions, threads);
+  return std::nullopt;
 }
 
 }  // namespace
 }  // namespace samebits
 
 int main(int argc, char** argv) {
-  try {
-    const auto status = samebits::main_of(argc, argv);
-    if (!status) {
-      std::fprintf(stderr,
-                   "usage: function_sums units|cuda_13_0|arrays|exact [THREADS [BACKEND]]\n");
-    }
-    return status.value_or(2);
-  } catch (const samebits::unsupported& e) {
-    std::printf("%s\n", e.what());
-    return 77;  // skipped
-  } catch (const samebits::invalid_argument& e) {
-    std::fprintf(stderr, "%s\n", e.what());  // an unknown backend
-    return 2;
-  }
+  return samebits::support::run_program(
+      argc, argv, "function_sums units|cuda_13_0|arrays|exact [THREADS [BACKEND]]",
+      samebits::agrees);
 }

@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
+#include <optional>
 #include <random>
-#include <string>
 
+#include "exhaustive/sweep_program.hpp"
 #include "samebits/loss_scaler.hpp"
 
 namespace samebits {
@@ -206,7 +206,9 @@ class trace {
   std::uint64_t steps_ = 0;
 };
 
-int run(std::uint64_t traces, std::uint64_t seed) {
+std::optional<bool> agrees(const support::command_line& words) {
+  if (words.size() != 1 && words.size() != 2) return std::nullopt;
+  const std::uint64_t traces = words.number(0), seed = words.number(1);
   std::uint64_t steps = 0;
   for (std::uint64_t i = 0; i < traces; ++i) {
     trace t(seed + i);
@@ -216,27 +218,19 @@ int run(std::uint64_t traces, std::uint64_t seed) {
       std::printf("broken after %llu steps: %s\nrepeat with: loss_scale_laws 1 %llu\n",
                   static_cast<unsigned long long>(t.steps()), b.law,
                   static_cast<unsigned long long>(seed + i));
-      return 1;
+      return false;
     }
     steps += t.steps();
   }
   std::printf("native: %llu traces, %llu steps, every law holds\n",
               static_cast<unsigned long long>(traces), static_cast<unsigned long long>(steps));
-  return 0;
+  return true;
 }
 
 }  // namespace
 }  // namespace samebits
 
 int main(int argc, char** argv) {
-  try {
-    if (argc == 2 || argc == 3) {
-      return samebits::run(std::stoull(argv[1]), argc == 3 ? std::stoull(argv[2]) : 0);
-    }
-  } catch (const std::exception& error) {
-    static_cast<void>(std::fprintf(stderr, "%s\n", error.what()));
-    return 2;
-  }
-  static_cast<void>(std::fprintf(stderr, "usage: loss_scale_laws TRACES [SEED]\n"));
-  return 2;
+  return samebits::support::run_program(argc, argv, "loss_scale_laws TRACES [SEED]",
+                                        samebits::agrees);
 }

@@ -10,12 +10,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <initializer_list>
 #include <iterator>
+#include <optional>
 #include <random>
 #include <string>
 
+#include "exhaustive/sweep_program.hpp"
 #include "oracle/loss_scale.hpp"
 #include "samebits/loss_scaler.hpp"
 
@@ -241,42 +242,35 @@ bool agrees(dice& d) {
 }
 
 template <class Pair>
-int run(const std::string& policy, std::uint64_t traces, std::uint64_t seed) {
+bool run(const support::command_line& words) {
+  const std::uint64_t traces = words.number(1), seed = words.number(2);
   std::uint64_t differing = 0;
   for (std::uint64_t trace = 0; trace < traces; ++trace) {
     dice d(seed + trace);
     if (agrees<Pair>(d)) continue;
     if (differing++ == 0) {
-      std::printf("first to differ: loss_scale_traces %s 1 %llu\n", policy.c_str(),
+      std::printf("first to differ: loss_scale_traces %s 1 %llu\n", words[0].c_str(),
                   static_cast<unsigned long long>(seed + trace));
     }
   }
-  std::printf("%s: %llu traces of %d steps, %llu differ\n", policy.c_str(),
-              static_cast<unsigned long long>(traces), steps,
-              static_cast<unsigned long long>(differing));
-  return differing == 0 ? 0 : 1;
+  return support::all_agree(words[0] + ", traces of " + std::to_string(steps) + " steps",
+                            {traces, differing});
+}
+
+std::optional<bool> policy_agrees(const support::command_line& words) {
+  if (words.size() != 2 && words.size() != 3) return std::nullopt;
+  if (words[0] == "torch") return run<torch_pair>(words);
+  if (words[0] == "apex") return run<apex_pair>(words);
+  if (words[0] == "apex_amp") return run<apex_amp_pair>(words);
+  if (words[0] == "megatron") return run<megatron_pair>(words);
+  if (words[0] == "deepspeed") return run<deepspeed_pair>(words);
+  return std::nullopt;
 }
 
 }  // namespace
 }  // namespace samebits
 
 int main(int argc, char** argv) {
-  using samebits::run;
-  try {
-    if (argc == 3 || argc == 4) {
-      const std::string policy = argv[1];
-      const std::uint64_t traces = std::stoull(argv[2]);
-      const std::uint64_t seed = argc == 4 ? std::stoull(argv[3]) : 0;
-      if (policy == "torch") return run<samebits::torch_pair>(policy, traces, seed);
-      if (policy == "apex") return run<samebits::apex_pair>(policy, traces, seed);
-      if (policy == "apex_amp") return run<samebits::apex_amp_pair>(policy, traces, seed);
-      if (policy == "megatron") return run<samebits::megatron_pair>(policy, traces, seed);
-      if (policy == "deepspeed") return run<samebits::deepspeed_pair>(policy, traces, seed);
-    }
-  } catch (const std::exception& error) {
-    static_cast<void>(std::fprintf(stderr, "%s\n", error.what()));
-    return 2;
-  }
-  static_cast<void>(std::fprintf(stderr, "usage: loss_scale_traces POLICY TRACES [SEED]\n"));
-  return 2;
+  return samebits::support::run_program(argc, argv, "loss_scale_traces POLICY TRACES [SEED]",
+                                        samebits::policy_agrees);
 }

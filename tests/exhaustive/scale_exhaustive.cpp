@@ -7,10 +7,11 @@
 // exit status is 1 if any differ and 2 for a bad command line.
 #include <cstdint>
 #include <cstdio>
-#include <stdexcept>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "exhaustive/sweep_program.hpp"
 #include "oracle/scale.hpp"
 #include "samebits/quantize.hpp"
 #include "support/rules.hpp"
@@ -18,12 +19,9 @@
 namespace samebits {
 namespace {
 
-constexpr std::uint64_t amax_end = 0x7F800000;
+using namespace support;
 
-struct comparison_counts {
-  std::uint64_t compared = 0;
-  std::uint64_t differing = 0;
-};
+constexpr std::uint64_t amax_end = 0x7F800000;
 
 /// The scales of tiles that are one amax each.
 void check(const std::vector<std::uint32_t>& amaxes, scale_rule rule, format_id to,
@@ -48,9 +46,13 @@ void check(const std::vector<std::uint32_t>& amaxes, scale_rule rule, format_id 
   }
 }
 
-std::uint64_t run(format_id to, std::uint64_t stride, const std::string& backend) {
+std::optional<bool> agrees(const command_line& words) {
   constexpr std::size_t at_once = 1 << 20;
-  std::uint64_t differing = 0;
+  if (words.size() < 2 || words.size() > 3) return std::nullopt;
+  const auto to = find_format(words[0]);
+  const std::uint64_t stride = words.number(1);
+  if (!to || stride == 0) return std::nullopt;
+  bool good = true;
   for (int m = 0; m < enum_count<scale_rule>; ++m) {
     const auto rule = static_cast<scale_rule>(m);
     comparison_counts t;
@@ -58,31 +60,18 @@ std::uint64_t run(format_id to, std::uint64_t stride, const std::string& backend
     for (std::uint64_t a = 1; a < amax_end; a += stride) {
       amaxes.push_back(static_cast<std::uint32_t>(a));
       if (amaxes.size() < at_once && a + stride < amax_end) continue;
-      check(amaxes, rule, to, backend, t);
+      check(amaxes, rule, *to, words.size() > 2 ? words[2] : "", t);
       amaxes.clear();
     }
-    std::printf("%s %s: compared %llu, differing %llu\n", std::string(name(to)).c_str(),
-                std::string(name(rule)).c_str(), static_cast<unsigned long long>(t.compared),
-                static_cast<unsigned long long>(t.differing));
-    differing += t.differing;
+    good = all_agree(words[0] + ' ' + std::string(name(rule)), t) && good;
   }
-  return differing;
+  return good;
 }
 
 }  // namespace
 }  // namespace samebits
 
-int main(int argc, char** argv) try {
-  using namespace samebits;
-  if (argc < 3 || argc > 4) {
-    throw std::invalid_argument("usage: scale_exhaustive e4m3|e5m2 STRIDE [BACKEND]");
-  }
-  const auto to = find_format(argv[1]);
-  const std::uint64_t stride = std::stoull(argv[2]);
-  if (!to) throw std::invalid_argument(std::string(argv[1]) + ": is no format");
-  if (stride == 0) throw std::invalid_argument("STRIDE is 0, expected a positive number");
-  return run(*to, stride, argc == 4 ? argv[3] : "") == 0 ? 0 : 1;
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "%s\n", error.what());
-  return 2;
+int main(int argc, char** argv) {
+  return samebits::support::run_program(argc, argv, "scale_exhaustive e4m3|e5m2 STRIDE [BACKEND]",
+                                        samebits::agrees);
 }
