@@ -1,5 +1,6 @@
-# `fpinspect scaler` against the libraries' rules in Python, whose floats are binary64 and, through
-# struct, binary32.
+# `fpinspect scaler` against what the libraries' own code did (tests/golden/loss_scale).
+import itertools
+import json
 import math
 import os
 import random
@@ -9,98 +10,41 @@ from fractions import Fraction
 import cli_support
 from cli_support import run
 
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "loss_scale")
 POLICIES = ["native", "torch", "apex", "apex_amp", "megatron", "deepspeed"]
 
-
-def f32(x):
-    """x rounded to binary32; infinite where it overflows."""
-    try:
-        return struct.unpack("<f", struct.pack("<f", x))[0]
-    except OverflowError:
-        return math.inf
-
-
-def torch(bad, s, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
-    if not s:
-        s.update(scale=f32(init_scale), tracker=0)
-    elif bad:
-        s.update(scale=f32(s["scale"] * backoff_factor), tracker=0)
-    else:
-        s["tracker"] += 1
-        if s["tracker"] == growth_interval:
-            grown = f32(s["scale"] * growth_factor)
-            s.update(scale=grown if math.isfinite(grown) else s["scale"], tracker=0)
+#: What the libraries set if nothing is given.
+TORCH = {"init_scale": 65536.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000}
+DEFAULTS = {
+    "torch": TORCH,
+    "apex": {**TORCH, "hysteresis": 1},
+    "apex_amp": {"init_scale": 65536.0, "scale_window": 2000, "min_loss_scale": 0.0,
+                 "max_loss_scale": 2.0**24},
+    "megatron": {"initial_scale": 2.0**32, "min_scale": 1.0, "growth_factor": 2.0,
+                 "backoff_factor": 0.5, "growth_interval": 1000, "hysteresis": 2},
+    "deepspeed": {"init_scale": 65536.0, "scale_factor": 2.0, "scale_window": 1000,
+                  "min_scale": 1.0, "delayed_shift": 2, "consecutive_hysteresis": 0,
+                  "raise_error_at_min_scale": 1}}
 
 
-def apex(bad, s, hysteresis=1, **rest):
-    if not s:
-        torch(bad, s, **rest)
-        s["left"] = hysteresis
-        return
-    if bad:
-        s["left"] -= 1
-        if s["left"] > 0:
-            s["tracker"] = 0
-            return
-    torch(bad, s, **rest)
-    if not bad:
-        s["left"] = hysteresis
-
-
-def apex_amp(bad, s, init_scale=65536.0, scale_window=2000, min_loss_scale=0.0,
-             max_loss_scale=2.0**24):
-    if not s:
-        s.update(scale=min(max_loss_scale, init_scale), unskipped=0)
-        return
-    if bad:
-        s.update(scale=max(min_loss_scale, s["scale"] / 2), unskipped=0)
-    else:
-        s["unskipped"] += 1
-    if s["unskipped"] == scale_window:
-        s.update(scale=min(max_loss_scale, s["scale"] * 2), unskipped=0)
-
-
-def megatron(bad, s, initial_scale=2.0**32, min_scale=1.0, growth_factor=2.0, backoff_factor=0.5,
-             growth_interval=1000, hysteresis=2):
-    if not s:
-        s.update(scale=f32(initial_scale), tracker=0, left=hysteresis)
-    elif bad:
-        s["tracker"] = 0
-        s["left"] -= 1
-        if s["left"] <= 0:
-            s["scale"] = max(f32(s["scale"] * f32(backoff_factor)), f32(min_scale))
-    else:
-        s["tracker"] += 1
-        if s["tracker"] == growth_interval:
-            s.update(scale=f32(s["scale"] * f32(growth_factor)), tracker=0, left=hysteresis)
-
-
-class AtMinimum(Exception):
-    pass
-
-
-def deepspeed(bad, s, init_scale=65536.0, scale_factor=2.0, scale_window=1000, min_scale=1.0,
-              delayed_shift=2, consecutive_hysteresis=False, raise_error_at_min_scale=True):
-    if not s:
-        s.update(scale=init_scale, iteration=0, last=-1, left=delayed_shift)
-        return
-    if bad:
-        if delayed_shift == 1 or s["left"] == 1:
-            if s["scale"] == min_scale and raise_error_at_min_scale:
-                raise AtMinimum
-            s["scale"] = max(s["scale"] / scale_factor, min_scale)
-        else:
-            s["left"] -= 1
-        s["last"] = s["iteration"]
-    else:
-        if consecutive_hysteresis:
-            s["left"] = delayed_shift
-        stable = s["iteration"] - s["last"] - 1
-        if stable > 0 and stable % scale_window == 0:
-            if not consecutive_hysteresis:
-                s["left"] = delayed_shift
-            s["scale"] *= scale_factor
-    s["iteration"] += 1
+def recorded(policy, runs):
+    """(settings, bad, changes, last) of recorded runs, up to the step at which the library gave up:
+    whether the gradients of each step were not finite, -1, 0 or 1 for what the step did to the scale,
+    and the scale after the last one. The format: tests/golden/loss_scale/trace_format.py."""
+    with open(os.path.join(GOLDEN, policy + ".trace"), "rb") as file:
+        content = file.read()
+    start = content.index(b"\n") + 5
+    begin = start + int.from_bytes(content[start - 4:start], "little")
+    heading = json.loads(content[start:begin])
+    names, steps = heading["settings"], heading["steps"]
+    layout = struct.Struct(f"<{len(names)}d{-(-steps // 8)}s{-(-steps // 4)}sHdQ")
+    for *values, bad, changes, raised, last, _ in itertools.islice(
+            layout.iter_unpack(content[begin:]), runs):
+        count = min(steps, raised + 1)
+        yield ({name: int(v) if v.is_integer() and v < 2**31 else v
+                for name, v in zip(names, values)},
+               [bool(bad[i // 8] >> i % 8 & 1) for i in range(count)],
+               [(0, 1, -1)[changes[i // 4] >> i % 4 * 2 & 3] for i in range(count)], last)
 
 
 def overflows(amax, scale):
@@ -108,20 +52,6 @@ def overflows(amax, scale):
     if not (math.isfinite(amax) and math.isfinite(scale)):
         return True
     return Fraction(amax) * Fraction(scale) >= 65520
-
-
-def expected(policy, settings, steps):
-    """(scale, applied) of each step; a step is a bool, or an amax as float."""
-    state, rows = {}, []
-    policy(False, state, **settings)
-    for step in steps:
-        bad = step if isinstance(step, bool) else overflows(step, state["scale"])
-        rows.append((state["scale"], not bad))
-        try:
-            policy(bad, state, **settings)
-        except AtMinimum:
-            break
-    return rows
 
 
 class Scaler(cli_support.CliTest):
@@ -143,57 +73,47 @@ class Scaler(cli_support.CliTest):
         return [(int(s), float.fromhex(scale), applied == "1", cause)
                 for s, scale, applied, cause in rows], done.err
 
-    def check(self, name, settings, steps):
-        if isinstance(steps[0], bool):
-            path = self.trace("step,nonfinite", [(i, int(s)) for i, s in enumerate(steps)])
-        else:
-            path = self.trace("step,amax", [(i, s.hex()) for i, s in enumerate(steps)])
-        rows, _ = self.replay(name, path, settings=settings)
-        self.assertEqual([row[:3] for row in rows],
-                         [(i, *e) for i, e in enumerate(expected(globals()[name], settings,
-                                                                 steps))], settings)
+    def bad_steps(self, steps):
+        return self.trace("step,nonfinite", [(i, int(bad)) for i, bad in enumerate(steps)])
+
+    def test_recorded_runs(self):
+        for name in POLICIES[1:]:
+            for settings, bad, changes, last in recorded(name, 15):
+                path = self.bad_steps(bad)
+                rows, _ = self.replay(name, path, settings=settings)
+                self.assertEqual([(row[0], row[2]) for row in rows],
+                                 [(i, not b) for i, b in enumerate(bad)], settings)
+                given = [f"{k}={v}" for k, v in settings.items()]
+                summary = run("scaler", "--policy", name, "--trace", path, "--set", *given, "--json")
+                final = float.fromhex(summary.json()["final_scale"])
+                scales = [row[1] for row in rows] + [final]
+                self.assertEqual([(b > a) - (b < a) for a, b in zip(scales, scales[1:])], changes,
+                                 settings)
+                self.assertEqual(final, last, settings)
 
     def test_defaults(self):
         generator = random.Random(1)
         for name in POLICIES[1:]:
             for rate in (0.0, 0.002, 0.3):
-                self.check(name, {}, [generator.random() < rate for _ in range(6000)])
-
-    def test_settings(self):
-        generator = random.Random(2)
-        scales = [65536.0, 50000.0, 2.0**-100, 3e38, 1.1]
-        draw = {
-            "torch": lambda r: {"init_scale": r(scales), "growth_factor": r([1.1, 2.0, 7.3]),
-                                "backoff_factor": r([0.1, 0.5, 0.99]),
-                                "growth_interval": r([1, 3, 50])},
-            "apex_amp": lambda r: {"init_scale": r(scales), "scale_window": r([1, 3, 50]),
-                                   "min_loss_scale": r([0.0, 0.3, 5.0]),
-                                   "max_loss_scale": r([2.0**24, 1e6])},
-            "megatron": lambda r: {"initial_scale": r([65536.0, 50000.0, 2.0**40]),
-                                   "min_scale": r([1.0, 0.3]), "growth_factor": r([1.1, 2.0]),
-                                   "backoff_factor": r([0.1, 0.5]),
-                                   "growth_interval": r([1, 3, 50]), "hysteresis": r([1, 2, 5])},
-            "deepspeed": lambda r: {"init_scale": r([65536.0, 50000.0, 2.0]),
-                                    "scale_factor": r([2.0, 1.1]), "scale_window": r([1, 3, 50]),
-                                    "min_scale": r([1.0, 0.3]), "delayed_shift": r([1, 2, 5]),
-                                    "consecutive_hysteresis": r([True, False]),
-                                    "raise_error_at_min_scale": r([True, False])}}
-        draw["apex"] = lambda r: {**draw["torch"](r), "hysteresis": r([1, 2, 5])}
-        for name in POLICIES[1:]:
-            for _ in range(12):
-                rate = generator.choice([0.01, 0.1, 0.5])
-                self.check(name, draw[name](generator.choice),
-                           [generator.random() < rate for _ in range(300)])
+                path = self.bad_steps([generator.random() < rate for _ in range(6000)])
+                self.assertEqual(self.replay(name, path),
+                                 self.replay(name, path, settings=DEFAULTS[name]))
 
     def test_closed_loop(self):
+        """A step is bad where amax times the scale overflows, and counts as a bad step does."""
         generator = random.Random(3)
         edge = [65520.0 / 65536, 65519.0 / 65536, 65520 / 50000, math.nextafter(65520 / 50000, 0),
                 math.inf, math.nan, 0.0, 1e-300, 1e300]
         for name in POLICIES[1:]:
             steps = [generator.choice(edge + [2.0**generator.randint(-6, 3)]) for _ in range(400)]
-            self.check(name, {}, steps)
             scale = {"megatron": "initial_scale"}.get(name, "init_scale")
-            self.check(name, {scale: 50000.0}, steps)
+            for settings in ({}, {scale: 50000.0}):
+                path = self.trace("step,amax", [(i, s.hex()) for i, s in enumerate(steps)])
+                rows, _ = self.replay(name, path, settings=settings)
+                bad = [overflows(amax, row[1]) for amax, row in zip(steps, rows)]
+                self.assertEqual([not row[2] for row in rows], bad)
+                again, _ = self.replay(name, self.bad_steps(bad), settings=settings)
+                self.assertEqual([row[:3] for row in again], [row[:3] for row in rows])
 
     def test_native(self):
         # Bad at once after a growth: one back, and twice the interval. The scale is lower by one
