@@ -1,6 +1,5 @@
-# `fpinspect matmul` and `units`: products compared with a model in exact fractions, errors,
-# refusals.
-import math
+# `fpinspect matmul` and `units`: products that every unit has without an error, what single units
+# lose, errors, refusals.
 import random
 import struct
 from fractions import Fraction
@@ -16,65 +15,9 @@ def value(name, code):
     return -magnitude if code & f.sign else magnitude
 
 
-def exponent(x):
-    """Largest e with 2^e <= |x|."""
-    x = abs(x)
-    e = x.numerator.bit_length() - x.denominator.bit_length()
-    return e - 1 if Fraction(2) ** e > x else e
-
-
-def field_exponent(name, code):
-    """That of the code's binade; of a subnormal the least normal one."""
-    f = reference.format_named(name)
-    return max(exponent(value(name, code)), exponent(f.min_normal))
-
-
-def toward_zero(x, unit):
-    return math.trunc(x / unit) * unit
-
-
-def fp32(x):
-    """A fraction as the nearest binary32 number, even at ties."""
-    if x == 0:
-        return Fraction(0)
-    unit = Fraction(2) ** (max(exponent(x), -126) - 23)
-    return round(x / unit) * unit
-
-
-def step(products, total, kept, bits):
-    """[(value, exponent)] and the sum so far, as a tensor core adds them."""
-    terms = [(v, e) for v, e in products if v]
-    if total:
-        terms.append((total, exponent(total)))
-    if not terms:
-        return Fraction(0)
-    unit = Fraction(2) ** (max(e for _, e in terms) - kept)
-    total = sum(toward_zero(v, unit) for v, _ in terms)
-    if total == 0:
-        return total
-    return toward_zero(total, Fraction(2) ** (exponent(total) - bits))
-
-
-def dot(a, b, formats, group, kept, bits, promotion, scales=None, by_lines=False):
-    """scales: one pair for each 128 of K, multiplied first and then fused; by_lines: the sum times the
-    first, then fused with the second."""
-    promoted = Fraction(0)
-    total = Fraction(0)
-    for k in range(0, len(a), group):
-        products = [(value(formats[0], x) * value(formats[1], y),
-                     field_exponent(formats[0], x) + field_exponent(formats[1], y))
-                    for x, y in zip(a[k:k + group], b[k:k + group]) if x & 0x7f and y & 0x7f]
-        total = step(products, total, kept, bits)
-        end = k + group >= len(a)
-        if promotion and (end or (k + group) % promotion == 0):
-            if scales:
-                x, y = scales[k // 128]
-                promoted = fp32(promoted + (fp32(total * x) * y if by_lines else
-                                            total * fp32(x * y)))
-            else:
-                promoted = fp32(promoted + total)
-            total = Fraction(0)
-    return promoted if promotion else total
+def exact(a, b, formats=("e4m3", "e4m3")):
+    """The dot product of two rows of codes."""
+    return sum(value(formats[0], x) * value(formats[1], y) for x, y in zip(a, b))
 
 
 class Matmul(cli_support.CliTest):
@@ -88,6 +31,11 @@ class Matmul(cli_support.CliTest):
         return [[self.random.choice([0, 0x80]) | (0 if self.random.random() < 0.1 else
                                                   self.random.randrange(0x28, 0x48))
                  for _ in range(cols)] for _ in range(rows)]
+
+    def integers(self, name, rows, cols):
+        """Codes of -3 .. 3, whose products no unit rounds."""
+        codes = [reference.convert(name, float(n))[0] for n in range(-3, 4)]
+        return [[self.random.choice(codes) for _ in range(cols)] for _ in range(rows)]
 
     @staticmethod
     def formats(a, b):
@@ -104,24 +52,34 @@ class Matmul(cli_support.CliTest):
         flat = struct.unpack(f"<{shape[0] * shape[1]}f", raw)
         return [flat[i * shape[1]:(i + 1) * shape[1]] for i in range(shape[0])], document
 
-    def test_is_the_model(self):
-        a, b = self.codes(2, 300), self.codes(3, 300)
+    def test_sums_that_no_unit_rounds(self):
         for formats in [("e4m3", "e4m3"), ("e5m2", "e4m3")]:
-            for unit, group, kept, bits in [("hopper-wgmma", 32, 13, 13),
-                                            ("ada-mma", 16, 13, 13),
-                                            ("blackwell-tcgen05", 32, 25, 23)]:
+            a, b = self.integers(formats[0], 2, 300), self.integers(formats[1], 3, 300)
+            for unit in ["hopper-wgmma", "ada-mma", "blackwell-tcgen05"]:
                 for promotion in [0, 128]:
                     got, document = self.result(
                         self.write("a.npy", a), self.write("b.npy", b), "--trans-b",
                         *self.formats(*formats), "--unit", unit, "--promotion", str(promotion))
-                    for i in range(2):
-                        for j in range(3):
-                            expected = dot(a[i], b[j], formats, group, kept, bits, promotion)
-                            self.assertEqual(Fraction(got[i][j]), expected,
-                                             (formats, unit, promotion, i, j))
+                    self.assertEqual(got, [tuple(exact(x, y, formats) for y in b) for x in a])
                     self.assertEqual((document["unit"], document["promotion"], document["depth"]),
                                      (unit, promotion, 300))
                     self.assertIsNone(document["error"])
+
+    def test_what_units_lose(self):
+        """256 and 2^-6 in one step, in steps of 16 products, and in steps beyond the 128th product."""
+        large, small = [reference.convert("e4m3", x)[0] for x in (256.0, 2.0**-6)]
+        a = [[0] * 160 for _ in range(3)]
+        a[0][0], a[0][1] = large, small
+        a[1][0], a[1][1], a[1][17] = large, large | 0x80, small
+        a[2][0], a[2][128] = large, small
+        files = [self.write("a.npy", a), self.write("ones.npy", [[0x38] * 160]), "--trans-b",
+                 *self.formats("e4m3", "e4m3")]
+        for unit, promotion, rest in [  # 2^-6 is kept
+                ("hopper-wgmma", 0, (0, 0, 0)), ("hopper-wgmma", 128, (0, 0, 1)),
+                ("ada-mma", 0, (0, 1, 0)), ("blackwell-tcgen05", 0, (1, 1, 1))]:
+            got, _ = self.result(*files, "--unit", unit, "--promotion", str(promotion))
+            self.assertEqual(got, [(x + kept * 2.0**-6,) for x, kept in zip((256, 0, 256), rest)],
+                             (unit, promotion))
 
     def test_transposes(self):
         a, b = self.codes(2, 64), self.codes(3, 64)
@@ -133,43 +91,27 @@ class Matmul(cli_support.CliTest):
                                      *options)[0])
 
     def test_scales(self):
-        a, b = self.codes(2, 256), self.codes(3, 256)
+        a, b = self.integers("e4m3", 2, 256), self.integers("e4m3", 3, 256)
         files = [self.write("a.npy", a), self.write("b.npy", b), "--trans-b",
                  *self.formats("e4m3", "e4m3"), "--unit", "hopper-wgmma", "--promotion", "128"]
-        sa = [[Fraction(3, 4), Fraction(5)], [Fraction(1), Fraction(-7, 8)]]
-        write_npy(self.path("sa.npy"), "<f4", (2, 2), floats(*map(float, sum(sa, []))))
-        write_npy(self.path("sb.npy"), "<f4", (1, 2), floats(0.5, 11))
-        got, _ = self.result(*files, "--scale-a", self.path("sa.npy"), "--scale-b",
-                             self.path("sb.npy"))
-        for i in range(2):
-            for j in range(3):
-                pairs = list(zip(sa[i], [Fraction(1, 2), Fraction(11)]))
-                self.assertEqual(Fraction(got[i][j]),
-                                 dot(a[i], b[j], ("e4m3", "e4m3"), 32, 13, 13, 128, pairs))
-        sb = [[Fraction(11, 8), Fraction(3)], [Fraction(1), Fraction(5, 4)],
-              [Fraction(9), Fraction(7, 4)]]
-        third = Fraction(float.fromhex("0x1.555556p-2"))
-        sa = [[x * third for x in row] for row in sa]
-        write_npy(self.path("sa.npy"), "<f4", (2, 2), floats(*map(float, map(fp32, sum(sa, [])))))
-        write_npy(self.path("sb.npy"), "<f4", (3, 2), floats(*map(float, sum(sb, []))))
-        got, _ = self.result(*files, "--scale-a", self.path("sa.npy"), "--scale-b",
-                             self.path("sb.npy"))
-        other = 0
-        for i in range(2):
-            for j in range(3):
-                pairs = list(zip(map(fp32, sa[i]), sb[j]))
-                unit = (a[i], b[j], ("e4m3", "e4m3"), 32, 13, 13, 128, pairs)
-                self.assertEqual(Fraction(got[i][j]), dot(*unit, by_lines=True))
-                other += Fraction(got[i][j]) != dot(*unit)
-        self.assertGreater(other, 0)
+        sa = [[0.75, 5], [1, -0.875]]
+        write_npy(self.path("sa.npy"), "<f4", (2, 2), floats(*sum(sa, [])))
+        for sb in [[0.5, 11]], [[1.375, 3], [1, 1.25], [9, 1.75]]:
+            write_npy(self.path("sb.npy"), "<f4", (len(sb), 2), floats(*sum(sb, [])))
+            got, _ = self.result(*files, "--scale-a", self.path("sa.npy"), "--scale-b",
+                                 self.path("sb.npy"))
+            for i in range(2):
+                for j in range(3):
+                    halves = [exact(a[i][k:k + 128], b[j][k:k + 128]) for k in (0, 128)]
+                    self.assertEqual(got[i][j], sum(h * x * y for h, x, y in
+                                                    zip(halves, sa[i], sb[j % len(sb)])))
         plain, _ = self.result(*files)
         write_npy(self.path("row.npy"), "<f4", (2,), floats(2, 0.25))
         write_npy(self.path("col.npy"), "<f4", (3,), floats(1, 3, 5))
         got, _ = self.result(*files, "--scale-a", self.path("row.npy"), "--scale-b",
                              self.path("col.npy"))
-        for i, x in enumerate([2, Fraction(1, 4)]):
-            for j, y in enumerate([1, 3, 5]):
-                self.assertEqual(Fraction(got[i][j]), fp32(Fraction(plain[i][j]) * x * y))
+        self.assertEqual(got, [tuple(p * x * y for p, y in zip(row, (1, 3, 5)))
+                               for row, x in zip(plain, (2, 0.25))])
         got, _ = self.result(*files, "--scale-a", "0.5", "--scale-b", "-4")
         self.assertEqual(got[1], tuple(-2 * x for x in plain[1]))
 
@@ -182,9 +124,8 @@ class Matmul(cli_support.CliTest):
         means = []
         for promotion in ["0", "128"]:
             got, document = self.result(*files, "--promotion", promotion)
-            errors = [abs(Fraction(got[i][j]) -
-                          sum(value("e4m3", x) * value("e4m3", y) for x, y in zip(a[i], b[j])))
-                      for i in range(4) for j in range(4)]
+            errors = [abs(Fraction(got[i][j]) - exact(a[i], b[j])) for i in range(4)
+                      for j in range(4)]
             error = document["error"]
             self.assertEqual((error["against"], error["count"], error["nonfinite"]),
                              ("codes", 16, 0))
@@ -205,15 +146,15 @@ class Matmul(cli_support.CliTest):
         got, document = self.result(source, ones, "--trans-b", "--format-a", "e4m3", "--format-b",
                                     "e4m3", "--from-b", "e4m3", "--unit", "hopper-wgmma", "--promotion", "0", "--against",
                                     "exact")
-        for i in range(2):
-            row = [reference.convert("e4m3", x)[0] for x in values[64 * i:64 * i + 64]]
-            self.assertEqual(Fraction(got[i][0]),
-                             dot(row, [0x38] * 64, ("e4m3", "e4m3"), 32, 13, 13, 0))
+        rows = [[reference.convert("e4m3", x)[0] for x in values[k:k + 64]] for k in (0, 64)]
+        self.assertEqual(got, self.result(self.write("codes.npy", rows), ones, "--trans-b",
+                                          *self.formats("e4m3", "e4m3"), "--unit", "hopper-wgmma",
+                                          "--promotion", "0")[0])
         error = document["error"]
         self.assertEqual(error["against"], "values")
-        exact = [sum(map(Fraction, values[64 * i:64 * i + 64])) for i in range(2)]
-        self.assertAlmostEqual(error["max"], max(abs(float(Fraction(got[i][0]) - exact[i]))
-                                                 for i in range(2)), delta=1e-12)
+        self.assertAlmostEqual(error["max"], max(
+            abs(float(Fraction(got[i][0]) - sum(map(Fraction, values[64 * i:64 * i + 64]))))
+            for i in range(2)), delta=1e-12)
         self.assertGreater(error["operands_share"], 0.9)
         self.assertAlmostEqual(error["operands_share"] + error["accumulation_share"] +
                                error["rounding_share"], 1)
@@ -265,8 +206,7 @@ class Matmul(cli_support.CliTest):
         bias = [float(i + 1) for i in range(9)]
         d = struct.unpack("<180f", raw)
         summed = write_npy(self.path("s.npy"), "<f4", shape,
-                           floats(*(float(fp32(Fraction(x) + Fraction(bias[i % 9])))
-                                    for i, x in enumerate(d))))
+                           floats(*(x + bias[i % 9] for i, x in enumerate(d))))
         c = write_npy(self.path("c.npy"), "<f4", (9,), floats(*bias))
         found = self.ok("matmul", *formats, "--find", summed, "--c", c).out
         self.assertEqual(found.splitlines()[0], rule)
