@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "numpy_files.hpp"
@@ -13,6 +16,8 @@
 
 namespace samebits::tensor_file::testing {
 namespace {
+
+using namespace std::string_view_literals;
 
 TEST(Npy, ReadsWhatNumPyWrites) {
   ASSERT_GE(numpy_files().size(), 30u);
@@ -26,6 +31,43 @@ TEST(Npy, ReadsWhatNumPyWrites) {
     EXPECT_EQ(info.bytes_order, sample.bytes_order);
     EXPECT_EQ(info.offset + info.bytes, sample.file.size());
     EXPECT_EQ(codes_of(sample.file, info), sample.codes);
+  }
+}
+
+// clang-format off
+constexpr std::pair<const char*, std::string_view> by_numpy[] = {
+    {"<i2",
+     "\223NUMPY\001\000v\000{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }    "
+     "                                                      \n\005\026'8IZk|\215\236\257\300"sv},
+    {">f4 Fortran",
+     "\223NUMPY\001\000v\000{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3, 2), }  "
+     "                                                      \n\005\026'8\235\256\277\320"
+     "\215\236\257\300%6GX\025&7H\255\276\317\340IZk|\341\362\003\024\321\342\363\004iz\213"
+     "\234Yj{\214\361\002\023$"sv},
+    {"rank 0",
+     "\223NUMPY\001\000v\000{'descr': '<f4', 'fortran_order': False, 'shape': (), }        "
+     "                                                      \n\005\026'8"sv},
+    {"empty (0, 3)",
+     "\223NUMPY\001\000v\000{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3), }    "
+     "                                                      \n"sv},
+    {"rank 18, header grown past 128 bytes",
+     "\223NUMPY\001\000\266\000{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1, 1, "
+     "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1), }                                      "
+     "                                    \n\005"sv},
+    {"rank 12, no growth needed",
+     "\223NUMPY\001\000v\000{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1, 1, 1, "
+     "1, 1, 1, 1, 1, 1, 1, 1), }                            \n\005\026"sv},
+    {"version 3.0 Fortran",
+     "\223NUMPY\003\000t\000\000\000{'descr': '>u2', 'fortran_order': True, 'shape': (2, 2)"
+     ", }                                                         \n\005\026IZ'8k|"sv},
+};
+// clang-format on
+
+TEST(Npy, SamplesAreWhatNumPyWrites) {
+  for (const auto& [label, file] : by_numpy) {
+    const auto sample = std::ranges::find(numpy_files(), label, &numpy_file::label);
+    ASSERT_NE(sample, numpy_files().end()) << label;
+    EXPECT_EQ(sample->file, file) << label;
   }
 }
 

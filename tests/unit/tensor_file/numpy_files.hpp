@@ -1,286 +1,143 @@
-// Small .npy files as NumPy 2.4.6 writes them, and what they hold.
+// Small .npy files as NumPy 2.4.6 writes them, and what they hold. npy_test.cpp compares some with the
+// bytes that NumPy wrote; cli.numpy reads files of the NumPy that is installed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "tensor_file/tensor_info.hpp"
+#include "support.hpp"
+#include "tensor_file/dtype.hpp"
 
 namespace samebits::tensor_file::testing {
 
 enum class element_order : std::uint8_t { c, fortran };
 
 struct numpy_file {
-  const char* label;
+  std::string label;
   dtype type;
   std::vector<std::uint64_t> shape;
   element_order order;
   byte_order bytes_order;
-  std::string_view file;
-  std::string_view codes;  // array.astype(little endian).tobytes('C')
+  std::string file;
+  std::string codes;  ///< array.astype(little endian).tobytes('C')
 };
 
-// Each file stays one block.
-// clang-format off
+/// An array whose bytes are 5, 22, 39, ... in C order.
+struct numpy_array {
+  const char* descr;
+  dtype type;
+  std::vector<std::uint64_t> shape;
+  element_order order = element_order::c;
+  int version = 1;
+};
+
+inline std::string numpy_header(const numpy_array& a) {
+  const bool fortran = a.order == element_order::fortran;
+  std::string text = "{'descr': '" + std::string(a.descr) +
+                     "', 'fortran_order': " + (fortran ? "True" : "False") + ", 'shape': (";
+  for (std::size_t i = 0; i < a.shape.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(a.shape[i]);
+  }
+  text += a.shape.size() == 1 ? ",), }" : "), }";
+  // Room for the axis that grows as arrays are appended, then spaces up to 64 bytes.
+  if (!a.shape.empty()) {
+    text.append(21 - std::to_string(fortran ? a.shape.back() : a.shape.front()).size(), ' ');
+  }
+  const std::size_t before = a.version == 1 ? 10 : 12;
+  text.append(63 - (before + text.size()) % 64, ' ');
+  return text + '\n';
+}
+
+/// The file that numpy.save writes.
+inline numpy_file saved(const std::string& label, const numpy_array& a) {
+  const auto width = static_cast<std::size_t>(code_bytes(a.type));
+  const auto component = static_cast<std::size_t>(spec_of(a.type).component_bytes);
+  const bool big = a.descr[0] == '>';
+  std::size_t count = 1;
+  for (const std::uint64_t extent : a.shape) count *= extent;
+  std::string bytes;
+  for (std::size_t i = 0; i < count * width; ++i) {
+    bytes += static_cast<char>(a.type == dtype::boolean ? i % 2 : 5 + 17 * i);
+  }
+  std::string data(bytes.size(), '\0');
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t rest = i, at = 0, later = count;  // where element i of C order stands
+    for (std::size_t k = a.shape.size(); k-- > 0;) {
+      later /= a.shape[k];
+      at += rest % a.shape[k] * later;
+      rest /= a.shape[k];
+    }
+    if (a.order == element_order::c) at = i;
+    bytes.copy(data.data() + at * width, width, i * width);
+  }
+  std::string codes = bytes;
+  for (std::size_t i = 0; big && i < bytes.size(); ++i) {
+    codes[i] = bytes[i / component * component + component - 1 - i % component];
+  }
+  return {label,
+          a.type,
+          a.shape,
+          a.order,
+          big ? byte_order::big : byte_order::little,
+          npy_of(a.version, numpy_header(a), data),
+          codes};
+}
+
 inline const std::vector<numpy_file>& numpy_files() {
-  using namespace std::string_view_literals;
-  static const std::vector<numpy_file> files = {
-      {"b1", dtype::boolean, {2, 3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '|b1', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\000\001\000\001\000\001"sv,
-       "\000\001\000\001\000\001"sv},
-      {"u1", dtype::u8, {2, 3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZ"sv,
-       "\005\026'8IZ"sv},
-      {"i1", dtype::i8, {2, 3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '|i1', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZ"sv,
-       "\005\026'8IZ"sv},
-      {"<i2", dtype::i16, {2, 3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300"sv,
-       "\005\026'8IZk|\215\236\257\300"sv},
-      {">i2", dtype::i16, {2, 3}, element_order::c, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>i2', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300"sv,
-       "\026\0058'ZI|k\236\215\300\257"sv},
-      {"<u2", dtype::u16, {2, 3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300"sv,
-       "\005\026'8IZk|\215\236\257\300"sv},
-      {">u2", dtype::u16, {2, 3}, element_order::c, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>u2', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300"sv,
-       "\026\0058'ZI|k\236\215\300\257"sv},
-      {"<i4", dtype::i32, {2, 3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214"sv,
-       "\005\026'8IZk|\215\236\257\300\321\342\363\004\025&7HYj{\214"sv},
-      {">i4", dtype::i32, {2, 3}, element_order::c, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>i4', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214"sv,
-       "8'\026\005|kZI\300\257\236\215\004\363\342\321H7&\025\214{jY"sv},
-      {"<u4", dtype::u32, {2, 3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<u4', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214"sv,
-       "\005\026'8IZk|\215\236\257\300\321\342\363\004\025&7HYj{\214"sv},
-      {">u4", dtype::u32, {2, 3}, element_order::c, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>u4', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214"sv,
-       "8'\026\005|kZI\300\257\236\215\004\363\342\321H7&\025\214{jY"sv},
-      {"<i8", dtype::i64, {2, 2}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<i8', 'fortran_order': False, 'shape': (2, 2), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362\003\024"sv,
-       "\005\026'8IZk|\215\236\257\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362"
-       "\003\024"sv},
-      {">i8", dtype::i64, {2, 2}, element_order::c, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>i8', 'fortran_order': False, 'shape': (2, 2), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362\003\024"sv,
-       "|kZI8'\026\005\004\363\342\321\300\257\236\215\214{jYH7&\025\024\003\362\341\320\277"
-       "\256\235"sv},
-      {"<u8", dtype::u64, {2, 2}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<u8', 'fortran_order': False, 'shape': (2, 2), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362\003\024"sv,
-       "\005\026'8IZk|\215\236\257\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362"
-       "\003\024"sv},
-      {">u8", dtype::u64, {2, 2}, element_order::c, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>u8', 'fortran_order': False, 'shape': (2, 2), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362\003\024"sv,
-       "|kZI8'\026\005\004\363\342\321\300\257\236\215\214{jYH7&\025\024\003\362\341\320\277"
-       "\256\235"sv},
-      {"<f2", dtype::f16, {2, 3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<f2', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300"sv,
-       "\005\026'8IZk|\215\236\257\300"sv},
-      {">f2", dtype::f16, {2, 3}, element_order::c, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>f2', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300"sv,
-       "\026\0058'ZI|k\236\215\300\257"sv},
-      {"<f4", dtype::f32, {2, 3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214"sv,
-       "\005\026'8IZk|\215\236\257\300\321\342\363\004\025&7HYj{\214"sv},
-      {">f4", dtype::f32, {2, 3}, element_order::c, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214"sv,
-       "8'\026\005|kZI\300\257\236\215\004\363\342\321H7&\025\214{jY"sv},
-      {"<f8", dtype::f64, {2, 2}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362\003\024"sv,
-       "\005\026'8IZk|\215\236\257\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362"
-       "\003\024"sv},
-      {">f8", dtype::f64, {2, 2}, element_order::c, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>f8', 'fortran_order': False, 'shape': (2, 2), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362\003\024"sv,
-       "|kZI8'\026\005\004\363\342\321\300\257\236\215\214{jYH7&\025\024\003\362\341\320\277"
-       "\256\235"sv},
-      {"<c8", dtype::c64, {2, 2}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<c8', 'fortran_order': False, 'shape': (2, 2), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362\003\024"sv,
-       "\005\026'8IZk|\215\236\257\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362"
-       "\003\024"sv},
-      {">c8", dtype::c64, {2, 2}, element_order::c, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>c8', 'fortran_order': False, 'shape': (2, 2), }    "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362\003\024"sv,
-       "8'\026\005|kZI\300\257\236\215\004\363\342\321H7&\025\214{jY\320\277\256\235\024\003"
-       "\362\341"sv},
-      {"<c16", dtype::c128, {3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<c16', 'fortran_order': False, 'shape': (3,), }     "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362\003\024%6GXiz\213\234\255"
-       "\276\317\340\361\002\023$"sv,
-       "\005\026'8IZk|\215\236\257\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362"
-       "\003\024%6GXiz\213\234\255\276\317\340\361\002\023$"sv},
-      {">c16", dtype::c128, {3}, element_order::c, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>c16', 'fortran_order': False, 'shape': (3,), }     "
-       "                                                      \n\005\026'8IZk|\215\236\257"
-       "\300\321\342\363\004\025&7HYj{\214\235\256\277\320\341\362\003\024%6GXiz\213\234\255"
-       "\276\317\340\361\002\023$"sv,
-       "|kZI8'\026\005\004\363\342\321\300\257\236\215\214{jYH7&\025\024\003\362\341\320\277"
-       "\256\235\234\213ziXG6%$\023\002\361\340\317\276\255"sv},
-      {"<f2 Fortran", dtype::f16, {2, 3, 2}, element_order::fortran, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<f2', 'fortran_order': True, 'shape': (2, 3, 2), }  "
-       "                                                      \n\005\026\321\342IZ\025&\215"
-       "\236Yj'8\363\004k|7H\257\300{\214"sv,
-       "\005\026'8IZk|\215\236\257\300\321\342\363\004\025&7HYj{\214"sv},
-      {">f4 Fortran", dtype::f32, {2, 3, 2}, element_order::fortran, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3, 2), }  "
-       "                                                      \n\005\026'8\235\256\277\320"
-       "\215\236\257\300%6GX\025&7H\255\276\317\340IZk|\341\362\003\024\321\342\363\004iz\213"
-       "\234Yj{\214\361\002\023$"sv,
-       "8'\026\005|kZI\300\257\236\215\004\363\342\321H7&\025\214{jY\320\277\256\235\024\003"
-       "\362\341XG6%\234\213zi\340\317\276\255$\023\002\361"sv},
-      {"|u1 Fortran", dtype::u8, {2, 3, 2}, element_order::fortran, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 2), }  "
-       "                                                      \n\005k'\215I\257\026|8\236Z"
-       "\300"sv,
-       "\005\026'8IZk|\215\236\257\300"sv},
-      {">c8 Fortran", dtype::c64, {2, 2}, element_order::fortran, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>c8', 'fortran_order': True, 'shape': (2, 2), }     "
-       "                                                      \n\005\026'8IZk|\025&7HYj{\214"
-       "\215\236\257\300\321\342\363\004\235\256\277\320\341\362\003\024"sv,
-       "8'\026\005|kZI\300\257\236\215\004\363\342\321H7&\025\214{jY\320\277\256\235\024\003"
-       "\362\341"sv},
-      {"rank 0", dtype::f32, {}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<f4', 'fortran_order': False, 'shape': (), }        "
-       "                                                      \n\005\026'8"sv,
-       "\005\026'8"sv},
-      {"empty (0,)", dtype::f32, {0}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<f4', 'fortran_order': False, 'shape': (0,), }      "
-       "                                                      \n"sv,
-       ""sv},
-      {"empty (0, 3)", dtype::f32, {0, 3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3), }    "
-       "                                                      \n"sv,
-       ""sv},
-      {"empty (3, 0, 2) Fortran", dtype::u32, {3, 0, 2}, element_order::c, byte_order::big,
-       "\223NUMPY\001\000v\000{'descr': '>u4', 'fortran_order': False, 'shape': (3, 0, 2), } "
-       "                                                      \n"sv,
-       ""sv},
-      {"rank 18, header grown past 128 bytes", dtype::u8, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000\266\000{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1, 1, "
-       "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1), }                                      "
-       "                                    \n\005"sv,
-       "\005"sv},
-      {"rank 12, no growth needed", dtype::u8, {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1, 1, 1, "
-       "1, 1, 1, 1, 1, 1, 1, 1), }                            \n\005\026"sv,
-       "\005\026"sv},
-      {"rank 1 Fortran", dtype::u16, {3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }      "
-       "                                                      \n\005\026'8IZ"sv,
-       "\005\026'8IZ"sv},
-      {"version 1.0", dtype::u16, {3}, element_order::c, byte_order::little,
-       "\223NUMPY\001\000v\000{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }      "
-       "                                                      \n\005\026'8IZ"sv,
-       "\005\026'8IZ"sv},
-      {"version 2.0", dtype::u16, {3}, element_order::c, byte_order::little,
-       "\223NUMPY\002\000t\000\000\000{'descr': '<u2', 'fortran_order': False, 'shape': (3,),"
-       " }                                                          \n\005\026'8IZ"sv,
-       "\005\026'8IZ"sv},
-      {"version 3.0", dtype::u16, {3}, element_order::c, byte_order::little,
-       "\223NUMPY\003\000t\000\000\000{'descr': '<u2', 'fortran_order': False, 'shape': (3,),"
-       " }                                                          \n\005\026'8IZ"sv,
-       "\005\026'8IZ"sv},
-      {"version 3.0 Fortran", dtype::u16, {2, 2}, element_order::fortran, byte_order::big,
-       "\223NUMPY\003\000t\000\000\000{'descr': '>u2', 'fortran_order': True, 'shape': (2, 2)"
-       ", }                                                         \n\005\026IZ'8k|"sv,
-       "\026\0058'ZI|k"sv},
-  };
+  static const std::vector<numpy_file> files = [] {
+    using enum dtype;
+    constexpr auto fortran = element_order::fortran;
+    std::vector<numpy_file> all;
+    for (const auto& [descr, type] : {std::pair{"|b1", boolean},
+                                      {"|u1", u8},
+                                      {"|i1", i8},
+                                      {"<i2", i16},
+                                      {">i2", i16},
+                                      {"<u2", u16},
+                                      {">u2", u16},
+                                      {"<i4", i32},
+                                      {">i4", i32},
+                                      {"<u4", u32},
+                                      {">u4", u32},
+                                      {"<i8", i64},
+                                      {">i8", i64},
+                                      {"<u8", u64},
+                                      {">u8", u64},
+                                      {"<f2", f16},
+                                      {">f2", f16},
+                                      {"<f4", f32},
+                                      {">f4", f32},
+                                      {"<f8", f64},
+                                      {">f8", f64},
+                                      {"<c8", c64},
+                                      {">c8", c64},
+                                      {"<c16", c128},
+                                      {">c16", c128}}) {
+      all.push_back(saved(descr, {descr, type, {2, 3}}));
+    }
+    for (const auto& [label, array] : std::vector<std::pair<const char*, numpy_array>>{
+             {"<f2 Fortran", {"<f2", f16, {2, 3, 2}, fortran}},
+             {">f4 Fortran", {">f4", f32, {2, 3, 2}, fortran}},
+             {"|u1 Fortran", {"|u1", u8, {2, 3, 2}, fortran}},
+             {">c8 Fortran", {">c8", c64, {2, 2}, fortran}},
+             {"rank 0", {"<f4", f32, {}}},
+             {"empty (0,)", {"<f4", f32, {0}}},
+             {"empty (0, 3)", {"<f4", f32, {0, 3}}},
+             {"empty (3, 0, 2)", {">u4", u32, {3, 0, 2}}},
+             {"rank 18, header grown past 128 bytes",
+              {"|u1", u8, std::vector<std::uint64_t>(18, 1)}},
+             {"rank 12, no growth needed", {"|u1", u8, {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}},
+             {"version 2.0", {"<u2", u16, {3}, element_order::c, 2}},
+             {"version 3.0", {"<u2", u16, {3}, element_order::c, 3}},
+             {"version 3.0 Fortran", {">u2", u16, {2, 2}, fortran, 3}}}) {
+      all.push_back(saved(label, array));
+    }
+    return all;
+  }();
   return files;
 }
-
-/// What numpy.save writes for arrays that are refused.
-inline const std::vector<std::pair<const char*, std::string_view>>& refused_numpy_files() {
-  using namespace std::string_view_literals;
-  static const std::vector<std::pair<const char*, std::string_view>> files = {
-      {"structured",
-       "\223NUMPY\001\000v\000{'descr': [('a', '<f4'), ('b', '<i2')], 'fortran_order': False,"
-       " 'shape': (1,), }                                     \n\000\000\000\000\000\000"sv},
-      {"unicode field name",
-       "\223NUMPY\003\000t\000\000\000{'descr': [('\303\251\344\270\255', '<f4')], 'fortran_o"
-       "rder': False, 'shape': (1,), }                                             \n\000\000"
-       "\000\000"sv},
-      {"bytes string",
-       "\223NUMPY\001\000v\000{'descr': '|S2', 'fortran_order': False, 'shape': (1,), }      "
-       "                                                      \nab"sv},
-      {"text",
-       "\223NUMPY\001\000v\000{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }      "
-       "                                                      \na\000\000\000b\000\000\000"sv},
-      {"raw bytes",
-       "\223NUMPY\001\000v\000{'descr': '|V4', 'fortran_order': False, 'shape': (1,), }      "
-       "                                                      \n\000\000\000\000"sv},
-      {"date",
-       "\223NUMPY\001\000v\000{'descr': '<M8[s]', 'fortran_order': False, 'shape': (1,), }   "
-       "                                                      \n\000\000\000\000\000\000\000"
-       "\000"sv},
-      {"duration",
-       "\223NUMPY\001\000v\000{'descr': '<m8[ms]', 'fortran_order': False, 'shape': (1,), }  "
-       "                                                      \n\000\000\000\000\000\000\000"
-       "\000"sv},
-      {"long double",
-       "\223NUMPY\001\000v\000{'descr': '<f16', 'fortran_order': False, 'shape': (1,), }     "
-       "                                                      \n\000\000\000\000\000\000\000"
-       "\000\000\000\000\000\000\000\000\000"sv},
-      {"ml_dtypes bfloat16",
-       "\223NUMPY\001\000v\000{'descr': '<V2', 'fortran_order': False, 'shape': (1,), }      "
-       "                                                      \n\000\000"sv},
-      {"ml_dtypes float8_e4m3fn",
-       "\223NUMPY\001\000v\000{'descr': '<V1', 'fortran_order': False, 'shape': (1,), }      "
-       "                                                      \n\000"sv},
-      {"object",
-       "\223NUMPY\001\000v\000{'descr': '|O', 'fortran_order': False, 'shape': (1,), }       "
-       "                                                      \n\200\004\225\212\000\000\000"
-       "\000\000\000\000\214\026numpy._core.multiarray\224\214\014_reconstruct\224\223\224"
-       "\214\005numpy\224\214\007ndarray\224\223\224K\000\205\224C\001b\224\207\224R\224(K"
-       "\001K\001\205\224h\003\214\005dtype\224\223\224\214\002O8\224\211\210\207\224R\224(K"
-       "\003\214\001|\224NNNJ\377\377\377\377J\377\377\377\377K?t\224b\211]\224Nat\224b."sv},
-  };
-  return files;
-}
-
-// clang-format on
 
 }  // namespace samebits::tensor_file::testing
