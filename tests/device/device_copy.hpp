@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "samebits/core/format.hpp"
 #include "samebits/view.hpp"
@@ -55,6 +56,15 @@ class device_bytes {
   void* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+/// Everything in a block, as an array on the host.
+template <class T>
+std::vector<T> contents_of(const device_bytes& block) {
+  std::vector<T> host(block.size() / sizeof(T));
+  check_cuda(cudaMemcpy(host.data(), block.data(), block.size(), cudaMemcpyDeviceToHost),
+             "from the device");
+  return host;
+}
 
 /// A copy on the device of some bytes of the host, at the same distance from 16-byte borders.
 class guarded_copy {

@@ -9,21 +9,18 @@
 #include <cstring>
 #include <iterator>
 #include <random>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
+#include "device/device_copy.hpp"
 #include "samebits/samebits.hpp"
 #include "tests/support/effort.hpp"
 
 namespace samebits {
 namespace {
 
-void check(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) {
-    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
-  }
-}
+using support::check_cuda;
+using support::contents_of;
+using support::device_bytes;
 
 /// A dense matrix; the element (row, col) is number offset + row * cols + col.
 struct matrix {
@@ -125,36 +122,25 @@ class device_results {
  public:
   device_results(const std::vector<float>& x, const shape_case& c)
       : shape_(scales_shape(c.rows, c.cols, c.tile)),
-        codes(x.size()),
-        scales(static_cast<std::size_t>(shape_.rows * shape_.cols)) {
-    check(cudaMalloc(&x_, x.size() * 4), "cudaMalloc");
-    check(cudaMalloc(&codes_, codes.size()), "cudaMalloc");
-    check(cudaMalloc(&scales_, scales.size() * 4), "cudaMalloc");
-    check(cudaMemcpy(x_, x.data(), x.size() * 4, cudaMemcpyHostToDevice), "to the device");
-  }
-  ~device_results() {
-    cudaFree(x_);
-    cudaFree(codes_);
-    cudaFree(scales_);
-  }
-  device_results(const device_results&) = delete;
-  device_results& operator=(const device_results&) = delete;
+        x_(x.data(), x.size() * sizeof(float)),
+        codes_(x.size()),
+        scales_(static_cast<std::size_t>(shape_.rows * shape_.cols) * sizeof(float)) {}
 
   void run(const shape_case& c, format_id to, const device::tile_options& options,
            std::uint64_t offset) {
-    check(cudaMemset(codes_, 0x55, codes.size()), "cudaMemset");
-    check(cudaMemset(scales_, 0x55, scales.size() * 4), "cudaMemset");
-    c.launch({x_, c.rows, c.cols, offset, codes_, scales_}, to, options);
-    check(cudaGetLastError(), "launch");
-    check(cudaMemcpy(codes.data(), codes_, codes.size(), cudaMemcpyDeviceToHost), "codes");
-    check(cudaMemcpy(scales.data(), scales_, scales.size() * 4, cudaMemcpyDeviceToHost), "scales");
+    codes_.fill(0x55);
+    scales_.fill(0x55);
+    c.launch(
+        {x_.as<float>(), c.rows, c.cols, offset, codes_.as<std::uint8_t>(), scales_.as<float>()},
+        to, options);
+    check_cuda(cudaGetLastError(), "launch");
+    codes = contents_of<std::uint8_t>(codes_);
+    scales = contents_of<float>(scales_);
   }
 
  private:
   matrix_shape shape_;
-  float* x_ = nullptr;
-  std::uint8_t* codes_ = nullptr;
-  float* scales_ = nullptr;
+  device_bytes x_, codes_, scales_;
 
  public:
   std::vector<std::uint8_t> codes;
@@ -165,8 +151,8 @@ void expect_the_bytes_of_quantize(const shape_case& c) {
   const std::vector<float> x = elements(static_cast<std::size_t>(c.rows * c.cols));
   device_results got(x, c);
   std::vector<std::uint8_t> codes(x.size());
-  std::vector<float> scales(got.scales.size());
   const matrix_shape s = scales_shape(c.rows, c.cols, c.tile);
+  std::vector<float> scales(static_cast<std::size_t>(s.rows * s.cols));
   std::mt19937_64 random(5);
   constexpr int bits[] = {0, 8, 16, 32, 13, 5};  // 0: nearest even
   constexpr int rules = 2 * enum_count<scale_rule> * enum_count<nonfinite>;

@@ -14,23 +14,17 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "device/device_copy.hpp"
 #include "tests/support/effort.hpp"
 
 namespace samebits {
 
 constexpr std::uint64_t function_operands = std::uint64_t{1} << 32;
 constexpr std::uint32_t slice = 1u << 26;  // operands of one kernel launch: 256 MiB of results
-
-inline void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorName(error) + ", " +
-                           cudaGetErrorString(error));
-}
 
 /// Results that differ, and one operand whose result does.
 struct difference {
@@ -61,35 +55,25 @@ __global__ void run_kernel(std::uint32_t first, std::uint32_t stride, std::uint3
 /// Device memory for the results of one slice.
 class device_results {
  public:
-  device_results() {
-    check(cudaMalloc(&results_, slice * sizeof(std::uint32_t)), "cudaMalloc");
-    check(cudaMalloc(&found_, sizeof(difference)), "cudaMalloc");
-  }
-  ~device_results() {
-    cudaFree(results_);
-    cudaFree(found_);
-  }
-  device_results(const device_results&) = delete;
-  device_results& operator=(const device_results&) = delete;
-
   /// Runs the function on one slice; copies the results to `results`.
   template <class Function>
   difference run(std::uint32_t first, std::uint32_t stride, std::vector<std::uint32_t>& results) {
-    check(cudaMemset(found_, 0, sizeof(difference)), "cudaMemset");
+    using support::check_cuda;
+    found_.fill(0);
     run_kernel<Function><<<2048, 256>>>(first, stride, static_cast<std::uint32_t>(results.size()),
-                                        results_, found_);
-    check(cudaGetLastError(), "run_kernel");
+                                        results_.as<std::uint32_t>(), found_.as<difference>());
+    check_cuda(cudaGetLastError(), "run_kernel");
     difference found{};
-    check(cudaMemcpy(&found, found_, sizeof found, cudaMemcpyDeviceToHost), "cudaMemcpy");
-    check(cudaMemcpy(results.data(), results_, results.size() * sizeof(results[0]),
-                     cudaMemcpyDeviceToHost),
-          "cudaMemcpy");
+    check_cuda(cudaMemcpy(&found, found_.data(), sizeof found, cudaMemcpyDeviceToHost),
+               "cudaMemcpy");
+    check_cuda(cudaMemcpy(results.data(), results_.data(), results.size() * sizeof(results[0]),
+                          cudaMemcpyDeviceToHost),
+               "cudaMemcpy");
     return found;
   }
 
  private:
-  std::uint32_t* results_ = nullptr;
-  difference* found_ = nullptr;
+  support::device_bytes results_{slice * sizeof(std::uint32_t)}, found_{sizeof(difference)};
 };
 
 /// Compares every `step`-th of the results with the model on the host, on all cores.
@@ -119,10 +103,11 @@ inline void add(difference& total, const difference& part) {
 }
 
 inline bool is_hopper() {
+  using support::check_cuda;
   int device = 0, major = 0, minor = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "major");
-  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "minor");
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "major");
+  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "minor");
   return major == 9 && minor == 0;
 }
 

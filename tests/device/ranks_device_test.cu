@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/training/device_report.cuh"
 #include "backends/loss_scaler/report_ring.hpp"
+#include "device/device_copy.hpp"
 #include "numerics/bits/random.hpp"
 #include "numerics/loss_scale/agreement.hpp"
 #include "numerics/loss_scale/decide.hpp"
@@ -24,12 +24,9 @@ namespace samebits {
 namespace {
 
 using support::by_effort;
-
-void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorName(error) + ", " +
-                           cudaGetErrorString(error));
-}
+using support::check_cuda;
+using support::contents_of;
+using support::device_bytes;
 
 /// A random word by counting (splitmix64), the same on both sides.
 SAMEBITS_HD std::uint64_t word_at(std::uint64_t at) {
@@ -49,13 +46,11 @@ __global__ void results_kernel(Result result, std::uint64_t* out, std::uint64_t 
 /// Counts where result(i) differs between device and host.
 template <class Result>
 std::uint64_t differing(const Result& result, std::uint64_t count) {
-  std::uint64_t* out = nullptr;
-  check(cudaMalloc(&out, count * sizeof *out), "cudaMalloc");
-  results_kernel<<<static_cast<unsigned>((count + 127) / 128), 128>>>(result, out, count);
-  check(cudaGetLastError(), "results_kernel");
-  std::vector<std::uint64_t> got(count);
-  check(cudaMemcpy(got.data(), out, count * sizeof *out, cudaMemcpyDeviceToHost), "cudaMemcpy");
-  check(cudaFree(out), "cudaFree");
+  const device_bytes out(count * sizeof(std::uint64_t));
+  results_kernel<<<static_cast<unsigned>((count + 127) / 128), 128>>>(
+      result, out.as<std::uint64_t>(), count);
+  check_cuda(cudaGetLastError(), "results_kernel");
+  const auto got = contents_of<std::uint64_t>(out);
   std::uint64_t differ = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     differ += got[i] != result.template at<false>(i) ? 1 : 0;
@@ -187,8 +182,7 @@ __global__ void decide_kernel(Settings settings, std::uint64_t steps, numerics::
 
 /// The host reads while the kernel writes, and finds its own decisions.
 template <class Settings>
-void expect_same_scenario(std::uint64_t capacity) {
-  const Settings settings;
+void expect_same_scenario(const Settings& settings, std::uint64_t capacity) {
   std::vector<step_report> expected;
   numerics::resident_scaler<decltype(initial_state(settings))> scaler;
   scaler.policy = initial_state(settings);
@@ -196,11 +190,11 @@ void expect_same_scenario(std::uint64_t capacity) {
     expected.push_back(decided(settings, scaler, step));
   }
   numerics::report_slot* ring = nullptr;
-  check(cudaHostAlloc(&ring, capacity * sizeof *ring, cudaHostAllocMapped), "cudaHostAlloc");
+  check_cuda(cudaHostAlloc(&ring, capacity * sizeof *ring, cudaHostAllocMapped), "cudaHostAlloc");
   std::memset(static_cast<void*>(ring), 0, capacity * sizeof *ring);
   backends::report_reader reader({ring, capacity});
   decide_kernel<<<1, 1>>>(settings, decided_steps, ring, capacity);
-  check(cudaGetLastError(), "decide_kernel");
+  check_cuda(cudaGetLastError(), "decide_kernel");
   std::uint64_t read = 0;
   std::uint64_t differ = 0;
   const auto take_all = [&] {
@@ -210,7 +204,7 @@ void expect_same_scenario(std::uint64_t capacity) {
     }
   };
   while (cudaStreamQuery(nullptr) == cudaErrorNotReady) take_all();
-  check(cudaDeviceSynchronize(), "decide_kernel");
+  check_cuda(cudaDeviceSynchronize(), "decide_kernel");
   take_all();
   EXPECT_EQ(differ, 0u);
   EXPECT_EQ(read + reader.lost(), decided_steps);
@@ -221,17 +215,38 @@ void expect_same_scenario(std::uint64_t capacity) {
               std::string(name(Settings::policy)).c_str(), static_cast<unsigned long long>(read),
               static_cast<unsigned long long>(reader.lost()),
               static_cast<unsigned long long>(differ));
-  check(cudaFreeHost(ring), "cudaFreeHost");
+  check_cuda(cudaFreeHost(ring), "cudaFreeHost");
 }
 
 TEST(RanksOnDevice, ReportsAreThoseOfTheHost) {
   for (const std::uint64_t capacity : {std::uint64_t{16}, decided_steps}) {
-    expect_same_scenario<native_scaling>(capacity);
-    expect_same_scenario<torch_scaling>(capacity);
-    expect_same_scenario<apex_scaling>(capacity);
-    expect_same_scenario<apex_amp_scaling>(capacity);
-    expect_same_scenario<megatron_scaling>(capacity);
-    expect_same_scenario<deepspeed_scaling>(capacity);
+    // Scales with full significands that grow as often as they back off.
+    expect_same_scenario(
+        native_scaling{
+            .growth_interval = 6, .recovery_interval = 3, .proof = 5, .isolated_cost = 2},
+        capacity);
+    expect_same_scenario(
+        torch_scaling{.growth_factor = 2.7, .backoff_factor = 0.41, .growth_interval = 12},
+        capacity);
+    expect_same_scenario(
+        apex_scaling{
+            .growth_factor = 1.3, .backoff_factor = 0.6, .growth_interval = 9, .hysteresis = 2},
+        capacity);
+    expect_same_scenario(
+        apex_amp_scaling{.init_scale = 50'000, .scale_window = 14, .min_loss_scale = 0.3},
+        capacity);
+    expect_same_scenario(megatron_scaling{.initial_scale = 1.1e6,
+                                          .min_scale = 0.7,
+                                          .growth_factor = 2.7,
+                                          .backoff_factor = 0.41,
+                                          .growth_interval = 12},
+                         capacity);
+    expect_same_scenario(deepspeed_scaling{.init_scale = 50'000,
+                                           .scale_factor = 1.7,
+                                           .scale_window = 9,
+                                           .min_scale = 0.3,
+                                           .raise_error_at_min_scale = false},
+                         capacity);
   }
 }
 

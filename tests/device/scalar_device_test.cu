@@ -6,11 +6,11 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "device/device_copy.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/scalar.hpp"
@@ -21,35 +21,9 @@ namespace samebits {
 namespace {
 
 using support::by_effort;
-
-void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorName(error) + ", " +
-                           cudaGetErrorString(error));
-}
-
-/// Device memory of `size` elements, freed with its owner.
-template <class T>
-class device_buffer {
- public:
-  explicit device_buffer(std::size_t size) : size_(size) {
-    check(cudaMalloc(&data_, size * sizeof(T)), "cudaMalloc");
-  }
-  ~device_buffer() { cudaFree(data_); }
-  device_buffer(const device_buffer&) = delete;
-  device_buffer& operator=(const device_buffer&) = delete;
-
-  T* data() { return data_; }
-  std::vector<T> download() {
-    std::vector<T> host(size_);
-    check(cudaMemcpy(host.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
-    return host;
-  }
-
- private:
-  T* data_ = nullptr;
-  std::size_t size_;
-};
+using support::check_cuda;
+using support::contents_of;
+using support::device_bytes;
 
 /// Inputs are start + i * stride, so that neither side needs an array of them.
 struct input_range {
@@ -93,10 +67,10 @@ void on_all_cores(std::uint64_t count, const Function& f) {
 }
 
 /// Runs the job on both sides; returns how many results differ.
-std::uint64_t differing(const job& j, device_buffer<std::uint64_t>& buffer) {
-  convert_kernel<<<1024, 256>>>(j, buffer.data());
-  check(cudaGetLastError(), "convert_kernel");
-  const std::vector<std::uint64_t> got = buffer.download();
+std::uint64_t differing(const job& j, const device_bytes& buffer) {
+  convert_kernel<<<1024, 256>>>(j, buffer.as<std::uint64_t>());
+  check_cuda(cudaGetLastError(), "convert_kernel");
+  const auto got = contents_of<std::uint64_t>(buffer);
   std::atomic<std::uint64_t> differ = 0;
   on_all_cores(j.inputs.count, [&](std::uint64_t i) { differ += got[i] != j.result(i); });
   return differ;
@@ -105,7 +79,7 @@ std::uint64_t differing(const job& j, device_buffer<std::uint64_t>& buffer) {
 TEST(Device, ConvertsEveryFormatPairAndRuleAsTheHostDoes) {
   const std::uint64_t samples = by_effort(1 << 16, 1 << 10);
   support::thinned_cases cases(11);
-  device_buffer<std::uint64_t> buffer(samples);
+  const device_bytes buffer(samples * sizeof(std::uint64_t));
   std::uint64_t compared = 0;
   for (int from = 0; from < format_count; ++from) {
     // All codes where there are at most 2^16; elsewhere an odd stride through all of them.
@@ -155,19 +129,21 @@ template <format_id To>
 void check_every_fp32_input() {
   const std::uint32_t chunk = by_effort(1u << 26, 1u << 16);
   const std::uint64_t turns = by_effort(1, 4096);
-  device_buffer<storage_t<To>> buffer(chunk);
+  const device_bytes buffer(chunk * sizeof(storage_t<To>));
   std::vector<std::uint32_t> inputs(chunk);
   std::vector<storage_t<To>> expected(chunk), got(chunk);
   std::uint64_t compared = 0;
   for (std::uint64_t start = 0; start < std::uint64_t{1} << 32; start += chunk * turns) {
-    encode_kernel<To><<<1024, 256>>>(static_cast<std::uint32_t>(start), chunk, buffer.data());
-    check(cudaGetLastError(), "encode_kernel");
+    encode_kernel<To>
+        <<<1024, 256>>>(static_cast<std::uint32_t>(start), chunk, buffer.as<storage_t<To>>());
+    check_cuda(cudaGetLastError(), "encode_kernel");
     on_all_cores(chunk,
                  [&](std::uint64_t i) { inputs[i] = static_cast<std::uint32_t>(start + i); });
     convert(view_of_codes(format_id::fp32, inputs.data(), 1, chunk),
             view_of_codes(To, expected.data(), 1, chunk), {}, {.threads = 0});
-    check(cudaMemcpy(got.data(), buffer.data(), chunk * sizeof(got[0]), cudaMemcpyDeviceToHost),
-          "cudaMemcpy");
+    check_cuda(
+        cudaMemcpy(got.data(), buffer.data(), chunk * sizeof(got[0]), cudaMemcpyDeviceToHost),
+        "cudaMemcpy");
     ASSERT_TRUE(got == expected) << name(To) << ", a chunk from " << start;
     compared += chunk;
   }
@@ -193,10 +169,10 @@ __global__ void value_type_kernel(float* out) {
 }
 
 TEST(Device, ValueTypesWorkInKernels) {
-  device_buffer<float> buffer(4);
-  value_type_kernel<<<1, 1>>>(buffer.data());
-  check(cudaGetLastError(), "value_type_kernel");
-  EXPECT_EQ(buffer.download(), (std::vector<float>{0.3125f, -0.3125f, 1.0f, 1.25f}));
+  const device_bytes buffer(4 * sizeof(float));
+  value_type_kernel<<<1, 1>>>(buffer.as<float>());
+  check_cuda(cudaGetLastError(), "value_type_kernel");
+  EXPECT_EQ(contents_of<float>(buffer), (std::vector<float>{0.3125f, -0.3125f, 1.0f, 1.25f}));
 }
 
 /// One operation on codes of pairwise near or unrelated random bits; flags above the code.
@@ -228,7 +204,7 @@ __global__ void operation_kernel(operation_job j, std::uint64_t count, std::uint
 TEST(Device, ComputesEveryOperationAsTheHostDoes) {
   const std::uint64_t samples = by_effort(1 << 14, 1 << 9);
   support::thinned_cases cases(11);
-  device_buffer<std::uint64_t> buffer(samples);
+  const device_bytes buffer(samples * sizeof(std::uint64_t));
   std::uint64_t compared = 0;
   for (int op = 0; op < enum_count<operation>; ++op) {
     for (int from = 0; from < format_count; ++from) {
@@ -241,9 +217,9 @@ TEST(Device, ComputesEveryOperationAsTheHostDoes) {
                                 format_at(to),
                                 {static_cast<rounding>(mode),
                                  static_cast<overflow>((mode + op) % enum_count<overflow>)}};
-          operation_kernel<<<256, 64>>>(j, samples, buffer.data());
-          check(cudaGetLastError(), "operation_kernel");
-          const std::vector<std::uint64_t> got = buffer.download();
+          operation_kernel<<<256, 64>>>(j, samples, buffer.as<std::uint64_t>());
+          check_cuda(cudaGetLastError(), "operation_kernel");
+          const auto got = contents_of<std::uint64_t>(buffer);
           std::atomic<std::uint64_t> differ = 0;
           on_all_cores(samples, [&](std::uint64_t i) { differ += got[i] != j.result(i); });
           ASSERT_EQ(differ, 0u) << name(j.op) << ' ' << name(j.from) << " to " << name(j.to) << ' '

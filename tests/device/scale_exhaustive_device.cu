@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "backends/cuda/instructions/hardware.cuh"
+#include "device/device_copy.hpp"
 #include "numerics/bits/encode.hpp"
 #include "numerics/quantize/scale.hpp"
 #include "samebits/samebits.hpp"
@@ -26,35 +27,13 @@
 namespace samebits {
 namespace {
 
+using support::check_cuda;
+using support::device_bytes;
+
 constexpr std::uint64_t amax_end = std::uint64_t{1} << 31;
 constexpr std::int64_t slice = 1 << 20;  // amaxes at a time
 constexpr std::int64_t cols = 128, emulated_cols = 16;
 constexpr format_id targets[] = {format_id::e4m3, format_id::e5m2};
-
-void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorName(error) + ", " +
-                           cudaGetErrorString(error));
-}
-
-template <class T>
-class device_array {
- public:
-  explicit device_array(std::int64_t size) {
-    check(cudaMalloc(&data_, static_cast<std::size_t>(size) * sizeof(T)), "cudaMalloc");
-  }
-  ~device_array() { cudaFree(data_); }
-  device_array(const device_array&) = delete;
-  device_array& operator=(const device_array&) = delete;
-  [[nodiscard]] T* data() const { return data_; }
-  void upload(const std::vector<T>& host) {
-    check(cudaMemcpy(data_, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice),
-          "to the device");
-  }
-
- private:
-  T* data_ = nullptr;
-};
 
 /// The amaxes first, first + stride, ...
 struct amax_range {
@@ -166,16 +145,11 @@ class sweep {
     for (const backend_info& b : compiled_backends()) {
       if (b.space == memory_space::host && b.supported) host_ = b.name;
     }
-    check(cudaMalloc(&found_, sizeof(found)), "cudaMalloc");
   }
-  ~sweep() { cudaFree(found_); }
-  sweep(const sweep&) = delete;
-  sweep& operator=(const sweep&) = delete;
-
   /// Every target and scale rule over one slice; counts in the order of names().
   void run(const amax_range& amaxes, std::vector<comparison_counts>& counts) {
-    fill<<<blocks_of(amaxes.count * cols), 256>>>(amaxes, matrix_.data());
-    check(cudaGetLastError(), "fill");
+    fill<<<blocks_of(amaxes.count * cols), 256>>>(amaxes, matrix_.as<std::uint32_t>());
+    check_cuda(cudaGetLastError(), "fill");
     std::vector<std::uint32_t> host_amaxes(static_cast<std::size_t>(amaxes.count));
     for (std::int64_t i = 0; i < amaxes.count; ++i) {
       host_amaxes[static_cast<std::size_t>(i)] = amaxes.at(i);
@@ -187,8 +161,8 @@ class sweep {
         expected_.scales.resize(host_amaxes.size());
         expected_.codes.resize(host_amaxes.size());
         compute_expected(amaxes, to, rule, expected_);
-        expected_scales_.upload(expected_.scales);
-        expected_codes_.upload(expected_.codes);
+        expected_scales_ = device_bytes(expected_.scales.data(), expected_.scales.size() * 4);
+        expected_codes_ = device_bytes(expected_.codes.data(), expected_.codes.size());
         (t++)->add(amaxes.count, on_host(host_amaxes, to, rule));
         for (const char* backend : {"cuda-emulated", "cuda-native"}) {
           (t++)->add(amaxes.count, on_device(backend, amaxes, to, rule));
@@ -245,27 +219,28 @@ class sweep {
         on_device_view(view_of_codes(format_id::fp32, data, amaxes.count, width));
     matrix_view codes = on_device_view(view_of_codes(to, codes_.data(), amaxes.count, width));
     in.row_stride = codes.row_stride = cols;
-    check(cudaMemset(codes_.data(), 0x55, static_cast<std::size_t>(amaxes.count * cols)), "memset");
-    check(cudaMemset(scales_.data(), 0x55, static_cast<std::size_t>(amaxes.count) * 4), "memset");
+    codes_.fill(0x55);
+    scales_.fill(0x55);
     quantize(
         in,
         {.codes = codes,
          .scales = on_device_view(view_of_codes(format_id::fp32, scales_.data(), amaxes.count, 1))},
         options_of(width, rule), on_stream(nullptr, backend));
-    begin_count();
-    count_differing<<<blocks_of(amaxes.count), 256>>>(amaxes, scales_.data(), codes_.data(),
-                                                      expected_scales_.data(),
-                                                      expected_codes_.data(), found_);
+    found_.fill(0);
+    count_differing<<<blocks_of(amaxes.count), 256>>>(
+        amaxes, scales_.as<std::uint32_t>(), codes_.as<std::uint8_t>(),
+        expected_scales_.as<std::uint32_t>(), expected_codes_.as<std::uint8_t>(),
+        found_.as<found>());
     return end_count();
   }
 
   found in_a_kernel(const amax_range& amaxes, format_id to, scale_rule rule) {
-    begin_count();
+    found_.fill(0);
     const unsigned blocks = blocks_of(amaxes.count);
     if (to == format_id::e4m3) {
-      compare_arithmetics<format_id::e4m3><<<blocks, 256>>>(amaxes, rule, found_);
+      compare_arithmetics<format_id::e4m3><<<blocks, 256>>>(amaxes, rule, found_.as<found>());
     } else {
-      compare_arithmetics<format_id::e5m2><<<blocks, 256>>>(amaxes, rule, found_);
+      compare_arithmetics<format_id::e5m2><<<blocks, 256>>>(amaxes, rule, found_.as<found>());
     }
     return end_count();
   }
@@ -275,19 +250,17 @@ class sweep {
     v.space = memory_space::device;
     return v;
   }
-  void begin_count() { check(cudaMemset(found_, 0, sizeof(found)), "memset"); }
   [[nodiscard]] found end_count() const {
-    check(cudaGetLastError(), "the comparison");
+    check_cuda(cudaGetLastError(), "the comparison");
     found f{};
-    check(cudaMemcpy(&f, found_, sizeof f, cudaMemcpyDeviceToHost), "from the device");
+    check_cuda(cudaMemcpy(&f, found_.data(), sizeof f, cudaMemcpyDeviceToHost), "from the device");
     return f;
   }
 
   std::string host_;
   expected_slice expected_;
-  device_array<std::uint32_t> matrix_{slice * cols}, scales_{slice}, expected_scales_{slice};
-  device_array<std::uint8_t> codes_{slice * cols}, expected_codes_{slice};
-  found* found_ = nullptr;
+  device_bytes matrix_{slice * cols * 4}, scales_{slice * 4}, codes_{slice * cols};
+  device_bytes expected_scales_, expected_codes_, found_{sizeof(found)};
 };
 
 std::uint64_t run(std::uint64_t stride) {

@@ -3,32 +3,28 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <stdexcept>
 #include <string>
 
 #include "backends/self_test/self_test.hpp"
+#include "device/device_copy.hpp"
 #include "samebits/error.hpp"
 #include "samebits/self_test.hpp"
 
 namespace samebits {
 namespace {
 
-void check(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) {
-    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
-  }
-}
+using support::check_cuda;
 
 class stream_of_test {
  public:
-  stream_of_test() { check(cudaStreamCreate(&stream_), "cudaStreamCreate"); }
+  stream_of_test() { check_cuda(cudaStreamCreate(&stream_), "cudaStreamCreate"); }
   ~stream_of_test() { cudaStreamDestroy(stream_); }
   stream_of_test(const stream_of_test&) = delete;
   stream_of_test& operator=(const stream_of_test&) = delete;
   [[nodiscard]] cudaStream_t get() const { return stream_; }
 
   void begin_capture() const {
-    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), "begin capture");
+    check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), "begin capture");
   }
   /// Ends the capture, which must not have been invalidated.
   void end_capture() const {

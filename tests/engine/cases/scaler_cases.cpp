@@ -13,10 +13,18 @@
 namespace samebits::support {
 namespace {
 
+/// A power of two, or a number with a full significand above it.
+double number(int minimum, int maximum, const word_source& next) {
+  const int exponent = minimum + static_cast<int>(below(maximum - minimum + 1, next));
+  const double fraction = below(2, next) == 0 ? 0.0 : static_cast<double>(next() >> 12) * 0x1p-52;
+  return std::ldexp(1.0 + fraction, exponent);
+}
+
 /// Any policy, with windows so short that the scale changes within a scenario.
 scaling_settings draw_settings(const word_source& next) {
   const auto few = [&] { return static_cast<std::uint32_t>(1 + below(3, next)); };
-  const double init = std::ldexp(1.0, static_cast<int>(below(20, next)));
+  const double init = number(0, 19, next), least = number(-4, 0, next);
+  const double growth = 1.0 + number(-2, 2, next), backoff = number(-4, -1, next);
   switch (below(enum_count<scaling_policy>, next)) {
     case 0:
       return native_scaling{.init_exponent = static_cast<std::int32_t>(below(24, next)),
@@ -24,16 +32,37 @@ scaling_settings draw_settings(const word_source& next) {
                             .recovery_interval = few(),
                             .proof = few(),
                             .probe_window = few(),
-                            .hysteresis = few()};
-    case 1: return torch_scaling{.init_scale = init, .growth_interval = few()};
-    case 2: return apex_scaling{.init_scale = init, .growth_interval = few(), .hysteresis = few()};
-    case 3: return apex_amp_scaling{.init_scale = init, .scale_window = few()};
+                            .hysteresis = few(),
+                            .forgive_after = few(),
+                            .isolated_cost = few(),
+                            .headroom_window = few()};
+    case 1:
+      return torch_scaling{.init_scale = init,
+                           .growth_factor = growth,
+                           .backoff_factor = backoff,
+                           .growth_interval = few()};
+    case 2:
+      return apex_scaling{.init_scale = init,
+                          .growth_factor = growth,
+                          .backoff_factor = backoff,
+                          .growth_interval = few(),
+                          .hysteresis = few()};
+    case 3:
+      return apex_amp_scaling{.init_scale = init, .scale_window = few(), .min_loss_scale = least};
     case 4:
-      return megatron_scaling{.initial_scale = init, .growth_interval = few(), .hysteresis = few()};
+      return megatron_scaling{.initial_scale = init,
+                              .min_scale = least,
+                              .growth_factor = growth,
+                              .backoff_factor = backoff,
+                              .growth_interval = few(),
+                              .hysteresis = few()};
     default:
       return deepspeed_scaling{.init_scale = init,
+                               .scale_factor = growth,
                                .scale_window = few(),
+                               .min_scale = least,
                                .delayed_shift = few(),
+                               .consecutive_hysteresis = below(2, next) == 0,
                                .raise_error_at_min_scale = below(2, next) == 0};
   }
 }
