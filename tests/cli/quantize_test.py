@@ -11,6 +11,37 @@ from cli_support import floats, read_npy, read_safetensors, write_npy, write_saf
 
 INF, NAN = math.inf, math.nan
 
+# Five rows of fp32, tile 1x0, and the scales and e4m3 codes of each rule by NumPy's float32: near
+# ties of a quotient, at powers of two, where a scale is subnormal. No two rules agree on all rows.
+ROWS_OF_RULES = """3ce57564 38551194 ba2c180b b8fe0b1c   3facd999 bc393248 3e81a333 3b2080ea
+                   04600001 00900001 80640001 00a80001   3cfbdb3b 38a1e85d 39c5e31c 3ac5e31c
+                   04600000 82a80001 02680000 80900000"""
+OF_RULES = {
+    "te": ("38831e82 3b458af7 00400000 388feafd 00400000",
+           "7e35d2bf 7ec76b35 7e41bd42 7e394b5b 7ee35ec1"),
+    "div": ("38831e82 3b458af8 00800000 388feafd 00800000",
+            "7e35d2c0 7ec76a35 7639b53b 7e394b5b 76db56b9"),
+    "rcp": ("38831e82 3b458af8 00800000 388feafd 00800000",
+            "7e35d3c0 7ec76b35 7639b53b 7e394b5b 76db56b9"),
+    "pow2": ("39000000 3b800000 00800000 39000000 00800000",
+             "762dcbb8 7bc46832 7639b53b 78324454 76db56b9"),
+    "dg_cuda": ("38831e83 3b458af9 00800000 388feafe 00800000",
+                "7e35d2bf 7ec76a35 7639b53b 7e394b5b 76db56b9"),
+    "dg_tile": ("38831e82 3b458af8 00800000 388feafd 00800000",
+                "7e35d2bf 7ec76b35 7639b53b 7e394b5b 76db56b9"),
+    "sgl_v2": ("38831e83 3b458af9 00800000 388feafe 00800000",
+               "7e35d2bf 7ec76b35 7639b53b 7e394b5b 76db56b9"),
+    "te_pow2": ("39000000 3b800000 00800000 39000000 00400000",
+                "762dcbb8 7bc46832 7639b53b 78324454 7ee35ec1"),
+    "mx_floor": ("38800000 3b800000 00400000 38800000 00400000",
+                 "7e35d3c0 7bc46832 7e41bd43 7e3a4c5c 7ee35ec1"),
+    "mx_ceil": ("39000000 3c000000 00800000 39000000 00800000",
+                "762dcbb8 73bc602a 7639b53b 78324454 76db56b9"),
+    "mx_even": ("38800000 3b800000 00400000 39000000 00400000",
+                "7e35d3c0 7bc46832 7e41bd43 78324454 7ee35ec1"),
+    "mx_rceil": ("39000000 3b800000 00400000 39000000 00400000",
+                 "762dcbb8 7bc46832 7e41bd43 78324454 7ee35ec1")}
+
 
 class Quantize(cli_support.CliTest):
     def quantize(self, values, shape, *options, to="e4m3"):
@@ -52,6 +83,16 @@ class Quantize(cli_support.CliTest):
             self.assertEqual(written["scales"][2], floats(*scales), block)
         written, _ = self.quantize(values, (2, 3), "--tile", "column", "--scale-rule", "pow2")
         self.assertEqual(written["scales"][2], floats(1.0, 2.0 ** -6, 2.0))
+
+    def test_each_scale_rule(self):
+        bits = [int(word, 16) for word in ROWS_OF_RULES.split()]
+        values = struct.unpack("<20f", struct.pack("<20I", *bits))
+        for rule, (scales, codes) in OF_RULES.items():
+            written, document = self.quantize(values, (5, 4), "--tile", "row", "--scale-rule", rule)
+            found = struct.unpack("<5I", written["scales"][2])
+            self.assertEqual(" ".join(f"{scale:08x}" for scale in found), scales, rule)
+            self.assertEqual(written["codes"][2].hex(" ", -4), codes, rule)
+            self.assertEqual(document["scale_rule"], rule)
 
     def test_policies_and_bounds(self):
         values = [NAN, 896.0, -INF, 1.0]
