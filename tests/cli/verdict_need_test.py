@@ -25,6 +25,15 @@ class LossScaleOfEveryTensor(cli_support.CliTest):
                          [False, False, True, True, False])
         self.assertIn("\n  Every scale from 2^9 to 2^26 meets the need.\n", self.ok("tensor", SAMPLE).out)
 
+    def test_the_ratio_is_that_of_the_worst_tensor(self):
+        shown = self.ok_json("tensor", SAMPLE, "--tensor", "grad.*", "--to", "fp16", "--scale", "2^26")
+        ratio, name = min((t["formats"]["fp16"]["sqnr_db"], t["name"]) for t in shown["tensors"])
+        (tried,) = [tried for role in self.ok_json("tensor", SAMPLE)["verdict"]["roles"]
+                    for tried in role["tried"]
+                    if (role["role"], tried["choice"]) == ("gradients", "fp16, loss scale")]
+        self.assertEqual((tried["lowest_sqnr"]["sqnr_db"], tried["lowest_sqnr"]["tensor"]),
+                         (ratio, name))
+
     def test_shares_are_those_of_the_worst_tensor(self):
         found = self.ok_json("tensor", SAMPLE)["verdict"]["fp16_loss_scale"]
         self.assertEqual(found["without"]["worst"], {"tensor": "grad.preactivation.fc1",
