@@ -1,7 +1,7 @@
 // `fpinspect memory`: bytes a parameter of training schemes or of an optimizer's arrays, and totals.
 #include <cmath>
 
-#include "fpinspect/advice/advice.hpp"
+#include "fpinspect/advice/memory_schemes.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/explore/update/weight_life.hpp"
 

@@ -1,5 +1,5 @@
 // Training schemes and the memory of their tensors: the table.
-#include "fpinspect/advice/advice.hpp"
+#include "fpinspect/advice/memory_schemes.hpp"
 
 #include "fpinspect/formats/describe.hpp"
 
