@@ -42,7 +42,7 @@ ENGINE = {"tensor_cores/tensor_cases.hpp"} | {
 OF_TESTS = re.compile(r"(gtest|gmock|rapidcheck|support|device)\b")
 # fpinspect opens files in these places only, which know inputs and outputs.
 OPENS_FILES = re.compile(r"\b(?:[io]?fstream|fopen)\b|\bstaged_file \w|"
-                         r"\b(?:tensor_file|reader)::open\(")
+                         r"\b(?:tensor_file|tensor_reader)::open\(")
 OPENERS = ("tools/fpinspect/cli/files.cpp", "tools/fpinspect/tensors/source/source.cpp")
 # fpinspect shows a weight under an optimizer by the library's own formulas, in binary64.
 EXACT_WEIGHT = "tools/fpinspect/explore/update/weight_life.cpp"

@@ -4,7 +4,6 @@
 #include "fpinspect/advice/guides.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/verdict/roles.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
@@ -59,8 +58,7 @@ gpu_row gpu_argument(std::string_view option, std::string_view text) {
 
 std::string question_text(const advice_question& question) {
   return cat(
-      question.gpu.name, ", ", samebits::name(question.task), ", aim ",
-      samebits::name(question.aim),
+      question.gpu.name, ", ", name(question.task), ", aim ", name(question.aim),
       question.parameters > 0 ? cat(", ", shortest(question.parameters), " parameters") : "");
 }
 
@@ -110,8 +108,8 @@ class advise_command final : public command {
       return json_line({{"topic", each.topic}, {"advice", each.advice}, {"source", each.source}});
     };
     return {{"gpu", question_.gpu.name},
-            {"task", samebits::name(question_.task)},
-            {"aim", samebits::name(question_.aim)},
+            {"task", name(question_.task)},
+            {"aim", name(question_.aim)},
             {"parameters", sized ? std::optional(question_.parameters) : std::nullopt},
             {"format", choice_.format},
             {"recipe", choice_.recipe.empty() ? std::nullopt : std::optional(choice_.recipe)},
@@ -139,7 +137,7 @@ class advise_command final : public command {
     }
     text += "\nlayers of samebits.torch.convert_linears, the first pattern that matches:\n";
     for (const auto& [pattern, precision] : map_) {
-      text += cat("  ", left(samebits::tensor_file::escape(pattern), 14), " ", precision, "\n");
+      text += cat("  ", left(escape(pattern), 14), " ", precision, "\n");
     }
     return text;
   }

@@ -1,8 +1,6 @@
 // Decision guides as data: which precision for which GPU, task and aim.
 #pragma once
 
-#include <array>
-
 #include "fpinspect/advice/memory_schemes.hpp"
 #include "fpinspect/cli/command.hpp"
 

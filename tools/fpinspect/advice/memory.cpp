@@ -1,5 +1,4 @@
 // `fpinspect memory`: bytes a parameter of training schemes or of an optimizer's arrays, and totals.
-#include <cmath>
 
 #include "fpinspect/advice/memory_schemes.hpp"
 #include "fpinspect/cli/command.hpp"
@@ -60,7 +59,7 @@ struct scheme_row {
 
 json_value part_json(const std::optional<stored_as>& part) {
   if (!part) return std::nullopt;
-  return json_line({{"format", samebits::name(part->format)},
+  return json_line({{"format", name(part->format)},
                     {"copies", part->copies},
                     {"scale_bits", part->scale_bits},
                     {"scale_elements", part->scale_elements},
@@ -78,7 +77,7 @@ json_object parts_json(const memory_scheme& scheme) {
 std::string part_text(const scheme_row& row, training_part which) {
   const auto& part = row.is.parts[static_cast<std::size_t>(which)];
   if (!part) return "-";
-  return cat(samebits::name(part->format), part->scale_bits == 0 ? "" : "*");
+  return cat(name(part->format), part->scale_bits == 0 ? "" : "*");
 }
 
 template <training_part Part>
@@ -143,9 +142,6 @@ std::string activations_text(const transformer_shape& shape) {
 
 // --- An optimizer's arrays -----------------------------------------------------------------------
 
-using samebits::stored_format;
-using samebits::update_rule;
-
 struct named_format {
   std::string_view name;
   stored_format stored;
@@ -184,7 +180,7 @@ struct memory_mode {
     all.insert(all.end(), static_cast<std::size_t>(state_count), states.stored);
     return all;
   }
-  [[nodiscard]] double low_bytes() const { return weights.low == samebits::low_part::none ? 0 : 2; }
+  [[nodiscard]] double low_bytes() const { return weights.low == low_part::none ? 0 : 2; }
   [[nodiscard]] double bytes() const {
     double sum = low_bytes();
     for (const stored_format stored : arrays()) sum += bytes_of(stored, block);
@@ -194,14 +190,14 @@ struct memory_mode {
   [[nodiscard]] double total(double parameters) const {
     double sum = low_bytes() * parameters;
     for (const stored_format stored : arrays()) {
-      sum += samebits::code_bytes(stored) * parameters + sizeof(float) * scales(stored, parameters);
+      sum += code_bytes(stored) * parameters + sizeof(float) * scales(stored, parameters);
     }
     return sum;
   }
 
  private:
   [[nodiscard]] double scales(stored_format stored, double parameters) const {
-    if (samebits::has_block_scales(stored)) return std::ceil(parameters / block);
+    if (has_block_scales(stored)) return std::ceil(parameters / block);
     return stored == stored_format::e4m3_tensor || stored == stored_format::e5m2_tensor ? 1 : 0;
   }
 };
@@ -211,7 +207,7 @@ struct memory_request {
   std::vector<std::string> weights;
   std::vector<std::string> states = {"fp32"};
   std::vector<std::string> gradients = {"bf16"};
-  samebits::update_rule rule = samebits::update_rule::adamw;
+  update_rule rule = update_rule::adamw;
   int block = 128;
   std::optional<double> parameters;  ///< number of weights, all of one tensor
 };
@@ -220,7 +216,7 @@ struct memory_request {
 std::vector<memory_mode> modes_of(const memory_request& request) {
   const auto weights = weight_modes_argument("--weights", request.weights);
   const update_rule rule = request.rule;
-  const int states_of_rule = samebits::state_count({.rule = rule, .momentum = 0.9});
+  const int states_of_rule = state_count({.rule = rule, .momentum = 0.9});
   std::vector<memory_mode> modes;
   for (const weight_mode& mode : weights) {
     for (const std::string& states : request.states) {
@@ -249,13 +245,13 @@ std::vector<memory_mode> modes_of(const memory_request& request) {
 
 std::string format_text(stored_format stored) {
   if (stored == stored_format::none) return "-";
-  const std::string_view text = samebits::name(stored);  // bf16_nearest
-  return cat(text.substr(0, text.find('_')), samebits::has_block_scales(stored) ? "*" : "");
+  const std::string_view text = name(stored);  // bf16_nearest
+  return cat(text.substr(0, text.find('_')), has_block_scales(stored) ? "*" : "");
 }
 
-std::string low_text(samebits::low_part low) {
-  if (low == samebits::low_part::none) return "-";
-  return low == samebits::low_part::split ? "int16" : "bf16";
+std::string low_text(low_part low) {
+  if (low == low_part::none) return "-";
+  return low == low_part::split ? "int16" : "bf16";
 }
 
 /// A row of the table.
@@ -286,7 +282,7 @@ constexpr column<memory_row> mode_columns[] = {
     {"state_bytes", "states", 15,
      [](auto& r) { return r.mode.state_count * r.bytes_of(r.mode.states.stored); },
      [](auto& r) {
-       return cat(r.mode.states.name, samebits::has_block_scales(r.mode.states.stored) ? "*" : "");
+       return cat(r.mode.states.name, has_block_scales(r.mode.states.stored) ? "*" : "");
      }},
     {"bytes_per_parameter", "bytes", -8, [](auto& r) { return r.mode.bytes(); },
      [](auto& r) { return general(r.mode.bytes(), 7); }},

@@ -6,8 +6,6 @@
 namespace fpinspect {
 namespace {
 
-using samebits::format_id;
-
 constexpr std::optional<stored_as> none = std::nullopt;
 constexpr stored_as fp32{format_id::fp32};
 constexpr stored_as fp16{format_id::fp16};

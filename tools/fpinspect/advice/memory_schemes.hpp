@@ -1,14 +1,7 @@
 // Training schemes and the memory that each of their tensors takes.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string_view>
-
-#include "samebits/core/format.hpp"
+#include "fpinspect/common.hpp"
 
 namespace fpinspect {
 
@@ -32,7 +25,7 @@ constexpr std::string_view name(training_part part) {
 
 /// Elements of one format, with a scale for each tile.
 struct stored_as {
-  samebits::format_id format;
+  format_id format;
   int copies = 1;          ///< 2 if the tensor is stored quantized along both axes
   int scale_bits = 0;      ///< 0: no scales, or one for the whole tensor
   int scale_elements = 1;  ///< elements of a tile

@@ -1,14 +1,8 @@
 // Writes a whole checkpoint, and says what became of its tensors: implementation.
 #include "fpinspect/checkpoint/checkpoint.hpp"
 
-#include <algorithm>
-#include <span>
-
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/progress.hpp"
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 #include "tensor_file/files/staged_file.hpp"
 #include "tensor_file/safetensors/model_json.hpp"
 #include "tensor_file/safetensors/shard_index.hpp"
@@ -16,7 +10,7 @@
 namespace fpinspect {
 namespace {
 
-using samebits::tensor_file::json_change;
+using tensor_file::json_change;
 
 bool is_quantized(const std::vector<planned_tensor>& plan) {
   return std::ranges::any_of(plan, [](const planned_tensor& one) { return one.rules != nullptr; });
@@ -64,7 +58,7 @@ std::vector<json_change> config_changes(const std::vector<planned_tensor>& plan,
 std::vector<std::filesystem::path> texts_beside(const std::vector<std::string>& files) {
   std::vector<std::filesystem::path> texts;
   for (const std::string& file : files) {
-    const bool is_index = samebits::tensor_file::is_shard_index(file);
+    const bool is_index = tensor_file::is_shard_index(file);
     const auto folder =
         is_index ? "." / std::filesystem::path(file).parent_path() : std::filesystem::path(file);
     for (const std::filesystem::path& text : model_texts_in(folder)) {
@@ -79,18 +73,15 @@ void write_texts(const std::vector<std::filesystem::path>& texts,
                  const std::vector<json_change>& changes, output_checkpoint& out) {
   bool has_config = false;
   const auto write = [&](const std::string& name, const std::string& text) {
-    out.write(name, [&](samebits::tensor_file::staged_file& file) {
-      file.write(std::as_bytes(std::span(text)));
-    });
+    out.write(name, [&](staged_file& file) { file.write(std::as_bytes(std::span(text))); });
   };
   for (const std::filesystem::path& path : texts) {
     std::string text = read_text_file(path.string());
     if (path.filename() == "config.json") {
       has_config = true;
       if (!changes.empty()) {
-        text = samebits::tensor_file::in_context(samebits::tensor_file::escape_path(path), [&] {
-          return samebits::tensor_file::changed_config(text, changes);
-        });
+        text = in_context(escape_path(path),
+                          [&] { return tensor_file::changed_config(text, changes); });
       }
     }
     write(path.filename().string(), text);
@@ -98,7 +89,7 @@ void write_texts(const std::vector<std::filesystem::path>& texts,
   const bool any_new = std::ranges::any_of(
       changes, [](const json_change& one) { return one.value && !one.only_existing; });
   if (!has_config && any_new) {
-    write("config.json", samebits::tensor_file::changed_config("{}", changes));
+    write("config.json", tensor_file::changed_config("{}", changes));
   }
 }
 
@@ -127,9 +118,9 @@ json_value tensor_json(const planned_tensor& one, const written_checkpoint& writ
   const bool has_tile = quantized || one.quantized;
   json_object object = {{"name", one.name()},
                         {"file", written.file_of.at(one.name())},
-                        {"from", samebits::tensor_file::name(one.in.info.type)},
-                        {"to", quantized ? std::optional(samebits::name(one.rules->to))
-                               : one.to  ? std::optional(samebits::name(*one.to))
+                        {"from", tensor_file::name(one.in.info.type)},
+                        {"to", quantized ? std::optional(name(one.rules->to))
+                               : one.to  ? std::optional(name(*one.to))
                                          : std::nullopt}};
   object.add("block", has_tile ? json_value(extents_of({tile.rows, tile.cols})) : std::nullopt);
   const bool named = quantized && !one.rules->recipe.empty();
@@ -150,10 +141,9 @@ std::uint64_t bytes_of(const std::vector<planned_tensor>& plan) {
 void require_unquantized(const std::vector<std::string>& files) {
   for (const std::filesystem::path& text : texts_beside(files)) {
     if (text.filename() != "config.json") continue;
-    const bool quantized =
-        samebits::tensor_file::in_context(samebits::tensor_file::escape_path(text), [&] {
-          return samebits::tensor_file::has_quantization_config(read_text_file(text.string()));
-        });
+    const bool quantized = in_context(escape_path(text), [&] {
+      return tensor_file::has_quantization_config(read_text_file(text.string()));
+    });
     if (quantized) {
       refuse_content(text, "has a quantization_config; `fpinspect dequantize` restores the model");
     }
@@ -174,7 +164,7 @@ void run_checkpoint(const checkpoint_options& options, const std::vector<std::st
   if (s.json) {
     return s.write_json(
         {{"output", options.out},
-         {"layout", is_quantized(plan) ? std::optional(samebits::name(how.names)) : std::nullopt},
+         {"layout", is_quantized(plan) ? std::optional(name(how.names)) : std::nullopt},
          {"files", json_list(written.files)},
          {"bytes_before", before},
          {"bytes_after", written.bytes},

@@ -2,11 +2,6 @@
 // `dequantize` do with -o.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "fpinspect/checkpoint/plan.hpp"
 
 namespace fpinspect {
@@ -15,7 +10,7 @@ namespace fpinspect {
 struct checkpoint_writing {
   layout names = layout::compressed_tensors;
   /// Of conversions. With stochastic rounding, the tensors take the random bits of one long array.
-  samebits::convert_options rule = {};
+  convert_options rule = {};
   executor where = {};
 };
 

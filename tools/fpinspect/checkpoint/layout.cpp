@@ -4,16 +4,10 @@
 // mxfp8), DeepSeek-V3's config.json and inference/kernel.py.
 #include "fpinspect/checkpoint/layout.hpp"
 
-#include <algorithm>
-#include <optional>
-
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 
 namespace fpinspect {
 namespace {
-
-using samebits::tensor_file::dtype;
 
 /// Tiles of a row, or of the whole matrix, may have any number of columns.
 bool is_group(const tile_shape& tile) { return tile.rows == 1 && tile.cols > 1; }
@@ -82,8 +76,8 @@ json_value compressed_config(std::span<const quantized_layer> layers) {
 }  // namespace
 
 std::string quantization_rules::text() const {
-  return cat(recipe, recipe.empty() ? "" : ": ", samebits::name(to), ", ", block_text(options.tile),
-             ", scales ", samebits::name(scale_format));
+  return cat(recipe, recipe.empty() ? "" : ": ", name(to), ", ", block_text(options.tile),
+             ", scales ", name(scale_format));
 }
 
 std::string layer_of(const std::string& tensor) {
@@ -99,7 +93,7 @@ tensor_info stored_scales(layout l, const std::string& codes, const matrix_shape
                           const quantization_rules& rules) {
   const bool compressed = l == layout::compressed_tensors;
   const bool mx = rules.scale_format == format_id::e8m0;
-  const matrix_shape shape = samebits::scales_shape(matrix.rows, matrix.cols, rules.options.tile);
+  const matrix_shape shape = scales_shape(matrix.rows, matrix.cols, rules.options.tile);
   tensor_info info = {.name = scales_name(l, codes),
                       .type = !mx          ? dtype::f32
                               : compressed ? dtype::u8

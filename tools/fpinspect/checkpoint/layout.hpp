@@ -5,14 +5,6 @@
 //   plain               X, X.scales, metadata samebits.block:X       every tile and format
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "fpinspect/output/json.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "samebits/core/table.hpp"
@@ -29,7 +21,7 @@ inline constexpr std::string_view block_key = "samebits.block:";
 
 /// How matrices are quantized.
 struct quantization_rules {
-  samebits::quantize_options options = {};
+  quantize_options options = {};
   format_id to = format_id::e4m3;
   format_id scale_format = format_id::fp32;
   std::string_view recipe = {};  ///< the preset's name, or empty

@@ -1,26 +1,17 @@
 // What becomes of each tensor of a checkpoint: implementation.
 #include "fpinspect/checkpoint/plan.hpp"
 
-#include <algorithm>
-#include <map>
-#include <set>
-
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
 #include "fpinspect/verdict/collect.hpp"
 #include "fpinspect/verdict/verdict.hpp"
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 #include "tensor_file/safetensors/model_json.hpp"
 
 namespace fpinspect {
 namespace {
 
-using samebits::tensor_file::quote;
 using shared_rules = std::shared_ptr<const quantization_rules>;
 
 /// What a layer becomes by a map: rules, or a format, or neither.
@@ -33,15 +24,14 @@ struct layer_choice {
 class precision_map_file {
  public:
   explicit precision_map_file(const std::string& path) {
-    const auto layers = samebits::tensor_file::in_context(
-        samebits::tensor_file::escape_path(path),
-        [&] { return samebits::tensor_file::parse_precision_map(read_text_file(path)); });
+    const auto layers = in_context(
+        escape_path(path), [&] { return tensor_file::parse_precision_map(read_text_file(path)); });
     for (const auto& [pattern, precision] : layers) {
       const std::string option = cat("--map: ", quote(pattern));
       layer_choice choice;
       for (const format_id format : {format_id::bf16, format_id::fp16, format_id::fp32}) {
         // As in Python, bf16 or BF16.
-        if (lower(precision) == samebits::name(format)) choice.format = format;
+        if (lower(precision) == name(format)) choice.format = format;
       }
       if (!choice.format) choice.rules = shared(rules_of_weights(option, precision));
       entries_.push_back({pattern, choice});
@@ -130,13 +120,13 @@ void require_layout(const checkpoint_options& options, const planned_tensor& ten
   const std::string why =
       layout_obstacle(options.names, tensor.name(), tensor.matrix(), *tensor.rules);
   if (why.empty()) return;
-  throw usage_error(cat("--layout: ", samebits::name(options.names), " ", why, ", unlike ",
+  throw usage_error(cat("--layout: ", name(options.names), " ", why, ", unlike ",
                         quote(tensor.name()), " (", tensor.rules->text(),
                         "); --layout plain holds it, --keep leaves it as it is"));
 }
 
 /// What recipes leave open. Tensors that share their rules still share them.
-void set_rounding(std::vector<planned_tensor>& plan, const samebits::convert_options& rule) {
+void set_rounding(std::vector<planned_tensor>& plan, const convert_options& rule) {
   std::map<shared_rules, shared_rules> changed;
   for (planned_tensor& one : plan) {
     if (one.rules == nullptr) continue;
@@ -214,9 +204,8 @@ std::vector<shown_tensor> checkpoint_tensors(const std::vector<std::string>& fil
   return tensors;
 }
 
-quantization_rules rules_of(std::string_view option, const samebits::recipe_preset& preset,
-                            format_id to) {
-  if (preset.rules.source == samebits::scale_source::delayed) {
+quantization_rules rules_of(std::string_view option, const recipe_preset& preset, format_id to) {
+  if (preset.rules.source == scale_source::delayed) {
     throw usage_error(cat(option, ": ", preset.name,
                           " takes its scales from earlier steps, which a file has not"));
   }
@@ -238,7 +227,7 @@ std::vector<planned_tensor> plan_quantize(const checkpoint_options& options,
         if (*choices[i] != choice::fp16_scaled) plan[i].to = spec.format;
       } else if (is_weight_matrix(tensors[i], options.roles)) {
         shared_rules& shared = known[*choices[i]];
-        const auto& preset = *samebits::find_recipe(spec.recipe);
+        const auto& preset = *find_recipe(spec.recipe);
         if (shared == nullptr) {
           shared =
               std::make_shared<quantization_rules>(rules_of("--by-verdict", preset, spec.format));

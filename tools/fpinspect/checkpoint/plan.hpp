@@ -1,12 +1,6 @@
 // What becomes of each tensor of a checkpoint: copied, quantized, converted or dequantized.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "fpinspect/checkpoint/layout.hpp"
 #include "fpinspect/checkpoint/quantized_matrix.hpp"
 #include "fpinspect/cli/command.hpp"
@@ -41,7 +35,7 @@ struct checkpoint_options {
   std::vector<std::string> keep = {};
   need wanted = {};
   std::vector<role_rule> roles = {};
-  samebits::convert_options rule = {};  ///< rounding of codes, as far as recipes leave it open
+  convert_options rule = {};  ///< rounding of codes, as far as recipes leave it open
 
   /// -o, and the rules of IN, OUT and further FILEs.
   /// @param of_one_tensor  options that need an output of one tensor
@@ -78,7 +72,7 @@ std::vector<planned_tensor> plan_dequantize(const std::vector<shown_tensor>& ten
 
 /// The rules of a preset, with rounding to nearest even.
 /// @throws usage_error  if its scales come from earlier steps; the message names `option`
-quantization_rules rules_of(std::string_view option, const samebits::recipe_preset& preset,
+quantization_rules rules_of(std::string_view option, const recipe_preset& preset,
                             format_id to = format_id::e4m3);
 
 }  // namespace fpinspect

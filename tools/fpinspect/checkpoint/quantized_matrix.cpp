@@ -1,24 +1,15 @@
 // Quantized matrices in files: implementation.
 #include "fpinspect/checkpoint/quantized_matrix.hpp"
 
-#include <algorithm>
 #include <cstring>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "fpinspect/checkpoint/layout.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 
 namespace fpinspect {
 namespace {
-
-using samebits::tensor_file::dtype;
 
 /// The tiles whose scales have this shape; square tiles before others, those of 128 first.
 std::optional<tile_shape> tile_of(const tensor_info& codes, const tensor_info& stored) {
@@ -32,14 +23,13 @@ std::optional<tile_shape> tile_of(const tensor_info& codes, const tensor_info& s
   }
   if (scales.cols == 1) tiles.insert(tiles.begin(), {1, 0});
   const auto fits = std::ranges::find_if(tiles, [&](const tile_shape& tile) {
-    return samebits::scales_shape(matrix.rows, matrix.cols, tile) == scales;
+    return scales_shape(matrix.rows, matrix.cols, tile) == scales;
   });
   return fits == tiles.end() ? std::nullopt : std::optional(*fits);
 }
 
 /// The tile under a key of the metadata.
-std::optional<tile_shape> tile_under(const std::string& key,
-                                     const samebits::tensor_file::tensor_file& file,
+std::optional<tile_shape> tile_under(const std::string& key, const tensor_reader& file,
                                      const std::filesystem::path& path) {
   for (const auto& [name, text] : file.metadata()) {
     if (name != key) continue;
@@ -111,21 +101,20 @@ std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tens
   return found;
 }
 
-std::optional<tile_shape> noted_tile(const samebits::tensor_file::tensor_file& file,
-                                     const std::filesystem::path& path) {
+std::optional<tile_shape> noted_tile(const tensor_reader& file, const std::filesystem::path& path) {
   return tile_under("samebits.block", file, path);
 }
 
-quantized_tensor quantized_output(
-    const std::shared_ptr<const samebits::tensor_file::tensor_file>& file,
-    const std::filesystem::path& path, const std::string& suffix, const tile_shape& row_tile) {
+quantized_tensor quantized_output(const std::shared_ptr<const tensor_reader>& file,
+                                  const std::filesystem::path& path, const std::string& suffix,
+                                  const tile_shape& row_tile) {
   const auto load = [&](const std::string& name, format_id one, format_id other) {
     const tensor_info& info = file->find(name);
-    const auto format = samebits::tensor_file::format_of(info.type);
+    const auto format = tensor_file::format_of(info.type);
     if ((format != one && format != other) || info.shape.size() != 2) {
-      refuse_content(path, cat(name, " must be a matrix as `quantize` writes it, not ",
-                               samebits::tensor_file::name(info.type), " [",
-                               comma_separated(info.shape), "]"));
+      refuse_content(path,
+                     cat(name, " must be a matrix as `quantize` writes it, not ",
+                         tensor_file::name(info.type), " [", comma_separated(info.shape), "]"));
     }
     return shown_tensor{{file, info, {*format}}, path};
   };
@@ -133,7 +122,7 @@ quantized_tensor quantized_output(
                              load("scales" + suffix, format_id::fp32, format_id::e8m0),
                              tile_of_output(suffix, row_tile)};
   const matrix_shape codes = matrix_of(result.codes.info);
-  const matrix_shape scales = samebits::scales_shape(codes.rows, codes.cols, result.tile);
+  const matrix_shape scales = scales_shape(codes.rows, codes.cols, result.tile);
   if (scales != matrix_of(result.scales.info)) {
     refuse_content(path, cat(result.scales.info.name, ": shape must be ", shape_text(scales),
                              ", not ", shape_text(matrix_of(result.scales.info))));
@@ -146,7 +135,7 @@ quantized_matrix::quantized_matrix(quantized_tensor stored)
       rows_(stored_.codes.info.shape[0]),
       cols_(stored_.codes.info.shape[1]) {
   const matrix_shape matrix = matrix_of(stored_.codes.info);
-  const matrix_shape shape = samebits::scales_shape(matrix.rows, matrix.cols, stored_.tile);
+  const matrix_shape shape = scales_shape(matrix.rows, matrix.cols, stored_.tile);
   if (static_cast<std::uint64_t>(shape.rows * shape.cols) != stored_.scales.info.count) {
     refuse_content(stored_.codes.path,
                    cat(stored_.scales.info.name, " must be ", shape_text(shape), ", not [",
@@ -174,26 +163,24 @@ void quantized_matrix::dequantize(std::uint64_t first, const matrix_view& out,
     stored_.codes.read(first * cols_, all * cols_, read.data());
   }
   const std::byte* codes = direct ? direct->data() + first * cols_ : read.data();
-  const std::size_t scale_bytes =
-      static_cast<std::size_t>(samebits::storage_bytes(scales_.view.format));
+  const std::size_t scale_bytes = static_cast<std::size_t>(storage_bytes(scales_.view.format));
   // A band that does not begin on a tile border is cut at the first one.
   for (std::uint64_t row = 0; row < all;) {
     const std::uint64_t in_tile = (first + row) % tile_rows;
     const std::uint64_t size = in_tile == 0 ? all - row : std::min(all - row, tile_rows - in_tile);
     const auto rows = static_cast<std::int64_t>(size);
-    const matrix_shape shape = samebits::scales_shape(rows, out.cols, stored_.tile);
+    const matrix_shape shape = scales_shape(rows, out.cols, stored_.tile);
     const std::byte* const scales =
         static_cast<const std::byte*>(scales_.view.data) +
         (first + row) / tile_rows * static_cast<std::uint64_t>(shape.cols) * scale_bytes;
     matrix_view part = out;
     part.rows = rows;
     part.data = static_cast<std::byte*>(out.data) +
-                row * cols_ * static_cast<std::size_t>(samebits::storage_bytes(out.format));
+                row * cols_ * static_cast<std::size_t>(storage_bytes(out.format));
     samebits::dequantize(
-        samebits::view_of_codes(stored_.codes.format(), static_cast<const void*>(codes), rows,
-                                out.cols),
-        samebits::view_of_codes(scales_.view.format, static_cast<const void*>(scales), shape.rows,
-                                shape.cols),
+        view_of_codes(stored_.codes.format(), static_cast<const void*>(codes), rows, out.cols),
+        view_of_codes(scales_.view.format, static_cast<const void*>(scales), shape.rows,
+                      shape.cols),
         part, stored_.tile, where);
     codes += size * cols_;
     row += size;

@@ -1,13 +1,7 @@
 // Quantized matrices in files: codes and scales, found by the names of all layouts.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
@@ -30,16 +24,15 @@ std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tens
 
 /// The tile that `quantize` of one tensor notes in a file, that of `codes`. Nothing for other files.
 /// @throws file_error  if the text there is no tile
-std::optional<tile_shape> noted_tile(const samebits::tensor_file::tensor_file& file,
-                                     const std::filesystem::path& path);
+std::optional<tile_shape> noted_tile(const tensor_reader& file, const std::filesystem::path& path);
 
 /// Codes and scales as `quantize` of one tensor writes them.
 /// @param suffix  behind "codes" and "scales": empty, "_col" or "_t"
 /// @param row_tile  the tile of the output without suffix
 /// @throws file_error  if the file has no such matrices; `path` names it
-quantized_tensor quantized_output(
-    const std::shared_ptr<const samebits::tensor_file::tensor_file>& file,
-    const std::filesystem::path& path, const std::string& suffix, const tile_shape& row_tile);
+quantized_tensor quantized_output(const std::shared_ptr<const tensor_reader>& file,
+                                  const std::filesystem::path& path, const std::string& suffix,
+                                  const tile_shape& row_tile);
 
 /// The values of a quantized matrix, computed where they are read.
 class quantized_matrix {

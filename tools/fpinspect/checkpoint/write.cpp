@@ -5,24 +5,16 @@
 // whole matrix (contract §7).
 #include "fpinspect/checkpoint/checkpoint.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <mutex>
-#include <set>
-#include <span>
-#include <string_view>
 
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/parallel.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "samebits/scalar.hpp"
 #include "tensor_file/codes.hpp"
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 #include "tensor_file/files/staged_file.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
 #include "tensor_file/safetensors/shard_index.hpp"
@@ -30,8 +22,6 @@
 
 namespace fpinspect {
 namespace {
-
-using samebits::tensor_file::staged_file;
 
 constexpr std::uint64_t band_elements = 1 << 19;  // 0.5 MiB of codes, 2 MiB of fp32
 
@@ -49,9 +39,7 @@ struct scratch {
   std::vector<std::byte> scales;
 };
 
-std::size_t bytes_each(format_id format) {
-  return static_cast<std::size_t>(samebits::storage_bytes(format));
-}
+std::size_t bytes_each(format_id format) { return static_cast<std::size_t>(storage_bytes(format)); }
 
 /// Elements [first, first + count) of a tensor: in the file, or read into `memory`.
 const std::byte* elements(const source_tensor& tensor, std::uint64_t first, std::uint64_t count,
@@ -73,15 +61,15 @@ void copy_elements(const source_tensor& tensor, std::uint64_t first, std::uint64
 
 const_matrix_view matrix_at(format_id format, const std::byte* data, std::uint64_t rows,
                             std::uint64_t cols) {
-  return samebits::view_of_codes(format, static_cast<const void*>(data),
-                                 static_cast<std::int64_t>(rows), static_cast<std::int64_t>(cols));
+  return view_of_codes(format, static_cast<const void*>(data), static_cast<std::int64_t>(rows),
+                       static_cast<std::int64_t>(cols));
 }
 
 matrix_view matrix_in(format_id format, std::vector<std::byte>& memory, std::uint64_t rows,
                       std::uint64_t cols) {
   memory.resize(rows * cols * bytes_each(format));
-  return samebits::view_of_codes(format, memory.data(), static_cast<std::int64_t>(rows),
-                                 static_cast<std::int64_t>(cols));
+  return view_of_codes(format, memory.data(), static_cast<std::int64_t>(rows),
+                       static_cast<std::int64_t>(cols));
 }
 
 class file_writer {
@@ -128,15 +116,15 @@ class file_writer {
   void copy(const placed_tensor& tensor) {
     const shown_tensor& in = tensor.plan->in;
     const std::uint64_t at = tensor.stored[0].offset;
-    if (in.info.strides.empty() && in.info.blocks == samebits::tensor_file::block_layout::none &&
-        in.info.bytes_order == samebits::tensor_file::byte_order::little) {
+    if (in.info.strides.empty() && in.info.blocks == tensor_file::block_layout::none &&
+        in.info.bytes_order == tensor_file::byte_order::little) {
       const auto bytes = in.file->bytes(in.info);
       return for_each_band(bytes.size(), 4 * band_elements, in.info.bytes,
                            [&](std::uint64_t first, std::uint64_t size, scratch&) {
                              write_at(at + first, bytes.subspan(first, size));
                            });
     }
-    const auto each = static_cast<std::size_t>(samebits::tensor_file::code_bytes(in.info.type));
+    const auto each = static_cast<std::size_t>(tensor_file::code_bytes(in.info.type));
     for_each_band(in.info.count, band_elements, in.info.bytes,
                   [&](std::uint64_t first, std::uint64_t size, scratch& memory) {
                     memory.out.resize(size * each);
@@ -150,7 +138,7 @@ class file_writer {
     const format_id to = *tensor.plan->to;
     for_each_band(in.info.count, band_elements, in.info.bytes,
                   [&](std::uint64_t first, std::uint64_t size, scratch& memory) {
-                    samebits::convert_options rule = how_.rule;
+                    convert_options rule = how_.rule;
                     rule.random.offset += tensor.first_element + first;
                     const std::byte* const from = elements(in, first, size, memory.in);
                     samebits::convert(matrix_at(in.format(), from, 1, size),
@@ -171,8 +159,8 @@ class file_writer {
                   [&](std::uint64_t first, std::uint64_t size, scratch& memory) {
                     const std::byte* const from =
                         elements(plan.in, first * cols, size * cols, memory.in);
-                    const matrix_shape scales = samebits::scales_shape(
-                        static_cast<std::int64_t>(size), static_cast<std::int64_t>(cols), tile);
+                    const matrix_shape scales = scales_shape(static_cast<std::int64_t>(size),
+                                                             static_cast<std::int64_t>(cols), tile);
                     const auto scale_cols = static_cast<std::uint64_t>(scales.cols);
                     quantize_band(tensor, matrix_at(plan.in.format(), from, size, cols), scales,
                                   first * cols, memory);
@@ -199,9 +187,8 @@ class file_writer {
           copy_elements(in, first, size, extremes.size(), memory.in);
           std::byte* end = memory.in.data() + size * bytes_each(in.format());
           for (const double x : extremes) {
-            const std::uint64_t code = samebits::convert_code(format_id::fp64, in.format(),
-                                                              std::bit_cast<std::uint64_t>(x))
-                                           .code;
+            const std::uint64_t code =
+                convert_code(format_id::fp64, in.format(), std::bit_cast<std::uint64_t>(x)).code;
             std::memcpy(end, &code, bytes_each(in.format()));
             end += bytes_each(in.format());
           }
@@ -217,7 +204,7 @@ class file_writer {
   void quantize_band(const placed_tensor& tensor, const const_matrix_view& in,
                      const matrix_shape& scales, std::uint64_t first, scratch& memory) {
     const quantization_rules& rules = *tensor.plan->rules;
-    samebits::quantize_options options = rules.options;
+    quantize_options options = rules.options;
     options.random.offset += tensor.first_element + first;
     const auto extent = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
     samebits::quantize(in,
@@ -264,15 +251,13 @@ std::vector<tensor_info> placed(std::vector<placed_tensor>& tensors) {
   for (placed_tensor& tensor : tensors) {
     for (tensor_info& info : tensor.stored) order.push_back(&info);
   }
-  const auto width = [](const tensor_info* info) {
-    return samebits::tensor_file::spec_of(info->type).bits;
-  };
+  const auto width = [](const tensor_info* info) { return tensor_file::spec_of(info->type).bits; };
   std::ranges::stable_sort(
       order, [&](const tensor_info* a, const tensor_info* b) { return width(a) > width(b); });
   std::uint64_t at = 0;
   std::vector<tensor_info> all;
   for (tensor_info* info : order) {
-    info->bytes = samebits::tensor_file::size_of(info->type, info->shape).bytes;
+    info->bytes = tensor_file::size_of(info->type, info->shape).bytes;
     info->offset = at;
     at += info->bytes;
     all.push_back(*info);
@@ -352,18 +337,18 @@ written_checkpoint write_tensors(const std::vector<planned_tensor>& plan,
     const std::string name = file_name_of(tensors.front().plan->in);
     const auto& others = result.files;
     if (std::ranges::find(others, name) != others.end()) {
-      throw usage_error(cat("FILE: several files are called ", samebits::tensor_file::quote(name)));
+      throw usage_error(cat("FILE: several files are called ", quote(name)));
     }
     const std::vector<tensor_info> stored = placed(tensors);
     for (const tensor_info& info : stored) {
       result.bytes += info.bytes;
       if (!result.file_of.emplace(info.name, name).second) {
-        throw usage_error(cat("FILE: there is a tensor ", samebits::tensor_file::quote(info.name),
+        throw usage_error(cat("FILE: there is a tensor ", quote(info.name),
                               " already; --layout gives scales other names"));
       }
     }
     const std::string start =
-        samebits::tensor_file::safetensors_start(stored, metadata_of(tensors, how.names));
+        tensor_file::safetensors_start(stored, metadata_of(tensors, how.names));
     for (placed_tensor& tensor : tensors) {
       for (tensor_info& info : tensor.stored) info.offset += start.size();
     }
@@ -375,7 +360,7 @@ written_checkpoint write_tensors(const std::vector<planned_tensor>& plan,
     result.files.push_back(name);
   }
   if (out.is_folder() && result.files.size() > 1) {
-    const std::string index = samebits::tensor_file::shard_index_text(result.file_of, result.bytes);
+    const std::string index = tensor_file::shard_index_text(result.file_of, result.bytes);
     out.write("model.safetensors.index.json",
               [&](staged_file& file) { file.write(std::as_bytes(std::span(index))); });
   }

@@ -1,23 +1,15 @@
 // Option values and positional arguments: implementation.
 #include "fpinspect/cli/arguments.hpp"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
-#include <cmath>
 #include <thread>
 
-#include "fpinspect/cli/error.hpp"
 #include "samebits/core/rounding.hpp"
 #include "samebits/error.hpp"
 #include "samebits/text.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
-
-using samebits::format_id;
-using samebits::tensor_file::quote;
 
 bool has_hex_prefix(std::string_view text) {
   return text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
@@ -40,7 +32,7 @@ std::string with_exponent(std::string_view text) {
   const bool has_exponent = text.find_first_of("eExX") != letters.npos;  // 0xb: a hexadecimal digit
   if (letter == letters.npos || has_exponent) return std::string(text);
   const std::string product = cat(text.substr(0, text.size() - 1), factors[letter % 4]);
-  return samebits::parse(format_id::fp64, product).ok ? product : std::string(text);
+  return parse(format_id::fp64, product).ok ? product : std::string(text);
 }
 
 }  // namespace
@@ -55,7 +47,7 @@ void refuse_name(std::string_view option, std::string_view text, std::string_vie
 
 std::vector<format_id> all_formats() {
   std::vector<format_id> all;
-  for (int i = 0; i < samebits::format_count; ++i) all.push_back(samebits::format_at(i));
+  for (int i = 0; i < format_count; ++i) all.push_back(format_at(i));
   return all;
 }
 
@@ -65,11 +57,11 @@ format_id format_argument(std::string_view option, std::string_view text) {
 
 format_id format_among(std::string_view option, std::string_view text,
                        std::span<const format_id> among) {
-  const auto found = samebits::find_format(text);
+  const auto found = find_format(text);
   for (const format_id format : among) {
     if (found == format) return format;
   }
-  refuse_name(option, text, joined(among, [](format_id format) { return samebits::name(format); }));
+  refuse_name(option, text, joined(among, [](format_id format) { return name(format); }));
 }
 
 format_id code_format_argument(std::string_view option, std::string_view text) {
@@ -101,7 +93,7 @@ std::uint64_t unsigned_argument(std::string_view option, std::string_view text,
 }
 
 double number_argument(std::string_view option, std::string_view text) {
-  const samebits::parse_result parsed = samebits::parse(format_id::fp64, text);
+  const parse_result parsed = parse(format_id::fp64, text);
   const auto value = __builtin_bit_cast(double, parsed.code);
   if (!parsed.ok || !std::isfinite(value)) refuse_value(option, text, "is not a finite number");
   return value;
@@ -119,7 +111,7 @@ double count_argument(std::string_view option, std::string_view text) {
   return number;
 }
 
-void add_rounding_rule(option_list& add, samebits::convert_options& rule, const char* overflow) {
+void add_rounding_rule(option_list& add, convert_options& rule, const char* overflow) {
   add.group("Rule");
   add_enumerator(add, "--rounding", rule.rounding, "nearest_even");
   add_enumerator(add, "--overflow", rule.overflow, overflow);
@@ -138,7 +130,7 @@ void add_rounding_rule(option_list& add, samebits::convert_options& rule, const 
       [&add] { return add.is("--rounding", "stochastic"); }, "--rounding stochastic");
 }
 
-std::optional<std::uint64_t> code_argument(samebits::format_id format, std::string_view text) {
+std::optional<std::uint64_t> code_argument(format_id format, std::string_view text) {
   const auto is_hex_digit = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
   };
@@ -146,36 +138,36 @@ std::optional<std::uint64_t> code_argument(samebits::format_id format, std::stri
   const std::string_view digits = text.substr(2);
   if (!std::ranges::all_of(digits, is_hex_digit)) return std::nullopt;
   const auto code = read_integer(digits, 16);
-  const int bits = samebits::spec_of(format).storage_bits;
+  const int bits = spec_of(format).storage_bits;
   if (!code || (bits < 64 && (*code >> bits) != 0)) {
     throw usage_error("code " + quote(text) + " has more than the " + std::to_string(bits) +
-                      " bits of " + std::string(samebits::name(format)));
+                      " bits of " + std::string(name(format)));
   }
   return code;
 }
 
-samebits::executor backend_argument(std::string_view name) {
+executor backend_argument(std::string_view name) {
   constexpr int hardware_threads = 0;
   try {
-    return name.empty() ? samebits::default_executor(hardware_threads)
-                        : samebits::find_executor(name, hardware_threads);
-  } catch (const samebits::invalid_argument& error) {
-    throw backend_error(samebits::tensor_file::escape_message(error.what()));
-  } catch (const samebits::unsupported& error) {
-    throw backend_error(samebits::tensor_file::escape_message(error.what()));
+    return name.empty() ? default_executor(hardware_threads)
+                        : find_executor(name, hardware_threads);
+  } catch (const invalid_argument& error) {
+    throw backend_error(escape_message(error.what()));
+  } catch (const unsupported& error) {
+    throw backend_error(escape_message(error.what()));
   }
 }
 
-samebits::executor all_threads() {
-  samebits::executor where = backend_argument("");
+executor all_threads() {
+  executor where = backend_argument("");
   where.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   return where;
 }
 
-samebits::executor host_backend_argument(std::string_view name) {
-  const samebits::executor where = backend_argument(name);
-  for (const samebits::backend_info& backend : samebits::compiled_backends()) {
-    if (backend.name == where.backend && backend.space != samebits::memory_space::host) {
+executor host_backend_argument(std::string_view name) {
+  const executor where = backend_argument(name);
+  for (const backend_info& backend : compiled_backends()) {
+    if (backend.name == where.backend && backend.space != memory_space::host) {
       throw backend_error("backend '" + std::string(backend.name) +
                           "' works on device memory; files are read into host memory");
     }

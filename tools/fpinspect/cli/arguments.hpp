@@ -1,19 +1,9 @@
 // Option values and positional arguments: converts text to values.
 #pragma once
 
-#include <cstdint>
-#include <limits>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "fpinspect/cli/option_list.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/core/format.hpp"
 #include "samebits/core/table.hpp"
 
 namespace fpinspect {
@@ -48,38 +38,38 @@ Value value_argument(std::string_view option, std::string_view text, std::span<c
 }
 
 /// The enumerator with the name `text`.
-template <samebits::listed_enum Enum>
+template <listed_enum Enum>
 Enum enumerator_argument(std::string_view option, std::string_view text) {
-  return row_argument<samebits::enum_row<Enum>>(option, text, samebits::table_of<Enum>).value;
+  return row_argument<enum_row<Enum>>(option, text, table_of<Enum>).value;
 }
 
 /// The names of an enum: "a, b, c", or "a, b or c" with " or " before the last one.
-template <samebits::listed_enum Enum>
+template <listed_enum Enum>
 std::string names_of(std::string_view before_last = ", ") {
-  const auto& rows = samebits::table_of<Enum>;
-  const auto row_name = [](const samebits::enum_row<Enum>& row) { return row.name; };
+  const auto& rows = table_of<Enum>;
+  const auto row_name = [](const enum_row<Enum>& row) { return row.name; };
   return cat(joined(std::span(rows).first(rows.size() - 1), row_name), before_last,
              rows.back().name);
 }
 
 /// Adds an option that takes the name of an enumerator. Help says `before`, and all names.
-template <samebits::listed_enum Enum>
+template <listed_enum Enum>
 void add_enumerator(option_list& add, const char* name, Enum& to, const char* standard,
                     std::string_view before = "") {
   add.value(name, to, enumerator_argument<Enum>, cat(before, names_of<Enum>(" or ")), standard);
 }
 
 /// All formats.
-std::vector<samebits::format_id> all_formats();
-samebits::format_id format_argument(std::string_view option, std::string_view text);
+std::vector<format_id> all_formats();
+format_id format_argument(std::string_view option, std::string_view text);
 /// One of the formats in `among`.
-samebits::format_id format_among(std::string_view option, std::string_view text,
-                                 std::span<const samebits::format_id> among);
+format_id format_among(std::string_view option, std::string_view text,
+                       std::span<const format_id> among);
 /// e4m3 or e5m2.
-samebits::format_id code_format_argument(std::string_view option, std::string_view text);
+format_id code_format_argument(std::string_view option, std::string_view text);
 /// The formats in the given order, without duplicates.
-std::vector<samebits::format_id> format_list_argument(std::string_view option,
-                                                      const std::vector<std::string>& texts);
+std::vector<format_id> format_list_argument(std::string_view option,
+                                            const std::vector<std::string>& texts);
 
 /// Parses a decimal number, or a hexadecimal number after 0x; no sign and no spaces.
 std::uint64_t unsigned_argument(std::string_view option, std::string_view text,
@@ -103,20 +93,19 @@ double count_argument(std::string_view option, std::string_view text);
 
 /// Adds the options of a rounding rule, in the contract's terms.
 /// @param overflow  the default of --overflow
-void add_rounding_rule(option_list& add, samebits::convert_options& rule,
-                       const char* overflow = "ieee");
+void add_rounding_rule(option_list& add, convert_options& rule, const char* overflow = "ieee");
 
 /// The code of a text 0xCODE with hexadecimal digits only that fits the format's storage; nothing
 /// for any other text. "0x10" is a code, "0x1p4" and "0x10.0" are not.
-std::optional<std::uint64_t> code_argument(samebits::format_id format, std::string_view text);
+std::optional<std::uint64_t> code_argument(format_id format, std::string_view text);
 
 /// The executor with this name, or the default executor for an empty name, on all hardware threads.
 /// @throws backend_error  if the backend is unknown or not supported
-samebits::executor backend_argument(std::string_view name);
+executor backend_argument(std::string_view name);
 /// The default executor with its number of threads, at least 1.
-samebits::executor all_threads();
+executor all_threads();
 /// Like backend_argument(), for host memory.
 /// @throws backend_error  also for a backend that works on device memory
-samebits::executor host_backend_argument(std::string_view name);
+executor host_backend_argument(std::string_view name);
 
 }  // namespace fpinspect

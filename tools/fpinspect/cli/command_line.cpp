@@ -1,24 +1,15 @@
 // The parser, its subcommands, and the errors of a command line.
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <list>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/help/shell_files.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "samebits/core/config.hpp"
-#include "samebits/core/format.hpp"
 #include "samebits/core/function.hpp"
 #include "samebits/text.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
-
 namespace {
 
 /// The number of letters to insert, remove or replace that lead from one text to the other.
@@ -39,7 +30,7 @@ std::size_t edits_between(std::string_view a, std::string_view b) {
 bool is_standard_input(const std::string& text) { return text.starts_with("-#"); }
 
 bool is_negative_number(const std::string& text) {
-  return text.starts_with('-') && samebits::parse(samebits::format_id::fp64, text).ok;
+  return text.starts_with('-') && parse(format_id::fp64, text).ok;
 }
 
 /// An older name of an option of a subcommand, or of all subcommands if there is none.
@@ -221,7 +212,7 @@ void command_line::check_subcommand(const std::vector<std::string>& arguments) c
   }
   const std::string& text = arguments.front();
   const std::string message = unmarked_message(text) + " is not a subcommand; ";
-  if (samebits::find_enumerator<samebits::function>(text)) {
+  if (find_enumerator<function>(text)) {
     throw usage_error(cat(message, "`fpinspect arith ", text, " X --rule RULE` computes it"));
   }
   std::string nearest;
@@ -267,7 +258,7 @@ void command_line::refuse_unexpected() const {
   const std::string name = app->get_name();
   if (is_option) throw usage_error(cat(name, " has no option ", shown, "; it has ", known));
   std::string advice;
-  if (app->get_option_no_throw("--to") != nullptr && samebits::find_format(first)) {
+  if (app->get_option_no_throw("--to") != nullptr && find_format(first)) {
     advice = "; a format stands behind --to";
   }
   throw usage_error(cat(shown, " is one argument too many: ", name, " takes ",
@@ -283,7 +274,7 @@ std::vector<command_entry>& registered_commands() {
 
 std::string unmarked_message(std::string text) {
   std::erase(text, value_mark);
-  return samebits::tensor_file::escape_message(text);
+  return escape_message(text);
 }
 
 void run_command_line(int argc, char** argv, output& out) {

@@ -3,28 +3,15 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <array>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <system_error>
-#include <utility>
-#include <vector>
 
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 #include "tensor_file/files/staged_file.hpp"
 
 namespace fpinspect {
 namespace {
-
-using samebits::tensor_file::error_kind;
-using samebits::tensor_file::escape_path;
-using samebits::tensor_file::file_error;
-using samebits::tensor_file::quote;
 
 struct noted_input {
   std::filesystem::path path;
@@ -153,7 +140,7 @@ void output_file::write(std::span<const std::string_view> parts, output& out) co
   }
   require_whole_inputs();
   writing(shown(), [&] {
-    samebits::tensor_file::staged_file file(path_);
+    staged_file file(path_);
     for (const std::string_view part : parts) file.write(std::as_bytes(std::span(part)));
     file.commit();
   });
@@ -213,18 +200,17 @@ output_checkpoint::output_checkpoint(std::string_view option, const std::string&
     }
     require_model_folder(option, path_);
   }
-  writing(shown(),
-          [&] { folder_ = std::make_unique<samebits::tensor_file::staged_folder>(path_); });
+  writing(shown(), [&] { folder_ = std::make_unique<tensor_file::staged_folder>(path_); });
 }
 
 output_checkpoint::~output_checkpoint() = default;
 
 std::string output_checkpoint::shown() const { return escape_path(path_); }
 
-void output_checkpoint::write(
-    const std::string& name, const std::function<void(samebits::tensor_file::staged_file&)>& fill) {
+void output_checkpoint::write(const std::string& name,
+                              const std::function<void(staged_file&)>& fill) {
   writing(shown(), [&] {
-    samebits::tensor_file::staged_file file(is_folder() ? folder_->path() / name : path_);
+    staged_file file(is_folder() ? folder_->path() / name : path_);
     fill(file);
     require_whole_inputs();
     file.commit();

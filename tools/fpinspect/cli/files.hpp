@@ -1,16 +1,8 @@
 // Files that subcommands read and write. No output may be a file that the subcommand reads.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <initializer_list>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "fpinspect/output/output.hpp"
 #include "tensor_file/files/staged_folder.hpp"
@@ -20,6 +12,8 @@ class staged_file;
 }
 
 namespace fpinspect {
+
+using tensor_file::staged_file;
 
 /// Must be called with every file that a subcommand reads, before it is read; "-" is standard input.
 /// open_file() and read_text_file() do so.
@@ -85,14 +79,13 @@ class output_checkpoint {
   /// Writes one file.
   /// @param name  in the folder; not used for an output that is a file
   /// @param fill  fill(file) writes the content; file has write() and write_at()
-  void write(const std::string& name,
-             const std::function<void(samebits::tensor_file::staged_file&)>& fill);
+  void write(const std::string& name, const std::function<void(staged_file&)>& fill);
   /// Call after the last file.
   void commit();
 
  private:
   std::filesystem::path path_;
-  std::unique_ptr<samebits::tensor_file::staged_folder> folder_;
+  std::unique_ptr<tensor_file::staged_folder> folder_;
 };
 
 /// The files beside the tensors of a model: configuration, tokenizer and the like. None for a path

@@ -7,13 +7,10 @@
 #include <cstring>
 #include <exception>
 #include <new>
-#include <string>
 
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "samebits/error.hpp"
-#include "tensor_file/error.hpp"
 #include "tensor_file/files/mapped_file.hpp"
 #include "tensor_file/files/staged_file.hpp"
 
@@ -27,14 +24,14 @@ int fail(exit_code code, const std::string& message) {
 
 /// Ends the program as the signal does by default, but leaves no unfinished output behind.
 void end_by(int signal) {
-  samebits::tensor_file::remove_unfinished_file();
+  tensor_file::remove_unfinished_file();
   static_cast<void>(std::signal(signal, SIG_DFL));
   static_cast<void>(std::raise(signal));
 }
 
 /// SIGBUS: a page of a mapped file cannot be read.
 void end_by_bad_page(int signal, siginfo_t* info, void*) {
-  const char* const name = samebits::tensor_file::mapped_name(info->si_addr);
+  const char* const name = tensor_file::mapped_name(info->si_addr);
   if (name == nullptr) return end_by(signal);
   static std::atomic_flag told;
   while (told.test_and_set()) ::pause();  // another thread ends the program
@@ -43,7 +40,7 @@ void end_by_bad_page(int signal, siginfo_t* info, void*) {
                            "disk failed\n"}) {
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, part, std::strlen(part));
   }
-  samebits::tensor_file::remove_unfinished_file();
+  tensor_file::remove_unfinished_file();
   ::_exit(static_cast<int>(exit_code::file));
 }
 
@@ -72,7 +69,7 @@ int run(int argc, char** argv) {
     return fail(exit_code::check_failed, error.what());
   } catch (const usage_error& error) {
     return fail(exit_code::command_line, error.what());
-  } catch (const samebits::tensor_file::file_error& error) {
+  } catch (const file_error& error) {
     return fail(exit_code::file, error.what());
   } catch (const closed_pipe&) {
     return static_cast<int>(exit_code::file);
@@ -80,9 +77,9 @@ int run(int argc, char** argv) {
     return fail(exit_code::file, error.what());
   } catch (const backend_error& error) {
     return fail(exit_code::backend, error.what());
-  } catch (const samebits::unsupported& error) {
+  } catch (const unsupported& error) {
     return fail(exit_code::backend, unmarked_message(error.what()));
-  } catch (const samebits::cuda_error& error) {
+  } catch (const cuda_error& error) {
     return fail(exit_code::backend, unmarked_message(error.what()));
   } catch (const std::bad_alloc&) {
     return fail(exit_code::file, "not enough memory");

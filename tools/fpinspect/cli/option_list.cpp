@@ -3,11 +3,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <utility>
-
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
-
 namespace fpinspect {
 
 CLI::Option* option_list::add(CLI::Option* option) {

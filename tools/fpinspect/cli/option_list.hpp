@@ -1,12 +1,10 @@
 // The options and positional arguments of one subcommand.
 #pragma once
 
-#include <functional>
 #include <initializer_list>
 #include <list>
-#include <string>
-#include <string_view>
-#include <vector>
+
+#include "fpinspect/common.hpp"
 
 namespace CLI {
 class App;

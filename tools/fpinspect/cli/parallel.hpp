@@ -1,14 +1,13 @@
 // Runs independent tasks on several threads.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <exception>
 #include <new>
 #include <system_error>
 #include <thread>
-#include <vector>
+
+#include "fpinspect/common.hpp"
 
 namespace fpinspect {
 

@@ -1,15 +1,10 @@
 // `fpinspect compare`: measures how the values of two files differ.
-#include <array>
-#include <limits>
-#include <set>
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/compare/comparison.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
-
 namespace {
 
 // --- JSON ----------------------------------------------------------------------------------------
@@ -41,7 +36,7 @@ json_object figures_json(const difference_figures& f) {
           {"sqnr_note", ratio.note()},
           {"signal", f.signal},
           {"noise", f.noise},
-          {"ulp_format", samebits::name(f.ulp_format)},
+          {"ulp_format", name(f.ulp_format)},
           {"max_ulp", f.max_ulp},
           {"ulp", ulp.on_one_line()},
           {"largest", place_json(f.largest)},
@@ -282,7 +277,6 @@ std::string original_text(const comparison& all, const std::string& heading, con
 
 std::string comparison_text(const comparison& all, const std::string& a, const std::string& b,
                             const std::string& original, const terminal& term) {
-  using samebits::tensor_file::escape_path;
   const std::string heading = cat("A ", escape_path(a), "\nB ", escape_path(b), "\n");
   if (original.empty()) return two_files_text(all, heading, term);
   return original_text(all, cat("original ", escape_path(original), "\n", heading), term);

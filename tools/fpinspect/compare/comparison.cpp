@@ -1,15 +1,8 @@
 // The comparison of two files, tensor by tensor, with or without an original of both.
 #include "fpinspect/compare/comparison.hpp"
 
-#include <algorithm>
-#include <utility>
-
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/parallel.hpp"
-#include "fpinspect/cli/text/text.hpp"
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 
@@ -80,8 +73,7 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
   if (whole && !shown.empty()) {
     if (noted_tile(*shown.front().file, input)) {
       if (!names.empty() || !from.empty()) {
-        throw usage_error(cat(names.empty() ? option : "--tensor", ": ",
-                              samebits::tensor_file::escape_path(input),
+        throw usage_error(cat(names.empty() ? option : "--tensor", ": ", escape_path(input),
                               " holds one quantized tensor; leave it out"));
       }
       result.tensors.push_back(only_values(input, quantized));
@@ -95,8 +87,7 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
   const bool any_integers =
       std::ranges::any_of(shown, [](const shown_tensor& one) { return holds_integers(one.info); });
   if (!from.empty() && !any_integers) {
-    throw usage_error(cat(option, ": none of the tensors of ",
-                          samebits::tensor_file::escape_path(input),
+    throw usage_error(cat(option, ": none of the tensors of ", escape_path(input),
                           " holds integers; leave it out"));
   }
   for (shown_tensor& one : shown) {
@@ -137,8 +128,7 @@ std::string obstacle(const compared_tensor& x, const compared_tensor& y) {
 
 /// The name in text: that of the file for a tensor without a name.
 std::string text_name(const compared_tensor& t, const std::string& input) {
-  return t.name.empty() ? samebits::tensor_file::escape_path(input)
-                        : samebits::tensor_file::escape(t.name, 256);
+  return t.name.empty() ? escape_path(input) : escape(t.name, 256);
 }
 
 /// The partner of a tensor: of the same name, or the only one if both files have only one.
@@ -177,10 +167,9 @@ comparison compare_files(const compared_file& a, const compared_file& b,
     if (partner(t, b, a) == nullptr) result.only_in_b.push_back(text_name(t, b.input));
   }
   if (result.pairs.empty()) {
-    throw samebits::tensor_file::file_error(
-        samebits::tensor_file::error_kind::no_such_tensor,
-        cat(samebits::tensor_file::escape_path(b.input), ": has no tensor of a name that ",
-            samebits::tensor_file::escape_path(a.input), " has"));
+    throw file_error(
+        error_kind::no_such_tensor,
+        cat(escape_path(b.input), ": has no tensor of a name that ", escape_path(a.input), " has"));
   }
   std::vector<compared_pair*> others;
   for (compared_pair& pair : result.pairs) {

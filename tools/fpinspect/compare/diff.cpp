@@ -3,12 +3,7 @@
 // A code and its scale determine the interval that contained the element: the cell of all numbers
 // that round to the code. The cells of two quantizations of one number intersect. If they do not
 // intersect, no difference of recipes explains the codes.
-#include <array>
-#include <bit>
-#include <cmath>
 #include <cstdlib>
-#include <limits>
-#include <memory>
 
 #include "fpinspect/checkpoint/quantized_matrix.hpp"
 #include "fpinspect/cli/command.hpp"
@@ -16,7 +11,6 @@
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/scalar.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
@@ -53,9 +47,9 @@ class code_cells {
   /// @param format  e4m3 or e5m2
   /// @param stochastic  cells of stochastic rounding extend to both neighbours
   code_cells(format_id format, bool stochastic)
-      : largest_(static_cast<std::uint8_t>(samebits::max_finite(format))), stochastic_(stochastic) {
+      : largest_(static_cast<std::uint8_t>(max_finite(format))), stochastic_(stochastic) {
     for (std::uint8_t code = 0; code <= largest_; ++code) {
-      values_[code] = samebits::decode_double(format, code);
+      values_[code] = decode_double(format, code);
     }
     // The value that the code after the largest one would have.
     values_[largest_ + 1u] = 2 * values_[largest_] - values_[largest_ - 1u];
@@ -161,8 +155,8 @@ struct diffed_file {
 
   static const std::string& whole_file(std::string_view which, const std::string& name) {
     if (const auto tensor = locate(name).tensor) {
-      throw usage_error(cat(which, ": whole files are compared; leave ",
-                            samebits::tensor_file::quote("#" + *tensor), " out"));
+      throw usage_error(
+          cat(which, ": whole files are compared; leave ", quote("#" + *tensor), " out"));
     }
     return name;
   }
@@ -173,7 +167,7 @@ struct diffed_file {
   }
 
   std::string path;
-  std::shared_ptr<const samebits::tensor_file::tensor_file> file;
+  std::shared_ptr<const tensor_reader> file;
   tile_shape row_tile;
   std::string rules;  ///< all metadata on how the file was made, except the recipe's name
   bool stochastic = false;
@@ -190,8 +184,7 @@ struct diffed_matrix {
     const source_matrix scales = matrix_of(stored.scales);
     scale_cols = scales.view.cols;
     scale_of_tile.resize(static_cast<std::size_t>(scales.view.rows * scale_cols));
-    samebits::convert(scales.view,
-                      samebits::view_of(scale_of_tile.data(), scales.view.rows, scale_cols));
+    samebits::convert(scales.view, view_of(scale_of_tile.data(), scales.view.rows, scale_cols));
   }
 
   [[nodiscard]] std::size_t tile_of(std::int64_t row, std::int64_t col) const {

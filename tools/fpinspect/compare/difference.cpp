@@ -1,14 +1,10 @@
 // How the values of two tensors differ: implementation.
 #include "fpinspect/compare/comparison.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "fpinspect/cli/parallel.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/reductions.hpp"
@@ -45,8 +41,8 @@ format_id coarser(format_id a, format_id b) {
   if (a == b) return a;
   if (a == format_id::e8m0) return b;
   if (b == format_id::e8m0) return a;
-  const samebits::format_spec& in_a = samebits::spec_of(a);
-  const samebits::format_spec& in_b = samebits::spec_of(b);
+  const format_spec& in_a = spec_of(a);
+  const format_spec& in_b = spec_of(b);
   if (in_a.mantissa_bits != in_b.mantissa_bits) {
     return in_a.mantissa_bits < in_b.mantissa_bits ? a : b;
   }
@@ -55,7 +51,7 @@ format_id coarser(format_id a, format_id b) {
 
 /// The number of steps between two codes of a format. Neither may be NaN. Both zeros are one value.
 std::uint64_t code_distance(format_id format, std::uint64_t a, std::uint64_t b) {
-  const samebits::format_spec& spec = samebits::spec_of(format);
+  const format_spec& spec = spec_of(format);
   const int magnitude_bits = spec.exponent_bits + spec.mantissa_bits;
   // Positions on the line of all values; a negative one is in two's complement.
   const auto position = [&](std::uint64_t code) {
@@ -70,9 +66,7 @@ std::uint64_t code_distance(format_id format, std::uint64_t a, std::uint64_t b) 
 
 constexpr std::uint64_t chunk = 1 << 15;  // elements
 
-std::size_t code_bytes(format_id format) {
-  return static_cast<std::size_t>(samebits::storage_bytes(format));
-}
+std::size_t code_bytes(format_id format) { return static_cast<std::size_t>(storage_bytes(format)); }
 
 /// Reads a tensor chunk by chunk: codes as stored and values.
 class chunk_reader {
@@ -100,9 +94,9 @@ class chunk_reader {
     if (to == tensor_.format) return codes_.data();
     const auto cols = static_cast<std::int64_t>(size_);
     samebits::convert(
-        samebits::view_of_codes(tensor_.format, static_cast<const void*>(codes_.data()), 1, cols),
-        samebits::view_of_codes(to, rounded_.data(), 1, cols),
-        {.overflow = samebits::overflow::saturate}, {where_.backend, 1});
+        view_of_codes(tensor_.format, static_cast<const void*>(codes_.data()), 1, cols),
+        view_of_codes(to, rounded_.data(), 1, cols), {.overflow = overflow::saturate},
+        {where_.backend, 1});
     return rounded_.data();
   }
 
@@ -207,9 +201,9 @@ class pair_meter {
   chunk_reader& a_;
   chunk_reader& b_;
   difference_figures figures_;
-  samebits::tree_sum errors_;
-  samebits::tree_sum signal_;
-  samebits::tree_sum noise_;
+  tree_sum errors_;
+  tree_sum signal_;
+  tree_sum noise_;
   std::vector<double> inputs_;
 };
 
@@ -261,10 +255,10 @@ bool measure_equal(compared_pair& pair, const executor& where) {
   if (!codes || !others || !are_equal(*codes, *others, static_cast<std::size_t>(where.threads))) {
     return false;
   }
-  const cast_statistics s = samebits::statistics_of(
-      samebits::view_of_codes(t.format, static_cast<const void*>(codes->data()), 1,
-                              static_cast<std::int64_t>(t.count)),
-      {.sums = true}, where);
+  const cast_statistics s =
+      statistics_of(view_of_codes(t.format, static_cast<const void*>(codes->data()), 1,
+                                  static_cast<std::int64_t>(t.count)),
+                    {.sums = true}, where);
   difference_figures& f = pair.figures;
   f.ulp_format = t.format;
   f.count = s.count;

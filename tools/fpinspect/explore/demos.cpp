@@ -1,6 +1,4 @@
 // `fpinspect demo`: small computations that show what a format does to training.
-#include <array>
-#include <cmath>
 #include <variant>
 
 #include "fpinspect/cli/command.hpp"
@@ -14,31 +12,26 @@
 namespace fpinspect {
 namespace {
 
-using samebits::format_id;
-using samebits::operation;
-
 // --- Single steps of arithmetic on codes ---------------------------------------------------------
 
 /// A code and its format.
-using coded_number = samebits::operand;
+using coded_number = operand;
 
 /// x, rounded once to nearest even.
 coded_number rounded(format_id format, double x) {
-  return {
-      format,
-      samebits::convert_code(format_id::fp64, format, __builtin_bit_cast(std::uint64_t, x)).code};
+  return {format, convert_code(format_id::fp64, format, __builtin_bit_cast(std::uint64_t, x)).code};
 }
 
-double value_of(const coded_number& x) { return samebits::decode_double(x.format, x.code); }
+double value_of(const coded_number& x) { return decode_double(x.format, x.code); }
 
 struct step_result {
   coded_number result;
-  samebits::flags raised;
+  flags raised;
 };
 
 /// Computes a operation b, rounded once to nearest even.
-step_result step(operation op, format_id to, const samebits::operands& x) {
-  const samebits::arithmetic_result result = samebits::compute(op, x, to);
+step_result step(operation op, format_id to, const operands& x) {
+  const arithmetic_result result = samebits::compute(op, x, to);
   return {{to, result.code}, result.raised};
 }
 
@@ -62,9 +55,9 @@ struct demo {
 constexpr std::array training_formats = {format_id::fp32, format_id::bf16, format_id::fp16,
                                          format_id::e5m2, format_id::e4m3};
 
-std::string format_name(format_id format) { return std::string(samebits::name(format)); }
+std::string format_name(format_id format) { return std::string(name(format)); }
 
-std::string flags_text(samebits::flags raised) {
+std::string flags_text(flags raised) {
   const std::string text = joined(names_of(raised));
   return text.empty() ? "none" : text;
 }
@@ -138,9 +131,9 @@ demo_table repeated_sum() {
 /// and `stream`.
 std::uint64_t stochastic_sum(const coded_number& x, const coded_number& term, std::uint64_t stream,
                              std::uint64_t index) {
-  const samebits::random_bits random{samebits::random_word(0, stream, index)};
-  return samebits::compute(operation::add, {x, term}, x.format,
-                           {.rounding = samebits::rounding::stochastic}, random)
+  const random_bits random{random_word(0, stream, index)};
+  return samebits::compute(operation::add, {x, term}, x.format, {.rounding = rounding::stochastic},
+                           random)
       .code;
 }
 
@@ -190,17 +183,17 @@ variance_case variance_of_case(double mean) {
   constexpr std::size_t count = 4096;
   std::vector<float> x(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const double noise = samebits::random_word(0, 0, i) * 0x1p-31 - 1.0;
+    const double noise = random_word(0, 0, i) * 0x1p-31 - 1.0;
     x[i] = static_cast<float>(value_of(rounded(format_id::fp32, mean + noise)));
   }
-  constexpr samebits::dot_options in_fp32{.precision = samebits::accumulation::fp32};
+  constexpr dot_options in_fp32{.precision = accumulation::fp32};
   const std::vector<float> ones(count, 1.0F);
   const coded_number n = rounded(format_id::fp32, count);
   const auto fp32_step = [](operation op, coded_number a, coded_number b) {
     return step(op, format_id::fp32, {a, b}).result;
   };
   const auto mean_product = [&](const std::vector<float>& a, const std::vector<float>& b) {
-    const double sum = samebits::dot(samebits::view_of(a), samebits::view_of(b), in_fp32);
+    const double sum = samebits::dot(view_of(a), view_of(b), in_fp32);
     return fp32_step(operation::div, rounded(format_id::fp32, sum), n);
   };
   const coded_number average = mean_product(x, ones);
@@ -209,13 +202,13 @@ variance_case variance_of_case(double mean) {
       fp32_step(operation::sub, average_square, fp32_step(operation::mul, average, average));
   std::vector<float> distances(count);
   const auto center = static_cast<float>(value_of(average));
-  const samebits::const_matrix_view centers{&center, format_id::fp32, 1, count, 0, 0};
-  samebits::compute(operation::sub, {samebits::view_of(x), centers}, samebits::view_of(distances));
+  const const_matrix_view centers{&center, format_id::fp32, 1, count, 0, 0};
+  samebits::compute(operation::sub, {view_of(x), centers}, view_of(distances));
   const coded_number two_pass = mean_product(distances, distances);
-  const double exact_mean = samebits::sum(samebits::view_of(x)) / count;
+  const double exact_mean = samebits::sum(view_of(x)) / count;
   std::vector<double> squares;
   for (const float value : x) squares.push_back((value - exact_mean) * (value - exact_mean));
-  samebits::tree_sum exact;
+  tree_sum exact;
   exact.add(squares);
   return {exact.value() / count, value_of(one_pass), value_of(two_pass)};
 }

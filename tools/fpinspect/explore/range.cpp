@@ -1,6 +1,4 @@
 // `fpinspect range`: all formats on one axis of powers of ten.
-#include <array>
-#include <cmath>
 
 #include "fpinspect/cli/command.hpp"
 #include "samebits/scalar.hpp"
@@ -10,18 +8,16 @@ namespace {
 
 /// The positive values of a format, as powers of ten.
 struct decade_range {
-  samebits::format_id format;
+  format_id format;
   double minimum;     ///< log10 of the smallest positive value
   double min_normal;  ///< log10 of the smallest normal value
   double maximum;     ///< log10 of the largest finite value
 };
 
-decade_range decade_range_of(samebits::format_id format) {
-  const auto log_of = [&](std::uint64_t code) {
-    return std::log10(samebits::decode_double(format, code));
-  };
-  return {format, log_of(samebits::min_positive(format)), log_of(samebits::min_normal(format)),
-          log_of(samebits::max_finite(format))};
+decade_range decade_range_of(format_id format) {
+  const auto log_of = [&](std::uint64_t code) { return std::log10(decode_double(format, code)); };
+  return {format, log_of(min_positive(format)), log_of(min_normal(format)),
+          log_of(max_finite(format))};
 }
 
 /// An axis of columns, each `step` decades wide. Column 0 begins at 10^first.
@@ -43,7 +39,7 @@ decade_axis decade_axis_of(std::span<const decade_range> ranges, int room) {
   for (const bool with_fp64 : {false, true}) {
     bool found = false;
     for (const decade_range& range : ranges) {
-      if (range.format == samebits::format_id::fp64 && !with_fp64) continue;
+      if (range.format == format_id::fp64 && !with_fp64) continue;
       minimum = found ? std::min(minimum, range.minimum) : range.minimum;
       maximum = found ? std::max(maximum, range.maximum) : range.maximum;
       found = true;
@@ -149,19 +145,14 @@ std::string legend(const decade_axis& axis, const terminal& term) {
              axis.step == 1 ? " decade\n" : " decades\n");
 }
 
-double smallest(const decade_range& r) {
-  return samebits::decode_double(r.format, samebits::min_positive(r.format));
-}
-double largest(const decade_range& r) {
-  return samebits::decode_double(r.format, samebits::max_finite(r.format));
-}
+double smallest(const decade_range& r) { return decode_double(r.format, min_positive(r.format)); }
+double largest(const decade_range& r) { return decode_double(r.format, max_finite(r.format)); }
 
 constexpr column<decade_range> range_columns[] = {
-    {"name", "format", 9, [](auto& r) { return samebits::name(r.format); }},
+    {"name", "format", 9, [](auto& r) { return name(r.format); }},
     {"min_positive", "smallest", -8, [](auto& r) { return smallest(r); },
      [](auto& r) { return scientific(smallest(r), 1); }},
-    {"min_normal", "", 0,
-     [](auto& r) { return samebits::decode_double(r.format, samebits::min_normal(r.format)); }},
+    {"min_normal", "", 0, [](auto& r) { return decode_double(r.format, min_normal(r.format)); }},
     {"max", "largest", -9, [](auto& r) { return largest(r); },
      [](auto& r) { return scientific(largest(r), 1); }},
     {"decades", "decades", -8, [](auto& r) { return r.maximum - r.minimum; },
@@ -185,7 +176,7 @@ class range_command final : public command {
   void run(const session& s) override {
     const std::span<const column<decade_range>> columns = range_columns;
     std::vector<decade_range> ranges;
-    for (const samebits::format_id format : formats_) ranges.push_back(decade_range_of(format));
+    for (const format_id format : formats_) ranges.push_back(decade_range_of(format));
     if (s.json) return s.write_json({{"formats", table_json(columns, ranges, true)}});
     const decade_axis axis = decade_axis_of(ranges, s.term.width() - static_cast<int>(margin));
     std::string heading = table_heading(columns);
@@ -200,7 +191,7 @@ class range_command final : public command {
   }
 
  private:
-  std::vector<samebits::format_id> formats_;
+  std::vector<format_id> formats_;
 };
 
 const registered<range_command> range_here("range",

@@ -1,5 +1,4 @@
 // `fpinspect resolution`: the values of a format in an interval, and the spacing at numbers.
-#include <cmath>
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
@@ -8,9 +7,6 @@
 
 namespace fpinspect {
 namespace {
-
-using samebits::format_id;
-using samebits::rounding;
 
 // --- The resolution of a format: computation -----------------------------------------------------
 
@@ -39,37 +35,35 @@ struct spot {
   std::optional<int> spacing_log2;
 };
 
-samebits::converted round_to(format_id format, double x, rounding mode) {
-  const samebits::cast_rule rule{.rounding = mode};
-  return samebits::convert_code(format_id::fp64, format, __builtin_bit_cast(std::uint64_t, x),
-                                rule);
+converted round_to(format_id format, double x, rounding mode) {
+  const cast_rule rule{.rounding = mode};
+  return convert_code(format_id::fp64, format, __builtin_bit_cast(std::uint64_t, x), rule);
 }
 
 /// Codes of values >= 0 without padding are consecutive integers, in the order of the values.
 std::uint64_t index_of(format_id format, std::uint64_t code) {
-  return code >> samebits::spec_of(format).padding_bits;
+  return code >> spec_of(format).padding_bits;
 }
 std::uint64_t code_at(format_id format, std::uint64_t index) {
-  return index << samebits::spec_of(format).padding_bits;
+  return index << spec_of(format).padding_bits;
 }
 
 /// The index of the smallest value >= x, for x >= 0; one after the largest value if there is none.
 std::uint64_t first_index(format_id format, double x) {
-  const std::uint64_t end = index_of(format, samebits::max_finite(format)) + 1;
-  if (x > samebits::decode_double(format, samebits::max_finite(format))) return end;
+  const std::uint64_t end = index_of(format, max_finite(format)) + 1;
+  if (x > decode_double(format, max_finite(format))) return end;
   return index_of(format, round_to(format, x, rounding::upward).code);
 }
 
 /// log2 of the distance from a value to the next one; the values must be finite.
 int spacing_after(format_id format, std::uint64_t code) {
-  const double value = samebits::decode_double(format, code);
-  return exponent_of(samebits::decode_double(format, samebits::next_up(format, code)) - value);
+  const double value = decode_double(format, code);
+  return exponent_of(decode_double(format, next_up(format, code)) - value);
 }
 
 /// Like spacing_after(), also for the largest value: its binade continues below it.
 int spacing_at(format_id format, std::uint64_t code) {
-  return spacing_after(
-      format, code == samebits::max_finite(format) ? samebits::next_down(format, code) : code);
+  return spacing_after(format, code == max_finite(format) ? next_down(format, code) : code);
 }
 
 interval_values values_between(format_id format, double from, double to) {
@@ -78,10 +72,10 @@ interval_values values_between(format_id format, double from, double to) {
   interval_values values{end - begin, code_at(format, begin), {}};
   for (std::uint64_t index = begin; index < end;) {
     // Values with equal exponent field have equal spacing.
-    const std::uint64_t binade = std::uint64_t{1} << samebits::spec_of(format).mantissa_bits;
+    const std::uint64_t binade = std::uint64_t{1} << spec_of(format).mantissa_bits;
     const std::uint64_t stop = std::min(end, (index / binade + 1) * binade);
-    const double first = samebits::decode_double(format, code_at(format, index));
-    const double last = samebits::decode_double(format, code_at(format, stop - 1));
+    const double first = decode_double(format, code_at(format, index));
+    const double last = decode_double(format, code_at(format, stop - 1));
     const int spacing = spacing_at(format, code_at(format, index));
     auto& spacings = values.spacings;
     if (!spacings.empty() &&
@@ -98,16 +92,16 @@ interval_values values_between(format_id format, double from, double to) {
 
 /// Nothing if x is not between the smallest and the largest value of the format.
 std::optional<spot> spot_of(format_id format, double x) {
-  const samebits::converted below = round_to(format, x, rounding::downward);
-  const samebits::converted above = round_to(format, x, rounding::upward);
-  const double low = samebits::decode_double(format, below.code);
-  const double high = samebits::decode_double(format, above.code);
+  const converted below = round_to(format, x, rounding::downward);
+  const converted above = round_to(format, x, rounding::upward);
+  const double low = decode_double(format, below.code);
+  const double high = decode_double(format, above.code);
   if (!(low <= x && x <= high) || !std::isfinite(low) || !std::isfinite(high)) return std::nullopt;
   spot found{below.code, above.code, round_to(format, x, rounding::nearest_even).code,
              std::nullopt};
   if (low != high) {
     found.spacing_log2 = exponent_of(high - low);
-  } else if (const auto next = finite_value(format, samebits::next_up(format, below.code));
+  } else if (const auto next = finite_value(format, next_up(format, below.code));
              next && *next > low) {
     found.spacing_log2 = exponent_of(*next - low);
   }
@@ -120,7 +114,7 @@ std::optional<spot> spot_of(format_id format, double x) {
 double largest_exact_integer(format_id format) {
   // Bisection for the first value whose distance to the next one is more than 1.
   std::uint64_t low = index_of(format, round_to(format, 1.0, rounding::nearest_even).code);
-  std::uint64_t high = index_of(format, samebits::max_finite(format));
+  std::uint64_t high = index_of(format, max_finite(format));
   while (low < high) {
     const std::uint64_t middle = low + (high - low) / 2;
     if (spacing_after(format, code_at(format, middle)) > 0) {
@@ -129,7 +123,7 @@ double largest_exact_integer(format_id format) {
       low = middle + 1;
     }
   }
-  return std::floor(samebits::decode_double(format, code_at(format, low)));
+  return std::floor(decode_double(format, code_at(format, low)));
 }
 
 /// What rounding to nearest even makes of n points x_i = from + (to - from) * i / n, 0 <= i < n.
@@ -148,7 +142,7 @@ rounded_points round_points(format_id format, double from, double to, std::uint6
     const double part = static_cast<double>(i) / static_cast<double>(points);
     const double x = from + (to - from) * part;
     const std::uint64_t code = round_to(format, x, rounding::nearest_even).code;
-    const double rounded = samebits::decode_double(format, code);
+    const double rounded = decode_double(format, code);
     const double error = std::isfinite(rounded) ? std::fabs(rounded - x) : HUGE_VAL;
     if (i == 0 || code != previous) ++result.distinct;
     result.max_error = std::max(result.max_error, error);
@@ -232,7 +226,7 @@ class resolution_command final : public command {
 
   [[nodiscard]] json_object json() const {
     const std::span<const column<even_values>> columns = spacing_columns;
-    return {{"format", samebits::name(format_)},
+    return {{"format", name(format_)},
             {"from", from_},
             {"to", to_},
             {"values", values_.count},
@@ -247,7 +241,7 @@ class resolution_command final : public command {
 
   void write_text(output& out, const terminal& term) const {
     out.write(
-        term.painted(paint::heading, cat(samebits::name(format_), " in [", shortest(from_), ", ",
+        term.painted(paint::heading, cat(name(format_), " in [", shortest(from_), ", ",
                                          shortest(to_), "): ", number_of(values_.count, "value"))) +
         "\n" + number_line(term.characters()) + spacings_text() + values_text());
     out.write(cat(number_of(points_.points, "point"), " spread evenly over it ",
@@ -279,8 +273,8 @@ class resolution_command final : public command {
     std::string line = "  values:";
     std::uint64_t code = values_.first_code;
     for (std::uint64_t i = 0; i < values_.count; ++i) {
-      line += " " + shortest(samebits::decode_double(format_, code));
-      code = samebits::next_up(format_, code);
+      line += " " + shortest(decode_double(format_, code));
+      code = next_up(format_, code);
     }
     return line + "\n";
   }
@@ -303,11 +297,9 @@ class resolution_command final : public command {
   [[nodiscard]] std::string spot_text(const located& at) const {
     const auto& [x, where] = at;
     if (!where) {
-      return cat("at ", shortest(x), ": beyond the values of ", samebits::name(format_), "\n");
+      return cat("at ", shortest(x), ": beyond the values of ", name(format_), "\n");
     }
-    const auto value = [&](std::uint64_t code) {
-      return shortest(samebits::decode_double(format_, code));
-    };
+    const auto value = [&](std::uint64_t code) { return shortest(decode_double(format_, code)); };
     const std::string between = where->below == where->above
                                     ? "a value"
                                     : cat("between ", value(where->below), " and ",

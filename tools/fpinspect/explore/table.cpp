@@ -1,5 +1,4 @@
 // `fpinspect table`: an operation on all codes of an 8-bit format.
-#include <array>
 #include <bitset>
 
 #include "fpinspect/cli/command.hpp"
@@ -15,11 +14,11 @@ constexpr std::size_t table_codes = 256;
 
 /// Results for all codes a, and for all pairs of codes (a, b).
 struct operation_table {
-  samebits::operation op;
-  samebits::format_id format;
+  operation op;
+  format_id format;
   std::size_t columns;                ///< 256, or 1 for an operation with one operand
   std::vector<std::uint8_t> results;  ///< of (a, b) at index a * columns + b
-  std::vector<samebits::flags> raised;
+  std::vector<flags> raised;
 
   [[nodiscard]] std::uint8_t result(std::size_t a, std::size_t b) const {
     return results[a * columns + b];
@@ -28,9 +27,8 @@ struct operation_table {
 
 /// @param op  an operation with one or two operands
 /// @param format  e4m3 or e5m2
-operation_table table_of(samebits::operation op, samebits::format_id format,
-                         const samebits::convert_options& rule) {
-  const std::size_t columns = samebits::operand_count(op) == 1 ? 1 : table_codes;
+operation_table computed_table(operation op, format_id format, const convert_options& rule) {
+  const std::size_t columns = operand_count(op) == 1 ? 1 : table_codes;
   operation_table table{op, format, columns, {}, {}};
   table.results.resize(table_codes * columns);
   table.raised.resize(table_codes * columns);
@@ -38,18 +36,18 @@ operation_table table_of(samebits::operation op, samebits::format_id format,
   for (std::size_t i = 0; i < table_codes; ++i) codes[i] = static_cast<std::uint8_t>(i);
   const auto rows = static_cast<std::int64_t>(table_codes);
   const auto cols = static_cast<std::int64_t>(columns);
-  const samebits::const_matrix_view a{codes.data(), format, rows, cols, 1, 0};
-  const samebits::const_matrix_view b{codes.data(), format, rows, cols, 0, 1};
-  const samebits::matrix_view out =
-      samebits::view_of_codes(format, static_cast<void*>(table.results.data()), rows, cols);
-  samebits::compute_options options{rule.rounding, rule.overflow, rule.nan, rule.random};
+  const const_matrix_view a{codes.data(), format, rows, cols, 1, 0};
+  const const_matrix_view b{codes.data(), format, rows, cols, 0, 1};
+  const matrix_view out =
+      view_of_codes(format, static_cast<void*>(table.results.data()), rows, cols);
+  compute_options options{rule.rounding, rule.overflow, rule.nan, rule.random};
   options.random.pitch = cols;
   samebits::compute_with_flags(op, {a, b}, out, options, {table.raised.data(), cols},
                                {.backend = "reference"});
   return table;
 }
 
-constexpr auto& classes = samebits::table_of<samebits::number_class>;
+constexpr auto& classes = table_of<number_class>;
 
 struct table_summary {
   std::array<std::uint64_t, classes.size()> results{};  ///< of each class
@@ -64,7 +62,7 @@ table_summary summary_of(const operation_table& table) {
   for (std::size_t i = 0; i < table.results.size(); ++i) {
     const std::uint8_t code = table.results[i];
     seen.set(code);
-    ++summary.results[static_cast<std::size_t>(samebits::classify(table.format, code))];
+    ++summary.results[static_cast<std::size_t>(classify(table.format, code))];
     count_flags(summary.flags, table.raised[i]);
     if (table.columns == 1) continue;
     const std::size_t row = i / table.columns;
@@ -75,12 +73,12 @@ table_summary summary_of(const operation_table& table) {
   return summary;
 }
 
-samebits::operation operation_argument(std::string_view option, std::string_view text) {
-  std::vector<samebits::operation> known;
-  for (const auto& row : samebits::table_of<samebits::operation>) {
-    if (samebits::operand_count(row.value) <= 2) known.push_back(row.value);
+operation operation_argument(std::string_view option, std::string_view text) {
+  std::vector<operation> known;
+  for (const auto& row : table_of<operation>) {
+    if (operand_count(row.value) <= 2) known.push_back(row.value);
   }
-  return value_argument<samebits::operation>(option, text, known);
+  return value_argument<operation>(option, text, known);
 }
 
 /// Two hexadecimal digits.
@@ -102,7 +100,7 @@ std::string csv_of(const operation_table& table) {
   return text + "\n";
 }
 
-json_object json_of(const operation_table& table, const samebits::convert_options& rule) {
+json_object json_of(const operation_table& table, const convert_options& rule) {
   const table_summary summary = summary_of(table);
   json_array rows;
   for (std::size_t a = 0; a < table_codes; ++a) {
@@ -111,7 +109,7 @@ json_object json_of(const operation_table& table, const samebits::convert_option
     rows.add(row);
   }
   const bool pairs = table.columns > 1;
-  return json_object{{"format", samebits::name(table.format)}, {"op", samebits::name(table.op)}}
+  return json_object{{"format", name(table.format)}, {"op", name(table.op)}}
       .add(rule_json(rule))
       .add({{"results", counts_json(classes, summary.results)},
             {"flags", counts_json(named_flags, summary.flags)},
@@ -120,14 +118,14 @@ json_object json_of(const operation_table& table, const samebits::convert_option
             {"rows", rows}});
 }
 
-std::string text_of(const operation_table& table, const samebits::convert_options& rule,
+std::string text_of(const operation_table& table, const convert_options& rule,
                     const terminal& term) {
   const table_summary summary = summary_of(table);
   const std::size_t count = table.results.size();
-  std::string text = term.painted(
-      paint::heading,
-      cat(samebits::name(table.op), " in ", samebits::name(table.format), ": ", count,
-          table.columns == 1 ? " codes" : " pairs of codes", " (", rule_text(rule), ")"));
+  std::string text =
+      term.painted(paint::heading, cat(name(table.op), " in ", name(table.format), ": ", count,
+                                       table.columns == 1 ? " codes" : " pairs of codes", " (",
+                                       rule_text(rule), ")"));
   text += "\n\n";
   const auto add = [&](std::string_view heading, const auto& names,
                        std::span<const std::uint64_t> counts) {
@@ -160,16 +158,16 @@ class table_command final : public command {
   }
 
   void run(const session& s) override {
-    const operation_table table = table_of(op_, format_, rule_);
+    const operation_table table = computed_table(op_, format_, rule_);
     if (s.json) return s.write_json(json_of(table, rule_));
     s.out.write(csv_ ? csv_of(table) : text_of(table, rule_, s.term));
   }
 
  private:
-  samebits::format_id format_ = samebits::format_id::e4m3;
-  samebits::operation op_ = samebits::operation::add;
+  format_id format_ = format_id::e4m3;
+  operation op_ = operation::add;
   bool csv_ = false;
-  samebits::convert_options rule_;
+  convert_options rule_;
 };
 
 const registered<table_command> table_here("table",

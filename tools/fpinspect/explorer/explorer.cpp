@@ -28,7 +28,7 @@ std::string choice_list(std::string_view id, std::string_view label, const std::
 template <class Enum>
 std::string enum_options() {
   std::string options;
-  for (const auto& [value, text, doc] : samebits::table_of<Enum>) {
+  for (const auto& [value, text, doc] : table_of<Enum>) {
     if (text == "stochastic") continue;
     options += cat("<option value=\"", static_cast<int>(value), "\">", text, "</option>");
   }
@@ -49,8 +49,8 @@ std::string explorer_page() {
       "format.</p></header>\n<main>\n<form id=\"settings\">"
       "<label for=\"number\">Number</label><input id=\"number\" value=\"0.1\" inputmode=\"text\" "
       "autocomplete=\"off\" spellcheck=\"false\">\n",
-      choice_list("round", "Rounding", enum_options<samebits::rounding>()),
-      choice_list("overflow", "Overflow", enum_options<samebits::overflow>()),
+      choice_list("round", "Rounding", enum_options<rounding>()),
+      choice_list("overflow", "Overflow", enum_options<overflow>()),
       "</form>\n<p id=\"status\" role=\"status\">This page needs JavaScript and WebAssembly.</p>\n"
       "<div id=\"formats\"></div>\n</main>\n<footer><p>Bits: sign, exponent, mantissa. Numbers are "
       "read as fp64. The arithmetic is the library's own, compiled to WebAssembly.</p>"

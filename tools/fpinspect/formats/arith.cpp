@@ -2,7 +2,6 @@
 // raises.
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 
 #include "fpinspect/cli/command.hpp"
@@ -16,16 +15,9 @@
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 #include "samebits/view.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
-
-using samebits::flags;
-using samebits::format_id;
-using samebits::operation;
-using samebits::tensor_file::dtype;
-using samebits::tensor_file::quote;
 
 constexpr std::array<std::string_view, 3> operand_names{"A", "B", "C"};
 
@@ -39,16 +31,16 @@ struct arith_operand {
 };
 
 format_id require_arithmetic(std::string_view option, format_id format) {
-  if (samebits::has_arithmetic(format)) return format;
+  if (has_arithmetic(format)) return format;
   std::vector<format_id> others = all_formats();
-  std::erase_if(others, [](format_id other) { return !samebits::has_arithmetic(other); });
+  std::erase_if(others, [](format_id other) { return !has_arithmetic(other); });
   throw usage_error(cat(option, ": there is no arithmetic in ", name(format), ", only in ",
-                        joined(others, [](format_id other) { return samebits::name(other); })));
+                        joined(others, [](format_id other) { return name(other); })));
 }
 
 arith_operand operand_argument(std::string_view which, const std::string& text,
                                const std::string& from, format_id format) {
-  const samebits::parse_result parsed = samebits::parse(format, text);
+  const parse_result parsed = parse(format, text);
   if (parsed.ok) return {text, parsed.code, parsed.inexact};
   if (names_a_file(text)) {
     return {.text = text, .file = open_source(which, text, "--from", from, from_scope::integers)};
@@ -61,7 +53,7 @@ arith_operand operand_argument(std::string_view which, const std::string& text,
 /// another format are rounded to it.
 std::vector<std::byte> read_operand(arith_operand& operand, format_id format, std::uint64_t first,
                                     std::size_t count) {
-  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(format));
+  const auto bytes = static_cast<std::size_t>(storage_bytes(format));
   std::vector<std::byte> codes(count * bytes);
   if (!operand.file) {
     for (std::size_t i = 0; i < count; ++i) store_code(&codes[i * bytes], bytes, operand.code);
@@ -72,12 +64,12 @@ std::vector<std::byte> read_operand(arith_operand& operand, format_id format, st
     source.read(first, count, codes.data());
     return codes;
   }
-  const auto read_bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format()));
+  const auto read_bytes = static_cast<std::size_t>(storage_bytes(source.format()));
   std::vector<std::byte> read(count * read_bytes);
   source.read(first, count, read.data());
   for (std::size_t i = 0; i < count; ++i) {
-    const samebits::converted rounded = samebits::convert_code(
-        source.format(), format, load_code(&read[i * read_bytes], read_bytes));
+    const converted rounded =
+        convert_code(source.format(), format, load_code(&read[i * read_bytes], read_bytes));
     store_code(&codes[i * bytes], bytes, rounded.code);
     if (rounded.inexact) ++operand.rounded;
   }
@@ -116,14 +108,14 @@ class arith_command final : public command {
   }
 
   void run(const session& s) override {
-    if (const auto function = samebits::find_enumerator<samebits::function>(op_)) {
+    if (const auto function = find_enumerator<samebits::function>(op_)) {
       refuse_unused();
       return run_arith_function(*function, function_rule_, texts_,
                                 format_.value_or(format_id::fp32), s);
     }
     if (!function_rule_.empty()) {
-      if (!samebits::find_enumerator<operation>(op_)) {
-        refuse_name("OP", op_, names_of<samebits::function>());
+      if (!find_enumerator<operation>(op_)) {
+        refuse_name("OP", op_, names_of<function>());
       }
       throw usage_error(cat("--rule: only for functions, not for ", op_));
     }
@@ -145,8 +137,8 @@ class arith_command final : public command {
       static_cast<void>(std::fputs(notes(*out, elements).c_str(), stderr));
       return;
     }
-    const samebits::arithmetic_result result{
-        load_code(elements.codes.data(), elements.codes.size()), elements.flags_of_each.front()};
+    const arithmetic_result result{load_code(elements.codes.data(), elements.codes.size()),
+                                   elements.flags_of_each.front()};
     if (s.json) return s.write_json(heading_json().add(number_json(result)));
     const bool has_data =
         (out && out->is_standard_output()) || (flag_target && flag_target->is_standard_output());
@@ -157,7 +149,7 @@ class arith_command final : public command {
   /// Refuses the options of operations that a function does not use. The command line itself refuses
   /// --seed, --stream, --offset and --random-bits without --rounding stochastic.
   void refuse_unused() const {
-    const samebits::convert_options unused;
+    const convert_options unused;
     const std::pair<const char*, bool> used[] = {{"--dest", dest_.has_value()},
                                                  {"--from", !from_code_.empty()},
                                                  {"--out", !out_.empty()},
@@ -175,7 +167,7 @@ class arith_command final : public command {
   void read_operands() {
     from_ = require_arithmetic("--format", *format_);
     to_ = dest_ ? require_arithmetic("--dest", *dest_) : from_;
-    const auto wanted = static_cast<std::size_t>(samebits::operand_count(operation_));
+    const auto wanted = static_cast<std::size_t>(operand_count(operation_));
     if (texts_.size() != wanted) {
       throw usage_error(cat(op_, " takes ", number_of(wanted, "operand"), ", got ", texts_.size()));
     }
@@ -207,38 +199,36 @@ class arith_command final : public command {
 
   arith_elements all_elements() {
     constexpr std::uint64_t chunk = 1 << 16;
-    const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(to_));
+    const auto bytes = static_cast<std::size_t>(storage_bytes(to_));
     arith_elements result;
     result.codes.resize(count_ * bytes);
     result.flags_of_each.resize(count_);
-    samebits::compute_options options{rule_.rounding, rule_.overflow, rule_.nan, rule_.random};
+    compute_options options{rule_.rounding, rule_.overflow, rule_.nan, rule_.random};
     for (std::uint64_t first = 0; first < count_; first += chunk) {
       const auto size = static_cast<std::size_t>(std::min(chunk, count_ - first));
       const auto columns = static_cast<std::int64_t>(size);
       std::array<std::vector<std::byte>, 3> codes;
-      std::array<samebits::const_matrix_view, 3> in;
+      std::array<const_matrix_view, 3> in;
       for (std::size_t k = 0; k < operands_.size(); ++k) {
         codes[k] = read_operand(operands_[k], from_, first, size);
-        in[k] = samebits::view_of_codes(from_, std::as_const(codes[k]).data(), 1, columns);
+        in[k] = view_of_codes(from_, std::as_const(codes[k]).data(), 1, columns);
       }
       options.random.offset = rule_.random.offset + first;
       flags* const raised = &result.flags_of_each[first];
-      samebits::compute_with_flags(
-          operation_, {in[0], in[1], in[2]},
-          samebits::view_of_codes(to_, &result.codes[first * bytes], 1, columns), options,
-          {raised, columns}, {.backend = "reference"});
+      samebits::compute_with_flags(operation_, {in[0], in[1], in[2]},
+                                   view_of_codes(to_, &result.codes[first * bytes], 1, columns),
+                                   options, {raised, columns}, {.backend = "reference"});
       for (const flags each : std::span(raised, size)) count_flags(result.raised, each);
     }
     return result;
   }
 
   [[nodiscard]] json_object heading_json() const {
-    return json_object{
-        {"op", op_}, {"format", samebits::name(from_)}, {"dest", samebits::name(to_)}}
-        .add(rule_json(rule_));
+    return json_object{{"op", op_}, {"format", name(from_)}, {"dest", name(to_)}}.add(
+        rule_json(rule_));
   }
 
-  [[nodiscard]] json_object number_json(const samebits::arithmetic_result& result) const {
+  [[nodiscard]] json_object number_json(const arithmetic_result& result) const {
     const auto operand = [&](const arith_operand& one) {
       json_object members = {{"input", one.text}};
       return members.add(code_json(from_, one.code)).add("inexact", one.inexact).on_one_line();
@@ -262,14 +252,12 @@ class arith_command final : public command {
                         {"raised", counts_json(named_flags, elements.raised)}});
   }
 
-  [[nodiscard]] std::string table(const samebits::arithmetic_result& result,
-                                  const terminal& term) const {
+  [[nodiscard]] std::string table(const arithmetic_result& result, const terminal& term) const {
     std::string text;
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       const arith_operand& one = operands_[i];
-      text += number_line(
-          left(operand_names[i], 9), from_, one.code,
-          one.inexact ? "rounded from " + samebits::tensor_file::escape(one.text, 60) : "");
+      text += number_line(left(operand_names[i], 9), from_, one.code,
+                          one.inexact ? "rounded from " + escape(one.text, 60) : "");
     }
     const std::string raised = joined(names_of(result.raised));
     const bool only_inexact = result.raised == flags::inexact;
@@ -287,12 +275,10 @@ class arith_command final : public command {
       const arith_operand& one = operands_[i];
       if (!one.file || one.file->format() == from_) continue;
       text += cat(operand_names[i], ": ", one.rounded, " of ", number_of(count_, "element"), " of ",
-                  type_text(one.file->info, one.file->how), " were inexact in ",
-                  samebits::name(from_), "\n");
+                  type_text(one.file->info, one.file->how), " were inexact in ", name(from_), "\n");
     }
     text += cat(target.shown(), ": ", number_of(count_, "element"), " [", comma_separated(shape_),
-                "], ", op_, " of ", samebits::name(from_), " -> ", samebits::name(to_), " (",
-                rule_text(rule_), ");");
+                "], ", op_, " of ", name(from_), " -> ", name(to_), " (", rule_text(rule_), ");");
     for (std::size_t f = 0; f < named_flags.size(); ++f) {
       text += cat(f == 0 ? " " : ", ", elements.raised[f], " ", named_flags[f].name);
     }
@@ -307,7 +293,7 @@ class arith_command final : public command {
   std::string out_;
   std::string flags_;
   std::string from_code_;
-  samebits::convert_options rule_;
+  convert_options rule_;
 
   operation operation_ = operation::add;
   format_id from_ = format_id::fp32;

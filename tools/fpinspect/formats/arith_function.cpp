@@ -1,17 +1,8 @@
 // `fpinspect arith FUNCTION X --rule RULE`: a function of one number by a rule, beside its exact
 // value.
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstdint>
 #include <cstdio>
-#include <string>
-#include <string_view>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "samebits/error.hpp"
@@ -19,14 +10,10 @@
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 #include "samebits/view.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
 
-using samebits::format_id;
-using samebits::function;
-using samebits::function_rule;
 using wide = long double;
 
 struct function_task {
@@ -35,7 +22,7 @@ struct function_task {
   std::string text;        ///< of the operand
   std::uint64_t code = 0;  ///< of the operand, in `format`
   bool inexact = false;    ///< the text was rounded to the code
-  samebits::evaluate_options options = {};
+  evaluate_options options = {};
 };
 
 /// Refuses another number of operands than the function's.
@@ -58,11 +45,11 @@ function_task task_of(function of, const std::string& rule,
   task.options.rule = enumerator_argument<function_rule>("--rule", rule);
   check_operand_count(of, operands.size());
   if (operands.size() == 2) {
-    const samebits::parse_result parsed = samebits::parse(format_id::fp64, operands[1]);
+    const parse_result parsed = parse(format_id::fp64, operands[1]);
     if (!parsed.ok) refuse_value("parameter", operands[1], "is not a number");
     task.options.parameter = std::bit_cast<double>(parsed.code);
   }
-  const samebits::parse_result parsed = samebits::parse(task.format, task.text);
+  const parse_result parsed = parse(task.format, task.text);
   if (!parsed.ok) {
     refuse_value("A", task.text,
                  "is not a number; functions take one number, and files only in Python: "
@@ -75,23 +62,23 @@ function_task task_of(function of, const std::string& rule,
 
 std::uint64_t result_of(const function_task& task) {
   std::array<std::byte, 8> in{}, out{};
-  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(task.format));
+  const auto bytes = static_cast<std::size_t>(storage_bytes(task.format));
   store_code(in.data(), bytes, task.code);
   const void* const from = in.data();
-  samebits::evaluate(task.of, samebits::view_of_codes(task.format, from, 1, 1),
-                     samebits::view_of_codes(task.format, static_cast<void*>(out.data()), 1, 1),
-                     task.options, {.backend = "reference"});
+  samebits::evaluate(task.of, view_of_codes(task.format, from, 1, 1),
+                     view_of_codes(task.format, static_cast<void*>(out.data()), 1, 1), task.options,
+                     {.backend = "reference"});
   return load_code(out.data(), bytes);
 }
 
 /// The rules that have the function for the format, as evaluate() says.
 std::string rules_with(function_task task) {
   std::string names;
-  for (const auto& [rule, rule_name, doc] : samebits::table_of<function_rule>) {
+  for (const auto& [rule, rule_name, doc] : table_of<function_rule>) {
     task.options.rule = rule;
     try {
       static_cast<void>(result_of(task));
-    } catch (const samebits::unsupported&) {
+    } catch (const unsupported&) {
       continue;
     }
     names += cat(names.empty() ? "" : ", ", rule_name);
@@ -103,13 +90,13 @@ std::string rules_with(function_task task) {
 std::uint64_t result_or_refusal(const function_task& task) {
   try {
     return result_of(task);
-  } catch (const samebits::unsupported& error) {
+  } catch (const unsupported& error) {
     throw usage_error(cat("--rule: ", error.what(), "; ", rules_with(task)));
   }
 }
 
 double value_of(format_id format, std::uint64_t code) {
-  return std::bit_cast<double>(samebits::convert_code(format, format_id::fp64, code).code);
+  return std::bit_cast<double>(convert_code(format, format_id::fp64, code).code);
 }
 
 wide sigmoid(wide x) { return 1 / (1 + std::exp(-x)); }
@@ -172,7 +159,7 @@ std::string exact_text(wide value) {
 /// value; empty for NaN, Inf and 0.
 std::string distance_text(format_id format, double result, wide exact) {
   if (!std::isfinite(result) || !std::isfinite(exact) || exact == 0) return {};
-  const samebits::format_spec f = samebits::spec_of(format);
+  const format_spec f = spec_of(format);
   int exponent = 0;
   (void)std::frexp(exact, &exponent);
   const int lowest = 2 - f.bias;  // of the smallest normal number, as frexp() counts
@@ -198,13 +185,12 @@ void run_arith_function(function of, const std::string& rule,
                          {"input", task.text},
                          {"operand", code_text(task.format, task.code)},
                          {"result", code_text(task.format, result)},
-                         {"value", samebits::to_shortest(task.format, result)},
+                         {"value", to_shortest(task.format, result)},
                          {"exact", exact_text(exact)},
                          {"error_ulp", distance}});
   }
-  s.out.write(number_line(
-      left("A", 11), task.format, task.code,
-      task.inexact ? "rounded from " + samebits::tensor_file::escape(task.text, 60) : ""));
+  s.out.write(number_line(left("A", 11), task.format, task.code,
+                          task.inexact ? "rounded from " + escape(task.text, 60) : ""));
   s.out.write(
       number_line(left(name(of), 11), task.format, result, cat("rule ", name(task.options.rule))));
   s.out.write(without_end_blanks(cat(left("exact", 29), left(exact_text(exact), 26),

@@ -1,5 +1,4 @@
 // `fpinspect formats`, `recipes`, `units` and `backends`: what the library has, one row for each.
-#include <cmath>
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
@@ -44,20 +43,17 @@ class catalogue final : public command {
 
 // --- formats -----------------------------------------------------------------------------------
 
-using samebits::format_id;
-using samebits::specials;
-
 /// Properties of a format that are derived from its parameters.
 struct format_facts {
   explicit format_facts(format_id id)
       : format(id),
-        spec(samebits::spec_of(id)),
+        spec(spec_of(id)),
         sign_bits(spec.special == specials::scale ? 0 : 1),
-        max(samebits::max_finite(id)),
+        max(max_finite(id)),
         min_normal(samebits::min_normal(id)),
-        decades(std::log10(samebits::decode_double(id, max)) -
-                std::log10(samebits::decode_double(id, samebits::min_positive(id)))) {
-    if (spec.special != specials::scale) min_subnormal = samebits::min_positive(id);
+        decades(std::log10(decode_double(id, max)) -
+                std::log10(decode_double(id, min_positive(id)))) {
+    if (spec.special != specials::scale) min_subnormal = min_positive(id);
   }
 
   [[nodiscard]] int bits() const { return sign_bits + spec.exponent_bits + spec.mantissa_bits; }
@@ -76,7 +72,7 @@ struct format_facts {
   }
 
   format_id format;
-  samebits::format_spec spec;
+  format_spec spec;
   int sign_bits;
   std::uint64_t max;                           ///< as a code
   std::optional<std::uint64_t> min_normal;     ///< as a code
@@ -85,7 +81,7 @@ struct format_facts {
 };
 
 json_value value_json(const format_facts& f, std::optional<std::uint64_t> code) {
-  return code ? json_value(samebits::decode_double(f.format, *code)) : std::nullopt;
+  return code ? json_value(decode_double(f.format, *code)) : std::nullopt;
 }
 
 json_value code_of(const format_facts& f, std::optional<std::uint64_t> code) {
@@ -93,13 +89,13 @@ json_value code_of(const format_facts& f, std::optional<std::uint64_t> code) {
 }
 
 std::string power_of(const format_facts& f, std::optional<std::uint64_t> code) {
-  return code ? power_text(exponent_of(samebits::decode_double(f.format, *code))) : "-";
+  return code ? power_text(exponent_of(decode_double(f.format, *code))) : "-";
 }
 
 /// A value in at most 8 characters: exact, or with three digits.
 std::string short_value(const format_facts& f, std::uint64_t code) {
-  const std::string text = samebits::to_exact_decimal(f.format, code);
-  return text.size() <= 8 ? text : scientific(samebits::decode_double(f.format, code), 2);
+  const std::string text = to_exact_decimal(f.format, code);
+  return text.size() <= 8 ? text : scientific(decode_double(f.format, code), 2);
 }
 
 std::string short_count(std::uint64_t count) {
@@ -118,7 +114,7 @@ constexpr column<format_facts> format_columns[] = {
        return cat(f.sign_bits, "/", f.spec.exponent_bits, "/", f.spec.mantissa_bits);
      }},
     {"bias", "bias", -5, [](auto& f) { return f.spec.bias; }},
-    {"specials", "", 0, [](auto& f) { return samebits::name(f.spec.special); }},
+    {"specials", "", 0, [](auto& f) { return name(f.spec.special); }},
     {"max", "max", -10, [](auto& f) { return value_json(f, f.max); },
      [](auto& f) { return short_value(f, f.max); }},
     {"max_code", "", 0, [](auto& f) { return code_of(f, f.max); }},
@@ -157,30 +153,25 @@ constexpr listing<format_facts> formats_listing = {
 
 // --- recipes -----------------------------------------------------------------------------------
 
-using samebits::recipe_preset;
-using samebits::recipe_presets;
-
 constexpr column<recipe_preset> recipe_columns[] = {
     {"name", "recipe", 20, [](auto& p) { return p.name; }},
     {"block", "block", 9, [](auto& p) { return block_text(p.rules.tile); }},
-    {"scale_rule", "rule", 10, [](auto& p) { return samebits::name(p.rules.scale); }},
-    {"scale_format", "scales", 8, [](auto& p) { return samebits::name(p.rules.scale_format); },
+    {"scale_rule", "rule", 10, [](auto& p) { return name(p.rules.scale); }},
+    {"scale_format", "scales", 8, [](auto& p) { return name(p.rules.scale_format); },
      [](auto& p) {
-       const bool delayed = p.rules.source == samebits::scale_source::delayed;
-       return delayed ? "delayed" : samebits::name(p.rules.scale_format);
+       const bool delayed = p.rules.source == scale_source::delayed;
+       return delayed ? "delayed" : name(p.rules.scale_format);
      }},
-    {"scales", "", 0, [](auto& p) { return samebits::name(p.rules.source); }},
+    {"scales", "", 0, [](auto& p) { return name(p.rules.source); }},
     {"eps", "eps", 9, [](auto& p) { return double{p.rules.eps}; },
      [](auto& p) { return general(double{p.rules.eps}, 3); }},
     {"upper_bound", "", 0, [](auto& p) { return double{p.rules.upper_bound}; }},
-    {"nonfinite", "nonfinite", 11, [](auto& p) { return samebits::name(p.rules.nonfinite); }},
-    {"scale_overflow", "", 0, [](auto& p) { return samebits::name(p.rules.scale_overflow); }},
-    {"overflow", "", 0, [](auto& p) { return samebits::name(p.rules.overflow); }},
-    {"verified", "verified", 0, [](auto& p) { return samebits::name(p.verified); },
-     [](auto& p) {
-       return cat(samebits::name(p.verified), p.verified != p.nonfinite ? ", finite" : "");
-     }},
-    {"verified_nonfinite", "", 0, [](auto& p) { return samebits::name(p.nonfinite); }},
+    {"nonfinite", "nonfinite", 11, [](auto& p) { return name(p.rules.nonfinite); }},
+    {"scale_overflow", "", 0, [](auto& p) { return name(p.rules.scale_overflow); }},
+    {"overflow", "", 0, [](auto& p) { return name(p.rules.overflow); }},
+    {"verified", "verified", 0, [](auto& p) { return name(p.verified); },
+     [](auto& p) { return cat(name(p.verified), p.verified != p.nonfinite ? ", finite" : ""); }},
+    {"verified_nonfinite", "", 0, [](auto& p) { return name(p.nonfinite); }},
     {"version", "", 0, [](auto& p) { return p.version; }},
     {"reproduces", "", 0, [](auto& p) { return p.reproduces; }},
     {"exceptions", "", 0, [](auto& p) { return p.exceptions; }},
@@ -206,15 +197,11 @@ constexpr listing<recipe_preset> recipes_listing = {
 
 // --- units -------------------------------------------------------------------------------------
 
-using samebits::tensor_arithmetic;
-
-std::string_view evidence_text(samebits::evidence e) {
-  return e == samebits::evidence::none ? "-" : samebits::name(e);
-}
+std::string_view evidence_text(evidence e) { return e == evidence::none ? "-" : name(e); }
 
 constexpr column<tensor_arithmetic> unit_columns[] = {
-    {"unit", "unit", 20, [](auto& u) { return samebits::name(u.unit); }},
-    {"operands", "operands", 10, [](auto& u) { return samebits::name(u.operands); }},
+    {"unit", "unit", 20, [](auto& u) { return name(u.unit); }},
+    {"operands", "operands", 10, [](auto& u) { return name(u.operands); }},
     {"products", "products", -8, [](auto& u) { return u.products; },
      [](auto& u) {
        return cat(u.products, u.narrow_products == 0 ? "" : cat(", ", u.narrow_products));
@@ -226,11 +213,10 @@ constexpr column<tensor_arithmetic> unit_columns[] = {
     {"floor_fp32", "", 0, [](auto& u) { return u.floor_fp32; }},
     {"floor_fp16", "", 0, [](auto& u) { return u.floor_fp16; }},
     {"", "", 2, nullptr, [](auto&) { return ""; }},
-    {"path", "path", 9,
-     [](auto& u) { return u.path == samebits::tensor_path::fused ? "fused" : "by fp16"; }},
-    {"evidence_fp32", "fp32", 12, [](auto& u) { return samebits::name(u.fp32); },
+    {"path", "path", 9, [](auto& u) { return u.path == tensor_path::fused ? "fused" : "by fp16"; }},
+    {"evidence_fp32", "fp32", 12, [](auto& u) { return name(u.fp32); },
      [](auto& u) { return evidence_text(u.fp32); }},
-    {"evidence_fp16", "fp16", 12, [](auto& u) { return samebits::name(u.fp16); },
+    {"evidence_fp16", "fp16", 12, [](auto& u) { return name(u.fp16); },
      [](auto& u) { return evidence_text(u.fp16); }},
     {"source", "source", 0, [](auto& u) { return u.source; }},
 };
@@ -241,8 +227,8 @@ constexpr listing<tensor_arithmetic> units_listing = {
     .rows =
         [] {
           std::vector<tensor_arithmetic> all;
-          for (int i = 0; i < samebits::tensor_row_count; ++i) {
-            all.push_back(samebits::tensor_row(i));
+          for (int i = 0; i < tensor_row_count; ++i) {
+            all.push_back(tensor_row(i));
           }
           return all;
         },
@@ -257,13 +243,11 @@ constexpr listing<tensor_arithmetic> units_listing = {
 
 // --- backends ----------------------------------------------------------------------------------
 
-using samebits::backend_info;
-
 constexpr column<backend_info> backend_columns[] = {
     {"name", "backend", 15, [](auto& b) { return b.name; }},
     {"description", "", 0, [](auto& b) { return b.description; }},
     {"memory", "memory", 8,
-     [](auto& b) { return b.space == samebits::memory_space::host ? "host" : "device"; }},
+     [](auto& b) { return b.space == memory_space::host ? "host" : "device"; }},
     {"supported", "", 0, [](auto& b) { return b.supported; }},
     {"default", "here", 9, [](auto& b) { return b.is_default; },
      [](auto& b) { return b.is_default  ? "default"
@@ -278,7 +262,7 @@ constexpr column<backend_info> backend_columns[] = {
 constexpr listing<backend_info> backends_listing = {
     .key = "backends", .columns = backend_columns, .rows = [] {
       static_cast<void>(backend_argument(""));  // refuses a SAMEBITS_BACKEND that is not available
-      return samebits::compiled_backends();
+      return compiled_backends();
     }};
 
 const registered<catalogue<format_facts, formats_listing>> formats_here(

@@ -1,9 +1,6 @@
 // Codes and properties of formats as the subcommands print them: implementation.
 #include "fpinspect/formats/describe.hpp"
 
-#include <cmath>
-
-#include "fpinspect/cli/text/text.hpp"
 #include "samebits/text.hpp"
 
 namespace fpinspect {
@@ -17,34 +14,32 @@ std::string binary_digits(std::uint64_t bits, int count) {
 
 }  // namespace
 
-std::string code_text(samebits::format_id format, std::uint64_t code) {
+std::string code_text(format_id format, std::uint64_t code) {
   constexpr char digits[] = "0123456789abcdef";
   std::string text = "0x";
-  for (int bit = samebits::spec_of(format).storage_bits - 4; bit >= 0; bit -= 4) {
+  for (int bit = spec_of(format).storage_bits - 4; bit >= 0; bit -= 4) {
     text += digits[code >> bit & 15];
   }
   return text;
 }
 
-std::uint64_t significant_bits(samebits::format_id format, std::uint64_t code) {
-  const samebits::format_spec spec = samebits::spec_of(format);
+std::uint64_t significant_bits(format_id format, std::uint64_t code) {
+  const format_spec spec = spec_of(format);
   const int padding = spec.padding_bits;
   const int bits = padding == 0 ? packed_bits(format) : spec.storage_bits - padding;
   const std::uint64_t all = ~std::uint64_t{0} >> (64 - bits);
   return code & (all << padding);
 }
 
-std::string rule_text(const samebits::convert_options& rule) {
-  return cat(samebits::name(rule.rounding), ", ", samebits::name(rule.overflow), ", ",
-             samebits::name(rule.nan));
+std::string rule_text(const convert_options& rule) {
+  return cat(name(rule.rounding), ", ", name(rule.overflow), ", ", name(rule.nan));
 }
 
-json_object rule_json(const samebits::convert_options& rule) {
-  json_object members = {{"round", samebits::name(rule.rounding)},
-                         {"overflow", samebits::name(rule.overflow)},
-                         {"nan", samebits::name(rule.nan)}};
-  if (rule.rounding != samebits::rounding::stochastic) return members;
-  const samebits::random_stream& random = rule.random;
+json_object rule_json(const convert_options& rule) {
+  json_object members = {
+      {"round", name(rule.rounding)}, {"overflow", name(rule.overflow)}, {"nan", name(rule.nan)}};
+  if (rule.rounding != rounding::stochastic) return members;
+  const random_stream& random = rule.random;
   return members.add({{"seed", random.seed},
                       {"stream", random.stream},
                       {"offset", random.offset},
@@ -61,37 +56,34 @@ std::string code_fields::separated() const {
   return text;
 }
 
-code_fields fields_of(samebits::format_id format, std::uint64_t code) {
-  const samebits::format_spec spec = samebits::spec_of(format);
+code_fields fields_of(format_id format, std::uint64_t code) {
+  const format_spec spec = spec_of(format);
   const std::uint64_t compact = code >> spec.padding_bits;
-  const int sign_bits = spec.special == samebits::specials::scale ? 0 : 1;
+  const int sign_bits = spec.special == specials::scale ? 0 : 1;
   return {binary_digits(compact >> (spec.exponent_bits + spec.mantissa_bits), sign_bits),
           binary_digits(compact >> spec.mantissa_bits, spec.exponent_bits),
           binary_digits(compact, spec.mantissa_bits)};
 }
 
-std::optional<double> finite_value(samebits::format_id format, std::uint64_t code) {
-  if (!samebits::is_finite(format, code)) return std::nullopt;
-  return samebits::decode_double(format, code);
+std::optional<double> finite_value(format_id format, std::uint64_t code) {
+  if (!is_finite(format, code)) return std::nullopt;
+  return decode_double(format, code);
 }
 
-json_object code_json(samebits::format_id format, std::uint64_t code) {
+json_object code_json(format_id format, std::uint64_t code) {
   return {{"code", code_text(format, code)},
-          {"value", samebits::to_shortest(format, code)},
+          {"value", to_shortest(format, code)},
           {"number", finite_value(format, code)}};
 }
 
-std::string value_text(samebits::format_id format, std::uint64_t code) {
-  using samebits::format_id;
-  const samebits::cast_rule keep_sign{.nan = samebits::nan_policy::preserve_sign};
-  return samebits::to_shortest(
-      format_id::fp64, samebits::convert_code(format, format_id::fp64, code, keep_sign).code);
+std::string value_text(format_id format, std::uint64_t code) {
+  const cast_rule keep_sign{.nan = nan_policy::preserve_sign};
+  return to_shortest(format_id::fp64, convert_code(format, format_id::fp64, code, keep_sign).code);
 }
 
-std::string number_line(const std::string& label, samebits::format_id format, std::uint64_t code,
+std::string number_line(const std::string& label, format_id format, std::uint64_t code,
                         std::string_view note) {
-  return without_end_blanks(cat(label, left(samebits::name(format), 6),
-                                left(code_text(format, code), 12),
+  return without_end_blanks(cat(label, left(name(format), 6), left(code_text(format, code), 12),
                                 left(value_text(format, code), 26), note)) +
          "\n";
 }
@@ -104,15 +96,15 @@ int exponent_of(double x) {
 
 std::string power_text(int exponent) { return cat("2^", exponent); }
 
-void count_flags(flag_counts& counts, samebits::flags raised) {
+void count_flags(flag_counts& counts, flags raised) {
   for (std::size_t f = 0; f < counts.size(); ++f)
     if (has(raised, named_flags[f].flag)) ++counts[f];
 }
 
-int packed_bits(samebits::format_id format) {
-  const samebits::format_spec spec = samebits::spec_of(format);
+int packed_bits(format_id format) {
+  const format_spec spec = spec_of(format);
   if (spec.storage_bits > 8) return spec.storage_bits;
-  const int sign_bits = spec.special == samebits::specials::scale ? 0 : 1;
+  const int sign_bits = spec.special == specials::scale ? 0 : 1;
   return sign_bits + spec.exponent_bits + spec.mantissa_bits;
 }
 
@@ -120,15 +112,11 @@ int packed_bits(samebits::format_id format) {
 
 namespace {
 
-using samebits::format_id;
-using samebits::number_class;
-using samebits::rounding;
-
 constexpr int random_word_bits = 32;
 constexpr std::uint64_t random_words = std::uint64_t{1} << random_word_bits;
 
 void add_result(std::vector<rounded_code>& results, std::size_t first, format_id format,
-                const samebits::parse_result& rounded, mode_share mode) {
+                const parse_result& rounded, mode_share mode) {
   for (std::size_t i = first; i < results.size(); ++i) {
     if (results[i].code == rounded.code) {
       results[i].modes.push_back(mode);
@@ -141,10 +129,10 @@ void add_result(std::vector<rounded_code>& results, std::size_t first, format_id
 void add_stochastic(std::vector<rounded_code>& results, std::size_t first, format_id format,
                     std::string_view text) {
   const auto with_word = [&](std::uint64_t word) {
-    return samebits::parse(format, text, {.rounding = rounding::stochastic},
-                           {static_cast<std::uint32_t>(word), random_word_bits});
+    return parse(format, text, {.rounding = rounding::stochastic},
+                 {static_cast<std::uint32_t>(word), random_word_bits});
   };
-  const samebits::parse_result toward_zero = with_word(0);
+  const parse_result toward_zero = with_word(0);
   std::uint64_t low = 0;  // the smallest word that rounds away from zero is in (low, high]
   std::uint64_t high = random_words;
   while (high - low > 1) {
@@ -170,12 +158,12 @@ std::string_view name(outcome what) {
 
 number_class class_of_text(std::string_view text) {
   // to_odd keeps the class: it rounds only 0 to zero, and no finite value to an infinity.
-  const samebits::cast_rule keep{.rounding = rounding::to_odd};
-  return samebits::classify(format_id::fp64, samebits::parse(format_id::fp64, text, keep).code);
+  const cast_rule keep{.rounding = rounding::to_odd};
+  return classify(format_id::fp64, parse(format_id::fp64, text, keep).code);
 }
 
-outcome outcome_of(number_class source, format_id format, const samebits::converted& result) {
-  const number_class now = samebits::classify(format, result.code);
+outcome outcome_of(number_class source, format_id format, const converted& result) {
+  const number_class now = classify(format, result.code);
   const bool finite = now < number_class::infinite;
   if (source == number_class::nan) return finite ? outcome::saturated : outcome::exact;
   if (source == number_class::infinite) {
@@ -199,8 +187,7 @@ std::vector<rounded_code> round_by_all(std::string_view text, std::span<const fo
       if (mode == rounding::stochastic) {
         add_stochastic(results, first, format, text);
       } else {
-        add_result(results, first, format, samebits::parse(format, text, {.rounding = mode}),
-                   {mode, 1.0});
+        add_result(results, first, format, parse(format, text, {.rounding = mode}), {mode, 1.0});
       }
     }
   }

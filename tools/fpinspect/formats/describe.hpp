@@ -1,20 +1,11 @@
 // Codes and properties of formats as the subcommands print them, and what rounding to them does.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "fpinspect/output/json.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/core/format.hpp"
 #include "samebits/core/rounding.hpp"
 #include "samebits/scalar.hpp"
 
@@ -31,15 +22,15 @@ inline void store_code(std::byte* to, std::size_t bytes, std::uint64_t code) {
 }
 
 /// 0x and the code's digits at full storage width: "0x7e", "0x7bff".
-std::string code_text(samebits::format_id format, std::uint64_t code);
+std::string code_text(format_id format, std::uint64_t code);
 
 /// The code with all bits cleared that reading ignores: padding, and bits above the format's width.
-std::uint64_t significant_bits(samebits::format_id format, std::uint64_t code);
+std::uint64_t significant_bits(format_id format, std::uint64_t code);
 
 /// "nearest_even, ieee, canonical"
-std::string rule_text(const samebits::convert_options& rule);
+std::string rule_text(const convert_options& rule);
 /// The members round, overflow and nan; those of the random bits if rounding is stochastic.
-json_object rule_json(const samebits::convert_options& rule);
+json_object rule_json(const convert_options& rule);
 
 /// The bits of a code by field. A field that the format lacks is empty; padding is omitted.
 struct code_fields {
@@ -50,21 +41,21 @@ struct code_fields {
   /// "0|1111|110"
   [[nodiscard]] std::string separated() const;
 };
-code_fields fields_of(samebits::format_id format, std::uint64_t code);
+code_fields fields_of(format_id format, std::uint64_t code);
 
 /// The value of a code if it is finite.
-std::optional<double> finite_value(samebits::format_id format, std::uint64_t code);
+std::optional<double> finite_value(format_id format, std::uint64_t code);
 
 /// The members code, value and number.
-json_object code_json(samebits::format_id format, std::uint64_t code);
+json_object code_json(format_id format, std::uint64_t code);
 
 /// The value in at most 24 characters, exact to 17 digits: the shortest text that reads back as the
 /// same binary64 number. Unlike the format's own shortest text, it distinguishes neighbours and
 /// formats.
-std::string value_text(samebits::format_id format, std::uint64_t code);
+std::string value_text(format_id format, std::uint64_t code);
 
 /// A line: the label, format, code and value of a number, and a note.
-std::string number_line(const std::string& label, samebits::format_id format, std::uint64_t code,
+std::string number_line(const std::string& label, format_id format, std::uint64_t code,
                         std::string_view note);
 
 /// floor(log2(|x|)) of a finite x other than 0.
@@ -74,22 +65,21 @@ int exponent_of(double x);
 std::string power_text(int exponent);
 
 /// Bits of one element in packed storage, which tensor files use for elements of less than a byte.
-int packed_bits(samebits::format_id format);
+int packed_bits(format_id format);
 
 struct named_flag {
-  samebits::flags flag;
+  flags flag;
   std::string_view name;
 };
-inline constexpr std::array<named_flag, 5> named_flags{
-    {{samebits::flags::invalid, "invalid"},
-     {samebits::flags::divide_by_zero, "divide_by_zero"},
-     {samebits::flags::overflow, "overflow"},
-     {samebits::flags::underflow, "underflow"},
-     {samebits::flags::inexact, "inexact"}}};
+inline constexpr std::array<named_flag, 5> named_flags{{{flags::invalid, "invalid"},
+                                                        {flags::divide_by_zero, "divide_by_zero"},
+                                                        {flags::overflow, "overflow"},
+                                                        {flags::underflow, "underflow"},
+                                                        {flags::inexact, "inexact"}}};
 
 /// Numbers of results that raised each flag, in the order of the table.
 using flag_counts = std::array<std::uint64_t, named_flags.size()>;
-void count_flags(flag_counts& counts, samebits::flags raised);
+void count_flags(flag_counts& counts, flags raised);
 
 /// Counts under the names of the rows of a table.
 template <class Table>
@@ -100,7 +90,7 @@ json_value counts_json(const Table& table, std::span<const std::uint64_t> counts
 }
 
 /// The names of the raised flags, in the order of the table.
-inline std::vector<std::string_view> names_of(samebits::flags raised) {
+inline std::vector<std::string_view> names_of(flags raised) {
   std::vector<std::string_view> names;
   for (const named_flag& f : named_flags) {
     if (has(raised, f.flag)) names.push_back(f.name);
@@ -116,7 +106,7 @@ std::string_view name(outcome what);
 
 /// The class of a number before rounding, for text that samebits::parse() accepts. Only the classes
 /// zero, infinite and nan say something about the number; normal and subnormal are those of fp64.
-samebits::number_class class_of_text(std::string_view text);
+number_class class_of_text(std::string_view text);
 
 /// The first of these outcomes that applies:
 ///   overflow   beyond max, became Inf or NaN
@@ -126,19 +116,18 @@ samebits::number_class class_of_text(std::string_view text);
 ///   rounded    changed
 ///   exact      unchanged
 /// Inf or NaN counts as beyond max if the format lacks it.
-outcome outcome_of(samebits::number_class source, samebits::format_id format,
-                   const samebits::converted& result);
+outcome outcome_of(number_class source, format_id format, const converted& result);
 
 /// A rounding mode, and the share of its random words that give a code: 1 unless the mode is
 /// stochastic.
 struct mode_share {
-  samebits::rounding mode;
+  rounding mode;
   double share;
 };
 
 /// A code of a format, and the rounding modes that round the number to this code.
 struct rounded_code {
-  samebits::format_id format;
+  format_id format;
   std::uint64_t code;
   bool inexact;
   bool overflow;
@@ -149,8 +138,7 @@ struct rounded_code {
 /// rounding are exact: bisection finds the smallest of the 2^32 random words that rounds away from
 /// zero.
 /// @param text  a number that samebits::parse() accepts
-std::vector<rounded_code> round_by_all(std::string_view text,
-                                       std::span<const samebits::format_id> formats,
-                                       std::span<const samebits::rounding> modes);
+std::vector<rounded_code> round_by_all(std::string_view text, std::span<const format_id> formats,
+                                       std::span<const rounding> modes);
 
 }  // namespace fpinspect

@@ -1,19 +1,12 @@
 // `fpinspect show` and `cast`: numbers as codes of formats, and how they were rounded.
-#include <cmath>
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
-
-using samebits::format_id;
-using samebits::rounding;
-using samebits::tensor_file::escape;
-using samebits::tensor_file::quote;
 
 // --- show FORMAT VALUE -------------------------------------------------------------------------
 
@@ -27,14 +20,14 @@ struct shown_code {
 };
 
 shown_code code_to_show(const std::string& format_text, const std::string& text) {
-  if (!samebits::find_format(format_text) && samebits::find_format(text)) {
+  if (!find_format(format_text) && find_format(text)) {
     throw usage_error(cat("FORMAT comes first: show ", escape(text), " ", escape(format_text)));
   }
   const format_id format = format_argument("FORMAT", format_text);
   if (const auto code = code_argument(format, text)) {
     return {text, format, significant_bits(format, *code)};
   }
-  const samebits::parse_result parsed = samebits::parse(format, text);
+  const parse_result parsed = parse(format, text);
   if (!parsed.ok) {
     refuse_value("VALUE", text,
                  cat("is neither a number nor a 0xCODE, from byte ", parsed.error_offset, " on"));
@@ -49,8 +42,8 @@ shown_code code_to_show(const std::string& format_text, const std::string& text)
 std::optional<int> ulp_log2(format_id format, std::uint64_t code) {
   const auto value = finite_value(format, code);
   if (!value) return std::nullopt;
-  const double floor = samebits::decode_double(format, samebits::min_normal(format));
-  return exponent_of(std::max(std::fabs(*value), floor)) - samebits::spec_of(format).mantissa_bits;
+  const double floor = decode_double(format, min_normal(format));
+  return exponent_of(std::max(std::fabs(*value), floor)) - spec_of(format).mantissa_bits;
 }
 
 /// "exact", or how the input was rounded to the format.
@@ -69,7 +62,7 @@ json_object json_of(const shown_code& shown) {
   const std::uint64_t code = shown.code;
   const code_fields fields = fields_of(format, code);
   const auto ulp = ulp_log2(format, code);
-  return {{"format", samebits::name(format)},
+  return {{"format", name(format)},
           {"input",
            json_line({{"text", shown.text},
                       {"inexact", shown.inexact},
@@ -78,13 +71,13 @@ json_object json_of(const shown_code& shown) {
           {"bits", json_line({{"sign", fields.sign},
                               {"exponent", fields.exponent},
                               {"mantissa", fields.mantissa}})},
-          {"class", samebits::name(samebits::classify(format, code))},
+          {"class", name(classify(format, code))},
           {"number", finite_value(format, code)},
-          {"value", samebits::to_shortest(format, code)},
-          {"exact", samebits::to_exact_decimal(format, code)},
-          {"hex_float", samebits::to_hex_float(format, code)},
-          {"below", code_json(format, samebits::next_down(format, code)).on_one_line()},
-          {"above", code_json(format, samebits::next_up(format, code)).on_one_line()},
+          {"value", to_shortest(format, code)},
+          {"exact", to_exact_decimal(format, code)},
+          {"hex_float", to_hex_float(format, code)},
+          {"below", code_json(format, next_down(format, code)).on_one_line()},
+          {"above", code_json(format, next_up(format, code)).on_one_line()},
           {"ulp_log2", ulp},
           {"ulp", ulp ? std::optional(std::ldexp(1.0, *ulp)) : std::nullopt}};
 }
@@ -99,16 +92,15 @@ std::string text_of(const shown_code& shown, const terminal& term) {
   const std::pair<const char*, std::string> lines[] = {
       {"input", cat(escape(shown.text), " (", input_text(shown), ")")},
       {"bits", fields_of(format, code).separated()},
-      {"class", std::string(samebits::name(samebits::classify(format, code)))},
-      {"shortest", samebits::to_shortest(format, code)},
-      {"exact", samebits::to_exact_decimal(format, code)},
-      {"hex float", samebits::to_hex_float(format, code)},
-      {"next below", neighbour(samebits::next_down(format, code))},
-      {"next above", neighbour(samebits::next_up(format, code))},
+      {"class", std::string(name(classify(format, code)))},
+      {"shortest", to_shortest(format, code)},
+      {"exact", to_exact_decimal(format, code)},
+      {"hex float", to_hex_float(format, code)},
+      {"next below", neighbour(next_down(format, code))},
+      {"next above", neighbour(next_up(format, code))},
       {"ulp", ulp ? cat(power_text(*ulp), " = ", shortest(std::ldexp(1.0, *ulp))) : "none"}};
   std::string text =
-      term.painted(paint::heading, cat(samebits::name(format), " ", code_text(format, code))) +
-      "\n";
+      term.painted(paint::heading, cat(name(format), " ", code_text(format, code))) + "\n";
   for (const auto& [what, is] : lines) text += cat(left(what, 12), is, "\n");
   return text;
 }
@@ -129,11 +121,11 @@ std::vector<rounding> modes_of(const std::vector<std::string>& texts) {
   if (texts.empty()) return {rounding::nearest_even};
   std::vector<rounding> modes;
   if (texts.size() == 1 && texts.front() == "all") {
-    for (const auto& row : samebits::table_of<rounding>) modes.push_back(row.value);
+    for (const auto& row : table_of<rounding>) modes.push_back(row.value);
     return modes;
   }
   for (const std::string& text : texts) {
-    const auto found = samebits::find_enumerator<rounding>(text);
+    const auto found = find_enumerator<rounding>(text);
     if (!found) refuse_name("--rounding", text, cat("all, ", names_of<rounding>()));
     if (std::ranges::find(modes, *found) == modes.end()) modes.push_back(*found);
   }
@@ -148,8 +140,8 @@ struct rounded_number {
 
   [[nodiscard]] std::optional<double> error() const {
     const auto value = finite_value(is.format, is.code);
-    const samebits::parse_result parsed = samebits::parse(format_id::fp64, text);
-    const double x = samebits::decode_double(format_id::fp64, parsed.code);
+    const parse_result parsed = parse(format_id::fp64, text);
+    const double x = decode_double(format_id::fp64, parsed.code);
     const bool in_range =
         x - x == 0 && (x != 0 || !parsed.inexact);  // neither beyond fp64 nor below
     const bool known = value && is.format != format_id::fp64 && in_range;
@@ -162,7 +154,7 @@ struct rounded_number {
 
 json_object modes_json(const rounded_code& code) {
   json_object modes;
-  for (const mode_share& mode : code.modes) modes.add(samebits::name(mode.mode), mode.share);
+  for (const mode_share& mode : code.modes) modes.add(name(mode.mode), mode.share);
   return modes;
 }
 
@@ -170,8 +162,7 @@ json_object modes_json(const rounded_code& code) {
 std::string modes_text(const rounded_code& code) {
   return joined(code.modes, [](const mode_share& mode) {
     const bool random = mode.mode == rounding::stochastic;
-    return cat(samebits::name(mode.mode),
-               random ? cat(" ", general(100 * mode.share, 4), " %") : "");
+    return cat(name(mode.mode), random ? cat(" ", general(100 * mode.share, 4), " %") : "");
   });
 }
 
@@ -182,12 +173,12 @@ std::string error_text(const rounded_number& n) {
 }
 
 constexpr column<rounded_number> rounded_columns[] = {
-    {"format", "format", 10, [](auto& n) { return samebits::name(n.is.format); }},
+    {"format", "format", 10, [](auto& n) { return name(n.is.format); }},
     {"code", "code", 20, [](auto& n) { return code_text(n.is.format, n.is.code); }},
     {"sign", "", 0, [](auto& n) { return n.fields.sign; }},
     {"exponent", "", 0, [](auto& n) { return n.fields.exponent; }},
     {"mantissa", "", 0, [](auto& n) { return n.fields.mantissa; }},
-    {"value", "value", 24, [](auto& n) { return samebits::to_shortest(n.is.format, n.is.code); },
+    {"value", "value", 24, [](auto& n) { return to_shortest(n.is.format, n.is.code); },
      [](auto& n) { return value_text(n.is.format, n.is.code); }},
     {"number", "", 0, [](auto& n) { return finite_value(n.is.format, n.is.code); }},
     {"error", "error", 11, [](auto& n) { return n.error(); },
@@ -209,7 +200,7 @@ std::string bits_text(const std::vector<rounded_number>& numbers, const terminal
   };
   std::string text =
       term.painted(paint::heading, row("format", {"sign", "exponent", "mantissa"})) + "\n";
-  for (const rounded_number& n : numbers) text += row(samebits::name(n.is.format), n.fields) + "\n";
+  for (const rounded_number& n : numbers) text += row(name(n.is.format), n.fields) + "\n";
   return text;
 }
 
@@ -235,7 +226,7 @@ class show_command final : public command {
     const std::vector<format_id> formats =
         format_ == "all" ? all_formats() : format_list_argument("FORMAT", split_at_commas(format_));
     const std::vector<rounding> modes = modes_of(modes_);
-    if (!samebits::parse(format_id::fp64, value_).ok || code_argument(format_id::fp64, value_)) {
+    if (!parse(format_id::fp64, value_).ok || code_argument(format_id::fp64, value_)) {
       refuse_value("VALUE", value_, "is not a number; a code needs one format and no --rounding");
     }
     std::vector<rounded_number> numbers;
@@ -263,7 +254,7 @@ class show_command final : public command {
 /// One value rounded to one format.
 struct cast_result {
   format_id format;
-  samebits::converted is;
+  converted is;
   outcome what;
   const terminal& term;
 };
@@ -278,9 +269,9 @@ std::string painted_outcome(const cast_result& r) {
 }
 
 constexpr column<cast_result> cast_columns[] = {
-    {"format", "format", 10, [](auto& r) { return samebits::name(r.format); }},
+    {"format", "format", 10, [](auto& r) { return name(r.format); }},
     {"code", "code", 20, [](auto& r) { return code_text(r.format, r.is.code); }},
-    {"value", "value", 26, [](auto& r) { return samebits::to_shortest(r.format, r.is.code); },
+    {"value", "value", 26, [](auto& r) { return to_shortest(r.format, r.is.code); },
      [](auto& r) { return value_text(r.format, r.is.code); }},
     {"number", "", 0, [](auto& r) { return finite_value(r.format, r.is.code); }},
     {"inexact", "", 0, [](auto& r) { return r.is.inexact; }},
@@ -305,16 +296,16 @@ class cast_command final : public command {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const std::vector<cast_result> results = cast_value(i, s.term);
       json_object one = {{"input", values_[i]}};
-      if (from_) one.add("from", samebits::name(*from_));
+      if (from_) one.add("from", name(*from_));
       casts.add(one.add("results", table_json(columns, results, true)));
-      const std::string from = from_ ? cat(samebits::name(*from_), " ") : "";
+      const std::string from = from_ ? cat(name(*from_), " ") : "";
       text += cat(i == 0 ? "" : "\n", s.term.painted(paint::heading, from + escape(values_[i])),
                   "\n", table_heading(columns), table_lines(columns, results));
     }
     if (!s.json) return s.out.write(text);
-    s.write_json(json_object{{"round", samebits::name(rule_.rounding)},
-                             {"overflow", samebits::name(rule_.overflow)},
-                             {"nan", samebits::name(rule_.nan)},
+    s.write_json(json_object{{"round", name(rule_.rounding)},
+                             {"overflow", name(rule_.overflow)},
+                             {"nan", name(rule_.nan)},
                              {"casts", casts}});
   }
 
@@ -324,7 +315,7 @@ class cast_command final : public command {
   void take_formats() {
     const bool given = !to_.empty();
     const auto is_name = [&](const std::string& value) {
-      return given && samebits::find_format(value).has_value();
+      return given && find_format(value).has_value();
     };
     std::ranges::copy_if(values_, std::back_inserter(to_), is_name);
     std::erase_if(values_, is_name);
@@ -336,22 +327,21 @@ class cast_command final : public command {
   /// stream.
   [[nodiscard]] std::vector<cast_result> cast_value(std::size_t index, const terminal& term) const {
     const std::string& text = values_[index];
-    const samebits::random_stream& stream = rule_.random;
-    const samebits::random_bits random{
-        samebits::random_word(stream.seed, stream.stream, stream.offset + index, stream.bits),
-        stream.bits};
-    const samebits::cast_rule rule{rule_.rounding, rule_.overflow, rule_.nan};
+    const random_stream& stream = rule_.random;
+    const random_bits random{
+        random_word(stream.seed, stream.stream, stream.offset + index, stream.bits), stream.bits};
+    const cast_rule rule{rule_.rounding, rule_.overflow, rule_.nan};
     std::vector<cast_result> results;
     for (const format_id to : formats_) {
-      samebits::converted result{};
-      samebits::number_class source{};
+      converted result{};
+      number_class source{};
       if (from_) {
         const auto code = code_argument(*from_, text);
         if (!code) refuse_value("VALUE", text, "is not a 0xCODE, which --from asks for");
-        source = samebits::classify(*from_, *code);
-        result = samebits::convert_code(*from_, to, *code, rule, random);
+        source = classify(*from_, *code);
+        result = convert_code(*from_, to, *code, rule, random);
       } else {
-        const samebits::parse_result parsed = samebits::parse(to, text, rule, random);
+        const parse_result parsed = parse(to, text, rule, random);
         if (!parsed.ok) refuse_text(text, parsed.error_offset);
         source = class_of_text(text);
         result = {parsed.code, parsed.inexact, parsed.overflow};
@@ -362,7 +352,7 @@ class cast_command final : public command {
   }
 
   [[noreturn]] static void refuse_text(const std::string& text, std::size_t offset) {
-    const bool is_name = samebits::find_format(text).has_value();
+    const bool is_name = find_format(text).has_value();
     refuse_value("VALUE", text,
                  cat("is not a number, from byte ", offset, " on",
                      is_name ? "; formats stand behind --to" : ""));
@@ -372,7 +362,7 @@ class cast_command final : public command {
   std::vector<std::string> to_;
   std::vector<format_id> formats_;
   std::optional<format_id> from_;
-  samebits::convert_options rule_;
+  convert_options rule_;
 };
 
 const registered<show_command> show_here(

@@ -1,18 +1,8 @@
 // The exponents of a tensor as a column chart: implementation.
 #include "fpinspect/output/histogram.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <string_view>
-#include <vector>
-
-#include "fpinspect/cli/text/text.hpp"
-
 namespace fpinspect {
 namespace {
-
-using samebits::format_id;
 
 constexpr int chart_height = 6;   // rows
 constexpr int margin_width = 10;  // width left of the columns
@@ -145,7 +135,7 @@ band column_band(const format_range& range, const axis& x, int column) {
 
 std::string range_line(format_id format, const axis& x, const terminal& term) {
   const format_range range(format);
-  std::string line = right(samebits::name(format), 8) + "  ";
+  std::string line = right(name(format), 8) + "  ";
   for (int column = 0; column < x.columns;) {
     const band what = column_band(range, x, column);
     int end = column + 1;

@@ -1,14 +1,8 @@
 // The exponents at which a format is normal, and the exponents of a tensor as a column chart.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <span>
-#include <string>
-
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/output.hpp"
-#include "samebits/core/format.hpp"
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {
@@ -21,10 +15,10 @@ struct format_range {
   int min_normal;
   int maximum;  ///< exponent of max finite
 
-  explicit format_range(samebits::format_id format)
-      : minimum(exponent_at(format, samebits::min_positive(format))),
+  explicit format_range(format_id format)
+      : minimum(exponent_at(format, min_positive(format))),
         min_normal(exponent_at(format, samebits::min_normal(format))),
-        maximum(exponent_at(format, samebits::max_finite(format))) {}
+        maximum(exponent_at(format, max_finite(format))) {}
 
   [[nodiscard]] band binade(int exponent) const {
     if (exponent < minimum || exponent > maximum) return band::outside;
@@ -32,8 +26,8 @@ struct format_range {
   }
 
  private:
-  static int exponent_at(samebits::format_id format, std::uint64_t code) {
-    return exponent_of(samebits::decode_double(format, code));
+  static int exponent_at(format_id format, std::uint64_t code) {
+    return exponent_of(decode_double(format, code));
   }
 };
 
@@ -43,7 +37,7 @@ struct format_range {
 ///
 /// @param counts  number of elements by floor(log2(|x|))
 std::string histogram(const std::map<int, std::uint64_t>& counts,
-                      std::span<const samebits::format_id> formats, const terminal& term);
+                      std::span<const format_id> formats, const terminal& term);
 
 /// The legend of the marks below the chart: one line with a newline.
 std::string histogram_legend(const terminal& term);

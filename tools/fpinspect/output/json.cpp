@@ -1,11 +1,6 @@
 // JSON documents: implementation.
 #include "fpinspect/output/json.hpp"
 
-#include <bit>
-#include <cmath>
-#include <cstddef>
-
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "tensor_file/utf8.hpp"
 
@@ -35,7 +30,7 @@ void append_character(std::string& out, std::string_view bytes) {
 std::string json_string(std::string_view text) {
   std::string result = "\"";
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = samebits::tensor_file::decode_utf8(text, at).length;
+    const std::size_t length = tensor_file::decode_utf8(text, at).length;
     if (length == 0) {
       result += "\xef\xbf\xbd";  // U+FFFD
       ++at;
@@ -74,9 +69,9 @@ class json_writer {
       if (number == nullptr || !with_bits) return;
       separate();
       text += json_string(member.key + "_bits") + ": ";
-      text += *number ? json_string(code_text(samebits::format_id::fp64,
-                                              std::bit_cast<std::uint64_t>(**number)))
-                      : "null";
+      text += *number
+                  ? json_string(code_text(format_id::fp64, std::bit_cast<std::uint64_t>(**number)))
+                  : "null";
     });
   }
 

@@ -2,16 +2,10 @@
 #pragma once
 
 #include <concepts>
-#include <cstdint>
 #include <initializer_list>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
+
+#include "fpinspect/common.hpp"
 
 namespace fpinspect {
 

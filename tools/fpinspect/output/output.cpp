@@ -4,16 +4,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstddef>
 #include <cstdlib>
 #include <system_error>
-#include <utility>
-
-#include "fpinspect/cli/error.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 
@@ -51,8 +45,7 @@ bool wants_color(std::string_view choice) {
   if (choice == "always") return true;
   if (choice == "never") return false;
   if (choice != "auto") {
-    throw usage_error("--color: " + samebits::tensor_file::quote(choice) +
-                      " is not one of auto, always, never");
+    throw usage_error("--color: " + quote(choice) + " is not one of auto, always, never");
   }
   const bool refused = !environment("NO_COLOR").empty() || environment("TERM") == "dumb";
   return !refused && ::isatty(STDOUT_FILENO) == 1;

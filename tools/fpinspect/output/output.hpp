@@ -2,9 +2,7 @@
 // terminal behind it, and coloured text.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
+#include "fpinspect/common.hpp"
 
 namespace fpinspect {
 

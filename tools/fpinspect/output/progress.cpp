@@ -3,12 +3,7 @@
 
 #include <unistd.h>
 
-#include <cmath>
-
-#include "fpinspect/cli/text/text.hpp"
-
 namespace fpinspect {
-
 namespace {
 
 /// "6 s", "2 min"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
-#include <string>
+
+#include "fpinspect/common.hpp"
 
 namespace fpinspect {
 

@@ -1,13 +1,8 @@
 // Tables: one description of the columns writes the lines of text and the objects of JSON.
 #pragma once
 
-#include <cstddef>
-#include <span>
-#include <string>
-#include <string_view>
 #include <type_traits>
 
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/json.hpp"
 #include "fpinspect/output/output.hpp"
 

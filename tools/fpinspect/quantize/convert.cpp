@@ -71,10 +71,10 @@ class convert_command final : public command {
   /// Converts the tensors of all files.
   void run_whole(const session& s) const {
     const bool chosen = checkpoint_.by_verdict || !checkpoint_.map.empty();
-    const bool whole_bytes = samebits::tensor_file::spec_of(own_type(to_)).bits % 8 == 0;
+    const bool whole_bytes = tensor_file::spec_of(own_type(to_)).bits % 8 == 0;
     if (!whole_bytes || to_ == format_id::tf32) {
-      throw usage_error(cat("--to: ", samebits::name(to_),
-                            " has no element type of whole bytes, which -o needs"));
+      throw usage_error(
+          cat("--to: ", name(to_), " has no element type of whole bytes, which -o needs"));
     }
     const std::vector<std::string> files = checkpoint_.files(input_, output_);
     const std::vector<shown_tensor> tensors = checkpoint_tensors(files);
@@ -103,7 +103,7 @@ class convert_command final : public command {
   std::string from_;
   bool decode_ = false;
   std::string backend_;
-  samebits::convert_options rule_;
+  convert_options rule_;
   executor where_;
 };
 

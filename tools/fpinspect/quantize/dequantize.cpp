@@ -1,5 +1,4 @@
 // `fpinspect dequantize`: turns codes and scales of a .safetensors file into values.
-#include <array>
 #include <cstdio>
 
 #include "fpinspect/checkpoint/checkpoint.hpp"
@@ -7,7 +6,6 @@
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
@@ -56,21 +54,20 @@ class dequantize_command final : public command {
     if (s.json) {
       return s.write_json({{"input", input_},
                            {"output", output_},
-                           {"from", samebits::name(from)},
-                           {"to", samebits::name(to_)},
+                           {"from", name(from)},
+                           {"to", name(to_)},
                            {"block", extents_of({stored.tile.rows, stored.tile.cols})},
                            {"dtype", target.type_text(target.element_type(to_))},
                            {"shape", extents_of(values.shape)}});
     }
-    const std::string line =
-        cat(target.shown(), ": ", shape_text(values.shape), ", ", samebits::name(from), " by ",
-            block_text(stored.tile), " -> ", samebits::name(to_), "\n");
+    const std::string line = cat(target.shown(), ": ", shape_text(values.shape), ", ", name(from),
+                                 " by ", block_text(stored.tile), " -> ", name(to_), "\n");
     static_cast<void>(std::fputs(line.c_str(), stderr));
   }
 
  private:
   /// The tile shape in the file's metadata, else --tile.
-  [[nodiscard]] tile_shape tile_of(const samebits::tensor_file::tensor_file& file) const {
+  [[nodiscard]] tile_shape tile_of(const tensor_reader& file) const {
     const auto own = noted_tile(file, input_);
     if (own && block_ && *block_ != *own) {
       throw usage_error(cat("--tile: ", block_text(*block_), " contradicts the file, which says ",
@@ -78,7 +75,7 @@ class dequantize_command final : public command {
     }
     if (own) return *own;
     if (block_) return *block_;
-    throw usage_error(cat("--tile: needed, since ", samebits::tensor_file::escape_path(input_),
+    throw usage_error(cat("--tile: needed, since ", escape_path(input_),
                           " has no samebits.block among its metadata"));
   }
 

@@ -1,6 +1,5 @@
 // `fpinspect matmul`: computes a matrix product as a tensor core returns it, and its error; or finds
 // how a product was computed.
-#include <cmath>
 #include <cstdio>
 
 #include "fpinspect/cli/command.hpp"
@@ -14,21 +13,19 @@
 namespace fpinspect {
 namespace {
 
-using samebits::product_error;
-
 // --- The product and its error -------------------------------------------------------------------
 
 /// The exact product of the operands, in binary64.
 std::vector<double> exact_product(const const_matrix_view& a, const const_matrix_view& b,
-                                  const samebits::matmul_options& options, const executor& where) {
+                                  const matmul_options& options, const executor& where) {
   std::vector<double> exact(static_cast<std::size_t>(a.rows * b.cols));
-  samebits::matmul(a, b, samebits::view_of(exact.data(), a.rows, b.cols),
-                   samebits::accumulator::exact(), options, where);
+  samebits::matmul(a, b, view_of(exact.data(), a.rows, b.cols), accumulator::exact(), options,
+                   where);
   return exact;
 }
 
 double squares_between(const std::vector<double>& x, const std::vector<double>& y) {
-  samebits::tree_sum sum;
+  tree_sum sum;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double difference = x[i] - y[i];
     const double square = difference * difference;
@@ -55,7 +52,7 @@ class matmul_command final : public command {
     add.flag("--trans-b", trans_b_, "B is [N, K]");
     add.text("--scale-a", scale_a_, "Dequantization scales of A: a number or FILE");
     add.text("--scale-b", scale_b_, "The same of B");
-    add.value("--unit", unit_, enumerator_argument<samebits::tensor_unit>,
+    add.value("--unit", unit_, enumerator_argument<tensor_unit>,
               "Tensor core, see `fpinspect units`");
     add.value("--promotion", promotion_, integer(0, std::uint64_t{1} << 62),
               "Elements of K between promotions into fp32; 0: none");
@@ -106,21 +103,20 @@ class matmul_command final : public command {
     const product_scales a_scales("--scale-a", scale_a_, operand_side::a, file_layout::as_is,
                                   a.codes);
     const product_scales b_scales("--scale-b", scale_b_, operand_side::b, b_layout, b.codes);
-    use(a, b, samebits::matmul_options{a_scales.scales, b_scales.scales});
+    use(a, b, matmul_options{a_scales.scales, b_scales.scales});
   }
 
   void multiply() {
     if (compared() && against_ != "exact") refuse_value("--against", against_, "is not exact");
-    sum_ = samebits::accumulator::tensor_core(*unit_, static_cast<std::int64_t>(promotion_));
+    sum_ = accumulator::tensor_core(*unit_, static_cast<std::int64_t>(promotion_));
     const executor where = host_backend_argument(backend_);
     check_unit();
     with_operands([&](const product_operand& a, const product_operand& b,
-                      const samebits::matmul_options& options) {
+                      const matmul_options& options) {
       d_.resize(static_cast<std::size_t>(rows_ * cols_));
       try {
-        samebits::matmul(a.codes, b.codes, samebits::view_of(d_.data(), rows_, cols_), sum_,
-                         options, where);
-      } catch (const samebits::invalid_argument&) {  // all other arguments have been checked
+        samebits::matmul(a.codes, b.codes, view_of(d_.data(), rows_, cols_), sum_, options, where);
+      } catch (const invalid_argument&) {  // all other arguments have been checked
         throw usage_error("--promotion: scales of 128 along K need 128");
       }
       if (compared()) compare(a, b, options, where);
@@ -147,33 +143,33 @@ class matmul_command final : public command {
   }
 
   void find(const session& s) {
-    samebits::find_rule_options search;
+    find_rule_options search;
     if (unit_) search.units = {*unit_};
     const executor where = host_backend_argument(backend_);
     std::vector<std::string> rules;
-    with_operands([&](const product_operand& a, const product_operand& b,
-                      const samebits::matmul_options& options) {
-      const source_tensor d = open_source("--find", find_, "--find", "");
-      const source_matrix d_read = matrix_of(d);
-      search.known = options;
-      std::optional<source_tensor> c;  // open as long as its elements are read
-      source_matrix c_read;
-      if (!c_.empty()) {
-        c = open_source("--c", c_, "--c", "");
-        c_read = matrix_of(*c);
-        search.known.c = result_of("--c", *c, c_read, true);
-      }
-      for (const samebits::product_rule& rule : samebits::find_rule(
-               a.codes, b.codes, result_of("--find", d, d_read, false), search, where)) {
-        rules.push_back(samebits::rule_text(rule));
-      }
-    });
+    with_operands(
+        [&](const product_operand& a, const product_operand& b, const matmul_options& options) {
+          const source_tensor d = open_source("--find", find_, "--find", "");
+          const source_matrix d_read = matrix_of(d);
+          search.known = options;
+          std::optional<source_tensor> c;  // open as long as its elements are read
+          source_matrix c_read;
+          if (!c_.empty()) {
+            c = open_source("--c", c_, "--c", "");
+            c_read = matrix_of(*c);
+            search.known.c = result_of("--c", *c, c_read, true);
+          }
+          for (const product_rule& rule : samebits::find_rule(
+                   a.codes, b.codes, result_of("--find", d, d_read, false), search, where)) {
+            rules.push_back(rule_text(rule));
+          }
+        });
     if (s.json) {
       s.write_json({{"a", a_},
                     {"b", b_},
                     {"find", find_},
-                    {"format_a", samebits::name(a_format_)},
-                    {"format_b", samebits::name(b_format_)},
+                    {"format_a", name(a_format_)},
+                    {"format_b", name(b_format_)},
                     {"shape", shape()},
                     {"depth", depth_},
                     {"rules", json_list(rules)}});
@@ -186,15 +182,15 @@ class matmul_command final : public command {
 
   void check_unit() {
     try {
-      level_ = samebits::evidence_of(sum_, a_format_, b_format_);
-    } catch (const samebits::unsupported& error) {
+      level_ = evidence_of(sum_, a_format_, b_format_);
+    } catch (const unsupported& error) {
       throw usage_error(cat("--unit: ", error.what()));
-    } catch (const samebits::invalid_argument&) {
+    } catch (const invalid_argument&) {
       throw usage_error(
           cat("--promotion: ", promotion_, " is no multiple of an instruction's products"));
     }
-    const auto operands = samebits::tensor_operands_of(a_format_, b_format_);
-    source_ = samebits::find_tensor_row(*unit_, *operands)->source;
+    const auto operands = tensor_operands_of(a_format_, b_format_);
+    source_ = find_tensor_row(*unit_, *operands)->source;
   }
 
   void note_integers(const char* which, const char* option, const product_operand& x) {
@@ -203,12 +199,10 @@ class matmul_command final : public command {
                      " says of which format they are codes\n");
   }
 
-  void compare(const product_operand& a, const product_operand& b,
-               const samebits::matmul_options& options, const executor& where) {
-    const auto d = samebits::view_of(static_cast<const float*>(d_.data()), rows_, cols_);
-    const auto view = [&](const std::vector<double>& x) {
-      return samebits::view_of(x.data(), rows_, cols_);
-    };
+  void compare(const product_operand& a, const product_operand& b, const matmul_options& options,
+               const executor& where) {
+    const auto d = view_of(static_cast<const float*>(d_.data()), rows_, cols_);
+    const auto view = [&](const std::vector<double>& x) { return view_of(x.data(), rows_, cols_); };
     const std::vector<double> of_codes = exact_product(a.codes, b.codes, options, where);
     error_ = samebits::error_of(d, view(of_codes));
     accumulation_noise_ = error_.accumulation_noise;
@@ -243,13 +237,13 @@ class matmul_command final : public command {
     s.write_json({{"a", a_},
                   {"b", b_},
                   {"output", out_},
-                  {"format_a", samebits::name(a_format_)},
-                  {"format_b", samebits::name(b_format_)},
+                  {"format_a", name(a_format_)},
+                  {"format_b", name(b_format_)},
                   {"shape", shape()},
                   {"depth", depth_},
-                  {"unit", samebits::name(*unit_)},
+                  {"unit", name(*unit_)},
                   {"promotion", sum_.promotion},
-                  {"evidence", samebits::name(level_)},
+                  {"evidence", name(level_)},
                   {"source", source_},
                   {"error", error}});
   }
@@ -280,12 +274,12 @@ class matmul_command final : public command {
   [[nodiscard]] std::string notes(const tensor_target& target) const {
     const std::string promotion =
         sum_.promotion == 0 ? "no promotion" : cat("promotion every ", sum_.promotion);
-    std::string text = cat(target.shown(), ": [", rows_, ", ", cols_, "] over ", depth_, ", ",
-                           samebits::name(a_format_), " x ", samebits::name(b_format_), " by ",
-                           samebits::name(*unit_), ", ", promotion, "\n", integers_);
-    if (level_ == samebits::evidence::hardware) return text;
+    std::string text =
+        cat(target.shown(), ": [", rows_, ", ", cols_, "] over ", depth_, ", ", name(a_format_),
+            " x ", name(b_format_), " by ", name(*unit_), ", ", promotion, "\n", integers_);
+    if (level_ == evidence::hardware) return text;
     return cat(text, "note: this unit is not confirmed on hardware by this project; evidence: ",
-               samebits::name(level_), ", ", source_, "\n");
+               name(level_), ", ", source_, "\n");
   }
 
   std::string a_;
@@ -297,7 +291,7 @@ class matmul_command final : public command {
   bool trans_b_ = false;
   std::string scale_a_;
   std::string scale_b_;
-  std::optional<samebits::tensor_unit> unit_;
+  std::optional<tensor_unit> unit_;
   std::uint64_t promotion_ = 0;
   std::string against_;
   std::string out_;
@@ -305,8 +299,8 @@ class matmul_command final : public command {
   std::string c_;
   std::string backend_;
 
-  samebits::accumulator sum_ = samebits::accumulator::exact();
-  samebits::evidence level_ = samebits::evidence::none;
+  accumulator sum_ = accumulator::exact();
+  evidence level_ = evidence::none;
   const char* source_ = "";  ///< source of the tensor core row
   std::int64_t rows_ = 0;
   std::int64_t cols_ = 0;

@@ -1,9 +1,7 @@
 // Operands of a matrix product that are read from files, and their scales.
 #pragma once
 
-#include <array>
 #include <charconv>
-#include <cmath>
 #include <system_error>
 
 #include "fpinspect/cli/command.hpp"
@@ -35,7 +33,7 @@ inline bool find_scale_tile(const matrix_shape& scales, const const_matrix_view&
                                            tile_shape{128, 128}};
   for (const tile_shape& t : along) {
     tile = k_last ? t : tile_shape{t.cols, t.rows};
-    if (samebits::scales_shape(operand.rows, operand.cols, tile) == scales) return true;
+    if (scales_shape(operand.rows, operand.cols, tile) == scales) return true;
   }
   return false;
 }
@@ -94,7 +92,7 @@ struct product_scales {
     float number = 0;
     if (parse_scale(text, number)) {
       values = {number};
-      scales = {samebits::view_of(values.data(), 1, 1), {0, 0}};
+      scales = {view_of(values.data(), 1, 1), {0, 0}};
       return;
     }
     const source_tensor source = open_source(option, text, option, "");
@@ -121,13 +119,13 @@ struct product_scales {
                             "128 x 128"));
     }
     const const_matrix_view view =
-        samebits::view_of(static_cast<const float*>(values.data()), shape.rows, shape.cols);
+        view_of(static_cast<const float*>(values.data()), shape.rows, shape.cols);
     scales = {transposed_if(how, view),
               how == file_layout::transposed ? tile_shape{tile.cols, tile.rows} : tile};
   }
 
   std::vector<float> values;
-  samebits::operand_scales scales;
+  operand_scales scales;
 };
 
 }  // namespace fpinspect

@@ -1,7 +1,5 @@
 // `fpinspect quantize`: writes a tensor as 8-bit codes with one scale per tile to a .safetensors
 // file.
-#include <array>
-#include <bit>
 
 #include "fpinspect/checkpoint/checkpoint.hpp"
 #include "fpinspect/cli/command.hpp"
@@ -12,17 +10,14 @@
 #include "fpinspect/verdict/gate/gate.hpp"
 #include "samebits/recipe.hpp"
 #include "samebits/text.hpp"
-#include "tensor_file/escape.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
 
 namespace fpinspect {
 namespace {
 
-using samebits::tensor_file::named_tensor;
-
 /// A finite number >= 0, rounded to binary32.
 float bound_argument(std::string_view option, std::string_view text) {
-  const samebits::parse_result read = samebits::parse(format_id::fp32, text);
+  const parse_result read = parse(format_id::fp32, text);
   constexpr std::uint64_t max_finite = 0x7F7FFFFF;
   if (!read.ok || read.code > max_finite) {
     refuse_value(option, text, "is not a finite number >= 0 in fp32");
@@ -47,20 +42,20 @@ struct output_shape {
 class quantize_command final : public command {
  public:
   void options(option_list& add) override {
-    samebits::quantize_options& o = options_;
+    quantize_options& o = options_;
     add.required("IN", input_, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
     add.text("OUT", output_, "FILE.safetensors, or - for standard output");
     add.optional("FILE", checkpoint_.more_files, "With -o: further files, an index or a folder");
     add.value("--to", asked_, code_format_argument, "e4m3 or e5m2 (with --recipe: e4m3)");
     add.value("--tile", o.tile, tile_argument,
               "Tile: 1xG, Gx1, GxG (G 16 to 256), row, column or tensor", "1x128");
-    add.value("--scale-rule", o.scale, enumerator_argument<samebits::scale_rule>,
-              "Scale rules: " + names_of<samebits::scale_rule>(), "te");
+    add.value("--scale-rule", o.scale, enumerator_argument<scale_rule>,
+              "Scale rules: " + names_of<scale_rule>(), "te");
     add.value("--eps", o.eps, bound_argument, "Minimum amax of a tile", "0");
     add.value("--upper-bound", o.upper_bound, bound_argument,
               "Largest amax of a tile (default: none)");
-    add.value("--nonfinite", o.nonfinite, enumerator_argument<samebits::nonfinite>,
-              names_of<samebits::nonfinite>(" or "), "te");
+    add.value("--nonfinite", o.nonfinite, enumerator_argument<nonfinite>,
+              names_of<nonfinite>(" or "), "te");
     add.value("--recipe", preset_, recipe_argument, "A preset of `recipes` in their place");
     add.list("--outputs", outputs_, "row, col, transposed (default: row)");
     add.flag("--transposed", transposed_, "Write codes_t and scales_t as well");
@@ -97,8 +92,8 @@ class quantize_command final : public command {
     require_quantizable(source.format(), input_);
     const quantize_statistics statistics = quantized(source, target, s.out);
     const std::string& stored = source.info.name.empty() ? input_ : source.info.name;
-    const std::string name = samebits::tensor_file::escape(stored, 256);
-    const sqnr ratio = sqnr_of(statistics, options_.overflow != samebits::overflow::ieee);
+    const std::string name = escape(stored, 256);
+    const sqnr ratio = sqnr_of(statistics, options_.overflow != overflow::ieee);
     conditions_.add<quantization>(quantization_figures, "", name, {statistics, ratio});
     conditions_.add_nonfinite(name, statistics.nan, statistics.inf, statistics.elements);
     if (s.json) {
@@ -129,7 +124,7 @@ class quantize_command final : public command {
 
   /// Interprets the options that depend on each other.
   void complete_options() {
-    samebits::quantize_options& o = options_;
+    quantize_options& o = options_;
     const bool chosen = checkpoint_.by_verdict || !checkpoint_.map.empty();
     if (!asked_ && preset_ == nullptr && !chosen) {
       throw usage_error("--to is required: e4m3 or e5m2");
@@ -144,10 +139,9 @@ class quantize_command final : public command {
       o.overflow = rule_.overflow;
     }
     o.rounding = rule_.rounding;
-    if (o.rounding != samebits::rounding::nearest_even &&
-        o.rounding != samebits::rounding::stochastic) {
-      throw usage_error(cat("--rounding: quantize takes nearest_even or stochastic, not ",
-                            samebits::name(o.rounding)));
+    if (o.rounding != rounding::nearest_even && o.rounding != rounding::stochastic) {
+      throw usage_error(
+          cat("--rounding: quantize takes nearest_even or stochastic, not ", name(o.rounding)));
     }
     o.nan = rule_.nan;
     o.random = rule_.random;
@@ -165,25 +159,24 @@ class quantize_command final : public command {
 
   /// The metadata of the file, for `dequantize`, `diff` and users.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> metadata() const {
-    const samebits::quantize_options& o = options_;
+    const quantize_options& o = options_;
     std::vector<std::pair<std::string, std::string>> all = {
         {"samebits.block", block_text(o.tile)},
-        {"samebits.scale_rule", std::string(samebits::name(o.scale))},
+        {"samebits.scale_rule", std::string(name(o.scale))},
         {"samebits.rule",
          cat("eps ", shortest(double{o.eps}), ", upper bound ", shortest(double{o.upper_bound}),
-             ", ", samebits::name(o.nonfinite), ", ", samebits::name(o.scale_overflow), ", ",
+             ", ", name(o.nonfinite), ", ", name(o.scale_overflow), ", ",
              rule_text({o.rounding, o.overflow, o.nan}), ", ",
-             preset_ == nullptr ? "current" : samebits::name(preset_->rules.source), " scales")}};
+             preset_ == nullptr ? "current" : name(preset_->rules.source), " scales")}};
     if (preset_ != nullptr) all.emplace_back("samebits.recipe", std::string(preset_->name));
     return all;
   }
 
   [[nodiscard]] std::array<output_shape, 3> outputs_of(const matrix_shape& shape) const {
     const tile_shape tile = options_.tile;
-    const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, tile);
+    const matrix_shape tiles = scales_shape(shape.rows, shape.cols, tile);
     return {{{"", row_, shape, tiles},
-             {"_col", column_, shape,
-              samebits::scales_shape(shape.rows, shape.cols, {tile.cols, tile.rows})},
+             {"_col", column_, shape, scales_shape(shape.rows, shape.cols, {tile.cols, tile.rows})},
              {"_t", transposed_, {shape.cols, shape.rows}, {tiles.cols, tiles.rows}}}};
   }
 
@@ -192,9 +185,9 @@ class quantize_command final : public command {
                                               const tensor_target& target, output& out) const {
     const source_matrix in = matrix_of(source);
     const float fresh = 1.0f;  // S in the first step of a delayed recipe
-    samebits::quantize_options options = options_;
-    if (preset_ != nullptr && preset_->rules.source == samebits::scale_source::delayed) {
-      options.inverse_scales = samebits::view_of_codes(format_id::fp32, &fresh, 1, 1);
+    quantize_options options = options_;
+    if (preset_ != nullptr && preset_->rules.source == scale_source::delayed) {
+      options.inverse_scales = view_of_codes(format_id::fp32, &fresh, 1, 1);
     }
     quantize_statistics statistics;
     std::vector<owned_matrix> codes;
@@ -205,7 +198,7 @@ class quantize_command final : public command {
       codes.emplace_back(to_, computed ? one.codes : matrix_shape{});
       scales.emplace_back(scale_format_, computed ? one.scales : matrix_shape{});
     }
-    samebits::quantize_outputs outputs = {
+    quantize_outputs outputs = {
         .codes = codes[0].view(), .scales = scales[0].view(), .statistics = &statistics};
     if (transposed_) {
       outputs.codes_transposed = codes[2].view();
@@ -232,25 +225,25 @@ class quantize_command final : public command {
 
   [[nodiscard]] json_object json_of(const source_tensor& source, const quantize_statistics& s,
                                     const sqnr& ratio) const {
-    const samebits::quantize_options& o = options_;
+    const quantize_options& o = options_;
     const output_shape row = outputs_of(matrix_of(source.info))[0];
     const bool has_preset = preset_ != nullptr;  // else options in its place
     const bool named = !where_.backend.empty();  // else the call chooses the backend
     json_object document = {{"input", input_},
                             {"output", output_},
                             {"from", type_text(source.info, source.how)},
-                            {"to", samebits::name(to_)},
+                            {"to", name(to_)},
                             {"recipe", has_preset ? std::optional(preset_->name) : std::nullopt},
                             {"block", extents_of({o.tile.rows, o.tile.cols})},
-                            {"scale_rule", samebits::name(o.scale)},
+                            {"scale_rule", name(o.scale)},
                             {"eps", double{o.eps}},
                             {"upper_bound", double{o.upper_bound}},
-                            {"nonfinite", samebits::name(o.nonfinite)}};
+                            {"nonfinite", name(o.nonfinite)}};
     document.add(rule_json({o.rounding, o.overflow, o.nan, o.random}));
     return document.add({{"row", row_},
                          {"column", column_},
                          {"transposed", transposed_},
-                         {"scale_format", samebits::name(scale_format_)},
+                         {"scale_format", name(scale_format_)},
                          {"backend", named ? std::optional(where_.backend) : std::nullopt},
                          {"codes_shape", extents_of(row.codes)},
                          {"scales_shape", extents_of(row.scales)},
@@ -270,27 +263,27 @@ class quantize_command final : public command {
 
   [[nodiscard]] std::string report(const tensor_target& target, const source_tensor& source,
                                    const quantize_statistics& s, const sqnr& ratio) const {
-    const samebits::quantize_options& o = options_;
+    const quantize_options& o = options_;
     std::string text = cat(target.shown(), ":");
     for (const output_shape& one : outputs_of(matrix_of(source.info))) {
       const bool first = one.suffix.empty();
       if (!first && !one.wanted) continue;
       text += cat(first ? " codes" : ", codes", one.suffix, " ", shape_text(one.codes),
-                  first ? cat(" ", samebits::name(to_)) : "", ", scales", one.suffix, " ",
-                  shape_text(one.scales), first ? cat(" ", samebits::name(scale_format_)) : "");
+                  first ? cat(" ", name(to_)) : "", ", scales", one.suffix, " ",
+                  shape_text(one.scales), first ? cat(" ", name(scale_format_)) : "");
     }
     text += "\n";
     if (preset_ != nullptr) {
-      text += cat("  recipe ", preset_->name, ", ", samebits::name(preset_->verified),
-                  " against the library\n");
+      text +=
+          cat("  recipe ", preset_->name, ", ", name(preset_->verified), " against the library\n");
     }
     const std::string why = ratio.reason.empty() ? "" : cat(" (", ratio.reason, ")");
     return cat(text, "  from ", type_text(source.info, source.how), ", block ", block_text(o.tile),
-               ", ", samebits::name(o.scale), ", ", samebits::name(o.rounding), ", ",
-               samebits::name(o.overflow), "\n  SQNR ", ratio.text(), why, "   underflowed ",
-               share(s.underflowed, s.elements), "   saturated ", share(s.saturated, s.elements),
-               "\n  ", number_of(s.elements, "element"), "   zeros ", share(s.zeros, s.elements),
-               "   NaN ", s.nan, "   Inf ", s.inf, "\n  amax ", general(double{s.amax}, 6),
+               ", ", name(o.scale), ", ", name(o.rounding), ", ", name(o.overflow), "\n  SQNR ",
+               ratio.text(), why, "   underflowed ", share(s.underflowed, s.elements),
+               "   saturated ", share(s.saturated, s.elements), "\n  ",
+               number_of(s.elements, "element"), "   zeros ", share(s.zeros, s.elements), "   NaN ",
+               s.nan, "   Inf ", s.inf, "\n  amax ", general(double{s.amax}, 6),
                "   smallest non-zero ", general(double{s.min_nonzero}, 6), "\n");
   }
 
@@ -298,13 +291,13 @@ class quantize_command final : public command {
   std::string output_;
   checkpoint_options checkpoint_;
   std::optional<format_id> asked_;  ///< --to
-  samebits::quantize_options options_;
-  const samebits::recipe_preset* preset_ = nullptr;
+  quantize_options options_;
+  const recipe_preset* preset_ = nullptr;
   std::vector<std::string> outputs_;
   gate conditions_;
   std::string from_;
   std::string backend_;
-  samebits::convert_options rule_;
+  convert_options rule_;
 
   format_id to_ = format_id::e4m3;
   format_id scale_format_ = format_id::fp32;

@@ -2,16 +2,9 @@
 // values for them.
 #include "fpinspect/quantize/quantize_source.hpp"
 
-#include <cmath>
-#include <limits>
-
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "samebits/error.hpp"
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 
@@ -38,11 +31,11 @@ tile_shape tile_argument(std::string_view option, std::string_view text) {
       const tile_shape tile = {
           static_cast<std::int64_t>(unsigned_argument(option, text.substr(0, split), 0, maximum)),
           static_cast<std::int64_t>(unsigned_argument(option, text.substr(split + 1), 0, maximum))};
-      static_cast<void>(samebits::scales_shape(0, 0, tile));
+      static_cast<void>(scales_shape(0, 0, tile));
       return tile;
     }
   } catch (const usage_error&) {
-  } catch (const samebits::invalid_argument&) {
+  } catch (const invalid_argument&) {
   }
   refuse_value(option, text,
                "is not 1xG, Gx1 or GxG with G in 16, 32, 64, 128, 256, nor row, column or tensor");
@@ -55,9 +48,9 @@ std::string block_text(const tile_shape& tile) {
   return std::to_string(tile.rows) + "x" + std::to_string(tile.cols);
 }
 
-const samebits::recipe_preset* recipe_argument(std::string_view option, std::string_view text) {
-  if (const samebits::recipe_preset* found = samebits::find_recipe(upper(text))) return found;
-  refuse_name(option, text, joined(samebits::recipe_presets, [](const auto& p) { return p.name; }));
+const recipe_preset* recipe_argument(std::string_view option, std::string_view text) {
+  if (const recipe_preset* found = find_recipe(upper(text))) return found;
+  refuse_name(option, text, joined(recipe_presets, [](const auto& p) { return p.name; }));
 }
 
 executor quantizing_backend_argument(std::string_view name) {
@@ -87,10 +80,10 @@ std::string shape_text(const matrix_shape& shape) {
   return cat("[", shape.rows, ", ", shape.cols, "]");
 }
 
-std::uint64_t scale_bits_of(const samebits::recipe& rules, const matrix_shape& matrix) {
+std::uint64_t scale_bits_of(const recipe& rules, const matrix_shape& matrix) {
   if (rules.tile == tile_shape{0, 0}) return 0;
-  const matrix_shape scales = samebits::scales_shape(matrix.rows, matrix.cols, rules.tile);
-  const int bits = samebits::spec_of(rules.scale_format).storage_bits;
+  const matrix_shape scales = scales_shape(matrix.rows, matrix.cols, rules.tile);
+  const int bits = spec_of(rules.scale_format).storage_bits;
   return static_cast<std::uint64_t>(scales.rows * scales.cols * bits);
 }
 
@@ -100,39 +93,35 @@ bool is_quantizable(format_id format) {
 
 void require_quantizable(format_id format, const std::string& input) {
   if (is_quantizable(format)) return;
-  samebits::tensor_file::unsupported(
-      samebits::tensor_file::escape_path(input) + ": elements are " +
-      std::string(samebits::name(format)) +
+  tensor_file::unsupported(
+      escape_path(input) + ": elements are " + std::string(name(format)) +
       "; fp32, fp16 and bf16 are quantized, others after `fpinspect convert --to fp32`");
 }
 
 source_matrix matrix_of(const source_tensor& tensor, const matrix_shape& shape) {
   if (shape.rows < 0 || shape.cols < 0) {
-    samebits::tensor_file::unsupported(cat(tensor.file->shown_path(), ": tensor ",
-                                           samebits::tensor_file::quote(tensor.info.name),
-                                           ": a matrix has fewer than 2^63 rows and columns"));
+    tensor_file::unsupported(cat(tensor.file->shown_path(), ": tensor ", quote(tensor.info.name),
+                                 ": a matrix has fewer than 2^63 rows and columns"));
   }
   source_matrix m;
   const auto direct = tensor.view();
   if (!direct) {
-    m.read.resize(tensor.info.count *
-                  static_cast<std::uint64_t>(samebits::storage_bytes(tensor.format())));
+    m.read.resize(tensor.info.count * static_cast<std::uint64_t>(storage_bytes(tensor.format())));
     tensor.read(0, tensor.info.count, m.read.data());
   }
   const void* const data = direct ? direct->data() : m.read.data();
-  m.view = samebits::view_of_codes(tensor.format(), data, shape.rows, shape.cols);
+  m.view = view_of_codes(tensor.format(), data, shape.rows, shape.cols);
   return m;
 }
 
-quantize_statistics statistics_by(const samebits::recipe_preset& preset, format_id to,
+quantize_statistics statistics_by(const recipe_preset& preset, format_id to,
                                   const const_matrix_view& in, const executor& where) {
   quantize_statistics statistics;
   samebits::quantize(in, {.codes = {.format = to}, .statistics = &statistics}, preset.rules, where);
   return statistics;
 }
 
-samebits::tensor_file::named_tensor owned_matrix::tensor(std::string name) const {
-  using samebits::tensor_file::dtype;
+named_tensor owned_matrix::tensor(std::string name) const {
   const dtype type = format == format_id::fp32   ? dtype::f32
                      : format == format_id::e8m0 ? dtype::f8_e8m0
                      : format == format_id::e4m3 ? dtype::f8_e4m3

@@ -2,16 +2,8 @@
 // values for them; signal-to-quantization-noise ratios, and why a ratio is missing.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "fpinspect/tensors/source/source.hpp"
 #include "samebits/recipe.hpp"
-#include "tensor_file/safetensors/safetensors.hpp"
 
 namespace fpinspect {
 
@@ -26,7 +18,7 @@ tile_shape tile_argument(std::string_view option, std::string_view text);
 std::string block_text(const tile_shape& tile);
 
 /// The preset with this name; lower case is accepted.
-const samebits::recipe_preset* recipe_argument(std::string_view option, std::string_view text);
+const recipe_preset* recipe_argument(std::string_view option, std::string_view text);
 
 /// The executor with this name, on all hardware threads. Without a name, the call chooses the
 /// backend. Throws backend_error as host_backend_argument() does.
@@ -51,7 +43,7 @@ inline std::vector<std::uint64_t> extents_of(const matrix_shape& shape) {
 std::string shape_text(const matrix_shape& shape);
 
 /// Bits of the scales of all tiles; 0 for one scale of the whole matrix.
-std::uint64_t scale_bits_of(const samebits::recipe& rules, const matrix_shape& matrix);
+std::uint64_t scale_bits_of(const recipe& rules, const matrix_shape& matrix);
 
 /// Whether elements of this format can be quantized: fp32, fp16 or bf16.
 bool is_quantizable(format_id format);
@@ -74,22 +66,18 @@ inline source_matrix matrix_of(const source_tensor& tensor) {
 }
 
 /// What a preset does to a matrix.
-quantize_statistics statistics_by(const samebits::recipe_preset& preset, format_id to,
+quantize_statistics statistics_by(const recipe_preset& preset, format_id to,
                                   const const_matrix_view& in, const executor& where);
 
 /// A matrix in memory, to be written to a file: codes of elements, or scales.
 struct owned_matrix {
   owned_matrix(format_id f, const matrix_shape& s)
-      : format(f),
-        shape(s),
-        bytes(static_cast<std::size_t>(s.rows * s.cols * samebits::storage_bytes(f))) {}
+      : format(f), shape(s), bytes(static_cast<std::size_t>(s.rows * s.cols * storage_bytes(f))) {}
 
-  matrix_view view() {
-    return samebits::view_of_codes(format, bytes.data(), shape.rows, shape.cols);
-  }
+  matrix_view view() { return view_of_codes(format, bytes.data(), shape.rows, shape.cols); }
   /// The matrix as a tensor to write. Its element type is that of the format: fp32, e4m3, e5m2 or
   /// e8m0.
-  [[nodiscard]] samebits::tensor_file::named_tensor tensor(std::string name) const;
+  [[nodiscard]] named_tensor tensor(std::string name) const;
 
   format_id format;
   matrix_shape shape;

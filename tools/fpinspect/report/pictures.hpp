@@ -1,15 +1,6 @@
 // The pictures of a report. Each is a function of plain figures.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "fpinspect/report/svg.hpp"
 #include "fpinspect/scaler/traces.hpp"
 #include "fpinspect/tensors/source/selection.hpp"

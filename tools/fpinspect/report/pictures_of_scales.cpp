@@ -1,11 +1,5 @@
 // Pictures of a report: loss scales.
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <utility>
 
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/report/pictures.hpp"
 

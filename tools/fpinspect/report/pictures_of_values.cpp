@@ -1,10 +1,5 @@
 // Pictures of a report: the magnitudes of values, and what formats keep of them.
-#include <algorithm>
-#include <array>
-#include <string_view>
-#include <vector>
 
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/histogram.hpp"
 #include "fpinspect/report/pictures.hpp"
@@ -65,7 +60,7 @@ void draw_bands(svg_picture& picture, const exponent_axis& axis, double y,
                 std::span<const format_id> formats) {
   for (const format_id format : formats) {
     const format_range range(format);
-    picture.text("end", plot_left - 6, y + 9, samebits::name(format));
+    picture.text("end", plot_left - 6, y + 9, name(format));
     picture.line("outside", plot_left, y + 5, plot_right, y + 5);
     const double minimum = axis.clamped(range.minimum);
     const double normal = axis.clamped(range.min_normal);
@@ -143,7 +138,7 @@ int bits_at(const format_range& range, int mantissa_bits, int exponent) {
 
 std::string steps_of(format_id format) {
   const format_range range(format);
-  const int mantissa = samebits::spec_of(format).mantissa_bits;
+  const int mantissa = spec_of(format).mantissa_bits;
   std::string data;
   int before = -1;
   for (int e = first_exponent; e < end_exponent; ++e) {
@@ -197,8 +192,8 @@ svg_picture resolution_picture(const std::map<int, std::uint64_t>& counts) {
   for (const curve& one : curves) {
     picture.path(one.css_class, steps_of(one.format));
     const format_range range(one.format);
-    const int bits = bits_at(range, samebits::spec_of(one.format).mantissa_bits, one.label_at);
-    picture.text("strong", x_of(one.label_at), y_of(bits) - 5, samebits::name(one.format));
+    const int bits = bits_at(range, spec_of(one.format).mantissa_bits, one.label_at);
+    picture.text("strong", x_of(one.label_at), y_of(bits) - 5, name(one.format));
   }
   return picture;
 }

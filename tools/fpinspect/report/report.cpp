@@ -1,6 +1,4 @@
 // `fpinspect report`: writes the verdict on files as a page, or one of its pictures.
-#include <array>
-#include <set>
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/files.hpp"
@@ -8,7 +6,6 @@
 #include "fpinspect/verdict/collect.hpp"
 #include "fpinspect/verdict/output/verdict_text.hpp"
 #include "samebits/core/config.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
@@ -285,8 +282,8 @@ std::string page_of(const report& in, const executor& where) {
 std::string page_heading(const std::vector<shown_tensor>& tensors) {
   if (tensors.empty()) return "no tensors";
   const std::string heading = heading_of(tensors);
-  const bool one_file = heading == samebits::tensor_file::escape_path(tensors.front().path);
-  return one_file ? samebits::tensor_file::escape_path(tensors.front().path.filename()) : heading;
+  const bool one_file = heading == escape_path(tensors.front().path);
+  return one_file ? escape_path(tensors.front().path.filename()) : heading;
 }
 
 [[noreturn]] void refuse_picture(const std::string& name, const char* reason) {

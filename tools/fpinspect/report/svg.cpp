@@ -1,11 +1,6 @@
 // A picture as SVG: implementation.
 #include "fpinspect/report/svg.hpp"
 
-#include <cmath>
-#include <cstddef>
-#include <utility>
-
-#include "fpinspect/cli/text/text.hpp"
 #include "tensor_file/utf8.hpp"
 
 namespace fpinspect {
@@ -25,7 +20,7 @@ std::string markup_text(std::string_view text) {
   constexpr std::string_view replacement = "\xef\xbf\xbd";  // U+FFFD
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
-    const auto character = samebits::tensor_file::decode_utf8(text, at);
+    const auto character = tensor_file::decode_utf8(text, at);
     const bool control =
         character.value < 0x20 || (character.value >= 0x7f && character.value < 0xa0);
     const std::size_t length = character.length == 0 ? 1 : character.length;

@@ -1,8 +1,7 @@
 // A picture as SVG: shapes with classes, whose colours are in a style sheet.
 #pragma once
 
-#include <string>
-#include <string_view>
+#include "fpinspect/common.hpp"
 
 namespace fpinspect {
 

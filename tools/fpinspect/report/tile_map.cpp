@@ -1,14 +1,6 @@
 // Amax and error of the parts of a matrix, on a grid of bounded size, and their pictures.
 #include "fpinspect/report/pictures.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <span>
-#include <string_view>
-
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/recipe.hpp"
@@ -25,11 +17,11 @@ std::optional<owned_matrix> stored_by(const const_matrix_view& in, std::optional
   if (!c || *c == choice::fp16_scaled || (is_recipe(*c) && !is_quantizable(in.format))) return {};
   owned_matrix codes(spec_of(*c).format, {in.rows, in.cols});
   if (!is_recipe(*c)) {
-    samebits::convert(in, codes.view(), {.overflow = samebits::overflow::saturate}, where);
+    samebits::convert(in, codes.view(), {.overflow = overflow::saturate}, where);
     return codes;
   }
-  const samebits::recipe& rules = samebits::find_recipe(spec_of(*c).recipe)->rules;
-  owned_matrix scales(rules.scale_format, samebits::scales_shape(in.rows, in.cols, rules.tile));
+  const recipe& rules = find_recipe(spec_of(*c).recipe)->rules;
+  owned_matrix scales(rules.scale_format, scales_shape(in.rows, in.cols, rules.tile));
   samebits::quantize(in, {.codes = codes.view(), .scales = scales.view()}, rules, where);
   owned_matrix values(format_id::fp32, codes.shape);
   samebits::dequantize(codes.view(), scales.view(), values.view(), rules.tile, where);
@@ -87,7 +79,7 @@ std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
   std::vector<double> exact(cols);
   std::vector<double> after(map.has_errors ? cols : 0);
   const auto* const codes = static_cast<const std::byte*>(in.view.data);
-  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(format));
+  const auto bytes = static_cast<std::size_t>(storage_bytes(format));
   for (std::uint64_t row = 0; row < rows; ++row) {
     decode(format, codes + row * cols * bytes, exact);
     if (map.has_errors) {

@@ -1,10 +1,5 @@
 // `fpinspect scaler`: runs a trace of gradients through a loss-scaling policy, step by step.
-#include <bit>
-#include <cmath>
 #include <cstdio>
-#include <limits>
-#include <map>
-#include <set>
 #include <variant>
 
 #include "fpinspect/cli/command.hpp"
@@ -14,7 +9,6 @@
 #include "samebits/loss_scaler.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 
@@ -90,9 +84,8 @@ std::string scaler_plot(std::span<const scaler_row> rows, const terminal& term) 
 // --- A trace of gradients through a loss-scaling policy, step by step ----------------------------
 
 /// The settings of a policy, changed by each NAME=VALUE.
-samebits::scaling_settings settings_of(samebits::scaling_policy policy,
-                                       const std::vector<std::string>& changes) {
-  samebits::scaling_settings settings = samebits::default_settings(policy);
+scaling_settings settings_of(scaling_policy policy, const std::vector<std::string>& changes) {
+  scaling_settings settings = default_settings(policy);
   std::set<std::string> named;
   try {
     for (const std::string& text : changes) {
@@ -100,11 +93,11 @@ samebits::scaling_settings settings_of(samebits::scaling_policy policy,
       if (equals == std::string::npos) refuse_value("--set", text, "is not name=value");
       const std::string name = text.substr(0, equals);
       if (!named.insert(name).second) refuse_value("--set", name, "is given twice");
-      samebits::set_option(settings, name, std::string_view(text).substr(equals + 1));
+      set_option(settings, name, std::string_view(text).substr(equals + 1));
     }
-    samebits::check_settings(settings);
-  } catch (const samebits::invalid_argument& error) {
-    throw usage_error("--set: " + samebits::tensor_file::escape_message(error.what()));
+    check_settings(settings);
+  } catch (const invalid_argument& error) {
+    throw usage_error("--set: " + escape_message(error.what()));
   }
   return settings;
 }
@@ -118,23 +111,20 @@ bool overflows_fp16(double amax, double scale) {
   return !(product < tie);
 }
 
-samebits::step_observation observed(const scaler_trace& trace, const trace_step& step,
-                                    double scale) {
-  samebits::step_observation seen;
+step_observation observed(const scaler_trace& trace, const trace_step& step, double scale) {
+  step_observation seen;
   seen.loss_nonfinite = step.loss_nonfinite;
   if (trace.kind == trace_kind::open) {
     seen.nonfinite = step.nonfinite;
     return seen;
   }
-  using samebits::format_id;
   const double product = step.amax * scale;
   float scaled = std::numeric_limits<float>::infinity();
   if (std::isnan(product)) {
     scaled = std::numeric_limits<float>::quiet_NaN();
   } else if (!overflows_fp16(step.amax, scale)) {
     // The exact product is below the tie, but rounding to binary64 may have moved it to the tie.
-    const std::uint16_t code =
-        samebits::encode<format_id::fp16>(product, {.overflow = samebits::overflow::saturate});
+    const std::uint16_t code = samebits::encode<format_id::fp16>(product, {.overflow = overflow::saturate});
     scaled = samebits::decode<format_id::fp16>(code);
   }
   seen.amax = std::bit_cast<std::uint32_t>(scaled);
@@ -152,20 +142,19 @@ struct replay_result {
   }
 };
 
-replay_result replay(const scaler_trace& trace, const samebits::scaling_settings& settings) {
+replay_result replay(const scaler_trace& trace, const scaling_settings& settings) {
   return std::visit(
       [&](const auto& s) {
-        auto state = samebits::initial_state(s);
+        auto state = initial_state(s);
         replay_result result;
         for (const trace_step& step : trace.steps) {
-          const double scale = samebits::scale_of(state);
-          const samebits::step_decision decision =
-              samebits::advance(s, state, observed(trace, step, scale));
+          const double scale = scale_of(state);
+          const step_decision decision = advance(s, state, observed(trace, step, scale));
           result.rows.push_back({step.step, scale, decision.apply, decision.cause});
           result.stopped = decision.stop;
           if (decision.stop) break;
         }
-        result.final_scale = samebits::scale_of(state);
+        result.final_scale = scale_of(state);
         return result;
       },
       settings);
@@ -184,8 +173,8 @@ class scaler_command final : public command {
  public:
   void options(option_list& add) override {
     add.ascii();
-    add.value("--policy", policy_, enumerator_argument<samebits::scaling_policy>,
-              names_of<samebits::scaling_policy>(" or "));
+    add.value("--policy", policy_, enumerator_argument<scaling_policy>,
+              names_of<scaling_policy>(" or "));
     add.text("--trace", trace_,
              "CSV: step, nonfinite or amax, optional loss_nonfinite; - reads stdin");
     add.text("--generate", generate_, "A trace: " + scenario_help());
@@ -226,7 +215,7 @@ class scaler_command final : public command {
       s.out.write(replay_csv(result));
     }
     for (const std::string& column : trace.unread_columns) {
-      note(cat("column ", samebits::tensor_file::quote(column), " is not read"));
+      note(cat("column ", quote(column), " is not read"));
     }
     if (!result.stopped) return;
     s.out.flush();
@@ -253,7 +242,7 @@ class scaler_command final : public command {
             {"stopped", result.stopped}};
   }
 
-  std::optional<samebits::scaling_policy> policy_;
+  std::optional<scaling_policy> policy_;
   std::string trace_;
   std::string generate_;
   std::uint64_t steps_ = 0;

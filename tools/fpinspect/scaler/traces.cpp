@@ -1,23 +1,13 @@
 // Traces of training runs in CSV: of gradients, for `fpinspect scaler`, and of loss scales.
 #include "fpinspect/scaler/traces.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <charconv>
-#include <cmath>
-#include <cstddef>
 #include <iterator>
-#include <limits>
-#include <optional>
-#include <string_view>
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/text.hpp"
-#include "samebits/core/format.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 
@@ -110,7 +100,7 @@ class csv_table {
   }
   /// A number >= 0, Inf or NaN.
   [[nodiscard]] double magnitude(int column) const {
-    const samebits::parse_result read = samebits::parse(samebits::format_id::fp64, cell(column));
+    const parse_result read = parse(format_id::fp64, cell(column));
     const auto number = std::bit_cast<double>(read.code);
     if (!read.ok || number < 0) refuse_cell(column, "is not a number >= 0");
     return number;
@@ -142,8 +132,7 @@ class csv_table {
     return cells_[static_cast<std::size_t>(column)];
   }
   [[noreturn]] void refuse_cell(int column, std::string_view why) const {
-    refuse(cat(names_[static_cast<std::size_t>(column)], ": ",
-               samebits::tensor_file::quote(cell(column)), " ", why));
+    refuse(cat(names_[static_cast<std::size_t>(column)], ": ", quote(cell(column)), " ", why));
   }
 
   std::string path_;
@@ -162,7 +151,7 @@ namespace {
 
 /// The random bits of a step, as a number in [0, 1).
 double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t step) {
-  return static_cast<double>(samebits::random_word(seed, stream, step, 32)) / 4294967296.0;
+  return static_cast<double>(random_word(seed, stream, step, 32)) / 4294967296.0;
 }
 
 /// An approximately normal random number with standard deviation 1.
@@ -287,7 +276,7 @@ std::string scenario_help() {
 }
 
 std::string hexadecimal(double x) {
-  return samebits::to_hex_float(samebits::format_id::fp64, std::bit_cast<std::uint64_t>(x));
+  return to_hex_float(format_id::fp64, std::bit_cast<std::uint64_t>(x));
 }
 
 std::string trace_csv(const scaler_trace& trace) {

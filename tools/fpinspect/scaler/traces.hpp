@@ -2,13 +2,7 @@
 // scales as a chart.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
+#include "fpinspect/common.hpp"
 #include "samebits/core/loss_scaling.hpp"
 
 namespace fpinspect {
@@ -18,7 +12,7 @@ struct scaler_row {
   std::int64_t step = 0;
   double scale = 0;  ///< the scale used in this step
   bool applied = true;
-  samebits::step_cause cause = samebits::step_cause::none;
+  step_cause cause = step_cause::none;
 };
 
 /// Consecutive steps in one column of a picture.

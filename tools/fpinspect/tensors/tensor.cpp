@@ -1,8 +1,6 @@
 // `fpinspect tensor`: which format or recipe for the tensors of files, which loss scale, and what
 // is lost.
 #include <charconv>
-#include <cmath>
-#include <limits>
 #include <system_error>
 
 #include "fpinspect/cli/command.hpp"
@@ -83,10 +81,9 @@ std::pair<std::string, std::string> role_and_format(const std::string& subject) 
 /// The condition on this format, in tensors of this role.
 condition about(condition c, const std::string& of_role, format_id format) {
   if (!has_statistics(format)) {
-    throw usage_error(
-        cat("--fail-if: ", samebits::name(format), " is not a target format of `tensor`"));
+    throw usage_error(cat("--fail-if: ", name(format), " is not a target format of `tensor`"));
   }
-  c.subject = cat(of_role, samebits::name(format));
+  c.subject = cat(of_role, name(format));
   return c;
 }
 
@@ -117,7 +114,7 @@ std::vector<condition> tensor_conditions(const std::vector<std::string>& texts,
     } else {
       for (const format_id format : to) {
         result.push_back(about(c, of_role, format));
-        result.back().text = cat(of_role, samebits::name(format), ".", figure);
+        result.back().text = cat(of_role, name(format), ".", figure);
       }
     }
   }
@@ -133,7 +130,7 @@ gate checked_gate(const std::vector<condition>& conditions, const collected& all
     const std::string& tensor = all.evidence[i].name;
     result.add_nonfinite(tensor, stats.nan, stats.inf, stats.count);
     for (const cast_effect& cast : stats.casts) {
-      const std::string_view format = samebits::name(cast.format);
+      const std::string_view format = name(cast.format);
       const std::string shown = cat(tensor, " in ", format);
       const std::string of_role = cat(name(all.evidence[i].what), ".", format);
       result.add<format_effect>(format_figures, format, shown, {stats, cast});
@@ -210,8 +207,7 @@ class tensor_command final : public command {
     const std::vector<format_id> formats = format_list_argument("--to", texts);
     for (const format_id format : formats) {
       if (has_statistics(format)) continue;
-      throw usage_error(
-          cat("--to: ", samebits::name(format), " is not a target format of `tensor`"));
+      throw usage_error(cat("--to: ", name(format), " is not a target format of `tensor`"));
     }
     return formats;
   }
@@ -299,8 +295,8 @@ class tensor_command final : public command {
   /// Replaces the effects of formats by those on the elements times the loss scale.
   void scale_effects(const std::vector<shown_tensor>& tensors, std::span<const format_id> formats,
                      collected& all) const {
-    const samebits::statistics_request request = {.casts = {formats.begin(), formats.end()},
-                                                  .scale_log2 = *scale_};
+    const statistics_request request = {.casts = {formats.begin(), formats.end()},
+                                        .scale_log2 = *scale_};
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i].has_numbers())
         all.stats[i].casts = statistics_of(tensors[i], request, where_).casts;

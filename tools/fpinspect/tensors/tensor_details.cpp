@@ -1,15 +1,6 @@
 // One tensor in the detailed view of `tensor` and in its JSON: implementation.
 #include "fpinspect/tensors/tensor_views.hpp"
 
-#include <algorithm>
-#include <bit>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/histogram.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
@@ -67,7 +58,7 @@ void write_effects(const cast_statistics& stats, std::span<const format_id> form
       const auto saturated = sqnr_db(effect.saturated_signal, effect.saturated_noise);
       shown += cat("  ", sqnr_cell(saturated, false, s.term), "  ", lost_text(effect));
     }
-    s.out.write(effect_row(samebits::name(format), share(effect.underflow, paint::bad),
+    s.out.write(effect_row(name(format), share(effect.underflow, paint::bad),
                            share(effect.subnormal, paint::caution),
                            share(effect.overflow, paint::bad), shown));
   }
@@ -76,11 +67,11 @@ void write_effects(const cast_statistics& stats, std::span<const format_id> form
 /// "U8 codes of e4m3", "U8 values", "BF16"
 std::string elements_text(const shown_tensor& tensor) {
   if (!tensor.info.unread.empty()) return "not read";
-  std::string type(samebits::tensor_file::name(tensor.info.type));
+  std::string type(tensor_file::name(tensor.info.type));
   if (!tensor.has_numbers()) return type;
   if (tensor.how.integer_values) return type + " values";
-  const bool own = samebits::tensor_file::format_of(tensor.info.type).has_value();
-  return own ? type : cat(type, " codes of ", samebits::name(tensor.how.format));
+  const bool own = tensor_file::format_of(tensor.info.type).has_value();
+  return own ? type : cat(type, " codes of ", name(tensor.how.format));
 }
 
 void write_heading(const shown_tensor& tensor, const session& s) {
@@ -104,7 +95,7 @@ bool write_loss_scales(const cast_statistics& stats, std::span<const format_id> 
     const bool needed = scale && (*scale < 0 || underflow_at(stats.binades, 0, format) != 0);
     large = large || (needed && *scale > usual_ceiling_log2);
     const std::string text = !scale ? "none" : needed ? power_text(*scale) : "not needed";
-    s.out.write(cat("  ", left(samebits::name(format), 8), right(text, 12),
+    s.out.write(cat("  ", left(name(format), 8), right(text, 12),
                     scale ? lost(needed ? *scale : 0, 12) : right("-", 12), lost(0, 13), "\n"));
   }
   return large && underflow_at(stats.binades, 0, format_id::fp32) == 0;
@@ -179,7 +170,7 @@ namespace {
 json_value code_json(const element_reading& how, const std::optional<double>& value) {
   if (!value || how.integer_values) return std::nullopt;
   const auto bits = std::bit_cast<std::uint64_t>(*value);
-  return code_text(how.format, samebits::convert_code(format_id::fp64, how.format, bits).code);
+  return code_text(how.format, convert_code(format_id::fp64, how.format, bits).code);
 }
 
 json_value effect_json(const cast_effect& effect, const cast_statistics& stats) {
@@ -212,9 +203,9 @@ json_object statistics_json(const element_reading& how, const cast_statistics& s
   json_object loss_scales;
   json_object exponents;
   for (const format_id format : formats) {
-    effects.add(samebits::name(format), effect_json(effect_of(stats, format), stats));
+    effects.add(name(format), effect_json(effect_of(stats, format), stats));
     if (stats.amax.value_or(0) == 0) continue;
-    loss_scales.add(samebits::name(format), loss_scale_json(stats, format));
+    loss_scales.add(name(format), loss_scale_json(stats, format));
   }
   for (const auto& [exponent, counts] : stats.binades) {
     exponents.add(std::to_string(exponent), counts.all);
@@ -261,8 +252,7 @@ json_object details_json(const shown_tensor& tensor, const cast_statistics& stat
   const tensor_info& info = tensor.info;
   json_object members = {
       {"name", info.name},
-      {"dtype",
-       info.unread.empty() ? std::optional(samebits::tensor_file::name(info.type)) : std::nullopt},
+      {"dtype", info.unread.empty() ? std::optional(tensor_file::name(info.type)) : std::nullopt},
       {"from", from_json(tensor)},
       {"shape", info.shape},
       {"count", info.count}};

@@ -1,15 +1,6 @@
 // `fpinspect tensor --quick` and `--recipes`: text, JSON and conditions.
 #include "fpinspect/tensors/tensor_views.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/output/table.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
@@ -81,8 +72,6 @@ void write_quick_statistics(const std::vector<shown_tensor>& tensors,
 
 namespace {
 
-using samebits::recipe_preset;
-
 /// What one preset does to a tensor.
 struct recipe_result : quantization {
   const recipe_preset* preset;
@@ -92,8 +81,8 @@ struct recipe_result : quantization {
 /// The presets that need no state.
 std::vector<const recipe_preset*> presets_without_state() {
   std::vector<const recipe_preset*> presets;
-  for (const recipe_preset& p : samebits::recipe_presets) {
-    if (p.rules.source == samebits::scale_source::current) presets.push_back(&p);
+  for (const recipe_preset& p : recipe_presets) {
+    if (p.rules.source == scale_source::current) presets.push_back(&p);
   }
   return presets;
 }
@@ -105,7 +94,7 @@ bool is_quantized(const shown_tensor& tensor) {
 recipe_result result_of(const recipe_preset& preset, const const_matrix_view& in,
                         const executor& where) {
   const quantize_statistics s = statistics_by(preset, format_id::e4m3, in, where);
-  const bool saturates = options_of(preset.rules).overflow != samebits::overflow::ieee;
+  const bool saturates = options_of(preset.rules).overflow != overflow::ieee;
   const auto scale_bits = static_cast<double>(scale_bits_of(preset.rules, {in.rows, in.cols}));
   const auto elements = static_cast<double>(std::max<std::int64_t>(in.rows * in.cols, 1));
   return {{s, sqnr_of(s, saturates)}, &preset, 8.0 + scale_bits / elements};
@@ -129,7 +118,7 @@ constexpr column<recipe_result> recipe_columns[] = {
     {"name", "  recipe", 22, [](auto& r) { return r.preset->name; },
      [](auto& r) { return cat("  ", r.preset->name); }},
     {"", "tile", 9, nullptr, [](auto& r) { return block_text(r.preset->rules.tile); }},
-    {"", "scale", 9, nullptr, [](auto& r) { return samebits::name(r.preset->rules.scale); }},
+    {"", "scale", 9, nullptr, [](auto& r) { return name(r.preset->rules.scale); }},
     {"sqnr_db", "SQNR", -10, [](auto& r) { return r.ratio.db; },
      [](auto& r) { return r.ratio.text(); }},
     {"sqnr_note", "", 0, [](auto& r) { return r.ratio.note(); }},
@@ -144,8 +133,8 @@ std::string text_of(const shown_tensor& tensor, const matrix_shape& matrix,
   const auto& info = tensor.info;
   const std::span<const column<recipe_result>> columns = recipe_columns;
   std::string text = cat(term.painted(paint::heading, tensor.title()), "  ",
-                         info.unread.empty() ? samebits::tensor_file::name(info.type) : "not read",
-                         " [", comma_separated(info.shape), "]",
+                         info.unread.empty() ? tensor_file::name(info.type) : "not read", " [",
+                         comma_separated(info.shape), "]",
                          matrix != matrix_of(info) ? cat(" as ", shape_text(matrix)) : "", "\n",
                          table_heading(columns), table_lines(columns, results));
   if (results.empty()) text += cat("  ", not_quantized, "\n");

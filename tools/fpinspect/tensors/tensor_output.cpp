@@ -3,17 +3,12 @@
 
 #include <unistd.h>
 
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "tensor_file/codes.hpp"
 #include "tensor_file/npy/npy.hpp"
 #include "tensor_file/tensor_size.hpp"
 
 namespace fpinspect {
 namespace {
-
-using samebits::tensor_file::dtype;
-using samebits::tensor_file::named_tensor;
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -23,9 +18,9 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 
 dtype own_type(format_id format) {
   if (format == format_id::tf32) return dtype::f32;
-  for (int i = 0; i < samebits::tensor_file::dtype_count; ++i) {
-    const dtype type = samebits::tensor_file::dtype_at(i);
-    if (samebits::tensor_file::format_of(type) == format) return type;
+  for (int i = 0; i < tensor_file::dtype_count; ++i) {
+    const dtype type = tensor_file::dtype_at(i);
+    if (tensor_file::format_of(type) == format) return type;
   }
   return dtype::u8;  // every format has a type
 }
@@ -43,23 +38,22 @@ tensor_target::tensor_target(std::string_view option, std::string path, containe
 dtype tensor_target::element_type(format_id format) const {
   const dtype own = own_type(format);
   if (kind_ == container::safetensors) return own;
-  if (!std::string_view(samebits::tensor_file::spec_of(own).npy).empty()) return own;
-  return samebits::storage_bytes(format) == 1 ? dtype::u8 : dtype::u16;
+  if (!std::string_view(tensor_file::spec_of(own).npy).empty()) return own;
+  return storage_bytes(format) == 1 ? dtype::u8 : dtype::u16;
 }
 
 std::string tensor_target::type_text(dtype type) const {
-  if (kind_ == container::safetensors) return std::string(samebits::tensor_file::name(type));
-  const samebits::tensor_file::dtype_spec spec = samebits::tensor_file::spec_of(type);
+  if (kind_ == container::safetensors) return std::string(tensor_file::name(type));
+  const tensor_file::dtype_spec spec = tensor_file::spec_of(type);
   // A single byte has no byte order.
   return (spec.component_bytes == 1 ? "|" : "<") + std::string(spec.npy);
 }
 
 void tensor_target::require_packable(format_id format, std::uint64_t count) const {
   const dtype type = element_type(format);
-  const auto bits = static_cast<std::uint64_t>(samebits::tensor_file::spec_of(type).bits);
+  const auto bits = static_cast<std::uint64_t>(tensor_file::spec_of(type).bits);
   if (count % 8 * bits % 8 == 0) return;
-  throw usage_error(cat(option_, ": ", number_of(count, "element"), " of ",
-                        samebits::tensor_file::name(type),
+  throw usage_error(cat(option_, ": ", number_of(count, "element"), " of ", tensor_file::name(type),
                         " fill no whole number of bytes; a .npy file holds a byte for each"));
 }
 
@@ -67,8 +61,8 @@ void tensor_target::write(const std::string& name, format_id format,
                           std::span<const std::uint64_t> shape, std::span<const std::byte> codes,
                           output& out) const {
   const dtype type = element_type(format);
-  if (samebits::tensor_file::spec_of(type).bits >= 8) return write(name, type, shape, codes, out);
-  write(name, type, shape, samebits::tensor_file::pack_codes(type, codes), out);
+  if (tensor_file::spec_of(type).bits >= 8) return write(name, type, shape, codes, out);
+  write(name, type, shape, tensor_file::pack_codes(type, codes), out);
 }
 
 void tensor_target::write(const std::string& name, dtype type, std::span<const std::uint64_t> shape,
@@ -77,13 +71,13 @@ void tensor_target::write(const std::string& name, dtype type, std::span<const s
     const named_tensor tensor = {name, type, {shape.begin(), shape.end()}, data};
     return write(std::span(&tensor, 1), {}, out);
   }
-  file_.write({samebits::tensor_file::npy_start(type, shape, data), text_of(data)}, out);
+  file_.write({tensor_file::npy_start(type, shape, data), text_of(data)}, out);
 }
 
 void tensor_target::write(std::span<const named_tensor> tensors,
                           std::span<const std::pair<std::string, std::string>> metadata,
                           output& out) const {
-  const std::string start = samebits::tensor_file::safetensors_start(tensors, metadata);
+  const std::string start = tensor_file::safetensors_start(tensors, metadata);
   std::vector<std::string_view> parts = {start};
   for (const named_tensor& tensor : tensors) parts.push_back(text_of(tensor.data));
   file_.write(parts, out);

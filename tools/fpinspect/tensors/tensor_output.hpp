@@ -2,17 +2,9 @@
 // output.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/output/output.hpp"
 #include "fpinspect/tensors/source/source.hpp"
-#include "tensor_file/safetensors/safetensors.hpp"
 
 namespace fpinspect {
 
@@ -20,7 +12,7 @@ namespace fpinspect {
 enum class container : std::uint8_t { npy, safetensors };
 
 /// The .safetensors element type of the format. tf32 is stored as fp32, as in memory.
-samebits::tensor_file::dtype own_type(format_id format);
+dtype own_type(format_id format);
 
 /// The destination of tensors.
 class tensor_target {
@@ -38,9 +30,9 @@ class tensor_target {
 
   /// The element type for codes of the format: the format's own type if the file format has it,
   /// else unsigned integers.
-  [[nodiscard]] samebits::tensor_file::dtype element_type(format_id format) const;
+  [[nodiscard]] dtype element_type(format_id format) const;
   /// The name of this type in the file: "<f2", "|u1", "BF16".
-  [[nodiscard]] std::string type_text(samebits::tensor_file::dtype type) const;
+  [[nodiscard]] std::string type_text(dtype type) const;
 
   /// Throws usage_error if `count` elements of less than a byte do not fill their last byte.
   void require_packable(format_id format, std::uint64_t count) const;
@@ -50,12 +42,11 @@ class tensor_target {
   void write(const std::string& name, format_id format, std::span<const std::uint64_t> shape,
              std::span<const std::byte> codes, output& out) const;
   /// Writes one tensor whose elements already are in the file's representation.
-  void write(const std::string& name, samebits::tensor_file::dtype type,
-             std::span<const std::uint64_t> shape, std::span<const std::byte> data,
-             output& out) const;
+  void write(const std::string& name, dtype type, std::span<const std::uint64_t> shape,
+             std::span<const std::byte> data, output& out) const;
 
   /// Writes several tensors; .safetensors only.
-  void write(std::span<const samebits::tensor_file::named_tensor> tensors,
+  void write(std::span<const named_tensor> tensors,
              std::span<const std::pair<std::string, std::string>> metadata, output& out) const;
 
  private:

@@ -1,15 +1,5 @@
 // `fpinspect tensor --stats`: implementation.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
@@ -74,20 +64,20 @@ scale_range range_by(const tiled_recipe& recipe, const const_matrix_view& in,
                      const executor& where) {
   constexpr std::int64_t band_elements = std::int64_t{1} << 20;
   constexpr std::int64_t tile_rows = 128;  // of the tallest tiles
-  const samebits::recipe& rules = samebits::find_recipe(recipe.recipe)->rules;
+  const samebits::recipe& rules = find_recipe(recipe.recipe)->rules;
   const std::int64_t band_rows = (band_elements / in.cols / tile_rows + 1) * tile_rows;
   owned_matrix codes(format_id::e4m3, {std::min(band_rows, in.rows), in.cols});
   scale_range range = {recipe.recipe, recipe.what};
   for (std::int64_t row = 0; row < in.rows; row += band_rows) {
     const_matrix_view band = in;
     band.rows = codes.shape.rows = std::min(band_rows, in.rows - row);
-    band.data = static_cast<const std::byte*>(in.data) +
-                row * in.row_stride * samebits::storage_bytes(in.format);
-    const matrix_shape tiles = samebits::scales_shape(band.rows, in.cols, rules.tile);
+    band.data =
+        static_cast<const std::byte*>(in.data) + row * in.row_stride * storage_bytes(in.format);
+    const matrix_shape tiles = scales_shape(band.rows, in.cols, rules.tile);
     owned_matrix scales(rules.scale_format, tiles);
     samebits::quantize(band, {.codes = codes.view(), .scales = scales.view()}, rules, where);
     std::vector<double> values(static_cast<std::size_t>(tiles.rows * tiles.cols));
-    samebits::convert(scales.view(), samebits::view_of(values.data(), tiles.rows, tiles.cols));
+    samebits::convert(scales.view(), view_of(values.data(), tiles.rows, tiles.cols));
     range.tiles += values.size();
     for (std::size_t i = 0; i < values.size(); ++i) {
       const auto at = static_cast<std::int64_t>(i);
@@ -197,7 +187,7 @@ std::string percentile_lines(const std::vector<double>& values) {
   std::string heading;
   std::string line;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    heading += right(cat(samebits::percentages[i], " %"), width);
+    heading += right(cat(percentages[i], " %"), width);
     line += right(general(values[i], 4), width);
   }
   return cat("  percentiles\n", heading, "\n", line, "\n");
@@ -264,7 +254,7 @@ json_value percentiles_json(const std::vector<double>& values) {
   if (values.empty()) return std::nullopt;
   json_object percentiles;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    percentiles.add(std::to_string(samebits::percentages[i]), values[i]);
+    percentiles.add(std::to_string(percentages[i]), values[i]);
   }
   return percentiles.on_one_line();
 }

@@ -1,12 +1,7 @@
 // The views of `tensor` besides the verdict: --quick, --stats, --recipes, and one tensor in detail.
 #pragma once
 
-#include <optional>
-#include <span>
-#include <string>
-
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"

@@ -1,10 +1,6 @@
 // Collects what the verdict needs of tensors: implementation.
 #include "fpinspect/verdict/collect.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <string>
-
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/convert.hpp"
@@ -18,7 +14,7 @@ judged state_of(const shown_tensor& tensor) {
   if (!tensor.info.unread.empty()) return judged::not_read;
   if (!tensor.has_numbers() || tensor.info.count == 0) return judged::not_numbers;
   if (tensor.how.integer_values) return judged::integers;
-  const bool is_narrow = samebits::spec_of(tensor.how.format).storage_bits <= narrow;
+  const bool is_narrow = spec_of(tensor.how.format).storage_bits <= narrow;
   return is_narrow ? judged::narrow_already : judged::yes;
 }
 
@@ -35,7 +31,7 @@ tensor_evidence evidence_of(const shown_tensor& tensor, const std::string& name,
   result.of_weight = is_weight_shaped(tensor.plain_name(), result.what);
   result.count = tensor.info.count;
   result.bytes = tensor.info.bytes;
-  if (tensor.has_numbers()) result.bits = samebits::spec_of(tensor.how.format).storage_bits;
+  if (tensor.has_numbers()) result.bits = spec_of(tensor.how.format).storage_bits;
   return result;
 }
 
@@ -80,7 +76,7 @@ source_matrix quantizable_matrix(const shown_tensor& tensor, bool of_weight,
 
 choice_effect recipe_effect(choice c, const const_matrix_view& in, const executor& where) {
   const choice_spec& spec = spec_of(c);
-  const samebits::recipe_preset* preset = samebits::find_recipe(spec.recipe);
+  const recipe_preset* preset = find_recipe(spec.recipe);
   const quantize_statistics s = statistics_by(*preset, spec.format, in, where);
   return {
       c, s.underflowed, 0, s.signal, s.noise, 0, scale_bits_of(preset->rules, {in.rows, in.cols})};
@@ -127,7 +123,7 @@ void add_effects(tensor_evidence& to, const shown_tensor& tensor, const cast_sta
 }
 
 choice_effect fp16_scaled_effect(const shown_tensor& tensor, int log2, const executor& where) {
-  const samebits::statistics_request request = {.casts = {format_id::fp16}, .scale_log2 = log2};
+  const statistics_request request = {.casts = {format_id::fp16}, .scale_log2 = log2};
   return effect_of(choice::fp16_scaled, statistics_of(tensor, request, where).casts);
 }
 

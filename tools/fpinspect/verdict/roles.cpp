@@ -2,13 +2,8 @@
 // recipes that the verdict chooses from for each.
 #include "fpinspect/verdict/roles.hpp"
 
-#include <algorithm>
 #include <cctype>
-#include <cstddef>
-#include <optional>
 
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
 
 namespace fpinspect {
@@ -140,8 +135,6 @@ role role_of(std::string_view tensor_name, std::span<const role_rule> rules) {
 // --- Formats and recipes that the verdict chooses from -------------------------------------------
 
 namespace {
-
-using samebits::format_id;
 
 // Scales are in fp32 (32 bits for each tile), those of MXFP8 in e8m0 (8 bits for each block).
 constexpr std::array<choice_spec, 9> specs = {{

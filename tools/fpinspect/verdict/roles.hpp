@@ -2,14 +2,7 @@
 // recipes that the verdict chooses from for each.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "samebits/core/format.hpp"
+#include "fpinspect/common.hpp"
 
 namespace fpinspect {
 
@@ -72,7 +65,7 @@ enum class choice : std::uint8_t {
 struct choice_spec {
   std::string_view name;    ///< in JSON and beside figures: "fp8 e4m3, 1x128 tiles"
   std::string_view recipe;  ///< name for `quantize --recipe`; empty for formats
-  samebits::format_id format = samebits::format_id::fp32;
+  format_id format = format_id::fp32;
   double bits = 32;  ///< for each element, with its share of the scales of whole tiles
 };
 const choice_spec& spec_of(choice c);

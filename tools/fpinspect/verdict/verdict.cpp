@@ -1,13 +1,7 @@
 // The verdict on a set of tensors: implementation.
 #include "fpinspect/verdict/verdict.hpp"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <limits>
-#include <set>
 #include <tuple>
-#include <utility>
 
 #include "samebits/scalar.hpp"
 
@@ -20,8 +14,8 @@ namespace {
 constexpr int top_binade = 15;  // 65520 = 2^15 * (2 - 2^-11) is the smallest that overflows
 
 /// Half of the smallest subnormal is 2^this: a tie, which goes to 0. For fp16 -25.
-int zero_tie_of(samebits::format_id format) {
-  const samebits::format_spec f = samebits::spec_of(format);
+int zero_tie_of(format_id format) {
+  const format_spec f = spec_of(format);
   return -f.bias - f.mantissa_bits;
 }
 
@@ -32,8 +26,7 @@ void add(binades& sum, const binades& more) {
 }
 
 scale_loss loss_at(const binades& elements, int log2) {
-  scale_loss loss = {.log2 = log2,
-                     .underflow = underflow_at(elements, log2, samebits::format_id::fp16)};
+  scale_loss loss = {.log2 = log2, .underflow = underflow_at(elements, log2, format_id::fp16)};
   for (const auto& [exponent, counts] : elements) {
     const int scaled = exponent + log2;
     if (scaled == top_binade) loss.overflow += counts.top;
@@ -65,7 +58,7 @@ std::optional<int> best_scale_log2(const binades& elements) {
                     largest_scale_log2);
 }
 
-std::uint64_t underflow_at(const binades& elements, int log2, samebits::format_id to) {
+std::uint64_t underflow_at(const binades& elements, int log2, format_id to) {
   const int tie = zero_tie_of(to);
   std::uint64_t underflow = 0;
   for (const auto& [exponent, counts] : elements) {
@@ -75,15 +68,15 @@ std::uint64_t underflow_at(const binades& elements, int log2, samebits::format_i
   return underflow;
 }
 
-std::optional<int> best_scale_log2(double amax, samebits::format_id to) {
+std::optional<int> best_scale_log2(double amax, format_id to) {
   if (amax == 0) return std::nullopt;
   int exponent = 0;
   const double fraction = std::frexp(amax, &exponent);  // amax = fraction * 2^exponent
   const auto overflows = [&](int binade) {
     const auto code = std::bit_cast<std::uint64_t>(std::ldexp(fraction, binade));
-    return samebits::convert_code(samebits::format_id::fp64, to, code).overflow;
+    return convert_code(format_id::fp64, to, code).overflow;
   };
-  int binade = 1 << samebits::spec_of(to).exponent_bits;  // every fraction overflows far above
+  int binade = 1 << spec_of(to).exponent_bits;  // every fraction overflows far above
   while (overflows(binade)) --binade;
   if (binade - exponent < smallest_scale_log2) return std::nullopt;
   return std::min(binade - exponent, largest_scale_log2);
@@ -116,7 +109,7 @@ choice_outcome outcome_of(choice c, std::span<const std::size_t> members,
   }
   result.tried = all.size();
   if (elements != 0) {
-    result.bits = samebits::spec_of(spec_of(c).format).storage_bits + share(scale_bits, elements);
+    result.bits = spec_of(spec_of(c).format).storage_bits + share(scale_bits, elements);
   }
   const auto worse = [](const auto& a, const auto& b) {
     return std::tuple(level(a.second), -share(a.second.underflow, a.second.nonzero), a.first) <

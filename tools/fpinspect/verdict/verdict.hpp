@@ -1,19 +1,9 @@
 // The verdict on a set of tensors: a pure decision on their statistics.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "fpinspect/verdict/gate/condition.hpp"
 #include "fpinspect/verdict/roles.hpp"
 #include "samebits/cast_statistics.hpp"
-#include "samebits/core/format.hpp"
 
 namespace fpinspect {
 
@@ -25,7 +15,7 @@ inline constexpr int largest_scale_log2 = 127;
 inline constexpr int usual_ceiling_log2 = 24;
 
 /// Finite non-zero elements by e = floor(log2(|x|)).
-using binades = std::map<int, samebits::binade_counts>;
+using binades = std::map<int, binade_counts>;
 
 /// Adds the counts of `more`.
 void add(binades& sum, const binades& more);
@@ -47,11 +37,11 @@ double sqnr_bound_at(const binades& elements, int log2);
 std::optional<int> best_scale_log2(const binades& elements);
 
 /// The number of elements that times 2^log2 become 0 in the format, rounded to nearest even.
-std::uint64_t underflow_at(const binades& elements, int log2, samebits::format_id to);
+std::uint64_t underflow_at(const binades& elements, int log2, format_id to);
 
 /// The largest loss scale at which the magnitude amax does not overflow in the format, rounded to
 /// nearest even. Nothing if amax is 0 or overflows at every loss scale.
-std::optional<int> best_scale_log2(double amax, samebits::format_id to);
+std::optional<int> best_scale_log2(double amax, format_id to);
 
 // --- The statistics of one tensor ----------------------------------------------------------------
 

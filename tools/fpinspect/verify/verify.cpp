@@ -11,8 +11,7 @@
 namespace fpinspect {
 namespace {
 
-namespace units = samebits::function_units;
-using samebits::verification;
+namespace units = function_units;
 
 // --- backends ----------------------------------------------------------------------------------
 
@@ -53,7 +52,7 @@ std::vector<total> totals_of(const std::vector<verification>& entries) {
 }
 
 /// Compares the backends. Returns the number of results that differ.
-std::uint64_t verify_backends(samebits::verify_options options, const session& s) {
+std::uint64_t verify_backends(verify_options options, const session& s) {
   if (!s.json) {
     s.out.write(
         s.term.painted(paint::heading, comparison_row("compared", "differed", "backend", "what")));
@@ -130,7 +129,7 @@ std::string sum_row(std::string_view operands, std::string_view sum, std::string
 }
 
 /// Compares the sum of all results of a function with the sum of proved results.
-gpu_finding sum_finding(const units::device& gpu, const samebits::numerics::real::exact_row& row) {
+gpu_finding sum_finding(const units::device& gpu, const numerics::real::exact_row& row) {
   const auto text = [](std::uint64_t sum) {
     return formatted("%016llX", static_cast<unsigned long long>(sum));
   };
@@ -180,9 +179,8 @@ std::uint64_t verify_function_units(const session& s) {
 }
 
 std::uint64_t verify_exact_functions(const session& s) {
-  return verify_gpu(units::current_device(), samebits::numerics::real::exact_rows, sum_finding,
-                    "functions", sum_row("operands", "sum", "function"), "\nexact functions",
-                    " sum", s);
+  return verify_gpu(units::current_device(), numerics::real::exact_rows, sum_finding, "functions",
+                    sum_row("operands", "sum", "function"), "\nexact functions", " sum", s);
 }
 
 class verify_command final : public command {
@@ -219,11 +217,11 @@ class verify_command final : public command {
   }
 
  private:
-  [[nodiscard]] samebits::verify_options backend_options() const {
-    samebits::verify_options options;
+  [[nodiscard]] verify_options backend_options() const {
+    verify_options options;
     options.threads = static_cast<int>(threads_);
     if (!backend_.empty()) options.backend = backend_argument(backend_).backend;
-    if (exhaustive_) options.extent = samebits::verify_extent::exhaustive;
+    if (exhaustive_) options.extent = verify_extent::exhaustive;
     return options;
   }
 

@@ -2,26 +2,13 @@
 // models would match.
 #include "fpinspect/verify/verify_tensor_cores.hpp"
 
-#include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "samebits/core/config.hpp"
 #include "tensor_core_probe/check.hpp"
 
 namespace fpinspect {
 namespace {
-
-using samebits::tensor_core_finding;
-using samebits::tensor_core_result;
 
 constexpr std::size_t margin = 24;  ///< indent of the lines below a finding
 
@@ -31,8 +18,7 @@ std::string finding_row(std::string_view compared, std::string_view differed, st
          std::string(instruction) + "\n";
 }
 
-std::string heading_text(const std::optional<samebits::tensor_core_gpu>& gpu,
-                         const terminal& term) {
+std::string heading_text(const std::optional<tensor_core_gpu>& gpu, const terminal& term) {
   const std::string of =
       gpu ? cat(gpu->name, ", compute capability ", gpu->major, ".", gpu->minor, "\n") : "";
   return of + term.painted(paint::heading,
@@ -40,7 +26,7 @@ std::string heading_text(const std::optional<samebits::tensor_core_gpu>& gpu,
 }
 
 std::string_view evidence_of(const tensor_core_finding& f) {
-  return f.confirmed ? samebits::name(f.known) : "unconfirmed";
+  return f.confirmed ? name(f.known) : "unconfirmed";
 }
 
 std::string fit_text(const tensor_core_finding& f) {
@@ -53,10 +39,10 @@ std::string fit_text(const tensor_core_finding& f) {
   } else {
     text += cat("none of ", f.tried, " settings explains all, the best found:\n");
   }
-  for (const samebits::tensor_fit& fit : f.fits) {
+  for (const tensor_fit& fit : f.fits) {
     text += before + "  ";
     if (f.exact == 0) text += cat(fit.explained, ": ");
-    text += samebits::text_of(fit.setting) + "\n";
+    text += text_of(fit.setting) + "\n";
   }
   if (!f.open.empty()) text += cat(before, "left open: ", f.open, "\n");
   return text;
@@ -64,17 +50,16 @@ std::string fit_text(const tensor_core_finding& f) {
 
 std::string finding_text(const tensor_core_finding& f, const terminal& term) {
   const std::string text = finding_row(std::to_string(f.compared), std::to_string(f.differed),
-                                       samebits::name(f.unit), evidence_of(f), f.instruction);
+                                       name(f.unit), evidence_of(f), f.instruction);
   if (f.differed == 0) return f.confirmed ? text : term.painted(paint::caution, text);
   const std::string first = std::string(margin, ' ') + f.first_difference + "\n";
   return term.painted(paint::bad, text + first) + (f.searched != 0 ? fit_text(f) : "");
 }
 
-json_value setting_json(const samebits::tensor_fit& fit) {
-  using samebits::name;
-  const samebits::tensor_setting& s = fit.setting;
-  const bool first = s.place == samebits::sum_place::first_step;
-  const bool consecutive = s.order == samebits::product_order::consecutive;
+json_value setting_json(const tensor_fit& fit) {
+  const tensor_setting& s = fit.setting;
+  const bool first = s.place == sum_place::first_step;
+  const bool consecutive = s.order == product_order::consecutive;
   constexpr std::string_view subnormals[] = {"as_they_are", "as_fp16", "normalized"};
   return json_line({{"explained", fit.explained},
                     {"group", s.group},
@@ -90,8 +75,8 @@ json_value setting_json(const samebits::tensor_fit& fit) {
 
 json_object finding_json(const tensor_core_finding& f) {
   json_object finding = {{"instruction", f.instruction},
-                         {"unit", samebits::name(f.unit)},
-                         {"evidence", samebits::name(f.known)},
+                         {"unit", name(f.unit)},
+                         {"evidence", name(f.known)},
                          {"confirmed", f.confirmed},
                          {"compared", f.compared},
                          {"differed", f.differed},
@@ -117,7 +102,7 @@ std::vector<tensor_core_result> results_in(const std::string& path) {
     ++number;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line.starts_with('#')) continue;
-    auto result = samebits::parse_tensor_core_result(line);
+    auto result = parse_tensor_core_result(line);
     if (!result) refuse_content(path, "no result of a tensor core", number);
     all.push_back(std::move(*result));
   }
@@ -125,14 +110,13 @@ std::vector<tensor_core_result> results_in(const std::string& path) {
 }
 
 /// The text of a recording: GPU and options, then the results.
-std::string recording(const samebits::tensor_core_gpu& gpu,
-                      const samebits::tensor_core_check_options& options,
+std::string recording(const tensor_core_gpu& gpu, const tensor_core_check_options& options,
                       const std::vector<tensor_core_finding>& findings) {
   std::string text = cat("# fpinspect ", SAMEBITS_VERSION, " verify --tensor-cores --cases ",
                          options.cases, " --seed ", options.seed, "\n# ", gpu.name,
                          ", compute capability ", gpu.major, ".", gpu.minor, "\n");
   for (const tensor_core_finding& f : findings) {
-    for (const tensor_core_result& r : f.kept) text += samebits::text_of(r) + "\n";
+    for (const tensor_core_result& r : f.kept) text += text_of(r) + "\n";
   }
   return text;
 }
@@ -141,7 +125,7 @@ std::string recording(const samebits::tensor_core_gpu& gpu,
 
 void tensor_core_check::add_options(option_list& add) {
   add.group("Tensor cores");
-  add.value("--unit", unit_, enumerator_argument<samebits::tensor_unit>,
+  add.value("--unit", unit_, enumerator_argument<tensor_unit>,
             "Only this unit's instructions, see `fpinspect units`");
   add.text("--instruction", instruction_, "Only this one, such as wgmma_e4m3");
   add.value("--cases", cases_, integer(1, std::uint64_t{1} << 30),
@@ -161,12 +145,12 @@ void tensor_core_check::add_rules(option_list& add) {
 }
 
 std::uint64_t tensor_core_check::verify(const session& s) const {
-  const auto known = samebits::tensor_core_instruction_names();
+  const auto known = tensor_core_instruction_names();
   if (!instruction_.empty() && std::ranges::find(known, instruction_) == known.end()) {
     refuse_name("--instruction", instruction_, joined(known));
   }
   constexpr int recorded_cases = 4;
-  samebits::tensor_core_check_options options;
+  tensor_core_check_options options;
   if (unit_) options.unit = *unit_;
   options.instruction = instruction_;
   options.cases = cases_;
@@ -177,8 +161,8 @@ std::uint64_t tensor_core_check::verify(const session& s) const {
   const bool from_file = !results_.empty();
   const std::vector<tensor_core_result> recorded =
       from_file ? results_in(results_) : std::vector<tensor_core_result>();
-  std::optional<samebits::tensor_core_gpu> gpu;
-  if (!from_file) gpu = samebits::current_tensor_core_gpu();
+  std::optional<tensor_core_gpu> gpu;
+  if (!from_file) gpu = current_tensor_core_gpu();
   if (!s.json) {
     options.on_result = [&, is_first = true](const tensor_core_finding& f) mutable {
       if (is_first) s.out.write(heading_text(gpu, s.term));
@@ -188,8 +172,7 @@ std::uint64_t tensor_core_check::verify(const session& s) const {
     };
   }
   const std::vector<tensor_core_finding> findings =
-      from_file ? samebits::check_tensor_core_results(recorded, options)
-                : samebits::check_tensor_cores(options);
+      from_file ? check_tensor_core_results(recorded, options) : check_tensor_cores(options);
   if (findings.empty()) {
     throw usage_error("--results: the file has no results of what is asked for");
   }

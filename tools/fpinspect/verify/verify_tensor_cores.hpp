@@ -1,11 +1,6 @@
 // The part of `fpinspect verify` that compares a GPU's tensor cores with their model.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-
 #include "fpinspect/cli/command.hpp"
 #include "samebits/core/tensor_unit.hpp"
 
@@ -19,7 +14,7 @@ class tensor_core_check {
   [[nodiscard]] std::uint64_t verify(const session& s) const;
 
  private:
-  std::optional<samebits::tensor_unit> unit_;
+  std::optional<tensor_unit> unit_;
   std::string instruction_;
   std::uint64_t cases_ = 0;  ///< of each family
   std::uint64_t seed_ = 0;

@@ -1,10 +1,6 @@
 // Files for shells and `man`, made from the declared subcommands and options: implementation.
 #include "fpinspect/cli/help/shell_files.hpp"
 
-#include <string>
-#include <string_view>
-
-#include "fpinspect/cli/text/text.hpp"
 #include "samebits/core/config.hpp"
 
 namespace fpinspect {

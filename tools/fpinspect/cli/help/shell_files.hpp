@@ -2,7 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <string>
+
+#include "fpinspect/common.hpp"
 
 namespace fpinspect {
 

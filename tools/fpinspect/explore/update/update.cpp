@@ -1,18 +1,13 @@
 // `fpinspect update`: a weight under an optimizer, kept in several ways side by side.
-#include <cmath>
-#include <limits>
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/explore/update/weight_life.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "samebits/error.hpp"
 #include "samebits/text.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
-
-using samebits::tensor_file::quote;
 
 struct update_result {
   update_plan plan;
@@ -40,7 +35,7 @@ std::vector<float> gradients_of_file(const std::string& input, std::uint64_t ste
 }
 
 std::vector<float> gradients_of(const std::string& argument, std::uint64_t steps) {
-  const bool is_number = samebits::parse(samebits::format_id::fp64, argument).ok;
+  const bool is_number = parse(format_id::fp64, argument).ok;
   if (!is_number && names_a_file(argument)) return gradients_of_file(argument, steps);
   return {fp32_argument("--gradient", argument)};
 }
@@ -99,9 +94,9 @@ equal_result equal_result_of(const weight_life& life, double exact) {
 }
 
 /// Bytes of a weight and its states. States are fp32.
-double bytes_with_states(const weight_mode& mode, const samebits::optimizer_settings& settings) {
+double bytes_with_states(const weight_mode& mode, const optimizer_settings& settings) {
   return bytes_of(mode, scale_block) +
-         samebits::state_count(settings) * bytes_of(samebits::stored_format::fp32, scale_block);
+         state_count(settings) * bytes_of(stored_format::fp32, scale_block);
 }
 
 /// A mode at the end.
@@ -147,7 +142,7 @@ constexpr column<mode_row> mode_columns[] = {
 };
 
 json_object settings_json(const update_result& result) {
-  const samebits::optimizer_settings& s = result.plan.settings;
+  const optimizer_settings& s = result.plan.settings;
   return {{"rule", name(s.rule)},
           {"learning_rate", s.learning_rate},
           {"weight_decay", s.weight_decay},
@@ -241,7 +236,7 @@ std::string ends_text(const std::vector<mode_row>& rows, const terminal& term) {
 std::string means_text(const std::vector<mode_row>& rows) {
   std::string text;
   for (const mode_row& row : rows) {
-    if (!samebits::is_stochastic(row.mode.weights)) continue;
+    if (!is_stochastic(row.mode.weights)) continue;
     text += cat(row.mode.name, ": mean of ", equal_weights, " equal weights ",
                 general(row.equal.mean, 6), ", rms distance ",
                 distance_text(row.equal.rms_distance), "\n");
@@ -253,7 +248,7 @@ std::string means_text(const std::vector<mode_row>& rows) {
 std::string fp8_text(const update_plan& plan) {
   std::vector<std::string_view> names;
   for (const weight_mode& mode : plan.modes) {
-    if (samebits::has_block_scales(mode.weights)) names.push_back(mode.name);
+    if (has_block_scales(mode.weights)) names.push_back(mode.name);
   }
   if (names.empty()) return "";
   return cat(joined(names), ": e4m3 codes; --block-amax ", general(double{plan.block_amax}, 6),
@@ -264,10 +259,10 @@ std::string text_of(const update_result& result, const terminal& term) {
   const update_plan& plan = result.plan;
   const std::vector<mode_row> rows = mode_rows(result);
   std::string text =
-      term.painted(paint::heading, cat(name(plan.settings.rule), ", learning rate ",
-                                       shortest(plan.settings.learning_rate), ", gradient ",
-                                       samebits::tensor_file::escape(result.gradient),
-                                       ": a weight of ", general(double{plan.start}, 6)));
+      term.painted(paint::heading,
+                   cat(name(plan.settings.rule), ", learning rate ",
+                       shortest(plan.settings.learning_rate), ", gradient ",
+                       escape(result.gradient), ": a weight of ", general(double{plan.start}, 6)));
   text += cat("\n\n", steps_text(result, term));
   text +=
       cat("\n", ends_text(rows, term), "\n", means_text(rows),
@@ -280,7 +275,7 @@ std::string text_of(const update_result& result, const terminal& term) {
 class update_command final : public command {
  public:
   void options(option_list& add) override {
-    samebits::optimizer_settings& s = plan_.settings;
+    optimizer_settings& s = plan_.settings;
     constexpr std::uint64_t most_steps = 1'000'000;
     add_enumerator(add, "--rule", s.rule, "adamw");
     add.value("--lr", s.learning_rate, number_argument, "Learning rate", "1e-4");
@@ -317,7 +312,7 @@ class update_command final : public command {
     const update_result result{plan_, gradient_, lives_of(plan_), exact_life(plan_)};
     if (s.json) return s.write_json(json_of(result));
     s.out.write(text_of(result, s.term));
-  } catch (const samebits::invalid_argument& error) {
+  } catch (const invalid_argument& error) {
     throw usage_error(option_message(error.what()));
   }
 

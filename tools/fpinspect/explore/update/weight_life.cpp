@@ -1,14 +1,6 @@
 // A weight under an optimizer: how it is kept, and what becomes of it: implementation.
 #include "fpinspect/explore/update/weight_life.hpp"
 
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstddef>
-#include <string>
-#include <utility>
-
 #include "fpinspect/cli/arguments.hpp"
 #include "numerics/update/update.hpp"
 #include "samebits/optimizer.hpp"
@@ -18,9 +10,6 @@ namespace fpinspect {
 // --- How an optimizer keeps weights: the table, and bytes ----------------------------------------
 
 namespace {
-
-using samebits::low_part;
-using samebits::stored_format;
 
 constexpr weight_mode known_modes[] = {
     {"fp32", stored_format::fp32},
@@ -51,8 +40,8 @@ std::vector<weight_mode> weight_modes_argument(std::string_view option,
 }
 
 double bytes_of(stored_format stored, int block) {
-  const double scale = samebits::has_block_scales(stored) ? double{sizeof(float)} / block : 0;
-  return samebits::code_bytes(stored) + scale;
+  const double scale = has_block_scales(stored) ? double{sizeof(float)} / block : 0;
+  return code_bytes(stored) + scale;
 }
 
 double bytes_of(const weight_mode& mode, int block) {
@@ -65,9 +54,6 @@ double bytes_of(const weight_mode& mode, int block) {
 
 namespace {
 
-using samebits::low_part;
-using samebits::stored_format;
-
 constexpr std::size_t block_count = equal_weights + 1;
 static_assert(block_count <= scale_block);
 
@@ -76,9 +62,9 @@ class stored_block {
  public:
   explicit stored_block(stored_format format) : format_(format) {}
 
-  [[nodiscard]] samebits::stored_array array() {
+  [[nodiscard]] stored_array array() {
     if (format_ == stored_format::none) return {};
-    return {codes_.data(), format_, samebits::has_block_scales(format_) ? &scale_ : nullptr};
+    return {codes_.data(), format_, has_block_scales(format_) ? &scale_ : nullptr};
   }
 
  private:
@@ -88,10 +74,10 @@ class stored_block {
 };
 
 /// The first `n` values of an array.
-std::vector<float> values_of(const samebits::stored_array& array, std::size_t n = block_count,
-                             const samebits::store_options& options = {}) {
+std::vector<float> values_of(const stored_array& array, std::size_t n = block_count,
+                             const store_options& options = {}) {
   std::vector<float> values(n);
-  samebits::load(array, samebits::view_of(values), options);
+  samebits::load(array, view_of(values), options);
   return values;
 }
 
@@ -109,13 +95,13 @@ struct kept_tensor {
     std::vector<float> start(block_count, plan.start);
     start.back() = plan.block_amax;
     if (mode.master != stored_format::none) {
-      samebits::store(samebits::view_of(start), master.array());
+      samebits::store(view_of(start), master.array());
       start = values_of(master.array());
     }
-    samebits::stored_array begun = weights.array();
+    stored_array begun = weights.array();
     // The first rounding takes no random bits.
     if (begun.format == stored_format::bf16_stochastic) begun.format = stored_format::bf16_nearest;
-    samebits::store(samebits::view_of(start), begun, with_low());
+    samebits::store(view_of(start), begun, with_low());
   }
 
   /// What the model reads of the first weight.
@@ -126,7 +112,7 @@ struct kept_tensor {
     return values_of(weights.array(), 1, with_low())[0];
   }
 
-  [[nodiscard]] samebits::optimizer_tensor tensor(const std::vector<float>& gradient) {
+  [[nodiscard]] optimizer_tensor tensor(const std::vector<float>& gradient) {
     return {.weights = weights.array(),
             .gradient = {gradient.data(), stored_format::fp32},
             .master = master.array(),
@@ -139,7 +125,7 @@ struct kept_tensor {
   }
 
  private:
-  [[nodiscard]] samebits::store_options with_low() {
+  [[nodiscard]] store_options with_low() {
     return {.low = mode.low == low_part::none ? nullptr : low.data(), .low_kind = mode.low};
   }
 };
@@ -150,12 +136,12 @@ std::vector<weight_life> lives_of(const update_plan& plan) {
   std::vector<kept_tensor> kept;
   kept.reserve(plan.modes.size());  // the list points to the arrays
   std::vector<float> gradient(block_count);
-  std::vector<samebits::optimizer_tensor> tensors;
+  std::vector<optimizer_tensor> tensors;
   for (const weight_mode& mode : plan.modes) {
     kept.emplace_back(mode, plan);
     tensors.push_back(kept.back().tensor(gradient));
   }
-  const samebits::optimizer_list list(std::move(tensors));
+  const optimizer_list list(std::move(tensors));
   std::vector<weight_life> lives(kept.size());
   std::vector<double> last;
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -185,9 +171,6 @@ std::vector<weight_life> lives_of(const update_plan& plan) {
 
 namespace {
 
-namespace numerics = samebits::numerics;
-using samebits::update_rule;
-
 /// The Arithmetic policy of a step in binary64.
 struct binary64_arithmetic {
   using word = std::uint64_t;
@@ -208,7 +191,7 @@ using exact_weight = numerics::update_element<std::uint64_t>;
 template <update_rule Rule, bool HasMomentum>
 void step_weights(const numerics::constants_in<std::uint64_t>& c, std::array<exact_weight, 2>& x) {
   using arithmetic = binary64_arithmetic;
-  constexpr samebits::update_profile strict = samebits::update_profile::strict;
+  constexpr update_profile strict = update_profile::strict;
   for (exact_weight& one : x) {
     numerics::update_formula<Rule, strict, HasMomentum>::template apply<arithmetic>(c, one);
   }
@@ -233,7 +216,7 @@ void step_weights(const numerics::constants_in<std::uint64_t>& c, std::array<exa
 
 std::vector<double> exact_life(const update_plan& plan) {
   using arithmetic = binary64_arithmetic;
-  const samebits::optimizer_settings& s = plan.settings;
+  const optimizer_settings& s = plan.settings;
   std::array<exact_weight, 2> x{};
   x[0].weight = arithmetic::bits(plan.start);
   x[1].weight = arithmetic::bits(plan.block_amax);
@@ -243,7 +226,7 @@ std::vector<double> exact_life(const update_plan& plan) {
     x[1].gradient = 0;
     const auto constants =
         numerics::constants_of(s, arithmetic::bits(s.learning_rate), t, arithmetic::bits(1));
-    samebits::with_enumerator(s.rule, [&]<update_rule Rule>() {
+    with_enumerator(s.rule, [&]<update_rule Rule>() {
       if (s.momentum != 0) return step_weights<Rule, true>(constants, x);
       step_weights<Rule, false>(constants, x);
     });

@@ -1,12 +1,7 @@
 // A weight under an optimizer: how it is kept, and what becomes of it.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
+#include "fpinspect/common.hpp"
 #include "samebits/core/optimizer.hpp"
 
 namespace fpinspect {
@@ -15,9 +10,9 @@ namespace fpinspect {
 
 struct weight_mode {
   std::string_view name;
-  samebits::stored_format weights;  ///< what the model reads
-  samebits::stored_format master = samebits::stored_format::none;
-  samebits::low_part low = samebits::low_part::none;
+  stored_format weights;  ///< what the model reads
+  stored_format master = stored_format::none;
+  low_part low = low_part::none;
 };
 
 /// All modes. The names are those of samebits.torch.optim, where it has the mode.
@@ -29,7 +24,7 @@ std::vector<weight_mode> weight_modes_argument(std::string_view option,
                                                const std::vector<std::string>& names);
 
 /// Bytes of an element, its part of a block's scale included; 0 for none.
-double bytes_of(samebits::stored_format stored, int block);
+double bytes_of(stored_format stored, int block);
 /// Bytes of a weight with master weight and low part.
 double bytes_of(const weight_mode& mode, int block);
 
@@ -43,7 +38,7 @@ inline constexpr int scale_block = 128;
 
 /// The tensor is one block of `equal_weights` weights and one more, which receives the gradient 0.
 struct update_plan {
-  samebits::optimizer_settings settings;
+  optimizer_settings settings;
   std::vector<weight_mode> modes;
   float start = 1;
   float block_amax = 3;          ///< the last weight: gives the block a scale as in a real tensor

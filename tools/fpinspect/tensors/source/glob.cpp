@@ -1,9 +1,6 @@
 // Patterns of tensor names: implementation.
 #include "fpinspect/tensors/source/glob.hpp"
 
-#include <cstddef>
-#include <optional>
-
 namespace fpinspect {
 namespace {
 

@@ -2,7 +2,7 @@
 // [!a-cx] for any other one, as in Python's fnmatch.
 #pragma once
 
-#include <string_view>
+#include "fpinspect/common.hpp"
 
 namespace fpinspect {
 

@@ -2,22 +2,13 @@
 // names; and what text calls them.
 #include "fpinspect/tensors/source/selection.hpp"
 
-#include <algorithm>
-#include <cstddef>
 #include <iterator>
-#include <map>
-#include <set>
-#include <string_view>
 #include <system_error>
-#include <utility>
 
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/parallel.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
-#include "tensor_file/escape.hpp"
 #include "tensor_file/safetensors/shard_index.hpp"
 
 namespace fpinspect {
@@ -26,10 +17,8 @@ namespace fpinspect {
 
 namespace {
 
-using reader = samebits::tensor_file::tensor_file;
-
 struct opened_file {
-  std::shared_ptr<const reader> file;
+  std::shared_ptr<const tensor_reader> file;
   std::filesystem::path path;
 
   /// A tensor of the file before its elements are interpreted.
@@ -38,7 +27,7 @@ struct opened_file {
   }
 };
 
-bool has_tensor(const reader& file, const std::string& name) {
+bool has_tensor(const tensor_reader& file, const std::string& name) {
   return std::ranges::any_of(file.tensors(),
                              [&](const tensor_info& info) { return info.name == name; });
 }
@@ -77,8 +66,7 @@ void add_exact(const std::vector<opened_file>& files, const tensor_location& whe
     return;
   }
   if (searched > 1) {
-    refuse_content(where.file, cat("no tensor ", samebits::tensor_file::quote(*where.tensor),
-                                   " in ", searched, " files"));
+    refuse_content(where.file, cat("no tensor ", quote(*where.tensor), " in ", searched, " files"));
   }
   if (any != nullptr) static_cast<void>(any->file->find(*where.tensor));  // throws
 }
@@ -122,9 +110,8 @@ std::vector<std::filesystem::path> tensor_files_in(const std::filesystem::path& 
 /// The files of an index. Each tensor of the index must be in the file that the index names, and in
 /// no other one; files may hold more tensors.
 std::vector<opened_file> open_shards(const std::filesystem::path& path) {
-  using samebits::tensor_file::quote;
   note_input(path);
-  const samebits::tensor_file::shard_map index = samebits::tensor_file::read_shard_index(path);
+  const tensor_file::shard_map index = tensor_file::read_shard_index(path);
   std::set<std::string> files;
   std::set<std::string> missing;
   for (const auto& [name, file] : index) {
@@ -160,11 +147,10 @@ std::vector<opened_file> open_one(const std::filesystem::path& path) {
 /// The files of a folder, which count as one file, the folder. No two of them may have a tensor of
 /// the same name.
 std::vector<opened_file> open_folder(const std::filesystem::path& path) {
-  using samebits::tensor_file::quote;
   std::vector<opened_file> opened;
   std::map<std::string, std::string> files;  // by the names of their tensors
   for (const std::filesystem::path& file : tensor_files_in(path)) {
-    const bool is_index = samebits::tensor_file::is_shard_index(file);
+    const bool is_index = tensor_file::is_shard_index(file);
     for (const opened_file& one : is_index ? open_shards(file) : open_one(file)) {
       opened.push_back({one.file, path});
       for (const tensor_info& info : one.file->tensors()) {
@@ -184,7 +170,7 @@ std::vector<opened_file> open_folder(const std::filesystem::path& path) {
 std::vector<opened_file> open_files(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return open_folder(path);
-  if (samebits::tensor_file::is_shard_index(path)) return open_shards(path);
+  if (tensor_file::is_shard_index(path)) return open_shards(path);
   return open_one(path);
 }
 
@@ -227,7 +213,7 @@ void interpret(shown_tensor& tensor, const std::string& from, from_scope scope) 
 }  // namespace
 
 std::string shown_tensor::title() const {
-  return info.name.empty() ? shown_path(path) : samebits::tensor_file::escape(info.name, 256);
+  return info.name.empty() ? shown_path(path) : escape(info.name, 256);
 }
 
 std::string shown_tensor::plain_name() const {
@@ -296,7 +282,7 @@ std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors) {
   const auto paths = short_paths_of(tensors);
   std::vector<std::string> names;
   for (const shown_tensor& tensor : tensors) {
-    const std::string file = samebits::tensor_file::escape_path(paths.at(tensor.path));
+    const std::string file = escape_path(paths.at(tensor.path));
     if (tensor.info.name.empty()) {
       names.push_back(file);
     } else {
@@ -338,7 +324,7 @@ void require_match(const char* option, const std::string& pattern,
     return matches_glob(pattern, tensor.plain_name());
   });
   if (any) return;
-  throw usage_error(cat(option, ": no tensor matches ", samebits::tensor_file::quote(pattern)));
+  throw usage_error(cat(option, ": no tensor matches ", quote(pattern)));
 }
 
 // --- Statistics of elements ----------------------------------------------------------------------
@@ -350,8 +336,8 @@ namespace {
 template <class Function>
 void for_each_part(const shown_tensor& tensor, std::size_t threads, const Function& f) {
   const auto view = [&](const std::byte* codes, std::uint64_t count) {
-    return samebits::view_of_codes(tensor.how.format, static_cast<const void*>(codes), 1,
-                                   static_cast<std::int64_t>(count));
+    return view_of_codes(tensor.how.format, static_cast<const void*>(codes), 1,
+                         static_cast<std::int64_t>(count));
   };
   const std::uint64_t count = tensor.info.count;
   if (const auto direct = tensor.view()) {
@@ -359,7 +345,7 @@ void for_each_part(const shown_tensor& tensor, std::size_t threads, const Functi
   }
   constexpr std::uint64_t part = 1 << 20;  // elements
   constexpr std::uint64_t task = 1 << 15;  // of one thread
-  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(tensor.how.format));
+  const auto bytes = static_cast<std::size_t>(storage_bytes(tensor.how.format));
   std::vector<std::byte> codes(static_cast<std::size_t>(std::min(part, count)) * bytes);
   for (std::uint64_t first = 0; first < count; first += part) {
     const std::uint64_t size = std::min(part, count - first);
@@ -374,15 +360,14 @@ void for_each_part(const shown_tensor& tensor, std::size_t threads, const Functi
 
 }  // namespace
 
-cast_statistics statistics_of(const shown_tensor& tensor, samebits::statistics_request request,
+cast_statistics statistics_of(const shown_tensor& tensor, statistics_request request,
                               const executor& where) {
   request.format = tensor.how.format;
   const bool channels = request.row_amax || request.column_amax;
-  samebits::statistics_pass pass(
-      request,
-      channels ? matrix_of(tensor.info)
-               : matrix_shape{1, static_cast<std::int64_t>(tensor.info.count)},
-      where);
+  statistics_pass pass(request,
+                       channels ? matrix_of(tensor.info)
+                                : matrix_shape{1, static_cast<std::int64_t>(tensor.info.count)},
+                       where);
   do {
     for_each_part(tensor, static_cast<std::size_t>(where.threads),
                   [&](const const_matrix_view& part) { pass.add(part); });

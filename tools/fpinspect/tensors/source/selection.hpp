@@ -3,10 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "fpinspect/cli/option_list.hpp"
 #include "fpinspect/tensors/source/source.hpp"
@@ -77,7 +73,7 @@ void require_match(const char* option, const std::string& pattern,
 
 /// Reads the elements as often as the request needs; elements that the file holds in place are not
 /// copied. The statistics do not depend on the executor, whose threads must be >= 1.
-cast_statistics statistics_of(const shown_tensor& tensor, samebits::statistics_request request,
+cast_statistics statistics_of(const shown_tensor& tensor, statistics_request request,
                               const executor& where);
 
 /// Whether the tensor is a matrix with elements, and with at most this many columns.

@@ -3,27 +3,17 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <bit>
 #include <cstring>
 #include <system_error>
-#include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/cli/text/text.hpp"
 #include "samebits/convert.hpp"
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
 
-using samebits::tensor_file::dtype;
-using reader = samebits::tensor_file::tensor_file;
-
-tensor_info choose(const reader& file, const tensor_location& where, std::string_view which) {
+tensor_info choose(const tensor_reader& file, const tensor_location& where, std::string_view which) {
   if (where.tensor) return file.find(*where.tensor);
   if (file.tensors().size() == 1) return file.tensors().front();
   throw usage_error(cat(which, ": ", shown_path(where.file), " holds ", file.tensors().size(),
@@ -32,7 +22,7 @@ tensor_info choose(const reader& file, const tensor_location& where, std::string
 
 /// Number of bits of an integer type; nothing for other types.
 std::optional<int> integer_bits(dtype type) {
-  const samebits::tensor_file::dtype_spec spec = samebits::tensor_file::spec_of(type);
+  const tensor_file::dtype_spec spec = tensor_file::spec_of(type);
   const char kind = spec.npy[0];
   return kind == 'i' || kind == 'u' ? std::optional(spec.bits) : std::nullopt;
 }
@@ -63,7 +53,7 @@ void convert_integers(dtype type, const std::byte* from, std::uint64_t count, st
 
 /// Calls f(bytes, first, size) for the integers of the tensor, chunk by chunk.
 template <class Function>
-void for_each_integer_chunk(const reader& file, const tensor_info& info, std::uint64_t first,
+void for_each_integer_chunk(const tensor_reader& file, const tensor_info& info, std::uint64_t first,
                             std::uint64_t count, const Function& f) {
   constexpr std::uint64_t chunk = 1 << 16;
   const auto bytes = static_cast<std::size_t>(code_bytes(info.type));
@@ -77,21 +67,21 @@ void for_each_integer_chunk(const reader& file, const tensor_info& info, std::ui
 
 }  // namespace
 
-std::shared_ptr<const reader> open_file(const std::filesystem::path& path) {
-  const auto shared = [](reader file) { return std::make_shared<const reader>(std::move(file)); };
+std::shared_ptr<const tensor_reader> open_file(const std::filesystem::path& path) {
+  const auto shared = [](tensor_reader file) { return std::make_shared<const tensor_reader>(std::move(file)); };
   note_input(path);
-  if (path != "-") return shared(reader::open(path));
+  if (path != "-") return shared(tensor_reader::open(path));
   static bool was_read = false;
   if (was_read) throw usage_error("-: standard input can be read only once");
   if (::isatty(STDIN_FILENO) == 1) {
     throw usage_error("-: standard input is a terminal; redirect a file to it, or name the file");
   }
   was_read = true;
-  return shared(reader::open(STDIN_FILENO, shown_path(path)));
+  return shared(tensor_reader::open(STDIN_FILENO, shown_path(path)));
 }
 
 std::string shown_path(const std::filesystem::path& path) {
-  return path == "-" ? "standard input" : samebits::tensor_file::escape_path(path);
+  return path == "-" ? "standard input" : escape_path(path);
 }
 
 tensor_location locate(const std::string& input) {
@@ -116,8 +106,8 @@ bool holds_integers(const tensor_info& info) { return integer_bits(info.type).ha
 std::optional<element_reading> reading_of(const tensor_info& info, std::string_view option,
                                           std::string_view from, from_scope scope) {
   if (!info.unread.empty()) return std::nullopt;
-  const std::string_view type = samebits::tensor_file::name(info.type);
-  const auto own = samebits::tensor_file::format_of(info.type);
+  const std::string_view type = tensor_file::name(info.type);
+  const auto own = tensor_file::format_of(info.type);
   const auto bits = integer_bits(info.type);
   if (from.empty() || (scope == from_scope::integers && !bits)) {
     if (own) return element_reading{*own, false};
@@ -126,22 +116,21 @@ std::optional<element_reading> reading_of(const tensor_info& info, std::string_v
     return element_reading{*bits <= exact_in_fp32 ? format_id::fp32 : format_id::fp64, true};
   }
   const format_id asked = format_argument(option, from);
-  const std::string of =
-      info.name.empty() ? "" : cat(" of ", samebits::tensor_file::quote(info.name));
+  const std::string of = info.name.empty() ? "" : cat(" of ", quote(info.name));
   if (own ? *own != asked : !bits) {
-    throw usage_error(cat(option, ": ", samebits::name(asked), " contradicts the elements", of,
+    throw usage_error(cat(option, ": ", name(asked), " contradicts the elements", of,
                           ", which are ", type, "; leave ", option, " out"));
   }
-  const int wanted = samebits::spec_of(asked).storage_bits;
+  const int wanted = spec_of(asked).storage_bits;
   if (bits && *bits != wanted) {
-    throw usage_error(cat(option, ": codes of ", samebits::name(asked), " have ", wanted,
+    throw usage_error(cat(option, ": codes of ", name(asked), " have ", wanted,
                           " bits, the elements", of, " are ", type));
   }
   return element_reading{asked, false};
 }
 
 std::string_view type_text(const tensor_info& info, const element_reading& how) {
-  return how.integer_values ? samebits::tensor_file::name(info.type) : samebits::name(how.format);
+  return how.integer_values ? tensor_file::name(info.type) : name(how.format);
 }
 
 std::optional<std::uint64_t> source_tensor::find_inexact_integer() const {
@@ -165,7 +154,7 @@ std::optional<std::uint64_t> source_tensor::find_inexact_integer() const {
 
 void source_tensor::read(std::uint64_t first, std::uint64_t count, std::byte* out) const {
   if (!how.integer_values) return file->read_codes(info, first, count, out);
-  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(how.format));
+  const auto bytes = static_cast<std::size_t>(storage_bytes(how.format));
   for_each_integer_chunk(*file, info, first, count,
                          [&](const std::byte* integers, std::uint64_t done, std::uint64_t size) {
                            convert_integers(info.type, integers, size, out + done * bytes);
@@ -192,27 +181,26 @@ void decode(format_id format, const std::byte* codes, std::span<double> out) {
     return;
   }
   // Messages show the sign of a NaN in 32 bits.
-  const auto on_nan = samebits::storage_bytes(format) == sizeof(float)
-                          ? samebits::nan_policy::preserve_sign
-                          : samebits::nan_policy::canonical;
+  const auto on_nan =
+      storage_bytes(format) == sizeof(float) ? nan_policy::preserve_sign : nan_policy::canonical;
   std::vector<float> values(out.size());  // which hold every other format
-  samebits::convert(samebits::view_of_codes(format, static_cast<const void*>(codes), 1,
-                                            static_cast<std::int64_t>(out.size())),
-                    samebits::view_of(values), {.nan = on_nan});
+  samebits::convert(view_of_codes(format, static_cast<const void*>(codes), 1,
+                                  static_cast<std::int64_t>(out.size())),
+                    view_of(values), {.nan = on_nan});
   std::copy(values.begin(), values.end(), out.begin());
 }
 
 source_tensor open_source(std::string_view which, const std::string& input, std::string_view option,
                           std::string_view from, from_scope scope) {
-  using samebits::tensor_file::unsupported;
+  using tensor_file::unsupported;
   const tensor_location where = locate(input);
   auto file = open_file(where.file);
   const tensor_info info = choose(*file, where, which);
   const auto how = reading_of(info, option, from, scope);
-  const std::string shown = samebits::tensor_file::escape_path(input);
+  const std::string shown = escape_path(input);
   if (!info.unread.empty()) unsupported(cat(shown, ": ", info.unread));
   if (!how) {
-    unsupported(cat(shown, ": elements are ", samebits::tensor_file::name(info.type),
+    unsupported(cat(shown, ": elements are ", tensor_file::name(info.type),
                     ", neither floating point nor integers"));
   }
   source_tensor source = {std::move(file), info, *how};

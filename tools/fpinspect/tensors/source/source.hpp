@@ -1,35 +1,22 @@
 // Tensors that subcommands read: FILE or FILE#TENSOR, and the interpretation of their elements.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 
+#include "fpinspect/common.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/cast_statistics.hpp"
-#include "samebits/core/format.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/view.hpp"
+#include "tensor_file/safetensors/safetensors.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
 
-// Types of the library that most files about tensors name.
-using samebits::cast_effect;
-using samebits::cast_statistics;
-using samebits::const_matrix_view;
-using samebits::executor;
-using samebits::format_id;
-using samebits::matrix_shape;
-using samebits::matrix_view;
-using samebits::quantize_statistics;
-using samebits::tile_shape;
-using samebits::tensor_file::tensor_info;
+using tensor_file::dtype;
+using tensor_file::named_tensor;
+using tensor_file::tensor_info;
+using tensor_reader = tensor_file::tensor_file;
 
 /// FILE and TENSOR of an argument.
 struct tensor_location {
@@ -41,8 +28,7 @@ struct tensor_location {
 ///
 /// @throws usage_error  if standard input is a terminal, or was read already, or if the file is an
 ///   output
-std::shared_ptr<const samebits::tensor_file::tensor_file> open_file(
-    const std::filesystem::path& path);
+std::shared_ptr<const tensor_reader> open_file(const std::filesystem::path& path);
 
 /// The path, as messages show it.
 std::string shown_path(const std::filesystem::path& path);
@@ -92,7 +78,7 @@ void decode(format_id format, const std::byte* codes, std::span<double> out);
 
 /// One tensor of a file.
 struct source_tensor {
-  std::shared_ptr<const samebits::tensor_file::tensor_file> file;
+  std::shared_ptr<const tensor_reader> file;
   tensor_info info;
   element_reading how;
 

@@ -1,17 +1,9 @@
 // Conditions on figures, as --fail-if and --need take them: 'underflow>1%', 'fp16.sqnr<30dB'.
 #include "fpinspect/verdict/gate/condition.hpp"
 
-#include <array>
 #include <charconv>
-#include <cmath>
-#include <cstddef>
-#include <utility>
-
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
 
 namespace fpinspect {
-
 namespace {
 
 constexpr std::array<std::pair<std::string_view, relation>, 4> relations = {

@@ -1,12 +1,7 @@
 // Conditions on figures, as --fail-if and --need take them: 'underflow>1%', 'fp16.sqnr<30dB'.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "fpinspect/common.hpp"
 
 namespace fpinspect {
 

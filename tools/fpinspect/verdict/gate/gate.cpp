@@ -1,14 +1,6 @@
 // The conditions of --fail-if: implementation.
 #include "fpinspect/verdict/gate/gate.hpp"
 
-#include <cmath>
-#include <cstddef>
-#include <optional>
-#include <utility>
-
-#include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text/text.hpp"
-
 namespace fpinspect {
 namespace {
 

@@ -1,13 +1,6 @@
 // The conditions of --fail-if, and what they found.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "fpinspect/output/json.hpp"
 #include "fpinspect/output/table.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
@@ -92,7 +85,7 @@ inline constexpr std::array nonfinite_figures = {figure_spec{"nan", "%"}, figure
 /// What a quantization did. Without a ratio every `sqnr<X` holds, unless the quantization is exact or
 /// there are no elements.
 struct quantization {
-  samebits::quantize_statistics statistics;
+  quantize_statistics statistics;
   sqnr ratio;
 
   [[nodiscard]] std::uint64_t nonzero() const {  // and finite

@@ -1,13 +1,6 @@
 // The verdict as sentences and figures in text, without layout: for the terminal and for reports.
 #include "fpinspect/verdict/output/verdict_text.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/tensors/source/source.hpp"
@@ -193,7 +186,7 @@ size_change size_of(const verdict& v) {
       size.after += tensor.bytes;
       continue;
     }
-    const int bits = samebits::spec_of(spec_of(effect->what).format).storage_bits;
+    const int bits = spec_of(spec_of(effect->what).format).storage_bits;
     size.after += (tensor.count * static_cast<std::uint64_t>(bits) + effect->scale_bits + 7) / 8;
   }
   return size;
@@ -217,7 +210,7 @@ std::optional<refusal> refusal_of(const verdict& v) {
     if (cheaper == nullptr || cheaper->failed.empty()) continue;
     const kept worst = kept_of(v.tensors, cheaper->failed.front(), cheaper->what);
     if (worst.overflow != 0 || !is_noisy(worst, v.wanted)) continue;
-    const int bits = samebits::spec_of(spec_of(cheaper->what).format).mantissa_bits;
+    const int bits = spec_of(spec_of(cheaper->what).format).mantissa_bits;
     const refusal result = {r.what, cheaper->what, bits < fraction_bits_for(v.wanted.db),
                             admitted_db(v, *cheaper)};
     if (result.lacks_bits || result.admitted_db) return result;
@@ -226,12 +219,11 @@ std::optional<refusal> refusal_of(const verdict& v) {
 }
 
 std::string refusal_text(const refusal& r, const need& wanted) {
-  const samebits::format_id format = spec_of(r.what).format;
+  const format_id format = spec_of(r.what).format;
   std::string text;
   if (r.lacks_bits) {
-    text =
-        cat(general(wanted.db, 4), " dB takes ", fraction_bits_for(wanted.db), " fraction bits, ",
-            samebits::name(format), " has ", samebits::spec_of(format).mantissa_bits);
+    text = cat(general(wanted.db, 4), " dB takes ", fraction_bits_for(wanted.db),
+               " fraction bits, ", name(format), " has ", spec_of(format).mantissa_bits);
   }
   if (!r.admitted_db) return text;
   return cat(text, text.empty() ? "" : "; ", "--need ", *r.admitted_db, "dB admits ",

@@ -1,13 +1,6 @@
 // The verdict as text: roles, loss scale and the table of tensors; and as JSON.
 #include "fpinspect/verdict/output/verdict_text.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <string_view>
-
-#include "fpinspect/cli/text/text.hpp"
-
 namespace fpinspect {
 namespace {
 
@@ -186,7 +179,7 @@ json_value worst_json(std::span<const tensor_evidence> tensors,
 json_value outcome_json(const choice_outcome& outcome, std::span<const tensor_evidence> tensors) {
   const choice_spec& spec = spec_of(outcome.what);
   return json_line({{"choice", spec.name},
-                    {"format", samebits::name(spec.format)},
+                    {"format", name(spec.format)},
                     {"recipe", is_recipe(outcome.what) ? std::optional(spec.recipe) : std::nullopt},
                     {"bits", outcome.bits},
                     {"tensors", outcome.tried},

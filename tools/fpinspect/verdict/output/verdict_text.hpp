@@ -2,11 +2,6 @@
 // first screen of `tensor`, and a line for each tensor; and as JSON.
 #pragma once
 
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "fpinspect/output/json.hpp"
 #include "fpinspect/output/output.hpp"
 #include "fpinspect/verdict/verdict.hpp"
