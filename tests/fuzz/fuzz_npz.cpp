@@ -8,8 +8,7 @@
 
 #include "invariants.hpp"
 #include "tensor_file/npy/npz.hpp"
-#include "tensor_file/zip/zip_directory.hpp"
-#include "tensor_file/zip/zip_members.hpp"
+#include "tensor_file/zip/zip.hpp"
 
 namespace samebits::fuzz {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "invariants.hpp"
-#include "tensor_file/safetensors/shard_index.hpp"
+#include "tensor_file/safetensors/model_json.hpp"
 
 namespace samebits::fuzz {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "invariants.hpp"
 #include "tensor_file/torch/torch.hpp"
-#include "tensor_file/zip/zip_members.hpp"
+#include "tensor_file/zip/zip.hpp"
 
 namespace samebits::fuzz {
 namespace {

@@ -1,12 +1,6 @@
 // Element access: reads a tensor as codes in logical order, for any layout in the file.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
-
 #include "tensor_file/tensor_info.hpp"
 
 namespace samebits::tensor_file {
@@ -37,5 +31,18 @@ std::span<const std::byte> data_bytes(std::span<const std::byte> file, const ten
 /// their element type. Otherwise nothing.
 std::optional<std::span<const std::byte>> view_codes(std::span<const std::byte> file,
                                                      const tensor_info& info);
+
+// Blocks of GGUF files: a scale in fp16 and 32 integers.
+//
+//   Q8_0: scale, 32 integers of 8 bits                       element = integer * scale
+//   Q4_0: scale, 16 bytes: elements 0..15 in the low halves, 16..31 in the high ones
+//                                                            element = (integer - 8) * scale
+//
+// Source: ggml, src/ggml-common.h (block_q8_0, block_q4_0), src/ggml-quants.c (dequantize_row_*).
+
+inline constexpr std::uint64_t block_elements = 32;
+
+/// Bytes in the file of a tensor whose strides are empty.
+std::uint64_t stored_bytes(const tensor_info& info);
 
 }  // namespace samebits::tensor_file

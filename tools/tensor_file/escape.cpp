@@ -1,6 +1,6 @@
 // Escapes text from unknown sources for one line of a message: implementation.
-#include "tensor_file/escape.hpp"
 
+#include "tensor_file/common.hpp"
 #include "tensor_file/utf8.hpp"
 
 namespace samebits::tensor_file {

@@ -1,24 +1,13 @@
 // An open tensor file: its tensors and their elements.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include "tensor_file/detect.hpp"
-#include "tensor_file/error.hpp"
 #include "tensor_file/files/mapped_file.hpp"
 #include "tensor_file/tensor_info.hpp"
-#include "tensor_file/zip/zip_members.hpp"
+#include "tensor_file/zip/zip.hpp"
 
 namespace samebits::tensor_file {
+
+enum class file_format : std::uint8_t { npy, npz, safetensors, gguf, torch };
 
 /// Maps the file and keeps it mapped; only pages that are read are loaded. Several threads may call
 /// const member functions at once.

@@ -2,13 +2,8 @@
 // bytes.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "tensor_file/dtype.hpp"
-#include "tensor_file/zip/zip_directory.hpp"
+#include "tensor_file/zip/zip.hpp"
 
 namespace samebits::tensor_file {
 

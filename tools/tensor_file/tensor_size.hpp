@@ -1,9 +1,7 @@
 // Element count and byte size of a shape; refuses every overflow.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
+#include "tensor_file/common.hpp"
 #include "tensor_file/dtype.hpp"
 
 namespace samebits::tensor_file {
@@ -16,6 +14,21 @@ struct tensor_size {
 /// @throws file_error  (malformed) if the product of the shape, from left to right, exceeds 64 bits
 /// @throws file_error  (malformed) if the number of bits exceeds 64 bits
 /// @throws file_error  (malformed) if packed elements do not fill their last byte
-tensor_size size_of(dtype type, std::span<const std::uint64_t> shape);
+inline tensor_size size_of(dtype type, std::span<const std::uint64_t> shape) {
+  std::uint64_t count = 1;
+  for (const std::uint64_t extent : shape) {
+    if (__builtin_mul_overflow(count, extent, &count)) {
+      malformed("the product of the shape exceeds 64 bits");
+    }
+  }
+  std::uint64_t bits = 0;
+  if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(spec_of(type).bits), &bits)) {
+    malformed("the size of the data in bits exceeds 64 bits");
+  }
+  if (bits % 8 != 0) {
+    malformed(cat(count, " elements of ", name(type), " do not fill whole bytes"));
+  }
+  return {count, bits / 8};
+}
 
 }  // namespace samebits::tensor_file

@@ -11,7 +11,7 @@
 #include "tensor_file/npy/npz.hpp"
 #include "tensor_file/tensor.hpp"
 #include "tensor_file/zip/inflate.hpp"
-#include "tensor_file/zip/zip_members.hpp"
+#include "tensor_file/zip/zip.hpp"
 #include "zip_files.hpp"
 
 namespace samebits::tensor_file::testing {

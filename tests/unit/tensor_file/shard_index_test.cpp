@@ -1,5 +1,5 @@
 // The index of a model in several files: what is read, and what is refused.
-#include "tensor_file/safetensors/shard_index.hpp"
+#include "tensor_file/safetensors/model_json.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "support.hpp"
-#include "tensor_file/zip/zip_directory.hpp"
+#include "tensor_file/zip/zip.hpp"
 #include "zip_files.hpp"
 
 namespace samebits::tensor_file::testing {

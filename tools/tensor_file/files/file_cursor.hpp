@@ -1,16 +1,20 @@
-// Reads the fields of a file from left to right: those of a GGUF header or of a pickle.
+// Little-endian integers at any position of a file, and its fields from left to right: those of a GGUF
+// header or of a pickle.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-
-#include "tensor_file/error.hpp"
-#include "tensor_file/files/little_endian.hpp"
+#include "tensor_file/common.hpp"
 
 namespace samebits::tensor_file {
+
+/// The integer at `at`. The caller has checked that all its bytes are in the file.
+template <std::unsigned_integral Word>
+Word little_endian(std::span<const std::byte> file, std::uint64_t at) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < sizeof(Word); ++i) {
+    word |= std::to_integer<std::uint64_t>(file[at + i]) << (8 * i);
+  }
+  return static_cast<Word>(word);
+}
 
 /// Every function throws file_error (malformed), which names the byte, if the file ends before.
 class file_cursor {
@@ -41,12 +45,12 @@ class file_cursor {
   }
 
   void skip(std::uint64_t bytes, const char* what) {
-    if (bytes > rest()) fail(std::string("the file ends before the end of ") + what);
+    if (bytes > rest()) fail(cat("the file ends before the end of ", what));
     at_ += bytes;
   }
 
   [[noreturn]] void fail(const std::string& message) const {
-    malformed("byte " + std::to_string(at_) + ": " + message);
+    malformed(cat("byte ", at_, ": ", message));
   }
 
  private:

@@ -7,14 +7,9 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
-#include <utility>
 
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 #include "tensor_file/files/descriptor.hpp"
 
 namespace samebits::tensor_file {

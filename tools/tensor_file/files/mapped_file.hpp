@@ -1,11 +1,7 @@
 // A regular file, mapped read-only for the lifetime of the object, or a copy of a stream.
 #pragma once
 
-#include <cstddef>
-#include <filesystem>
-#include <span>
-#include <string>
-#include <vector>
+#include "tensor_file/common.hpp"
 
 namespace samebits::tensor_file {
 

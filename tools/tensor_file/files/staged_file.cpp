@@ -6,14 +6,9 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
-#include <optional>
-#include <string>
 #include <system_error>
-#include <utility>
 
-#include "tensor_file/error.hpp"
 #include "tensor_file/files/staged_folder.hpp"
 
 namespace samebits::tensor_file {

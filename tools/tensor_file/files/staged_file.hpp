@@ -1,11 +1,7 @@
 // An output file that appears completely or not at all: written next to its target, then renamed.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <span>
-
+#include "tensor_file/common.hpp"
 #include "tensor_file/files/descriptor.hpp"
 
 namespace samebits::tensor_file {

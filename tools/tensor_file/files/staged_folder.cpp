@@ -6,19 +6,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <cstring>
-#include <string>
 #include <system_error>
-#include <utility>
 
-#include "tensor_file/error.hpp"
 #include "tensor_file/files/descriptor.hpp"
 
 namespace samebits::tensor_file {
@@ -69,7 +62,7 @@ std::string staged_name() {
   static std::atomic<unsigned> number = 0;
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   const auto mark = static_cast<std::uint64_t>(now) ^ static_cast<std::uint64_t>(::getpid()) << 40;
-  return ".samebits-" + std::to_string(mark) + "-" + std::to_string(number++) + ".tmp";
+  return cat(".samebits-", mark, "-", number++, ".tmp");
 }
 
 staged_folder::staged_folder(std::filesystem::path target) : target_(plain_target(target)) {

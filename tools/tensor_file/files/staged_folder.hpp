@@ -2,8 +2,7 @@
 // renamed.
 #pragma once
 
-#include <filesystem>
-#include <string>
+#include "tensor_file/common.hpp"
 
 namespace samebits::tensor_file {
 

@@ -1,15 +1,8 @@
 // GGUF files: implementation.
 #include "tensor_file/gguf/gguf.hpp"
 
-#include <algorithm>
-#include <set>
-#include <string>
-#include <string_view>
-
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
+#include "tensor_file/codes.hpp"
 #include "tensor_file/files/file_cursor.hpp"
-#include "tensor_file/gguf/gguf_blocks.hpp"
 #include "tensor_file/gguf/gguf_types.hpp"
 #include "tensor_file/tensor_size.hpp"
 #include "tensor_file/utf8.hpp"
@@ -30,9 +23,8 @@ gguf_counts read_start(file_cursor& in) {
   const auto version = in.read<std::uint32_t>("the version");
   if (version != 2 && version != 3) {
     const bool swapped = version != 0 && (version & 0xffffff) == 0;
-    unsupported(swapped ? std::string("byte 4: a big-endian GGUF file")
-                        : "byte 4: GGUF version " + std::to_string(version) +
-                              "; versions 2 and 3 are read");
+    unsupported(swapped ? "byte 4: a big-endian GGUF file"
+                        : cat("byte 4: GGUF version ", version, "; versions 2 and 3 are read"));
   }
   gguf_counts counts;
   counts.tensors = in.read<std::uint64_t>("the number of tensors");
@@ -49,7 +41,7 @@ constexpr std::uint32_t array_value = 9;
 std::uint64_t bytes_of_value(const file_cursor& in, std::uint32_t type) {
   constexpr std::uint64_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
   if (type >= std::size(sizes)) {
-    in.fail("unknown type " + std::to_string(type) + " of a value");
+    in.fail(cat("unknown type ", type, " of a value"));
   }
   return sizes[type];
 }
@@ -88,7 +80,7 @@ std::uint64_t read_pairs(file_cursor& in, std::uint64_t pairs) {
     if (type != uint32_value) in.fail("general.alignment must be an integer of type UINT32");
     alignment = in.read<std::uint32_t>("general.alignment");
     if (alignment == 0 || alignment % 8 != 0) {
-      in.fail("general.alignment must be a multiple of 8, not " + std::to_string(alignment));
+      in.fail(cat("general.alignment must be a multiple of 8, not ", alignment));
     }
     seen = true;
   }
@@ -108,7 +100,7 @@ void set_type(tensor_info& info, std::uint32_t number) {
   info.blocks = blocks_of(number);
   if (info.blocks != block_layout::none &&
       (info.shape.empty() || info.shape.back() % block_elements != 0)) {
-    malformed("a tensor of " + std::string(type->name) + " must have rows of whole blocks of 32");
+    malformed(cat("a tensor of ", type->name, " must have rows of whole blocks of 32"));
   }
   if (type != nullptr && (type->elements || info.blocks != block_layout::none)) {
     info.type = type->elements.value_or(dtype::f32);
@@ -117,8 +109,8 @@ void set_type(tensor_info& info, std::uint32_t number) {
     info.count = size.count;
     return;
   }
-  info.unread = type != nullptr ? "elements are quantized in blocks of " + std::string(type->name)
-                                : "elements are of the GGUF type " + std::to_string(number);
+  info.unread = type != nullptr ? cat("elements are quantized in blocks of ", type->name)
+                                : cat("elements are of the GGUF type ", number);
   info.count = size_of(dtype::u8, info.shape).count;
 }
 
@@ -129,12 +121,12 @@ tensor_info read_tensor(file_cursor& in, std::uint64_t alignment) {
   const std::string_view name = in.read_string("the name of a tensor");
   if (name.size() > longest_name) in.fail("the name of a tensor has more than 4096 bytes");
   if (find_invalid_utf8(name) != std::string_view::npos) {
-    in.fail("the name of a tensor is not UTF-8: " + quote(name));
+    in.fail(cat("the name of a tensor is not UTF-8: ", quote(name)));
   }
   info.name = name;
   const std::string where = "tensor " + quote(name) + ": ";
   const auto rank = in.read<std::uint32_t>("the rank of a tensor");
-  if (rank > max_rank) malformed(where + "it has more than 64 dimensions");
+  if (rank > max_rank) malformed(cat(where, "it has more than 64 dimensions"));
   for (std::uint32_t k = 0; k < rank; ++k) {
     info.shape.push_back(in.read<std::uint64_t>("the shape of a tensor"));
   }
@@ -143,8 +135,7 @@ tensor_info read_tensor(file_cursor& in, std::uint64_t alignment) {
   in_context("tensor " + quote(name), [&] { set_type(info, type); });
   info.offset = in.read<std::uint64_t>("the offset of a tensor");
   if (info.offset % alignment != 0) {
-    malformed(where + "its offset " + std::to_string(info.offset) + " is not a multiple of " +
-              std::to_string(alignment));
+    malformed(cat(where, "its offset ", info.offset, " is not a multiple of ", alignment));
   }
   return info;
 }
@@ -157,10 +148,10 @@ void require_disjoint(const std::vector<tensor_info>& tensors, std::uint64_t dat
     const bool last = i + 1 == tensors.size();
     const std::uint64_t end = last ? data_bytes : tensors[i + 1].offset;
     const bool fits = info.offset <= data_bytes && stored_bytes(info) <= data_bytes - info.offset;
-    if (!fits) malformed("tensor " + quote(info.name) + ": its data exceeds the file");
+    if (!fits) malformed(cat("tensor ", quote(info.name), ": its data exceeds the file"));
     if (info.offset + stored_bytes(info) > end) {
-      malformed("tensor " + quote(info.name) + ": it shares bytes with tensor " +
-                quote(tensors[i + 1].name));
+      malformed(cat("tensor ", quote(info.name), ": it shares bytes with tensor ",
+                    quote(tensors[i + 1].name)));
     }
   }
 }
@@ -173,7 +164,7 @@ file_contents parse_gguf(std::span<const std::byte> file) {
   const std::uint64_t alignment = read_pairs(in, counts.pairs);
   constexpr std::uint64_t least_bytes = 24;  // of a tensor info
   if (counts.tensors > in.rest() / least_bytes) {
-    in.fail("the file has no room for " + std::to_string(counts.tensors) + " tensors");
+    in.fail(cat("the file has no room for ", counts.tensors, " tensors"));
   }
   file_contents contents;
   std::vector<tensor_info>& tensors = contents.tensors;
@@ -181,7 +172,7 @@ file_contents parse_gguf(std::span<const std::byte> file) {
   for (std::uint64_t i = 0; i < counts.tensors; ++i) {
     tensors.push_back(read_tensor(in, alignment));
     if (!names.insert(tensors.back().name).second) {
-      malformed("tensor " + quote(tensors.back().name) + ": it occurs twice");
+      malformed(cat("tensor ", quote(tensors.back().name), ": it occurs twice"));
     }
   }
   if (tensors.empty()) return contents;

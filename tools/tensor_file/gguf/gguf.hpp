@@ -6,11 +6,6 @@
 // Source: ggml, docs/gguf.md, "File Structure"; type numbers: ggml.h, enum ggml_type.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include "tensor_file/tensor_info.hpp"
 
 namespace samebits::tensor_file {

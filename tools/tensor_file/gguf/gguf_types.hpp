@@ -1,10 +1,6 @@
 // The element types of GGUF files.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string_view>
-
 #include "tensor_file/tensor_info.hpp"
 
 namespace samebits::tensor_file {

@@ -1,22 +1,134 @@
 // The .npy header parser.
 #include "tensor_file/npy/npy.hpp"
 
-#include <optional>
-#include <string>
-#include <string_view>
-
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
-#include "tensor_file/npy/npy_literal.hpp"
+#include "tensor_file/files/file_cursor.hpp"
 #include "tensor_file/tensor_size.hpp"
 #include "tensor_file/utf8.hpp"
 
 namespace samebits::tensor_file {
 namespace {
 
-std::uint64_t byte_at(std::span<const std::byte> file, std::size_t at) {
-  return std::to_integer<std::uint64_t>(file[at]);
+// --- The values in a header: a small subset of Python's literals ---------------------------------
+
+// The white space that Python skips between tokens inside brackets.
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Reads the header text from left to right. Every function skips white space first. If the text is
+// not what the function expects, it throws file_error (malformed), which names the byte of the
+// file.
+class npy_literal_reader {
+ public:
+  /// @param text_offset  position of the text in the file, for messages
+  /// @param version  major version; versions 1 and 2 may come from Python 2, which wrote 3L for a
+  ///   long
+  npy_literal_reader(std::string_view text, std::uint64_t text_offset, int version)
+      : text_(text), text_offset_(text_offset), version_(version) {}
+
+  /// The next character after white space, or '\0' at the end. Consumes white space only.
+  char peek();
+  /// Consumes the character if it is the next one.
+  bool accept(char wanted);
+  void expect(char wanted, const char* where);
+  void expect_end();
+
+  std::string_view read_string(const char* what);  ///< 'text' or "text", without escapes
+  bool read_bool(const char* what);                ///< True or False
+  std::vector<std::uint64_t> read_tuple();         ///< (), (3,), (3, 4) or (3, 4,)
+
+  [[noreturn]] void fail(const std::string& message) const;
+
+ private:
+  std::uint64_t read_extent();
+
+  std::string_view text_;
+  std::uint64_t text_offset_;
+  int version_;
+  std::size_t at_ = 0;
+};
+
+void npy_literal_reader::fail(const std::string& message) const {
+  malformed(cat("byte ", text_offset_ + at_, ": ", message));
 }
+
+char npy_literal_reader::peek() {
+  while (at_ < text_.size() && is_space(text_[at_])) ++at_;
+  return at_ < text_.size() ? text_[at_] : '\0';
+}
+
+bool npy_literal_reader::accept(char wanted) {
+  if (peek() != wanted || at_ == text_.size()) return false;
+  ++at_;
+  return true;
+}
+
+void npy_literal_reader::expect(char wanted, const char* where) {
+  if (!accept(wanted)) fail(cat("expected '", wanted, "' ", where));
+}
+
+void npy_literal_reader::expect_end() {
+  peek();
+  if (at_ < text_.size()) fail("only spaces may follow the dictionary");
+}
+
+std::string_view npy_literal_reader::read_string(const char* what) {
+  const char mark = peek();
+  if (mark != '\'' && mark != '"') fail(cat("expected ", what, " in quotes"));
+  const std::size_t start = ++at_;
+  const auto inside = [&](char c) { return c != mark && c != '\\' && c != '\n'; };
+  while (at_ < text_.size() && inside(text_[at_])) ++at_;
+  if (at_ == text_.size() || text_[at_] != mark) {
+    fail("a string holds an escape or a line break, or does not end");
+  }
+  return text_.substr(start, at_++ - start);
+}
+
+bool npy_literal_reader::read_bool(const char* what) {
+  peek();
+  for (const bool value : {false, true}) {
+    const std::string_view word = value ? "True" : "False";
+    if (text_.substr(at_).starts_with(word)) {
+      at_ += word.size();
+      return value;
+    }
+  }
+  fail(cat(what, " must be True or False"));
+}
+
+std::uint64_t npy_literal_reader::read_extent() {
+  if (peek() == '-') fail("shape holds a negative number");
+  if (!is_digit(peek())) fail("shape must be a tuple of integers");
+  const std::size_t start = at_;
+  std::uint64_t value = 0;
+  for (; at_ < text_.size() && is_digit(text_[at_]); ++at_) {
+    const auto digit = static_cast<std::uint64_t>(text_[at_] - '0');
+    if (__builtin_mul_overflow(value, std::uint64_t{10}, &value) ||
+        __builtin_add_overflow(value, digit, &value)) {
+      fail("shape holds a number that exceeds 64 bits");
+    }
+  }
+  const std::size_t digits = at_ - start;
+  if (digits > 1 && text_[start] == '0') fail("shape holds a number with a leading zero");
+  if (version_ < 3 && at_ < text_.size() && text_[at_] == 'L') ++at_;
+  return value;
+}
+
+std::vector<std::uint64_t> npy_literal_reader::read_tuple() {
+  if (!accept('(')) fail("shape must be a tuple");
+  std::vector<std::uint64_t> shape;
+  bool comma = true;
+  while (!accept(')')) {
+    if (!comma) fail("expected ',' or ')' in shape");
+    if (shape.size() == max_rank) fail("shape has more than 64 dimensions");
+    shape.push_back(read_extent());
+    comma = accept(',');
+  }
+  if (shape.size() == 1 && !comma) fail("shape must be a tuple: (3) is a number, (3,) is one");
+  return shape;
+}
+
+// --- The header ----------------------------------------------------------------------------------
 
 struct npy_header {
   std::string_view text;
@@ -24,33 +136,33 @@ struct npy_header {
   int version = 0;         // major version
 };
 
-constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::string_view npy_magic = "\x93NUMPY";
 
 // Finds the header behind the magic, version and length.
 npy_header find_header(std::span<const std::byte> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (!text.starts_with(magic)) malformed("byte 0: a .npy file begins with \\x93NUMPY");
+  if (!text.starts_with(npy_magic)) malformed("byte 0: a .npy file begins with \\x93NUMPY");
   if (file.size() < 8) malformed("byte 6: the file ends before the version");
-  const std::uint64_t major = byte_at(file, 6);
-  const std::uint64_t minor = byte_at(file, 7);
+  const auto major = little_endian<std::uint8_t>(file, 6);
+  const auto minor = little_endian<std::uint8_t>(file, 7);
   if (major < 1 || major > 3 || minor != 0) {
-    unsupported("byte 6: .npy version " + std::to_string(major) + "." + std::to_string(minor) +
-                "; versions 1.0, 2.0 and 3.0 are read");
+    unsupported(
+        cat("byte 6: .npy version ", major, ".", minor, "; versions 1.0, 2.0 and 3.0 are read"));
   }
   const std::size_t length_bytes = major == 1 ? 2 : 4;
   const std::size_t offset = 8 + length_bytes;
   if (file.size() < offset) malformed("byte 8: the file ends before the header length");
-  std::uint64_t length = 0;
-  for (std::size_t i = 0; i < length_bytes; ++i) length |= byte_at(file, 8 + i) << (8 * i);
+  const std::uint64_t length =
+      major == 1 ? little_endian<std::uint16_t>(file, 8) : little_endian<std::uint32_t>(file, 8);
   if (length > max_npy_header_bytes) {
-    malformed("byte 8: a header of " + std::to_string(length) + " bytes; at most " +
-              std::to_string(max_npy_header_bytes) + " are read");
+    malformed(
+        cat("byte 8: a header of ", length, " bytes; at most ", max_npy_header_bytes, " are read"));
   }
   if (length > file.size() - offset) {
-    malformed("byte 8: a header of " + std::to_string(length) + " bytes, but the file has only " +
-              std::to_string(file.size() - offset) + " more");
+    malformed(cat("byte 8: a header of ", length, " bytes, but the file has only ",
+                  file.size() - offset, " more"));
   }
-  return {text.substr(offset, length), offset, static_cast<int>(major)};
+  return {text.substr(offset, length), offset, major};
 }
 
 std::size_t find_non_ascii(std::string_view text) {
@@ -64,8 +176,8 @@ void require_text(const npy_header& header) {
   const bool ascii = header.version < 3;
   const std::size_t bad = ascii ? find_non_ascii(header.text) : find_invalid_utf8(header.text);
   if (bad != std::string_view::npos) {
-    malformed("byte " + std::to_string(header.offset + bad) + ": the header is not " +
-              (ascii ? "ASCII" : "UTF-8"));
+    malformed(
+        cat("byte ", header.offset + bad, ": the header is not ", (ascii ? "ASCII" : "UTF-8")));
   }
   if (!header.text.ends_with('\n')) malformed("the header does not end in a line feed");
 }
@@ -78,7 +190,7 @@ struct npy_dictionary {
 
 template <class Value>
 void set_once(npy_literal_reader& in, std::optional<Value>& slot, Value value, const char* key) {
-  if (slot) in.fail(std::string("the key ") + key + " occurs twice");
+  if (slot) in.fail(cat("the key ", key, " occurs twice"));
   slot = std::move(value);
 }
 
@@ -99,7 +211,7 @@ void read_entry(npy_literal_reader& in, npy_dictionary& dictionary) {
   } else if (key == "shape") {
     set_once(in, dictionary.shape, in.read_tuple(), "shape");
   } else {
-    in.fail("unknown key " + quote(key) + "; a header has descr, fortran_order and shape");
+    in.fail(cat("unknown key ", quote(key), "; a header has descr, fortran_order and shape"));
   }
 }
 
@@ -145,12 +257,12 @@ npy_type parse_descr(std::string_view descr) {
   const bool marked = !descr.empty() && marks.find(descr[0]) != std::string_view::npos;
   const std::string_view code = descr.substr(marked ? 1 : 0);
   const std::optional<dtype> type = find_npy_dtype(code);
-  if (!type) unsupported(where + hint_for(code.empty() ? '\0' : code[0]));
+  if (!type) unsupported(cat(where, hint_for(code.empty() ? '\0' : code[0])));
 
   const char mark = marked ? descr[0] : '=';
   const bool single_byte = spec_of(*type).component_bytes == 1;
   if (mark == '=' || (mark == '|' && !single_byte)) {
-    malformed(where + "the byte order must be given as < or >");
+    malformed(cat(where, "the byte order must be given as < or >"));
   }
   // Single bytes have no byte order; `little` is the only spelling of this layout.
   const bool big = mark == '>' && !single_byte;
@@ -185,8 +297,8 @@ tensor_info parse_npy_start(std::span<const std::byte> start, std::uint64_t file
   const std::uint64_t offset = header.offset + header.text.size();
   const std::uint64_t present = file_bytes - offset;
   if (present != size.bytes) {
-    malformed("byte " + std::to_string(offset) + ": " + std::to_string(present) +
-              " bytes of data where shape and descr need " + std::to_string(size.bytes));
+    malformed(cat("byte ", offset, ": ", present, " bytes of data where shape and descr need ",
+                  size.bytes));
   }
   tensor_info info;
   info.type = element.type;

@@ -6,11 +6,6 @@
 // Source: NumPy, numpy.lib.format, "Format Version 1.0" to "3.0".
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-
 #include "tensor_file/tensor_info.hpp"
 
 namespace samebits::tensor_file {

@@ -1,8 +1,6 @@
 // The header of .npy files to write.
 #include <stdexcept>
-#include <string>
 
-#include "tensor_file/error.hpp"
 #include "tensor_file/npy/npy.hpp"
 #include "tensor_file/tensor_size.hpp"
 
@@ -11,10 +9,7 @@ namespace {
 
 std::string tuple_of(std::span<const std::uint64_t> shape) {
   std::string text = "(";
-  for (std::size_t k = 0; k < shape.size(); ++k) {
-    if (k > 0) text += ", ";
-    text += std::to_string(shape[k]);
-  }
+  for (std::size_t k = 0; k < shape.size(); ++k) text += cat(k > 0 ? ", " : "", shape[k]);
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 
@@ -56,8 +51,8 @@ void require_writable(dtype type, std::span<const std::uint64_t> shape,
     throw std::invalid_argument(std::string("npy_start: shape: ") + error.what());
   }
   if (data.size() != bytes) {
-    throw std::invalid_argument("npy_start: data must have " + std::to_string(bytes) +
-                                " bytes for its shape, not " + std::to_string(data.size()));
+    throw std::invalid_argument(
+        cat("npy_start: data must have ", bytes, " bytes for its shape, not ", data.size()));
   }
 }
 

@@ -1,15 +1,9 @@
 // NumPy's .npz files: implementation.
 #include "tensor_file/npy/npz.hpp"
 
-#include <algorithm>
-#include <string_view>
-#include <utility>
-
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 #include "tensor_file/npy/npy.hpp"
 #include "tensor_file/zip/inflate.hpp"
-#include "tensor_file/zip/zip_members.hpp"
+#include "tensor_file/zip/zip.hpp"
 
 namespace samebits::tensor_file {
 namespace {

@@ -5,9 +5,6 @@
 // elements are first read. The CRC-32 of a member is compared at that moment, too.
 #pragma once
 
-#include <cstddef>
-#include <span>
-
 #include "tensor_file/tensor_info.hpp"
 
 namespace samebits::tensor_file {

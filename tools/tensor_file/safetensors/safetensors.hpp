@@ -7,13 +7,6 @@
 // Source: the safetensors README, "Format", and the reject rules of its Rust reader, tensor.rs.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "tensor_file/tensor_info.hpp"
 
 namespace samebits::tensor_file {

@@ -1,10 +1,7 @@
 // The header of .safetensors files to write.
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <stdexcept>
 
-#include "tensor_file/error.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
 #include "tensor_file/tensor_size.hpp"
 #include "tensor_file/utf8.hpp"
@@ -18,7 +15,7 @@ namespace {
 
 void require_text(const std::string& text, const char* what) {
   if (find_invalid_utf8(text) != std::string_view::npos || text.find('\0') != std::string::npos) {
-    refuse(std::string(what) + " must be UTF-8 without zero bytes");
+    refuse(cat(what, " must be UTF-8 without zero bytes"));
   }
 }
 
@@ -30,7 +27,7 @@ std::uint64_t writable_bytes(const tensor_info& tensor) {
   try {
     return size_of(tensor.type, tensor.shape).bytes;
   } catch (const file_error& error) {
-    refuse(std::string("shape: ") + error.what());
+    refuse(cat("shape: ", error.what()));
   }
 }
 
@@ -82,8 +79,7 @@ std::string safetensors_start(std::span<const named_tensor> tensors,
     described.push_back({.name = tensor.name, .type = tensor.type, .shape = tensor.shape});
     const std::uint64_t bytes = writable_bytes(described.back());
     if (tensor.data.size() == bytes) continue;
-    refuse("data must have " + std::to_string(bytes) + " bytes for its shape, not " +
-           std::to_string(tensor.data.size()));
+    refuse(cat("data must have ", bytes, " bytes for its shape, not ", tensor.data.size()));
   }
   return safetensors_start(described, metadata);
 }

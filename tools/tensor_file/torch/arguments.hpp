@@ -1,14 +1,6 @@
 // The arguments of a call in a PyTorch pickle.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "tensor_file/error.hpp"
 #include "tensor_file/torch/objects.hpp"
 
 namespace samebits::tensor_file {
@@ -19,7 +11,8 @@ class call_arguments {
   /// @param of  what is called, in messages
   call_arguments(const object_store& objects, object_id tuple, std::string_view of)
       : objects_(objects), of_(of) {
-    if (objects[tuple].kind != object_kind::tuple) malformed(of_ + ": arguments must be a tuple");
+    if (objects[tuple].kind != object_kind::tuple)
+      malformed(cat(of_, ": arguments must be a tuple"));
     ids_ = objects[tuple].items();
   }
 
@@ -59,7 +52,7 @@ class call_arguments {
 
  private:
   [[noreturn]] void fail(std::size_t i, const char* what) const {
-    malformed(of_ + ": argument " + std::to_string(i) + " must be " + what);
+    malformed(cat(of_, ": argument ", i, " must be ", what));
   }
   [[nodiscard]] std::uint64_t natural(const object& one, std::size_t i, const char* what) const {
     if (one.kind != object_kind::integer || one.number() < 0) fail(i, what);

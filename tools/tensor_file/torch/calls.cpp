@@ -1,16 +1,6 @@
 // What the calls in a PyTorch pickle mean: implementation.
 #include "tensor_file/torch/calls.hpp"
 
-#include <algorithm>
-#include <iterator>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
-#include "tensor_file/torch/arguments.hpp"
-#include "tensor_file/torch/rebuild.hpp"
 #include "tensor_file/torch/torch_types.hpp"
 
 namespace samebits::tensor_file {
@@ -144,7 +134,7 @@ object_id new_subclass(object_store& objects, const call_arguments& arguments) {
       inner != nullptr && (inner->what == meaning::tensor || inner->what == meaning::parameter ||
                            inner->what == meaning::unread);
   if (!makes_tensors) {
-    unsupported("a tensor of a subclass, made by " + name_of_global(objects, function));
+    unsupported(cat("a tensor of a subclass, made by ", name_of_global(objects, function)));
   }
   return call_known(objects, *inner, function, arguments.id(2, object_kind::tuple, "a tuple"));
 }
@@ -189,8 +179,9 @@ object_id call(object_store& objects, object_id callee, object_id arguments) {
   if (objects[callee].kind != object_kind::global) malformed("the pickle calls what is no name");
   const known_name* const known = find_name(objects, callee);
   if (known == nullptr) {
-    unsupported("the pickle calls " + name_of_global(objects, callee) +
-                ", which was not run; save tensors in dicts and lists, such as a state_dict()");
+    unsupported(
+        cat("the pickle calls ", name_of_global(objects, callee),
+            ", which was not run; save tensors in dicts and lists, such as a state_dict()"));
   }
   return call_known(objects, *known, callee, arguments);
 }

@@ -1,9 +1,7 @@
 // What the calls in a PyTorch pickle mean: a table of names. No other name can be called.
 #pragma once
 
-#include <string_view>
-
-#include "tensor_file/torch/objects.hpp"
+#include "tensor_file/torch/arguments.hpp"
 
 namespace samebits::tensor_file {
 
@@ -31,5 +29,15 @@ void require_buildable(const object& to, const object& state);
 /// @throws file_error  (malformed) if the id breaks a rule
 /// @throws file_error  (unsupported) for other classes of storages
 object_id add_storage(object_store& objects, object_id persistent_id);
+
+/// Adds the tensor of _rebuild_tensor(storage, offset, size, stride, ...).
+/// @param typed_by_argument  whether argument 6 is the dtype (_rebuild_tensor_v3)
+/// @throws file_error  (malformed) if the tensor exceeds its storage
+/// @throws file_error  (unsupported) for more than 1000000 tensors
+object_id rebuild_tensor(object_store& objects, const call_arguments& arguments,
+                         bool typed_by_argument);
+
+/// Adds a tensor whose elements are not read.
+object_id add_unread_tensor(object_store& objects, const std::string& reason);
 
 }  // namespace samebits::tensor_file

@@ -1,14 +1,6 @@
 // The names of the tensors in a PyTorch file: implementation.
 #include "tensor_file/torch/names.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 #include "tensor_file/utf8.hpp"
 
 namespace samebits::tensor_file {
@@ -59,7 +51,7 @@ class walker {
       case object_kind::integer: return std::to_string(key.number());
       case object_kind::boolean: return key.number() != 0 ? "True" : "False";
       case object_kind::none: return "None";
-      default: return "<" + std::to_string(position) + ">";
+      default: return cat("<", position, ">");
     }
   }
 
@@ -74,7 +66,7 @@ class walker {
     std::sort(keys.begin(), keys.end());
     const auto twice = std::adjacent_find(keys.begin(), keys.end());
     if (twice != keys.end()) {
-      unsupported(quote(name_) + ": a dict has the key " + quote(twice->second) + " twice");
+      unsupported(cat(quote(name_), ": a dict has the key ", quote(twice->second), " twice"));
     }
   }
 
@@ -82,7 +74,7 @@ class walker {
     if (open_.size() > 1) name_ += '.';
     name_ += part;
     if (name_.size() > longest_name) {
-      unsupported("tensor " + quote(name_) + ": a name of more than 4096 bytes");
+      unsupported(cat("tensor ", quote(name_), ": a name of more than 4096 bytes"));
     }
   }
 
@@ -96,7 +88,7 @@ class walker {
       case object_kind::list:
       case object_kind::dict:
         if (open_.size() == deepest) {
-          unsupported(quote(name_) + ": containers are nested more than 100 deep");
+          unsupported(cat(quote(name_), ": containers are nested more than 100 deep"));
         }
         if (one.kind == object_kind::dict) require_different_keys(one.items());
         open_.push_back({id, 0, name_.size()});
@@ -124,7 +116,7 @@ class walker {
     if (extents_ > 16'000'000) unsupported("shapes of more than 16000000 extents by all paths");
     if (text_ > most_text) unsupported("the names of tensors have more than 256 MiB");
     if (find_invalid_utf8(name_) != std::string_view::npos) {
-      malformed("tensor " + quote(name_) + ": its name is not UTF-8");
+      malformed(cat("tensor ", quote(name_), ": its name is not UTF-8"));
     }
     info.name = name_;
     found_.push_back(std::move(info));
@@ -135,7 +127,7 @@ class walker {
     for (const tensor_info& info : found_) names.emplace_back(info.name);
     std::sort(names.begin(), names.end());
     const auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end()) unsupported("two tensors have the path " + quote(*twice));
+    if (twice != names.end()) unsupported(cat("two tensors have the path ", quote(*twice)));
   }
 
   static constexpr std::size_t longest_name = 4096;

@@ -1,9 +1,6 @@
 // The names of the tensors in a PyTorch file: their paths through its containers.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "tensor_file/tensor_info.hpp"
 #include "tensor_file/torch/objects.hpp"
 

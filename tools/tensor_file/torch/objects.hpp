@@ -1,15 +1,9 @@
 // The objects of a PyTorch pickle as plain data. What a pickle names is neither imported nor called.
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include "tensor_file/tensor_info.hpp"
 

@@ -2,9 +2,7 @@
 #include "tensor_file/torch/pickle.hpp"
 
 #include <cstdio>
-#include <utility>
 
-#include "tensor_file/error.hpp"
 #include "tensor_file/torch/calls.hpp"
 
 namespace samebits::tensor_file {
@@ -100,8 +98,9 @@ object_id pickle_machine::run() {
   memo_.clear();
   for (;;) {
     operation_at_ = in_.at();
-    if (operation_at_ > max_pickle_bytes) unsupported(where() + ": more than 256 MiB of pickles");
-    if (operations_++ == most) unsupported(where() + ": more than 10000000 operations");
+    if (operation_at_ > max_pickle_bytes)
+      unsupported(cat(where(), ": more than 256 MiB of pickles"));
+    if (operations_++ == most) unsupported(cat(where(), ": more than 10000000 operations"));
     const auto operation = in_.read<std::uint8_t>("the pickle");
     if (operation == stop) return pop();
     if (run_value(operation) || run_container(operation) || run_memo(operation) ||
@@ -110,8 +109,8 @@ object_id pickle_machine::run() {
     }
     char code[5];
     static_cast<void>(std::snprintf(code, sizeof code, "0x%02x", operation));
-    unsupported(where() + ": operation " + code +
-                " of pickles, which files of tensors do not need");
+    unsupported(
+        cat(where(), ": operation ", code, " of pickles, which files of tensors do not need"));
   }
 }
 
@@ -223,7 +222,7 @@ void pickle_machine::put(std::uint64_t index) {
 
 void pickle_machine::get(std::uint64_t index) {
   if (index >= memo_.size() || memo_[index] == absent) {
-    fail("nothing has the memo index " + std::to_string(index));
+    fail(cat("nothing has the memo index ", index));
   }
   push(memo_[index]);
 }
@@ -256,8 +255,7 @@ bool pickle_machine::run_call(std::uint8_t operation) {
     case proto: {
       const auto version = in_.read<std::uint8_t>("the protocol");
       if (version < 2 || version > 5) {
-        unsupported(where() + ": protocol " + std::to_string(version) +
-                    " of pickles; 2 to 5 are read");
+        unsupported(cat(where(), ": protocol ", version, " of pickles; 2 to 5 are read"));
       }
       return true;
     }

@@ -4,12 +4,6 @@
 // Source: CPython, Lib/pickletools.py (operations); PyTorch, torch/_weights_only_unpickler.py.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "tensor_file/files/file_cursor.hpp"
 #include "tensor_file/torch/objects.hpp"
 
@@ -54,7 +48,7 @@ class pickle_machine {
   void get(std::uint64_t index);
   std::string_view read_line();
 
-  [[nodiscard]] std::string where() const { return "byte " + std::to_string(operation_at_); }
+  [[nodiscard]] std::string where() const { return cat("byte ", operation_at_); }
   [[noreturn]] void fail(const std::string& message) const;
 
   file_cursor in_;

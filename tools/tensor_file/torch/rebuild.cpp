@@ -1,15 +1,7 @@
-// Storages and tensors of a PyTorch pickle: implementation.
-#include "tensor_file/torch/rebuild.hpp"
-
-#include <optional>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
-#include "tensor_file/tensor_size.hpp"
+// Storages and tensors of a PyTorch pickle: what the calls that make them return.
 #include "tensor_file/torch/calls.hpp"
+
+#include "tensor_file/tensor_size.hpp"
 #include "tensor_file/torch/torch_types.hpp"
 
 namespace samebits::tensor_file {
@@ -31,7 +23,7 @@ torch_storage storage_of(const call_arguments& arguments) {
   } else if (storage.type == "UntypedStorage") {
     storage.element_bytes = 1;
   } else {
-    unsupported("a storage of the class " + quote(storage.type));
+    unsupported(cat("a storage of the class ", quote(storage.type)));
   }
   if (__builtin_mul_overflow(arguments.natural(4), storage.element_bytes, &storage.bytes)) {
     malformed("the size of a storage exceeds 64 bits");
@@ -55,7 +47,7 @@ std::uint32_t index_of(object_store& objects, const torch_storage& storage) {
   if (is_bytes(before) && is_bytes(storage) && before.bytes == storage.bytes) {
     if (storage.elements) before = storage;
   } else if (before.type != storage.type || before.bytes != storage.bytes) {
-    malformed("storage " + quote(storage.key) + " has another type or size than before");
+    malformed(cat("storage ", quote(storage.key), " has another type or size than before"));
   }
   return found->second;
 }
@@ -109,7 +101,7 @@ object_id add_storage(object_store& objects, object_id persistent_id) {
   const call_arguments arguments(objects, persistent_id, "a persistent id");
   const std::string_view kind = arguments.text(0);
   if (kind == "module") return arguments.id(1, object_kind::global, "a name of a module");
-  if (kind != "storage") malformed("a persistent id of the unknown kind " + quote(kind));
+  if (kind != "storage") malformed(cat("a persistent id of the unknown kind ", quote(kind)));
   const torch_storage storage = storage_of(arguments);
   storage_view view{index_of(objects, storage), 0, storage.bytes};
   if (arguments.has(5)) {  // of old files: key, offset and size of a part of the storage

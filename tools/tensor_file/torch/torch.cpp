@@ -1,22 +1,13 @@
 // PyTorch's files: implementation.
 #include "tensor_file/torch/torch.hpp"
 
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 #include "tensor_file/files/file_cursor.hpp"
 #include "tensor_file/torch/names.hpp"
 #include "tensor_file/torch/objects.hpp"
 #include "tensor_file/torch/pickle.hpp"
-#include "tensor_file/zip/zip_directory.hpp"
-#include "tensor_file/zip/zip_members.hpp"
+#include "tensor_file/zip/zip.hpp"
 
 namespace samebits::tensor_file {
 namespace {
@@ -48,8 +39,8 @@ std::vector<tensor_info> tensors_at(object_store& objects, object_id root,
   for (const tensor_info& info : tensors) {
     bytes += info.unread.empty() ? info.bytes : 0;
     if (bytes > most) {
-      unsupported("tensor " + quote(info.name) +
-                  ": the elements of all tensors exceed the file 1024 times");
+      unsupported(cat("tensor ", quote(info.name),
+                      ": the elements of all tensors exceed the file 1024 times"));
     }
   }
   return tensors;
@@ -89,7 +80,7 @@ struct archive {
 // torch.save can be told to leave out the CRC-32; the directory then has 0.
 zip_member checked_member(zip_member member) {
   const std::string why = unread_reason(member);
-  if (!why.empty()) unsupported("member " + quote(member.name) + ": " + why);
+  if (!why.empty()) unsupported(cat("member ", quote(member.name), ": ", why));
   member.has_crc32 = member.crc32 != 0;
   return member;
 }
@@ -102,7 +93,7 @@ byte_order order_of(const archive& zip) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text == "little") return byte_order::little;
   if (text == "big") return byte_order::big;
-  malformed("member " + quote(member->name) + ": expected little or big");
+  malformed(cat("member ", quote(member->name), ": expected little or big"));
 }
 
 std::vector<place> find_storages(const archive& zip, const object_store& objects,
@@ -113,11 +104,11 @@ std::vector<place> find_storages(const archive& zip, const object_store& objects
     if (!storage.has_data) continue;
     const std::string name = "data/" + std::string(storage.key);
     const zip_member* const member = zip.find(name);
-    if (member == nullptr) malformed("there is no member " + quote(zip.folder + name));
+    if (member == nullptr) malformed(cat("there is no member ", quote(zip.folder + name)));
     members.push_back(checked_member(*member));
     if (member->bytes < storage.bytes) {
-      malformed("member " + quote(member->name) + ": it has " + std::to_string(member->bytes) +
-                " bytes, its storage " + std::to_string(storage.bytes));
+      malformed(cat("member ", quote(member->name), ": it has ", member->bytes,
+                    " bytes, its storage ", storage.bytes));
     }
     places.back().part = members.size();
   }
@@ -166,22 +157,22 @@ std::vector<place> find_storages(file_bytes file, std::uint64_t at, const object
     if (objects[id].kind != object_kind::text) malformed("the key of a storage is not text");
     const std::string_view key = objects[id].text();
     const auto found = objects.storage_of_key.find(key);
-    if (found == objects.storage_of_key.end()) malformed("no tensor has the storage " + quote(key));
+    if (found == objects.storage_of_key.end())
+      malformed(cat("no tensor has the storage ", quote(key)));
     const torch_storage& storage = objects.storages[found->second];
     const auto elements = in.read<std::uint64_t>("the size of a storage");
     if (elements != storage.bytes / storage.element_bytes) {
-      malformed("storage " + quote(key) + " has " + std::to_string(elements) +
-                " elements, by the pickle " +
-                std::to_string(storage.bytes / storage.element_bytes));
+      malformed(cat("storage ", quote(key), " has ", elements, " elements, by the pickle ",
+                    storage.bytes / storage.element_bytes));
     }
     place& to = places[found->second];
-    if (to.offset != 0) malformed("storage " + quote(key) + " occurs twice");
+    if (to.offset != 0) malformed(cat("storage ", quote(key), " occurs twice"));
     to.offset = in.at();
     in.skip(storage.bytes, "a storage");
   }
   for (const torch_storage& storage : objects.storages) {
     const bool found = places[objects.storage_of_key.at(storage.key)].offset != 0;
-    if (!found && storage.has_data) malformed("storage " + quote(storage.key) + " has no data");
+    if (!found && storage.has_data) malformed(cat("storage ", quote(storage.key), " has no data"));
   }
   return places;
 }

@@ -8,9 +8,6 @@
 // Source: PyTorch 2.11, torch/serialization.py, _save and _legacy_save; torch/_utils.py.
 #pragma once
 
-#include <cstddef>
-#include <span>
-
 #include "tensor_file/tensor_info.hpp"
 
 namespace samebits::tensor_file {

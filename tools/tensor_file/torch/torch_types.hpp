@@ -3,10 +3,7 @@
 // Source: PyTorch 2.11, torch/storage.py, _dtype_to_storage_type_map; torch/_utils.py, _element_size.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string_view>
-
+#include "tensor_file/common.hpp"
 #include "tensor_file/dtype.hpp"
 
 namespace samebits::tensor_file {

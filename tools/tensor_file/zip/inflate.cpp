@@ -5,12 +5,8 @@
 
 #include <zlib.h>
 
-#include <algorithm>
 #include <limits>
 #include <new>
-#include <string>
-
-#include "tensor_file/error.hpp"
 
 namespace samebits::tensor_file {
 namespace {
@@ -89,8 +85,8 @@ void inflate_all(std::span<const std::byte> packed, std::span<std::byte> out, st
   raw_stream stream(packed);
   const std::size_t written = stream.read(out);
   if (written != out.size()) {
-    malformed("deflated data has " + std::to_string(written) + " bytes where the zip directory " +
-              "claims " + std::to_string(out.size()));
+    malformed(
+        cat("deflated data has ", written, " bytes where the zip directory claims ", out.size()));
   }
   if (!stream.ends()) malformed("deflated data is longer than the zip directory claims");
   if (crc32_of(out) != crc32) malformed("deflated data does not have the CRC-32 of its directory");

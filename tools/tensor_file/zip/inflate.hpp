@@ -1,9 +1,7 @@
 // Decompresses deflate streams (RFC 1951) with zlib, if this build has zlib, and computes CRC-32.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
+#include "tensor_file/common.hpp"
 
 namespace samebits::tensor_file {
 

@@ -1,14 +1,9 @@
 // The members of a zip archive: implementation.
-#include "tensor_file/zip/zip_directory.hpp"
+#include "tensor_file/zip/zip.hpp"
 
-#include <algorithm>
-#include <set>
-#include <string_view>
-
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
-#include "tensor_file/files/little_endian.hpp"
+#include "tensor_file/files/file_cursor.hpp"
 #include "tensor_file/utf8.hpp"
+#include "tensor_file/zip/inflate.hpp"
 
 namespace samebits::tensor_file {
 namespace {
@@ -16,7 +11,7 @@ namespace {
 using file_bytes = std::span<const std::byte>;
 
 [[noreturn]] void bad_member(const std::string& name, const std::string& message) {
-  malformed("member " + quote(name) + ": " + message);
+  malformed(cat("member ", quote(name), ": ", message));
 }
 
 constexpr std::uint32_t local_mark = 0x04034b50;
@@ -71,8 +66,7 @@ directory checked_directory(std::uint64_t offset, std::uint64_t size, std::uint6
     malformed("the directory of the zip archive is not before its end record");
   }
   if (entries > size / entry_bytes) {
-    malformed("the directory of the zip archive has no room for " + std::to_string(entries) +
-              " entries");
+    malformed(cat("the directory of the zip archive has no room for ", entries, " entries"));
   }
   return {offset, end, entries};
 }
@@ -136,13 +130,13 @@ void read_zip64(file_bytes extra, entry& to) {
 entry read_entry(file_bytes file, const directory& where, std::uint64_t& at) {
   const std::uint64_t room = where.end - at;
   if (room < entry_bytes || little_endian<std::uint32_t>(file, at) != entry_mark) {
-    malformed("byte " + std::to_string(at) + ": expected an entry of the zip directory");
+    malformed(cat("byte ", at, ": expected an entry of the zip directory"));
   }
   const std::uint64_t name_bytes = little_endian<std::uint16_t>(file, at + 28);
   const std::uint64_t extra_bytes = little_endian<std::uint16_t>(file, at + 30);
   const std::uint64_t comment_bytes = little_endian<std::uint16_t>(file, at + 32);
   if (name_bytes + extra_bytes + comment_bytes > room - entry_bytes) {
-    malformed("byte " + std::to_string(at) + ": the entry exceeds the zip directory");
+    malformed(cat("byte ", at, ": the entry exceeds the zip directory"));
   }
   entry result;
   zip_member& member = result.member;
@@ -190,8 +184,8 @@ void require_plausible_size(const zip_member& member) {
     bad_member(member.name, "it is stored, but its two sizes differ");
   }
   if (member.method == zip_deflated && member.bytes / most > member.packed_bytes) {
-    bad_member(member.name, "it claims " + std::to_string(member.bytes) + " bytes, but deflate " +
-                                "cannot pack them into " + std::to_string(member.packed_bytes));
+    bad_member(member.name, cat("it claims ", member.bytes, " bytes, but deflate ",
+                                "cannot pack them into ", member.packed_bytes));
   }
 }
 
@@ -202,7 +196,7 @@ void require_apart(std::vector<entry> entries) {
   for (std::size_t i = 1; i < entries.size(); ++i) {
     const zip_member& before = entries[i - 1].member;
     if (before.offset + before.packed_bytes > entries[i].local) {
-      bad_member(entries[i].member.name, "it shares bytes with member " + quote(before.name));
+      bad_member(entries[i].member.name, cat("it shares bytes with member ", quote(before.name)));
     }
   }
 }
@@ -227,6 +221,57 @@ std::vector<zip_member> parse_zip(std::span<const std::byte> file) {
   members.reserve(entries.size());
   for (entry& one : entries) members.push_back(std::move(one.member));
   return members;
+}
+
+// --- The data of members --------------------------------------------------------------------------
+
+std::string unread_reason(const zip_member& member) {
+  if (member.encrypted) return "encrypted";
+  if (member.method == zip_stored) return {};
+  if (member.method != zip_deflated) {
+    return cat("compressed by method ", member.method,
+               ", which is not read; save it without compression");
+  }
+  if (!can_inflate()) return "deflated, and this build has no zlib; save it without compression";
+  return {};
+}
+
+std::span<const std::byte> packed_data(std::span<const std::byte> file, const zip_member& member) {
+  return file.subspan(member.offset, member.packed_bytes);
+}
+
+zip_members::zip_members(std::vector<zip_member> members, std::uint64_t most)
+    : members_(std::move(members)), data_(members_.size()), most_(most) {}
+
+std::span<const std::byte> zip_members::bytes(std::span<const std::byte> file, std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  const zip_member& member = members_[index];
+  member_data& data = data_[index];
+  if (data.is_checked) return data.checked;
+  in_context("member " + quote(member.name), [&] { check(file, member, data); });
+  data.is_checked = true;
+  return data.checked;
+}
+
+void zip_members::check(std::span<const std::byte> file, const zip_member& member,
+                        member_data& data) {
+  const std::span<const std::byte> packed = packed_data(file, member);
+  if (member.method == zip_stored) {
+    if (member.has_crc32 && crc32_of(packed) != member.crc32) {
+      malformed("data does not have the CRC-32 of its directory");
+    }
+    data.checked = packed;
+    return;
+  }
+  if (member.bytes > most_ - kept_) {
+    unsupported(cat("decompressed members would take ", kept_ + member.bytes,
+                    " bytes of memory, more than ", most_, "; save it without compression"));
+  }
+  auto inflated = std::make_unique_for_overwrite<std::byte[]>(member.bytes);
+  inflate_all(packed, {inflated.get(), member.bytes}, member.crc32);
+  data.inflated = std::move(inflated);
+  data.checked = {data.inflated.get(), member.bytes};
+  kept_ += member.bytes;
 }
 
 }  // namespace samebits::tensor_file
