@@ -102,9 +102,9 @@ def read_npy(path):
     return header["descr"], header["shape"], content[end:]
 
 
-def write_safetensors(path, tensors):
+def write_safetensors(path, tensors, metadata=None):
     """tensors: (name, dtype, shape, raw bytes) in the order of their data."""
-    header, data = {}, b""
+    header, data = {"__metadata__": metadata} if metadata else {}, b""
     for name, dtype, shape, raw in tensors:
         header[name] = {"dtype": dtype, "shape": list(shape),
                         "data_offsets": [len(data), len(data) + len(raw)]}

@@ -1,0 +1,112 @@
+// `fpinspect trace`: the operators of a recording that samebits.torch.record wrote.
+#include <nlohmann/json.hpp>
+
+#include "fpinspect/cli/command.hpp"
+#include "fpinspect/cli/files.hpp"
+#include "fpinspect/output/progress.hpp"
+#include "tensor_file/tensor.hpp"
+
+namespace fpinspect {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view trace_key = "samebits_trace";  // of the file's metadata
+
+struct traced_operator {
+  std::uint64_t number;
+  std::string name, module, results, hash;
+};
+
+/// "bf16 [2, 16, 32]" of [block, offset, shape, strides, dtype].
+std::string shape_of(const json& place) {
+  std::string text = cat(place.at(4).get<std::string>(), " [");
+  for (const json& size : place.at(2)) {
+    if (!text.ends_with('[')) text += ", ";
+    text += cat(size.get<std::uint64_t>());
+  }
+  return text + "]";
+}
+
+traced_operator operator_of(std::uint64_t number, const json& entry) {
+  traced_operator one{number, entry.at("op"), entry.value("module", ""), "", ""};
+  for (const json& result : entry.at("wrote")) {
+    one.results += cat(one.results.empty() ? "" : ", ", shape_of(result.at(0)));
+    one.hash += cat(one.hash.empty() ? "" : " ", result.at(1).get<std::string>());
+  }
+  return one;
+}
+
+constexpr column<traced_operator> trace_columns[] = {
+    {"number", "#", -6, [](auto& o) { return o.number; }},
+    {"", "", 2, nullptr, [](auto&) { return std::string(); }},
+    {"operator", "operator", 46, [](auto& o) { return o.name; }},
+    {"module", "module", 34, [](auto& o) { return o.module; }},
+    {"results", "", 0, [](auto& o) { return o.results; }},
+    {"hashes", "", 0, [](auto& o) { return o.hash; }},
+    {"", "results", 0, nullptr,
+     [](auto& o) { return o.results + (o.hash.empty() ? "" : "  " + o.hash); }},
+};
+
+class trace_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.required("FILE", path_, "A recording, as samebits.torch.record writes it");
+  }
+
+  void run(const session& s) override {
+    note_input(path_);
+    const auto file = tensor_file::tensor_file::open(path_);
+    const auto found =
+        std::ranges::find(file.metadata(), trace_key, [](const auto& pair) { return pair.first; });
+    if (found == file.metadata().end()) {
+      refuse_content(path_, cat("no recording: its metadata has no ", trace_key));
+    }
+    try {
+      list(s, json::parse(found->second));
+    } catch (const json::exception&) {
+      refuse_content(path_, cat(trace_key, " is no recording of version 1"));
+    }
+  }
+
+ private:
+  void list(const session& s, const json& trace) const {
+    if (trace.at("version") != 1) throw json::other_error::create(0, "version", nullptr);
+    std::vector<traced_operator> operators;
+    for (const json& entry : trace.at("operators")) {
+      operators.push_back(operator_of(operators.size(), entry));
+    }
+    std::uint64_t sources = 0, bytes = 0;
+    for (const json& block : trace.at("blocks")) {
+      if (!block.contains("source")) continue;
+      ++sources;
+      bytes += block.at("bytes").get<std::uint64_t>();
+    }
+    json_object machine;
+    std::string text;
+    for (const auto& [key, value] : trace.at("machine").items()) {
+      const std::string shown =
+          value.is_primitive() && !value.is_string() ? value.dump() : value.get<std::string>();
+      machine.add(key, shown);
+      text += cat(text.empty() ? "" : ", ", key, " ", escape(shown));
+    }
+    const std::span<const column<traced_operator>> columns = trace_columns;
+    if (s.json) {
+      return s.write_json({{"machine", machine},
+                           {"sources", sources},
+                           {"source_bytes", bytes},
+                           {"operators", table_json(columns, operators, true)}});
+    }
+    s.out.write(cat(escape_path(path_), ": ", number_of(operators.size(), "operator"), ", ",
+                    number_of(sources, "source"), " of ", bytes_text(static_cast<double>(bytes)),
+                    "\n", text, "\n\n", table_heading(columns), table_lines(columns, operators)));
+  }
+
+  std::string path_;
+};
+
+const registered<trace_command> trace_here("trace", "List the operators of a PyTorch recording",
+                                           145);
+
+}  // namespace
+}  // namespace fpinspect
