@@ -159,30 +159,30 @@ def layout_of(rule: str, parameter: str, group: Mapping[str, Any]) -> Layout:
             raise InvalidArgument(f"states: {name} has no numbers between 0 and 2^-24, so steps of small "
                                   f"{key} would be divided by eps alone; use fp16_scaled or bf16, for "
                                   f"example states=({each[0]!r}, 'fp16_scaled')")
-    kept = int(group["block"]), tuple(
-        StateArray(k, _stored(s, k)) for k, s in zip(keys, each, strict=True))
+    block = int(group["block"])
+    arrays = tuple(StateArray(k, _stored(s, k)) for k, s in zip(keys, each, strict=True))
     if parameter not in ("fp32", "bf16", "fp16"):
         raise InvalidArgument(f"parameters: fp32, bf16 or fp16 is expected; got {parameter}")
     if parameter == "fp32":
         if weights == "fp8_copy":
             copy = StateArray("fp8", "e4m3_scaled", "parameter")
-            return Layout(*kept, "e4m3_scaled", copy, "fp32")
-        return Layout(*kept, "fp32")
+            return Layout(block, arrays, "e4m3_scaled", copy, "fp32")
+        return Layout(block, arrays, "fp32")
     if weights in ("split16", "kahan"):
         if parameter != "bf16":
             raise InvalidArgument(f"weights: {weights} needs parameters in bf16; got {parameter}")
         low = StateArray("low", "int16" if weights == "split16" else "bf16_nearest")
         kind = "split" if weights == "split16" else "kahan"
-        return Layout(*kept, "bf16_nearest", low_kind=kind, low=low)
+        return Layout(block, arrays, "bf16_nearest", low_kind=kind, low=low)
     if weights == "fp8_copy":
         raise InvalidArgument(f"weights: fp8_copy needs parameters in fp32; got {parameter}")
     if weights == "stochastic":
-        return Layout(*kept, f"{parameter}_stochastic")
+        return Layout(block, arrays, f"{parameter}_stochastic")
     if weights == "direct":
-        return Layout(*kept, f"{parameter}_nearest")
+        return Layout(block, arrays, f"{parameter}_nearest")
     stored = "fp32" if weights == "master32" else "fp16_scaled"
     master = StateArray("master", stored, "parameter")
-    return Layout(*kept, f"{parameter}_nearest", master_stored=stored, master=master)
+    return Layout(block, arrays, f"{parameter}_nearest", master_stored=stored, master=master)
 
 
 def check_group(rule: str, group: Mapping[str, Any], learning_rate: Any,

@@ -72,9 +72,7 @@ def clip_grad_norm_(parameters: torch.Tensor | Iterable[torch.Tensor], max_norm:
         if hasattr(grad, "device_mesh"):
             raise InvalidArgument(f"parameters: gradient {i} is a DTensor; the norm of its shards "
                                   "needs all ranks: samebits.torch.clip_shards_, norm_of_shards")
-        if not is_without_gaps(grad):
-            raise InvalidArgument(f"parameters: gradient {i} is {_kind(grad)}; fp32, fp16 or bf16 "
-                                  "without gaps is expected")
+        _check(grad, f"parameters: gradient {i}")
     if not grads:
         return torch.zeros((), dtype=torch.float64)
     device = one_device(grads, "parameters")
@@ -108,9 +106,13 @@ def _lists_of(device: torch.device, count: int) -> GradientLists:
         return _lists[key]
 
 
-def _kind(grad: torch.Tensor) -> str:
-    return f"{grad.dtype} in {grad.layout} with strides {tuple(grad.stride())}" if (
-        grad.layout is torch.strided) else f"{grad.dtype} in {grad.layout}"
+def _check(grad: torch.Tensor, what: str) -> None:
+    """Refuse a gradient that no list of the library can hold."""
+    if is_without_gaps(grad):
+        return
+    strides = f" with strides {tuple(grad.stride())}" if grad.layout is torch.strided else ""
+    raise InvalidArgument(f"{what} is {grad.dtype} in {grad.layout}{strides}; fp32, fp16 or bf16 "
+                          "without gaps is expected")
 
 
 def inspect_gradients(module: torch.nn.Module | Iterable[tuple[str, torch.Tensor]], *,
@@ -142,8 +144,6 @@ def inspect_gradients(module: torch.nn.Module | Iterable[tuple[str, torch.Tensor
     named: Any = module.named_parameters() if isinstance(module, torch.nn.Module) else module
     gradients = {name: local(p.grad) for name, p in named if p.grad is not None}
     for name, grad in gradients.items():
-        if not is_without_gaps(grad):
-            raise InvalidArgument(f"module: the gradient of {name} is {_kind(grad)}; fp32, fp16 or "
-                                  "bf16 without gaps is expected")
+        _check(grad, f"module: the gradient of {name}")
     return inspect({name: in_memory_order(g) for name, g in gradients.items()},
                    distribution=distribution)
