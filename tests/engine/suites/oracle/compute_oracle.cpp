@@ -45,7 +45,8 @@ returned_values in_blocks(const array_arithmetic_case& c, const call_site& site)
   const matrix_view out = arithmetic_result_of(c, site);
   const std::uint64_t pitch = c.random.pitch.value_or(static_cast<std::uint64_t>(out.cols));
   const auto cut = static_cast<std::int64_t>(c.content % static_cast<std::uint64_t>(out.rows + 1));
-  const executor where{supported_backends().back(), 2};
+  const std::string fastest = supported_backends().back();
+  const executor where{fastest, 2};
   flags raised = flags::none;
   for (const auto& [row, rows] :
        {std::pair{std::int64_t{0}, cut}, std::pair{cut, out.rows - cut}}) {
