@@ -77,7 +77,8 @@ def layer_of(path):
         return "oracle"
     if parts[0] in ("tests", "tools", "examples", "python"):
         return parts[0]
-    if parts[0] in ("tensor_file", "tensor_core_probe", "function_unit_probe", "fpinspect"):
+    if parts[0] in ("tensor_file", "tensor_core_probe", "function_unit_probe", "gpu_probe",
+                    "fpinspect"):
         return "tools"
     if parts[0].startswith("Eigen"):
         return "Eigen"
@@ -123,7 +124,8 @@ def allowed(source, target, source_file, target_name):
         if target == "testkit":
             return source == "examples"
         if source_file.parts[:2] in (("tools", "tensor_core_probe"),
-                                     ("tools", "function_unit_probe")):  # look behind the library
+                                     ("tools", "function_unit_probe"),
+                                     ("tools", "gpu_probe")):  # look behind the library
             return target not in ("oracle", "tests", "boost")
         if target == "numerics":
             return str(source_file) == EXACT_WEIGHT

@@ -148,6 +148,21 @@ class drawing {
     out_.c = c;
   }
   int random_product() { return words_.below(i_.products); }
+  int random_product_beside(int one) {
+    return (one + 1 + words_.below(i_.products - 1)) % i_.products;
+  }
+  int random_product_beside(int one, int other) {
+    int third = random_product();
+    while (third == one || third == other) third = (third + 1) % i_.products;
+    return third;
+  }
+  /// Products of one exponent.
+  void set_power(int k, int exponent, bool negative) {
+    set(k, a_.power(exponent / 2, negative), b_.power(exponent - exponent / 2, false));
+  }
+  void set_small_somewhere(int exponent) {
+    set(random_product(), a_.small(exponent / 2), b_.small(exponent - exponent / 2));
+  }
 
   std::uint32_t sparse(coder& f) { return words_.below(2) == 0 ? f.zero() : f.at(around(2)); }
   std::uint32_t tiny(coder& f) {
@@ -205,7 +220,8 @@ class drawing {
     const int half = -last[static_cast<std::size_t>(words_.below(3))] - 1;
     fill([&](int k) { set(k, a_.zero(), b_.at(0)); }, c_.zero());
     const auto product = [&](int e) {
-      set(random_product(), a_.power(e / 2, words_.below(2) == 1), b_.power(e - e / 2, false));
+      const bool negative = words_.below(2) == 1;
+      set_power(random_product(), e, negative);
     };
     product(half);
     if (words_.below(2) == 0) product(half - 1 - words_.below(3));
@@ -222,11 +238,10 @@ class drawing {
     const int last = wide ? -149 : -25;  // half of the last bit, for rounding to nearest
     const int lowest = wide ? -166 : -54;
     fill([&](int k) { set(k, a_.zero(), b_.zero()); }, c_.zero());
-    const auto product = [&](int e) {
-      set(random_product(), a_.small(e / 2), b_.small(e - e / 2));
-    };
-    product(last + words_.below(3));
-    for (int more = 1 + words_.below(3); more > 0; --more) product(lowest + words_.below(15));
+    set_small_somewhere(last + words_.below(3));
+    for (int more = 1 + words_.below(3); more > 0; --more) {
+      set_small_somewhere(lowest + words_.below(15));
+    }
   }
   void zero_by_huge() {
     fill(
@@ -247,18 +262,17 @@ class drawing {
     const bool negative = words_.below(2) == 1;
     fill([&](int k) { set(k, a_.zero(), b_.at(0)); }, c_.zero());
     const int one = random_product();
-    const int other = (one + 1 + words_.below(i_.products - 1)) % i_.products;
+    const int other = random_product_beside(one);
     const bool by_c = words_.below(2) == 0;
     if (by_c) {
       out_.c = c_.power(top, negative);
     } else {
-      set(one, a_.power(top / 2, negative), b_.power(top - top / 2, false));
+      set_power(one, top, negative);
     }
     if (words_.below(2) == 0) {  // -T
-      set(by_c ? one : other, a_.power(top / 2, !negative), b_.power(top - top / 2, false));
+      set_power(by_c ? one : other, top, !negative);
     }
-    int small = random_product();
-    while (small == one || small == other) small = (small + 1) % i_.products;
+    const int small = random_product_beside(one, other);
     const int low = top - distance;
     const auto a = a_.small(low / 2);
     const auto b = b_.small(low - low / 2);
@@ -271,21 +285,21 @@ class drawing {
     const int top = std::min({a_.maximum() + b_.maximum(), c_.maximum(), 15 + words_.below(11)});
     fill([&](int k) { set(k, sparse(a_), sparse(b_)); }, sparse(c_));
     const int one = random_product();
-    const int other = (one + 1 + words_.below(i_.products - 1)) % i_.products;
+    const int other = random_product_beside(one);
     const bool negative = words_.below(2) == 1;
     if (words_.below(3) == 0) {
       out_.c = c_.power(top, negative);
     } else {
-      set(one, a_.power(top / 2, negative), b_.power(top - top / 2, false));
+      set_power(one, top, negative);
     }
-    set(other, a_.power(top / 2, !negative), b_.power(top - top / 2, false));
+    set_power(other, top, !negative);
   }
   /// A subnormal power of two times a normal number; in half of the cases also the opposite
   /// product; and small products at every distance below.
   void subnormal_by_great() {
     fill([&](int k) { set(k, a_.zero(), b_.zero()); }, c_.zero());
     const int one = random_product();
-    const int other = (one + 1 + words_.below(i_.products - 1)) % i_.products;
+    const int other = random_product_beside(one);
     const bool first = words_.below(2) == 0;  // the subnormal is in A
     coder& low = first ? a_ : b_;
     coder& high = first ? b_ : a_;
@@ -299,8 +313,7 @@ class drawing {
     put(one, subnormal, normal);
     if (words_.below(2) == 0) put(other, low.negated(subnormal), normal);
     for (int more = 1 + words_.below(2); more > 0; --more) {
-      int small = random_product();
-      while (small == one || small == other) small = (small + 1) % i_.products;
+      const int small = random_product_beside(one, other);
       const int e = low.minimum() + great - words_.below(36);
       set(small, a_.small(e / 2), b_.small(e - e / 2));
     }
@@ -317,7 +330,7 @@ class drawing {
         signs == 0 ? c_.zero() : c_.zero(signs == 1));
     const int lowest = i_.result == format_id::fp32 ? -150 : -26;
     const int e = lowest - words_.below(6);
-    if (words_.below(2) == 0) set(random_product(), a_.small(e / 2), b_.small(e - e / 2));
+    if (words_.below(2) == 0) set_small_somewhere(e);
   }
 
   const shape& i_;
@@ -331,29 +344,12 @@ class drawing {
 }  // namespace
 
 std::string_view name(family f) {
-  switch (f) {
-    case family::bits: return "bits";
-    case family::finite: return "finite";
-    case family::near_one: return "near_one";
-    case family::spread: return "spread";
-    case family::sparse: return "sparse";
-    case family::cancel: return "cancel";
-    case family::edge: return "edge";
-    case family::ties: return "ties";
-    case family::floor: return "floor";
-    case family::tiny: return "tiny";
-    case family::huge: return "huge";
-    case family::carry: return "carry";
-    case family::great_sum: return "great_sum";
-    case family::small_sum: return "small_sum";
-    case family::zero_by_huge: return "zero_by_huge";
-    case family::special: return "special";
-    case family::alignment: return "alignment";
-    case family::grouping: return "grouping";
-    case family::signed_zeros: return "signed_zeros";
-    case family::subnormal_by_great: return "subnormal_by_great";
-  }
-  return "";
+  static constexpr std::array<std::string_view, family_count> names = {
+      "bits",    "finite",    "near_one",  "spread",       "sparse",
+      "cancel",  "edge",      "ties",      "floor",        "tiny",
+      "huge",    "carry",     "great_sum", "small_sum",    "zero_by_huge",
+      "special", "alignment", "grouping",  "signed_zeros", "subnormal_by_great"};
+  return names[static_cast<std::size_t>(f)];
 }
 
 std::uint64_t word_stream::next() {

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cuda/common/error.hpp"
 #include "function_unit_probe/device.hpp"
 #include "function_unit_probe/gpu/exact_sums.hpp"
 #include "function_unit_probe/gpu/instructions.cuh"
 #include "function_unit_probe/model.hpp"
+#include "gpu_probe/current_gpu.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -25,70 +25,22 @@ using function_units::instruction;
 /// architecture they were compiled.
 __global__ void function_unit_probe() {}
 
-int attribute(cudaDeviceAttr what) {
-  int device = 0;
-  int value = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&value, what, device), "cudaDeviceGetAttribute");
-  return value;
-}
-
-std::string why_unsupported() {
-  const auto failed = [](const std::string& what, cudaError_t error) {
-    (void)cudaGetLastError();
-    return what + ": " + cudaGetErrorString(error);
-  };
-  int count = 0;
-  if (const cudaError_t e = cudaGetDeviceCount(&count); e != cudaSuccess) {
-    return failed(
-        e == cudaErrorInsufficientDriver ? "no NVIDIA driver, or one too old" : "no usable GPU", e);
-  }
-  cudaFuncAttributes attributes;
-  if (const cudaError_t e = cudaFuncGetAttributes(&attributes, function_unit_probe);
-      e != cudaSuccess) {
-    return failed("this build has no kernels for the GPU", e);
-  }
-  return {};
-}
-
-int device_capability() {
-  return 10 * attribute(cudaDevAttrComputeCapabilityMajor) +
-         attribute(cudaDevAttrComputeCapabilityMinor);
-}
+std::string why_unsupported() { return why_not_runnable(function_unit_probe); }
 
 /// Kernels compiled for an older architecture lack the instructions of newer GPUs.
 int capability() {
   cudaFuncAttributes attributes;
   check(cudaFuncGetAttributes(&attributes, function_unit_probe), "cudaFuncGetAttributes");
   // ptxVersion is the __CUDA_ARCH__ that kernels were compiled with, for machine code as well.
-  return std::min(device_capability(), attributes.ptxVersion);
+  return std::min(gpu_capability(), attributes.ptxVersion);
 }
 
 std::string description() {
-  int device = 0;
-  cudaDeviceProp properties;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  const cudaDeviceProp properties = gpu_properties();
   return std::string(properties.name) + ", compute capability " + std::to_string(properties.major) +
          "." + std::to_string(properties.minor) + ", CUDA " +
          std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION / 10 % 100);
 }
-
-/// Device memory for `count` objects.
-template <class T>
-class device_array {
- public:
-  explicit device_array(std::size_t count) {
-    check(cudaMalloc(&data_, count * sizeof(T)), "cudaMalloc");
-  }
-  ~device_array() { (void)cudaFree(data_); }
-  device_array(const device_array&) = delete;
-  device_array& operator=(const device_array&) = delete;
-  [[nodiscard]] T* data() const { return data_; }
-
- private:
-  T* data_ = nullptr;
-};
 
 struct found {
   unsigned long long differed;
@@ -136,25 +88,20 @@ __global__ void record_kernel(const std::uint32_t* operands, std::uint64_t count
 
 template <class Unit>
 std::vector<std::uint32_t> record_one(std::span<const std::uint32_t> operands) {
-  const device_array<std::uint32_t> in(operands.size()), out(operands.size());
-  check(cudaMemcpy(in.data(), operands.data(), operands.size_bytes(), cudaMemcpyHostToDevice),
-        "cudaMemcpy");
+  const device_array<std::uint32_t> in(operands.data(), operands.size()), out(operands.size());
   record_kernel<Unit><<<1024, 256>>>(in.data(), operands.size(), out.data());
   check(cudaGetLastError(), "record_kernel");
-  std::vector<std::uint32_t> results(operands.size());
-  check(cudaMemcpy(results.data(), out.data(), operands.size_bytes(), cudaMemcpyDeviceToHost),
-        "record_kernel");
-  return results;
+  check(cudaDeviceSynchronize(), "record_kernel");
+  return out.read();
 }
 
 template <class Unit>
 comparison compare_one() {
   const device_array<found> on_device(1);
-  check(cudaMemset(on_device.data(), 0, sizeof(found)), "cudaMemset");
   compare_kernel<Unit><<<2048, 256>>>(on_device.data());
   check(cudaGetLastError(), "compare_kernel");
-  found f{};
-  check(cudaMemcpy(&f, on_device.data(), sizeof f, cudaMemcpyDeviceToHost), "compare_kernel");
+  check(cudaDeviceSynchronize(), "compare_kernel");
+  const found f = on_device.read()[0];
   comparison c{Unit::operands, f.differed, f.operand, 0, 0};
   if (f.differed == 0) return c;
   c.result = record_one<Unit>(std::span(&c.operand, 1))[0];

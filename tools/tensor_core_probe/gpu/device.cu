@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "backends/cuda/common/error.hpp"
+#include "gpu_probe/current_gpu.hpp"
 #include "tensor_core_probe/device.hpp"
 #include "tensor_core_probe/gpu/kernels.cuh"
 
@@ -20,82 +18,9 @@ using backends::tensor_cores::outcome;
 /// An empty kernel: its attributes tell whether this build has kernels for the GPU.
 __global__ void tensor_core_probe() {}
 
-int current_attribute(cudaDeviceAttr what) {
-  int device = 0;
-  int value = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&value, what, device), "cudaDeviceGetAttribute");
-  return value;
-}
+std::string why_unsupported() { return why_not_runnable(tensor_core_probe); }
 
-int capability() {
-  return 10 * current_attribute(cudaDevAttrComputeCapabilityMajor) +
-         current_attribute(cudaDevAttrComputeCapabilityMinor);
-}
-
-std::string why_unsupported() {
-  const auto failed = [](const std::string& what, cudaError_t error) {
-    (void)cudaGetLastError();
-    return what + ": " + cudaGetErrorString(error);
-  };
-  int count = 0;
-  if (const cudaError_t e = cudaGetDeviceCount(&count); e != cudaSuccess) {
-    return failed(
-        e == cudaErrorInsufficientDriver ? "no NVIDIA driver, or one too old" : "no usable GPU", e);
-  }
-  cudaFuncAttributes attributes;
-  if (const cudaError_t e = cudaFuncGetAttributes(&attributes, tensor_core_probe);
-      e != cudaSuccess) {
-    return failed("this build has no kernels for the GPU", e);
-  }
-  return {};
-}
-
-std::string name() {
-  int device = 0;
-  cudaDeviceProp properties;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  return properties.name;
-}
-
-/// An array in device memory that starts as zeros or as a copy of host memory.
-template <class T>
-class device_array {
- public:
-  explicit device_array(std::size_t count) : count_(count) {
-    check(cudaMalloc(&data_, count * sizeof(T)), "cudaMalloc");
-    fill([&] { return cudaMemset(data_, 0, count * sizeof(T)); }, "cudaMemset");
-  }
-  device_array(const T* from, std::size_t count) : count_(count) {
-    check(cudaMalloc(&data_, count * sizeof(T)), "cudaMalloc");
-    fill([&] { return cudaMemcpy(data_, from, count * sizeof(T), cudaMemcpyHostToDevice); },
-         "cudaMemcpy");
-  }
-  ~device_array() { (void)cudaFree(data_); }
-  device_array(const device_array&) = delete;
-  device_array& operator=(const device_array&) = delete;
-
-  [[nodiscard]] T* data() const { return data_; }
-  [[nodiscard]] std::vector<T> read() const { return read(count_); }
-  [[nodiscard]] std::vector<T> read(std::size_t count) const {
-    std::vector<T> all(count);
-    check(cudaMemcpy(all.data(), data_, count * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
-    return all;
-  }
-
- private:
-  template <class Function>
-  void fill(const Function& how, const char* what) {
-    if (const cudaError_t e = how(); e != cudaSuccess) {
-      (void)cudaFree(data_);
-      check(e, what);
-    }
-  }
-
-  T* data_ = nullptr;
-  std::size_t count_;
-};
+std::string name() { return gpu_properties().name; }
 
 /// Runs a job on the current device and waits for the result.
 outcome run(const job& j) {
@@ -113,14 +38,14 @@ outcome run(const job& j) {
       own.data(),  differing.data(), found.data(),
       first.data()};
   const tensor_launcher launch = is_wgmma(j.what) ? find_wgmma(j.what) : find_mma(j.what);
-  launch(on_device, 8 * current_attribute(cudaDevAttrMultiProcessorCount));
+  launch(on_device, 8 * gpu_attribute(cudaDevAttrMultiProcessorCount));
   check(cudaDeviceSynchronize(), "tensor core kernel");
   const std::uint64_t wrong = differing.read()[0];
   const auto shown = std::min<std::uint64_t>(wrong, backends::tensor_cores::max_differences);
   return {own.read(), wrong, first.read(static_cast<std::size_t>(shown))};
 }
 
-constexpr backends::tensor_cores::device this_device = {why_unsupported, name, capability, run};
+constexpr backends::tensor_cores::device this_device = {why_unsupported, name, gpu_capability, run};
 
 }  // namespace
 }  // namespace samebits::cuda

@@ -39,18 +39,9 @@ void set_value(tensor_setting& s, axis of, int value) {
 }
 
 std::string_view name(axis of) {
-  switch (of) {
-    case axis::floor: return "floor";
-    case axis::group: return "group";
-    case axis::alignment: return "kept";
-    case axis::fraction: return "bits";
-    case axis::round: return "round";
-    case axis::cut: return "cut";
-    case axis::subnormals: return "subnormals";
-    case axis::order: return "order";
-    case axis::place: return "sum";
-  }
-  return "";
+  static constexpr std::array<std::string_view, axis_count> names = {
+      "floor", "group", "kept", "bits", "round", "cut", "subnormals", "order", "sum"};
+  return names[static_cast<std::size_t>(of)];
 }
 
 std::string value_text(axis of, int value) {
