@@ -5,7 +5,6 @@
 #include "fpinspect/output/progress.hpp"
 #include "tensor_file/files/staged_file.hpp"
 #include "tensor_file/safetensors/model_json.hpp"
-#include "tensor_file/safetensors/shard_index.hpp"
 
 namespace fpinspect {
 namespace {

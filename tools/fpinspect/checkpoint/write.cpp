@@ -16,8 +16,8 @@
 #include "samebits/scalar.hpp"
 #include "tensor_file/codes.hpp"
 #include "tensor_file/files/staged_file.hpp"
+#include "tensor_file/safetensors/model_json.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
-#include "tensor_file/safetensors/shard_index.hpp"
 #include "tensor_file/tensor_size.hpp"
 
 namespace fpinspect {

@@ -9,7 +9,7 @@
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
-#include "tensor_file/safetensors/shard_index.hpp"
+#include "tensor_file/safetensors/model_json.hpp"
 
 namespace fpinspect {
 
