@@ -48,21 +48,21 @@ void check_rows(const const_matrix_view& v, const char* which, const matrix_view
 }
 
 /// A view that a call may lack.
-struct named_view {
+struct named_operand {
   const const_matrix_view& view;
   const char* name;
 };
 
 /// Checks mean and rstd, which norms write and their gradients read.
 void check_statistics(const row_call& call) {
-  const named_view statistics[] = {{call.mean, "mean"}, {call.rstd, "rstd"}};
+  const named_operand statistics[] = {{call.mean, "mean"}, {call.rstd, "rstd"}};
   for (const auto& [view, which] : statistics) {
     if (view.data == nullptr) continue;
     check_read(view, which, call.out.rows, 1, format_id::fp32, call.out, "out");
     if (is_gradient(call.of)) continue;
     check_distinct(view, which);
     for (const auto& [read, name] :
-         {named_view{call.in, "in"}, {call.weight, "weight"}, {call.bias, "bias"}}) {
+         {named_operand{call.in, "in"}, {call.weight, "weight"}, {call.bias, "bias"}}) {
       if (read.data != nullptr) check_apart(read, name, view, which);
     }
   }
@@ -86,7 +86,7 @@ void run_rows(row_call call, const executor& where) {
   check_rows(call.in, of_softmax && is_gradient(f) ? "result" : "in", out);
   if (f == row_function::layer_norm_gradient) check_given(call.mean, "mean", out);
   if (is_gradient(f) && !of_softmax) check_given(call.rstd, "rstd", out);
-  for (const auto& [view, which] : {named_view{call.weight, "weight"}, {call.bias, "bias"}}) {
+  for (const auto& [view, which] : {named_operand{call.weight, "weight"}, {call.bias, "bias"}}) {
     if (view.data != nullptr) check_read(view, which, 1, out.cols, out.format, out, "out");
   }
   check_statistics(call);

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch.aten import functions, products, reductions, rows, updates  # noqa: F401 - they register rules
 from samebits.torch.aten.elementwise import ELEMENTWISE, elementwise
 from samebits.torch.aten.registry import RULES, Conditions, require
@@ -39,7 +40,7 @@ def _is_exact(overload: Any, name: str, args: Sequence[Any]) -> bool:
     if name in _EXACT:
         return "reduce" not in overload._overloadname
     dtypes = {x.dtype for x in args if isinstance(x, torch.Tensor)}
-    floating = {d for d in dtypes if d.is_floating_point}
+    floating = {d for d in dtypes if d.is_floating_point or d.is_complex}
     if floating == {torch.float64}:
         return name in _ON_FP64
     return bool(dtypes) and not floating and name in _ON_INTEGERS and not any(isinstance(x, float) for x in args)
@@ -95,7 +96,13 @@ def recompute(operator: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any]
     >>> sbt.recompute("aten.div.Tensor", (x, 3.0))
     tensor([0.3333, 1.0000])
     """
-    overload, kwargs = _overload(operator), dict(kwargs or {})
+    try:
+        return _recomputed(_overload(operator), args, dict(kwargs or {}), how)
+    except InvalidArgument as error:  # formats that a rule does not have
+        raise Unsupported(f"not covered: {operator}: {error}") from None
+
+
+def _recomputed(overload: Any, args: Sequence[Any], kwargs: dict[str, Any], how: Conditions) -> Any:
     name = overload._schema.name.partition("::")[2]
     writes = name.endswith("_") and not name.endswith("__") and name not in RULES
     name = name.removesuffix("_") if writes else name

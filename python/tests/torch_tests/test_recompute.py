@@ -127,6 +127,8 @@ def test_types_and_lists() -> None:
     ("aten.linalg_vector_norm.default", (torch.ones(2), 1), {}, "a norm of order 1"),
     ("aten._foreach_exp.default", ([torch.ones(2)],), {}, "aten._foreach_exp"),
     ("aten.add.out", (torch.ones(2), torch.ones(2)), {"out": torch.ones(2)}, "aten.add with out="),
+    ("aten.exp.default", (torch.arange(3),), {}, "not covered: aten.exp.default: x: dtype torch.int64"),
+    ("aten.mul.Tensor", (torch.ones(2, dtype=torch.complex64), 2), {}, "mul in torch.complex64"),
     ("aten.sin.default", (torch.ones(2, dtype=torch.float64),), {}, "aten.sin"),
 ])
 def test_what_has_no_rule_is_refused(operator: str, args: Any, kwargs: Any, says: str) -> None:
