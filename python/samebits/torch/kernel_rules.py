@@ -79,8 +79,9 @@ def _binary32(operation: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *operands: operation(*operands, to="fp32").value
 
 
-_add, _subtract, _mul, _div, _fma = map(_binary32, (
-    samebits.add, samebits.subtract, samebits.multiply, samebits.divide, samebits.fma))
+_add, _subtract = _binary32(samebits.add), _binary32(samebits.subtract)
+_mul, _div = _binary32(samebits.multiply), _binary32(samebits.divide)
+_fma = _binary32(samebits.fma)
 
 
 def _number(value: float) -> torch.Tensor:
