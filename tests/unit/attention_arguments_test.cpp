@@ -129,30 +129,6 @@ TEST(Attention, NaNAndInfStayInTheirRows) {
   }
 }
 
-TEST(Attention, ThreadsAndStridesChangeNothing) {
-  problem p(200, 128);
-  for (std::size_t i = 0; i < p.q.codes.size(); ++i) {
-    p.q.codes[i] = static_cast<std::uint16_t>(0x3E00 + (i * 7919) % 512);
-    p.k.codes[i] = static_cast<std::uint16_t>(0xBE00 + (i * 104729) % 512);
-  }
-  p.forward(flash, {.threads = 1});
-  const auto out = p.out.codes;
-  // the same as four heads, in the memory order [length, heads, dimension]
-  tensor all[4] = {{4, 200, 128, 0}, {4, 200, 128, 0}, {4, 200, 128, 0}, {4, 200, 128, 0}};
-  const tensor* from[3] = {&p.q, &p.k, &p.v};
-  for (std::size_t t = 0; t < 4; ++t) {
-    all[t].strides = {4 * 200 * 128, 128, 4 * 128, 1};
-    for (std::size_t i = 0; t < 3 && i < all[t].codes.size(); ++i) {
-      all[t].codes[i] = from[t]->codes[i / 512 * 128 + i % 128];
-    }
-  }
-  attention(all[0].view(), all[1].view(), all[2].view(), all[3].view(), {}, {.splits = 2},
-            {.threads = 3});  // PyTorch chooses 2 for one head
-  for (std::size_t i = 0; i < all[3].codes.size(); ++i) {
-    ASSERT_EQ(all[3].codes[i], out[i / 512 * 128 + i % 128]);
-  }
-}
-
 template <class Error, class Call>
 void expect_refusal(const std::string& message, const Call& call) {
   try {

@@ -124,18 +124,6 @@ TEST(optimizer, split_weights_follow_master_weights) {
   EXPECT_EQ(with_halves.first, with_master.first);
 }
 
-TEST(optimizer, resumed_training_has_the_bits_of_uninterrupted_training) {
-  bf16_training whole;
-  whole.train(false, low_part::kahan, 12);
-  bf16_training first;
-  first.train(false, low_part::kahan, 5);
-  bf16_training resumed = first;  // all state is in the arrays and the step count
-  resumed.train(false, low_part::kahan, 7);
-  EXPECT_EQ(resumed.weights, whole.weights);
-  EXPECT_EQ(resumed.low, whole.low);
-  EXPECT_EQ(resumed.second, whole.second);
-}
-
 TEST(optimizer, checkpoints_restore_states_settings_and_counters) {
   bf16_training whole;
   whole.train(true, low_part::none, 12);

@@ -1,4 +1,4 @@
-// Lists on host backends: the bits of one call a tensor, and what is refused by name.
+// Lists of tensors to quantize: what they hold, and what is refused by name.
 #include "samebits/quantize_list.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,6 @@
 #include "samebits/error.hpp"
 #include "samebits/recipe.hpp"
 #include "samebits/types.hpp"
-#include "support/backends.hpp"
 
 namespace samebits {
 namespace {
@@ -42,58 +41,6 @@ struct tensor {
   std::vector<std::uint16_t> x;
   std::vector<std::uint8_t> codes, transposed, scales;
 };
-
-std::vector<tensor> tensors_of(tile_shape tile, format_id scale_format) {
-  std::vector<tensor> list;
-  unsigned seed = 1;
-  for (const auto& [rows, cols] : std::vector<std::pair<std::int64_t, std::int64_t>>{
-           {1, 7}, {300, 257}, {0, 5}, {64, 1024}, {1, 40'000}, {33, 32}, {4, 0}, {129, 17}}) {
-    list.emplace_back(rows, cols, tile, scale_format, seed++);
-  }
-  return list;
-}
-
-TEST(QuantizeList, IsOneCallATensor) {
-  for (const char* recipe_name : {"MXFP8_TE", "TORCHAO_ROW", "TE_BLOCK_2D", "TE_CURRENT"}) {
-    const recipe& rules = find_recipe(recipe_name)->rules;
-    std::vector<tensor> expected = tensors_of(rules.tile, rules.scale_format);
-    for (tensor& t : expected) {
-      const quantize_item item = t.item();
-      quantize(item.in, item.outputs, rules, {"reference", 1, nullptr});
-    }
-    for (const std::string& backend : support::supported_backends()) {
-      for (const int threads : {1, 3}) {
-        std::vector<tensor> got = tensors_of(rules.tile, rules.scale_format);
-        std::vector<quantize_item> items;
-        for (tensor& t : got) items.push_back(t.item());
-        const quantize_list list(std::move(items), rules);
-        quantize(list, {backend, threads, nullptr});
-        for (std::size_t i = 0; i < got.size(); ++i) {
-          EXPECT_TRUE(got[i].codes == expected[i].codes) << recipe_name << backend << i;
-          EXPECT_TRUE(got[i].scales == expected[i].scales) << recipe_name << backend << i;
-          EXPECT_TRUE(got[i].transposed == expected[i].transposed) << recipe_name << backend << i;
-        }
-      }
-    }
-  }
-}
-
-TEST(QuantizeList, StochasticStreamsAreThePositions) {
-  const quantize_options options{.rounding = rounding::stochastic,
-                                 .random = {.seed = 9, .stream = 4}};
-  std::vector<tensor> expected = tensors_of({}, format_id::fp32);
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const quantize_item item = expected[i].item();
-    quantize_options own = options;
-    own.random.stream += i;
-    quantize(item.in, item.outputs, own);
-  }
-  std::vector<tensor> got = tensors_of({}, format_id::fp32);
-  std::vector<quantize_item> items;
-  for (tensor& t : got) items.push_back(t.item());
-  quantize(quantize_list(std::move(items), options));
-  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(got[i].codes == expected[i].codes) << i;
-}
 
 TEST(QuantizeList, GivenInverseScalesAreEachTensors) {
   const float inverse_scales[2] = {2.0f, 16.0f};

@@ -1,4 +1,4 @@
-// Rotary tables: recorded results, angles in binary32, layouts and threads.
+// Rotary tables: recorded results, angles in binary32.
 #include "samebits/rotary.hpp"
 
 #include <gtest/gtest.h>
@@ -139,9 +139,9 @@ struct table {
         columns_(columns) {
     std::iota(positions.begin(), positions.end(), 0);
   }
-  void compute(const rotary_options& options, const executor& where = {}) {
+  void compute(const rotary_options& options) {
     rotary_table(positions, view_of(cos.data(), rows_, columns_),
-                 view_of(sin.data(), rows_, columns_), options, where);
+                 view_of(sin.data(), rows_, columns_), options);
   }
   [[nodiscard]] bool has_bits_of(const table& other) const {
     const std::size_t bytes = cos.size() * sizeof(float);
@@ -288,27 +288,6 @@ TEST(Rotary, FrequenciesOfABaseAreRoundedOnce) {
       const codes expected = entry(static_cast<std::int64_t>(row), one, format_id::fp32);
       EXPECT_EQ(std::bit_cast<std::uint32_t>(rounded.sin[row * 64 + k.column]), expected.sin);
       EXPECT_EQ(std::bit_cast<std::uint32_t>(rounded.cos[row * 64 + k.column]), expected.cos);
-    }
-  }
-}
-
-TEST(Rotary, ThreadsAndStridesChangeNoBit) {
-  table one(67, 33);
-  one.compute({.base = 500000});
-  table several(67, 33);
-  several.compute({.base = 500000}, {"", 5});
-  EXPECT_TRUE(several.has_bits_of(one));
-  std::vector<float> memory(67 * 33 * 4, 42.0f);  // cos and sin in turns, and gaps
-  const matrix_view cos = {memory.data(), format_id::fp32, 67, 33, 4, 4 * 67};
-  const matrix_view sin = {memory.data() + 2, format_id::fp32, 67, 33, 4, 4 * 67};
-  rotary_table(one.positions, cos, sin, {.base = 500000}, {"reference", 2});
-  for (std::size_t row = 0; row < 67; ++row) {
-    for (std::size_t column = 0; column < 33; ++column) {
-      const float* const at = &memory[4 * (row + 67 * column)];
-      ASSERT_EQ(at[0], one.cos[row * 33 + column]);
-      ASSERT_EQ(at[2], one.sin[row * 33 + column]);
-      ASSERT_EQ(at[1], 42.0f);
-      ASSERT_EQ(at[3], 42.0f);
     }
   }
 }

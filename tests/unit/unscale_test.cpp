@@ -99,31 +99,6 @@ TEST(Unscale, TakesAViewSeveralViewsARangeAndAList) {
   EXPECT_EQ(static_cast<float>(b[0]), 1.0f);
 }
 
-TEST(Unscale, StridesLeaveTheRestAlone) {
-  std::vector<float> buffer(12, 8.0f);
-  matrix_view view = view_of(buffer.data(), 2, 2, 6);
-  view.col_stride = 2;
-  const unscale_report report = unscale(std::vector{view}, 0.25f);
-  EXPECT_EQ(report.elements, 4u);
-  EXPECT_EQ(report.amax_bits, bits(8.0f));
-  EXPECT_EQ(buffer, (std::vector<float>{2, 8, 2, 8, 8, 8, 2, 8, 2, 8, 8, 8}));
-}
-
-TEST(Unscale, ScalesOfPowersOfTwoGiveTheSameBits) {
-  // 2^e and 2^f, where nothing under- or overflows.
-  std::vector<float> x;
-  for (std::uint32_t i = 0; i < 5000; ++i) {
-    x.push_back(std::bit_cast<float>(0x3F000000u + i * 3001u) * (i % 2 == 0 ? 1.0f : -1.0f));
-  }
-  for (int e = -20; e <= 20; ++e) {
-    std::vector<float> scaled;
-    for (const float v : x) scaled.push_back(std::ldexp(v, e));
-    const matrix_view views[] = {view_of(scaled)};
-    unscale(views, std::ldexp(1.0f, -e));
-    ASSERT_EQ(scaled, x) << e;
-  }
-}
-
 TEST(Unscale, Refused) {
   std::vector<float> a = {1};
   std::vector<e4m3> b(1);

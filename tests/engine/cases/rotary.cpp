@@ -22,7 +22,8 @@ rotary_case draw_table(const word_source& next) {
     const auto wide = static_cast<std::int64_t>(next());
     c.positions.push_back(below(2, next) == 0 ? wide : wide % 100'000);
   }
-  const std::int64_t columns = below(9, next);
+  // Some tables have so many entries that several threads compute them.
+  const std::int64_t columns = below(8, next) == 0 ? 16 + below(30, next) : below(9, next);
   c.options.angle = below(2, next) == 0 ? rotary_angle::exact : rotary_angle::binary32;
   for (std::int64_t i = below(2, next) * columns; i > 0; --i) {
     const double f = any_number(next);
