@@ -10,19 +10,12 @@
 #include <span>
 #include <vector>
 
+#include "support/level_sum.hpp"
+
 namespace samebits {
 namespace {
 
-double level_by_level(std::vector<double> level) {
-  if (level.empty()) return 0.0;
-  while (level.size() > 1) {
-    std::vector<double> next;
-    for (std::size_t i = 0; i + 1 < level.size(); i += 2) next.push_back(level[i] + level[i + 1]);
-    if (level.size() % 2 == 1) next.push_back(level.back());
-    level = next;
-  }
-  return level[0];
-}
+using support::level_by_level;
 
 std::vector<double> numbers(std::size_t count) {
   std::mt19937_64 random(count + 7);
