@@ -1,10 +1,84 @@
-// Writes a whole checkpoint, and says what became of its tensors: what `quantize`, `convert` and
-// `dequantize` do with -o.
+// What `quantize`, `convert` and `dequantize` do with -o: the plan says what becomes of each tensor of
+// a checkpoint (copied, quantized, converted or dequantized), and then all are written.
 #pragma once
 
-#include "fpinspect/checkpoint/plan.hpp"
+#include "fpinspect/checkpoint/layout.hpp"
+#include "fpinspect/checkpoint/quantized_matrix.hpp"
+#include "fpinspect/cli/command.hpp"
+#include "fpinspect/verdict/gate/condition.hpp"
+#include "fpinspect/verdict/roles.hpp"
+#include "samebits/convert.hpp"
 
 namespace fpinspect {
+
+// --- The plan: plan.cpp --------------------------------------------------------------------------
+
+/// What is written of one tensor: the elements as they are, unless one of the members says more.
+struct planned_tensor {
+  shown_tensor in;                                       ///< codes, if they are dequantized
+  std::shared_ptr<const quantization_rules> rules = {};  ///< how it is quantized
+  std::optional<format_id> to = {};                      ///< the format it is converted into
+  std::optional<quantized_tensor> quantized = {};        ///< dequantized into `to`
+
+  /// The name in the output: that of the file for a tensor without a name.
+  [[nodiscard]] std::string name() const { return in.plain_name(); }
+  /// The matrix that is quantized, or would be.
+  [[nodiscard]] matrix_shape matrix() const;
+  /// "TE_BLOCK_2D: e4m3, 128x128, scales fp32", "bf16", "as stored".
+  [[nodiscard]] std::string outcome() const;
+};
+
+/// The options of `quantize`, `convert` and `dequantize` that a checkpoint takes.
+struct checkpoint_options {
+  std::vector<std::string> more_files = {};  ///< after IN and OUT
+  std::string out = {};
+  layout names = layout::compressed_tensors;
+  std::string map = {};  ///< a file; empty: none
+  bool by_verdict = false;
+  std::vector<std::string> keep = {};
+  need wanted = {};
+  std::vector<role_rule> roles = {};
+  convert_options rule = {};  ///< rounding of codes, as far as recipes leave it open
+
+  /// -o, and the rules of IN, OUT and further FILEs.
+  /// @param of_one_tensor  options that need an output of one tensor
+  void add_out(option_list& add, const std::string& output,
+               std::initializer_list<std::string> of_one_tensor);
+  /// Whether -o is given.
+  /// @throws usage_error  for more than IN and OUT without it
+  [[nodiscard]] bool is_whole() const;
+  /// --map, --by-verdict, --need, --role, --keep.
+  void add_choices(option_list& add);
+
+  /// The input files of a checkpoint.
+  [[nodiscard]] std::vector<std::string> files(const std::string& in,
+                                               const std::string& out_or_file) const;
+};
+
+/// Opens the files.
+/// @throws usage_error  if a tensor has no name that a checkpoint can hold, or two have the same
+std::vector<shown_tensor> checkpoint_tensors(const std::vector<std::string>& files);
+
+/// @param rules  of --recipe or of its options; nothing with --map or --by-verdict
+/// @throws usage_error  if nothing is quantized, or the layout cannot hold a tensor
+std::vector<planned_tensor> plan_quantize(const checkpoint_options& options,
+                                          const std::vector<shown_tensor>& tensors,
+                                          const std::optional<quantization_rules>& rules);
+
+/// @param to  of all tensors; nothing with --map or --by-verdict
+std::vector<planned_tensor> plan_convert(const checkpoint_options& options,
+                                         const std::vector<shown_tensor>& tensors,
+                                         std::optional<format_id> to);
+
+/// @throws file_error  if no tensor is quantized
+std::vector<planned_tensor> plan_dequantize(const std::vector<shown_tensor>& tensors, format_id to);
+
+/// The rules of a preset, with rounding to nearest even.
+/// @throws usage_error  if its scales come from earlier steps; the message names `option`
+quantization_rules rules_of(std::string_view option, const recipe_preset& preset,
+                            format_id to = format_id::e4m3);
+
+// --- The checkpoint: write.cpp, checkpoint.cpp ---------------------------------------------------
 
 /// What all tensors of a checkpoint share.
 struct checkpoint_writing {

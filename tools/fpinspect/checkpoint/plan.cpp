@@ -1,5 +1,5 @@
 // What becomes of each tensor of a checkpoint: implementation.
-#include "fpinspect/checkpoint/plan.hpp"
+#include "fpinspect/checkpoint/checkpoint.hpp"
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/files.hpp"

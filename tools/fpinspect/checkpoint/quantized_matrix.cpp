@@ -163,7 +163,7 @@ void quantized_matrix::dequantize(std::uint64_t first, const matrix_view& out,
     stored_.codes.read(first * cols_, all * cols_, read.data());
   }
   const std::byte* codes = direct ? direct->data() + first * cols_ : read.data();
-  const std::size_t scale_bytes = static_cast<std::size_t>(storage_bytes(scales_.view.format));
+  const std::size_t scale_bytes = bytes_each(scales_.view.format);
   // A band that does not begin on a tile border is cut at the first one.
   for (std::uint64_t row = 0; row < all;) {
     const std::uint64_t in_tile = (first + row) % tile_rows;
@@ -175,8 +175,7 @@ void quantized_matrix::dequantize(std::uint64_t first, const matrix_view& out,
         (first + row) / tile_rows * static_cast<std::uint64_t>(shape.cols) * scale_bytes;
     matrix_view part = out;
     part.rows = rows;
-    part.data = static_cast<std::byte*>(out.data) +
-                row * cols_ * static_cast<std::size_t>(storage_bytes(out.format));
+    part.data = static_cast<std::byte*>(out.data) + row * cols_ * bytes_each(out.format);
     samebits::dequantize(
         view_of_codes(stored_.codes.format(), static_cast<const void*>(codes), rows, out.cols),
         view_of_codes(scales_.view.format, static_cast<const void*>(scales), shape.rows,

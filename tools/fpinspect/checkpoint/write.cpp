@@ -39,8 +39,6 @@ struct scratch {
   std::vector<std::byte> scales;
 };
 
-std::size_t bytes_each(format_id format) { return static_cast<std::size_t>(storage_bytes(format)); }
-
 /// Elements [first, first + count) of a tensor: in the file, or read into `memory`.
 const std::byte* elements(const source_tensor& tensor, std::uint64_t first, std::uint64_t count,
                           std::vector<std::byte>& memory) {
@@ -59,17 +57,10 @@ void copy_elements(const source_tensor& tensor, std::uint64_t first, std::uint64
   tensor.read(first, count, memory.data());
 }
 
-const_matrix_view matrix_at(format_id format, const std::byte* data, std::uint64_t rows,
-                            std::uint64_t cols) {
-  return view_of_codes(format, static_cast<const void*>(data), static_cast<std::int64_t>(rows),
-                       static_cast<std::int64_t>(cols));
-}
-
 matrix_view matrix_in(format_id format, std::vector<std::byte>& memory, std::uint64_t rows,
                       std::uint64_t cols) {
   memory.resize(rows * cols * bytes_each(format));
-  return view_of_codes(format, memory.data(), static_cast<std::int64_t>(rows),
-                       static_cast<std::int64_t>(cols));
+  return codes_at(format, memory.data(), rows, cols);
 }
 
 class file_writer {
@@ -141,7 +132,7 @@ class file_writer {
                     convert_options rule = how_.rule;
                     rule.random.offset += tensor.first_element + first;
                     const std::byte* const from = elements(in, first, size, memory.in);
-                    samebits::convert(matrix_at(in.format(), from, 1, size),
+                    samebits::convert(codes_at(in.format(), from, 1, size),
                                       matrix_in(to, memory.out, 1, size), rule, one_thread_);
                     write_at(tensor.stored[0].offset + first * bytes_each(to), memory.out);
                   });
@@ -162,7 +153,7 @@ class file_writer {
                     const matrix_shape scales = scales_shape(static_cast<std::int64_t>(size),
                                                              static_cast<std::int64_t>(cols), tile);
                     const auto scale_cols = static_cast<std::uint64_t>(scales.cols);
-                    quantize_band(tensor, matrix_at(plan.in.format(), from, size, cols), scales,
+                    quantize_band(tensor, codes_at(plan.in.format(), from, size, cols), scales,
                                   first * cols, memory);
                     write_at(tensor.stored[0].offset + first * cols, memory.out);
                     write_at(tensor.stored[1].offset +
@@ -193,8 +184,9 @@ class file_writer {
             end += bytes_each(in.format());
           }
           const std::uint64_t with_extremes = size + extremes.size();
-          quantize_band(tensor, matrix_at(in.format(), memory.in.data(), 1, with_extremes), {1, 1},
-                        first, memory);
+          quantize_band(tensor,
+                        codes_at(in.format(), std::as_const(memory.in).data(), 1, with_extremes),
+                        {1, 1}, first, memory);
           write_at(tensor.stored[0].offset + first, std::span(memory.out).first(size));
           if (first == 0) write_at(tensor.stored[1].offset, memory.scales);
         });

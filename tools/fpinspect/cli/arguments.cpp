@@ -140,8 +140,8 @@ std::optional<std::uint64_t> code_argument(format_id format, std::string_view te
   const auto code = read_integer(digits, 16);
   const int bits = spec_of(format).storage_bits;
   if (!code || (bits < 64 && (*code >> bits) != 0)) {
-    throw usage_error("code " + quote(text) + " has more than the " + std::to_string(bits) +
-                      " bits of " + std::string(name(format)));
+    throw usage_error(
+        cat("code ", quote(text), " has more than the ", bits, " bits of ", name(format)));
   }
   return code;
 }

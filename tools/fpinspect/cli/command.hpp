@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/output/output.hpp"
 #include "fpinspect/output/table.hpp"
@@ -22,6 +24,8 @@ struct session {
   void write_json(const json_object& document) const {
     out.write(json_text(json_object{{"schema", 1}}.add(document)));
   }
+  /// Writes to standard error.
+  static void note(const std::string& text) { static_cast<void>(std::fputs(text.c_str(), stderr)); }
   /// Writes a report to standard output, or to standard error if standard output has data.
   void report(const std::string& text, bool has_data) const {
     if (!has_data) return out.write(text);

@@ -198,11 +198,7 @@ void command_line::parse(std::vector<std::string> arguments) {
 }
 
 std::string command_line::subcommand_names() const {
-  std::string names;
-  for (const CLI::App* command : app_.get_subcommands({})) {
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  }
-  return names;
+  return joined(app_.get_subcommands({}), [](const CLI::App* one) { return one->get_name(); });
 }
 
 void command_line::check_subcommand(const std::vector<std::string>& arguments) const {

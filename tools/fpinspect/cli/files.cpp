@@ -27,6 +27,12 @@ struct noted_output {
 std::vector<noted_input> inputs;
 std::vector<noted_output> outputs;
 
+/// The whole path of a file that need not exist yet; empty on errors.
+std::filesystem::path whole(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
+}
+
 /// Whether both are one regular file, or will be: outputs need not exist yet.
 bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
   std::error_code ignored;
@@ -34,9 +40,6 @@ bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
     return std::filesystem::is_regular_file(a, ignored) &&
            std::filesystem::equivalent(a, b, ignored);
   }
-  const auto whole = [&](const std::filesystem::path& path) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
-  };
   const std::filesystem::path name = whole(a);
   return !name.empty() && name == whole(b);
 }
@@ -186,9 +189,6 @@ output_checkpoint::output_checkpoint(std::string_view option, const std::string&
     static_cast<void>(output_file(option, path, {".safetensors"}));  // checks the inputs
     return;
   }
-  const auto whole = [&](const std::filesystem::path& one) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(one, ignored), ignored);
-  };
   for (const noted_input& input : inputs) {
     if (whole(input.path).parent_path() == whole(path_ / "x").parent_path()) {
       refuse_input_as({std::string(option), path_});

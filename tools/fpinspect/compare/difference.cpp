@@ -13,13 +13,10 @@ namespace fpinspect {
 
 std::string difference_figures::specials() const {
   std::string text;
-  const auto add = [&](std::uint64_t elements, const char* what) {
-    if (elements != 0) text += cat(text.empty() ? "" : ", ", elements, " ", what);
-  };
-  add(new_nan, "new NaN");
-  add(new_inf, "new Inf");
-  add(lost_nan, "NaN became numbers");
-  add(lost_inf, "Inf became other values");
+  add_count(text, new_nan, "new NaN");
+  add_count(text, new_inf, "new Inf");
+  add_count(text, lost_nan, "NaN became numbers");
+  add_count(text, lost_inf, "Inf became other values");
   return text;
 }
 
@@ -66,15 +63,13 @@ std::uint64_t code_distance(format_id format, std::uint64_t a, std::uint64_t b) 
 
 constexpr std::uint64_t chunk = 1 << 15;  // elements
 
-std::size_t code_bytes(format_id format) { return static_cast<std::size_t>(storage_bytes(format)); }
-
 /// Reads a tensor chunk by chunk: codes as stored and values.
 class chunk_reader {
  public:
   chunk_reader(const compared_tensor& tensor, const executor& where)
       : tensor_(tensor), where_(where) {
     const auto room = static_cast<std::size_t>(std::min(tensor.count, chunk));
-    codes_.resize(room * code_bytes(tensor.format));
+    codes_.resize(room * bytes_each(tensor.format));
     values_.resize(room);
     rounded_.resize(room * sizeof(std::uint64_t));
   }
@@ -92,11 +87,9 @@ class chunk_reader {
   /// The elements rounded to nearest even, with saturation. Valid until the next call.
   const std::byte* rounded_to(format_id to) {
     if (to == tensor_.format) return codes_.data();
-    const auto cols = static_cast<std::int64_t>(size_);
-    samebits::convert(
-        view_of_codes(tensor_.format, static_cast<const void*>(codes_.data()), 1, cols),
-        view_of_codes(to, rounded_.data(), 1, cols), {.overflow = overflow::saturate},
-        {where_.backend, 1});
+    samebits::convert(codes_at(tensor_.format, codes(), 1, size_),
+                      codes_at(to, rounded_.data(), 1, size_), {.overflow = overflow::saturate},
+                      {where_.backend, 1});
     return rounded_.data();
   }
 
@@ -111,7 +104,7 @@ class chunk_reader {
 
 /// Number of codes of the chunk that differ.
 std::uint64_t different_codes(const chunk_reader& a, const chunk_reader& b) {
-  const std::size_t bytes = code_bytes(a.format());
+  const std::size_t bytes = bytes_each(a.format());
   std::uint64_t differ = 0;
   for (std::size_t i = 0; i < a.values().size(); ++i) {
     differ += std::memcmp(a.codes() + i * bytes, b.codes() + i * bytes, bytes) != 0 ? 1u : 0u;
@@ -131,7 +124,7 @@ class pair_meter {
     const std::span<const double> b = b_.values();
     add_values(a, b);
     const format_id format = figures_.ulp_format;
-    const std::size_t bytes = code_bytes(format);
+    const std::size_t bytes = bytes_each(format);
     const std::byte* const codes_a = a_.rounded_to(format);
     const std::byte* const codes_b = b_.rounded_to(format);
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -256,9 +249,7 @@ bool measure_equal(compared_pair& pair, const executor& where) {
     return false;
   }
   const cast_statistics s =
-      statistics_of(view_of_codes(t.format, static_cast<const void*>(codes->data()), 1,
-                                  static_cast<std::int64_t>(t.count)),
-                    {.sums = true}, where);
+      statistics_of(codes_at(t.format, codes->data(), 1, t.count), {.sums = true}, where);
   difference_figures& f = pair.figures;
   f.ulp_format = t.format;
   f.count = s.count;

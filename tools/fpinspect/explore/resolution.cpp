@@ -112,18 +112,8 @@ std::optional<spot> spot_of(format_id format, double x) {
 
 /// The largest N such that all integers from 1 to N are values of the format.
 double largest_exact_integer(format_id format) {
-  // Bisection for the first value whose distance to the next one is more than 1.
-  std::uint64_t low = index_of(format, round_to(format, 1.0, rounding::nearest_even).code);
-  std::uint64_t high = index_of(format, max_finite(format));
-  while (low < high) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    if (spacing_after(format, code_at(format, middle)) > 0) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return std::floor(decode_double(format, code_at(format, low)));
+  const double all_bits = std::ldexp(2.0, spec_of(format).mantissa_bits);
+  return std::min(all_bits, std::floor(decode_double(format, max_finite(format))));
 }
 
 /// What rounding to nearest even makes of n points x_i = from + (to - from) * i / n, 0 <= i < n.

@@ -2,8 +2,6 @@
 // raises.
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
@@ -53,7 +51,7 @@ arith_operand operand_argument(std::string_view which, const std::string& text,
 /// another format are rounded to it.
 std::vector<std::byte> read_operand(arith_operand& operand, format_id format, std::uint64_t first,
                                     std::size_t count) {
-  const auto bytes = static_cast<std::size_t>(storage_bytes(format));
+  const std::size_t bytes = bytes_each(format);
   std::vector<std::byte> codes(count * bytes);
   if (!operand.file) {
     for (std::size_t i = 0; i < count; ++i) store_code(&codes[i * bytes], bytes, operand.code);
@@ -64,7 +62,7 @@ std::vector<std::byte> read_operand(arith_operand& operand, format_id format, st
     source.read(first, count, codes.data());
     return codes;
   }
-  const auto read_bytes = static_cast<std::size_t>(storage_bytes(source.format()));
+  const std::size_t read_bytes = bytes_each(source.format());
   std::vector<std::byte> read(count * read_bytes);
   source.read(first, count, read.data());
   for (std::size_t i = 0; i < count; ++i) {
@@ -134,8 +132,7 @@ class arith_command final : public command {
     }
     if (has_files_) {
       if (s.json) return s.write_json(heading_json().add(files_json(elements)));
-      static_cast<void>(std::fputs(notes(*out, elements).c_str(), stderr));
-      return;
+      return s.note(notes(*out, elements));
     }
     const arithmetic_result result{load_code(elements.codes.data(), elements.codes.size()),
                                    elements.flags_of_each.front()};
@@ -199,7 +196,7 @@ class arith_command final : public command {
 
   arith_elements all_elements() {
     constexpr std::uint64_t chunk = 1 << 16;
-    const auto bytes = static_cast<std::size_t>(storage_bytes(to_));
+    const std::size_t bytes = bytes_each(to_);
     arith_elements result;
     result.codes.resize(count_ * bytes);
     result.flags_of_each.resize(count_);
@@ -211,13 +208,13 @@ class arith_command final : public command {
       std::array<const_matrix_view, 3> in;
       for (std::size_t k = 0; k < operands_.size(); ++k) {
         codes[k] = read_operand(operands_[k], from_, first, size);
-        in[k] = view_of_codes(from_, std::as_const(codes[k]).data(), 1, columns);
+        in[k] = codes_at(from_, std::as_const(codes[k]).data(), 1, size);
       }
       options.random.offset = rule_.random.offset + first;
       flags* const raised = &result.flags_of_each[first];
       samebits::compute_with_flags(operation_, {in[0], in[1], in[2]},
-                                   view_of_codes(to_, &result.codes[first * bytes], 1, columns),
-                                   options, {raised, columns}, {.backend = "reference"});
+                                   codes_at(to_, &result.codes[first * bytes], 1, size), options,
+                                   {raised, columns}, {.backend = "reference"});
       for (const flags each : std::span(raised, size)) count_flags(result.raised, each);
     }
     return result;

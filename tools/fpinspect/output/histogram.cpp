@@ -49,10 +49,7 @@ std::string repeated(std::string_view text, int times) {
 /// The character of a column in one row, counted from the foot of the chart. Rows are divided into
 /// 8 levels (Unicode) or 3 levels (ASCII).
 std::string_view cell(charset characters, double height_in_rows, int row) {
-  constexpr std::array<std::string_view, 9> eighths = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  constexpr std::array<std::string_view, 4> thirds = {" ", ".", ":", "#"};
-  const std::span<const std::string_view> marks =
-      characters == charset::unicode ? std::span<const std::string_view>(eighths) : thirds;
+  const std::span<const std::string_view> marks = level_marks(characters);
   const auto levels = static_cast<double>(marks.size() - 1);
   const double part = (height_in_rows - row) * levels;
   // Any non-zero count is visible.

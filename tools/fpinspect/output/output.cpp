@@ -44,9 +44,6 @@ std::string_view environment(const char* name) {
 bool wants_color(std::string_view choice) {
   if (choice == "always") return true;
   if (choice == "never") return false;
-  if (choice != "auto") {
-    throw usage_error("--color: " + quote(choice) + " is not one of auto, always, never");
-  }
   const bool refused = !environment("NO_COLOR").empty() || environment("TERM") == "dumb";
   return !refused && ::isatty(STDOUT_FILENO) == 1;
 }
@@ -72,6 +69,13 @@ std::string_view sequence(paint how) {
 }
 
 }  // namespace
+
+std::span<const std::string_view> level_marks(charset characters) {
+  static constexpr std::string_view eighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  static constexpr std::string_view thirds[] = {" ", ".", ":", "#"};
+  if (characters == charset::unicode) return eighths;
+  return thirds;
+}
 
 terminal::terminal(const view_options& options)
     : characters_(options.ascii ? charset::ascii : charset::unicode),

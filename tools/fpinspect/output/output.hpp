@@ -33,6 +33,9 @@ struct view_options {
   std::string color = "auto";
 };
 
+/// Marks from empty to full, for the last row of a column: blocks in eighths, or ASCII in thirds.
+std::span<const std::string_view> level_marks(charset characters);
+
 class terminal {
  public:
   /// "auto" uses colour on a terminal that is not TERM=dumb, unless NO_COLOR is set and not empty.

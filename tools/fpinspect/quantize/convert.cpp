@@ -1,13 +1,11 @@
 // `fpinspect convert`: rounds a tensor to a format and writes codes or binary32 values.
-#include <cstdio>
-
+#include "samebits/convert.hpp"
 #include "fpinspect/checkpoint/checkpoint.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
-#include "samebits/convert.hpp"
 
 namespace fpinspect {
 namespace {
@@ -59,12 +57,10 @@ class convert_command final : public command {
                                     {"shape", source.info.shape},
                                     {"backend", where_.backend}}));
     }
-    const std::string summary =
-        cat(target.shown(), ": ", number_of(source.info.count, "element"), " [",
-            comma_separated(source.info.shape), "], ", type_text(source.info, source.how), " -> ",
-            samebits::name(to_), " (", rule_text(rule_), ")", decode_ ? ", decoded to fp32" : "",
-            ", backend ", where_.backend, "\n");
-    static_cast<void>(std::fputs(summary.c_str(), stderr));
+    s.note(cat(target.shown(), ": ", number_of(source.info.count, "element"), " [",
+               comma_separated(source.info.shape), "], ", type_text(source.info, source.how),
+               " -> ", samebits::name(to_), " (", rule_text(rule_), ")",
+               decode_ ? ", decoded to fp32" : "", ", backend ", where_.backend, "\n"));
   }
 
  private:

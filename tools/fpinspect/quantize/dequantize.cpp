@@ -1,6 +1,4 @@
 // `fpinspect dequantize`: turns codes and scales of a .safetensors file into values.
-#include <cstdio>
-
 #include "fpinspect/checkpoint/checkpoint.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
@@ -60,9 +58,8 @@ class dequantize_command final : public command {
                            {"dtype", target.type_text(target.element_type(to_))},
                            {"shape", extents_of(values.shape)}});
     }
-    const std::string line = cat(target.shown(), ": ", shape_text(values.shape), ", ", name(from),
-                                 " by ", block_text(stored.tile), " -> ", name(to_), "\n");
-    static_cast<void>(std::fputs(line.c_str(), stderr));
+    s.note(cat(target.shown(), ": ", shape_text(values.shape), ", ", name(from), " by ",
+               block_text(stored.tile), " -> ", name(to_), "\n"));
   }
 
  private:

@@ -1,12 +1,10 @@
 // `fpinspect matmul`: computes a matrix product as a tensor core returns it, and its error; or finds
 // how a product was computed.
-#include <cstdio>
-
+#include "samebits/matmul.hpp"
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/quantize/product_operands.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "samebits/error.hpp"
-#include "samebits/matmul.hpp"
 #include "samebits/product_rule.hpp"
 #include "samebits/reductions.hpp"
 
@@ -76,7 +74,7 @@ class matmul_command final : public command {
     multiply();
     target.write("d", format_id::fp32, shape(), std::as_bytes(std::span(d_)), s.out);
     if (s.json) return write_json(s);
-    static_cast<void>(std::fputs(notes(target).c_str(), stderr));
+    s.note(notes(target));
     if (compared()) s.report(error_text(s.term), target.is_standard_output());
   }
 
@@ -174,7 +172,7 @@ class matmul_command final : public command {
                     {"depth", depth_},
                     {"rules", json_list(rules)}});
     } else {
-      static_cast<void>(std::fputs(integers_.c_str(), stderr));
+      s.note(integers_);
       for (const std::string& rule : rules) s.out.write(rule + "\n");
     }
     if (rules.empty()) throw check_failed("--find: no rule gives the bits of D");

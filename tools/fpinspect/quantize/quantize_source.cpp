@@ -106,7 +106,7 @@ source_matrix matrix_of(const source_tensor& tensor, const matrix_shape& shape) 
   source_matrix m;
   const auto direct = tensor.view();
   if (!direct) {
-    m.read.resize(tensor.info.count * static_cast<std::uint64_t>(storage_bytes(tensor.format())));
+    m.read.resize(tensor.info.count * bytes_each(tensor.format()));
     tensor.read(0, tensor.info.count, m.read.data());
   }
   const void* const data = direct ? direct->data() : m.read.data();
@@ -168,13 +168,10 @@ sqnr sqnr_of(const cast_effect& effect, const cast_statistics& stats) {
   if (stats.count == 0) return {.empty = true, .reason = "there are no elements"};
   if (effect.changed == 0) return {.exact = true};
   std::string reason;
-  const auto count = [&](std::uint64_t elements, const char* what) {
-    if (elements != 0) reason += cat(reason.empty() ? "" : ", ", elements, " became ", what);
-  };
-  count(effect.underflow, "0");
-  count(effect.to_inf, "Inf");
-  count(effect.to_nan, "NaN");
-  count(effect.to_max, "finite");
+  add_count(reason, effect.underflow, "became 0");
+  add_count(reason, effect.to_inf, "became Inf");
+  add_count(reason, effect.to_nan, "became NaN");
+  add_count(reason, effect.to_max, "became finite");
   if (!reason.empty()) return {.reason = reason};
   if (const auto db = sqnr_db(effect.signal, effect.noise)) return {.db = db};
   return {.reason = "signal or noise is beyond binary64"};

@@ -125,8 +125,7 @@ svg_picture scale_trace_picture(std::span<const scaler_row> rows) {
   const picture_axis axis = axis_of(rows);
   // Scales of 0 lie at the bottom.
   const auto y = [&](double log2) { return coordinate(axis(std::max(log2, axis.first))); };
-  const auto skipped = static_cast<std::uint64_t>(
-      std::ranges::count_if(rows, [](const scaler_row& row) { return !row.applied; }));
+  const std::size_t skipped = skipped_steps(rows);
   svg_picture picture(picture_width, 222, "Loss scale of the training run",
                       cat(number_of(rows.size(), "step"), ", ", skipped, " skipped; the scale is ",
                           general(rows.front().scale, 6), " in the first step and ",

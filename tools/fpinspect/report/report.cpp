@@ -115,8 +115,7 @@ std::string loss_scale_part(const report& in) {
 
 std::string scale_trace_part(const report& in) {
   if (in.scale_trace.empty()) return {};
-  const auto skipped = static_cast<std::uint64_t>(
-      std::ranges::count_if(in.scale_trace, [](const scaler_row& row) { return !row.applied; }));
+  const std::size_t skipped = skipped_steps(in.scale_trace);
   return cat("<section><h2>Training run</h2>",
              in_tag("p", cat(number_of(in.scale_trace.size(), "step"), ", ", skipped, " skipped")),
              figure_of(scale_trace_picture(in.scale_trace),

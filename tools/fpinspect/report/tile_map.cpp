@@ -79,7 +79,7 @@ std::optional<tile_map> tile_map_of(const shown_tensor& tensor, bool of_weight,
   std::vector<double> exact(cols);
   std::vector<double> after(map.has_errors ? cols : 0);
   const auto* const codes = static_cast<const std::byte*>(in.view.data);
-  const auto bytes = static_cast<std::size_t>(storage_bytes(format));
+  const std::size_t bytes = bytes_each(format);
   for (std::uint64_t row = 0; row < rows; ++row) {
     decode(format, codes + row * cols * bytes, exact);
     if (map.has_errors) {

@@ -1,5 +1,4 @@
 // `fpinspect scaler`: runs a trace of gradients through a loss-scaling policy, step by step.
-#include <cstdio>
 #include <variant>
 
 #include "fpinspect/cli/command.hpp"
@@ -26,11 +25,7 @@ double scale_exponent(double scale) {
 }
 
 std::string_view skip_mark(const trace_column& c, charset characters) {
-  constexpr std::string_view unicode[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  constexpr std::string_view ascii[] = {" ", ".", ":", "#"};
-  const std::span<const std::string_view> marks = characters == charset::unicode
-                                                      ? std::span<const std::string_view>(unicode)
-                                                      : std::span<const std::string_view>(ascii);
+  const std::span<const std::string_view> marks = level_marks(characters);
   const std::size_t top = marks.size() - 1;
   return marks[(c.skipped * top + c.steps - 1) / c.steps];  // a single skipped step is visible
 }
@@ -124,7 +119,8 @@ step_observation observed(const scaler_trace& trace, const trace_step& step, dou
     scaled = std::numeric_limits<float>::quiet_NaN();
   } else if (!overflows_fp16(step.amax, scale)) {
     // The exact product is below the tie, but rounding to binary64 may have moved it to the tie.
-    const std::uint16_t code = samebits::encode<format_id::fp16>(product, {.overflow = overflow::saturate});
+    const std::uint16_t code =
+        samebits::encode<format_id::fp16>(product, {.overflow = overflow::saturate});
     scaled = samebits::decode<format_id::fp16>(code);
   }
   seen.amax = std::bit_cast<std::uint32_t>(scaled);
@@ -135,11 +131,6 @@ struct replay_result {
   std::vector<scaler_row> rows;
   bool stopped = false;
   double final_scale = 0;
-
-  [[nodiscard]] std::size_t skipped() const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(rows, [](const scaler_row& row) { return !row.applied; }));
-  }
 };
 
 replay_result replay(const scaler_trace& trace, const scaling_settings& settings) {
@@ -209,24 +200,21 @@ class scaler_command final : public command {
       s.write_json(json_of(result));
     } else if (plot_) {
       s.out.write(scaler_plot(result.rows, s.term));
-      s.out.write(cat(result.rows.size(), " steps, ", result.skipped(), " skipped, scale ",
-                      hexadecimal(result.final_scale), " at the end\n"));
+      s.out.write(cat(result.rows.size(), " steps, ", skipped_steps(result.rows),
+                      " skipped, scale ", hexadecimal(result.final_scale), " at the end\n"));
     } else if (!to_file) {
       s.out.write(replay_csv(result));
     }
     for (const std::string& column : trace.unread_columns) {
-      note(cat("column ", quote(column), " is not read"));
+      s.note(cat("fpinspect: column ", quote(column), " is not read\n"));
     }
     if (!result.stopped) return;
     s.out.flush();
-    note(cat("policy ", name(*policy_), " ends the run after step ", result.rows.back().step));
+    s.note(cat("fpinspect: policy ", name(*policy_), " ends the run after step ",
+               result.rows.back().step, "\n"));
   }
 
  private:
-  static void note(const std::string& text) {
-    static_cast<void>(std::fputs(cat("fpinspect: ", text, "\n").c_str(), stderr));
-  }
-
   [[nodiscard]] json_object json_of(const replay_result& result) const {
     std::map<std::string_view, std::uint64_t> counts;
     for (const scaler_row& row : result.rows) {
@@ -236,7 +224,7 @@ class scaler_command final : public command {
     for (const auto& [cause, count] : counts) causes.add(cause, count);
     return {{"policy", name(*policy_)},
             {"steps", result.rows.size()},
-            {"skipped", result.skipped()},
+            {"skipped", skipped_steps(result.rows)},
             {"causes", causes},
             {"final_scale", hexadecimal(result.final_scale)},
             {"stopped", result.stopped}};

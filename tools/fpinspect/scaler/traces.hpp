@@ -15,6 +15,10 @@ struct scaler_row {
   step_cause cause = step_cause::none;
 };
 
+inline std::size_t skipped_steps(std::span<const scaler_row> rows) {
+  return static_cast<std::size_t>(std::ranges::count(rows, false, &scaler_row::applied));
+}
+
 /// Consecutive steps in one column of a picture.
 struct trace_column {
   double lowest = 0;  ///< height of the scales

@@ -12,8 +12,6 @@ namespace fpinspect {
 
 namespace {
 
-using namespace std::string_view_literals;
-
 constexpr std::array<std::string_view, role_count> titles = {"weights", "activations", "gradients",
                                                              "Adam m",  "Adam v",      "other"};
 
@@ -30,41 +28,36 @@ std::vector<std::string> parts_of(std::string_view text) {
   return parts;
 }
 
-template <std::size_t N>
-bool has_part(const std::vector<std::string>& parts, const std::array<std::string_view, N>& words) {
-  return std::ranges::any_of(parts, [&](const std::string& part) {
-    return std::ranges::find(words, part) != words.end();
-  });
+using word_list = std::initializer_list<std::string_view>;
+
+bool has_part(const std::vector<std::string>& parts, word_list words) {
+  return std::ranges::find_first_of(parts, words) != parts.end();
 }
 
-constexpr std::array<std::string_view, 6> gradient_words = {"grad",      "grads", "gradient",
-                                                            "gradients", "wgrad", "dgrad"};
-constexpr std::array<std::string_view, 4> activation_words = {"act", "acts", "activation",
-                                                              "activations"};
-constexpr std::array<std::string_view, 14> weight_words = {
-    "weight", "weights", "kernel", "bias", "biases", "param",     "params",
-    "wte",    "wpe",     "gamma",  "beta", "embed",  "embedding", "embeddings"};
+const word_list gradient_words = {"grad", "grads", "gradient", "gradients", "wgrad", "dgrad"};
+const word_list activation_words = {"act", "acts", "activation", "activations"};
+const word_list weight_words = {"weight", "weights", "kernel",    "bias",      "biases",
+                                "param",  "params",  "wte",       "wpe",       "gamma",
+                                "beta",   "embed",   "embedding", "embeddings"};
 /// Weights of Hugging Face models that are parameters of their own, such as those of fused experts:
 /// their names end with the layer's.
-constexpr std::array weight_layers = {"qkv_proj"sv,      "gate_up_proj"sv, "gate_proj"sv,
-                                      "up_proj"sv,       "down_proj"sv,    "c_attn"sv,
-                                      "c_fc"sv,          "c_proj"sv,       "query_key_value"sv,
-                                      "dense_h_to_4h"sv, "dense_4h_to_h"sv};
+const word_list weight_layers = {"qkv_proj",        "gate_up_proj",  "gate_proj",    "up_proj",
+                                 "down_proj",       "c_attn",        "c_fc",         "c_proj",
+                                 "query_key_value", "dense_h_to_4h", "dense_4h_to_h"};
 
 bool is_weight_layer(std::string_view text) {
   const std::string_view last = text.substr(text.rfind('.') + 1);
   return std::ranges::find(weight_layers, last) != weight_layers.end();
 }
 
-constexpr std::array<std::string_view, 11> output_words = {
-    "hidden", "input", "inputs", "output",  "outputs",      "logits",
-    "gelu",   "relu",  "silu",   "softmax", "preactivation"};
+const word_list output_words = {"hidden", "input", "inputs", "output",  "outputs",      "logits",
+                                "gelu",   "relu",  "silu",   "softmax", "preactivation"};
 
 std::optional<role> optimizer_role(const std::string& text, const std::vector<std::string>& parts) {
   const auto contains = [&](const char* word) { return text.find(word) != std::string::npos; };
-  const bool adam = has_part(parts, std::array<std::string_view, 3>{"adam", "adamw", "optimizer"});
-  const bool second = has_part(parts, std::array<std::string_view, 2>{"v", "nu"});
-  const bool first = has_part(parts, std::array<std::string_view, 2>{"m", "mu"});
+  const bool adam = has_part(parts, {"adam", "adamw", "optimizer"});
+  const bool second = has_part(parts, {"v", "nu"});
+  const bool first = has_part(parts, {"m", "mu"});
   if (contains("exp_avg_sq") || contains("second_moment") || (adam && second)) return role::adam_v;
   if (contains("exp_avg") || contains("first_moment") || contains("momentum") || (adam && first)) {
     return role::adam_m;
@@ -89,7 +82,7 @@ role guessed_role(std::string_view tensor_name) {
   const std::string text = lower(tensor_name);
   const std::vector<std::string> parts = parts_of(text);
   if (const auto state = optimizer_role(text, parts)) return *state;
-  if (has_part(parts, std::array<std::string_view, 2>{"scale", "scales"})) return role::other;
+  if (has_part(parts, {"scale", "scales"})) return role::other;
   if (has_part(parts, gradient_words)) return role::gradients;
   if (has_part(parts, activation_words)) return role::activations;
   if (has_part(parts, weight_words) || is_weight_layer(text)) return role::weights;
@@ -99,7 +92,7 @@ role guessed_role(std::string_view tensor_name) {
 
 bool is_weight_shaped(std::string_view tensor_name, role r) {
   const std::vector<std::string> parts = parts_of(lower(tensor_name));
-  const bool named = has_part(parts, weight_words) || has_part(parts, std::array{"wgrad"sv});
+  const bool named = has_part(parts, weight_words) || has_part(parts, {"wgrad"});
   return r == role::weights || (r == role::gradients && named);
 }
 
@@ -107,7 +100,7 @@ bool is_of_unquantized_layer(std::string_view tensor_name) {
   const std::string text = lower(tensor_name);
   const std::string layer =
       text.substr(0, text.ends_with(".weight") ? text.size() - 7 : text.size());
-  return has_part(parts_of(text), std::array{"wte"sv, "wpe"sv, "embd"sv}) ||
+  return has_part(parts_of(text), {"wte", "wpe", "embd"}) ||
          std::ranges::any_of(unquantized_layers, [&](std::string_view pattern) {
            return matches_glob(pattern, layer);
          });

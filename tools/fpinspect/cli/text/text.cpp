@@ -87,4 +87,9 @@ std::string number_of(std::uint64_t count, std::string_view noun) {
   return cat(count, " ", noun, count == 1 ? "" : "s");
 }
 
+void add_count(std::string& list, std::uint64_t count, std::string_view what,
+               std::string_view separator) {
+  if (count != 0) list += cat(list.empty() ? "" : separator, count, " ", what);
+}
+
 }  // namespace fpinspect

@@ -3,7 +3,6 @@
 // Replaces a formatting library, which would take longer to compile than this whole tool.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,7 +10,11 @@
 #include <string>
 #include <string_view>
 
+#include "tensor_file/cat.hpp"
+
 namespace fpinspect {
+
+using samebits::tensor_file::cat;
 
 /// Pads `text` with spaces to `width` characters. Each character of `text` must be one byte.
 std::string left(std::string_view text, std::size_t width);
@@ -38,15 +41,16 @@ std::string shortest(double number);
 /// is 0.
 std::string percent(std::uint64_t part, std::uint64_t whole);
 
-inline void append(std::string& text, std::string_view part) { text += part; }
-inline void append(std::string& text, std::integral auto number) { text += std::to_string(number); }
-
 /// The text in lines of at most `width` characters, broken at spaces; all but the first begin with
 /// `indent`. Words are not broken, and blanks at the start of the text are kept.
 std::string wrapped(std::string_view text, std::string_view indent, std::size_t width);
 
 /// "1 value", "2 values": a count and its noun, whose plural ends in s.
 std::string number_of(std::uint64_t count, std::string_view noun);
+
+/// Appends a count and what it counts to a list: "3 NaN, 1 Inf". Counts of 0 are left out.
+void add_count(std::string& list, std::uint64_t count, std::string_view what,
+               std::string_view separator = ", ");
 
 /// "a, b, c": the texts of all elements.
 template <class Range, class Text = std::identity>
@@ -56,7 +60,7 @@ std::string joined(const Range& all, Text text = {}, std::string_view separator 
   for (const auto& one : all) {
     if (!first) result += separator;
     first = false;
-    append(result, text(one));
+    result += cat(text(one));
   }
   return result;
 }
@@ -64,14 +68,6 @@ std::string joined(const Range& all, Text text = {}, std::string_view separator 
 /// "64, 256"
 inline std::string comma_separated(std::span<const std::uint64_t> numbers) {
   return joined(numbers);
-}
-
-/// Concatenates strings and integers.
-template <class... Parts>
-std::string cat(const Parts&... parts) {
-  std::string text;
-  (append(text, parts), ...);
-  return text;
 }
 
 }  // namespace fpinspect

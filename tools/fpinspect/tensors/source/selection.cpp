@@ -335,17 +335,13 @@ namespace {
 /// another that several threads have read.
 template <class Function>
 void for_each_part(const shown_tensor& tensor, std::size_t threads, const Function& f) {
-  const auto view = [&](const std::byte* codes, std::uint64_t count) {
-    return view_of_codes(tensor.how.format, static_cast<const void*>(codes), 1,
-                         static_cast<std::int64_t>(count));
-  };
   const std::uint64_t count = tensor.info.count;
   if (const auto direct = tensor.view()) {
-    return f(view(direct->data(), count));
+    return f(codes_at(tensor.format(), direct->data(), 1, count));
   }
   constexpr std::uint64_t part = 1 << 20;  // elements
   constexpr std::uint64_t task = 1 << 15;  // of one thread
-  const auto bytes = static_cast<std::size_t>(storage_bytes(tensor.how.format));
+  const std::size_t bytes = bytes_each(tensor.format());
   std::vector<std::byte> codes(static_cast<std::size_t>(std::min(part, count)) * bytes);
   for (std::uint64_t first = 0; first < count; first += part) {
     const std::uint64_t size = std::min(part, count - first);
@@ -354,7 +350,7 @@ void for_each_part(const shown_tensor& tensor, std::size_t threads, const Functi
                      const std::uint64_t at = i * task;
                      tensor.read(first + at, std::min(task, size - at), codes.data() + at * bytes);
                    });
-    f(view(codes.data(), size));
+    f(codes_at(tensor.format(), std::as_const(codes).data(), 1, size));
   }
 }
 

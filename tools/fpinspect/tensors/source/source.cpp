@@ -13,7 +13,8 @@
 namespace fpinspect {
 namespace {
 
-tensor_info choose(const tensor_reader& file, const tensor_location& where, std::string_view which) {
+tensor_info choose(const tensor_reader& file, const tensor_location& where,
+                   std::string_view which) {
   if (where.tensor) return file.find(*where.tensor);
   if (file.tensors().size() == 1) return file.tensors().front();
   throw usage_error(cat(which, ": ", shown_path(where.file), " holds ", file.tensors().size(),
@@ -68,7 +69,9 @@ void for_each_integer_chunk(const tensor_reader& file, const tensor_info& info, 
 }  // namespace
 
 std::shared_ptr<const tensor_reader> open_file(const std::filesystem::path& path) {
-  const auto shared = [](tensor_reader file) { return std::make_shared<const tensor_reader>(std::move(file)); };
+  const auto shared = [](tensor_reader file) {
+    return std::make_shared<const tensor_reader>(std::move(file));
+  };
   note_input(path);
   if (path != "-") return shared(tensor_reader::open(path));
   static bool was_read = false;
@@ -154,7 +157,7 @@ std::optional<std::uint64_t> source_tensor::find_inexact_integer() const {
 
 void source_tensor::read(std::uint64_t first, std::uint64_t count, std::byte* out) const {
   if (!how.integer_values) return file->read_codes(info, first, count, out);
-  const auto bytes = static_cast<std::size_t>(storage_bytes(how.format));
+  const auto bytes = bytes_each(how.format);
   for_each_integer_chunk(*file, info, first, count,
                          [&](const std::byte* integers, std::uint64_t done, std::uint64_t size) {
                            convert_integers(info.type, integers, size, out + done * bytes);
@@ -184,9 +187,7 @@ void decode(format_id format, const std::byte* codes, std::span<double> out) {
   const auto on_nan =
       storage_bytes(format) == sizeof(float) ? nan_policy::preserve_sign : nan_policy::canonical;
   std::vector<float> values(out.size());  // which hold every other format
-  samebits::convert(view_of_codes(format, static_cast<const void*>(codes), 1,
-                                  static_cast<std::int64_t>(out.size())),
-                    view_of(values), {.nan = on_nan});
+  samebits::convert(codes_at(format, codes, 1, out.size()), view_of(values), {.nan = on_nan});
   std::copy(values.begin(), values.end(), out.begin());
 }
 

@@ -73,6 +73,23 @@ std::string_view type_text(const tensor_info& info, const element_reading& how);
 /// The coordinates of an element: "[17, 254]".
 std::string position_text(std::uint64_t index, std::span<const std::uint64_t> shape);
 
+/// Bytes of one code.
+inline std::size_t bytes_each(format_id format) {
+  return static_cast<std::size_t>(storage_bytes(format));
+}
+
+/// Codes in memory as a matrix, row by row.
+inline const_matrix_view codes_at(format_id format, const std::byte* data, std::uint64_t rows,
+                                  std::uint64_t cols) {
+  return view_of_codes(format, static_cast<const void*>(data), static_cast<std::int64_t>(rows),
+                       static_cast<std::int64_t>(cols));
+}
+inline matrix_view codes_at(format_id format, std::byte* data, std::uint64_t rows,
+                            std::uint64_t cols) {
+  return view_of_codes(format, static_cast<void*>(data), static_cast<std::int64_t>(rows),
+                       static_cast<std::int64_t>(cols));
+}
+
 /// The values of out.size() codes of any alignment.
 void decode(format_id format, const std::byte* codes, std::span<double> out);
 

@@ -13,19 +13,14 @@ constexpr std::array<std::pair<std::string_view, relation>, 4> relations = {
      {">", relation::greater}}};
 
 std::string without_spaces(std::string_view text) {
-  std::string packed;
-  for (const char c : text) {
-    if (c != ' ') packed += c;
-  }
+  std::string packed(text);
+  std::erase(packed, ' ');
   return packed;
 }
 
 bool is_name(std::string_view text) {
-  for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (!letter && !(c >= '0' && c <= '9') && c != '-' && c != '_') return false;
-  }
-  return !text.empty();
+  constexpr std::string_view known = "abcdefghijklmnopqrstuvwxyz0123456789-_";
+  return !text.empty() && lower(text).find_first_not_of(known) == std::string::npos;
 }
 
 /// A finite number >= 0 and its unit. Spaces are ignored. Nothing for any other text.

@@ -70,9 +70,7 @@ std::optional<int> admitted_db(const verdict& v, const choice_outcome& outcome) 
 std::string exceptions_text(const role_verdict& r, std::span<const tensor_evidence> tensors,
                             choice chosen) {
   std::string text;
-  const auto add = [&](std::size_t count, const char* what) {
-    if (count != 0) text += cat(text.empty() ? "" : "; ", count, " ", what);
-  };
+  const auto add = [&](std::size_t count, const char* what) { add_count(text, count, what, "; "); };
   const auto count = [&](judged state) {
     return static_cast<std::size_t>(
         std::ranges::count_if(r.tensors, [&](std::size_t i) { return tensors[i].state == state; }));
@@ -287,8 +285,8 @@ namespace {
 
 std::string not_finite_text(const tensor_evidence& tensor) {
   std::string counts;
-  if (tensor.nan != 0) counts = cat(tensor.nan, " NaN");
-  if (tensor.inf != 0) counts += cat(counts.empty() ? "" : " and ", tensor.inf, " Inf");
+  add_count(counts, tensor.nan, "NaN");
+  add_count(counts, tensor.inf, "Inf", " and ");
   return cat(counts, ", first at ", position_text(*tensor.first_nonfinite, tensor.shape));
 }
 
