@@ -302,7 +302,7 @@ TEST(ClipFactor, EveryStepIsRounded) {
     norms.insert(norms.end(), {0, 1e-6f, 1, INFINITY, NAN});
     for (float norm : norms) {
       norm = std::fabs(norm);
-      for (const float most : {0.0f, 0.5f, 1.0f, 5.0f, 1e30f}) {
+      for (const float most : {0.0f, 1e-8f, 0.5f, 1.0f, 5.0f, 1e30f}) {
         const float factor = rounded(rounded(1 / rounded(norm + 1e-6f)) * most);
         ASSERT_EQ(bits(number(torch::clip_factor(format, bits(norm), bits(most)))),
                   bits(factor > 1 ? 1 : factor))
