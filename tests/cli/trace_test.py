@@ -26,13 +26,19 @@ class Trace(cli_support.CliTest):
 
     def test_text(self):
         lines = self.ok("trace", self.recording(TRACE)).out.splitlines()
-        self.assertTrue(lines[0].endswith("step.sbt: 3 operators, 2 sources of 1 kB"), lines[0])
+        self.assertTrue(lines[0].endswith("step.sbt: 3 operators, 2 sources of 1.0 kB"), lines[0])
         self.assertEqual(lines[1], "multiprocessors 132, tf32 false, torch 2.11.0")
         self.assertEqual([line.split() for line in lines[3:]], [
             ["#", "operator", "module", "results"],
             ["0", "aten.mm.default", "Net.fc", "bfloat16", "[2,", "3]", "00000000000000ab"],
             ["1", "aten._local_scalar_dense.default"],
             ["2", "aten.frexp.Tensor", "Net", "backward", "float32", "[],", "int32", "[7]", "01", "02"]])
+
+    def test_texts_of_a_file_are_escaped(self):
+        hostile = json.loads(json.dumps(TRACE).replace("aten.mm.default", "\\u001b[2J"))
+        result = self.ok("trace", self.recording(hostile))
+        self.assertNotIn("\x1b", result.out)
+        self.assertIn("[2J", result.out)
 
     def test_json(self):
         document = self.ok_json("trace", self.recording(TRACE))

@@ -4,7 +4,7 @@
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/output/progress.hpp"
-#include "tensor_file/tensor.hpp"
+#include "fpinspect/tensors/source/source.hpp"
 
 namespace fpinspect {
 namespace {
@@ -40,12 +40,14 @@ traced_operator operator_of(std::uint64_t number, const json& entry) {
 constexpr column<traced_operator> trace_columns[] = {
     {"number", "#", -6, [](auto& o) { return o.number; }},
     {"", "", 2, nullptr, [](auto&) { return std::string(); }},
-    {"operator", "operator", 46, [](auto& o) { return o.name; }},
-    {"module", "module", 34, [](auto& o) { return o.module; }},
+    {"operator", "operator", 46, [](auto& o) { return o.name; },
+     [](auto& o) { return escape(o.name); }},
+    {"module", "module", 34, [](auto& o) { return o.module; },
+     [](auto& o) { return escape(o.module); }},
     {"results", "", 0, [](auto& o) { return o.results; }},
     {"hashes", "", 0, [](auto& o) { return o.hash; }},
     {"", "results", 0, nullptr,
-     [](auto& o) { return o.results + (o.hash.empty() ? "" : "  " + o.hash); }},
+     [](auto& o) { return escape_message(o.results + (o.hash.empty() ? "" : "  " + o.hash)); }},
 };
 
 class trace_command final : public command {
@@ -55,11 +57,10 @@ class trace_command final : public command {
   }
 
   void run(const session& s) override {
-    note_input(path_);
-    const auto file = tensor_file::tensor_file::open(path_);
+    const auto file = open_file(path_);
     const auto found =
-        std::ranges::find(file.metadata(), trace_key, [](const auto& pair) { return pair.first; });
-    if (found == file.metadata().end()) {
+        std::ranges::find(file->metadata(), trace_key, [](const auto& pair) { return pair.first; });
+    if (found == file->metadata().end()) {
       refuse_content(path_, cat("no recording: its metadata has no ", trace_key));
     }
     try {
@@ -78,9 +79,10 @@ class trace_command final : public command {
     }
     std::uint64_t sources = 0, bytes = 0;
     for (const json& block : trace.at("blocks")) {
+      const auto size = block.at("bytes").get<std::uint64_t>();
       if (!block.contains("source")) continue;
       ++sources;
-      bytes += block.at("bytes").get<std::uint64_t>();
+      bytes += size;
     }
     json_object machine;
     std::string text;
@@ -88,7 +90,7 @@ class trace_command final : public command {
       const std::string shown =
           value.is_primitive() && !value.is_string() ? value.dump() : value.get<std::string>();
       machine.add(key, shown);
-      text += cat(text.empty() ? "" : ", ", key, " ", escape(shown));
+      text += escape(cat(text.empty() ? "" : ", ", key, " ", shown));
     }
     const std::span<const column<traced_operator>> columns = trace_columns;
     if (s.json) {
