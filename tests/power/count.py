@@ -41,7 +41,7 @@ PAGE = ROOT / "docs" / "testkit.md"
 SLOWER = 3  # times the cases of the list
 #: Rows of each kind that there must be at least: raise these numbers when you add rows.
 LEAST = {"kit-c++": 86, "kit-python": 205, "kit-torch": 11, "kit-test": 47, "kernel": 31, "backend": 4, "suite": 1,
-         "flags": 2, "model": 2, "directed": 175}
+         "flags": 2, "model": 2, "directed": 182}
 
 
 def read_list(regex=""):

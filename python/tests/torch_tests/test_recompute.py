@@ -110,9 +110,10 @@ def test_types_and_lists() -> None:
     y = single.clone()
     assert sbt.recompute("aten.add_.Tensor", (y, half), {"alpha": 2}) is y
     assert torch.equal(y, samebits.fma(torch.tensor([2.0, 2.0]), half.float(), single, to="fp32").value)
-    lists = [single.clone(), half.clone()]
+    numbers = torch.arange(1.0, 100.0)
+    lists = [numbers.clone(), half.clone()]
     assert sbt.recompute("aten._foreach_div_.ScalarList", (lists, [3.0, 3.0])) is None
-    assert torch.equal(lists[0], single / torch.tensor(3.0))  # a quotient, no product by 1/3
+    assert torch.equal(lists[0], numbers / torch.tensor(3.0))  # a quotient, no product by 1/3
     assert torch.equal(sbt.recompute("aten.sum.default", (torch.arange(5),)), torch.tensor(10))
     assert sbt.recompute("aten.reciprocal.default", (torch.tensor(3.0, dtype=torch.float64),)).item() == 1 / 3
 
