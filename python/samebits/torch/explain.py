@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_leaves
 
 import samebits
 from samebits.errors import InvalidArgument, Unsupported
-from samebits.torch.recompute import recompute
+from samebits.torch.recompute import Conditions, overload_of
 from samebits.torch.record import PRODUCTS
 from samebits.torch.replay import Player, conditions, places
-from samebits.torch.trace import Trace, hash_of
+from samebits.torch.trace import Trace
 
 __all__ = ["Explanation", "explain"]
 
@@ -82,19 +86,25 @@ def explain(a: str | os.PathLike[str] | Trace, b: str | os.PathLike[str] | Trace
       read first by operator 0 aten.add.Tensor
     """
     old, new = (x if isinstance(x, Trace) else Trace.load(x) for x in (a, b))
-    differs: set[int] = set()  # blocks whose values differ
+    differs: set[int] = set()  # blocks of a whose values differ
+    blocks: dict[int, int] = {}  # of a: the block of b in its place
     for i, (one, other) in enumerate(zip(old.operators, new.operators, strict=False)):
+        pairs = [[x[0] for x in places([entry["args"], entry["kwargs"], entry["out"], entry["wrote"]])]
+                 for entry in (one, other)]
+        if one["op"] != other["op"] or _shown(one) != _shown(other) or len(one["wrote"]) != len(other["wrote"]):
+            return _other_program(old, new, i)
+        if any(blocks.setdefault(x, y) != y for x, y in zip(*pairs, strict=True)):
+            return Explanation("program", f"{_named(i, one)} reads or writes other tensors", i)
         inputs = {place[0] for place in places([one["args"], one["kwargs"]])}
-        sources = [n for n in sorted(inputs) if _source_differs(old, new, n)]
+        sources = [n for n in sorted(inputs) if old.blocks[n].get("hash") != new.blocks[blocks[n]].get("hash")]
         sources += [x[0][0] for x, y in zip(one.get("read", ()), other.get("read", ()), strict=False)
                     if x[1] != y[1] and x[0][0] not in differs]
-        if one["op"] != other["op"] or _shown(one) != _shown(other):
-            return _other_program(old, new, i)
         if sources:
             return _other_source(old, new, i, sources[0])
         wrong = [j for j, (x, y) in enumerate(zip(one["wrote"], other["wrote"], strict=True)) if x[1] != y[1]]
         if wrong and not inputs & differs:
-            return _Difference(old, new, i, wrong[0]).explained(given)
+            with _disable_current_modes():
+                return _Difference(old, new, i, wrong[0]).explained(given)
         differs.update(one["wrote"][j][0][0] for j in wrong)
     if len(old.operators) != len(new.operators):
         i = min(len(old.operators), len(new.operators))
@@ -102,10 +112,6 @@ def explain(a: str | os.PathLike[str] | Trace, b: str | os.PathLike[str] | Trace
         text = f"only one recording goes on after operator {i}: {_named(i, more.operators[i])}"
         return Explanation("program", text, i)
     return Explanation("equal", f"all {len(old.operators)} operators are equal, bit for bit")
-
-
-def _source_differs(old: Trace, new: Trace, block: int) -> bool:
-    return old.blocks[block].get("hash") != new.blocks[block].get("hash")
 
 
 def _shown(entry: Any) -> Any:
@@ -138,8 +144,10 @@ def _other_program(old: Trace, new: Trace, i: int) -> Explanation:
     rest = [trace.operators[i:] for trace in (old, new)]
     one, other = (entries[0] for entries in rest)
     if one["op"] == other["op"]:
-        return Explanation("program", f"operator {i} has other arguments\n  a: {_named(i, one)} {_shown(one)}\n"
-                           f"  b: {_named(i, other)} {_shown(other)}", i)
+        shown = [str(_shown(entry)) for entry in (one, other)]
+        sides = [f"{side}: {_named(i, one)} {text if len(text) <= 300 else text[:300] + '...'}"
+                 for side, text in zip("ab", shown, strict=True)]
+        return Explanation("program", "\n  ".join([f"operator {i} has other arguments", *sides]), i)
     lines = [f"the programs differ from operator {i} on"]
     names = [{entry["op"].split(".")[1] for entry in entries} for entries in rest]
     for side, entry, own, others in zip("ab", (one, other), names, reversed(names), strict=True):
@@ -165,89 +173,102 @@ class _Difference:
             operands = [place[0] for place in places([self._entry["args"], self._entry["kwargs"]])]
             if any(map(player.memory.is_wrong, operands)):
                 raise InvalidArgument(str(next(step for step in steps if step.state != "equal")))
+            found = [self._followed(player, trace) for trace in self._traces]
         except InvalidArgument as error:
             return Explanation("no known rule", f"{first}\n  no rule is named without the operands: {error}", self._i)
-        found = [self._followed(player, trace) for trace in self._traces]
+        except Unsupported as error:
+            reason = str(error).removeprefix("not covered: ")
+            return Explanation("no known rule", f"{first}\n  it has no rule: {reason}", self._i)
         lines = [first, *(f"  {side}: {rule or 'no known rule'}" for side, rule in zip("ab", found, strict=True))]
         lines.append(f"  {self._cause(found)}")
         return Explanation("rule" if all(found) else "no known rule", "\n".join(lines), self._i)
 
     def _followed(self, player: Player, trace: Trace) -> str:
         """Return the rule that one recording's result follows, or an empty text."""
-        for name, results in self._candidates(player, trace):
-            written = results[self._result] if isinstance(results, list | tuple) else results
-            if written is not None and hash_of(written) == trace.operators[self._i]["wrote"][self._result][1]:
+        candidates: dict[str, Callable[[Player], None]] = {}
+        how = conditions(trace, self._i)
+        if self._name in PRODUCTS:
+            try:
+                rules = player.rules_of(self._i, self._name, trace)
+            except Unsupported:
+                rules = []
+            for rule in rules:
+                candidates[rule] = partial(self._by_rule, replace(how, product=rule))
+        else:
+            player.fork(self._i).run_by(self._i, how)  # whether it has a rule
+            candidates["the rule of PyTorch's kernel"] = partial(self._by_rule, how)
+            candidates["the rule, with subnormals flushed to zero"] = partial(self._flushed, how)
+            for order, name in _ORDERS.items():
+                candidates[name] = partial(self._sum_in, order)
+            candidates["PyTorch's own kernel for CPUs"] = self._on_cpu
+        expected = trace.operators[self._i]["wrote"][self._result][1]
+        for name, attempt in candidates.items():
+            fork = player.fork(self._i)
+            try:
+                attempt(fork)
+            except Exception:  # noqa: BLE001, S112 - a candidate that does not apply
+                continue
+            if fork.hash_of_written(self._i, self._result) == expected:
                 return name
         return ""
 
-    def _candidates(self, player: Player, trace: Trace) -> Iterator[tuple[str, Any]]:
-        """Yield rules by name, each with the results it gives."""
-        def recomputed(flush: bool = False, product: str | None = None) -> Any:
-            args, kwargs = player.operands(self._i)
-            if flush:
-                args = _flushed(args)
-            results = recompute(self._entry["op"], args, kwargs, conditions(trace, self._i, product))
-            if self._name.endswith("_"):  # what the operator wrote
-                results = player.written(self._i)
-            return _flushed(results) if flush else results
+    def _by_rule(self, how: Conditions, fork: Player) -> None:
+        fork.run_by(self._i, how)
 
-        try:
-            if self._name in PRODUCTS:
-                args, _ = player.operands(self._i)
-                for rule in player.rules_of(self._i, self._name, args, trace):
-                    yield rule, recomputed(product=rule)
-                return
-            yield "the rule of PyTorch's kernel", recomputed()
-            yield "the rule, with subnormals flushed to zero", recomputed(flush=True)
-            yield from self._other_orders(player)
-        except Unsupported:
-            return
+    def _flushed(self, how: Conditions, fork: Player) -> None:
+        args, kwargs = fork.operands(self._i)
+        for x in _tensors((args, kwargs)):
+            x.copy_(_without_subnormals(x))
+        fork.run_by(self._i, how)
+        for x in fork.written(self._i):
+            x.copy_(_without_subnormals(x))
 
-    def _other_orders(self, player: Player) -> Iterator[tuple[str, Any]]:
-        """Sums in other orders than the kernel's."""
-        args, kwargs = player.operands(self._i)
-        if self._name == "sum" and self._entry["kwargs"] == {}:
-            x = args[0]
-            axes = args[1] if len(args) > 1 and args[1] else list(range(x.dim()))
-            rest = [d for d in range(x.dim()) if d % x.dim() not in {a % x.dim() for a in axes}]
-            rows = x.permute(*rest, *axes).reshape(-1, x.numel() // max(1, int(_count(x, rest))))
-            shape = self._entry["out"]["t"][2]
-            orders: dict[Any, str] = {"sequential": "a sum in rising order", "tree": "a sum by pairs"}
-            for order, name in orders.items():
-                sums = [samebits.dot(row.contiguous(), torch.ones_like(row), precision="fp32", order=order)
-                        for row in rows]
-                yield name, torch.tensor(sums, dtype=torch.float32).to(x.dtype).reshape(shape)
-        yield "PyTorch's own kernel for CPUs", getattr(torch.ops.aten, self._name)(*args, **kwargs)
+    def _on_cpu(self, fork: Player) -> None:
+        args, kwargs = fork.operands(self._i)
+        fork.store(self._i, overload_of(self._entry["op"])(*args, **kwargs))
+
+    def _sum_in(self, order: Any, fork: Player) -> None:
+        args, kwargs = fork.operands(self._i)
+        x = args[0]
+        if self._name != "sum" or kwargs or x.numel() > 1 << 20:
+            raise Unsupported("no short sum")
+        axes = [axis % x.dim() for axis in (args[1] if len(args) > 1 and args[1] else range(x.dim()))]
+        rest = [axis for axis in range(x.dim()) if axis not in axes]
+        rows = x.permute(*rest, *axes).reshape(math.prod(x.shape[axis] for axis in rest), -1)
+        if len(rows) > 1 << 12:
+            raise Unsupported("no few sums")
+        sums = [samebits.dot(row.contiguous(), torch.ones_like(row), precision="fp32", order=order) for row in rows]
+        fork.store(self._i, torch.tensor(sums, dtype=torch.float32).to(x.dtype))
 
     def _cause(self, found: list[str]) -> str:
         if all(found):
             return "cause: each side follows a rule; nothing computes wrongly" + _advice(found)
+        if not any(found):
+            return "cause: both sides follow other rules than the known ones"
         odd = "a" if not found[0] else "b"
         kept = [t.tensors.get(f"{self._i}.{self._result}") for t in self._traces]
-        if kept[0] is None or kept[1] is None or not any(found):
+        if kept[0] is None or kept[1] is None:
             return f"cause: {odd} follows no known rule: another kernel, or a wrong result"
         return "cause: " + _where(*kept) + f"; {odd} follows no known rule: suspect it"
 
 
-def _count(x: torch.Tensor, axes: list[int]) -> int:
-    n = 1
-    for axis in axes:
-        n *= x.shape[axis]
-    return n
+_ORDERS = {"sequential": "a sum in rising order", "tree": "a sum by pairs"}
 
 
-def _flushed(x: Any) -> Any:
+def _tensors(x: Any) -> list[torch.Tensor]:
+    return [y for y in tree_leaves(x) if isinstance(y, torch.Tensor)]
+
+
+def _without_subnormals(x: torch.Tensor) -> torch.Tensor:
     """Return subnormals in fp32 as zeros."""
-    if isinstance(x, list | tuple):
-        return [_flushed(y) for y in x]
-    if not isinstance(x, torch.Tensor) or x.dtype != torch.float32:
+    if x.dtype != torch.float32:
         return x
     return torch.where(x.abs() < 2.0**-126, torch.zeros((), dtype=x.dtype).copysign(x), x)
 
 
 def _where(x: Any, y: Any) -> str:
     """Return where two results differ."""
-    integers = {2: torch.int16, 4: torch.int32}
+    integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     codes = [z.contiguous().view(integers[z.element_size()]).reshape(-1) for z in (x, y)]
     changed = (codes[0] ^ codes[1]).nonzero().reshape(-1).tolist()
     first = changed[0]

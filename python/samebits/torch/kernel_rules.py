@@ -90,7 +90,7 @@ def _number(value: float) -> torch.Tensor:
 
 def _lerp(x: Any, y: Any, weight: float) -> Any:
     distance = _subtract(y, x)
-    if weight < 0.5:
+    if abs(weight) < 0.5:
         return _fma(_number(weight), distance, x)
     return _fma(-distance, _number(float(np.float32(1) - np.float32(weight))), y)
 

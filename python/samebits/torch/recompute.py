@@ -22,35 +22,60 @@ _EXACT = frozenset("""
     _foreach_abs _foreach_clamp_max _foreach_clamp_min _foreach_copy _foreach_maximum _foreach_neg _foreach_zero
     _local_scalar_dense _reshape_alias _to_copy _unsafe_view abs all amax amin any arange bitwise_and bitwise_not
     bitwise_or cat clamp clamp_max
-    clamp_min clone constant_pad_nd contiguous copy embedding empty empty_like empty_strided eq fill flip full
+    clamp_min clone constant_pad_nd contiguous copy embedding empty empty_like empty_permuted empty_strided eq fill flip full
     full_like gather ge gt index index_select is_same_size isfinite isinf isnan le lift_fresh logical_and
     logical_not logical_or lt masked_fill max maximum min minimum ne neg new_empty new_empty_strided new_full
-    new_ones new_zeros ones ones_like relu repeat resize roll scalar_tensor scatter select_backward set sign
-    slice_backward stack threshold_backward tril triu unbind where zero zeros zeros_like
+    new_ones new_zeros ones ones_like relu repeat roll scalar_tensor scatter select_backward set sign
+    slice_backward squeeze stack t threshold_backward transpose tril triu unbind unsqueeze where zero zeros zeros_like
     """.split())
 #: Exact on integers; those of fp64 are operations of IEEE 754, alike on all processors.
 _ON_INTEGERS = frozenset("add sub rsub mul sum prod cumsum".split())
 _ON_FP64 = frozenset("add sub rsub mul div reciprocal sqrt".split())
 
 
-def _is_exact(overload: Any, name: str, args: Sequence[Any]) -> bool:
+#: Exact, but for the sign of a zero.
+_OF_ZEROS = frozenset("amax amin clamp clamp_max clamp_min max maximum min minimum relu".split())
+
+
+def _is_exact(overload: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether CPUs and GPUs compute alike: by IEEE 754, on integers, or by moving elements."""
     if overload.namespace == "samebits" or overload.is_view:
         return True
+    tensors = [x for x in args if isinstance(x, torch.Tensor)]
+    has_float = any(isinstance(x, float) for x in args)
     if name in _EXACT:
-        return "reduce" not in overload._overloadname
-    dtypes = {x.dtype for x in args if isinstance(x, torch.Tensor)}
+        if name in _OF_ZEROS:
+            require(not any(bool(((x == 0) & x.signbit()).any()) for x in tensors if x.is_floating_point()),
+                    f"aten.{name} of -0, whose sign it may change")
+        if name == "_to_copy" and tensors[0].is_floating_point():
+            _require_castable(tensors[0], kwargs.get("dtype"))
+        return "reduce" not in overload._overloadname and not (name == "arange" and has_float)
+    dtypes = {x.dtype for x in tensors}
     floating = {d for d in dtypes if d.is_floating_point or d.is_complex}
-    if floating == {torch.float64}:
-        return name in _ON_FP64
-    return bool(dtypes) and not floating and name in _ON_INTEGERS and not any(isinstance(x, float) for x in args)
+    if floating == {torch.float64}:  # a quotient by a number is a product by its reciprocal
+        return name in _ON_FP64 and not (name == "div" and not isinstance(args[1], torch.Tensor))
+    to = kwargs.get("dtype")
+    return (bool(dtypes) and not floating and name in _ON_INTEGERS and not has_float
+            and (to is None or not to.is_floating_point))
 
 
-def _overload(operator: Any) -> Any:
+def _require_castable(x: torch.Tensor, to: torch.dtype | None) -> None:
+    """Require numbers that an integer type holds: processors differ beyond."""
+    if to is None or to.is_floating_point or to.is_complex or to == torch.bool:
+        return
+    limits = torch.iinfo(to)
+    require(bool(((x > limits.min) & (x < limits.max)).all()), f"a cast of numbers beyond {to}")
+
+
+def overload_of(operator: Any) -> Any:
+    """Return an operator by its name."""
     if not isinstance(operator, str):
         return operator
     namespace, packet, overload = operator.split(".")
-    return getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+    try:
+        return getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+    except AttributeError:
+        raise Unsupported(f"not covered: {operator}, which this process does not know") from None
 
 
 def _item(x: Any, i: int) -> Any:
@@ -60,7 +85,9 @@ def _item(x: Any, i: int) -> Any:
 def _of_lists(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], writes: bool) -> list[Any]:
     """Return the results of an operator of lists: an elementwise one for each tensor of the first list."""
     one = name if name in ELEMENTWISE else name.removeprefix("_foreach_")
-    require(one in ELEMENTWISE, f"aten.{name}")
+    require(one in ELEMENTWISE and isinstance(args[0], list | tuple), f"aten.{name}")
+    if one in ("addcdiv", "addcmul") and len(args) > 3 and isinstance(args[3], torch.Tensor):
+        args = [*args[:3], args[3].tolist()]  # a tensor of numbers, one for each tensor
     return [elementwise(one, [_item(x, i) for x in args], {k: _item(v, i) for k, v in kwargs.items()},
                         first.dtype if writes else None) for i, first in enumerate(args[0])]
 
@@ -97,8 +124,8 @@ def recompute(operator: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any]
     tensor([0.3333, 1.0000])
     """
     try:
-        return _recomputed(_overload(operator), args, dict(kwargs or {}), how)
-    except InvalidArgument as error:  # formats that a rule does not have
+        return _recomputed(overload_of(operator), args, dict(kwargs or {}), how)
+    except (InvalidArgument, TypeError) as error:  # formats or arguments that a rule does not have
         raise Unsupported(f"not covered: {operator}: {error}") from None
 
 
@@ -106,9 +133,10 @@ def _recomputed(overload: Any, args: Sequence[Any], kwargs: dict[str, Any], how:
     name = overload._schema.name.partition("::")[2]
     writes = name.endswith("_") and not name.endswith("__") and name not in RULES
     name = name.removesuffix("_") if writes else name
-    if _is_exact(overload, name, args):
+    if _is_exact(overload, name, args, kwargs):
         kwargs = {key: value for key, value in kwargs.items() if key != "pin_memory"}
         return overload(*args, **kwargs | ({"device": "cpu"} if "device" in kwargs else {}))
+    require(overload.namespace == "aten", f"{overload}")
     require("out" not in overload._overloadname, f"aten.{name} with out=")
     if name.startswith("_foreach_") and name not in RULES:
         results = _of_lists(name, args, kwargs, writes)

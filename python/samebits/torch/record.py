@@ -19,7 +19,11 @@ from samebits.torch.trace import Trace, hash_number, hash_text
 __all__ = ["record"]
 
 #: Operators whose results have no values yet.
-_EMPTY = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+_EMPTY = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_")
+_PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+_DTYPES = frozenset([torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn,
+                     torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.bool, torch.uint8,
+                     torch.int8, torch.int16, torch.int32, torch.int64])
 #: Products, by the place of their operands a and b.
 PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2)}
 #: Rows and columns of a product that are kept to find its rule.
@@ -54,6 +58,7 @@ class Recorder(TorchDispatchMode):
         self._blocks: dict[int, tuple[StorageWeakRef, int]] = {}
         self._versions: dict[int, int] = {}  # of sources, when an operator last read them
         self._reads: list[Any] = []
+        self._numbers: set[int] = set()
         self._hashes: list[tuple[Any, Any, torch.Tensor]] = []  # where each belongs; not waited for yet
         self._tracker = ModuleTracker()
         self.trace = Trace()
@@ -67,6 +72,8 @@ class Recorder(TorchDispatchMode):
     def __exit__(self, *failure: Any) -> None:
         super().__exit__(*failure)
         self._tracker.__exit__(*failure)
+        for device in {number.device for _, _, number in self._hashes if number.is_cuda}:
+            torch.cuda.synchronize(device)  # of whatever stream
         for of, key, number in self._hashes:
             of[key] = hash_text(int(number))
         self.trace.tensors = {name: x.cpu() for name, x in self.trace.tensors.items()}
@@ -75,26 +82,41 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        tensors = _tensors((args, kwargs))
+        if any(type(x) not in _PLAIN for x in tensors):
+            return NotImplemented  # a wrapper passes its tensors on
+        if torch.is_inference_mode_enabled():  # where operators made of others arrive whole
+            with self:
+                result = func.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
         if func.is_view or func.namespace == "profiler":
             return func(*args, **kwargs)
         with _disable_current_modes():
-            self._on_gpu = any(x.is_cuda for x in _tensors((args, kwargs)))
+            written = _tensors([x for argument, x in _arguments(func, args, kwargs) if argument.is_write])
+            # Kernels get a CPU tensor of no axis as a number, unless they write it.
+            on_gpu = any(x.is_cuda for x in tensors)
+            kept = {id(x) for x in written}
+            self._numbers = {id(x) for x in tensors if on_gpu and not x.is_cuda and x.dim() == 0} - kept
             self._reads = []
             entry = {"op": str(func), "args": self._encoded(args), "kwargs": self._encoded(kwargs)}
             if self._reads:
                 entry["read"] = self._reads
         result = func(*args, **kwargs)
         with _disable_current_modes():
-            self._ended(func, args, kwargs, result, entry)
+            self._ended(func, written, result, entry)
         return result
 
-    def _ended(self, func: Any, args: Any, kwargs: Any, result: Any, entry: dict[str, Any]) -> None:
+    def _ended(self, func: Any, written: list[torch.Tensor], result: Any, entry: dict[str, Any]) -> None:
         """Record what an operator has written."""
         name = func._schema.name.partition("::")[2]
         number = len(self.trace.operators)
+        self._numbers = set()
         entry["out"] = self._encoded(result, made=True)
-        written = [x for arg, x in _arguments(func, args, kwargs) if arg.is_write]
-        values = [] if name in _EMPTY else [*{id(x): x for x in _tensors([written, result])}.values()]
+        values = [] if name in _EMPTY else [*{id(x): x for x in [*written, *_tensors(result)]}.values()]
+        if "attention" in name:  # without dropout, seeds are memory that nobody wrote
+            values = [x for x in values if x.is_floating_point()]
+        values = [x for x in values if _is_dense(x)]
         entry["wrote"] = [self._hashed([self._encoded(x)["t"], ""], 1, x) for x in values]
         if torch.are_deterministic_algorithms_enabled():
             entry["deterministic"] = True
@@ -121,8 +143,10 @@ class Recorder(TorchDispatchMode):
     def _encoded(self, x: Any, made: bool = False) -> Any:
         """Return an argument or result for JSON. made: whether the operator has made it."""
         if isinstance(x, torch.Tensor):
-            if self._on_gpu and not x.is_cuda and x.dim() == 0:
-                return self._encoded(x.item())  # such a tensor is passed to kernels as a number
+            if id(x) in self._numbers:
+                return {"number": self._encoded(x.item()), "dtype": str(x.dtype).removeprefix("torch.")}
+            if not _is_dense(x):
+                return {"tensor": f"{x.dtype}, {x.layout}, {x.device.type}"}
             place = [self._block(x, made), x.storage_offset(), list(x.shape), list(x.stride()),
                      str(x.dtype).removeprefix("torch.")]
             if not made and not x.is_inference():
@@ -136,7 +160,9 @@ class Recorder(TorchDispatchMode):
             return {"float": str(x)}
         if isinstance(x, bool | int | float | str | None):
             return x
-        return {"torch": str(x).removeprefix("torch.")}
+        if isinstance(x, torch.dtype | torch.device | torch.layout | torch.memory_format):
+            return {"torch": str(x).removeprefix("torch.")}
+        return {"other": type(x).__name__}  # a generator, a storage
 
     def _check_version(self, x: torch.Tensor, place: list[Any]) -> None:
         """Hash a source that was written since an operator last read it, perhaps not by an operator."""
@@ -201,6 +227,12 @@ def record(path: str | os.PathLike[str] | None = None, *,
     if isinstance(names, torch.nn.Module):
         names = {**dict(names.named_parameters()), **dict(names.named_buffers())}
     return Recorder(path, keep, {x.untyped_storage()._cdata: name for name, x in (names or {}).items()})
+
+
+def _is_dense(x: torch.Tensor) -> bool:
+    """Whether a tensor has plain numbers in memory, one code after another."""
+    return (x.layout == torch.strided and not x.is_quantized and x.device.type in ("cpu", "cuda")
+            and not x.is_complex() and x.element_size() in (1, 2, 4, 8) and x.dtype in _DTYPES)
 
 
 def _tensors(x: Any) -> list[torch.Tensor]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -15,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 import samebits
 from samebits.errors import InvalidArgument, Unsupported
+from samebits.torch.aten.elementwise import ELEMENTWISE
 from samebits.torch.recompute import Conditions, recompute
 from samebits.torch.record import PRODUCTS, spaced
 from samebits.torch.trace import Trace, hash_of
@@ -88,6 +91,10 @@ class Replay:
         return "\n".join(lines)
 
 
+class MissingSource(InvalidArgument):
+    """A recording has no values of a source, and none were given."""
+
+
 class _Memory:
     """The memory blocks of a recording on the CPU; a block is freed after its last operator."""
 
@@ -118,15 +125,27 @@ class _Memory:
         if content is None:
             content = self._given.get((block["hash"], block["bytes"]))
         if content is None:
-            raise InvalidArgument(f"{block['source']}: the recording has no values of this source; pass a module, "
+            raise MissingSource(f"{block['source']}: the recording has no values of this source; pass a module, "
                                   "optimizer or tensor with them")
         return content.clone().untyped_storage()
 
     def is_wrong(self, number: int) -> bool:
         return number in self._wrong
 
-    def mark(self, number: int, wrong: bool) -> None:
-        (self._wrong.add if wrong else self._wrong.discard)(number)
+    def mark(self, place: list[Any], wrong: bool) -> None:
+        """Keep in mind whether what was written is wrong; a part does not make a wrong block right."""
+        number, _, shape, _, dtype = place
+        if wrong:
+            self._wrong.add(number)
+        elif math.prod(shape) * getattr(torch, dtype).itemsize >= self._trace.blocks[number]["bytes"]:
+            self._wrong.discard(number)
+
+    def fork(self, blocks: set[int]) -> _Memory:
+        """Return a memory that has copies of some blocks, and shares the others."""
+        other = copy.copy(self)
+        other._blocks = {n: block.clone() if n in blocks else block for n, block in self._blocks.items()}
+        other._wrong = set(self._wrong)
+        return other
 
     def free(self, i: int, entry: Any) -> None:
         for number in _blocks_of(entry):
@@ -160,18 +179,23 @@ def _blocks_of(entry: Any) -> set[int]:
     return {place[0] for place in places([entry["args"], entry["kwargs"], entry["out"]])}
 
 
-def _decoded(x: Any, tensor: Callable[[list[Any]], torch.Tensor]) -> Any:
+def _decoded(x: Any, tensor: Callable[[list[Any]], torch.Tensor], as_number: bool = False) -> Any:
     if isinstance(x, list):
-        return [_decoded(y, tensor) for y in x]
+        return [_decoded(y, tensor, as_number) for y in x]
     if not isinstance(x, dict):
         return x
     if "t" in x:
         return tensor(x["t"])
+    if "number" in x:
+        number = _decoded(x["number"], tensor)
+        return number if as_number else torch.tensor(number, dtype=getattr(torch, x["dtype"]))
     if "float" in x:
         return float(x["float"])
     if "torch" in x:
-        return getattr(torch, x["torch"], torch.device("cpu") if x["torch"].startswith(("cuda", "cpu")) else None)
-    return {key: _decoded(y, tensor) for key, y in x.items()}
+        return torch.device("cpu") if x["torch"].startswith(("cuda", "cpu")) else getattr(torch, x["torch"])
+    if "tensor" in x or "other" in x:
+        raise Unsupported(f"an argument of {x.get('tensor') or x['other']}")
+    return {key: _decoded(y, tensor, as_number) for key, y in x.items()}
 
 
 def conditions(trace: Trace, i: int, product: str | None = None) -> Conditions:
@@ -190,51 +214,84 @@ class Player:
         """Recompute one operator, and compare what it writes."""
         entry = self._trace.operators[i]
         inputs = {place[0] for place in places([entry["args"], entry["kwargs"]])}
-        args, kwargs = self.operands(i)
         follows = any(self.memory.is_wrong(block) for block in inputs)
-        written = [place[0] for place, expected in entry.get("read", ())
-                   if not follows and hash_of(self.memory.tensor(place)) != expected]
         state, detail = "follows" if follows else "equal", ""
         self._without_rule: dict[int, bool] = {}  # blocks of results: whether operators compute with them
         try:
-            if written:
-                source = self._trace.blocks[written[0]]["source"]
-                raise Unsupported(f"{source} was written by no operator that PyTorch's dispatcher sees")
-            detail = self._run(i, entry, args, kwargs)
-        except Unsupported as error:
             if not follows:
-                state, detail = "not covered", str(error).removeprefix("not covered: ")
-        wrong = self._compare(entry)
-        if wrong and state == "equal":
+                self._check_reads(entry)
+                detail = self.run(i)
+        except Unsupported as error:
+            state, detail = "not covered", str(error).removeprefix("not covered: ")
+        except MissingSource:
+            raise
+        except Exception as error:  # of PyTorch, from arguments that no rule expects
+            state, detail = "not covered", f"{entry['op']}: {type(error).__name__}: {str(error).splitlines()[0]}"
+        if state != "equal":
+            for place, _ in entry["wrote"]:
+                self.memory.mark(place, wrong=True)
+        wrong = self._compare(entry) if state == "equal" else []
+        if wrong:
             state, detail = "differs", f"result {', '.join(map(str, wrong))}"
         elif state == "equal" and any(self._without_rule.values()):
             state, detail = "not covered", f"one result of {entry['op']}"
         compared = [place for place, _ in entry["wrote"] if place[0] not in self._without_rule]
-        elements = 0 if state == "not covered" else sum(math.prod(place[2]) for place in compared)
-        differ = self._differing(i, entry, wrong) if state in ("differs", "follows") else 0
+        elements = 0 if state in ("not covered", "follows") else sum(math.prod(place[2]) for place in compared)
+        differ = self._differing(i, entry, wrong) if state == "differs" else 0
         if state != "equal":
             self._take_recorded(i, entry)
         self.memory.free(i, entry)
         return Step(i, entry["op"], entry.get("module", ""), state, detail, elements, differ)
 
-    def _run(self, i: int, entry: Any, args: Any, kwargs: Any) -> str:
+    def _check_reads(self, entry: Any) -> None:
+        for place, expected in entry.get("read", ()):
+            if hash_of(self.memory.tensor(place)) != expected:
+                source = self._trace.blocks[place[0]]["source"]
+                raise Unsupported(f"{source} was written by no operator that PyTorch's dispatcher sees")
+
+    def run(self, i: int) -> str:
         """Recompute an operator; of a product return the rule that gives the recorded results."""
+        entry = self._trace.operators[i]
         name = entry["op"].split(".")[1]
-        rules = self.rules_of(i, name, args, self._trace) if name in PRODUCTS else [""]
+        rules = self.rules_of(i, name, self._trace) if name in PRODUCTS else [""]
         for rule in rules:
-            results = recompute(entry["op"], args, kwargs, conditions(self._trace, i, rule or None))
-            if not name.endswith("_"):
-                self._store(entry["out"], results)
+            self.run_by(i, conditions(self._trace, i, rule or None))
             if len(rules) == 1 or not self._compare(entry):
                 return rule
         return ""
 
+    def run_by(self, i: int, how: Conditions) -> None:
+        """Recompute an operator."""
+        args, kwargs = self.operands(i)
+        self.store(i, recompute(self._trace.operators[i]["op"], args, kwargs, how))
+
+    def store(self, i: int, results: Any) -> None:
+        """Copy an operator's results to where it wrote them."""
+        self._without_rule = {}
+        self._store(self._trace.operators[i]["out"], results)
+
+    def fork(self, i: int) -> Player:
+        """Return a player with memory of its own for one operator."""
+        other = copy.copy(self)
+        other.memory = self.memory.fork(_blocks_of(self._trace.operators[i]))
+        return other
+
+    def written(self, i: int) -> list[torch.Tensor]:
+        """Return what an operator writes."""
+        return [self.memory.tensor(place) for place, _ in self._trace.operators[i]["wrote"]]
+
+    def hash_of_written(self, i: int, j: int) -> str | None:
+        """Return the hash of what an operator wrote; None without a rule."""
+        place = self._trace.operators[i]["wrote"][j][0]
+        return None if place[0] in self._without_rule else hash_of(self.memory.tensor(place))
+
     def _store(self, out: Any, results: Any) -> None:
         """Copy results to where the operator wrote them."""
         if isinstance(out, list):
-            for place, result in zip(out, results, strict=False):
+            given = [None] * len(out) if results is None else results
+            for place, result in zip_longest(out, given[: len(out)]):
                 self._store(place, result)
-        elif isinstance(out, dict):
+        elif isinstance(out, dict) and "t" in out:
             x = self.memory.tensor(out["t"], fresh=True)
             if results is None:
                 self._without_rule[out["t"][0]] = x.dtype.is_floating_point and x.numel() > 0
@@ -244,14 +301,13 @@ class Player:
     def operands(self, i: int) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments of an operator, whose values are those of this moment."""
         entry = self._trace.operators[i]
-        return _decoded(entry["args"], self.memory.tensor), _decoded(entry["kwargs"], self.memory.tensor)
+        as_number = entry["op"].split(".")[1].removeprefix("_foreach_").removesuffix("_") in ELEMENTWISE
+        args, kwargs = (_decoded(entry[key], self.memory.tensor, as_number) for key in ("args", "kwargs"))
+        return args, kwargs
 
-    def written(self, i: int) -> list[torch.Tensor]:
-        """Return what an operator writes."""
-        return [self.memory.tensor(place) for place, _ in self._trace.operators[i]["wrote"]]
-
-    def rules_of(self, i: int, name: str, args: Any, trace: Trace) -> list[str]:
+    def rules_of(self, i: int, name: str, trace: Trace) -> list[str]:
         """Return the rules that give a recording's sample of a product."""
+        args, _ = self.operands(i)
         a, b = (args[place] for place in PRODUCTS[name])
         rows, cols = spaced(a.shape[-2]), spaced(b.shape[-1])
         if name == "bmm":
@@ -268,7 +324,7 @@ class Player:
             kept = self._trace.tensors.get(f"{i}.{j}")
             if kept is not None:
                 self.memory.tensor(place, fresh=True).copy_(kept)
-                self.memory.mark(place[0], wrong=False)
+                self.memory.mark(place, wrong=False)
 
     def _differing(self, i: int, entry: Any, wrong: list[int]) -> int | None:
         """Return how many elements of results differ from the kept ones; NaNs are alike."""
@@ -289,7 +345,7 @@ class Player:
                  if place[0] not in self._without_rule and hash_of(self.memory.tensor(place)) != expected]
         changed = {entry["wrote"][j][0][0] for j in wrong} | {b for b, read in self._without_rule.items() if read}
         for place, _ in entry["wrote"]:
-            self.memory.mark(place[0], place[0] in changed)
+            self.memory.mark(place, place[0] in changed)
         return wrong
 
 

@@ -102,7 +102,7 @@ def hash_number(x: torch.Tensor) -> torch.Tensor:
     total = torch.zeros((), dtype=torch.int64, device=x.device)
     for begin in range(0, codes.numel(), _CHUNK):
         part = codes[begin : begin + _CHUNK].to(torch.int64) * _ODD
-        part ^= part >> 32  # codes of round numbers end in zeros
+        part ^= (part >> 32) & 0xFFFFFFFF  # codes of round numbers end in zeros
         places = torch.arange(begin + 1, begin + 1 + part.numel(), device=x.device)
         total += (part * ((places * _ODD) | 1)).sum()
     return total

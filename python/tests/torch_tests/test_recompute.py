@@ -103,6 +103,39 @@ def test_fused_adamw_is_the_optimizer_of_the_library() -> None:
     assert torch.equal(ours.detach(), theirs)
 
 
+def test_fused_adam_has_the_decay_in_the_gradient() -> None:
+    from samebits.torch.optim import Adam
+
+    w, g = torch.randn(100), torch.randn(100)
+    ours = torch.nn.Parameter(w.clone())
+    library = Adam([ours], lr=0.01, weight_decay=0.1, profile="torch_fused")
+    ours.grad = g.clone()
+    library.step()
+    options = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.1, "eps": 1e-8, "amsgrad": False,
+               "maximize": False}
+    theirs, states = w.clone(), [torch.zeros(100), torch.zeros(100)]
+    sbt.recompute("aten._fused_adam_.default",
+                  ([theirs], [g], [states[0]], [states[1]], [], [torch.tensor(1.0)]), options)
+    assert torch.equal(ours.detach(), theirs)
+    half = w.to(torch.bfloat16)
+    with pytest.raises(samebits.Unsupported, match="contiguous ones in fp32"):
+        sbt.recompute("aten._fused_adam_.default", ([theirs, half], [g, half], [states[0], half], [states[1], half],
+                                                    [], [torch.tensor(2.0)] * 2), options)
+    assert torch.equal(ours.detach(), theirs)  # nothing was written
+
+
+def test_scalars_of_lists_and_large_weights() -> None:
+    x, y, z = (torch.tensor([n, 1.0]) for n in (1.0, 2.0, 4.0))
+    got = sbt.recompute("aten._foreach_addcdiv.Tensor", ([x, x], [y, y], [z, z], torch.tensor([2.0, 6.0])))
+    assert [t.tolist() for t in got] == [[2.0, 3.0], [4.0, 7.0]]
+    got = sbt.recompute("aten.lerp.Scalar", (x, y, -1.25))
+    assert got.tolist() == [-0.25, 1.0]  # y - (y - x) * 2.25
+    odd, end = torch.rand(100), torch.rand(100)
+    weight = torch.tensor(-1.3)
+    expected = samebits.fma(-(end - odd), 1 - weight, end, to="fp32").value
+    assert torch.equal(sbt.recompute("aten.lerp.Scalar", (odd, end, -1.3)), expected)
+
+
 def test_types_and_lists() -> None:
     half, single = torch.tensor([0.1, 3.0]).to(torch.bfloat16), torch.tensor([1.0, 1e-3])
     assert sbt.recompute("aten.add.Tensor", (half, single)).dtype == torch.float32
@@ -122,7 +155,7 @@ def test_types_and_lists() -> None:
     ("aten.native_dropout.default", (torch.ones(2), 0.1, True), {}, "aten.native_dropout"),
     ("aten.mm.default", (torch.ones(2, 2), torch.ones(2, 2)), {}, "a product without its rule"),
     ("aten.addmm.default", (torch.ones(2), torch.ones(2, 2), torch.ones(2, 2)), {"beta": 2}, "addmm with beta"),
-    ("aten.pow.Tensor_Scalar", (torch.ones(2), 3), {}, "pow with exponent 3"),
+    ("aten.pow.Tensor_Scalar", (torch.ones(2), 3), {}, "pow with another exponent"),
     ("aten.sum.default", (torch.ones(2),), {"dtype": torch.float64}, "with dtype torch.float64"),
     ("aten._softmax.default", (torch.ones(2, 2), 0, False), {}, "softmax over axis 0"),
     ("aten.linalg_vector_norm.default", (torch.ones(2), 1), {}, "a norm of order 1"),
@@ -130,6 +163,16 @@ def test_types_and_lists() -> None:
     ("aten.add.out", (torch.ones(2), torch.ones(2)), {"out": torch.ones(2)}, "aten.add with out="),
     ("aten.exp.default", (torch.arange(3),), {}, "not covered: aten.exp.default: x: dtype torch.int64"),
     ("aten.mul.Tensor", (torch.ones(2, dtype=torch.complex64), 2), {}, "mul in torch.complex64"),
+    ("aten.pow.Tensor_Tensor", (torch.ones(2), torch.ones(2)), {}, "pow with another exponent"),
+    ("aten.div.Tensor_mode", (torch.ones(2), 2), {"rounding_mode": "floor"}, "rounding_mode"),
+    ("aten.softplus.default", (torch.ones(2), 2.0), {}, "aten.softplus"),
+    ("aten.sum.default", (torch.arange(3),), {"dtype": torch.float32}, "with dtype torch.float32"),
+    ("aten.arange.start_step", (0, 1, 0.001), {}, "aten.arange"),
+    ("aten.div.Tensor", (torch.ones(2, dtype=torch.float64), 3), {}, "div in torch.float64"),
+    ("aten.relu.default", (torch.tensor([-0.0]),), {}, "relu of -0"),
+    ("aten._to_copy.default", (torch.tensor([1e20]),), {"dtype": torch.int32}, "beyond torch.int32"),
+    ("aten._foreach_norm.Scalar", ([torch.ones(2, 3).t()],), {}, "not contiguous"),
+    ("aten.nothing.default", (), {}, "does not know"),
     ("aten.sin.default", (torch.ones(2, dtype=torch.float64),), {}, "aten.sin"),
 ])
 def test_what_has_no_rule_is_refused(operator: str, args: Any, kwargs: Any, says: str) -> None:

@@ -58,13 +58,14 @@ def _over(x: Number, y: Number) -> Any:
 def _lerp(x: Number, y: Number, weight: Number) -> Any:
     require(not isinstance(weight, torch.Tensor), "lerp with a tensor of weights")
     distance = _subtract(y, x)
-    if weight < 0.5:
+    if abs(weight) < 0.5:
         return _fma(weight, distance, x)
     return _fma(-distance, float(np.float32(1) - np.float32(weight)), y)
 
 
 def _power(x: Number, exponent: Number) -> Any:
-    require(exponent in (1, 2), f"pow with exponent {exponent}")
+    known = isinstance(x, torch.Tensor) and not isinstance(exponent, torch.Tensor) and exponent in (1, 2)
+    require(known, "pow with another exponent than 1 or 2")
     return multiply(x, x) if exponent == 2 else x
 
 

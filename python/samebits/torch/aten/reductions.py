@@ -38,4 +38,5 @@ def _norm(how: Conditions, x: Any, ord: float = 2, dim: Any = None, keepdim: boo
 @rule("_foreach_norm")
 def _foreach_norm(_how: Conditions, tensors: Any, ord: float = 2, dtype: Any = None) -> Any:
     require(ord == 2 and dtype is None, f"_foreach_norm of order {ord} with dtype {dtype}")
-    return list(functions.foreach_norm([x.contiguous() for x in tensors], **RULE).unbind())
+    require(all(x.is_contiguous() for x in tensors), "_foreach_norm of tensors that are not contiguous")
+    return list(functions.foreach_norm(tensors, **RULE).unbind())
