@@ -20,7 +20,7 @@ __all__ = ["record"]
 
 #: Operators whose results have no values yet.
 _EMPTY = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_")
-_PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _DTYPES = frozenset([torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn,
                      torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.bool, torch.uint8,
                      torch.int8, torch.int16, torch.int32, torch.int64])
@@ -86,8 +86,11 @@ class Recorder(TorchDispatchMode):
         if any(type(x) not in _PLAIN for x in tensors):
             return NotImplemented  # a wrapper passes its tensors on
         if torch.is_inference_mode_enabled():  # where operators made of others arrive whole
-            with self:
+            TorchDispatchMode.__enter__(self)
+            try:
                 result = func.decompose(*args, **kwargs)
+            finally:
+                TorchDispatchMode.__exit__(self, None, None, None)
             if result is not NotImplemented:
                 return result
         if func.is_view or func.namespace == "profiler":
