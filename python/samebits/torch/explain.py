@@ -93,7 +93,7 @@ def explain(a: str | os.PathLike[str] | Trace, b: str | os.PathLike[str] | Trace
                  for entry in (one, other)]
         if one["op"] != other["op"] or _shown(one) != _shown(other) or len(one["wrote"]) != len(other["wrote"]):
             return _other_program(old, new, i)
-        if any(blocks.setdefault(x, y) != y for x, y in zip(*pairs, strict=True)):
+        if any(blocks.setdefault(x, y) != y for x, y in zip(*pairs, strict=False)):
             return Explanation("program", f"{_named(i, one)} reads or writes other tensors", i)
         inputs = {place[0] for place in places([one["args"], one["kwargs"]])}
         sources = [n for n in sorted(inputs) if old.blocks[n].get("hash") != new.blocks[blocks[n]].get("hash")]
