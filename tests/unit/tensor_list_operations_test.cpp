@@ -208,7 +208,10 @@ constexpr bool rules_are_constant_expressions() {
          numerics::clip_factor(0x4014000000000000u, 0x4024000000000000u) == 0x3F800000u &&
          numerics::scaled_code(fp16_format, 0x3C00u, 0x3F000000u) == 0x3800u &&
          numerics::accumulated_code(fp16_format, 0x3C00u, fp16_format, 0x3C00u, 0x3F800000u) ==
-             0x4000u;
+             0x4000u &&
+         // 2 * 1.5 + 0.5 * 1
+         numerics::combined_code(fp16_format, 0x40000000u, fp16_format, 0x3E00u, 0x3F000000u,
+                                 spec_of(format_id::bf16), 0x3F80u) == 0x4300u;
 }
 static_assert(rules_are_constant_expressions());
 
