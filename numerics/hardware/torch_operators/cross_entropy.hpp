@@ -16,7 +16,7 @@
 
 namespace samebits::numerics::torch_2_11 {
 
-/// What a call says of its reduction and its logits.
+/// How a call of cross_entropy() reduces and smooths, and the shape and format of its logits.
 struct cross_entropy_rule {
   format_id format;
   loss_reduction reduction;
