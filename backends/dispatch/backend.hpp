@@ -23,6 +23,7 @@ struct sum_kernels;              // backends/dispatch/calls/sums.hpp
 struct attention_call;           // backends/dispatch/calls/attention.hpp
 struct row_call;                 // backends/dispatch/calls/row_functions.hpp
 struct reduction_call;           // backends/dispatch/calls/reductions.hpp
+struct hash_call;                // backends/dispatch/calls/hash.hpp
 struct matmul_call;              // backends/dispatch/calls/matmul.hpp
 // backends/dispatch/calls/quantize.hpp
 struct quantize_call;
@@ -110,6 +111,7 @@ struct backend {
   operation_entry<row_call> row_functions = {};
   operation_entry<attention_call> attention = {};
   operation_entry<reduction_call> reduce = {};
+  operation_entry<hash_call> hash = {};
   operation_entry<matmul_call> matmul = {};
   operation_entry<quantize_call> quantize = {};
   operation_entry<dequantize_call> dequantize = {};

@@ -21,6 +21,7 @@ const backend reference = {
     .row_functions = {.run = reference_row_functions},
     .attention = {.run = reference_attention},
     .reduce = {.run = host_reduce},
+    .hash = {.run = host_hash},
     .matmul = {.run = reference_matmul},
     .quantize = {.run = reference_quantize},
     .dequantize = {.run = reference_dequantize},

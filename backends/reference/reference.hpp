@@ -38,6 +38,8 @@ void attention_on_threads(const attention_call& call, const executor& where,
 void reference_attention(const attention_call& call, const executor& where);
 /// Reductions of every host backend.
 void host_reduce(const reduction_call& call, const executor& where);
+/// Hashes of every host backend.
+void host_hash(const hash_call& call, const executor& where);
 extern const list_kernels reference_list_kernels;
 
 /// The tensor_core sum of one element of D, as binary32 bits.

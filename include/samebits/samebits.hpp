@@ -28,6 +28,7 @@
 #include "samebits/distributed.hpp"
 #include "samebits/error.hpp"
 #include "samebits/evaluate.hpp"
+#include "samebits/hash.hpp"
 #include "samebits/interruption.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/matmul.hpp"

@@ -1,7 +1,11 @@
 // Reductions: each returns numbers that describe an array.
 #include "samebits/reductions.hpp"
 
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
 #include "call.hpp"
+#include "samebits/hash.hpp"
 
 namespace samebits::python {
 namespace {
@@ -40,11 +44,28 @@ double dot(nb::handle x, nb::handle y, nb::handle format, nb::handle how, nb::ha
   return result;
 }
 
+/// Writes hashes of arrays that Python code keeps, each (address, count, bytes of a code, largest).
+void hash_codes(
+    const std::vector<std::tuple<std::uintptr_t, std::int64_t, int, std::uint64_t>>& arrays,
+    std::uintptr_t results, bool on_device, int threads, nb::handle stream) {
+  std::vector<code_array> codes;
+  codes.reserve(arrays.size());
+  for (const auto& [address, count, bytes, largest] : arrays) {
+    codes.push_back({at<const void>(address), count, bytes, largest});
+  }
+  const executor where{.threads = threads, .stream = stream_of(stream)};
+  run([&] {
+    samebits::hash_codes(codes, {at<std::uint64_t>(results), codes.size()},
+                         on_device ? memory_space::device : memory_space::host, where);
+  });
+}
+
 }  // namespace
 
 void bind_reductions(nb::module_& m) {
   def(m, "reduce", &reduce, "Returns amax, sum, sum_of_squares or counts of an array.");
   def(m, "dot", &dot, "Returns the dot product of two arrays.");
+  def(m, "hash_codes", &hash_codes, "Writes hashes of arrays of codes.");
 }
 
 }  // namespace samebits::python

@@ -16,6 +16,7 @@
 #include "engine/core/strided_buffer.hpp"
 #include "engine/inputs/operands.hpp"
 #include "engine/suites/rapidcheck.hpp"
+#include "numerics/bits/hash.hpp"
 #include "samebits/samebits.hpp"
 #include "support/effort.hpp"
 
@@ -50,6 +51,30 @@ TEST_P(DeviceReductions, AmaxInEveryPlace) {
 TEST_P(DeviceReductions, SeveralLevelsOfJoining) {
   device_target target{std::string(GetParam())};
   expect_as_reference(large_reductions(by_effort<std::size_t>(1, 7)), target, 0);
+}
+
+/// Any length and alignment of codes of every size, in one call for more arrays than a launch has.
+TEST_P(DeviceReductions, HashesAreThoseOfTheHost) {
+  std::vector<std::uint64_t> data(1 << 17);
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = numerics::hash_term(i, i);
+  const device_bytes memory(data.data(), data.size() * 8);
+  std::vector<code_array> host, device;
+  for (std::int64_t i = 0; i < 300; ++i) {
+    const int bytes = 1 << i % 4;
+    const std::int64_t offset = i / 4 % 33 * bytes;
+    const std::int64_t count = i == 7 ? 1'000'003 / bytes : i * i / 3;
+    const std::uint64_t largest = i % 3 == 0 ? 0 : (std::uint64_t{1} << (8 * bytes - 1)) - 5;
+    host.push_back({reinterpret_cast<std::byte*>(data.data()) + offset, count, bytes, largest});
+    device.push_back({memory.data() + offset, count, bytes, largest});
+  }
+  std::vector<std::uint64_t> expected(host.size()), found(host.size());
+  hash_codes(host, expected, memory_space::host);
+  const device_bytes results(8 * found.size());
+  hash_codes(device, {results.as<std::uint64_t>(), found.size()}, memory_space::device,
+             {GetParam()});
+  check_cuda(cudaMemcpy(found.data(), results.data(), results.size(), cudaMemcpyDeviceToHost),
+             "to the host");
+  EXPECT_EQ(found, expected);
 }
 
 TEST_P(DeviceReductions, AreCapturedWithAWorkspaceAndReplayed) {

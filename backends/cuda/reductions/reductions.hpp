@@ -1,6 +1,8 @@
-// Reductions of the CUDA backends: amax, counts, sum, sum of squares and dot product of matrices.
+// Reductions of the CUDA backends: amax, counts, sum, sum of squares and dot product of matrices;
+// hashes of arrays.
 #pragma once
 
+#include "backends/dispatch/calls/hash.hpp"
 #include "backends/dispatch/calls/reductions.hpp"
 
 namespace samebits::cuda {
@@ -13,6 +15,9 @@ void enqueue_reduction_emulated(const backends::reduction_call& call, void* stre
 void enqueue_reduction_native(const backends::reduction_call& call, void* stream);
 /// Bytes of device memory that the reduction of a matrix needs; at least one.
 std::size_t reduction_bytes(const backends::reduction_call& call);
+
+/// Enqueues hashes of arrays.
+void enqueue_hash(const backends::hash_call& call, void* stream);
 
 /// Enqueues the partial sums of a sum, sum of squares or dot product: one per chunk of 4096
 /// elements.
