@@ -1,4 +1,7 @@
-"""``python -m samebits`` prints what is installed, which backends run, and why others do not."""
+"""``python -m samebits`` prints what is installed, which backends run, and why others do not.
+
+``python -m samebits replay FILE`` recomputes a recording of `samebits.torch.record`.
+"""
 
 from __future__ import annotations
 
@@ -65,11 +68,27 @@ def report() -> bool:
     return passed
 
 
+def _replay(path: str) -> int:
+    """Print the replay of a recording; return 0 if every operator is covered and equal."""
+    from samebits.torch.replay import replay
+
+    set_num_threads(0)
+    try:
+        found = replay(path)
+    except (Error, OSError) as error:
+        print(error, file=sys.stderr)
+        return 3
+    print(found)
+    return 0 if found.equal else 1
+
+
 def main() -> int:
     """Run the command; ``--verify`` also compares every backend with the reference."""
     arguments = sys.argv[1:]
+    if len(arguments) == 2 and arguments[0] == "replay":
+        return _replay(arguments[1])
     if arguments not in ([], ["--verify"]):
-        print("usage: python -m samebits [--verify]", file=sys.stderr)
+        print("usage: python -m samebits [--verify | replay FILE]", file=sys.stderr)
         return 2
     passed = report()
     if arguments:

@@ -6,12 +6,13 @@ import cli_support
 from cli_support import floats, write_safetensors
 
 TRACE = {
-    "version": 1,
+    "version": 2,
     "machine": {"torch": "2.11.0", "multiprocessors": 132, "tf32": False},
     "blocks": [{"bytes": 1024, "source": "fc.weight", "hash": "0"}, {"bytes": 16},
                {"bytes": 3, "source": "x", "hash": "1"}],
     "operators": [
         {"op": "aten.mm.default", "args": [], "kwargs": {}, "module": "Net.fc",
+         "kernels": [{"name": "gemm<\u001b>", "grid": [1, 2, 3], "block": [128, 1, 1]}],
          "wrote": [[[1, 0, [2, 3], [3, 1], "bfloat16"], "00000000000000ab"]]},
         {"op": "aten._local_scalar_dense.default", "args": [], "kwargs": {}, "wrote": []},
         {"op": "aten.frexp.Tensor", "args": [], "kwargs": {}, "module": "Net backward", "deterministic": True,
@@ -46,11 +47,18 @@ class Trace(cli_support.CliTest):
         self.assertEqual((document["sources"], document["source_bytes"]), (2, 1027))
         self.assertEqual(document["operators"][0],
                          {"number": 0, "operator": "aten.mm.default", "module": "Net.fc",
-                          "results": "bfloat16 [2, 3]", "hashes": "00000000000000ab"})
+                          "results": "bfloat16 [2, 3]", "hashes": "00000000000000ab",
+                          "kernels": "gemm<\u001b> [1,2,3] x [128,1,1]"})
+
+    def test_kernels(self):
+        out = self.ok("trace", "--kernels", self.recording(TRACE)).out
+        self.assertRegex(out, r"aten\.mm\.default +Net\.fc +gemm<.*> \[1,2,3\] x \[128,1,1\]\n")
+        self.assertNotIn("\x1b", out)
+        self.assertNotIn("00000000000000ab", out)
 
     def test_other_files(self):
         self.fails(3, "trace", cli_support.SAMPLE, says="no recording: its metadata has no samebits_trace")
-        broken = ["", "{", "[]", json.dumps({**TRACE, "version": 2})]
+        broken = ["", "{", "[]", json.dumps({**TRACE, "version": 1})]
         for key in TRACE:
             broken += [json.dumps({k: v for k, v in TRACE.items() if k != key}),
                        json.dumps({**TRACE, key: [[1]]})]
@@ -58,7 +66,7 @@ class Trace(cli_support.CliTest):
         broken.append(json.dumps({**TRACE, "machine": 0}).replace('"machine": 0', '"machine": ' + "[" * 10**5))
         for text in broken:
             self.fails(3, "trace", self.recording(text),
-                       says="step.sbt: samebits_trace is no recording of version 1")
+                       says="step.sbt: samebits_trace is no recording of version 2")
         self.fails(3, "trace", self.path("missing"), says="missing")
 
 

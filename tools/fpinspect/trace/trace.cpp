@@ -16,6 +16,8 @@ constexpr std::string_view trace_key = "samebits_trace";  // of the file's metad
 struct traced_operator {
   std::uint64_t number;
   std::string name, module, results, hash;
+  std::string kernels;  ///< name, grid and block of each CUDA kernel
+  std::string shown;    ///< of these, in the text
 };
 
 /// "bf16 [2, 16, 32]" of [block, offset, shape, strides, dtype].
@@ -28,12 +30,17 @@ std::string shape_of(const json& place) {
   return text + "]";
 }
 
-traced_operator operator_of(std::uint64_t number, const json& entry) {
-  traced_operator one{number, entry.at("op"), entry.value("module", ""), "", ""};
+traced_operator operator_of(std::uint64_t number, const json& entry, bool with_kernels) {
+  traced_operator one{number, entry.at("op"), entry.value("module", ""), "", "", "", ""};
   for (const json& result : entry.at("wrote")) {
     one.results += cat(one.results.empty() ? "" : ", ", shape_of(result.at(0)));
     one.hash += cat(one.hash.empty() ? "" : " ", result.at(1).get<std::string>());
   }
+  for (const json& kernel : entry.value("kernels", json::array())) {
+    one.kernels += cat(one.kernels.empty() ? "" : ", ", kernel.at("name").get<std::string>(), " ",
+                       kernel.at("grid").dump(), " x ", kernel.at("block").dump());
+  }
+  one.shown = with_kernels ? one.kernels : cat(one.results, one.hash.empty() ? "" : "  ", one.hash);
   return one;
 }
 
@@ -46,14 +53,15 @@ constexpr column<traced_operator> trace_columns[] = {
      [](auto& o) { return escape(o.module); }},
     {"results", "", 0, [](auto& o) { return o.results; }},
     {"hashes", "", 0, [](auto& o) { return o.hash; }},
-    {"", "results", 0, nullptr,
-     [](auto& o) { return escape_message(o.results + (o.hash.empty() ? "" : "  " + o.hash)); }},
+    {"kernels", "", 0, [](auto& o) { return o.kernels; }},
+    {"", "results", 0, nullptr, [](auto& o) { return escape_message(o.shown); }},
 };
 
 class trace_command final : public command {
  public:
   void options(option_list& add) override {
     add.required("FILE", path_, "A recording, as samebits.torch.record writes it");
+    add.flag("--kernels", kernels_, "CUDA kernels with grid and block, in place of results");
   }
 
   void run(const session& s) override {
@@ -66,16 +74,16 @@ class trace_command final : public command {
     try {
       list(s, json::parse(found->second));
     } catch (const json::exception&) {
-      refuse_content(path_, cat(trace_key, " is no recording of version 1"));
+      refuse_content(path_, cat(trace_key, " is no recording of version 2"));
     }
   }
 
  private:
   void list(const session& s, const json& trace) const {
-    if (trace.at("version") != 1) throw json::other_error::create(0, "version", nullptr);
+    if (trace.at("version") != 2) throw json::other_error::create(0, "version", nullptr);
     std::vector<traced_operator> operators;
     for (const json& entry : trace.at("operators")) {
-      operators.push_back(operator_of(operators.size(), entry));
+      operators.push_back(operator_of(operators.size(), entry, kernels_));
     }
     std::uint64_t sources = 0, bytes = 0;
     for (const json& block : trace.at("blocks")) {
@@ -105,6 +113,7 @@ class trace_command final : public command {
   }
 
   std::string path_;
+  bool kernels_ = false;
 };
 
 const registered<trace_command> trace_here("trace", "List the operators of a PyTorch recording",

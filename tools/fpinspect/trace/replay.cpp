@@ -1,0 +1,44 @@
+// `fpinspect replay`: recomputes a recording with the Python package, which has the rules of operators.
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "fpinspect/cli/command.hpp"
+#include "fpinspect/cli/error.hpp"
+
+namespace fpinspect {
+namespace {
+
+/// The Python of the environment that has the package: $SAMEBITS_PYTHON, the one beside this
+/// program, or python3.
+std::string python() {
+  if (const char* named = std::getenv("SAMEBITS_PYTHON")) return named;
+  std::error_code none;
+  const auto beside =
+      std::filesystem::read_symlink("/proc/self/exe", none).parent_path() / "python3";
+  return std::filesystem::exists(beside, none) ? beside.string() : "python3";
+}
+
+class replay_command final : public command {
+ public:
+  void options(option_list& add) override {
+    add.required("FILE", path_, "A recording, as samebits.torch.record writes it");
+  }
+
+  void run(const session&) override {
+    const std::string program = python();
+    execlp(program.c_str(), program.c_str(), "-m", "samebits", "replay", path_.c_str(), nullptr);
+    throw backend_error(cat("replay needs Python with the packages samebits and torch: ", program,
+                            ": ", std::strerror(errno)));
+  }
+
+ private:
+  std::string path_;
+};
+
+const registered<replay_command> replay_here("replay", "Recompute a PyTorch recording on this CPU",
+                                             146);
+
+}  // namespace
+}  // namespace fpinspect
