@@ -32,6 +32,7 @@ _KINDS = {
     "_fused_adamw_": "a fused optimizer", "_fused_adam_": "a fused optimizer", "_fused_sgd_": "a fused optimizer",
     "_foreach_addcdiv_": "a foreach optimizer", "_foreach_lerp_": "a foreach optimizer",
     "addcdiv_": "an optimizer with a loop over tensors",
+    "inductor_compiled_code": "a program of torch.compile, whose Triton kernels have no rule",
     "native_dropout": "dropout", "bernoulli_": "dropout",
     "_amp_update_scale_": "a loss scaler", "_foreach_norm": "a norm of lists, as clipping has it",
 }
@@ -102,6 +103,8 @@ def explain(a: str | os.PathLike[str] | Trace, b: str | os.PathLike[str] | Trace
         if sources:
             return _other_source(old, new, i, sources[0])
         wrong = [j for j, (x, y) in enumerate(zip(one["wrote"], other["wrote"], strict=True)) if x[1] != y[1]]
+        if wrong and one.get("random"):
+            return Explanation("source", f"{_named(i, one)} drew other random numbers: another seed?", i)
         if wrong and not inputs & differs:
             with _disable_current_modes():
                 return _Difference(old, new, i, wrong[0]).explained(given)

@@ -71,7 +71,7 @@ def overload_of(operator: Any) -> Any:
     """Return an operator by its name."""
     if not isinstance(operator, str):
         return operator
-    namespace, packet, overload = operator.split(".")
+    namespace, packet, overload = [*operator.split("."), ""][:3]
     try:
         return getattr(getattr(getattr(torch.ops, namespace), packet), overload)
     except AttributeError:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
-from torch.utils._pytree import tree_leaves
 from torch.utils.module_tracker import ModuleTracker
 
 import samebits
 from samebits.errors import InvalidArgument
-from samebits.torch.trace import Trace, hash_number, hash_text
+from samebits.torch.launches import Launches
+from samebits.torch.trace import HashBuffer, Trace
 
 __all__ = ["record"]
 
 #: Operators whose results have no values yet.
-_EMPTY = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_")
+_EMPTY = frozenset(["empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
+                    "resize_"])
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _DTYPES = frozenset([torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn,
                      torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.bool, torch.uint8,
-                     torch.int8, torch.int16, torch.int32, torch.int64])
+                     torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64])
+#: The names of the dtypes in a recording.
+_NAMES = {dtype: str(dtype).removeprefix("torch.") for dtype in _DTYPES}
 #: Products, by the place of their operands a and b.
 PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2)}
 #: Rows and columns of a product that are kept to find its rule.
@@ -35,12 +42,33 @@ SMALL = 64
 def sample_of(d: torch.Tensor) -> torch.Tensor:
     """Return at most 64 rows and columns of a product, evenly spaced; of a batch, its first product."""
     d = d[0] if d.dim() == 3 else d
-    return d[spaced(d.shape[0])][:, spaced(d.shape[1])]
+    return d[spaced(d.shape[0]), spaced(d.shape[1])]
 
 
-def spaced(n: int) -> torch.Tensor:
+def spaced(n: int) -> slice:
     """Return the places of a sample among `n`."""
-    return torch.arange(min(n, SAMPLE)) * n // min(n, SAMPLE)
+    step = max(n // SAMPLE, 1)
+    return slice(0, min(n, SAMPLE) * step, step)
+
+
+@dataclass(frozen=True)
+class _Operator:
+    """What a recording needs to know of an operator's kind."""
+
+    name: str  # in a recording
+    short: str  # without namespace and overload
+    passes: bool  # not recorded: it only looks at memory in another way
+    writes: tuple[tuple[int, str], ...] = ()  # places and names of arguments that it writes
+    random: bool = False  # it draws random numbers
+
+    @classmethod
+    def of(cls, func: Any) -> _Operator:
+        if isinstance(func, torch._ops.HigherOrderOperator):  # a program of torch.compile
+            return cls(f"higher_order.{func.name()}", func.name(), False)
+        schema = func._schema
+        writes = tuple((i, a.name) for i, a in enumerate(schema.arguments) if a.is_write)
+        return cls(str(func), schema.name.partition("::")[2], func.is_view or func.namespace == "profiler", writes,
+                   torch.Tag.nondeterministic_seeded in func.tags)
 
 
 class Recorder(TorchDispatchMode):
@@ -52,19 +80,39 @@ class Recorder(TorchDispatchMode):
         The recording.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, keep: str, names: dict[int, str]) -> None:
+    supports_higher_order_operators = True
+
+    def __init__(self, path: str | os.PathLike[str] | None, keep: str, names: dict[int, str], kernels: bool) -> None:
         super().__init__()
         self._path, self._keep, self._names = path, keep, names
+        self._operators: dict[Any, _Operator] = {}
         self._blocks: dict[int, tuple[StorageWeakRef, int]] = {}
         self._versions: dict[int, int] = {}  # of sources, when an operator last read them
+        # Of this operator: sources that it reads written, tensors that it gets as numbers, places of tensors.
         self._reads: list[Any] = []
         self._numbers: set[int] = set()
-        self._hashes: list[tuple[Any, Any, torch.Tensor]] = []  # where each belongs; not waited for yet
+        self._places: dict[int, list[Any]] = {}
+        self._hashes = HashBuffer()
+        self._launches = Launches() if kernels else None
         self._tracker = ModuleTracker()
+        self._patch: Any = contextlib.nullcontext()
         self.trace = Trace()
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        return True  # torch.compile compiles while a recording is made
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # not by a wrapper, which takes as long as the rest: see below
 
     def __enter__(self) -> Recorder:
         self.trace.machine = machine()
+        if (config := sys.modules.get("torch._inductor.config")) is not None:
+            self._patch = config.patch(wrap_inductor_compiled_regions=True)
+        self._patch.__enter__()
+        if self._launches is not None:
+            self._launches.start()
         self._tracker.__enter__()
         super().__enter__()
         return self
@@ -72,17 +120,23 @@ class Recorder(TorchDispatchMode):
     def __exit__(self, *failure: Any) -> None:
         super().__exit__(*failure)
         self._tracker.__exit__(*failure)
-        for device in {number.device for _, _, number in self._hashes if number.is_cuda}:
-            torch.cuda.synchronize(device)  # of whatever stream
-        for of, key, number in self._hashes:
-            of[key] = hash_text(int(number))
+        self._patch.__exit__(None, None, None)
+        if self._launches is not None:
+            for number, kernels in self._launches.stop().items():
+                self.trace.operators[number]["kernels"] = kernels
+        self._hashes.finish()
         self.trace.tensors = {name: x.cpu() for name, x in self.trace.tensors.items()}
         if self._path is not None and failure[0] is None:
             self.trace.save(self._path)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        tensors = _tensors((args, kwargs))
+        operator = self._operators.get(func)
+        if operator is None:
+            operator = self._operators[func] = _Operator.of(func)
+        if operator.passes:
+            return func(*args, **kwargs)
+        tensors = _tensors([*args, *kwargs.values()])
         if any(type(x) not in _PLAIN for x in tensors):
             return NotImplemented  # a wrapper passes its tensors on
         if torch.is_inference_mode_enabled():  # where operators made of others arrive whole
@@ -93,44 +147,50 @@ class Recorder(TorchDispatchMode):
                 TorchDispatchMode.__exit__(self, None, None, None)
             if result is not NotImplemented:
                 return result
-        if func.is_view or func.namespace == "profiler":
-            return func(*args, **kwargs)
-        with _disable_current_modes():
-            written = _tensors([x for argument, x in _arguments(func, args, kwargs) if argument.is_write])
+        with _without_modes():
+            written = _tensors([args[i] if i < len(args) else kwargs.get(name) for i, name in operator.writes])
             # Kernels get a CPU tensor of no axis as a number, unless they write it.
-            on_gpu = any(x.is_cuda for x in tensors)
-            kept = {id(x) for x in written}
-            self._numbers = {id(x) for x in tensors if on_gpu and not x.is_cuda and x.dim() == 0} - kept
-            self._reads = []
-            entry = {"op": str(func), "args": self._encoded(args), "kwargs": self._encoded(kwargs)}
+            self._numbers = {id(x) for x in tensors if x.is_cpu and x.dim() == 0}
+            if self._numbers:
+                on_gpu = any(x.is_cuda for x in tensors)
+                self._numbers = self._numbers - {id(x) for x in written} if on_gpu else set()
+            self._reads, self._places = [], {}
+            entry = {"op": operator.name, "args": self._encoded(args), "kwargs": self._encoded(kwargs)}
             if self._reads:
                 entry["read"] = self._reads
-        result = func(*args, **kwargs)
-        with _disable_current_modes():
-            self._ended(func, written, result, entry)
+            self._hashes.enqueue()
+        number = len(self.trace.operators)
+        with self._launches.of(number) if self._launches is not None else contextlib.nullcontext():
+            result = func(*args, **kwargs)
+        with _without_modes():
+            self._ended(operator, written, result, entry)
         return result
 
-    def _ended(self, func: Any, written: list[torch.Tensor], result: Any, entry: dict[str, Any]) -> None:
+    def _ended(self, operator: _Operator, written: list[torch.Tensor], result: Any, entry: dict[str, Any]) -> None:
         """Record what an operator has written."""
-        name = func._schema.name.partition("::")[2]
         number = len(self.trace.operators)
         self._numbers = set()
+        is_attention = "attention" in operator.short
         entry["out"] = self._encoded(result, made=True)
-        values = [] if name in _EMPTY else [*{id(x): x for x in [*written, *_tensors(result)]}.values()]
-        if "attention" in name:  # without dropout, seeds are memory that nobody wrote
+        values = [] if operator.short in _EMPTY else [*{id(x): x for x in [*written, *_tensors([result])]}.values()]
+        if is_attention:  # without dropout, seeds are memory that nobody wrote
             values = [x for x in values if x.is_floating_point()]
         values = [x for x in values if _is_dense(x)]
-        entry["wrote"] = [self._hashed([self._encoded(x)["t"], ""], 1, x) for x in values]
-        if torch.are_deterministic_algorithms_enabled():
-            entry["deterministic"] = True
+        entry["wrote"] = [self._hashes.add([self._encoded(x)["t"], ""], 1, x) for x in values]
+        self._hashes.enqueue()
+        if torch.are_deterministic_algorithms_enabled() and not (
+                is_attention and torch.is_deterministic_algorithms_warn_only_enabled()):
+            entry["deterministic"] = True  # where it only warns, attention stays as it is
         modules = self._tracker.parents - {"Global"}
         if modules:
             entry["module"] = max(modules, key=len) + (" backward" if self._tracker.is_bw else "")
-        if name in PRODUCTS and values:
+        if operator.short in PRODUCTS and values:
             self._keep_tensor(f"sample.{number}", sample_of(values[0]))
-        if self._keep == "all":
+        if self._keep == "all" or (operator.random and self._keep == "sources" and not is_attention):
             for i, x in enumerate(values):
                 self._keep_tensor(f"{number}.{i}", x)
+        if operator.random and not is_attention:
+            entry["random"] = True
         self.trace.operators.append(entry)
 
     def _keep_tensor(self, name: str, x: torch.Tensor) -> None:
@@ -138,23 +198,10 @@ class Recorder(TorchDispatchMode):
         copy = x.detach().clone(memory_format=torch.contiguous_format)
         self.trace.tensors[name] = copy if copy.numel() <= SAMPLE * SAMPLE else copy.cpu()
 
-    def _hashed(self, of: Any, key: Any, x: torch.Tensor) -> Any:
-        """Hash a tensor; of[key] gets the text at the end."""
-        self._hashes.append((of, key, hash_number(x)))
-        return of
-
     def _encoded(self, x: Any, made: bool = False) -> Any:
         """Return an argument or result for JSON. made: whether the operator has made it."""
         if isinstance(x, torch.Tensor):
-            if id(x) in self._numbers:
-                return {"number": self._encoded(x.item()), "dtype": str(x.dtype).removeprefix("torch.")}
-            if not _is_dense(x):
-                return {"tensor": f"{x.dtype}, {x.layout}, {x.device.type}"}
-            place = [self._block(x, made), x.storage_offset(), list(x.shape), list(x.stride()),
-                     str(x.dtype).removeprefix("torch.")]
-            if not made and not x.is_inference():
-                self._check_version(x, place)
-            return {"t": place}
+            return self._encoded_tensor(x, made)
         if isinstance(x, list | tuple):
             return [self._encoded(y, made) for y in x]
         if isinstance(x, dict):
@@ -167,11 +214,24 @@ class Recorder(TorchDispatchMode):
             return {"torch": str(x).removeprefix("torch.")}
         return {"other": type(x).__name__}  # a generator, a storage
 
+    def _encoded_tensor(self, x: torch.Tensor, made: bool) -> Any:
+        place = self._places.get(id(x))
+        if place is None:
+            if id(x) in self._numbers:
+                return {"number": self._encoded(x.item()), "dtype": _NAMES[x.dtype]}
+            if not _is_dense(x):
+                return {"tensor": f"{x.dtype}, {x.layout}, {x.device.type}"}
+            place = [self._block(x, made), x.storage_offset(), [*x.shape], [*x.stride()], _NAMES[x.dtype]]
+            self._places[id(x)] = place
+            if not made and not x.is_inference():
+                self._check_version(x, place)
+        return {"t": place}
+
     def _check_version(self, x: torch.Tensor, place: list[Any]) -> None:
         """Hash a source that was written since an operator last read it, perhaps not by an operator."""
         if "source" in self.trace.blocks[place[0]]:
             if self._versions.get(place[0], x._version) != x._version:
-                self._reads.append(self._hashed([place, ""], 1, x))
+                self._reads.append(self._hashes.add([place, ""], 1, x))
             self._versions[place[0]] = x._version
 
     def _block(self, x: torch.Tensor, made: bool) -> int:
@@ -186,15 +246,28 @@ class Recorder(TorchDispatchMode):
         if not made:
             content = torch.empty(0, dtype=torch.uint8, device=x.device).set_(storage)
             block["source"] = self._names.get(storage._cdata, f"source {number}")
-            self._hashed(block, "hash", content)
+            self._hashes.add(block, "hash", content)
             if self._keep != "hashes" or storage.nbytes() <= SMALL:
                 self._keep_tensor(f"block.{number}", content)
         self.trace.blocks.append(block)
         return number
 
 
+def _hide_from_compiler() -> None:
+    """Let torch.compile run the recorder and what it calls as they are."""
+    from torch._C._dynamo import eval_frame
+
+    skip = eval_frame._FrameAction.SKIP
+    eval_frame.set_code_exec_strategy(Recorder.__torch_dispatch__.__code__,
+                                      eval_frame._FrameExecStrategy(skip, skip))
+
+
+_hide_from_compiler()
+
+
 def record(path: str | os.PathLike[str] | None = None, *,
-           keep: Literal["hashes", "sources", "all"] = "sources", names: Any = None) -> Recorder:
+           keep: Literal["hashes", "sources", "all"] = "sources", names: Any = None,
+           kernels: bool = False) -> Recorder:
     """Record the operators that run in a ``with`` block: their arguments, and hashes of what they write.
 
     A dispatch mode sees the operators below autograd and autocast, of the forward pass, the backward pass
@@ -210,6 +283,9 @@ def record(path: str | os.PathLike[str] | None = None, *,
         the operators read first; ``all``: also every result.
     names : module or dict of str to Tensor, optional
         Names of sources: a module's parameters and buffers.
+    kernels : bool
+        Whether to note the name, grid and block of each CUDA kernel, with PyTorch's profiler, which must
+        not run already.
 
     Returns
     -------
@@ -229,23 +305,30 @@ def record(path: str | os.PathLike[str] | None = None, *,
         raise InvalidArgument(f"keep: hashes, sources or all is expected, got {keep!r}")
     if isinstance(names, torch.nn.Module):
         names = {**dict(names.named_parameters()), **dict(names.named_buffers())}
-    return Recorder(path, keep, {x.untyped_storage()._cdata: name for name, x in (names or {}).items()})
+    return Recorder(path, keep, {x.untyped_storage()._cdata: name for name, x in (names or {}).items()}, kernels)
 
 
 def _is_dense(x: torch.Tensor) -> bool:
     """Whether a tensor has plain numbers in memory, one code after another."""
-    return (x.layout == torch.strided and not x.is_quantized and x.device.type in ("cpu", "cuda")
-            and not x.is_complex() and x.element_size() in (1, 2, 4, 8) and x.dtype in _DTYPES)
+    return x.dtype in _DTYPES and x.layout == torch.strided and (x.is_cuda or x.is_cpu)
 
 
-def _tensors(x: Any) -> list[torch.Tensor]:
-    return [y for y in tree_leaves(x) if isinstance(y, torch.Tensor)]
+def _tensors(arguments: Sequence[Any]) -> list[torch.Tensor]:
+    """Return the tensors among arguments, and in lists and dicts of them."""
+    found: list[torch.Tensor] = []
+    for x in arguments:
+        if isinstance(x, torch.Tensor):
+            found.append(x)
+        elif isinstance(x, list | tuple):
+            found += _tensors(x)
+        elif isinstance(x, dict):
+            found += _tensors([*x.values()])
+    return found
 
 
-def _arguments(func: Any, args: Any, kwargs: Any) -> list[tuple[Any, Any]]:
-    """Return the arguments that were passed, each with its entry in the operator's schema."""
-    schema = func._schema.arguments
-    return [*zip(schema, args, strict=False), *((a, kwargs[a.name]) for a in schema if a.name in kwargs)]
+def _without_modes() -> Any:
+    """Return a context without the modes around this one."""
+    return _disable_current_modes() if torch._C._len_torch_dispatch_stack() else contextlib.nullcontext()
 
 
 def machine() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch.aten.elementwise import ELEMENTWISE
 from samebits.torch.recompute import Conditions, recompute
 from samebits.torch.record import PRODUCTS, spaced
-from samebits.torch.trace import Trace, hash_of
+from samebits.torch.trace import Trace, hash_of, hashes_of
 
 __all__ = ["Replay", "Step", "replay"]
 
@@ -38,7 +38,7 @@ class Step:
         The module that called it, or an empty text.
     state : str
         ``equal``; ``differs``: the operands are equal and the results are not; ``follows``: an operand
-        differs already; ``not covered``.
+        differs already; ``random``: random numbers, taken from the recording; ``not covered``.
     detail : str
         Which results differ, or what is not covered; of an equal product its rule.
     elements : int
@@ -74,8 +74,8 @@ class Replay:
 
     @property
     def equal(self) -> bool:
-        """Whether every operator is covered and equal."""
-        return all(step.state == "equal" for step in self.steps)
+        """Whether every operator is covered and equal, but for random numbers."""
+        return all(step.state in ("equal", "random") for step in self.steps)
 
     def __str__(self) -> str:
         count = Counter(step.state for step in self.steps)
@@ -86,6 +86,8 @@ class Replay:
             if step.state == "differs":
                 counted = "" if step.differ is None else f", {step.differ} of {step.elements} elements"
                 lines.append(f"  {step}{counted}")
+        if count["random"]:
+            lines.append(f"  {count['random']} with random numbers, taken from the recording")
         if count["follows"]:
             lines.append(f"  {count['follows']} with operands that differ already")
         return "\n".join(lines)
@@ -209,6 +211,7 @@ class Player:
 
     def __init__(self, trace: Trace, given: Any) -> None:
         self._trace, self.memory = trace, _Memory(trace, given)
+        self._rules: dict[str, str] = {}  # by operands' shapes, strides and formats: the last product's rule
 
     def step(self, i: int) -> Step:
         """Recompute one operator, and compare what it writes."""
@@ -236,10 +239,12 @@ class Player:
         elif state == "equal" and any(self._without_rule.values()):
             state, detail = "not covered", f"one result of {entry['op']}"
         compared = [place for place, _ in entry["wrote"] if place[0] not in self._without_rule]
-        elements = 0 if state in ("not covered", "follows") else sum(math.prod(place[2]) for place in compared)
+        elements = 0 if state in ("not covered", "random", "follows") else sum(math.prod(place[2]) for place in compared)
         differ = self._differing(i, entry, wrong) if state == "differs" else 0
         if state != "equal":
-            self._take_recorded(i, entry)
+            taken = self._take_recorded(i, entry)
+            if state == "not covered" and taken and entry.get("random"):
+                state, detail = "random", ""
         self.memory.free(i, entry)
         return Step(i, entry["op"], entry.get("module", ""), state, detail, elements, differ)
 
@@ -253,12 +258,22 @@ class Player:
         """Recompute an operator; of a product return the rule that gives the recorded results."""
         entry = self._trace.operators[i]
         name = entry["op"].split(".")[1]
-        rules = self.rules_of(i, name, self._trace) if name in PRODUCTS else [""]
-        for rule in rules:
-            self.run_by(i, conditions(self._trace, i, rule or None))
-            if len(rules) == 1 or not self._compare(entry):
+        if name not in PRODUCTS:
+            self.run_by(i, conditions(self._trace, i))
+            return ""
+        alike = str([name, *(place[2:] for place in places(entry["args"]))])
+        if alike in self._rules and self._follows(i, self._rules[alike]):
+            return self._rules[alike]
+        for rule in self.rules_of(i, name, self._trace):
+            if self._follows(i, rule):
+                self._rules[alike] = rule
                 return rule
         return ""
+
+    def _follows(self, i: int, rule: str) -> bool:
+        """Recompute a product by a rule, and return whether it gives the recorded results."""
+        self.run_by(i, conditions(self._trace, i, rule))
+        return not self._compare(self._trace.operators[i])
 
     def run_by(self, i: int, how: Conditions) -> None:
         """Recompute an operator."""
@@ -318,13 +333,14 @@ class Player:
             raise Unsupported(f"aten.{name} of {a.dtype}, K = {a.shape[1]}: no rule gives the sampled results")
         return rules
 
-    def _take_recorded(self, i: int, entry: Any) -> None:
-        """Go on with the recorded results of an operator, if they were kept."""
-        for j, (place, _) in enumerate(entry["wrote"]):
-            kept = self._trace.tensors.get(f"{i}.{j}")
-            if kept is not None:
-                self.memory.tensor(place, fresh=True).copy_(kept)
+    def _take_recorded(self, i: int, entry: Any) -> bool:
+        """Go on with the recorded results of an operator; return whether all were kept."""
+        kept = [self._trace.tensors.get(f"{i}.{j}") for j in range(len(entry["wrote"]))]
+        for (place, _), x in zip(entry["wrote"], kept, strict=True):
+            if x is not None:
+                self.memory.tensor(place, fresh=True).copy_(x)
                 self.memory.mark(place, wrong=False)
+        return all(x is not None for x in kept)
 
     def _differing(self, i: int, entry: Any, wrong: list[int]) -> int | None:
         """Return how many elements of results differ from the kept ones; NaNs are alike."""
@@ -341,8 +357,9 @@ class Player:
 
     def _compare(self, entry: Any) -> list[int]:
         """Return which results differ, and keep in mind their blocks."""
-        wrong = [j for j, (place, expected) in enumerate(entry["wrote"])
-                 if place[0] not in self._without_rule and hash_of(self.memory.tensor(place)) != expected]
+        compared = [j for j, (place, _) in enumerate(entry["wrote"]) if place[0] not in self._without_rule]
+        hashes = hashes_of([self.memory.tensor(entry["wrote"][j][0]) for j in compared])
+        wrong = [j for j, found in zip(compared, hashes, strict=True) if found != entry["wrote"][j][1]]
         changed = {entry["wrote"][j][0][0] for j in wrong} | {b for b, read in self._without_rule.items() if read}
         for place, _ in entry["wrote"]:
             self.memory.mark(place, place[0] in changed)

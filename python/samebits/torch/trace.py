@@ -9,18 +9,20 @@ they were kept, all results. A tensor of an operator is [block, offset, shape, s
 from __future__ import annotations
 
 import json
-import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from samebits.errors import InvalidArgument
+import samebits
+from samebits import _core
+from samebits.errors import InvalidArgument, Unsupported
 
 __all__ = ["Trace"]
 
-_VERSION = 1
+_VERSION = 2
 _KEY = "samebits_trace"
 
 
@@ -35,7 +37,7 @@ class Trace:
     blocks : list of dict
         ``bytes``; of a block that no operator made ``source`` (a name) and ``hash``.
     operators : list of dict
-        ``op``, ``args``, ``kwargs``, ``module``; ``deterministic`` if such algorithms were set;
+        ``op``, ``args``, ``kwargs``, ``module``; ``deterministic`` if such algorithms were set; ``random`` if it draws random numbers;
         ``read``: sources that were written since an operator last read them, each with its hash;
         ``out``: the results; ``wrote``: each tensor that was written, with its hash.
     tensors : dict of Tensor
@@ -73,36 +75,84 @@ class Trace:
 
 # --- Hashes ----------------------------------------------------------------------------------------
 
-_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-_ODD = -7046029254386353131  # 2^64 / golden ratio, odd
-_CHUNK = 1 << 24
+#: By dtype the largest code that is no NaN; formats with one NaN, and integers, have none.
+_LARGEST = {torch.float64: 0x7FF0_0000_0000_0000, torch.float32: 0x7F80_0000, torch.bfloat16: 0x7F80,
+            torch.float16: 0x7C00, torch.float8_e5m2: 0x7C, torch.float8_e4m3fn: 0x7E}
 
 
 def hash_of(x: torch.Tensor) -> str:
     """Return a hash of a tensor's values in their order; NaNs of all kinds are alike.
 
-    The sum of a one-to-one function of the code times an odd number of its place, modulo 2^64: tensors of
-    one shape and format that differ in one element have different hashes. Any device gives the same.
+    `samebits::hash_codes`: tensors of one shape and format that differ in one element have different hashes.
+    Any device gives the same.
     """
-    return hash_text(int(hash_number(x)))
+    return hashes_of([x])[0]
 
 
-def hash_text(number: int) -> str:
-    return format(number & (2**64 - 1), "016x")
+def hashes_of(tensors: Sequence[torch.Tensor]) -> list[str]:
+    """Return the hash of each tensor."""
+    buffer = HashBuffer()
+    found = [""] * len(tensors)
+    for i, x in enumerate(tensors):
+        buffer.add(found, i, x)
+    buffer.enqueue()
+    buffer.finish()
+    return found
 
 
-def hash_number(x: torch.Tensor) -> torch.Tensor:
-    """Return `hash_of` as an integer of 64 bits on the tensor's device, without waiting for it."""
-    x = x.detach()
-    if x.dtype.is_floating_point:
-        x = torch.where(x.isnan(), torch.full((), math.nan, dtype=x.dtype, device=x.device), x)
-    elif x.dtype == torch.bool:
-        x = x.to(torch.uint8)
-    codes = x.contiguous().reshape(-1).view(_INTEGERS[x.element_size()])
-    total = torch.zeros((), dtype=torch.int64, device=x.device)
-    for begin in range(0, codes.numel(), _CHUNK):
-        part = codes[begin : begin + _CHUNK].to(torch.int64) * _ODD
-        part ^= (part >> 32) & 0xFFFFFFFF  # codes of round numbers end in zeros
-        places = torch.arange(begin + 1, begin + 1 + part.numel(), device=x.device)
-        total += (part * ((places * _ODD) | 1)).sum()
-    return total
+class HashBuffer:
+    """Hashes that GPUs compute while the program goes on.
+
+    `add` notes a tensor, `enqueue` enqueues the hashes of what was noted on the current streams, one call for
+    each device, and `finish` waits for all and writes them.
+    """
+
+    def __init__(self, slots: int = 1 << 12) -> None:
+        self._slots = slots
+        self._noted: list[tuple[Any, Any, torch.Tensor]] = []
+        self._buffers: dict[torch.device, tuple[torch.Tensor, list[tuple[Any, Any]]]] = {}
+
+    def add(self, of: Any, key: Any, x: torch.Tensor) -> Any:
+        """Note a tensor; of[key] gets the hash at the end. Returns `of`."""
+        self._noted.append((of, key, x))
+        return of
+
+    def enqueue(self) -> None:
+        """Hash what was noted."""
+        noted, self._noted = self._noted, []
+        for device in dict.fromkeys(x.device for _, _, x in noted):
+            there = [one for one in noted if one[2].device == device]
+            for i in range(0, len(there), self._slots):
+                self._enqueue(device, there[i : i + self._slots])
+
+    def _enqueue(self, device: torch.device, noted: list[tuple[Any, Any, torch.Tensor]]) -> None:
+        buffer, owners = self._buffers.get(device, (None, []))
+        if buffer is None or len(owners) + len(noted) > self._slots:
+            self._write(device)
+            buffer, owners = self._buffers[device] = (torch.empty(self._slots, dtype=torch.int64, device=device), [])
+        rows = [x if x.is_contiguous() else x.contiguous() for _, _, x in noted]
+        arrays = [(x.data_ptr(), x.numel(), x.element_size(), _LARGEST.get(x.dtype, 0)) for x in rows]
+        results = buffer.data_ptr() + 8 * len(owners)
+        if device.type == "cuda":
+            try:
+                _core.hash_codes(arrays, results, True, 1, torch._C._cuda_getCurrentRawStream(device.index))
+            except Unsupported:  # a package without CUDA
+                return self._enqueue(torch.device("cpu"), [(of, key, x.cpu()) for of, key, x in noted])
+        else:
+            _core.hash_codes(arrays, results, False, samebits.get_num_threads() or 0, None)
+        owners += [(of, key) for of, key, _ in noted]
+
+    def _write(self, device: torch.device) -> None:
+        """Wait for a device, on whatever stream, and write its hashes."""
+        buffer, owners = self._buffers.pop(device, (None, []))
+        if buffer is None:
+            return
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        for (of, key), number in zip(owners, buffer.tolist(), strict=False):
+            of[key] = format(number & (2**64 - 1), "016x")
+
+    def finish(self) -> None:
+        """Wait for all hashes, and write them."""
+        for device in [*self._buffers]:
+            self._write(device)

@@ -63,6 +63,11 @@ def _lerp(x: Number, y: Number, weight: Number) -> Any:
     return _fma(-distance, float(np.float32(1) - np.float32(weight)), y)
 
 
+def _square_root(x: Number) -> Any:
+    """Round correctly; PyTorch's code for CPUs calls libraries that do not."""
+    return torch.from_numpy(np.sqrt(_fp32(x).numpy()))
+
+
 def _power(x: Number, exponent: Number) -> Any:
     known = isinstance(x, torch.Tensor) and not isinstance(exponent, torch.Tensor) and exponent in (1, 2)
     require(known, "pow with another exponent than 1 or 2")
@@ -78,7 +83,7 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "div": _over,
     "_foreach_div": divide,
     "reciprocal": lambda x: divide(1.0, x),
-    "sqrt": lambda x: torch.sqrt(_fp32(x)),
+    "sqrt": _square_root,
     "pow": _power,
     "lerp": _lerp,
     "addcmul": lambda x, y, z, value=1: _fma(value, multiply(y, z), x),

@@ -1,0 +1,63 @@
+"""The CUDA kernels that operators launch, as PyTorch's profiler sees them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+__all__: list[str] = []
+
+_LABEL = "samebits operator "
+
+
+class Launches:
+    """Notes which kernels each operator launches: name, grid and block."""
+
+    def __init__(self) -> None:
+        activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+        self._profiler = torch.profiler.profile(activities=activities, acc_events=True)
+
+    def start(self) -> None:
+        self._profiler.start()
+
+    def of(self, number: int) -> Any:
+        """Return a context for the call of operator `number`."""
+        return torch.profiler.record_function(f"{_LABEL}{number}")
+
+    def stop(self) -> dict[int, list[dict[str, Any]]]:
+        """Return by operator its kernels in their order."""
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        self._profiler.stop()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "trace.json"
+            self._profiler.export_chrome_trace(str(path))
+            return kernels_of(json.loads(path.read_text())["traceEvents"])
+
+
+def kernels_of(events: list[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
+    """Return by operator its kernels, of the events of a Chrome trace.
+
+    A launch lies in the time of its operator, on the operator's thread, and has its kernel's correlation.
+    """
+    spans = [(e["tid"], e["ts"], e["ts"] + e["dur"], int(e["name"].removeprefix(_LABEL))) for e in events
+             if e.get("cat") == "user_annotation" and e["name"].startswith(_LABEL)]
+    kernels = {e["args"]["correlation"]: e for e in events if e.get("cat") == "kernel"}
+    launches = sorted((e["ts"], e["tid"], e["args"]["correlation"]) for e in events
+                      if e.get("cat") in ("cuda_runtime", "cuda_driver") and e.get("args", {}).get("correlation") in kernels)
+    found: dict[int, list[dict[str, Any]]] = {}
+    by_thread: dict[Any, list[tuple[float, float, int]]] = {}
+    for thread, begin, end, number in spans:
+        by_thread.setdefault(thread, []).append((begin, end, number))
+    for time, thread, correlation in launches:
+        for begin, end, number in by_thread.get(thread, ()):
+            if begin <= time <= end:
+                kernel = kernels[correlation]
+                found.setdefault(number, []).append({
+                    "name": kernel["name"], "grid": kernel["args"]["grid"], "block": kernel["args"]["block"]})
+                break
+    return found
