@@ -360,3 +360,34 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     monkeypatch.chdir(tmp_path)
     exec(compile(page.split("```python\n")[1].split("```")[0], "replay.md", "exec"), {})
     assert capsys.readouterr().out.endswith(page.split("```text\n")[1].split("```")[0])
+
+
+def test_kernels_of_operators() -> None:
+    """Launches lie in an operator's time on its thread; of other launches nothing is kept."""
+    from samebits.torch.launches import kernels_of
+
+    def launch(time: float, thread: int, correlation: int, kind: str = "cuda_runtime") -> Any:
+        return {"cat": kind, "name": "launch", "ts": time, "tid": thread, "args": {"correlation": correlation}}
+
+    def kernel(correlation: int, name: str) -> Any:
+        return {"cat": "kernel", "name": name, "ts": 90.0, "dur": 1.0, "tid": 7,
+                "args": {"correlation": correlation, "grid": [correlation, 1, 1], "block": [32, 1, 1]}}
+
+    def span(number: int, begin: float, thread: int) -> Any:
+        return {"cat": "user_annotation", "name": f"samebits operator {number}", "ts": begin, "dur": 10.0,
+                "tid": thread}
+
+    events = [{"ph": "M", "name": "process_name"}, span(3, 0.0, 1), span(4, 20.0, 1), span(5, 0.0, 2),
+              launch(25.0, 1, 12), launch(5.0, 1, 11), launch(26.0, 1, 13, "cuda_driver"), launch(15.0, 1, 14),
+              launch(5.0, 2, 15), launch(6.0, 1, 99), kernel(12, "b"), kernel(11, "a"), kernel(13, "c"),
+              kernel(14, "hash"), kernel(15, "d")]
+    assert {i: [(k["name"], k["grid"][0]) for k in kernels] for i, kernels in kernels_of(events).items()} == {
+        3: [("a", 11)], 4: [("b", 12), ("c", 13)], 5: [("d", 15)]}
+
+
+def test_recordings_with_kernels() -> None:
+    """On a CPU no operator has any; the program is the same."""
+    with sbt.record(kernels=True) as recorder:
+        torch.ones(3) + 1
+    assert [entry["op"] for entry in recorder.trace.operators] == ["aten.ones.default", "aten.add.Tensor"]
+    assert not any("kernels" in entry for entry in recorder.trace.operators)
