@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,7 +26,6 @@ class Precision:
     #: Options of samebits.torch.optim.AdamW; None: PyTorch's AdamW.
     adamw: dict[str, Any] | None = None
     fp8: str | None = None  # recipe of the linear layers
-    uses: tuple[str, ...] = field(default=(), compare=False)
 
     def prepare(self, model: torch.nn.Module, device: str) -> torch.nn.Module:
         """Move a model to a device, in this precision."""
@@ -52,81 +51,12 @@ class Precision:
         from samebits.torch.optim import AdamW
         return AdamW(groups, lr=rate, betas=BETAS, **self.adamw, **options)
 
-    def stepper(self, model: torch.nn.Module, device: str) -> Stepper:
-        """Return what stands between the loss and the optimizer."""
-        if self.scaler is None:
-            return Stepper(model)
-        if self.scaler == "amp":
-            return AmpStepper(model, device)
-        return SamebitsStepper(model, device, self.scaler)
-
-
-class Stepper:
-    """No loss scaling: a backward pass, clipping, a step."""
-
-    def __init__(self, model: torch.nn.Module) -> None:
-        self.parameters = list(model.parameters())
-
-    def backward(self, loss: torch.Tensor) -> None:
-        loss.backward()
-
-    def step(self, optimizer: torch.optim.Optimizer, mark: Callable[[str], None]) -> None:
-        """Clip and update; `mark` is called between the two."""
-        torch.nn.utils.clip_grad_norm_(self.parameters, NORM)
-        mark("clip")
-        optimizer.step()
-
-    def skipped(self) -> int:
-        """Return the number of steps that were skipped."""
-        return 0
-
-
-class AmpStepper(Stepper):
-    """torch.amp.GradScaler."""
-
-    def __init__(self, model: torch.nn.Module, device: str) -> None:
-        super().__init__(model)
-        self.scaler = torch.amp.GradScaler(device)
-        self._skipped, self._scale = 0, self.scaler.get_scale()
-
-    def backward(self, loss: torch.Tensor) -> None:
-        self.scaler.scale(loss).backward()
-
-    def step(self, optimizer: torch.optim.Optimizer, mark: Callable[[str], None]) -> None:
-        self.scaler.unscale_(optimizer)
-        torch.nn.utils.clip_grad_norm_(self.parameters, NORM)
-        mark("clip")
-        self.scaler.step(optimizer)
-        self.scaler.update()
-        scale = self.scaler.get_scale()  # waits; PyTorch has no other sign of a skipped step
-        self._skipped += scale < self._scale
-        self._scale = scale
-
-    def skipped(self) -> int:
-        return self._skipped
-
-
-class SamebitsStepper(Stepper):
-    """samebits.torch.GradScaler, which also clips."""
-
-    def __init__(self, model: torch.nn.Module, device: str, policy: str) -> None:
+    def grad_scaler(self, device: str) -> torch.amp.GradScaler:
+        """Return the loss scaler; without loss scaling, one that does nothing."""
+        if self.scaler in (None, "amp"):
+            return torch.amp.GradScaler(device, enabled=self.scaler is not None)
         import samebits.torch as sbt
-        super().__init__(model)
-        self.scaler = sbt.GradScaler(device, policy=policy, max_norm=NORM)
-        self.scaler.name_parameters(model)
-        self._skipped = 0
-
-    def backward(self, loss: torch.Tensor) -> None:
-        self.scaler.scale(loss).backward()
-
-    def step(self, optimizer: torch.optim.Optimizer, mark: Callable[[str], None]) -> None:
-        self.scaler.step(optimizer)
-        self.scaler.update()
-        for report in self.scaler.reports():
-            self._skipped += not report.applied
-
-    def skipped(self) -> int:
-        return self._skipped
+        return sbt.GradScaler(device, policy=self.scaler, max_norm=NORM)  # clips, too
 
 
 def _bf16(what: str, weights: str, **options: Any) -> Precision:

@@ -21,7 +21,7 @@ import torch
 from data import Text
 from model import GPT, SIZES
 from plot import Curve, chart
-from precision import PRECISIONS
+from precision import NORM, PRECISIONS
 
 WARM_UP = 20  # steps
 
@@ -65,15 +65,15 @@ class Training:
     def __init__(self, size: str = "tiny", precision: str = "fp32", *, seed: int = 0,
                  device: str = "cuda" if torch.cuda.is_available() else "cpu", steps: int = 300,
                  rate: float | None = None, micro_batches: int = 1, fused_attention: bool = False,
-                 checkpointed: bool = False, sum_gradients: Callable[..., None] | None = None,
-                 **options: Any) -> None:
+                 checkpointed: bool = False, **options: Any) -> None:
         self.size, self.precision, self.seed = SIZES[size], PRECISIONS[precision], seed
         self.device, self.steps, self.micro_batches = device, steps, micro_batches
         self.rate = self.size.rate if rate is None else rate
         model = GPT(self.size, seed, fused=fused_attention, checkpointed=checkpointed)
         self.model = self.precision.prepare(model, device)
         self.optimizer = self.precision.optimizer(self.model.parameters(), self.rate, **options)
-        self.stepper = self.precision.stepper(self.model, device)
+        self.scaler = self.precision.grad_scaler(device)
+        self.skipped = 0
         self.text = Text(self.size.context, self.size.words)
         self.clock = Clock(device)
         self.losses: list[torch.Tensor] = []
@@ -92,11 +92,26 @@ class Training:
         tokens = self.text.batch(step, self.size.batch, self.seed).to(self.device)
         self.clock.mark("begin")
         loss = self.accumulate(tokens.chunk(self.micro_batches))
-        self.stepper.step(self.optimizer, self.clock.mark)
+        if not hasattr(self.scaler, "reports"):  # samebits' scaler clips as it unscales
+            self.scaler.unscale_(self.optimizer)
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), NORM)
+            self.clock.mark("clip")
+        self.scaler.step(self.optimizer)
         self.clock.mark("optimizer")
+        self.update_scale()
         self.optimizer.zero_grad()
         self.losses.append(loss)
         return loss
+
+    def update_scale(self) -> None:
+        """End a step of the loss scaler, and count skipped steps."""
+        if hasattr(self.scaler, "reports"):
+            self.scaler.update()
+            self.skipped += sum(not report.applied for report in self.scaler.reports())
+        elif self.scaler.is_enabled():
+            before = self.scaler.get_scale()  # waits: PyTorch has no other sign of a skipped step
+            self.scaler.update()
+            self.skipped += self.scaler.get_scale() < before
 
     def accumulate(self, micro_batches: tuple[torch.Tensor, ...]) -> torch.Tensor:
         """Add up the gradients of micro-batches in the parameters; return the mean loss."""
@@ -105,7 +120,7 @@ class Training:
             with self.precision.region(self.device):
                 loss = self.model.loss(tokens) / len(micro_batches)
             self.clock.mark("forward")
-            self.stepper.backward(loss)
+            self.scaler.scale(loss).backward()
             self.clock.mark("backward")
             total += loss.detach()
         return total
@@ -145,7 +160,7 @@ class Training:
         cuda = self.device.startswith("cuda")
         return {
             "losses": losses, "validation": self.validation(), "seconds": seconds,
-            "milliseconds": self.clock.milliseconds(), "skipped": self.stepper.skipped(),
+            "milliseconds": self.clock.milliseconds(), "skipped": self.skipped,
             "bytes_a_parameter": self.bytes_a_parameter(),
             "peak_bytes": torch.cuda.max_memory_allocated() if cuda else None,
             "parameters": sum(p.numel() for p in self.model.parameters()),
