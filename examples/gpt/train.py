@@ -168,7 +168,8 @@ class Training:
         }
 
 
-def main() -> None:
+def arguments() -> argparse.ArgumentParser:
+    """Return the options of the program, which are arguments of Training unless popped."""
     parser = argparse.ArgumentParser(description="Trains a GPT in one precision.")
     parser.add_argument("--size", choices=SIZES, default="tiny")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32")
@@ -184,22 +185,31 @@ def main() -> None:
                         help="of the CPU; another number gives other bits")
     parser.add_argument("--svg", help="file for a picture of the losses")
     parser.add_argument("--json", help="file for all results")
-    given = vars(parser.parse_args())
-    svg, file = given.pop("svg"), given.pop("json")
+    return parser
+
+
+def prepared(given: dict[str, Any]) -> dict[str, Any]:
+    """Set up PyTorch; return the arguments of Training."""
     torch.set_num_threads(given.pop("threads"))
     if given.pop("deterministic"):
         deterministic()
-    training = Training(**given)
+    return given
+
+
+def show(training: Training, name: str, svg: str | None, file: str | None) -> None:
+    """Train, and write what was measured."""
     result = training.run(lambda step, loss: print(f"step {step:5}  loss {loss:.4f}", flush=True))
-    print(f"{given['precision']}: validation loss {result['validation']:.4f} after "
-          f"{given['steps']} steps in {result['seconds']:.1f} s")
+    print(f"{name}: validation loss {result['validation']:.4f} after {training.steps} steps in "
+          f"{result['seconds']:.1f} s, SHA-256 of the weights {result['digest'][:16]}")
     if svg:
-        curve = Curve(given["precision"], list(enumerate(result["losses"])))
-        chart([curve], svg, title=f"GPT, {given['size']}", x="step", y="loss (nats a byte)")
+        curve = Curve(name, list(enumerate(result["losses"])))
+        chart([curve], svg, title="Training loss", x="step", y="loss (nats a byte)")
     if file:
         with open(file, "w", encoding="utf-8") as out:
             json.dump(result, out)
 
 
 if __name__ == "__main__":
-    main()
+    given = vars(arguments().parse_args())
+    svg, file = given.pop("svg"), given.pop("json")
+    show(Training(**prepared(given)), given["precision"], svg, file)
