@@ -20,6 +20,12 @@ class Curve:
     errors: Sequence[float] = ()  # half the length of each error bar
     line: bool = True  # False: dots alone
 
+    def finite(self) -> Curve:
+        """Return the points that can be drawn."""
+        kept = [i for i, p in enumerate(self.points) if all(map(math.isfinite, p))]
+        return Curve(self.name, [self.points[i] for i in kept],
+                     [self.errors[i] for i in kept if self.errors], self.line)
+
 
 class Axis:
     """Places values of one axis between two pixels."""
@@ -75,8 +81,7 @@ def _drawn(curve: Curve, color: str, across: Axis, up: Axis) -> list[str]:
 def chart(curves: Sequence[Curve], path: str, *, title: str, x: str, y: str, log_x: bool = False,
           log_y: bool = False) -> None:
     """Write a chart of curves; `x` and `y` are what the axes say."""
-    curves = [Curve(c.name, [p for p in c.points if all(map(math.isfinite, p))],
-                    c.errors, c.line) for c in curves]
+    curves = [c.finite() for c in curves]
     values = [p for c in curves for p in c.points]
     spread = [p[1] + e * sign for c in curves for p, e in zip(c.points, c.errors) for sign in (1, -1)
               if not log_y or p[1] + e * sign > 0]
