@@ -27,7 +27,7 @@ class Size:
 #: Widths are multiples of 64, so that tensor cores and FP8 take every product.
 SIZES = {
     "tiny": Size(layers=2, width=64, heads=2, context=64, batch=8, rate=3e-3),
-    "small": Size(layers=6, width=256, heads=4, context=256, batch=32, rate=1e-3),
+    "small": Size(layers=6, width=256, heads=4, context=256, batch=16, rate=1e-3),
     "gpt2": Size(layers=12, width=768, heads=12, context=1024, batch=8, rate=6e-4, words=50304),
 }
 

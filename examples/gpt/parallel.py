@@ -25,17 +25,17 @@ FORMATS = ("fp32", "bf16", "fp16", "e4m3", "e5m2")
 
 
 def gathered(mine: torch.Tensor) -> torch.Tensor:
-    """Return the rows of all ranks, in the order of ranks."""
-    sent = mine.contiguous().view(torch.uint8)
+    """Return the rows of all ranks, in the order of ranks. Gloo sends from host memory."""
+    sent = mine.cpu().contiguous().view(torch.uint8)
     rows = sent.new_empty(dist.get_world_size() * sent.shape[0], sent.shape[1])
     dist.all_gather_into_tensor(rows, sent)
-    return rows.view(mine.dtype)
+    return rows.view(mine.dtype).to(mine.device)
 
 
 def shared_scales(gradients: list[list[torch.Tensor]], communication: str) -> torch.Tensor:
     """Return a power of two for each parameter: the scale of its FP8 codes on all ranks."""
     finite = [[torch.where(g.isfinite(), g, 0) for g in gs] for gs in gradients]
-    amax = torch.stack([torch.stack([g.float().abs().max() for g in gs]) for gs in finite]).amax(0)
+    amax = torch.stack([torch.stack([g.float().abs().max() for g in gs]) for gs in finite]).amax(0).cpu()
     dist.all_reduce(amax, dist.ReduceOp.MAX)
     return sbt.quantize(amax[:, None], to=communication, tile=(1, 0), scale="pow2").scales[:, 0]
 
@@ -51,8 +51,8 @@ def sum_over_cuts(gradients: list[list[torch.Tensor]], communication: str) -> li
     mine = torch.stack([torch.cat([g.flatten().float() for g in gs]) for gs in gradients])
     scales = None
     if communication in ("e4m3", "e5m2"):
-        scales = shared_scales(gradients, communication).repeat_interleave(sizes.to(mine.device))
-        mine = mine / scales  # exact
+        scales = shared_scales(gradients, communication).repeat_interleave(sizes).to(mine.device)
+        mine = mine / scales  # exact: scales are powers of two
     total = torch.zeros_like(mine[0])
     codes = gathered(sbt.convert(mine, communication))
     for number, row in enumerate(codes):

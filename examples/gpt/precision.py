@@ -29,7 +29,7 @@ class Precision:
 
     def prepare(self, model: torch.nn.Module, device: str) -> torch.nn.Module:
         """Move a model to a device, in this precision."""
-        torch.backends.cuda.matmul.allow_tf32 = self.tf32
+        torch.set_float32_matmul_precision("high" if self.tf32 else "highest")
         model.to(device, self.weights)
         if self.fp8:
             import samebits.torch as sbt

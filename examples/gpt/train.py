@@ -21,7 +21,7 @@ import torch
 from data import Text
 from model import GPT, SIZES
 from plot import Curve, chart
-from precision import NORM, PRECISIONS
+from precision import NORM, PRECISIONS, Precision
 
 WARM_UP = 20  # steps
 
@@ -62,11 +62,12 @@ class Clock:
 class Training:
     """A model, its optimizer and its data. `step` trains once."""
 
-    def __init__(self, size: str = "tiny", precision: str = "fp32", *, seed: int = 0,
+    def __init__(self, size: str = "tiny", precision: str | Precision = "fp32", *, seed: int = 0,
                  device: str = "cuda" if torch.cuda.is_available() else "cpu", steps: int = 300,
                  rate: float | None = None, micro_batches: int = 1, fused_attention: bool = False,
                  checkpointed: bool = False, **options: Any) -> None:
-        self.size, self.precision, self.seed = SIZES[size], PRECISIONS[precision], seed
+        self.size, self.seed = SIZES[size], seed
+        self.precision = PRECISIONS[precision] if isinstance(precision, str) else precision
         self.device, self.steps, self.micro_batches = device, steps, micro_batches
         self.rate = self.size.rate if rate is None else rate
         model = GPT(self.size, seed, fused=fused_attention, checkpointed=checkpointed)
@@ -107,11 +108,15 @@ class Training:
         """End a step of the loss scaler, and count skipped steps."""
         if hasattr(self.scaler, "reports"):
             self.scaler.update()
-            self.skipped += sum(not report.applied for report in self.scaler.reports())
+            self.read_reports()
         elif self.scaler.is_enabled():
             before = self.scaler.get_scale()  # waits: PyTorch has no other sign of a skipped step
             self.scaler.update()
             self.skipped += self.scaler.get_scale() < before
+
+    def read_reports(self) -> None:
+        """Count skipped steps by those reports of samebits' scaler that have arrived."""
+        self.skipped += sum(not report.applied for report in self.scaler.reports())
 
     def accumulate(self, micro_batches: tuple[torch.Tensor, ...]) -> torch.Tensor:
         """Add up the gradients of micro-batches in the parameters; return the mean loss."""
@@ -155,7 +160,9 @@ class Training:
             loss = self.step()
             if report and step % 100 == 0:
                 report(step, float(loss))
-        losses = torch.stack(self.losses).tolist()
+        losses = torch.stack(self.losses).tolist()  # waits for the GPU
+        if hasattr(self.scaler, "reports"):
+            self.read_reports()
         seconds = time.perf_counter() - begin
         cuda = self.device.startswith("cuda")
         return {
