@@ -51,8 +51,10 @@ def train(job: tuple[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
     found = training.run()
     kept = sum(int((p == w).sum()) for p, w in zip(training.model.parameters(), first))
     found["unchanged"] = kept / found["parameters"]
-    found["losses"] = found["losses"][::10]
-    return part, {**given, **{key: value for key, value in found.items() if key != "milliseconds"}}
+    tens = torch.tensor(found["losses"]).split(10)
+    found["losses"] = [float(ten.mean()) for ten in tens]
+    del found["milliseconds"]
+    return part, {"seed": 0, **given, **found}
 
 
 def lost_gradients(quick: bool) -> list[dict[str, Any]]:
@@ -88,17 +90,16 @@ def main() -> None:
     begin = time.perf_counter()
     results: dict[str, list[dict[str, Any]]] = {}
 
-    def write(part: str) -> None:
+    def keep(part: str, rows: list[dict[str, Any]]) -> None:
+        results.setdefault(part, []).extend(rows)
         (given.out / f"{part}.json").write_text(json.dumps(results[part]), encoding="utf-8")
-        print(f"{part}: {len(results[part])} rows, {time.perf_counter() - begin:.0f} s", flush=True)
 
     jobs = sorted(runs(given.quick), key=lambda job: -job[1]["steps"])
     with mp.get_context("spawn").Pool(given.processes) as pool:
-        for part, row in pool.imap_unordered(train, jobs):
-            results.setdefault(part, []).append(row)
-    results["lost_gradients"] = lost_gradients(given.quick)
-    for part in results:
-        write(part)
+        for part, row in pool.imap(train, jobs):
+            keep(part, [row])
+    keep("lost_gradients", lost_gradients(given.quick))
+    print(f"{len(jobs)} trainings in {time.perf_counter() - begin:.0f} s")
 
 
 if __name__ == "__main__":
