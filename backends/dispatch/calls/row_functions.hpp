@@ -6,6 +6,7 @@
 #include "backends/dispatch/backend.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
 #include "numerics/hardware/torch_operators/row_order.hpp"
+#include "numerics/hardware/triton_functions/triton_softmax.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/row_functions.hpp"
 
@@ -46,6 +47,45 @@ struct row_call {
   const_matrix_view rstd = {};  ///< of layer_norm and rms_norm: written, if there is data
   matrix_view out = {};
 };
+
+/// What the orders of a call's sums depend on.
+struct row_orders {
+  row_function of;
+  function_rule rule;
+  format_id format;
+  int num_warps;
+  int elements_per_thread;
+  std::int64_t n;       ///< elements of a row
+  std::int64_t offset;  ///< as in row_call
+  bool vectors;         ///< of the norms: has_vectors_of_4()
+
+  /// The order of one row's sums.
+  [[nodiscard]] SAMEBITS_HD constexpr numerics::torch_2_11::row_order of_row(
+      std::int64_t row) const {
+    namespace torch = numerics::torch_2_11;
+    if (rule == function_rule::triton_3_6) {
+      return numerics::triton_3_6::sum_order(n, num_warps, elements_per_thread);
+    }
+    if (of >= row_function::layer_norm) {
+      if (is_gradient(of) || vectors) return torch::layer_norm_gradient_order(n);
+      return {torch::scalar_layer_norm_threads, torch::thread_sums::warps};
+    }
+    const std::int64_t shift = (offset + row * n) % torch::vector_of(format);
+    return is_gradient(of) ? torch::softmax_gradient_order(format, n, shift)
+                           : torch::softmax_order(format, n, shift);
+  }
+};
+inline row_orders orders_of(const row_call& call) {
+  const std::int64_t n = call.out.cols;
+  return {call.of,
+          call.rule,
+          call.out.format,
+          call.num_warps,
+          call.elements_per_thread,
+          n,
+          call.offset,
+          numerics::torch_2_11::has_vectors_of_4(n, call.offset)};
+}
 
 /// Words behind the n words of a row that kernels may read and overwrite.
 inline constexpr std::int64_t row_padding = 128;

@@ -45,29 +45,17 @@ class vector_of_words {
   std::vector<std::uint32_t> words_;
 };
 
-torch::row_order order_of(const row_call& call, std::int64_t row) {
-  const format_id format = call.out.format;
-  const std::int64_t n = call.out.cols;
-  if (call.rule == function_rule::triton_3_6) {
-    return numerics::triton_3_6::sum_order(n, call.num_warps, call.elements_per_thread);
-  }
-  if (call.of >= row_function::layer_norm) return torch::layer_norm_gradient_order(n);
-  const std::int64_t shift = (call.offset + row * n) % torch::vector_of(format);
-  return is_gradient(call.of) ? torch::softmax_gradient_order(format, n, shift)
-                              : torch::softmax_order(format, n, shift);
-}
-
 /// Computes the rows of one thread in two padded rows of scratch memory.
 class row_worker {
  public:
   row_worker(const row_call& call, row_kernel kernel, const std::uint32_t* weight,
              const std::uint32_t* bias, std::uint32_t* scratch)
-      : call_(call), kernel_(kernel), task_{} {
+      : call_(call), orders_(orders_of(call)), kernel_(kernel), task_{} {
     task_.of = call.of;
     task_.rule = call.rule;
     task_.format = call.out.format;
     task_.n = call.out.cols;
-    task_.vectors = torch::has_vectors_of_4(call.out.cols, call.offset);
+    task_.vectors = orders_.vectors;
     task_.epsilon = call.epsilon;
     task_.weight = weight;
     task_.bias = bias;
@@ -83,7 +71,7 @@ class row_worker {
       load_row(call_.mean, row, &norms.mean);
       load_row(call_.rstd, row, &norms.rstd);
     }
-    task_.order = order_of(call_, row);
+    task_.order = orders_.of_row(row);
     task_.norms = &norms;
     kernel_(task_);
     store_row(call_.out, row, is_gradient(call_.of) ? task_.grad : task_.x);
@@ -94,6 +82,7 @@ class row_worker {
 
  private:
   const row_call& call_;
+  row_orders orders_;
   row_kernel kernel_;
   row_task task_;
 };
