@@ -32,7 +32,8 @@ struct softmax_options {
 /// Computes the softmax of every row, e^(x - max) / sum of e^(x - max), with the bits that the rule
 /// names. Every NaN result is the canonical NaN of the format.
 ///
-/// @param in  [rows, cols] in fp32, fp16 or bf16, host memory. options.offset is that of `in`.
+/// @param in  [rows, cols] in fp32, fp16 or bf16, host or device memory. options.offset is that of
+///   `in`.
 /// @param out  the shape and format of `in`. `out` may be the same memory as `in` if the strides
 ///   are equal. Otherwise they must not overlap.
 /// @param options  the rule, and where PyTorch's tensor begins
@@ -45,9 +46,11 @@ struct softmax_options {
 ///   - elements of `out` share memory, or views overlap;
 ///   - the views lie in different memory or not in the backend's memory;
 ///   - the backend's name is unknown.
-/// @throws unsupported if the rule lacks the function in this format, for views of device memory,
-///   or if this machine lacks the backend.
-/// @note Thread-safe. The result does not depend on the executor.
+/// @throws unsupported if the rule lacks the function in this format, or if this machine lacks the
+///   backend.
+/// @throws environment_error for device memory if the backend's self-test fails.
+/// @note Thread-safe. The result does not depend on the executor. Device memory: the call enqueues
+///   one kernel on the executor's stream and allocates nothing.
 ///
 ///   std::vector<float> x(4 * 1000), y(x.size());
 ///   samebits::softmax(samebits::view_of(x.data(), 4, 1000), samebits::view_of(y.data(), 4, 1000),
@@ -93,7 +96,7 @@ struct layer_norm_options {
 /// Computes LayerNorm over every row: (x - mean) * rstd * weight + bias, where rstd is
 /// 1 / sqrt(variance + epsilon).
 ///
-/// @param in  [rows, cols] in fp32, fp16 or bf16, host memory
+/// @param in  [rows, cols] in fp32, fp16 or bf16, host or device memory
 /// @param weight, bias  [1, cols] in the format of `in`; data null: ones, zeros
 /// @param out  as in softmax(); must not overlap `weight` and `bias`
 /// @param mean, rstd  [rows, 1] in fp32, written; data null: not wanted

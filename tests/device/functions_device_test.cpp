@@ -1,7 +1,8 @@
 // Functions of arrays on the CUDA backends against the widest host backend, by every rule and with
 // every gradient: all codes of 16 bits; every 256th of the 2^32 codes of fp32, of rule exact every
 // 4096th, or all of them if the environment has SAMEBITS_FUNCTION_OPERANDS=all.
-// device.large_arrays has those that take a table.
+// device.large_arrays has those that take a table. Functions of rows: every width of
+// engine.functions.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "device/cuda_backends.hpp"
 #include "device/device_target.hpp"
 #include "engine/cases/evaluate.hpp"
+#include "engine/cases/rows.hpp"
 #include "engine/suites/rapidcheck.hpp"
 #include "samebits/self_test.hpp"
 #include "support/backends.hpp"
@@ -62,6 +64,10 @@ TEST_P(FunctionsDevice, OperandsOfFp32) {
     const auto step = static_cast<std::uint32_t>((std::int64_t{1} << 32) / operands - 1);
     expect_host_bits(evaluations_of_codes(format_id::fp32, exact, operands, 1, step));
   }
+}
+
+TEST_P(FunctionsDevice, RowsOfEveryWidth) {
+  expect_host_bits(listed_operation("functions of rows", row_functions(), every_width(), 64));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, FunctionsDevice, cuda_backends(), cuda_backend_name);

@@ -13,6 +13,7 @@
 #include "device/device_target.hpp"
 #include "device/scaler_case.hpp"
 #include "engine/cases/operations.hpp"
+#include "engine/cases/rows.hpp"
 #include "engine/cases/scaler_scenario.hpp"
 #include "engine/suites/rapidcheck.hpp"
 #include "samebits/device_loss_scaler.hpp"
@@ -94,6 +95,10 @@ returned_values sharded_on_device(const scaler_scenario& c, const call_site& sit
   return all;
 }
 
+array_operation rows_operation() {
+  return make_operation("functions of rows", row_functions(), 256);
+}
+
 /// A backend, and where the memory of its batches lies.
 struct device_kind {
   const char* name;
@@ -134,6 +139,7 @@ TEST_P(DeviceProperty, Accumulate) { expect_host_bits(list_operation(list_call::
 TEST_P(DeviceProperty, Axpby) { expect_host_bits(list_operation(list_call::axpby)); }
 TEST_P(DeviceProperty, Cast) { expect_host_bits(list_operation(list_call::cast)); }
 TEST_P(DeviceProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
+TEST_P(DeviceProperty, FunctionsOfRows) { expect_host_bits(rows_operation(), max_cases / 4); }
 TEST_P(DeviceProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }
 TEST_P(DeviceProperty, StoreAndLoad) { expect_host_bits(store_operation()); }
 
@@ -192,6 +198,7 @@ TEST_P(CapturedProperty, Accumulate) { expect_host_bits(list_operation(list_call
 TEST_P(CapturedProperty, Axpby) { expect_host_bits(list_operation(list_call::axpby)); }
 TEST_P(CapturedProperty, Cast) { expect_host_bits(list_operation(list_call::cast)); }
 TEST_P(CapturedProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
+TEST_P(CapturedProperty, FunctionsOfRows) { expect_host_bits(rows_operation()); }
 TEST_P(CapturedProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }
 TEST_P(CapturedProperty, StoreAndLoad) { expect_host_bits(store_operation()); }
 

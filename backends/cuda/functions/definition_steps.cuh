@@ -43,6 +43,7 @@ struct definition_steps {
   SAMEBITS_INLINE static word to_int(word a) { return numerics::ptx::to_int(a); }
   SAMEBITS_HD __noinline__ static word from_int(word a) { return numerics::ptx::from_int(a); }
   SAMEBITS_INLINE static bool lt(word a, word b) { return numerics::ptx::lt(a, b); }
+  SAMEBITS_INLINE static word larger(word a, word b) { return lt(a, b) ? b : a; }
 
   SAMEBITS_HD __noinline__ static word ex2_approx_ftz(word a) {
     return numerics::hopper::ex2_approx_ftz(a);

@@ -2,12 +2,16 @@
 #pragma once
 
 #include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/row_functions.hpp"
 
 namespace samebits::cuda {
 
 /// Enqueue a checked, non-empty call on a stream (cudaStream_t), for cuda-emulated and cuda-native.
 void enqueue_evaluate_emulated(const backends::evaluate_call& call, void* stream);
 void enqueue_evaluate_native(const backends::evaluate_call& call, void* stream);
+
+void enqueue_rows_emulated(const backends::row_call& call, void* stream);
+void enqueue_rows_native(const backends::row_call& call, void* stream);
 
 /// Enqueues a call by a table of the results of all operands of 16 bits, for both backends. Returns
 /// false if a table does not serve the call. The definition computes a table when the first call
@@ -37,6 +41,13 @@ void launch_definition_functions(const backends::evaluate_call& call, void* stre
 /// 2^32 operands of each instruction. The first call on a device runs these comparisons on a stream
 /// of its own and waits for them.
 bool units_hold();
+
+/// Launch parameters of functions of rows (rows/row_operands.cuh).
+struct row_launch;
+
+/// The kernels of functions of rows in a format by the GPU's instructions. Require units_hold().
+template <format_id Format>
+void launch_native_rows(const row_launch& d, void* stream);
 
 /// The kernels of all rules but `exact` by the GPU's instructions. Require units_hold().
 void launch_instruction_functions(const backends::evaluate_call& call, void* stream);

@@ -45,6 +45,7 @@ struct instruction_steps {
   }
   SAMEBITS_INLINE static word from_int(word a) { return bits(__int2float_rn(static_cast<int>(a))); }
   SAMEBITS_INLINE static bool lt(word a, word b) { return number(a) < number(b); }
+  SAMEBITS_INLINE static word larger(word a, word b) { return bits(fmaxf(number(a), number(b))); }
 
   SAMEBITS_INLINE static word ex2_approx_ftz(word a) {
     float y;

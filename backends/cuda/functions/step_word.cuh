@@ -74,6 +74,10 @@ struct step_word {
   SAMEBITS_INLINE friend step_word to_int(step_word a) { return Steps::to_int(a.bits); }
   SAMEBITS_INLINE friend step_word from_int(step_word a) { return Steps::from_int(a.bits); }
   SAMEBITS_INLINE friend bool lt(step_word a, step_word b) { return Steps::lt(a.bits, b.bits); }
+  /// `a` must be a number. If b is a NaN: a. Of zeros of both signs: either.
+  SAMEBITS_INLINE friend step_word larger(step_word a, step_word b) {
+    return Steps::larger(a.bits, b.bits);
+  }
 
   // Function units.
   SAMEBITS_INLINE friend step_word ex2_approx_ftz(step_word a) {

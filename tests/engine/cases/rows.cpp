@@ -263,7 +263,7 @@ std::vector<row_case> every_width() {
   for (std::int64_t n = 1; n <= 40; ++n) widths.push_back(n);
   std::vector<row_case> all;
   for (const format_id format : formats) {
-    if (format == format_id::bf16) widths.insert(widths.end(), {24504, 24536, 24552});
+    if (format == format_id::bf16) widths.insert(widths.end(), {24504, 24536, 24552, 50304, 120'008});
     for (const std::int64_t cols : widths) {
       for (int f = 0; f < row_function_count; ++f) {
         for (const std::int64_t offset : {0, 3, 5}) {
@@ -273,6 +273,7 @@ std::vector<row_case> every_width() {
           c.in = {rows, cols, 2 * cols + 3, 2, 0};
           c.second = dense_layout(rows, cols);
           c.out = {rows, cols, cols + 3, 1, 0};
+          if (offset == 0) c.in = c.out = c.second;
           c.weight = all.size() % 2 == 0;
           c.bias = all.size() % 3 == 0;
           c.threads = 3;

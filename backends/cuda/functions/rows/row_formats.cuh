@@ -1,0 +1,128 @@
+// Row formats: how kernels of rows compute, and how they turn codes into numbers and back.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/functions/definition_steps.cuh"
+#include "backends/cuda/functions/instruction_steps.cuh"
+#include "backends/cuda/functions/rows/row_operands.cuh"
+#include "backends/cuda/functions/step_word.cuh"
+#include "backends/cuda/instructions/halves.cuh"
+#include "numerics/hardware/cuda_functions/steps.hpp"
+#include "numerics/hardware/torch_operators/tensor_format.hpp"
+#include "samebits/core/format.hpp"
+
+namespace samebits::cuda {
+
+/// Integer steps, for every format of a width.
+template <int Bytes>
+struct definition_rows {
+  using word = step_word<definition_steps>;
+  static constexpr bool compiled = true;
+  static constexpr bool native = false;
+  static constexpr int bytes = Bytes;
+  format_id format;
+
+  __device__ explicit definition_rows(format_id f) : format(f) {}
+  [[nodiscard]] __device__ word value(std::uint32_t code) const {
+    return numerics::torch_2_11::value_of<word>(format, code);
+  }
+  [[nodiscard]] __device__ word stored(word x) const {
+    return numerics::torch_2_11::stored<word>(format, x);
+  }
+  [[nodiscard]] __device__ std::uint32_t code(word x) const {
+    return numerics::torch_2_11::code_of<word>(format, x).bits;
+  }
+  [[nodiscard]] __device__ row_codes<bytes, 1> codes(const word (&y)[1]) const {
+    return {code(y[0])};
+  }
+  /// Divides by a number.
+  struct divisor {
+    word number;
+
+    __device__ explicit divisor(word x) : number(x) {}
+    template <int Count>
+    __device__ void divide(word (&y)[Count]) const {
+      for (int i = 0; i < Count; ++i) y[i] = div(y[i], number);
+    }
+  };
+};
+
+/// The GPU's instructions. Kernels for other architectures than those of instruction_steps are
+/// empty, and never launched (units_hold() in functions.hpp).
+template <format_id Format>
+struct instruction_rows {
+#if defined(SAMEBITS_HOPPER_UNITS)
+  using word = step_word<instruction_steps>;
+  static constexpr bool compiled = true;
+#else
+  using word = step_word<definition_steps>;
+  static constexpr bool compiled = false;
+#endif
+  static constexpr bool native = true;
+  static constexpr int bytes = storage_bytes(Format);
+
+  __device__ explicit instruction_rows(format_id) {}
+  [[nodiscard]] static __device__ __forceinline__ word value(std::uint32_t code) {
+    return widen<Format>(code);
+  }
+  /// A NaN that an instruction returned is the canonical NaN of fp32.
+  [[nodiscard]] static __device__ __forceinline__ std::uint32_t code(word x) {
+    if constexpr (Format == format_id::fp32) {
+      return x.bits;
+    } else {
+      return half_pair<Format, false>(x.bits, 0) & 0xFFFFu;
+    }
+  }
+  template <int E>
+  [[nodiscard]] static __device__ __forceinline__ row_codes<bytes, E> codes(const word (&y)[E]) {
+    row_codes<bytes, E> x;
+    if constexpr (E == 1 || bytes == 4) {
+#pragma unroll
+      for (int i = 0; i < E; ++i) x.w[i] = code(y[i]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < E; i += 2)
+        x.w[i / 2] = half_pair<Format, false>(y[i].bits, y[i + 1].bits);
+    }
+    return x;
+  }
+  [[nodiscard]] static __device__ __forceinline__ word stored(word x) { return value(code(x)); }
+
+  /// Divides numbers from 0 to 1 by a number from 1 to 2^40; any may be NaNs. By Markstein's method:
+  /// the reciprocal is rounded to nearest, the second quotient is within an ulp, so the third is
+  /// rounded to nearest if no remainder underflows. Cost: 6 instructions an element.
+  struct divisor {
+    float number, reciprocal;
+
+    __device__ __forceinline__ explicit divisor(word x) {
+      number = __uint_as_float(x.bits);
+      reciprocal = __frcp_rn(number);
+    }
+    template <int Count>
+    __device__ __forceinline__ void divide(word (&y)[Count]) const {
+      constexpr float smallest = 0x1p-80f;  // numerators whose remainders are exact, but for 0
+      bool slow = false;
+#pragma unroll
+      for (int i = 0; i < Count; ++i) slow |= __uint_as_float(y[i].bits) < smallest;
+      if (slow) {
+#pragma unroll
+        for (int i = 0; i < Count; ++i) {
+          const float x = __uint_as_float(y[i].bits);
+          y[i] = __float_as_uint(x == 0.0f ? __fmul_rn(x, reciprocal) : __fdiv_rn(x, number));
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < Count; ++i) {
+          const float x = __uint_as_float(y[i].bits);
+          const float first = __fmul_rn(x, reciprocal);
+          const float second = __fmaf_rn(__fmaf_rn(-first, number, x), reciprocal, first);
+          const float third = __fmaf_rn(__fmaf_rn(-second, number, x), reciprocal, second);
+          y[i] = __float_as_uint(third);
+        }
+      }
+    }
+  };
+};
+
+}  // namespace samebits::cuda

@@ -1,0 +1,181 @@
+// Row kernels: the kernels of functions of rows, and their launches.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/functions/rows/row_operands.cuh"
+#include "backends/cuda/functions/rows/row_steps.cuh"
+#include "backends/cuda/functions/rows/rows_in_memory.cuh"
+#include "backends/cuda/functions/rows/rows_in_registers.cuh"
+
+namespace samebits::cuda {
+
+/// Computes function F of every row. blockDim.x threads a row, blockDim.y rows a block at a time.
+/// Operands: as row_in_registers requires. Cost: one read of each operand.
+template <class Numbers, row_function F, int V, int J, int A, int Threads>
+__global__ void __launch_bounds__(Threads, (Threads < 512 ? 512 / Threads : 1))
+    rows_in_registers(const row_launch d) {
+  if constexpr (Numbers::compiled) {
+    using threads = row_threads<typename Numbers::word>;
+    __shared__ typename threads::shared_sums sums;
+    threads of_row(sums, static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
+    const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
+    for (std::int64_t first = std::int64_t{blockIdx.x} * blockDim.y; first < d.rows;
+         first += step) {
+      const row_in_registers<Numbers, F, V, J, A> row(d, of_row, first + threadIdx.y);
+      row_steps<row_in_registers<Numbers, F, V, J, A>>{row}.compute();
+    }
+  }
+}
+
+/// The same by row_in_memory, for all operands and orders of sums. Shared memory: copies of the rows
+/// that are read, if d.copies_rows.
+template <class Numbers, row_function F, int V>
+__global__ void __launch_bounds__(torch::max_threads) rows_in_memory(const row_launch d) {
+  if constexpr (Numbers::compiled) {
+    using word = typename Numbers::word;
+    extern __shared__ uint4 copies[];
+    __shared__ typename row_threads<word>::shared_sums sums;
+    __shared__ word words[torch::max_threads];
+    row_threads<word> of_row(sums, static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
+    auto* const copy = d.copies_rows ? reinterpret_cast<std::byte*>(copies) : nullptr;
+    const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
+    for (std::int64_t first = std::int64_t{blockIdx.x} * blockDim.y; first < d.rows;
+         first += step) {
+      const row_in_memory<Numbers, F, V> row(d, of_row, first + threadIdx.y, copy, words);
+      row_steps<row_in_memory<Numbers, F, V>>{row}.compute();
+      if (copy != nullptr) __syncthreads();  // before the next row's copy
+    }
+  }
+}
+
+/// Enqueues a kernel on the rows of a call, by `threads` threads a row: parts of a warp, or a block.
+template <class Kernel>
+void launch_rows(const Kernel& kernel, const row_launch& d, int threads, std::size_t shared,
+                 cudaStream_t stream) {
+  constexpr int threads_of_block = 128;
+  const int rows = threads > torch::warp_lanes ? 1 : threads_of_block / threads;
+  const std::int64_t blocks = std::min<std::int64_t>((d.rows + rows - 1) / rows, 1 << 30);
+  launch_kernel("functions of rows", kernel, static_cast<unsigned>(blocks),
+                dim3(static_cast<unsigned>(threads), static_cast<unsigned>(rows)), shared, stream,
+                d);
+}
+
+/// Enqueues rows_in_memory.
+template <class Numbers, row_function F>
+void launch_in_memory(row_launch d, cudaStream_t stream) {
+  constexpr int vector = F >= row_function::layer_norm ? 4 : 16 / Numbers::bytes;
+  const int threads = std::max(d.orders.of_row(0).threads, torch::warp_lanes);
+  if constexpr (Numbers::native) {
+    // The kernel's other arrays and the copies fit the 227 KiB of a block on compute capability 9.0.
+    // Blocks of few threads need several on a multiprocessor.
+    constexpr std::size_t most = 220 * 1024, most_of_few_threads = 48 * 1024;
+    using row = row_in_memory<Numbers, F, vector>;
+    const auto elements = static_cast<std::size_t>(row::copied_elements(d, Numbers::bytes));
+    const std::size_t bytes = elements * Numbers::bytes * (backends::is_gradient(F) ? 2 : 1);
+    d.copies_rows =
+        threads > torch::warp_lanes && bytes <= (threads > 256 ? most : most_of_few_threads);
+    const auto kernel = rows_in_memory<Numbers, F, vector>;
+    if (d.copies_rows) allow_shared_memory("functions of rows", kernel, bytes);
+    launch_rows(kernel, d, threads, d.copies_rows ? bytes : 0, stream);
+  } else {
+    launch_rows(rows_in_memory<Numbers, F, 1>, d, threads, 0, stream);
+  }
+}
+
+/// Whether row_in_registers can read rows in vectors of `vector` elements.
+template <class Numbers>
+bool has_row_vectors(const row_launch& d, int vector) {
+  const int bytes = vector * Numbers::bytes;
+  const auto fits = [&](const row_operand& v) { return v.data == nullptr || v.has_vectors(bytes); };
+  return d.orders.n % vector == 0 && fits(d.in) && fits(d.grad) && fits(d.weight) && fits(d.bias) &&
+         fits(d.out);
+}
+
+/// Elements that a thread holds in vectors of V: what fits 128 registers, where a code of 16 bits in a
+/// vector of one has a register of its own.
+template <class Numbers, row_function F, int V>
+inline constexpr int held_elements = backends::is_gradient(F) && (V == 1 || Numbers::bytes == 4)
+                                         ? 32
+                                         : 64;
+
+/// Enqueues rows_in_registers for rows that one warp of PyTorch's adds: 32 / V threads a row.
+template <class Numbers, row_function F, int V>
+bool launch_of_warp(const row_launch& d, cudaStream_t stream) {
+  constexpr int registers = held_elements<Numbers, F, V>;
+  constexpr int threads = torch::warp_lanes / V;
+  if (d.orders.n > registers * threads || !has_row_vectors<Numbers>(d, V)) return false;
+  launch_rows(rows_in_registers<Numbers, F, V, registers / V, V, 128>, d, threads, 0, stream);
+  return true;
+}
+
+/// Enqueues rows_in_registers for rows of up to J vectors a thread.
+template <class Numbers, row_function F, int V, int J, int A, int Threads>
+bool launch_of_block(const row_launch& d, int threads, cudaStream_t stream) {
+  if (d.orders.n > std::int64_t{threads} * V * J || !has_row_vectors<Numbers>(d, V)) return false;
+  launch_rows(rows_in_registers<Numbers, F, V, J, A, Threads>, d, threads, 0, stream);
+  return true;
+}
+
+/// Enqueues rows_in_registers if it serves the call, else returns false.
+template <class Numbers, row_function F>
+bool launch_in_registers(const row_launch& d, cudaStream_t stream) {
+  if (d.orders.rule != function_rule::torch_2_11) return false;
+  const torch::row_order order = d.orders.of_row(0);
+  constexpr int vector = 16 / Numbers::bytes;
+  if constexpr (F >= row_function::layer_norm) {
+    constexpr int vectors = held_elements<Numbers, F, 4> / 4;
+    constexpr int threads = torch::layer_norm_threads;
+    return order.vector == 4 &&
+           launch_of_block<Numbers, F, 4, vectors, 1, threads>(d, order.threads, stream);
+  } else {
+    if (order.combine == torch::thread_sums::halves) {
+      return launch_of_warp<Numbers, F, 8>(d, stream) || launch_of_warp<Numbers, F, 4>(d, stream) ||
+             launch_of_warp<Numbers, F, 2>(d, stream) || launch_of_warp<Numbers, F, 1>(d, stream);
+    }
+    // Whether a whole row of vectors is the body, and so is every other row.
+    const bool all_body = order.vector == vector && order.body == d.orders.n;
+    if constexpr (backends::is_gradient(F)) {
+      return all_body &&
+             (launch_of_block<Numbers, F, vector, 2, 1, 512>(d, order.threads, stream) ||
+              launch_of_block<Numbers, F, vector, 6, 1, 512>(d, order.threads, stream));
+    } else {
+      constexpr int threads = torch::max_threads / vector;
+      if (all_body) {
+        return launch_of_block<Numbers, F, vector, 3, 1, torch::max_threads>(d, order.threads,
+                                                                             stream);
+      }
+      return order.vector == 1 &&
+             launch_of_block<Numbers, F, vector, 9, vector, threads>(d, threads, stream);
+    }
+  }
+}
+
+/// Enqueues the function of a call.
+template <class Numbers>
+void launch_function_of_rows(const row_launch& d, cudaStream_t stream) {
+  const auto launch = [&]<row_function F>() {
+    if constexpr (Numbers::native) {
+      if (launch_in_registers<Numbers, F>(d, stream)) return;
+    }
+    launch_in_memory<Numbers, F>(d, stream);
+  };
+  switch (d.orders.of) {
+    using enum row_function;
+    case softmax: return launch.template operator()<softmax>();
+    case log_softmax: return launch.template operator()<log_softmax>();
+    case softmax_gradient: return launch.template operator()<softmax_gradient>();
+    case log_softmax_gradient: return launch.template operator()<log_softmax_gradient>();
+    case layer_norm: return launch.template operator()<layer_norm>();
+    case layer_norm_gradient: return launch.template operator()<layer_norm_gradient>();
+    case rms_norm: return launch.template operator()<rms_norm>();
+    case rms_norm_gradient: return launch.template operator()<rms_norm_gradient>();
+  }
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,100 @@
+// Row operands: the matrices of a call in device memory, and the codes that a thread loads from a
+// row and stores to it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/common/launch.cuh"
+#include "backends/dispatch/calls/row_functions.hpp"
+
+namespace samebits::cuda {
+
+/// A matrix in device memory. Strides in bytes.
+struct row_operand {
+  std::byte* data = nullptr;  ///< null: the call lacks it
+  std::int64_t row_stride = 0;
+  std::int64_t col_stride = 0;
+  bool contiguous = false;  ///< the elements of a row
+  int alignment = 1;        ///< of every row, or of every element: a power of two up to 16
+
+  /// Whether rows can be read in vectors of this size.
+  [[nodiscard]] SAMEBITS_HD bool has_vectors(int bytes) const {
+    return contiguous && alignment >= (bytes < 16 ? bytes : 16);
+  }
+};
+
+/// The parameters of the kernels.
+struct row_launch {
+  row_operand in, grad, weight, bias, mean, rstd, out;
+  std::int64_t rows;
+  backends::row_orders orders;
+  std::uint32_t epsilon;
+  bool copies_rows;  ///< whether rows_in_memory copies each row into shared memory
+};
+
+/// Codes of E elements: packed, or one code in a word.
+template <int Bytes, int E>
+using row_codes = std::conditional_t<Bytes * E % 4 == 0, packed<8 * Bytes, E>, packed<32, E>>;
+
+/// One row of an operand.
+template <int Bytes>
+struct operand_row {
+  std::byte* data;
+  std::int64_t step;  ///< bytes between elements
+  bool contiguous;
+  bool aligned;  ///< elements to their size
+
+  __device__ __forceinline__ operand_row(const row_operand& v, std::int64_t row)
+      : data(v.data + row * v.row_stride),
+        step(v.col_stride),
+        contiguous(v.contiguous),
+        aligned(v.alignment >= Bytes) {}
+  /// Dense elements at `p`, aligned to their size.
+  __device__ __forceinline__ explicit operand_row(std::byte* p)
+      : data(p), step(Bytes), contiguous(true), aligned(true) {}
+
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t load(std::int64_t i) const {
+    const std::byte* const p = data + i * step;
+    if (!aligned) return static_cast<std::uint32_t>(load_code(p, Bytes));
+    if constexpr (Bytes == 4) return *reinterpret_cast<const std::uint32_t*>(p);
+    return *reinterpret_cast<const std::uint16_t*>(p);
+  }
+  __device__ __forceinline__ void store(std::int64_t i, std::uint32_t code) const {
+    std::byte* const p = data + i * step;
+    if (!aligned) return store_code(p, Bytes, code);
+    if constexpr (Bytes == 4) {
+      *reinterpret_cast<std::uint32_t*>(p) = code;
+    } else {
+      *reinterpret_cast<std::uint16_t*>(p) = static_cast<std::uint16_t>(code);
+    }
+  }
+
+  /// Whether vectors of E elements lie at element i and at multiples of E behind it.
+  template <int E>
+  [[nodiscard]] __device__ __forceinline__ bool has_vectors_at(std::int64_t i) const {
+    constexpr int bytes = E * Bytes < 16 ? E * Bytes : 16;
+    return contiguous && reinterpret_cast<std::uintptr_t>(data + i * Bytes) % bytes == 0;
+  }
+  /// E elements from element i on. More than one element require has_vectors_at().
+  template <int E>
+  [[nodiscard]] __device__ __forceinline__ row_codes<Bytes, E> load(std::int64_t i) const {
+    if constexpr (E == 1) {
+      return {load(i)};
+    } else {
+      return row_codes<Bytes, E>::load(data + i * Bytes);
+    }
+  }
+  template <int E>
+  __device__ __forceinline__ void store(std::int64_t i, const row_codes<Bytes, E>& x) const {
+    if constexpr (E == 1) {
+      store(i, x.w[0]);
+    } else {
+      x.store(data + i * Bytes);
+    }
+  }
+};
+
+}  // namespace samebits::cuda

@@ -1,0 +1,192 @@
+// Row steps: softmax, LayerNorm and others of one row, which the threads hold in registers
+// (rows_in_registers.cuh) or read again for every pass (rows_in_memory.cuh). The steps of an element
+// are those of numerics/hardware/torch_operators/row_softmax.hpp and row_layer_norm.hpp.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/functions/rows/row_operands.cuh"
+#include "backends/cuda/functions/rows/row_sums.cuh"
+#include "backends/dispatch/calls/row_functions.hpp"
+#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/hardware/cuda_functions/exp.hpp"
+#include "numerics/hardware/cuda_functions/log.hpp"
+#include "numerics/hardware/torch_operators/row_layer_norm.hpp"
+#include "numerics/hardware/triton_functions/full_divide.hpp"
+#include "numerics/hardware/triton_functions/triton_functions.hpp"
+
+namespace samebits::cuda {
+
+using backends::row_function;
+namespace triton = numerics::triton_3_6;
+
+/// The operations on one row. `Row` is row_in_registers or row_in_memory.
+template <class Row>
+struct row_steps {
+  using word = typename Row::word;
+  using element = typename Row::element;
+  using statistics = torch::gradient_sums<word>;
+
+  const Row& row;
+
+  template <class Add>
+  [[nodiscard]] __device__ __forceinline__ word total(const Add& add_element) const {
+    return row.total(word(0u), torch::warp_lanes, add_element,
+                     [](word a, word b) { return add(a, b); });
+  }
+  /// The sum of term(element, register).
+  template <class Term>
+  [[nodiscard]] __device__ __forceinline__ word sum(const Term& term) const {
+    return total([&](word before, const element& e, int reg) { return add(before, term(e, reg)); });
+  }
+  template <class Function>
+  __device__ __forceinline__ void store(const Function& f) const {
+    row.store(f, [](auto&) {});
+  }
+  /// torch::row_max(); either zero, if the largest numbers are zeros of both signs: exp(x - max) is
+  /// the same for both, and the logarithm of the sum is not 0.
+  [[nodiscard]] __device__ __forceinline__ word largest() const {
+    const word lowest = numerics::binary32::sign_bit | numerics::binary32::inf;
+    word max[1] = {lowest};
+    row.for_each([&](const element& e, int) { max[0] = larger(max[0], e.x); });
+    return row.threads.template fold<1>(max, lowest, torch::warp_lanes,
+                                        [](word a, word b) { return larger(a, b); });
+  }
+
+  __device__ __forceinline__ void softmax() const {
+    const word max = largest();
+    const auto powers = row.kept(
+        [=](const element& e) { return numerics::cuda_13_0::exp<word>(torch::sub(e.x, max)); });
+    const typename Row::numbers::divisor s(sum(powers));
+    row.store(powers, [&](auto& y) { s.divide(y); });
+  }
+  __device__ __forceinline__ void triton_softmax() const {
+    const word max = largest();
+    const auto powers =
+        row.kept([=](const element& e) { return triton::exp<word>(torch::sub(e.x, max)); });
+    const word s = sum(powers);
+    store([&](const element& e, int reg) { return triton::full_divide<word>(powers(e, reg), s); });
+  }
+  __device__ __forceinline__ void log_softmax() const {
+    const word max = largest();
+    const word s = sum([&](const element& e, int) {
+      return numerics::cuda_13_0::exp<word>(torch::sub(e.x, max));
+    });
+    const word logarithm = numerics::cuda_13_0::log<word>(s);
+    store([&](const element& e, int) { return torch::sub(torch::sub(e.x, max), logarithm); });
+  }
+  __device__ __forceinline__ void softmax_gradient() const {
+    const auto product = [&](const element& e) { return row.stored(mul(e.grad, e.x)); };
+    const word s = sum([&](const element& e, int) { return product(e); });
+    store([&](const element& e, int) { return fma(neg(e.x), s, product(e)); });
+  }
+  __device__ __forceinline__ void log_softmax_gradient() const {
+    const word s = sum([](const element& e, int) { return e.grad; });
+    store([&](const element& e, int) {
+      return fma(neg(numerics::cuda_13_0::exp<word>(e.x)), s, e.grad);
+    });
+  }
+
+  /// torch::row_moments()
+  [[nodiscard]] __device__ __forceinline__ torch::moments<word> moments() const {
+    using moments = torch::moments<word>;
+    if (!Row::has_all_rules || row.launch.orders.vectors) {
+      return row.total(
+          moments{}, torch::layer_norm_threads / torch::warp_lanes,
+          [&](const moments& m, const element& e, int) {
+            return torch::with_element<word>(m, e.x, row.reciprocal(e.number + 1));
+          },
+          [](const moments& a, const moments& b) { return torch::together<word>(a, b); });
+    }
+    return row.total(
+        moments{}, torch::warp_lanes,
+        [](const moments& m, const element& e, int) {
+          return torch::with_single_element<word>(m, e.x);
+        },
+        [](const moments& a, const moments& b) { return torch::together_of_singles<word>(a, b); });
+  }
+  __device__ __forceinline__ void layer_norm() const {
+    const row_launch& d = row.launch;
+    const torch::moments<word> m = moments();
+    const word rstd = torch::rstd_of<word>(m, d.epsilon);
+    put(d.mean, m.mean);
+    put(d.rstd, rstd);
+    const bool has_weight = d.weight.data != nullptr, has_bias = d.bias.data != nullptr;
+    store([&](const element& e, int) {
+      const torch::element_affine<word> affine{has_weight, has_bias, e.weight, e.bias};
+      return torch::layer_norm_element<word>(e.x, m.mean, rstd, affine, e.index % 4 == 0,
+                                             !Row::has_all_rules || d.orders.vectors);
+    });
+  }
+  __device__ __forceinline__ void rms_norm() const {
+    const row_launch& d = row.launch;
+    const word epsilon = d.epsilon;
+    const auto with_square = [](word s, const element& e, int) { return fma(e.x, e.x, s); };
+    const word rstd = !Row::has_all_rules || d.orders.vectors
+                          ? torch::rms_rstd_of_squares<word>(total(with_square), count(), epsilon)
+                          : torch::rms_rstd_of_moments<word>(moments(), epsilon);
+    put(d.rstd, rstd);
+    const bool has_weight = d.weight.data != nullptr;
+    store([&](const element& e, int) {
+      const word y = mul(e.x, rstd);
+      return has_weight ? mul(e.weight, y) : y;
+    });
+  }
+  __device__ __forceinline__ void norm_gradient() const {
+    const row_launch& d = row.launch;
+    const bool rms = Row::function == row_function::rms_norm_gradient;
+    const word mean = rms ? word(0u) : get(d.mean), rstd = get(d.rstd);
+    const bool has_weight = d.weight.data != nullptr;
+    const auto weight = [&](const element& e) {
+      return has_weight ? e.weight : word(numerics::binary32::one);
+    };
+    const auto weighted = [&](const element& e) { return mul(e.grad, weight(e)); };
+    const word s = rms ? word(0u) : sum([&](const element& e, int) { return weighted(e); });
+    const word product = total([&](word before, const element& e, int) {
+      return torch::with_product<word>(before, weighted(e), e.x, mean, rstd);
+    });
+    const statistics of_row{mean, rstd,    count(),
+                            s,    product, torch::gradient_factor<word>(count(), rstd)};
+    store([&](const element& e, int) {
+      return torch::layer_norm_gradient_element<word>(e.x, e.grad, weight(e), of_row);
+    });
+  }
+
+  __device__ __forceinline__ void compute() const {
+    constexpr row_function f = Row::function;
+    if constexpr (f == row_function::softmax) {
+      if (Row::has_all_rules && row.launch.orders.rule == function_rule::triton_3_6) {
+        triton_softmax();
+      } else {
+        softmax();
+      }
+    } else if constexpr (f == row_function::log_softmax) {
+      log_softmax();
+    } else if constexpr (f == row_function::softmax_gradient) {
+      softmax_gradient();
+    } else if constexpr (f == row_function::log_softmax_gradient) {
+      log_softmax_gradient();
+    } else if constexpr (f == row_function::layer_norm) {
+      layer_norm();
+    } else if constexpr (f == row_function::rms_norm) {
+      rms_norm();
+    } else {
+      norm_gradient();
+    }
+  }
+
+ private:
+  [[nodiscard]] __device__ __forceinline__ word count() const {
+    return from_int(word(static_cast<std::uint32_t>(row.launch.orders.n)));
+  }
+  [[nodiscard]] __device__ __forceinline__ word get(const row_operand& v) const {
+    return operand_row<4>(v, row.row).load(0);
+  }
+  /// Stores a number of the row, if the call wants it.
+  __device__ __forceinline__ void put(const row_operand& v, word x) const {
+    if (v.data == nullptr || row.threads.index() != 0 || row.row >= row.launch.rows) return;
+    operand_row<4>(v, row.row).store(0, torch::code_of<word>(format_id::fp32, x).bits);
+  }
+};
+
+}  // namespace samebits::cuda

@@ -1,0 +1,95 @@
+// Row vectors: loads vectors of elements of one row from all operands of a call, and stores them.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/functions/rows/row_formats.cuh"
+#include "backends/cuda/functions/rows/row_operands.cuh"
+#include "backends/dispatch/calls/row_functions.hpp"
+
+namespace samebits::cuda {
+
+using backends::row_function;
+
+/// An element of a row. `grad`, `weight` and `bias` are 0 if the call lacks them.
+template <class Word>
+struct row_element {
+  Word x, grad, weight, bias;
+  std::int64_t index;
+  int number;  ///< of the thread's elements, in the order in which it adds them: 0, 1, ...
+};
+
+template <class Numbers, row_function F>
+class row_vectors {
+ public:
+  using word = typename Numbers::word;
+  static constexpr int bytes = Numbers::bytes;
+  static constexpr bool has_grad = backends::is_gradient(F);
+  static constexpr bool of_norm = F >= row_function::layer_norm;
+
+  __device__ __forceinline__ row_vectors(const row_launch& d, std::int64_t row)
+      : numbers(d.orders.format),
+        n(d.orders.n),
+        in(d.in, row),
+        grad(d.grad, row),
+        weight(d.weight, 0),
+        bias(d.bias, 0),
+        out(d.out, row) {}
+
+  /// Whether all operands have vectors of E elements at element i.
+  template <int E>
+  [[nodiscard]] __device__ __forceinline__ bool has_vectors_at(std::int64_t i) const {
+    bool all = in.template has_vectors_at<E>(i) && out.template has_vectors_at<E>(i);
+    if constexpr (has_grad) all = all && grad.template has_vectors_at<E>(i);
+    if constexpr (of_norm) {
+      all = all && (weight.data == nullptr || weight.template has_vectors_at<E>(i)) &&
+            (bias.data == nullptr || bias.template has_vectors_at<E>(i));
+    }
+    return all;
+  }
+
+  /// The elements from element i on, whose codes are x and g.
+  template <int E>
+  __device__ __forceinline__ void decode(std::int64_t i, int number, const row_codes<bytes, E>& x,
+                                         const row_codes<bytes, E>& g,
+                                         row_element<word> (&v)[E]) const {
+    const auto of_column = [&](const operand_row<bytes>& from) {
+      return from.data == nullptr ? row_codes<bytes, E>{} : from.template load<E>(i);
+    };
+    row_codes<bytes, E> w{}, b{};
+    if constexpr (of_norm) w = of_column(weight), b = of_column(bias);
+#pragma unroll
+    for (int k = 0; k < E; ++k) {
+      v[k] = {numbers.value(x.code(k)),
+              has_grad ? numbers.value(g.code(k)) : word(0u),
+              numbers.value(w.code(k)),
+              numbers.value(b.code(k)),
+              i + k,
+              number + k};
+    }
+  }
+  template <int E>
+  __device__ __forceinline__ void load(std::int64_t i, int number,
+                                       row_element<word> (&v)[E]) const {
+    row_codes<bytes, E> g{};
+    if constexpr (has_grad) g = grad.template load<E>(i);
+    decode<E>(i, number, in.template load<E>(i), g, v);
+  }
+
+  /// out = f(element, its register) for a vector, after finish(array of results).
+  template <int E, class Function, class Finish>
+  __device__ __forceinline__ void store(const row_element<word> (&v)[E], int reg, const Function& f,
+                                        const Finish& finish) const {
+    word y[E];
+#pragma unroll
+    for (int k = 0; k < E; ++k) y[k] = f(v[k], reg + k);
+    finish(y);
+    if (v[0].index < n) out.template store<E>(v[0].index, numbers.codes(y));
+  }
+
+  Numbers numbers;
+  std::int64_t n;
+  operand_row<bytes> in, grad, weight, bias, out;
+};
+
+}  // namespace samebits::cuda

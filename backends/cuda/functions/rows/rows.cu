@@ -1,0 +1,61 @@
+// Functions of rows on the CUDA backends: describes a call to the kernels, and those in integers.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/functions/functions.hpp"
+#include "backends/cuda/functions/rows/row_kernels.cuh"
+#include "backends/dispatch/calls/row_functions.hpp"
+#include "backends/dispatch/visit.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+row_operand operand_of(const const_matrix_view& v) {
+  const int bytes = storage_bytes(v.format);
+  const std::int64_t col_stride = v.cols == 1 ? bytes : v.col_stride * bytes;
+  const std::int64_t row_stride = v.rows == 1 ? 0 : v.row_stride * bytes;
+  const bool contiguous = col_stride == bytes;
+  std::uint64_t addresses =
+      reinterpret_cast<std::uintptr_t>(v.data) | static_cast<std::uint64_t>(row_stride) | 16u;
+  if (!contiguous) addresses |= static_cast<std::uint64_t>(col_stride);
+  auto* const data = static_cast<std::byte*>(const_cast<void*>(v.data));  // stores to results alone
+  return {data, row_stride, col_stride, contiguous, static_cast<int>(addresses & (0 - addresses))};
+}
+
+row_launch launch_of(const backends::row_call& call) {
+  return {.in = operand_of(call.in),
+          .grad = operand_of(call.grad),
+          .weight = operand_of(call.weight),
+          .bias = operand_of(call.bias),
+          .mean = operand_of(call.mean),
+          .rstd = operand_of(call.rstd),
+          .out = operand_of(call.out),
+          .rows = call.out.rows,
+          .orders = backends::orders_of(call),
+          .epsilon = call.epsilon,
+          .copies_rows = false};
+}
+
+void launch_definition_rows(const row_launch& d, cudaStream_t stream) {
+  if (d.orders.format == format_id::fp32) {
+    launch_function_of_rows<definition_rows<4>>(d, stream);
+  } else {
+    launch_function_of_rows<definition_rows<2>>(d, stream);
+  }
+}
+
+}  // namespace
+
+void enqueue_rows_emulated(const backends::row_call& call, void* stream) {
+  launch_definition_rows(launch_of(call), static_cast<cudaStream_t>(stream));
+}
+
+void enqueue_rows_native(const backends::row_call& call, void* stream) {
+  if (!units_hold()) return enqueue_rows_emulated(call, stream);
+  backends::visit_quantized(call.out.format, [&]<format_id Format>() {
+    launch_native_rows<Format>(launch_of(call), stream);
+  });
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,160 @@
+// Rows in memory: every pass over a row reads it again, from the tensor or from a copy in shared
+// memory. For every order of sums: one thread computes as one of PyTorch's threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/functions/rows/row_sums.cuh"
+#include "backends/cuda/functions/rows/row_vectors.cuh"
+#include "numerics/arithmetic/binary32.hpp"
+
+namespace samebits::cuda {
+
+/// Copies n elements of a row to `to`, which is aligned to 4 bytes.
+template <int Bytes>
+__device__ __forceinline__ void copy_row(const operand_row<Bytes>& from, std::byte* to,
+                                         std::int64_t n, int thread, int threads) {
+  const operand_row<Bytes> dense(to);
+  constexpr int vector = 16 / Bytes;
+  const auto misaligned = [](const std::byte* p) {
+    return static_cast<int>(reinterpret_cast<std::uintptr_t>(p) % 16);
+  };
+  std::int64_t head = n, body = 0;  // elements before the first vector, vectors
+  if (from.contiguous && misaligned(from.data) == misaligned(to)) {
+    const std::int64_t to_vector = (16 - misaligned(to)) % 16 / Bytes;
+    head = to_vector < n ? to_vector : n;
+    body = (n - head) / vector;
+  }
+#pragma unroll 4
+  for (std::int64_t v = thread; v < body; v += threads) {
+    const std::int64_t i = head + v * vector;
+    dense.template store<vector>(i, from.template load<vector>(i));
+  }
+  for (std::int64_t i = thread; i < head; i += threads) dense.store(i, from.load(i));
+  for (std::int64_t i = head + body * vector + thread; i < n; i += threads) {
+    dense.store(i, from.load(i));
+  }
+}
+
+/// `V`: elements of a vector that is loaded at once, if PyTorch's threads add such vectors.
+template <class Numbers, row_function F, int V>
+class row_in_memory {
+ public:
+  using numbers = Numbers;
+  using word = typename Numbers::word;
+  using element = row_element<word>;
+  static constexpr row_function function = F;
+  static constexpr bool has_all_rules = true;
+
+  /// `copy`: shared memory for the row, of two rows with a gradient, or null. `words`: shared memory
+  /// of one word a thread.
+  __device__ __forceinline__ row_in_memory(const row_launch& d, row_threads<word>& with,
+                                           std::int64_t at, std::byte* copy, word* words)
+      : launch(d),
+        threads(with),
+        row(at),
+        vectors_(d, at),
+        order_(d.orders.of_row(at)),
+        words_(words) {
+    constexpr int bytes = Numbers::bytes;
+    if (copy != nullptr) {
+      const auto place = [&](operand_row<bytes>& of, std::int64_t first) {
+        std::byte* const to = copy + (first + order_.shift) * bytes;
+        copy_row(of, to, vectors_.n, threads.index(), threads.count());
+        of = operand_row<bytes>(to);
+      };
+      place(vectors_.in, 0);
+      if constexpr (backends::is_gradient(F)) place(vectors_.grad, copied_elements(d, bytes));
+      __syncthreads();
+    }
+    has_vectors_ = V > 1 && order_.vector == V && vectors_.template has_vectors_at<V>(order_.head);
+  }
+
+  /// Elements of the memory of one row's copy.
+  [[nodiscard]] static SAMEBITS_HD std::int64_t copied_elements(const row_launch& d, int bytes) {
+    const int vector = 16 / bytes;
+    return (d.orders.n + 2 * vector - 1) / vector * vector;
+  }
+
+  template <class Function>
+  __device__ __forceinline__ void for_each(const Function& f) const {
+    visit([&]<int E>(const element(&v)[E]) {
+#pragma unroll
+      for (int k = 0; k < E; ++k) f(v[k], 0);
+    });
+  }
+  template <class Function, class Finish>
+  __device__ __forceinline__ void store(const Function& f, const Finish& finish) const {
+    visit([&]<int E>(const element(&v)[E]) { vectors_.store(v, 0, f, finish); });
+  }
+  /// f itself.
+  template <class Function>
+  [[nodiscard]] __device__ __forceinline__ auto kept(const Function& f) const {
+    return [f](const element& e, int) { return f(e); };
+  }
+  /// As row_in_registers::total().
+  template <class Sum, class Add, class Both>
+  [[nodiscard]] __device__ __forceinline__ Sum total(const Sum& zero, int lanes, const Add& add,
+                                                     const Both& both) const {
+    Sum sum[1] = {zero};
+    for_each([&](const element& e, int) { sum[0] = add(sum[0], e, 0); });
+    if constexpr (sizeof(Sum) == sizeof(word)) {
+      if (order_.combine == torch::thread_sums::sequential) {
+        return threads.fold_in_order(sum[0], words_, both);
+      }
+    }
+    return threads.template fold<1>(sum, zero, lanes, both);
+  }
+
+  const row_launch& launch;
+  row_threads<word>& threads;
+  std::int64_t row;
+
+  [[nodiscard]] __device__ __forceinline__ word stored(word x) const {
+    return vectors_.numbers.stored(x);
+  }
+  /// 1 / n
+  [[nodiscard]] static __device__ __forceinline__ word reciprocal(int n) {
+    return div(word(numerics::binary32::one), from_int(word(static_cast<std::uint32_t>(n))));
+  }
+
+ private:
+  /// f(vector) for the vectors of the thread, of V elements or of one: head, body, rest.
+  template <class Function>
+  __device__ __forceinline__ void visit(const Function& f) const {
+    const torch::row_order& o = order_;
+    const int t = threads.index();
+    if (row >= launch.rows || t >= o.threads) return;
+    int number = 0;
+    const auto one = [&](std::int64_t i) {
+      element v[1];
+      vectors_.load(i, number++, v);
+      f(v);
+    };
+    if (t >= o.shift && t - o.shift < o.head) one(t - o.shift);
+    const std::int64_t round = std::int64_t{o.vector} * o.threads;
+    const std::int64_t end = o.head + o.body;
+    std::int64_t i = o.head + std::int64_t{t} * o.vector;
+    if constexpr (V > 1) {
+      if (has_vectors_) {
+        for (; i + V <= end; i += round, number += V) {
+          element v[V];
+          vectors_.load(i, number, v);
+          f(v);
+        }
+      }
+    }
+    for (; i < end; i += round) {
+      for (std::int64_t k = i; k < i + o.vector && k < end; ++k) one(k);
+    }
+    for (i = end + t; i < vectors_.n; i += o.threads) one(i);
+  }
+
+  row_vectors<Numbers, F> vectors_;
+  torch::row_order order_;
+  word* words_;
+  bool has_vectors_;
+};
+
+}  // namespace samebits::cuda

@@ -1,0 +1,156 @@
+// Rows in registers: the threads of a row load it once, in J vectors of V elements each, and hold the
+// codes.
+//
+//   row  | t = 0 | t = 1 | ... | t = T - 1 | t = 0 | ...     V elements each
+//
+// A thread has the sums of A of PyTorch's threads, where A is V or 1: PyTorch's thread t * V + i adds
+// the elements i of the vectors of thread t, or its thread t adds the vectors of thread t.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/functions/rows/row_sums.cuh"
+#include "backends/cuda/functions/rows/row_vectors.cuh"
+#include "numerics/arithmetic/binary32.hpp"
+
+namespace samebits::cuda {
+
+/// 1 / n for the elements of one thread.
+struct reciprocal_table {
+  std::uint32_t of[65];
+};
+constexpr reciprocal_table make_reciprocals() {
+  reciprocal_table t = {};
+  for (std::uint32_t n = 1; n < 65; ++n) {
+    t.of[n] = numerics::ptx::div(numerics::binary32::one, numerics::ptx::from_int(n));
+  }
+  return t;
+}
+SAMEBITS_TABLE reciprocal_table reciprocals = make_reciprocals();
+
+/// Requires rows of whole vectors, and operands that have such vectors. A vector behind the row is
+/// computed with the others and not stored: its elements are -Inf, or gradients of 0, which change no
+/// sum. The norms skip it.
+template <class Numbers, row_function F, int V, int J, int A>
+class row_in_registers {
+ public:
+  using numbers = Numbers;
+  using word = typename Numbers::word;
+  using element = row_element<word>;
+  static constexpr row_function function = F;
+  static constexpr bool has_all_rules = false;
+
+  __device__ __forceinline__ row_in_registers(const row_launch& d, row_threads<word>& with,
+                                              std::int64_t at)
+      : launch(d),
+        threads(with),
+        row(at),
+        vectors_(d, at),
+        n_(at < d.rows ? static_cast<int>(d.orders.n) : 0) {
+    constexpr std::uint32_t lowest = numerics::binary32::sign_bit | numerics::binary32::inf;
+    const std::uint32_t code = has_grad ? 0u : vectors_.numbers.code(word(lowest));
+#pragma unroll
+    for (int j = 0; j < J; ++j) {
+      const int i = first(j);
+      const bool inside = i < n_;
+      x_[j] = inside ? vectors_.in.template load<V>(i) : repeated(code);
+      if constexpr (has_grad) {
+        grad_[j] = inside ? vectors_.grad.template load<V>(i) : repeated(code);
+      }
+    }
+  }
+
+  /// f(element, its register) for the thread's elements.
+  template <class Function>
+  __device__ __forceinline__ void for_each(const Function& f) const {
+    visit([&](const element(&v)[V], int reg) {
+#pragma unroll
+      for (int k = 0; k < V; ++k) f(v[k], reg + k);
+    });
+  }
+  template <class Function, class Finish>
+  __device__ __forceinline__ void store(const Function& f, const Finish& finish) const {
+    visit([&](const element(&v)[V], int reg) { vectors_.store(v, reg, f, finish); });
+  }
+
+  struct kept_words {
+    word words[J * V];
+    __device__ __forceinline__ word operator()(const element&, int reg) const { return words[reg]; }
+  };
+  /// k, so that k(element, register) is f(element).
+  template <class Function>
+  [[nodiscard]] __device__ __forceinline__ kept_words kept(const Function& f) const {
+    kept_words k;
+#pragma unroll
+    for (word& w : k.words) w = 0u;
+    for_each([&](const element& e, int reg) { k.words[reg] = f(e); });
+    return k;
+  }
+
+  /// The sum of the row in the order of PyTorch's threads: a thread's sum becomes add(sum, element,
+  /// register), from `zero` on; both(a, b) are the sums of two threads. `lanes`: as in
+  /// torch::fold_warps().
+  template <class Sum, class Add, class Both>
+  [[nodiscard]] __device__ __forceinline__ Sum total(const Sum& zero, int lanes, const Add& add,
+                                                     const Both& both) const {
+    Sum sums[A];
+#pragma unroll
+    for (int k = 0; k < A; ++k) sums[k] = zero;
+    for_each([&](const element& e, int reg) {
+      Sum& sum = sums[A == 1 ? 0 : reg % V];
+      sum = add(sum, e, reg);
+    });
+    return threads.template fold<A>(sums, zero, lanes, both);
+  }
+
+  const row_launch& launch;
+  row_threads<word>& threads;
+  std::int64_t row;
+
+  [[nodiscard]] __device__ __forceinline__ word stored(word x) const {
+    return vectors_.numbers.stored(x);
+  }
+  /// 1 / n, a constant if n is one.
+  [[nodiscard]] static __device__ __forceinline__ word reciprocal(int n) {
+    return reciprocals.of[n];
+  }
+
+ private:
+  static constexpr bool has_grad = backends::is_gradient(F);
+  using codes = row_codes<Numbers::bytes, V>;
+
+  [[nodiscard]] __device__ __forceinline__ int first(int j) const {
+    return (j * threads.count() + threads.index()) * V;
+  }
+  [[nodiscard]] static __device__ __forceinline__ codes repeated(std::uint32_t code) {
+    codes x{};
+#pragma unroll
+    for (int k = 0; k < V; ++k) x.set(k, code);
+    return x;
+  }
+  /// f(vector, its first register). The vectors of a chunk are computed together: chains of steps
+  /// overlap.
+  template <class Function>
+  __device__ __forceinline__ void visit(const Function& f) const {
+    constexpr bool skips = F >= row_function::layer_norm;
+    constexpr int chunk = skips || V >= 8 ? 1 : 8 / V;
+#pragma unroll
+    for (int c = 0; c < J; c += chunk) {
+      if ((skips ? first(c) : c * threads.count() * V) < n_) {
+#pragma unroll
+        for (int j = c; j < c + chunk && j < J; ++j) {
+          element v[V];
+          vectors_.template decode<V>(first(j), j * V, x_[j], grad_[has_grad ? j : 0], v);
+          f(v, j * V);
+        }
+      }
+    }
+  }
+
+  row_vectors<Numbers, F> vectors_;
+  codes x_[J];
+  codes grad_[has_grad ? J : 1];
+  int n_;  ///< 0 behind the last row
+};
+
+}  // namespace samebits::cuda
