@@ -1,6 +1,6 @@
 """softmax, log_softmax, LayerNorm and RMSNorm over the last axis, as `samebits.functions` offers them.
 
-All arrays lie in host memory, in fp32, fp16 or bf16.
+All arrays lie in host memory or in the memory of one GPU, in fp32, fp16 or bf16.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def _options(
     format: FormatLike | None = None,
     threads: int | None = None,
     backend: str | None = None,
+    stream: Any = None,
 ) -> tuple[str, tuple[Any, Any, Any]]:
     """Return the rule, and the last arguments of the core's functions.
 
@@ -46,15 +47,15 @@ def _options(
     ----------
     rule : str
         Whose bits the function returns.
-    out, format, threads, backend
-        As in `samebits.convert`. All arrays lie in host memory.
+    out, format, threads, backend, stream
+        As in `samebits.convert`.
 
     Raises
     ------
     InvalidArgument, Unsupported
         An argument was refused, or the rule lacks the function; nothing was written.
     """
-    return rule, (format, out, (threads, backend, None))
+    return rule, (format, out, (threads, backend, stream))
 
 
 def _split(function: str, options: Any) -> tuple[str, tuple[Any, Any, Any]]:
@@ -62,7 +63,7 @@ def _split(function: str, options: Any) -> tuple[str, tuple[Any, Any, Any]]:
     if "rule" not in options:
         raise TypeError(f"{function}() missing 1 required keyword-only argument: 'rule'")
     for name in options:
-        if name not in ("rule", "out", "format", "threads", "backend"):
+        if name not in ("rule", "out", "format", "threads", "backend", "stream"):
             axis = "; it computes over the last axis" if name in ("dim", "axis") else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{axis}")
     return _options(**options)

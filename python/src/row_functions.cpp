@@ -8,19 +8,21 @@ namespace {
 
 // The arrays of one call that have rows. All have the shape and format of the first one.
 struct row_arrays {
+  void* stream;
   viewed first;
   viewed second;
   output out;
   matrix_view out_view;
 
   row_arrays(nb::handle x, const char* x_name, nb::handle y, const char* y_name, nb::handle given,
-             nb::handle format)
-      : first(x, {.name = x_name, .format = format_of(format)}) {
+             nb::handle format, nb::handle where)
+      : stream(stream_in(where)),
+        first(x, {.name = x_name, .format = format_of(format), .stream = stream}) {
     if (!y.is_none()) {
-      second = viewed(y, {.name = y_name, .format = format_of(format)});
+      second = viewed(y, {.name = y_name, .format = format_of(format), .stream = stream});
       check_shape({&second.a, y_name}, first.a.dims, first.a.shape);
     }
-    out = output_like(x, first.a, first.a.format, given);
+    out = output_like(x, first.a, first.a.format, given, stream);
     out_view = view_of({&out.a, "out"});
   }
   [[nodiscard]] executor on(nb::handle where) const {
@@ -35,7 +37,7 @@ struct row_arrays {
 
 nb::object softmax(bool logarithm, nb::handle x, nb::handle how, nb::handle format, nb::handle out,
                    nb::handle where) {
-  const row_arrays a(x, "x", nb::none(), "", out, format);
+  const row_arrays a(x, "x", nb::none(), "", out, format, where);
   const auto options = options_of<softmax_options>(how);
   const executor on = a.on(where);
   auto* const call = logarithm ? &log_softmax : &samebits::softmax;
@@ -46,7 +48,7 @@ nb::object softmax(bool logarithm, nb::handle x, nb::handle how, nb::handle form
 nb::object softmax_gradient(bool logarithm, nb::handle grad, nb::handle result, nb::handle how,
                             nb::handle format, nb::handle out, nb::handle where) {
   if (result.is_none()) raise_type("result: an array is expected; got a NoneType");
-  const row_arrays a(grad, "grad", result, "result", out, format);
+  const row_arrays a(grad, "grad", result, "result", out, format, where);
   const auto options = options_of<softmax_options>(how);
   const executor on = a.on(where);
   auto* const call = logarithm ? &log_softmax_gradient : &samebits::softmax_gradient;
@@ -57,7 +59,7 @@ nb::object softmax_gradient(bool logarithm, nb::handle grad, nb::handle result, 
 // An array of one axis, [cols], beside the rows; None is allowed.
 viewed row_vector(nb::handle x, const char* name, const row_arrays& rows) {
   if (x.is_none()) return {};
-  viewed v(x, {.name = name, .format = rows.first.a.format});
+  viewed v(x, {.name = name, .format = rows.first.a.format, .stream = rows.stream});
   check_shape({&v.a, name}, 1, &rows.first.view.cols);
   return v;
 }
@@ -74,7 +76,7 @@ struct column_shape {
 };
 
 viewed row_numbers(nb::handle x, const char* name, const row_arrays& rows) {
-  viewed v(x, {.name = name});
+  viewed v(x, {.name = name, .stream = rows.stream});
   const column_shape shape(rows.first.a);
   check_shape({&v.a, name}, shape.dims, shape.sizes);
   return v;
@@ -84,7 +86,7 @@ viewed row_numbers(nb::handle x, const char* name, const row_arrays& rows) {
 nb::tuple norm(bool rms, nb::handle x, nb::handle weight, nb::handle bias, nb::handle how,
                nb::handle format, nb::handle out, nb::handle where) {
   const auto options = options_of<layer_norm_options>(how);
-  const row_arrays a(x, "x", nb::none(), "", out, format);
+  const row_arrays a(x, "x", nb::none(), "", out, format, where);
   const viewed weights = row_vector(weight, "weight", a);
   const viewed biases = row_vector(bias, "bias", a);
   const column_shape shape(a.first.a);
@@ -115,7 +117,7 @@ nb::object norm_gradient(nb::handle grad, nb::handle x, nb::handle mean, nb::han
                          nb::handle where) {
   if (x.is_none()) raise_type("x: an array is expected; got a NoneType");
   const bool rms = mean.is_none();
-  const row_arrays a(grad, "grad", x, "x", out, format);
+  const row_arrays a(grad, "grad", x, "x", out, format, where);
   const viewed means = rms ? viewed{} : row_numbers(mean, "mean", a);
   const viewed rstds = row_numbers(rstd, "rstd", a);
   const viewed weights = row_vector(weight, "weight", a);
