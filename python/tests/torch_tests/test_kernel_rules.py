@@ -20,7 +20,7 @@ def recording() -> dict[str, dict[str, dict[str, object]]]:
 def test_exact_operators_follow_their_rule_anywhere(
         recording: dict[str, dict[str, dict[str, object]]]) -> None:
     for form in kernel_rules.FORMATS:
-        for name in ("add", "mul", "div", "where", "masked_fill", "cast to fp32", "cast to bf16"):
+        for name in ("add", "mul", "div", "where", "masked_fill"):
             entry = recording["cases"][f"elementwise {form}: {name}"]
             assert entry["differ"] == 0 < entry["results"], (form, name)  # type: ignore[operator]
 
