@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
 import samebits
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch.recompute import Conditions, overload_of
-from samebits.torch.record import PRODUCTS
+from samebits.torch.record import PRODUCTS, record
 from samebits.torch.replay import Player, conditions, places
 from samebits.torch.trace import Trace
 
@@ -60,15 +60,49 @@ class Explanation:
         return self.text
 
 
-def explain(a: str | os.PathLike[str] | Trace, b: str | os.PathLike[str] | Trace, *given: Any) -> Explanation:
-    """Return the first operator whose results differ between two recordings, and the rule that each follows.
+class _Result(TorchDispatchMode):
+    """An operator returns a given result."""
+
+    def __init__(self, operator: Any, result: Any) -> None:
+        super().__init__()
+        self._operator, self._result = operator, result
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self._result if func is self._operator else func(*args, **(kwargs or {}))
+
+
+def _trace_of(x: Any, operator: str | None, inputs: Sequence[Any]) -> Trace:
+    """Return a recording: one that is given, or of a program, or of one operator."""
+    if isinstance(x, Trace):
+        return x
+    if isinstance(x, str | os.PathLike):
+        return Trace.load(x)
+    if callable(x):
+        with record(keep="all") as recorder:
+            x()
+        return recorder.trace
+    if operator is None:
+        raise InvalidArgument("operator: name the operator of these results, such as 'aten.mm.default'")
+    func = overload_of(operator)
+    with _Result(func, x), record(keep="all") as recorder:
+        func(*inputs)
+    return recorder.trace
+
+
+def explain(a: Any, b: Any, *given: Any, operator: str | None = None, inputs: Sequence[Any] = ()) -> Explanation:
+    """Return the first operator whose results differ between two runs, and the rule that each follows.
 
     Parameters
     ----------
-    a, b : path or Trace
-        As `record` wrote them.
+    a, b : path or Trace, or function, or Tensor or sequence of them
+        Recordings that `record` wrote; or programs, which are called without arguments and recorded; or
+        results of `operator`.
     given : modules, optimizers or tensors, optional
         As in `replay`. Without values of the sources the operator is named, and no rule.
+    operator : str, optional
+        The ATen operator that returned `a` and `b`.
+    inputs : sequence
+        Its arguments.
 
     Returns
     -------
@@ -86,7 +120,7 @@ def explain(a: str | os.PathLike[str] | Trace, b: str | os.PathLike[str] | Trace
     the source x has other values
       read first by operator 0 aten.add.Tensor
     """
-    old, new = (x if isinstance(x, Trace) else Trace.load(x) for x in (a, b))
+    old, new = (_trace_of(x, operator, inputs) for x in (a, b))
     differs: set[int] = set()  # blocks of a whose values differ
     blocks: dict[int, int] = {}  # of a: the block of b in its place
     for i, (one, other) in enumerate(zip(old.operators, new.operators, strict=False)):
@@ -96,8 +130,8 @@ def explain(a: str | os.PathLike[str] | Trace, b: str | os.PathLike[str] | Trace
             return _other_program(old, new, i)
         if any(blocks.setdefault(x, y) != y for x, y in zip(*pairs, strict=False)):
             return Explanation("program", f"{_named(i, one)} reads or writes other tensors", i)
-        inputs = {place[0] for place in places([one["args"], one["kwargs"]])}
-        sources = [n for n in sorted(inputs) if old.blocks[n].get("hash") != new.blocks[blocks[n]].get("hash")]
+        read = {place[0] for place in places([one["args"], one["kwargs"]])}
+        sources = [n for n in sorted(read) if old.blocks[n].get("hash") != new.blocks[blocks[n]].get("hash")]
         sources += [x[0][0] for x, y in zip(one.get("read", ()), other.get("read", ()), strict=False)
                     if x[1] != y[1] and x[0][0] not in differs]
         if sources:
@@ -105,7 +139,7 @@ def explain(a: str | os.PathLike[str] | Trace, b: str | os.PathLike[str] | Trace
         wrong = [j for j, (x, y) in enumerate(zip(one["wrote"], other["wrote"], strict=True)) if x[1] != y[1]]
         if wrong and one.get("random"):
             return Explanation("source", f"{_named(i, one)} drew other random numbers: another seed?", i)
-        if wrong and not inputs & differs:
+        if wrong and not read & differs:
             with _disable_current_modes():
                 return _Difference(old, new, i, wrong[0]).explained(given)
         differs.update(one["wrote"][j][0][0] for j in wrong)

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import torch
@@ -82,9 +83,11 @@ class Recorder(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, path: str | os.PathLike[str] | None, keep: str, names: dict[int, str], kernels: bool) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None, keep: str | list[str], names: dict[int, str],
+                 kernels: bool) -> None:
         super().__init__()
         self._path, self._keep, self._names = path, keep, names
+        self._patterns = ["*"] if keep == "all" else keep if isinstance(keep, list) else []
         self._operators: dict[Any, _Operator] = {}
         self._blocks: dict[int, tuple[StorageWeakRef, int]] = {}
         self._versions: dict[int, int] = {}  # of sources, when an operator last read them
@@ -186,12 +189,19 @@ class Recorder(TorchDispatchMode):
             entry["module"] = max(modules, key=len) + (" backward" if self._tracker.is_bw else "")
         if operator.short in PRODUCTS and values:
             self._keep_tensor(f"sample.{number}", sample_of(values[0]))
-        if self._keep == "all" or (operator.random and self._keep == "sources" and not is_attention):
+        if self._keeps(operator, entry) and not (operator.random and is_attention):
             for i, x in enumerate(values):
                 self._keep_tensor(f"{number}.{i}", x)
         if operator.random and not is_attention:
             entry["random"] = True
         self.trace.operators.append(entry)
+
+    def _keeps(self, operator: _Operator, entry: dict[str, Any]) -> bool:
+        """Whether an operator's results are kept."""
+        if self._keep in ("hashes", "sources"):
+            return operator.random and self._keep == "sources"
+        names = (operator.name, entry.get("module", ""))
+        return operator.random or any(fnmatchcase(name, p) for name in names for p in self._patterns)
 
     def _keep_tensor(self, name: str, x: torch.Tensor) -> None:
         """Keep a copy, a large one in host memory."""
@@ -266,7 +276,7 @@ _hide_from_compiler()
 
 
 def record(path: str | os.PathLike[str] | None = None, *,
-           keep: Literal["hashes", "sources", "all"] = "sources", names: Any = None,
+           keep: Literal["hashes", "sources", "all"] | Sequence[str] = "sources", names: Any = None,
            kernels: bool = False) -> Recorder:
     """Record the operators that run in a ``with`` block: their arguments, and hashes of what they write.
 
@@ -278,9 +288,10 @@ def record(path: str | os.PathLike[str] | None = None, *,
     ----------
     path : path, optional
         The .safetensors file that is written at the end of the block.
-    keep : str
+    keep : str, or list of str
         ``hashes``: of each result; ``sources``: also the values of parameters, states and batches that
-        the operators read first; ``all``: also every result.
+        the operators read first; ``all``: also every result; a list of patterns such as ``aten.mm.*`` or
+        ``*.attn*``: sources, and results of the operators and modules whose names match.
     names : module or dict of str to Tensor, optional
         Names of sources: a module's parameters and buffers.
     kernels : bool
@@ -301,11 +312,12 @@ def record(path: str | os.PathLike[str] | None = None, *,
     >>> [entry["op"] for entry in r.trace.operators]
     ['aten.ones.default', 'aten.add.Tensor']
     """
-    if keep not in ("hashes", "sources", "all"):
-        raise InvalidArgument(f"keep: hashes, sources or all is expected, got {keep!r}")
+    if isinstance(keep, str) and keep not in ("hashes", "sources", "all"):
+        raise InvalidArgument(f"keep: hashes, sources, all or a list of patterns is expected, got {keep!r}")
+    kept = keep if isinstance(keep, str) else [*keep]
     if isinstance(names, torch.nn.Module):
         names = {**dict(names.named_parameters()), **dict(names.named_buffers())}
-    return Recorder(path, keep, {x.untyped_storage()._cdata: name for name, x in (names or {}).items()}, kernels)
+    return Recorder(path, kept, {x.untyped_storage()._cdata: name for name, x in (names or {}).items()}, kernels)
 
 
 def _is_dense(x: torch.Tensor) -> bool:

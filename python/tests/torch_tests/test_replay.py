@@ -226,7 +226,7 @@ def test_bad_files(tmp_path: Path) -> None:
     save_file({}, tmp_path / "y", {"samebits_trace": '{"version": 1}'})
     with pytest.raises(samebits.InvalidArgument, match="version 2 is expected; got 1"):
         sbt.Trace.load(tmp_path / "y")
-    with pytest.raises(samebits.InvalidArgument, match="keep: hashes, sources or all"):
+    with pytest.raises(samebits.InvalidArgument, match="keep: hashes, sources, all or a list"):
         sbt.record(keep="nothing")  # type: ignore[arg-type]
 
 
@@ -322,6 +322,34 @@ def test_operators_in_place_are_explained() -> None:
 
     found = sbt.explain(recorded({}, "all"), recorded({"mul_": bit}, "all"))
     assert str(found).endswith("one bit: bit 0 of element [5]; b follows no known rule: suspect it"), found
+
+
+def test_results_of_one_operator_are_explained() -> None:
+    g = torch.Generator().manual_seed(3)
+    a, b = (torch.randn(40, 40, generator=g) for _ in range(2))
+    one, other = (samebits.matmul(a, b, rule=rule) for rule in (FP32_PRODUCT, FP32_PRODUCT + " slices=2 slice_tile=4"))
+    found = sbt.explain(one, other, operator="aten.mm.default", inputs=(a, b))
+    assert found.cause == "rule" and "the library splits K: 1 and 2 slices" in str(found), found
+    assert sbt.explain(one, one.clone(), operator="aten.mm.default", inputs=(a, b)).cause == "equal"
+    with pytest.raises(samebits.InvalidArgument, match="^operator: name the operator"):
+        sbt.explain(one, other)
+
+
+def test_programs_are_recorded_and_explained() -> None:
+    x = torch.randn(64)
+    with EmulatedGpu():
+        found = sbt.explain(lambda: x * 3, lambda: x * 4)
+    assert found.cause == "program" and "operator 0 has other arguments" in str(found), found
+
+
+def test_results_of_chosen_operators_are_kept() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.GELU())
+    with sbt.record(keep=["aten.gelu.*", "*.0"]) as recorder:
+        (model(torch.ones(2, 3)) * 2).sum()
+    kept = {name.split(".")[0] for name in recorder.trace.tensors if name[0].isdigit()}
+    named = {recorder.trace.operators[int(i)]["op"] for i in kept}
+    assert named == {"aten.addmm.default", "aten.gelu.default"}
+    assert any(name.startswith("block.") for name in recorder.trace.tensors)
 
 
 def test_other_operands_are_named() -> None:
