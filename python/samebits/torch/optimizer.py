@@ -12,6 +12,7 @@ import torch
 from samebits._core import flag
 from samebits.errors import InvalidArgument
 from samebits.optimizer_layout import SCALED
+from samebits.torch import recorded_steps
 from samebits.torch.optimizer_export import exported_state
 from samebits.torch.optimizer_groups import (
     OPTIONS,
@@ -243,6 +244,13 @@ class Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        if (recorder := recorded_steps.recorder()) is not None:
+            recorder.record_step(self, self._step)
+        else:
+            self._step()
+        return loss
+
+    def _step(self) -> None:
         sign, seed = -1.0 if self._common("maximize") else 1.0, self._common("seed")
         # Gradients stay in the list, because some are copies that nothing else holds.
         work = [(batch, g, batch.prepared(g, places)) for batch, g, places in self._split()]
@@ -251,7 +259,6 @@ class Optimizer(torch.optim.Optimizer):
             batch.count.decide(sign, getattr(self, "found_inf", None),
                                getattr(self, "grad_scale", None), getattr(self, "grad_mul", None))
             batch.step(prepared, settings, rates, seed)
-        return loss
 
     def _common(self, key: str) -> Any:
         """Return an option that must be the same for all groups."""

@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from torch.utils.module_tracker import ModuleTracker
 
 import samebits
 from samebits.errors import InvalidArgument
+from samebits.torch import recorded_steps
 from samebits.torch.launches import Launches
 from samebits.torch.trace import HashBuffer, Trace
 
@@ -90,7 +91,7 @@ class Recorder(TorchDispatchMode):
         self._patterns = ["*"] if keep == "all" else keep if isinstance(keep, list) else []
         self._operators: dict[Any, _Operator] = {}
         self._blocks: dict[int, tuple[StorageWeakRef, int]] = {}
-        self._versions: dict[int, int] = {}  # of sources, when an operator last read them
+        self._versions: dict[int, int] = {}  # of blocks, after an operator last saw them
         # Of this operator: sources that it reads written, tensors that it gets as numbers, places of tensors.
         self._reads: list[Any] = []
         self._numbers: set[int] = set()
@@ -118,9 +119,11 @@ class Recorder(TorchDispatchMode):
             self._launches.start()
         self._tracker.__enter__()
         super().__enter__()
+        recorded_steps.ACTIVE.append(self)
         return self
 
     def __exit__(self, *failure: Any) -> None:
+        recorded_steps.ACTIVE.remove(self)
         super().__exit__(*failure)
         self._tracker.__exit__(*failure)
         self._patch.__exit__(None, None, None)
@@ -169,6 +172,23 @@ class Recorder(TorchDispatchMode):
             self._ended(operator, written, result, entry)
         return result
 
+    def record_step(self, optimizer: Any, step: Callable[[], None]) -> None:
+        """Record a step of an optimizer of this package as one operator."""
+        operator = _Operator(recorded_steps.OPERATOR, "optimizer_step", False)
+        with _disable_current_modes():
+            self._reads, self._places = [], {}
+            arguments = recorded_steps.arguments_of(optimizer)
+            entry = {"op": operator.name, "args": self._encoded(arguments), "kwargs": {}}
+            if self._reads:
+                entry["read"] = self._reads
+            for name in recorded_steps.SCALING:
+                if isinstance(value := getattr(optimizer, name, None), torch.Tensor):
+                    self._keep_tensor(f"{len(self.trace.operators)}.{name}", value)
+            self._hashes.enqueue()
+            step()
+            results = recorded_steps.results_of(optimizer)
+            self._ended(operator, _tensors([x[1] for x in arguments[2]]) + _tensors(results), results, entry)
+
     def _ended(self, operator: _Operator, written: list[torch.Tensor], result: Any, entry: dict[str, Any]) -> None:
         """Record what an operator has written."""
         number = len(self.trace.operators)
@@ -181,6 +201,9 @@ class Recorder(TorchDispatchMode):
         values = [x for x in values if _is_dense(x)]
         entry["wrote"] = [self._hashes.add([self._encoded(x)["t"], ""], 1, x) for x in values]
         self._hashes.enqueue()
+        for x in values:  # PyTorch counts what an operator writes when it has ended
+            if not x.is_inference():
+                self._versions[self._places[id(x)][0]] = x._version + any(x is y for y in written)
         if torch.are_deterministic_algorithms_enabled() and not (
                 is_attention and torch.is_deterministic_algorithms_warn_only_enabled()):
             entry["deterministic"] = True  # where it only warns, attention stays as it is
@@ -238,11 +261,13 @@ class Recorder(TorchDispatchMode):
         return {"t": place}
 
     def _check_version(self, x: torch.Tensor, place: list[Any]) -> None:
-        """Hash a source that was written since an operator last read it, perhaps not by an operator."""
-        if "source" in self.trace.blocks[place[0]]:
-            if self._versions.get(place[0], x._version) != x._version:
-                self._reads.append(self._hashes.add([place, ""], 1, x))
-            self._versions[place[0]] = x._version
+        """Hash what was written since an operator last saw it, and not by an operator; keep a few bytes of it."""
+        if self._versions.setdefault(place[0], x._version) == x._version:
+            return
+        self._versions[place[0]] = x._version
+        if x.nbytes <= SMALL:
+            self._keep_tensor(f"{len(self.trace.operators)}.read{len(self._reads)}", x)
+        self._reads.append(self._hashes.add([place, ""], 1, x))
 
     def _block(self, x: torch.Tensor, made: bool) -> int:
         """Return the number of a tensor's memory block; a new one that no operator made is a source."""

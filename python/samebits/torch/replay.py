@@ -20,6 +20,7 @@ from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch.aten.elementwise import ELEMENTWISE
 from samebits.torch.recompute import Conditions, recompute
 from samebits.torch.record import PRODUCTS, spaced
+from samebits.torch.recorded_steps import OPERATOR, SCALING, recompute_step
 from samebits.torch.trace import Trace, hash_of, hashes_of
 
 __all__ = ["Replay", "Step", "replay"]
@@ -222,7 +223,7 @@ class Player:
         self._without_rule: dict[int, bool] = {}  # blocks of results: whether operators compute with them
         try:
             if not follows:
-                self._check_reads(entry)
+                self._check_reads(i, entry)
                 detail = self.run(i)
         except Unsupported as error:
             state, detail = "not covered", str(error).removeprefix("not covered: ")
@@ -248,11 +249,16 @@ class Player:
         self.memory.free(i, entry)
         return Step(i, entry["op"], entry.get("module", ""), state, detail, elements, differ)
 
-    def _check_reads(self, entry: Any) -> None:
-        for place, expected in entry.get("read", ()):
-            if hash_of(self.memory.tensor(place)) != expected:
-                source = self._trace.blocks[place[0]]["source"]
+    def _check_reads(self, i: int, entry: Any) -> None:
+        """Take what was written outside operators, where the recording has kept it."""
+        for k, (place, expected) in enumerate(entry.get("read", ())):
+            x, kept = self.memory.tensor(place), self._trace.tensors.get(f"{i}.read{k}")
+            if hash_of(x) == expected:
+                continue
+            if kept is None:
+                source = self._trace.blocks[place[0]].get("source", f"an operand of {entry['op']}")
                 raise Unsupported(f"{source} was written by no operator that PyTorch's dispatcher sees")
+            x.copy_(kept)
 
     def run(self, i: int) -> str:
         """Recompute an operator; of a product return the rule that gives the recorded results."""
@@ -278,7 +284,12 @@ class Player:
     def run_by(self, i: int, how: Conditions) -> None:
         """Recompute an operator."""
         args, kwargs = self.operands(i)
-        self.store(i, recompute(self._trace.operators[i]["op"], args, kwargs, how))
+        operator = self._trace.operators[i]["op"]
+        if operator == OPERATOR:
+            kept = {name: self._trace.tensors.get(f"{i}.{name}") for name in SCALING}
+            self.store(i, recompute_step(*args, {name: x for name, x in kept.items() if x is not None}))
+        else:
+            self.store(i, recompute(operator, args, kwargs, how))
 
     def store(self, i: int, results: Any) -> None:
         """Copy an operator's results to where it wrote them."""

@@ -83,7 +83,7 @@ class ResidentScaler:
         # Autograd saves the scale for the backward pass; writing another word must not change the
         # version of what it saved.
         self.scale = self.words.data[0]
-        self._version = self.scale._version
+        self._written()
         self._state = state.to(device)
         self._capacity = capacity
         self._ring = torch.zeros(capacity * _core.report_slot_bytes, dtype=torch.uint8,

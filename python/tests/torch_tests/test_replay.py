@@ -101,23 +101,42 @@ def test_what_has_no_rule_is_named() -> None:
 
 
 def test_writes_that_no_operator_makes_are_named() -> None:
+    w = torch.nn.Parameter(torch.randn(20, generator=torch.Generator().manual_seed(0)))
+    with EmulatedGpu(), sbt.record(names={"w": w}) as recorder:
+        w * 2
+        w.detach().numpy()[3] = 5.0  # as a kernel that bypasses PyTorch's dispatcher
+        torch.autograd.graph.increment_version(w)
+        w * 3
+    seen = sbt.replay(recorder.trace).steps[-1]
+    assert (seen.operator, seen.state) == ("aten.mul.Tensor", "not covered")
+    assert seen.detail == "w was written by no operator that PyTorch's dispatcher sees"
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": "stochastic"}, {"weights": "master32"}, {"weights": "kahan"},
+                                     {"states": "dynamic8", "block": 256}, {"scaler": "amp"}, {"scaler": "native"}])
+def test_steps_of_own_optimizers(options: dict[str, Any]) -> None:
     from samebits.torch.optim import AdamW
 
-    w = torch.nn.Parameter(torch.randn(8, generator=torch.Generator().manual_seed(0)))
-    optimizer = AdamW([w], lr=0.1)  # its kernels bypass PyTorch's dispatcher
-
-    def steps(lr: float) -> sbt.Trace:
-        with EmulatedGpu(), sbt.record(names={"w": w}) as recorder:
-            for _ in range(2):
-                (w * w).sum().backward()  # type: ignore[no-untyped-call]
-                optimizer.param_groups[0]["lr"] = lr
-                optimizer.step()
-                optimizer.zero_grad()
-        return recorder.trace
-
-    seen = next(step for step in sbt.replay(steps(0.1)).steps if step.state != "equal")
-    assert seen.detail == "w was written by no operator that PyTorch's dispatcher sees"
-    assert seen.operator == "aten.mul.Tensor" and seen.number > 1
+    training = Training(dtype=torch.bfloat16)
+    if "weights" in options:
+        training.model.bfloat16()
+    policy = options.pop("scaler", None)
+    training.optimizer = AdamW(training.model.parameters(), lr=1e-3, **options)
+    scaler = torch.amp.GradScaler("cpu", enabled=policy == "amp", init_scale=8.0, growth_interval=1)
+    if policy == "native":
+        scaler = sbt.GradScaler("cpu", policy="native", max_norm=1.0)
+    for _ in range(3):
+        with EmulatedGpu(), sbt.record(names=training.model) as recorder:
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = training.model(training.words, training.targets)
+            scaler.scale(loss).backward()
+            scaler.step(training.optimizer)
+            scaler.update()
+            training.optimizer.zero_grad()
+        replay = sbt.replay(recorder.trace)
+        assert replay.equal, str(replay)
+        step = next(step for step in replay.steps if step.operator == "samebits.optimizer_step")
+        assert step.elements >= 3 * sum(p.numel() for p in training.model.parameters())
 
 
 def test_random_numbers_are_taken_from_the_recording() -> None:
