@@ -21,7 +21,9 @@ struct compute_call;             // backends/dispatch/calls/array_arithmetic.hpp
 struct evaluate_call;            // backends/dispatch/calls/evaluate.hpp
 struct sum_kernels;              // backends/dispatch/calls/sums.hpp
 struct attention_call;           // backends/dispatch/calls/attention.hpp
-struct row_call;                 // backends/dispatch/calls/row_functions.hpp
+// backends/dispatch/calls/row_functions.hpp
+struct row_call;
+struct cross_entropy_call;
 struct reduction_call;           // backends/dispatch/calls/reductions.hpp
 struct hash_call;                // backends/dispatch/calls/hash.hpp
 struct matmul_call;              // backends/dispatch/calls/matmul.hpp
@@ -109,6 +111,7 @@ struct backend {
   operation_entry<compute_call> compute = {};
   operation_entry<evaluate_call> evaluate = {};
   operation_entry<row_call> row_functions = {};
+  operation_entry<cross_entropy_call> cross_entropy = {};  ///< device backends only
   operation_entry<attention_call> attention = {};
   operation_entry<reduction_call> reduce = {};
   operation_entry<hash_call> hash = {};

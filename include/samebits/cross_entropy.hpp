@@ -28,11 +28,13 @@ struct cross_entropy_options {
   int multiprocessors = 132;
 };
 
-/// Computes torch.nn.functional.cross_entropy(in, targets). Needs memory of the size of `in`. Every
-/// NaN result is the canonical NaN; the mean of no row is NaN.
+/// Computes torch.nn.functional.cross_entropy(in, targets). Host memory: needs memory of the size of
+/// `in`. Every NaN result is the canonical NaN; the mean of no row is NaN.
 ///
-/// @param in  [rows, classes], logits in fp32, fp16 or bf16, host memory
-/// @param targets  the class of each row, 0 to classes - 1, or ignore_index
+/// @param in  [rows, classes], logits in fp32, fp16 or bf16, host or device memory
+/// @param targets  the class of each row, 0 to classes - 1, or ignore_index; in the memory of `in`.
+///   In device memory they are not checked: the loss and the gradients of a row with another target
+///   are NaN.
 /// @param loss  [1, 1], or [1, rows] without reduction, in the format of `in`; must not overlap
 ///   `in`
 /// @param options  the rule, and how PyTorch was called
@@ -40,9 +42,11 @@ struct cross_entropy_options {
 /// @throws invalid_argument, before anything is written, if a target is none of a class, an option
 ///   is out of range, a shape, format or memory differs from the above, a size or stride is
 ///   negative, data of a non-empty view is null, views overlap, or the backend's name is unknown
-/// @throws unsupported for another rule or format, for device memory, with label smoothing if `in`
-///   spans 2^31 bytes or more, or if this machine lacks the backend
-/// @note Thread-safe. The result does not depend on the executor.
+/// @throws unsupported for another rule or format, for device memory with log_probabilities or label
+///   smoothing, with label smoothing if `in` spans 2^31 bytes or more, or if this machine lacks the
+///   backend
+/// @note Thread-safe. The result does not depend on the executor. Device memory: the call enqueues
+///   its kernels on the executor's stream; 4 bytes a row come from the stream's memory pool.
 void cross_entropy(const const_matrix_view& in, std::span<const std::int64_t> targets,
                    const matrix_view& loss, const cross_entropy_options& options,
                    const executor& where = {});

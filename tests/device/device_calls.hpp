@@ -20,6 +20,7 @@
 #include "samebits/quantize.hpp"
 #include "samebits/quantize_list.hpp"
 #include "samebits/reductions.hpp"
+#include "samebits/row_functions.hpp"
 #include "samebits/tensor_list.hpp"
 
 namespace samebits::support {
@@ -192,6 +193,15 @@ inline std::vector<device_call> device_calls() {
       {"evaluate_gradient", {&m::x, &m::y}, enqueued, direct([](const m& d, w where) {
          evaluate_gradient(function::gelu, d.others(), d.values(), d.others(),
                            {.rule = function_rule::torch_2_11}, where);
+       })},
+      {"softmax", {&m::x, &m::y}, enqueued, direct([](const m& d, w where) {
+         softmax(d.values(), d.others(), {.rule = function_rule::torch_2_11}, where);
+       })},
+      {"layer_norm_gradient", {&m::y, &m::x, &m::result}, enqueued, direct([](const m& d, w where) {
+         const const_matrix_view one{d.result, format_id::fp32,     m::rows, 1, 1,
+                                     1,        memory_space::device};
+         layer_norm_gradient(d.others(), d.values(), one, one, {}, d.others(),
+                             {.rule = function_rule::torch_2_11}, where);
        })},
       {"compute_with_flags", {&m::y, &m::x}, awaited, direct([](const m& d, w where) {
          (void)compute_with_flags(operation::mul, {d.values(), d.others()}, d.others(), {}, {},

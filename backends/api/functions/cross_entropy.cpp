@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "backends/api/functions/sum_checks.hpp"
+#include "backends/dispatch/calls/row_functions.hpp"
+#include "backends/dispatch/device_scope.hpp"
 #include "backends/reference/functions/function_range.hpp"
 #include "numerics/hardware/torch_operators/cross_entropy.hpp"
 #include "numerics/hardware/torch_operators/nll_loss.hpp"
@@ -48,6 +50,7 @@ class loss_call {
         where_(where),
         rule_{in.format, options.reduction, std::bit_cast<std::uint64_t>(options.label_smoothing),
               in.cols, 0} {
+    if (in.space == memory_space::device) return;
     for (const std::int64_t target : targets) {
       rule_.counted += target == options.ignore_index ? 0 : 1;
     }
@@ -71,6 +74,10 @@ class loss_call {
       throw invalid_argument("targets: must be " + std::to_string(in.rows) +
                              ", one for each row, " + "got " + std::to_string(targets.size()));
     }
+    if (in.space == memory_space::device) {
+      if (!options.log_probabilities && options.label_smoothing == 0) return;
+      throw unsupported("cross entropy of device memory: log_probabilities and label_smoothing");
+    }
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const std::int64_t target = targets[i];
       if (target == options.ignore_index || (target >= 0 && target < in.cols)) continue;
@@ -86,6 +93,27 @@ class loss_call {
     check_shape(loss, which, 1, rule_.reduces() ? 1 : in_.rows);
     check_format_of(loss, which, in_, "in");
     check_space_of(loss, which, in_, "in");
+  }
+
+  /// Runs the call on device memory.
+  void run_on_device(const const_matrix_view& grad, const matrix_view& out) const {
+    const device_scope on(memory_space::device,
+                          {{address_of(out), grad.data == nullptr ? "loss" : "out"},
+                           {address_of(in_), "in"},
+                           {targets_.data(), "targets"},
+                           {address_of(grad), "grad"}},
+                          where_.stream);
+    const cross_entropy_call call{.rule = rule_,
+                                  .ignore_index = options_.ignore_index,
+                                  .offset = options_.offset % 8,
+                                  .in = in_,
+                                  .targets = targets_.data(),
+                                  .grad = grad,
+                                  .out = out};
+    backend_for(
+        where_, memory_space::device, [&](const backend& b) { return b.cross_entropy.has(call); },
+        "has no cross entropy")
+        .cross_entropy.run(call, where_);
   }
 
   /// The losses, one or one for each row.
@@ -183,6 +211,10 @@ void cross_entropy(const const_matrix_view& in, std::span<const std::int64_t> ta
   call.check_loss(loss, "loss");
   check_distinct(loss, "loss");
   check_apart(in, "in", loss, "loss");
+  if (in.space == memory_space::device) {
+    if (!is_empty(loss)) call.run_on_device({}, loss);
+    return;
+  }
   sums_of(where, in.space, "cross entropy");
   values losses = call.losses();
   store_numbers(loss, 0, 0, loss.cols, losses.data());
@@ -202,6 +234,10 @@ void cross_entropy_gradient(const const_matrix_view& grad, const const_matrix_vi
   check_space_of(out, "out", in, "in");
   check_overlap(in, "in", out);
   check_apart(grad, "grad", out, "out");
+  if (in.space == memory_space::device) {
+    if (!is_empty(out)) call.run_on_device(grad, out);
+    return;
+  }
   sums_of(where, in.space, "cross entropy");
   if (is_empty(out)) return;
   values grads(static_cast<std::size_t>(grad.cols));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backends/api/functions/sum_checks.hpp"
+#include "backends/dispatch/device_scope.hpp"
 #include "numerics/hardware/torch_operators/power.hpp"
 #include "numerics/hardware/torch_operators/row_order.hpp"
 #include "samebits/error.hpp"
@@ -83,7 +84,8 @@ void run_rows(row_call call, const executor& where) {
   check_view(out, "out");
   check_distinct(out, "out");
   if (is_gradient(f)) check_rows(call.grad, "grad", out);
-  check_rows(call.in, of_softmax && is_gradient(f) ? "result" : "in", out);
+  const bool names_result = of_softmax && is_gradient(f);
+  check_rows(call.in, names_result ? "result" : "in", out);
   if (f == row_function::layer_norm_gradient) check_given(call.mean, "mean", out);
   if (is_gradient(f) && !of_softmax) check_given(call.rstd, "rstd", out);
   for (const auto& [view, which] : {named_operand{call.weight, "weight"}, {call.bias, "bias"}}) {
@@ -97,6 +99,15 @@ void run_rows(row_call call, const executor& where) {
   // Rules use the remainder by the elements in 16 bytes, 4 or 8. A remainder leaves room for the
   // elements that a backend adds. The kernel of softmax's gradient begins at any element.
   call.offset = f == row_function::softmax_gradient ? 0 : call.offset % 8;
+  const device_scope on(out.space,
+                        {{address_of(out), "out"},
+                         {address_of(call.in), names_result ? "result" : "in"},
+                         {address_of(call.grad), "grad"},
+                         {address_of(call.weight), "weight"},
+                         {address_of(call.bias), "bias"},
+                         {address_of(call.mean), "mean"},
+                         {address_of(call.rstd), "rstd"}},
+                        where.stream);
   const backend& chosen = backend_for(
       where, out.space, [&](const backend& b) { return b.row_functions.has(call); },
       "has no functions of rows");

@@ -1,6 +1,9 @@
 // Functions of arrays on the CUDA backends: entry points, and the kernels that a rule chooses from.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
 
@@ -12,6 +15,11 @@ void enqueue_evaluate_native(const backends::evaluate_call& call, void* stream);
 
 void enqueue_rows_emulated(const backends::row_call& call, void* stream);
 void enqueue_rows_native(const backends::row_call& call, void* stream);
+
+/// Bytes of device memory that a call needs.
+std::size_t cross_entropy_bytes(const backends::cross_entropy_call& call);
+void enqueue_cross_entropy_emulated(const backends::cross_entropy_call& call, void* stream);
+void enqueue_cross_entropy_native(const backends::cross_entropy_call& call, void* stream);
 
 /// Enqueues a call by a table of the results of all operands of 16 bits, for both backends. Returns
 /// false if a table does not serve the call. The definition computes a table when the first call
@@ -45,9 +53,12 @@ bool units_hold();
 /// Launch parameters of functions of rows (rows/row_operands.cuh).
 struct row_launch;
 
-/// The kernels of functions of rows in a format by the GPU's instructions. Require units_hold().
+/// The kernels of functions of rows, and of cross entropy, in a format by the GPU's instructions.
+/// Require units_hold().
 template <format_id Format>
 void launch_native_rows(const row_launch& d, void* stream);
+template <format_id Format>
+void launch_native_loss(const row_launch& d, std::uint32_t* words, void* stream);
 
 /// The kernels of all rules but `exact` by the GPU's instructions. Require units_hold().
 void launch_instruction_functions(const backends::evaluate_call& call, void* stream);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backends/dispatch/backend.hpp"
+#include "numerics/hardware/torch_operators/cross_entropy.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
 #include "numerics/hardware/torch_operators/row_order.hpp"
 #include "numerics/hardware/triton_functions/triton_softmax.hpp"
@@ -21,6 +22,9 @@ enum class row_function : std::uint8_t {
   layer_norm_gradient,
   rms_norm,
   rms_norm_gradient,
+  // Parts of cross_entropy() on device memory. No row_call has them.
+  picked_log_softmax,
+  cross_entropy_gradient,
 };
 
 /// Whether the result is a gradient, computed in place of row_task::grad. Inlined by force, because
@@ -29,6 +33,11 @@ enum class row_function : std::uint8_t {
 SAMEBITS_INLINE constexpr bool is_gradient(row_function f) {
   return f == row_function::softmax_gradient || f == row_function::log_softmax_gradient ||
          f == row_function::layer_norm_gradient || f == row_function::rms_norm_gradient;
+}
+
+/// Whether the function is LayerNorm, RMSNorm or a gradient of these.
+SAMEBITS_INLINE constexpr bool is_norm(row_function f) {
+  return f >= row_function::layer_norm && f <= row_function::rms_norm_gradient;
 }
 
 /// A checked call. Views that the function lacks have no data.
@@ -66,7 +75,7 @@ struct row_orders {
     if (rule == function_rule::triton_3_6) {
       return numerics::triton_3_6::sum_order(n, num_warps, elements_per_thread);
     }
-    if (of >= row_function::layer_norm) {
+    if (is_norm(of)) {
       if (is_gradient(of) || vectors) return torch::layer_norm_gradient_order(n);
       return {torch::scalar_layer_norm_threads, torch::thread_sums::warps};
     }
@@ -86,6 +95,17 @@ inline row_orders orders_of(const row_call& call) {
           call.offset,
           numerics::torch_2_11::has_vectors_of_4(n, call.offset)};
 }
+
+/// A checked call of cross_entropy() without label smoothing, or of its gradient, on device memory.
+struct cross_entropy_call {
+  numerics::torch_2_11::cross_entropy_rule rule;  ///< without the number of counted rows
+  std::int64_t ignore_index;
+  std::int64_t offset;  ///< as in row_call
+  const_matrix_view in;
+  const std::int64_t* targets;  ///< in device memory
+  const_matrix_view grad = {};  ///< of the loss; data only if the gradient is wanted
+  matrix_view out = {};         ///< the loss, or the gradient of `in`
+};
 
 /// Words behind the n words of a row that kernels may read and overwrite.
 inline constexpr std::int64_t row_padding = 128;

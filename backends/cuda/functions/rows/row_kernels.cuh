@@ -33,10 +33,14 @@ __global__ void __launch_bounds__(Threads, (Threads < 512 ? 512 / Threads : 1))
   }
 }
 
+/// Threads of rows_in_memory: two blocks of half of PyTorch's most, so that one computes while the
+/// other waits for memory.
+inline constexpr int max_threads_in_memory = torch::max_threads / 2;
+
 /// The same by row_in_memory, for all operands and orders of sums. Shared memory: copies of the rows
 /// that are read, if d.copies_rows.
 template <class Numbers, row_function F, int V>
-__global__ void __launch_bounds__(torch::max_threads) rows_in_memory(const row_launch d) {
+__global__ void __launch_bounds__(max_threads_in_memory, 2) rows_in_memory(const row_launch d) {
   if constexpr (Numbers::compiled) {
     using word = typename Numbers::word;
     extern __shared__ uint4 copies[];
@@ -69,8 +73,9 @@ void launch_rows(const Kernel& kernel, const row_launch& d, int threads, std::si
 /// Enqueues rows_in_memory.
 template <class Numbers, row_function F>
 void launch_in_memory(row_launch d, cudaStream_t stream) {
-  constexpr int vector = F >= row_function::layer_norm ? 4 : 16 / Numbers::bytes;
-  const int threads = std::max(d.orders.of_row(0).threads, torch::warp_lanes);
+  constexpr int vector = backends::is_norm(F) ? 4 : 16 / Numbers::bytes;
+  const int threads =
+      std::clamp(d.orders.of_row(0).threads, torch::warp_lanes, max_threads_in_memory);
   if constexpr (Numbers::native) {
     // The kernel's other arrays and the copies fit the 227 KiB of a block on compute capability 9.0.
     // Blocks of few threads need several on a multiprocessor.
@@ -128,7 +133,7 @@ bool launch_in_registers(const row_launch& d, cudaStream_t stream) {
   if (d.orders.rule != function_rule::torch_2_11) return false;
   const torch::row_order order = d.orders.of_row(0);
   constexpr int vector = 16 / Numbers::bytes;
-  if constexpr (F >= row_function::layer_norm) {
+  if constexpr (backends::is_norm(F)) {
     constexpr int vectors = held_elements<Numbers, F, 4> / 4;
     constexpr int threads = torch::layer_norm_threads;
     return order.vector == 4 &&
@@ -175,6 +180,8 @@ void launch_function_of_rows(const row_launch& d, cudaStream_t stream) {
     case layer_norm_gradient: return launch.template operator()<layer_norm_gradient>();
     case rms_norm: return launch.template operator()<rms_norm>();
     case rms_norm_gradient: return launch.template operator()<rms_norm_gradient>();
+    case picked_log_softmax:
+    case cross_entropy_gradient: return;
   }
 }
 

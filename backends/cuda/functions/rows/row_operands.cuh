@@ -12,6 +12,8 @@
 
 namespace samebits::cuda {
 
+using backends::row_function;
+
 /// A matrix in device memory. Strides in bytes.
 struct row_operand {
   std::byte* data = nullptr;  ///< null: the call lacks it
@@ -26,12 +28,24 @@ struct row_operand {
   }
 };
 
+/// What the parts of cross entropy read and write beside the rows.
+struct loss_launch {
+  numerics::torch_2_11::cross_entropy_rule rule;
+  const std::int64_t* targets = nullptr;
+  std::int64_t ignore_index = 0;
+  row_operand grad;  ///< of the losses: [1, rows], read if there is no `factor`
+  /// The gradient of every target's log-probability, binary32; null without a reduction.
+  const std::uint32_t* factor = nullptr;
+  std::uint32_t* picked = nullptr;  ///< of picked_log_softmax: [rows], binary32
+};
+
 /// The parameters of the kernels.
 struct row_launch {
   row_operand in, grad, weight, bias, mean, rstd, out;
   std::int64_t rows;
   backends::row_orders orders;
   std::uint32_t epsilon;
+  loss_launch loss = {};
   bool copies_rows;  ///< whether rows_in_memory copies each row into shared memory
 };
 

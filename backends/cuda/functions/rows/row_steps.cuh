@@ -17,7 +17,6 @@
 
 namespace samebits::cuda {
 
-using backends::row_function;
 namespace triton = numerics::triton_3_6;
 
 /// The operations on one row. `Row` is row_in_registers or row_in_memory.
@@ -67,13 +66,52 @@ struct row_steps {
     const word s = sum(powers);
     store([&](const element& e, int reg) { return triton::full_divide<word>(powers(e, reg), s); });
   }
-  __device__ __forceinline__ void log_softmax() const {
+  /// The logarithm of softmax of a row's numbers.
+  struct logarithm {
+    word max, of_sum;
+
+    [[nodiscard]] __device__ __forceinline__ word operator()(word x) const {
+      return torch::sub(torch::sub(x, max), of_sum);
+    }
+  };
+  [[nodiscard]] __device__ __forceinline__ logarithm log_softmax_of_row() const {
     const word max = largest();
     const word s = sum([&](const element& e, int) {
       return numerics::cuda_13_0::exp<word>(torch::sub(e.x, max));
     });
-    const word logarithm = numerics::cuda_13_0::log<word>(s);
-    store([&](const element& e, int) { return torch::sub(torch::sub(e.x, max), logarithm); });
+    return {max, numerics::cuda_13_0::log<word>(s)};
+  }
+  __device__ __forceinline__ void log_softmax() const {
+    const logarithm log = log_softmax_of_row();
+    store([&](const element& e, int) { return log(e.x); });
+  }
+  /// Stores the log-probability of the row's target: +0 if it is ignored, NaN if there is none.
+  __device__ __forceinline__ void picked_log_softmax() const {
+    const logarithm log = log_softmax_of_row();
+    const loss_launch& loss = row.launch.loss;
+    if (!writes_numbers()) return;
+    const std::int64_t target = loss.targets[row.row];
+    word picked = target == loss.ignore_index ? 0u : numerics::binary32::nan;
+    if (target >= 0 && target < row.launch.orders.n)
+      picked = row.stored(log(row.number_at(target)));
+    loss.picked[row.row] = picked.bits;
+  }
+  /// As log_softmax_gradient() of nll_loss's gradient, whose sum is its one number that is not 0.
+  __device__ __forceinline__ void cross_entropy_gradient() const {
+    const logarithm log = log_softmax_of_row();
+    const loss_launch& loss = row.launch.loss;
+    if (row.row >= row.launch.rows) return;
+    const std::int64_t target = loss.targets[row.row];
+    word factor = 0u;
+    if (target != loss.ignore_index) {
+      factor = loss.factor != nullptr ? *loss.factor : factor_of_row();
+      if (target < 0 || target >= row.launch.orders.n) factor = numerics::binary32::nan;
+    }
+    const word s = add(word(0u), factor);
+    store([&](const element& e, int) {
+      const word power = numerics::cuda_13_0::exp<word>(row.stored(log(e.x)));
+      return fma(neg(power), s, e.index == target ? factor : word(0u));
+    });
   }
   __device__ __forceinline__ void softmax_gradient() const {
     const auto product = [&](const element& e) { return row.stored(mul(e.grad, e.x)); };
@@ -170,21 +208,37 @@ struct row_steps {
       layer_norm();
     } else if constexpr (f == row_function::rms_norm) {
       rms_norm();
+    } else if constexpr (f == row_function::picked_log_softmax) {
+      picked_log_softmax();
+    } else if constexpr (f == row_function::cross_entropy_gradient) {
+      cross_entropy_gradient();
     } else {
       norm_gradient();
     }
   }
 
  private:
+  /// The gradient of the target's log-probability without a reduction.
+  [[nodiscard]] __device__ __forceinline__ word factor_of_row() const {
+    const loss_launch& loss = row.launch.loss;
+    const operand_row<Row::numbers::bytes> grads(loss.grad, 0);
+    return torch::loss_gradient_of(loss.rule, row.number_of(grads.load(row.row)).bits, false)
+        .target;
+  }
   [[nodiscard]] __device__ __forceinline__ word count() const {
     return from_int(word(static_cast<std::uint32_t>(row.launch.orders.n)));
   }
   [[nodiscard]] __device__ __forceinline__ word get(const row_operand& v) const {
     return operand_row<4>(v, row.row).load(0);
   }
+  /// Whether this thread stores the numbers of a row. A block of several rows may have threads
+  /// behind the last row.
+  [[nodiscard]] __device__ __forceinline__ bool writes_numbers() const {
+    return row.threads.index() == 0 && row.row < row.launch.rows;
+  }
   /// Stores a number of the row, if the call wants it.
   __device__ __forceinline__ void put(const row_operand& v, word x) const {
-    if (v.data == nullptr || row.threads.index() != 0 || row.row >= row.launch.rows) return;
+    if (v.data == nullptr || !writes_numbers()) return;
     operand_row<4>(v, row.row).store(0, torch::code_of<word>(format_id::fp32, x).bits);
   }
 };

@@ -83,38 +83,61 @@ class row_threads {
   template <int A, class Sum, class Combine>
   __device__ __forceinline__ Sum fold(Sum (&sums)[A], const Sum& empty, int lanes,
                                       const Combine& combine) {
-    constexpr int warp = torch::warp_lanes;
     const int used = count_ * A;  // threads of PyTorch's
     const Sum own = fold_lanes<A>(sums, used < warp ? used : warp, combine);
     if (used <= warp) return of_first_lane(own, count_);
-    auto* const of_warps = next_array<Sum>();
+    Sum* const of_warps = next_array<Sum>();
     if (index_ % (warp / A) == 0) of_warps[index_ / (warp / A)] = own;
-    __syncthreads();
-    const int lane = index_ % warp;
-    Sum of_lane[1] = {lane < used / warp ? of_warps[lane] : empty};
-    return of_first_lane(fold_lanes<1>(of_lane, lanes, combine), warp);
+    return fold_warps(of_warps, used / warp, empty, lanes, combine);
+  }
+
+  /// The same for `parts` times as many threads of PyTorch's: thread t has the sums of_part(i) of its
+  /// threads t + i * count().
+  template <class Sum, class Part, class Combine>
+  __device__ __forceinline__ Sum fold_parts(int parts, const Part& of_part, const Sum& empty,
+                                            int lanes, const Combine& combine) {
+    Sum* const of_warps = count_ * parts > warp ? next_array<Sum>() : nullptr;
+    for (int i = 0; i < parts; ++i) {
+      Sum sum[1] = {of_part(i)};
+      const Sum own = fold_lanes<1>(sum, count_ < warp ? count_ : warp, combine);
+      if (of_warps == nullptr) return of_first_lane(own, count_);
+      if (index_ % warp == 0) of_warps[(i * count_ + index_) / warp] = own;
+    }
+    return fold_warps(of_warps, count_ * parts / warp, empty, lanes, combine);
   }
 
   /// The sums of each warp's threads one after another, then the warps' sums. In all threads.
-  /// `words`: shared memory of one word a thread.
-  template <class Combine>
-  __device__ __forceinline__ Word fold_in_order(Word sum, Word* words, const Combine& combine) {
-    constexpr int warp = torch::warp_lanes;
-    words[index_] = sum;
+  /// `words`: shared memory of a word for each of PyTorch's threads.
+  template <class Part, class Combine>
+  __device__ __forceinline__ Word fold_in_order(int parts, const Part& of_part, Word* words,
+                                                const Combine& combine) {
+    for (int i = 0; i < parts; ++i) words[i * count_ + index_] = of_part(i);
     __syncthreads();
-    auto* const of_warps = next_array<Word>();
-    if (index_ % warp == 0) {
+    Word* const of_warps = next_array<Word>();
+    const int warps = parts * count_ / warp;
+    if (index_ < warps) {
       Word of_warp = 0u;
-      for (int lane = 0; lane < warp; ++lane) of_warp = combine(of_warp, words[index_ + lane]);
-      of_warps[index_ / warp] = of_warp;
+      for (int lane = 0; lane < warp; ++lane)
+        of_warp = combine(of_warp, words[index_ * warp + lane]);
+      of_warps[index_] = of_warp;
     }
     __syncthreads();
     Word total = 0u;
-    for (int i = 0; i < count_ / warp; ++i) total = combine(total, of_warps[i]);
+    for (int i = 0; i < warps; ++i) total = combine(total, of_warps[i]);
     return total;
   }
 
  private:
+  static constexpr int warp = torch::warp_lanes;
+
+  template <class Sum, class Combine>
+  __device__ __forceinline__ Sum fold_warps(const Sum* of_warps, int warps, const Sum& empty,
+                                            int lanes, const Combine& combine) {
+    __syncthreads();
+    const int lane = index_ % warp;
+    Sum of_lane[1] = {lane < warps ? of_warps[lane] : empty};
+    return of_first_lane(fold_lanes<1>(of_lane, lanes, combine), warp);
+  }
   template <class Sum>
   __device__ __forceinline__ Sum* next_array() {
     turn_ ^= 1;

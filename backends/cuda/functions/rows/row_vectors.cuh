@@ -9,7 +9,6 @@
 
 namespace samebits::cuda {
 
-using backends::row_function;
 
 /// An element of a row. `grad`, `weight` and `bias` are 0 if the call lacks them.
 template <class Word>
@@ -25,7 +24,7 @@ class row_vectors {
   using word = typename Numbers::word;
   static constexpr int bytes = Numbers::bytes;
   static constexpr bool has_grad = backends::is_gradient(F);
-  static constexpr bool of_norm = F >= row_function::layer_norm;
+  static constexpr bool of_norm = backends::is_norm(F);
 
   __device__ __forceinline__ row_vectors(const row_launch& d, std::int64_t row)
       : numbers(d.orders.format),

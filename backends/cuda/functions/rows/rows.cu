@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/functions/functions.hpp"
+#include "backends/cuda/functions/rows/cross_entropy.cuh"
 #include "backends/cuda/functions/rows/row_kernels.cuh"
 #include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/dispatch/visit.hpp"
@@ -37,6 +39,19 @@ row_launch launch_of(const backends::row_call& call) {
           .copies_rows = false};
 }
 
+row_launch launch_of(const backends::cross_entropy_call& call) {
+  row_launch d = launch_of(backends::row_call{
+      .of = row_function::log_softmax, .offset = call.offset, .in = call.in, .out = call.out});
+  d.rows = call.in.rows;
+  d.orders.format = call.in.format;
+  d.orders.n = call.in.cols;
+  d.loss = {.rule = call.rule,
+            .targets = call.targets,
+            .ignore_index = call.ignore_index,
+            .grad = operand_of(call.grad)};
+  return d;
+}
+
 void launch_definition_rows(const row_launch& d, cudaStream_t stream) {
   if (d.orders.format == format_id::fp32) {
     launch_function_of_rows<definition_rows<4>>(d, stream);
@@ -44,6 +59,21 @@ void launch_definition_rows(const row_launch& d, cudaStream_t stream) {
     launch_function_of_rows<definition_rows<2>>(d, stream);
   }
 }
+
+/// The workspace of a call, and the call on the stream.
+struct loss_work {
+  cudaStream_t stream;
+  workspace room;
+  row_launch launch;
+
+  loss_work(const backends::cross_entropy_call& call, void* on)
+      : stream(static_cast<cudaStream_t>(on)),
+        room(nullptr, cross_entropy_bytes(call), stream, "cross entropy: workspace"),
+        launch(launch_of(call)) {}
+  [[nodiscard]] std::uint32_t* words() const {
+    return reinterpret_cast<std::uint32_t*>(room.data());
+  }
+};
 
 }  // namespace
 
@@ -55,6 +85,28 @@ void enqueue_rows_native(const backends::row_call& call, void* stream) {
   if (!units_hold()) return enqueue_rows_emulated(call, stream);
   backends::visit_quantized(call.out.format, [&]<format_id Format>() {
     launch_native_rows<Format>(launch_of(call), stream);
+  });
+}
+
+std::size_t cross_entropy_bytes(const backends::cross_entropy_call& call) {
+  const bool gradient = call.grad.data != nullptr;
+  return sizeof(std::uint32_t) * static_cast<std::size_t>(gradient ? 1 : call.in.rows);
+}
+
+void enqueue_cross_entropy_emulated(const backends::cross_entropy_call& call, void* stream) {
+  const loss_work work(call, stream);
+  if (call.in.format == format_id::fp32) {
+    launch_cross_entropy<definition_rows<4>>(work.launch, work.words(), work.stream);
+  } else {
+    launch_cross_entropy<definition_rows<2>>(work.launch, work.words(), work.stream);
+  }
+}
+
+void enqueue_cross_entropy_native(const backends::cross_entropy_call& call, void* stream) {
+  if (!units_hold()) return enqueue_cross_entropy_emulated(call, stream);
+  const loss_work work(call, stream);
+  backends::visit_quantized(call.in.format, [&]<format_id Format>() {
+    launch_native_loss<Format>(work.launch, work.words(), work.stream);
   });
 }
 

@@ -1,5 +1,5 @@
 // Rows in memory: every pass over a row reads it again, from the tensor or from a copy in shared
-// memory. For every order of sums: one thread computes as one of PyTorch's threads.
+// memory. For every order of sums: a thread t of T computes as PyTorch's threads t, t + T, ...
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ class row_in_memory {
   static constexpr bool has_all_rules = true;
 
   /// `copy`: shared memory for the row, of two rows with a gradient, or null. `words`: shared memory
-  /// of one word a thread.
+  /// of a word for each of PyTorch's threads.
   __device__ __forceinline__ row_in_memory(const row_launch& d, row_threads<word>& with,
                                            std::int64_t at, std::byte* copy, word* words)
       : launch(d),
@@ -97,14 +97,20 @@ class row_in_memory {
   template <class Sum, class Add, class Both>
   [[nodiscard]] __device__ __forceinline__ Sum total(const Sum& zero, int lanes, const Add& add,
                                                      const Both& both) const {
-    Sum sum[1] = {zero};
-    for_each([&](const element& e, int) { sum[0] = add(sum[0], e, 0); });
+    const auto of_part = [&](int part) {
+      Sum sum = zero;
+      visit_part(part, [&]<int E>(const element(&v)[E]) {
+#pragma unroll
+        for (int k = 0; k < E; ++k) sum = add(sum, v[k], 0);
+      });
+      return sum;
+    };
     if constexpr (sizeof(Sum) == sizeof(word)) {
       if (order_.combine == torch::thread_sums::sequential) {
-        return threads.fold_in_order(sum[0], words_, both);
+        return threads.fold_in_order(parts(), of_part, words_, both);
       }
     }
-    return threads.template fold<1>(sum, zero, lanes, both);
+    return threads.fold_parts(parts(), of_part, zero, lanes, both);
   }
 
   const row_launch& launch;
@@ -114,17 +120,31 @@ class row_in_memory {
   [[nodiscard]] __device__ __forceinline__ word stored(word x) const {
     return vectors_.numbers.stored(x);
   }
+  [[nodiscard]] __device__ __forceinline__ word number_of(std::uint32_t code) const {
+    return vectors_.numbers.value(code);
+  }
+  [[nodiscard]] __device__ __forceinline__ word number_at(std::int64_t i) const {
+    return number_of(vectors_.in.load(i));
+  }
   /// 1 / n
   [[nodiscard]] static __device__ __forceinline__ word reciprocal(int n) {
     return div(word(numerics::binary32::one), from_int(word(static_cast<std::uint32_t>(n))));
   }
 
  private:
-  /// f(vector) for the vectors of the thread, of V elements or of one: head, body, rest.
+  /// PyTorch's threads that one thread computes as.
+  [[nodiscard]] __device__ __forceinline__ int parts() const {
+    return order_.threads > threads.count() ? order_.threads / threads.count() : 1;
+  }
   template <class Function>
   __device__ __forceinline__ void visit(const Function& f) const {
+    for (int part = 0; part < parts(); ++part) visit_part(part, f);
+  }
+  /// f(vector) for the vectors of one of PyTorch's threads, of V elements or of one: head, body, rest.
+  template <class Function>
+  __device__ __forceinline__ void visit_part(int part, const Function& f) const {
     const torch::row_order& o = order_;
-    const int t = threads.index();
+    const int t = part * threads.count() + threads.index();
     if (row >= launch.rows || t >= o.threads) return;
     int number = 0;
     const auto one = [&](std::int64_t i) {

@@ -132,7 +132,7 @@ class row_in_registers {
   /// overlap.
   template <class Function>
   __device__ __forceinline__ void visit(const Function& f) const {
-    constexpr bool skips = F >= row_function::layer_norm;
+    constexpr bool skips = backends::is_norm(F);
     constexpr int chunk = skips || V >= 8 ? 1 : 8 / V;
 #pragma unroll
     for (int c = 0; c < J; c += chunk) {
