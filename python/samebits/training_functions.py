@@ -1,6 +1,7 @@
 """Losses, gradients of parameters, and norms of lists, as `samebits.functions` offers them.
 
-All arrays lie in host memory, in fp32, fp16 or bf16.
+All arrays are in fp32, fp16 or bf16. They lie in host memory; those of `cross_entropy` and of its
+gradient may also lie in a GPU's.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from samebits.typing import FormatLike, FunctionRule, LossReduction
 
 
+_DLPACK_CUDA = 2  # kDLCUDA
+
+
 class NormGradients(NamedTuple):
     """Results of `norm_parameter_gradients`."""
 
@@ -34,22 +38,23 @@ def _options(
     format: FormatLike | None = None,
     threads: int | None = None,
     backend: str | None = None,
-) -> tuple[str, Any, tuple[Any, Any, None]]:
+    stream: Any = None,
+) -> tuple[str, Any, tuple[Any, Any, Any]]:
     """Return the rule, and the last arguments of the core's functions.
 
     Parameters
     ----------
     rule : str
         Whose bits the function returns: ``torch_2_11`` is the only rule.
-    format, threads, backend
-        As in `samebits.convert`. All arrays lie in host memory.
+    format, threads, backend, stream
+        As in `samebits.convert`.
 
     Raises
     ------
     InvalidArgument, Unsupported
         An argument was refused, or PyTorch's result has no rule; nothing was written.
     """
-    return rule, format, (threads, backend, None)
+    return rule, format, (threads, backend, stream)
 
 
 def _integers(x: Any, name: str) -> bytes:
@@ -58,6 +63,13 @@ def _integers(x: Any, name: str) -> bytes:
     if given.dtype.kind not in "iu" and given.size > 0:
         raise InvalidArgument(f"{name}: an array of integers is expected; got dtype {given.dtype}")
     return given.astype(np.int64).tobytes()
+
+
+def _targets(x: Any) -> Any:
+    """Return targets as bytes, or on one axis in device memory."""
+    device = getattr(x, "__dlpack_device__", None)
+    on_gpu = device is not None and int(device()[0]) == _DLPACK_CUDA
+    return x.reshape(-1) if on_gpu else _integers(x, "targets")
 
 
 @options_of(_options)
@@ -80,7 +92,9 @@ def cross_entropy(
     x : array [..., classes]
         Logits.
     targets : array of integers
-        The class of each row, or `ignore_index`.
+        The class of each row, or `ignore_index`. On a GPU an array of int64 there, which is not
+        checked: the loss and the gradients of a row with another target are NaN. `log_probabilities`
+        and `label_smoothing` work in host memory alone.
     reduction : str
         ``mean``, ``sum``, or ``none``: one loss for each row.
     log_probabilities : bool
@@ -111,7 +125,7 @@ def cross_entropy(
     """
     rule, *rest = _options(**options)
     how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset, multiprocessors)
-    return _core.cross_entropy(x, _integers(targets, "targets"), how, *rest)
+    return _core.cross_entropy(x, _targets(targets), how, *rest)
 
 
 @options_of(_options)
@@ -146,7 +160,7 @@ def cross_entropy_gradient(
     """
     rule, *rest = _options(**options)
     how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset)
-    return _core.cross_entropy_gradient(grad, x, _integers(targets, "targets"), how, *rest)
+    return _core.cross_entropy_gradient(grad, x, _targets(targets), how, *rest)
 
 
 @options_of(_options)

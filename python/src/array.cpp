@@ -125,7 +125,11 @@ dtype_entry entry_of(const dl_data_type& type) {
 
 // Describes a tensor of DLPack. a.owner is not set.
 array array_of_dlpack(nb::handle object, const argument& what, const dl_tensor& t, bool read_only) {
-  const dtype_entry row = entry_of(t.type);
+  dtype_entry row = entry_of(t.type);
+  if (what.integers) {
+    const bool fits = t.type.code == dl_code::integer && t.type.bits == 64 && t.type.lanes == 1;
+    row = {nullptr, fits ? std::optional(format_id::fp64) : std::nullopt, 8};
+  }
   const bool codes = t.type.code == dl_code::unsigned_integer && t.type.lanes == 1;
   if (!row.format && !codes) refuse("dtype", object, what);
   array a;

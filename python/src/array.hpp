@@ -46,6 +46,7 @@ struct argument {
   access needs = access::read;
   std::optional<format_id> format = {};  ///< of integer codes and of tf32; none: the dtype's own
   void* stream = nullptr;  ///< for device memory: the stream on which the call reads the array
+  bool integers = false;   ///< signed integers of 64 bits, described as codes of fp64
 };
 
 /// Describes an array. Nothing is copied.

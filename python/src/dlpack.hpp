@@ -12,6 +12,7 @@ namespace nb = nanobind;
 // Values of DLPack's enums (dlpack.h 1.3).
 namespace dl_code {
 enum : std::uint8_t {
+  integer = 0,
   unsigned_integer = 1,
   real = 2,
   bfloat = 4,

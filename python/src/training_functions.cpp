@@ -48,31 +48,54 @@ nb::object embedding_gradient(nb::handle grad, const nb::bytes& indices, std::in
   return out.object;
 }
 
-nb::object cross_entropy(nb::handle x, const nb::bytes& targets, nb::handle how, nb::handle format,
+// The classes of the rows: bytes of integers of 64 bits, or an array of them in device memory.
+struct target_classes {
+  std::vector<std::int64_t> numbers;
+  viewed on_device;
+  std::span<const std::int64_t> all;
+
+  target_classes(nb::handle given, void* stream) {
+    if (PyBytes_Check(given.ptr())) {
+      numbers = numbers_of<std::int64_t>(nb::borrow<nb::bytes>(given));
+      all = numbers;
+      return;
+    }
+    on_device = viewed(given, {.name = "targets", .stream = stream, .integers = true});
+    const matrix_view& v = on_device.view;
+    if (v.rows != 1 || (v.cols > 1 && v.col_stride != 1)) {
+      raise_invalid("targets: a contiguous array of one axis is expected in device memory");
+    }
+    all = {static_cast<const std::int64_t*>(v.data), static_cast<std::size_t>(v.cols)};
+  }
+};
+
+nb::object cross_entropy(nb::handle x, nb::handle targets, nb::handle how, nb::handle format,
                          nb::handle where) {
-  const viewed in(x, {.name = "x", .format = format_of(format)});
-  const auto rows = numbers_of<std::int64_t>(targets);
+  void* const stream = stream_in(where);
+  const viewed in(x, {.name = "x", .format = format_of(format), .stream = stream});
+  const target_classes rows(targets, stream);
   const auto options = options_of<cross_entropy_options>(how);
   const bool one = options.reduction != loss_reduction::none;
   const output out = new_output(x, in.a, one ? 0 : 1, &in.view.rows, in.a.format);
   const matrix_view loss = view_of({&out.a, "loss"});
   const executor on = executor_of(where, in.a, in.a.size());
-  run(in.a.size(), [&] { samebits::cross_entropy(in.view, rows, loss, options, on); },
+  run(in.a.size(), [&] { samebits::cross_entropy(in.view, rows.all, loss, options, on); },
       {{"in", "x"}});
   return out.object;
 }
 
-nb::object cross_entropy_gradient(nb::handle grad, nb::handle x, const nb::bytes& targets,
-                                  nb::handle how, nb::handle format, nb::handle where) {
-  const viewed in(x, {.name = "x", .format = format_of(format)});
-  const viewed g(grad, {.name = "grad", .format = in.a.format});
-  const auto rows = numbers_of<std::int64_t>(targets);
+nb::object cross_entropy_gradient(nb::handle grad, nb::handle x, nb::handle targets, nb::handle how,
+                                  nb::handle format, nb::handle where) {
+  void* const stream = stream_in(where);
+  const viewed in(x, {.name = "x", .format = format_of(format), .stream = stream});
+  const viewed g(grad, {.name = "grad", .format = in.a.format, .stream = stream});
+  const target_classes rows(targets, stream);
   const auto options = options_of<cross_entropy_options>(how);
   const output out = new_output(x, in.a, in.a.format);
   const matrix_view view = view_of({&out.a, "out"});
   const executor on = executor_of(where, in.a, in.a.size());
   run(in.a.size(),
-      [&] { samebits::cross_entropy_gradient(g.view, in.view, rows, view, options, on); },
+      [&] { samebits::cross_entropy_gradient(g.view, in.view, rows.all, view, options, on); },
       {{"in", "x"}});
   return out.object;
 }
