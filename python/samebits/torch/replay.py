@@ -287,7 +287,7 @@ class Player:
         operator = self._trace.operators[i]["op"]
         if operator == OPERATOR:
             kept = {name: self._trace.tensors.get(f"{i}.{name}") for name in SCALING}
-            self.store(i, recompute_step(*args, {name: x for name, x in kept.items() if x is not None}))
+            self.store(i, recompute_step(*args, scaling={n: x for n, x in kept.items() if x is not None}))
         else:
             self.store(i, recompute(operator, args, kwargs, how))
 
