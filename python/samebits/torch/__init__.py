@@ -20,6 +20,7 @@ from samebits.torch.explain import *
 from samebits.torch.float8_linear import *
 from samebits.torch.grad_scaler import *
 from samebits.torch.gradients import *
+from samebits.torch.layer_errors import *
 from samebits.torch.linear_recipe import *
 from samebits.torch.precision_map import *
 from samebits.torch.quantize import *
@@ -33,7 +34,7 @@ from samebits.torch.trace import *
 
 __all__ = ["optim"]
 __all__ += names_in(__name__, (
-    "convert", "convert_linears", "evaluate", "explain", "float8_linear", "grad_scaler", "gradients", "linear_recipe",
-    "precision_map", "quantize", "quantized_operand", "ranks", "recompute", "record", "replay", "tensors",
-    "trace"))
+    "convert", "convert_linears", "evaluate", "explain", "float8_linear", "grad_scaler", "gradients",
+    "layer_errors", "linear_recipe", "precision_map", "quantize", "quantized_operand", "ranks", "recompute",
+    "record", "replay", "tensors", "trace"))
 __dir__ = dir_of(__name__)

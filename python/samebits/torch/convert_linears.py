@@ -45,6 +45,15 @@ def _refuse_without_linears(model: torch.nn.Module) -> None:
                           "them are not converted")
 
 
+def linear_layers(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
+    """Return the names and layers that `convert_linears` may replace; refuse a model without any."""
+    linears = [(name, module) for name, module in model.named_modules(remove_duplicate=False)
+               if type(module) is torch.nn.Linear or _is_conv1d(module)]
+    if not linears:
+        _refuse_without_linears(model)
+    return linears
+
+
 def convert_linears(model: torch.nn.Module,
                     recipe: LinearRecipe | Recipe | PrecisionMap | str = "TE_CURRENT",
                     filter: Callable[[str, torch.nn.Module], bool] | None = None, *,
@@ -102,10 +111,7 @@ def convert_linears(model: torch.nn.Module,
       (1): Linear(in_features=64, out_features=10, bias=True)
     )
     """
-    linears = [(name, module) for name, module in model.named_modules(remove_duplicate=False)
-               if type(module) is torch.nn.Linear or _is_conv1d(module)]
-    if not linears:
-        _refuse_without_linears(model)
+    linears = linear_layers(model)
     tied: dict[str, str] = {}  # heads left alone, with the names of their embeddings
     if filter is not None:
         found = [(name, module) for name, module in linears if filter(name, module)]

@@ -73,6 +73,16 @@ class PrecisionMap:
                 return None if name.lower() in _UNQUANTIZED else linear_recipe(name)
         return None
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a JSON file that `load_precision_map` reads.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"version": 1, "layers": dict(self.layers)}, file, indent=2)
+
     def names(self, layer: str, others: Iterable[str]) -> bool:
         """Return whether a pattern with a recipe matches this layer and none of the others."""
         names = list(others)
@@ -118,7 +128,7 @@ def load_precision_map(path: str | os.PathLike[str]) -> PrecisionMap:
     >>> import pathlib, tempfile
     >>> from samebits.torch import load_precision_map
     >>> path = pathlib.Path(tempfile.mkdtemp(), "map.json")
-    >>> _ = path.write_text('{"version": 1, "layers": {"*": "TE_BLOCK_1D"}}')
+    >>> sbt.PrecisionMap({"*": "TE_BLOCK_1D"}).save(path)
     >>> load_precision_map(path).layers
     {'*': 'TE_BLOCK_1D'}
     """

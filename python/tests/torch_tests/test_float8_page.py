@@ -53,6 +53,14 @@ def test_the_map_is_read(tmp_path: Path) -> None:
     assert found is not None and found.name == "TE_BLOCK_1D"
 
 
+def test_the_errors_of_layers_are_those_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                    capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block("python", 2), "torch_float8.md", "exec"), {})
+    assert capsys.readouterr().out == block("text", 1)
+    assert sbt.load_precision_map("precision.json").layers == {"0": "TE_CURRENT", "2": "bf16"}
+
+
 def test_the_table_of_recipes() -> None:
     rows = [line.strip("| ").split(" | ") for line in TEXT.splitlines() if line.startswith("| `")]
     table = {name.strip("`"): row[1:] for row in rows if len(row) == 8
