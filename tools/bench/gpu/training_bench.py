@@ -1,7 +1,8 @@
 """training_bench: the times and the memory in docs/training.md.
 
 usage: training_bench.py --out FOLDER [--quick]
-Writes steps.json, optimizers.json and products.json, in about 2 minutes on an H200. --quick is for a trial on a CPU.
+Writes steps.json, products.json, optimizers.json and device.txt, in about 2 minutes on an H200. --quick is
+for a trial on a CPU.
 """
 
 import argparse
@@ -39,14 +40,13 @@ def seconds(function, repeats, warm_up=3):
 def steps(quick):
     """Time steps of GPT-2, and measure their memory."""
     size, repeats = ("tiny", 2) if quick else ("gpt2", 10)
-    ours = replace(PRECISIONS["bf16_master"], scaler="native")
     cases = [(name, name, {}) for name in PRECISIONS]
     cases += [("plain PyTorch, fused AdamW", "bf16_autocast", {"fused": True}),
-              ("samebits' scaler and AdamW", ours, {}),
+              ("samebits' scaler and AdamW", replace(PRECISIONS["bf16_autocast"], adamw={}, scaler="native"), {}),
+              ("the same, bf16 weights", replace(PRECISIONS["bf16_master"], scaler="native"), {}),
               ("attention written out", "bf16_autocast", {"fused_attention": False}),
               ("activations checkpointed", "bf16_autocast", {"checkpointed": True}),
               ("four micro-batches", "bf16_autocast", {"micro_batches": 4})]
-    rows = []
     for name, precision, given in cases:
         training = Training(size, precision, device=DEVICE, **{"fused_attention": True, **given})
         seconds(training.step, 1)
@@ -55,14 +55,13 @@ def steps(quick):
             torch.cuda.reset_peak_memory_stats()
         taken = seconds(training.step, repeats, 0)
         times = training.clock.milliseconds()
-        rows.append({
+        yield {
             "name": name, "tokens_a_second": training.size.batch * training.size.context / taken,
             "seconds": taken, "bytes_a_parameter": training.bytes_a_parameter(),
             "peak_bytes": torch.cuda.max_memory_allocated() if DEVICE == "cuda" else 0,
-            "milliseconds": {part: sum(t) / repeats for part, t in times.items()}})
+            "milliseconds": {part: sum(t) / repeats for part, t in times.items()}}
         del training
         gc.collect()
-    return rows
 
 
 def optimizers(quick):
@@ -72,12 +71,12 @@ def optimizers(quick):
     cases = [
         (name, torch.optim.AdamW, options, torch.float32) for name, options in
         (("for-loop", {"foreach": False}), ("foreach", {"foreach": True}),
-         ("fused", {"fused": True}), ("compiled", {"foreach": True}))]
+         ("fused", {"fused": True}))]
     cases += [("samebits", AdamW, {}, torch.float32)]
     cases += [(f"samebits, bf16 {mode}", AdamW, {"weights": mode}, torch.bfloat16)
               for mode in ("direct", "kahan", "stochastic", "split16", "master32")]
-    cases += [("samebits, 8-bit states", AdamW, {"states": "dynamic8", "block": 256}, torch.float32)]
-    rows = []
+    cases += [("samebits, 8-bit states", AdamW, {"states": "dynamic8", "block": 256}, torch.float32),
+              ("compiled", torch.optim.AdamW, {"foreach": True}, torch.float32)]
     for tensors, (name, kind, options, dtype) in ((s, c) for s in shapes for c in cases):
         parameters = [torch.nn.Parameter(torch.randn(shape, device=DEVICE).to(dtype))
                       for shape in shapes[tensors]]
@@ -88,19 +87,16 @@ def optimizers(quick):
             if quick or tensors != "gpt2":  # compiling takes a minute
                 continue
             step = torch.compile(step)
-        rows.append({"tensors": tensors, "name": name, "seconds": seconds(step, 3 if quick else 20)})
-    return rows
+        yield {"tensors": tensors, "name": name, "seconds": seconds(step, 3 if quick else 20)}
 
 
 def products(quick):
     """Time bf16 products [8192, n] x [n, 4 n], n a multiple of 16, of 8 or of less."""
-    rows = []
     for n in (64, 65) if quick else (760, 762, 764, 765, 768, 776, 784):
         x = torch.randn(64 if quick else 8192, n, device=DEVICE, dtype=torch.bfloat16)
         w = torch.randn(4 * n, n, device=DEVICE, dtype=torch.bfloat16)
         taken = seconds(lambda: torch.nn.functional.linear(x, w), 50)
-        rows.append({"n": n, "tflops": 8 * x.shape[0] * n * n / taken / 1e12})
-    return rows
+        yield {"n": n, "tflops": 8 * x.shape[0] * n * n / taken / 1e12}
 
 
 def main():
@@ -109,9 +105,14 @@ def main():
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    for measure in (steps, optimizers, products):
-        rows = measure(given.quick)
-        (given.out / f"{measure.__name__}.json").write_text(json.dumps(rows), encoding="utf-8")
+    name = torch.cuda.get_device_name() if DEVICE == "cuda" else "a CPU"
+    (given.out / "device.txt").write_text(f"{name}, PyTorch {torch.__version__}", encoding="utf-8")
+    for measure in (steps, products, optimizers):
+        rows = []
+        for row in measure(given.quick):
+            rows.append(row)  # written at once, so that a failure later loses nothing
+            (given.out / f"{measure.__name__}.json").write_text(json.dumps(rows), encoding="utf-8")
+        print(f"{measure.__name__}: {len(rows)} rows", flush=True)
 
 
 if __name__ == "__main__":
