@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from samebits import functions
-from samebits.torch.aten.registry import RULE, Conditions, require, rule
+from samebits.torch.aten.registry import RULE, Conditions, require, rule, stored
 
 
 def _last(x: Any, dim: int, *dtypes: Any) -> None:
@@ -20,6 +20,8 @@ def _last(x: Any, dim: int, *dtypes: Any) -> None:
 
 @rule("_softmax")
 def _softmax(_how: Conditions, x: Any, dim: int, other: Any) -> Any:
+    if other is True and x.shape[-1] <= 1024:  # fp16 to fp32; the order of narrow rows is that of any format
+        x, other = x.float(), False
     _last(x, dim, other)
     return functions.softmax(x.contiguous(), offset=_offset(x), **RULE)
 
@@ -39,6 +41,8 @@ def _log_softmax(_how: Conditions, x: Any, dim: int, half_to_float: bool) -> Any
 
 @rule("_softmax_backward_data")
 def _softmax_backward(_how: Conditions, grad: Any, y: Any, dim: int, dtype: Any) -> Any:
+    if dtype == torch.float16 and y.dtype == torch.float32:  # the order is that of fp32
+        return stored(_softmax_backward(_how, grad, y, dim, y.dtype), dtype)
     _last(y, dim, dtype)
     return functions.softmax_gradient(grad.contiguous(), y.contiguous(), **RULE)
 
