@@ -70,12 +70,12 @@ def report() -> bool:
 
 def _replay(path: str) -> int:
     """Print the replay of a recording; return 0 if every operator is covered and equal."""
-    from samebits.torch.replay import replay
-
     set_num_threads(0)
     try:
+        from samebits.torch.replay import replay
+
         found = replay(path)
-    except (Error, OSError) as error:
+    except (Error, ImportError, OSError) as error:
         print(error, file=sys.stderr)
         return 3
     print(found)

@@ -84,7 +84,8 @@ def _item(x: Any, i: int) -> Any:
 
 def _of_lists(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], writes: bool) -> list[Any]:
     """Return the results of an operator of lists: an elementwise one for each tensor of the first list."""
-    one = name if name in ELEMENTWISE else name.removeprefix("_foreach_")
+    quotients = name == "_foreach_div" and isinstance(args[1], list | tuple)  # one number for all is as in div
+    one = name if quotients else name.removeprefix("_foreach_")
     require(one in ELEMENTWISE and isinstance(args[0], list | tuple), f"aten.{name}")
     if one in ("addcdiv", "addcmul") and len(args) > 3 and isinstance(args[3], torch.Tensor):
         args = [*args[:3], args[3].tolist()]  # a tensor of numbers, one for each tensor

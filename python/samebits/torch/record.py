@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import math
 import os
 import sys
@@ -120,9 +121,11 @@ class Recorder(TorchDispatchMode):
         self._tracker.__enter__()
         super().__enter__()
         recorded_steps.ACTIVE.append(self)
+        gc.freeze()  # what is recorded would let Python look through all objects again and again
         return self
 
     def __exit__(self, *failure: Any) -> None:
+        gc.unfreeze()
         recorded_steps.ACTIVE.remove(self)
         super().__exit__(*failure)
         self._tracker.__exit__(*failure)
@@ -201,9 +204,10 @@ class Recorder(TorchDispatchMode):
         values = [x for x in values if _is_dense(x)]
         entry["wrote"] = [self._hashes.add([self._encoded(x)["t"], ""], 1, x) for x in values]
         self._hashes.enqueue()
-        for x in values:  # PyTorch counts what an operator writes when it has ended
+        counted = {id(x) for x in written}  # by PyTorch, when the operator has ended
+        for x in values:
             if not x.is_inference():
-                self._versions[self._places[id(x)][0]] = x._version + any(x is y for y in written)
+                self._versions[self._places[id(x)][0]] = x._version + (id(x) in counted)
         if torch.are_deterministic_algorithms_enabled() and not (
                 is_attention and torch.is_deterministic_algorithms_warn_only_enabled()):
             entry["deterministic"] = True  # where it only warns, attention stays as it is

@@ -60,9 +60,13 @@ class Trace:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:
         """Return the recording in a file, at `path`."""
-        from safetensors import safe_open
+        from safetensors import SafetensorError, safe_open
 
-        with safe_open(os.fspath(path), "pt") as file:
+        try:
+            opened = safe_open(os.fspath(path), "pt")
+        except SafetensorError as error:
+            raise InvalidArgument(f"{os.fspath(path)}: {error}") from None
+        with opened as file:
             text = (file.metadata() or {}).get(_KEY)
             header = {} if text is None else json.loads(text)
             if header.get("version") != _VERSION:

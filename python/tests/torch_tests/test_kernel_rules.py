@@ -5,10 +5,13 @@ from __future__ import annotations
 import copy
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from emulated_gpu import EmulatedGpu
 
+import samebits.torch as sbt
 from samebits.torch import kernel_rules
 
 
@@ -66,6 +69,31 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert kernel_rules.main(["check-upgrade", old, new]) == 1
     printed = capsys.readouterr().out
     assert "-> 3.0\n" in printed and "functions bf16: exp: other bits; " in printed
+
+
+GROUPS = ["elementwise", "functions", "rows", "reductions", "losses"]
+
+
+def by_rule(case: kernel_rules.Case) -> Any:
+    """Return what a call returns on a GPU of the rules."""
+    if not case.name.startswith("rms_norm"):
+        with EmulatedGpu():
+            return case.run(*case.operands)
+    # PyTorch's CPU makes this operator of others.
+    x, grad, weight = case.operands
+    shape = [x.shape[1]]
+    y, rstd = sbt.recompute("aten._fused_rms_norm.default", (x, shape, weight, 1e-5))
+    return y, rstd, *sbt.recompute("aten._fused_rms_norm_backward.default",
+                                   (grad, x, shape, rstd, weight, [True, True]))
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_calls_have_the_hashes_of_a_gpu(group: str) -> None:
+    """What `record` found on an H200, with PyTorch 2.11: all but products and attention."""
+    recorded = json.loads((Path(__file__).parent / "kernel_rules_h200.json").read_text())["hashes"]
+    found = {f"{group} {form}: {case.name}": kernel_rules.hash_of_results(by_rule(case))
+             for form, dtype in kernel_rules.FORMATS.items() for case in kernel_rules.GROUPS[group](dtype)}
+    assert found == {name: value for name, value in recorded.items() if name.startswith(group)}
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

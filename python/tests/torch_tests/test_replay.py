@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -438,3 +441,35 @@ def test_recordings_with_kernels() -> None:
         torch.ones(3) + 1
     assert [entry["op"] for entry in recorder.trace.operators] == ["aten.ones.default", "aten.add.Tensor"]
     assert not any("kernels" in entry for entry in recorder.trace.operators)
+
+
+# --- A recorded step of a GPU -------------------------------------------------------------------------
+
+STEP = Path(__file__).resolve().parents[3] / "examples" / "python" / "gpt_step.sbt"
+
+
+def test_a_step_of_a_gpu() -> None:
+    """One step of examples/gpt on an H200: bf16 autocast, attention written out, AdamW with lists."""
+    trace = sbt.Trace.load(STEP)
+    replay = sbt.replay(trace)
+    assert replay.equal and str(replay) == "328 operators: 328 equal, bit for bit"
+    assert sum(step.elements for step in replay.steps) > 5_000_000
+    names = {kernel["name"] for entry in trace.operators for kernel in entry.get("kernels", ())}
+    assert any(name.startswith("nvjet_sm90") for name in names) and len(names) > 40
+
+
+@pytest.mark.skipif("FPINSPECT" not in os.environ, reason="fpinspect is not built")
+def test_fpinspect_replays(tmp_path: Path) -> None:
+    def replayed(path: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([os.environ["FPINSPECT"], "replay", str(path)], capture_output=True, text=True,
+                              env={**os.environ, "SAMEBITS_PYTHON": sys.executable})
+
+    right = replayed(STEP)
+    assert (right.returncode, right.stdout) == (0, "328 operators: 328 equal, bit for bit\n"), right
+    trace = sbt.Trace.load(STEP)
+    trace.operators[-1]["wrote"][0][1] = "f" * 16
+    trace.save(tmp_path / "wrong.sbt")
+    wrong = replayed(tmp_path / "wrong.sbt")
+    assert wrong.returncode == 1 and "  differs: " in wrong.stdout, wrong
+    (tmp_path / "none").write_text("")
+    assert replayed(tmp_path / "none").returncode == 3
