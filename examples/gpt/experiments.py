@@ -1,14 +1,13 @@
 """Trains for docs/training.md: losses, failures and lost gradients, a JSON file for each part.
 
     python examples/gpt/experiments.py --out results              # about 2 minutes on an H200
-    python examples/gpt/experiments.py --out results --quick      # a few steps, also on a CPU
+    python examples/gpt/experiments.py --out results --size tiny  # on a CPU, half an hour
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,9 @@ LONG = ("fp32", "bf16_autocast", "bf16_master", "fp8_tile")  # 1,000 steps, thre
 RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 
 
-def runs(quick: bool) -> list[tuple[str, dict[str, Any]]]:
+def runs(quick: bool, size: str) -> list[tuple[str, dict[str, Any]]]:
     """Return the trainings: parts of the results, and arguments of Training."""
-    small, tiny = {"size": "tiny" if quick else "small"}, {"size": "tiny"}
+    small, tiny = {"size": size}, {"size": "tiny"}
     long, short, seeds = (4, 3, 2) if quick else (1000, 300, 50)
     found = [("losses", {**small, "precision": p, "steps": long, "seed": seed})
              for p in LONG for seed in range(3)]
@@ -57,9 +56,9 @@ def train(job: tuple[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
     return part, {"seed": 0, **given, **found}
 
 
-def lost_gradients(quick: bool) -> list[dict[str, Any]]:
+def lost_gradients(size: str) -> list[dict[str, Any]]:
     """Count the gradients of outputs and weights that fp16 makes 0 or Inf, by loss scale."""
-    training = Training("tiny" if quick else "small", "fp32", steps=100, device=DEVICE)
+    training = Training(size, "fp32", steps=100, device=DEVICE)
     for _ in range(100):
         training.step()
     outputs: list[torch.Tensor] = []
@@ -84,22 +83,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Trains for docs/training.md.")
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
     parser.add_argument("--processes", type=int, default=14)
-    parser.add_argument("--quick", action="store_true", help="a few steps of a tiny model")
+    parser.add_argument("--size", default="small", help="of the model; tiny for a CPU")
+    parser.add_argument("--quick", action="store_true", help="a few steps")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    begin = time.perf_counter()
     results: dict[str, list[dict[str, Any]]] = {}
 
     def keep(part: str, rows: list[dict[str, Any]]) -> None:
         results.setdefault(part, []).extend(rows)
         (given.out / f"{part}.json").write_text(json.dumps(results[part]), encoding="utf-8")
 
-    jobs = sorted(runs(given.quick), key=lambda job: -job[1]["steps"])
+    jobs = sorted(runs(given.quick, given.size), key=lambda job: -job[1]["steps"])
     with mp.get_context("spawn").Pool(given.processes) as pool:
         for part, row in pool.imap(train, jobs):
             keep(part, [row])
-    keep("lost_gradients", lost_gradients(given.quick))
-    print(f"{len(jobs)} trainings in {time.perf_counter() - begin:.0f} s")
+    keep("lost_gradients", lost_gradients(given.size))
+    print(f"{len(jobs)} trainings: {given.out}")
 
 
 if __name__ == "__main__":

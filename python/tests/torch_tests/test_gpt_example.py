@@ -17,7 +17,10 @@ import samebits.torch as sbt
 from processes import Processes
 from samebits.testing import simulate_ranks
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples" / "gpt"))
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+
+sys.path.insert(0, str(ROOT / "examples" / "gpt"))
 import parallel
 from plot import Curve, chart
 from precision import PRECISIONS
@@ -131,3 +134,22 @@ def test_a_chart_has_all_curves(tmp_path: Path) -> None:
     texts = [t.text for t in ElementTree.parse(path).iter() if t.tag.endswith("text")]
     assert {"a & b", "c", "t", "x", "y"} <= set(texts)
     assert "nan" not in path.read_text(encoding="utf-8")
+
+
+def test_the_page_measures_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                  capsys: pytest.CaptureFixture[str]) -> None:
+    block = PAGE.split("```python\n")[1].split("```")[0]
+    block = block.replace("steps=50", "steps=5").replace("precision.json", str(tmp_path / "map.json"))
+    monkeypatch.chdir(ROOT)
+    exec(compile(block, "training.md", "exec"), {})
+    layers = [name for name, m in Training(device="cpu").model.named_modules()
+              if isinstance(m, torch.nn.Linear)]
+    assert list(sbt.load_precision_map(tmp_path / "map.json").layers) == layers
+    shown = capsys.readouterr().out
+    assert all(shown.count(f"\n{name} ") == 4 for name in layers)
+
+
+def test_the_page_has_results_of_every_precision() -> None:
+    tables = [t.split("<!-- end -->")[0] for t in PAGE.split(" -->\n")]
+    for name in PRECISIONS:
+        assert sum(f"| `{name}` |" in table for table in tables) >= 2, name
