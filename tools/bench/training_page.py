@@ -57,6 +57,11 @@ class Results:
         return [100 * (a["validation"] / b["validation"] - 1)
                 for a, b in zip(self.of(precision, steps), self.of("fp32", steps))]
 
+    def training(self, precision, steps):
+        """Return the same differences of the training losses of the last 100 steps."""
+        return [100 * (statistics.mean(a["losses"][-10:]) / statistics.mean(b["losses"][-10:]) - 1)
+                for a, b in zip(self.of(precision, steps), self.of("fp32", steps))]
+
     def step(self, name):
         return next(row for row in self.steps if row["name"] == name)
 
@@ -72,9 +77,10 @@ def losses_table(results):
             close = "yes" if abs(statistics.mean(apart)) <= max(0.5, 2 * error(apart) if many else 0) else "no"
             rows.append([f"`{name}`", f"{steps:,}", len(found),
                          loss(statistics.mean(found)) + (f" ± {error(found):.4f}" if many else ""),
-                         "" if name == "fp32" else signed(apart),
-                         "" if name == "fp32" else close])
-    return table(["precision", "steps", "seeds", "loss", "beside fp32", "close"], rows)
+                         *(3 * [""] if name == "fp32" else
+                           [signed(apart), close, signed(results.training(name, steps))])])
+    return table(["precision", "steps", "seeds", "loss", "beside fp32", "close", "training loss beside fp32"],
+                 rows)
 
 
 def steps_table(results):
@@ -260,11 +266,24 @@ TABLES = {
 }
 
 
+def beside_fp32(results, precision):
+    """Return how far training losses are from fp32 with the same seed: means of 100 steps over seeds."""
+    hundreds = [[[statistics.mean(run["losses"][i:i + 10]) for i in range(0, len(run["losses"]), 10)]
+                 for run in results.of(name, results.longest)] for name in (precision, "fp32")]
+    apart = [[100 * (a / b - 1) for a, b in zip(*runs)] for runs in zip(*hundreds)]  # [seed][hundred]
+    points = [statistics.mean(seeds) for seeds in zip(*apart)]
+    return Curve(precision, [(100 * i + 50, y) for i, y in enumerate(points)],
+                 [error(seeds) for seeds in zip(*apart)])
+
+
 def charts(results):
     """Write the charts."""
     FIGURES.mkdir(exist_ok=True)
+    names = dict.fromkeys(r["precision"] for r in results.losses if r["steps"] == results.longest)
+    chart([beside_fp32(results, name) for name in names if name != "fp32"], FIGURES / "training_beside.svg",
+          title="Training loss beside fp32, three seeds", x="step", y="difference in %")
     curves = []
-    for name in dict.fromkeys(r["precision"] for r in results.losses if r["steps"] == results.longest):
+    for name in names:
         runs = [r["losses"] for r in results.of(name, results.longest)]
         curves.append(Curve(name, [(10 * i + 5, statistics.mean(ls)) for i, ls in enumerate(zip(*runs))]))
     chart(curves, FIGURES / "training_losses.svg", title="Training loss, mean of three seeds",
