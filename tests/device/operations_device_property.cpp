@@ -15,6 +15,7 @@
 #include "engine/cases/operations.hpp"
 #include "engine/cases/rows.hpp"
 #include "engine/cases/scaler_scenario.hpp"
+#include "engine/cases/training.hpp"
 #include "engine/suites/rapidcheck.hpp"
 #include "samebits/device_loss_scaler.hpp"
 #include "samebits/distributed.hpp"
@@ -99,6 +100,8 @@ array_operation rows_operation() {
   return make_operation("functions of rows", row_functions(), 256);
 }
 
+array_operation losses_operation() { return make_operation("cross entropy", device_losses(), 64); }
+
 /// A backend, and where the memory of its batches lies.
 struct device_kind {
   const char* name;
@@ -140,6 +143,7 @@ TEST_P(DeviceProperty, Axpby) { expect_host_bits(list_operation(list_call::axpby
 TEST_P(DeviceProperty, Cast) { expect_host_bits(list_operation(list_call::cast)); }
 TEST_P(DeviceProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
 TEST_P(DeviceProperty, FunctionsOfRows) { expect_host_bits(rows_operation(), max_cases / 4); }
+TEST_P(DeviceProperty, CrossEntropy) { expect_host_bits(losses_operation(), max_cases / 16); }
 TEST_P(DeviceProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }
 TEST_P(DeviceProperty, StoreAndLoad) { expect_host_bits(store_operation()); }
 
@@ -199,6 +203,7 @@ TEST_P(CapturedProperty, Axpby) { expect_host_bits(list_operation(list_call::axp
 TEST_P(CapturedProperty, Cast) { expect_host_bits(list_operation(list_call::cast)); }
 TEST_P(CapturedProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
 TEST_P(CapturedProperty, FunctionsOfRows) { expect_host_bits(rows_operation()); }
+TEST_P(CapturedProperty, CrossEntropy) { expect_host_bits(losses_operation()); }
 TEST_P(CapturedProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }
 TEST_P(CapturedProperty, StoreAndLoad) { expect_host_bits(store_operation()); }
 

@@ -5,6 +5,8 @@
 #include <bit>
 #include <ostream>
 #include <random>
+#include <span>
+#include <utility>
 
 #include "engine/cases/loss_rule.hpp"
 #include "engine/core/simpler.hpp"
@@ -25,7 +27,8 @@ using of = training_function;
 using words = std::vector<std::uint32_t>;
 
 constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
-constexpr std::size_t at_in = 0, at_second = 1, at_mean = 2, at_rstd = 3, at_out = 4, at_bias = 5;
+constexpr std::size_t at_in = 0, at_second = 1, at_mean = 2, at_rstd = 3, at_out = 4, at_bias = 5,
+                      at_targets = 6;
 
 bool is_norm(const training_case& c) { return c.of <= of::rms_norm_parameters; }
 bool is_loss(const training_case& c) {
@@ -73,6 +76,17 @@ training_case draw_training(const word_source& next) {
   c.loss.offset = below(9, next);
   c.threads = static_cast<int>(below(5, next));
   c.content = next();
+  return c;
+}
+
+/// Cross entropy as GPUs compute it, of rows up to those that a block cannot hold.
+training_case draw_device_loss(const word_source& next) {
+  training_case c = draw_training(next);
+  c.of = below(2, next) == 0 ? of::cross_entropy : of::cross_entropy_gradient;
+  c.loss.label_smoothing = 0;
+  if (below(8, next) != 0) return c;
+  const std::int64_t rows = 1 + below(4, next), cols = 1 + below(14'000, next);
+  c.in = c.second = dense_layout(rows, cols);
   return c;
 }
 
@@ -134,6 +148,12 @@ buffers memory_of_training(const training_case& c) {
                 : c.of == of::cross_entropy_gradient ? c.second
                                                      : dense_layout(1, 2));
   result("bias", c.of == of::layer_norm_parameters ? row : array_layout{});
+  strided_buffer targets(format_id::fp64, is_loss(c) ? dense_layout(1, c.in.rows) : array_layout{});
+  std::int64_t row_of = 0;
+  for (const std::int64_t i : is_loss(c) ? indices_of(c) : std::vector<std::int64_t>{}) {
+    targets.store(row_of++, static_cast<std::uint64_t>(i));
+  }
+  all.push_back({"targets", buffer_use::given, std::move(targets)});
   return all;
 }
 
@@ -141,6 +161,8 @@ returned_values training_on(const training_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
   const executor where = site.target.where(c.threads);
   const std::vector<std::int64_t> indices = indices_of(c);
+  const std::span targets(static_cast<const std::int64_t*>(v[at_targets].data),
+                          static_cast<std::size_t>(v[at_targets].cols));
   const norm_parameter_options norm{c.loss.rule, c.multiprocessors};
   switch (c.of) {
     case of::layer_norm_parameters:
@@ -153,9 +175,9 @@ returned_values training_on(const training_case& c, const call_site& site) {
     case of::embedding_gradient:
       embedding_gradient(v[at_in], indices, v[at_out], c.embedding, where);
       break;
-    case of::cross_entropy: cross_entropy(v[at_in], indices, v[at_out], c.loss, where); break;
+    case of::cross_entropy: cross_entropy(v[at_in], targets, v[at_out], c.loss, where); break;
     case of::cross_entropy_gradient:
-      cross_entropy_gradient(v[at_second], v[at_in], indices, v[at_out], c.loss, where);
+      cross_entropy_gradient(v[at_second], v[at_in], targets, v[at_out], c.loss, where);
       break;
     case of::foreach_norm:
       foreach_norm({v[at_in], v[at_second]}, v[at_out], c.loss.rule, where);
@@ -268,6 +290,10 @@ returned_values training_by_definition(const training_case& c, const call_site& 
   const words norms = {norm_of(v[at_in]), norm_of(v[at_second])};
   const float norm = clipped_in_plain_form(c, norms, 1, {v[at_in], v[at_second]});
   return {{"norm", std::bit_cast<std::uint32_t>(norm)}};
+}
+
+operation_of<training_case> device_losses() {
+  return {draw_device_loss, memory_of_training, training_on, simpler_training};
 }
 
 operation_of<training_case> training_functions() {
