@@ -19,14 +19,16 @@ struct device_scaler_functions;  // backends/loss_scaler/resident.hpp
 struct device_runtime;           // backends/dispatch/device_scope.hpp
 struct compute_call;             // backends/dispatch/calls/array_arithmetic.hpp
 struct evaluate_call;            // backends/dispatch/calls/evaluate.hpp
-struct sum_kernels;              // backends/dispatch/calls/sums.hpp
-struct attention_call;           // backends/dispatch/calls/attention.hpp
+// backends/dispatch/calls/sums.hpp
+struct sum_kernels;
+struct norm_parameters_call;
+struct attention_call;  // backends/dispatch/calls/attention.hpp
 // backends/dispatch/calls/row_functions.hpp
 struct row_call;
 struct cross_entropy_call;
-struct reduction_call;           // backends/dispatch/calls/reductions.hpp
-struct hash_call;                // backends/dispatch/calls/hash.hpp
-struct matmul_call;              // backends/dispatch/calls/matmul.hpp
+struct reduction_call;  // backends/dispatch/calls/reductions.hpp
+struct hash_call;       // backends/dispatch/calls/hash.hpp
+struct matmul_call;     // backends/dispatch/calls/matmul.hpp
 // backends/dispatch/calls/quantize.hpp
 struct quantize_call;
 struct dequantize_call;
@@ -111,7 +113,6 @@ struct backend {
   operation_entry<compute_call> compute = {};
   operation_entry<evaluate_call> evaluate = {};
   operation_entry<row_call> row_functions = {};
-  operation_entry<cross_entropy_call> cross_entropy = {};  ///< device backends only
   operation_entry<attention_call> attention = {};
   operation_entry<reduction_call> reduce = {};
   operation_entry<hash_call> hash = {};
@@ -131,6 +132,8 @@ struct backend {
   const sum_kernels& (*sums)() = nullptr;
 
   // Device backends only.
+  operation_entry<cross_entropy_call> cross_entropy = {};
+  operation_entry<norm_parameters_call> norm_parameters = {};
   const device_memory* memory = nullptr;
   const device_runtime* runtime = nullptr;
   const device_rank_functions* ranks = nullptr;

@@ -25,7 +25,8 @@ struct norm_parameter_options {
 /// rows of grad * (in - mean) * rstd, and of grad. Every NaN result is the canonical NaN; without
 /// rows the gradients are +0.
 ///
-/// @param grad  [rows, cols], the gradient of the norm's result, in fp32, fp16 or bf16, host memory
+/// @param grad  [rows, cols], the gradient of the norm's result, in fp32, fp16 or bf16, host or device
+///   memory
 /// @param in  the norm's argument, in the shape and format of `grad`
 /// @param mean  [rows, 1] in fp32, as layer_norm() wrote it; data null: RMSNorm
 /// @param rstd  [rows, 1] in fp32, as layer_norm() or rms_norm() wrote it
@@ -36,9 +37,11 @@ struct norm_parameter_options {
 /// @throws invalid_argument, before anything is written, if an option is out of range, a shape,
 ///   format or memory differs from the above, a size or stride is negative, data is null, views
 ///   overlap, or the backend's name is unknown
-/// @throws unsupported for another rule or format, for device memory, if the partial sums of more
-///   than 65536 rows span 2^31 bytes, or if this machine lacks the backend
-/// @note Thread-safe. The result does not depend on the executor.
+/// @throws unsupported for another rule or format, for more than 65536 rows of few columns in device
+///   memory, if the partial sums of more than 65536 rows span 2^31 bytes, or if this machine lacks
+///   the backend
+/// @note Thread-safe. The result does not depend on the executor. Device memory: the call enqueues
+///   one kernel on the executor's stream.
 void norm_parameter_gradients(const const_matrix_view& grad, const const_matrix_view& in,
                               const const_matrix_view& mean, const const_matrix_view& rstd,
                               const matrix_view& weight, const matrix_view& bias,

@@ -1,7 +1,7 @@
 """Losses, gradients of parameters, and norms of lists, as `samebits.functions` offers them.
 
-All arrays are in fp32, fp16 or bf16. They lie in host memory; those of `cross_entropy` and of its
-gradient may also lie in a GPU's.
+All arrays are in fp32, fp16 or bf16. They lie in host memory; those of `cross_entropy`, of its gradient
+and of `norm_parameter_gradients` may also lie in a GPU's.
 """
 
 from __future__ import annotations

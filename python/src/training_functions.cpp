@@ -9,16 +9,17 @@ namespace samebits::python {
 namespace {
 
 // An array beside the first one, in its format; None is allowed.
-viewed beside(nb::handle x, const char* name, format_id format) {
-  return x.is_none() ? viewed{} : viewed(x, {.name = name, .format = format});
+viewed beside(nb::handle x, const char* name, format_id format, void* stream) {
+  return x.is_none() ? viewed{} : viewed(x, {.name = name, .format = format, .stream = stream});
 }
 
 nb::tuple norm_parameter_gradients(nb::handle grad, nb::handle x, nb::handle mean, nb::handle rstd,
                                    nb::handle how, nb::handle format, nb::handle where) {
-  const viewed g(grad, {.name = "grad", .format = format_of(format)});
-  const viewed in = beside(x, "x", g.a.format);
-  const viewed means = beside(mean, "mean", format_id::fp32);
-  const viewed rstds = beside(rstd, "rstd", format_id::fp32);
+  void* const stream = stream_in(where);
+  const viewed g(grad, {.name = "grad", .format = format_of(format), .stream = stream});
+  const viewed in = beside(x, "x", g.a.format, stream);
+  const viewed means = beside(mean, "mean", format_id::fp32, stream);
+  const viewed rstds = beside(rstd, "rstd", format_id::fp32, stream);
   const auto options = options_of<norm_parameter_options>(how);
   const auto new_gradient = [&] { return new_output(grad, g.a, 1, &g.view.cols, g.a.format); };
   const output weight = new_gradient();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/api/functions/sum_checks.hpp"
+#include "backends/dispatch/device_scope.hpp"
 #include "backends/reference/functions/function_range.hpp"
 #include "numerics/hardware/torch_operators/embedding_gradient.hpp"
 #include "samebits/error.hpp"
@@ -30,6 +31,26 @@ void check_parameter(const norm_parameters_call& call, const matrix_view& out, c
     check_read(call.mean, "mean", rows, 1, format_id::fp32, out, which);
   }
   check_read(call.rstd, "rstd", rows, 1, format_id::fp32, out, which);
+}
+
+/// Runs a call on device memory.
+void run_on_device(norm_parameters_call call, const norm_parameter_options& options,
+                   const executor& where) {
+  if (call.grad.cols == 0) return;
+  const device_scope on(memory_space::device,
+                        {{address_of(call.grad), "grad"},
+                         {address_of(call.in), "in"},
+                         {address_of(call.mean), "mean"},
+                         {address_of(call.rstd), "rstd"},
+                         {address_of(call.weight), "weight"},
+                         {address_of(call.bias), "bias"}},
+                        where.stream);
+  call.order = numerics::torch_2_11::norm_parameter_order(call.grad.rows, call.grad.cols,
+                                                          options.multiprocessors);
+  backend_for(
+      where, memory_space::device, [&](const backend& b) { return b.norm_parameters.has(call); },
+      "has no gradients of norms' parameters of so many rows")
+      .norm_parameters.run(call, where);
 }
 
 /// Computes the sums of several blocks, and then the sums of these.
@@ -70,6 +91,7 @@ void norm_parameter_gradients(const const_matrix_view& grad, const const_matrix_
   check_parameter(call, weight, "weight");
   check_parameter(call, bias, "bias");
   if (weight.data != nullptr && bias.data != nullptr) check_apart(weight, "weight", bias, "bias");
+  if (grad.space == memory_space::device) return run_on_device(call, options, where);
   const sum_kernels& sums = sums_of(where, grad.space, "gradients of norms' parameters");
   if (grad.cols == 0) return;
   if (grad.rows == 0) {

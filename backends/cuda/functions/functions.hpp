@@ -6,6 +6,7 @@
 
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
+#include "backends/dispatch/calls/sums.hpp"
 
 namespace samebits::cuda {
 
@@ -20,6 +21,11 @@ void enqueue_rows_native(const backends::row_call& call, void* stream);
 std::size_t cross_entropy_bytes(const backends::cross_entropy_call& call);
 void enqueue_cross_entropy_emulated(const backends::cross_entropy_call& call, void* stream);
 void enqueue_cross_entropy_native(const backends::cross_entropy_call& call, void* stream);
+
+/// Calls of one block (torch::parameter_order).
+bool has_norm_parameters(const backends::norm_parameters_call& call);
+void enqueue_norm_parameters_emulated(const backends::norm_parameters_call& call, void* stream);
+void enqueue_norm_parameters_native(const backends::norm_parameters_call& call, void* stream);
 
 /// Enqueues a call by a table of the results of all operands of 16 bits, for both backends. Returns
 /// false if a table does not serve the call. The definition computes a table when the first call
@@ -52,13 +58,17 @@ bool units_hold();
 
 /// Launch parameters of functions of rows (rows/row_operands.cuh).
 struct row_launch;
+/// Those of gradients of norms' parameters (rows/norm_parameters.cuh).
+struct parameter_launch;
 
-/// The kernels of functions of rows, and of cross entropy, in a format by the GPU's instructions.
+/// The kernels of functions of rows, of cross entropy and of norms' parameters, in a format by the GPU's instructions.
 /// Require units_hold().
 template <format_id Format>
 void launch_native_rows(const row_launch& d, void* stream);
 template <format_id Format>
 void launch_native_loss(const row_launch& d, std::uint32_t* words, void* stream);
+template <format_id Format>
+void launch_native_parameters(const parameter_launch& d, void* stream);
 
 /// The kernels of all rules but `exact` by the GPU's instructions. Require units_hold().
 void launch_instruction_functions(const backends::evaluate_call& call, void* stream);

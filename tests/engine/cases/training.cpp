@@ -79,11 +79,14 @@ training_case draw_training(const word_source& next) {
   return c;
 }
 
-/// Cross entropy as GPUs compute it, of rows up to those that a block cannot hold.
-training_case draw_device_loss(const word_source& next) {
+/// What GPUs compute: gradients of norms' parameters of up to 65536 rows; cross entropy of rows up to
+/// those that a block cannot hold.
+training_case draw_on_device(const word_source& next) {
   training_case c = draw_training(next);
-  c.of = below(2, next) == 0 ? of::cross_entropy : of::cross_entropy_gradient;
   c.loss.label_smoothing = 0;
+  if (is_norm(c) && c.in.rows <= 65536) return c;
+  c.of = below(2, next) == 0 ? of::cross_entropy : of::cross_entropy_gradient;
+  if (c.in.rows > 65536) c.in = c.second = dense_layout(1 + below(300, next), 1 + below(40, next));
   if (below(8, next) != 0) return c;
   const std::int64_t rows = 1 + below(4, next), cols = 1 + below(14'000, next);
   c.in = c.second = dense_layout(rows, cols);
@@ -292,8 +295,8 @@ returned_values training_by_definition(const training_case& c, const call_site& 
   return {{"norm", std::bit_cast<std::uint32_t>(norm)}};
 }
 
-operation_of<training_case> device_losses() {
-  return {draw_device_loss, memory_of_training, training_on, simpler_training};
+operation_of<training_case> training_functions_on_device() {
+  return {draw_on_device, memory_of_training, training_on, simpler_training};
 }
 
 operation_of<training_case> training_functions() {

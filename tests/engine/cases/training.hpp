@@ -38,7 +38,7 @@ std::ostream& operator<<(std::ostream& out, const training_case& c);
 
 operation_of<training_case> training_functions();
 /// Those that device memory has.
-operation_of<training_case> device_losses();
+operation_of<training_case> training_functions_on_device();
 
 /// What the definition in numerics/ leaves, one element after another; losses and clipping in plain
 /// form.

@@ -9,7 +9,6 @@
 
 namespace samebits::cuda {
 
-
 /// An element of a row. `grad`, `weight` and `bias` are 0 if the call lacks them.
 template <class Word>
 struct row_element {

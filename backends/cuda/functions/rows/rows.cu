@@ -6,6 +6,7 @@
 #include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/functions/functions.hpp"
 #include "backends/cuda/functions/rows/cross_entropy.cuh"
+#include "backends/cuda/functions/rows/norm_parameters.cuh"
 #include "backends/cuda/functions/rows/row_kernels.cuh"
 #include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/dispatch/visit.hpp"
@@ -50,6 +51,13 @@ row_launch launch_of(const backends::cross_entropy_call& call) {
             .ignore_index = call.ignore_index,
             .grad = operand_of(call.grad)};
   return d;
+}
+
+parameter_launch launch_of(const backends::norm_parameters_call& call) {
+  return {operand_of(call.grad), operand_of(call.in),     operand_of(call.mean),
+          operand_of(call.rstd), operand_of(call.weight), operand_of(call.bias),
+          call.grad.rows,        call.grad.cols,          call.grad.format,
+          call.order.threads};
 }
 
 void launch_definition_rows(const row_launch& d, cudaStream_t stream) {
@@ -107,6 +115,26 @@ void enqueue_cross_entropy_native(const backends::cross_entropy_call& call, void
   const loss_work work(call, stream);
   backends::visit_quantized(call.in.format, [&]<format_id Format>() {
     launch_native_loss<Format>(work.launch, work.words(), work.stream);
+  });
+}
+
+bool has_norm_parameters(const backends::norm_parameters_call& call) {
+  return call.order.blocks == 1;
+}
+
+void enqueue_norm_parameters_emulated(const backends::norm_parameters_call& call, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  if (call.grad.format == format_id::fp32) {
+    launch_norm_parameters<definition_rows<4>>(launch_of(call), on);
+  } else {
+    launch_norm_parameters<definition_rows<2>>(launch_of(call), on);
+  }
+}
+
+void enqueue_norm_parameters_native(const backends::norm_parameters_call& call, void* stream) {
+  if (!units_hold()) return enqueue_norm_parameters_emulated(call, stream);
+  backends::visit_quantized(call.grad.format, [&]<format_id Format>() {
+    launch_native_parameters<Format>(launch_of(call), stream);
   });
 }
 
