@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/functions/definition_steps.cuh"
 #include "backends/cuda/functions/instruction_steps.cuh"
@@ -14,6 +15,49 @@
 
 namespace samebits::cuda {
 
+/// The largest number of codes; NaNs do not count. -Inf if there is no number. Of zeros of both signs:
+/// either.
+template <class Numbers>
+struct largest_number {
+  typename Numbers::word number = numerics::binary32::sign_bit | numerics::binary32::inf;
+
+  template <int E>
+  __device__ __forceinline__ void take(const Numbers& numbers,
+                                       const row_codes<Numbers::bytes, E>& x) {
+#pragma unroll
+    for (int i = 0; i < E; ++i) number = larger(number, numbers.value(x.code(i)));
+  }
+  [[nodiscard]] __device__ __forceinline__ typename Numbers::word value() const { return number; }
+};
+
+/// The same of 16-bit codes, two at once.
+template <class Numbers, format_id Format>
+struct largest_pair {
+  std::uint32_t pair = Format == format_id::bf16 ? 0xFF80FF80u : 0xFC00FC00u;  // -Inf
+
+  template <int E>
+  __device__ __forceinline__ void take(const Numbers&, const row_codes<2, E>& x) {
+    if constexpr (E == 1) {
+      join(x.w[0] * 0x10001u);
+    } else {
+#pragma unroll
+      for (int i = 0; i < E / 2; ++i) join(x.w[i]);
+    }
+  }
+  [[nodiscard]] __device__ __forceinline__ typename Numbers::word value() const {
+    return larger(Numbers::value(pair & 0xFFFFu), Numbers::value(pair >> 16));
+  }
+
+ private:
+  __device__ __forceinline__ void join(std::uint32_t x) {
+    if constexpr (Format == format_id::bf16) {
+      asm("max.bf16x2 %0, %0, %1;" : "+r"(pair) : "r"(x));
+    } else {
+      asm("max.f16x2 %0, %0, %1;" : "+r"(pair) : "r"(x));
+    }
+  }
+};
+
 /// Integer steps, for every format of a width.
 template <int Bytes>
 struct definition_rows {
@@ -21,6 +65,7 @@ struct definition_rows {
   static constexpr bool compiled = true;
   static constexpr bool native = false;
   static constexpr int bytes = Bytes;
+  using largest = largest_number<definition_rows>;
   format_id format;
 
   __device__ explicit definition_rows(format_id f) : format(f) {}
@@ -61,6 +106,8 @@ struct instruction_rows {
 #endif
   static constexpr bool native = true;
   static constexpr int bytes = storage_bytes(Format);
+  using largest = std::conditional_t<bytes == 2, largest_pair<instruction_rows, Format>,
+                                     largest_number<instruction_rows>>;
 
   __device__ explicit instruction_rows(format_id) {}
   [[nodiscard]] static __device__ __forceinline__ word value(std::uint32_t code) {

@@ -46,8 +46,7 @@ struct row_steps {
   /// the same for both, and the logarithm of the sum is not 0.
   [[nodiscard]] __device__ __forceinline__ word largest() const {
     const word lowest = numerics::binary32::sign_bit | numerics::binary32::inf;
-    word max[1] = {lowest};
-    row.for_each([&](const element& e, int) { max[0] = larger(max[0], e.x); });
+    word max[1] = {row.largest()};
     return row.threads.template fold<1>(max, lowest, torch::warp_lanes,
                                         [](word a, word b) { return larger(a, b); });
   }
@@ -108,10 +107,14 @@ struct row_steps {
       if (target < 0 || target >= row.launch.orders.n) factor = numerics::binary32::nan;
     }
     const word s = add(word(0u), factor);
-    store([&](const element& e, int) {
-      const word power = numerics::cuda_13_0::exp<word>(row.stored(log(e.x)));
-      return fma(neg(power), s, e.index == target ? factor : word(0u));
-    });
+    const auto result = [&](word x, word grad) {
+      return fma(neg(numerics::cuda_13_0::exp<word>(row.stored(log(x)))), s, grad);
+    };
+    // The target's element is stored by the same thread, so twice in this order.
+    const bool has_target = target >= 0 && target < row.launch.orders.n && row.owns(target);
+    const word of_target = has_target ? result(row.number_at(target), factor) : word(0u);
+    store([&](const element& e, int) { return result(e.x, word(0u)); });
+    if (has_target) row.store_at(target, of_target);
   }
   __device__ __forceinline__ void softmax_gradient() const {
     const auto product = [&](const element& e) { return row.stored(mul(e.grad, e.x)); };
@@ -222,8 +225,8 @@ struct row_steps {
   [[nodiscard]] __device__ __forceinline__ word factor_of_row() const {
     const loss_launch& loss = row.launch.loss;
     const operand_row<Row::numbers::bytes> grads(loss.grad, 0);
-    return torch::loss_gradient_of(loss.rule, row.number_of(grads.load(row.row)).bits, false)
-        .target;
+    const torch::cross_entropy_rule rule{loss.rule.format, loss_reduction::none, 0, 1, 1};
+    return torch::loss_gradient_of(rule, row.number_of(grads.load(row.row)).bits, false).target;
   }
   [[nodiscard]] __device__ __forceinline__ word count() const {
     return from_int(word(static_cast<std::uint32_t>(row.launch.orders.n)));

@@ -77,16 +77,20 @@ class row_in_memory {
     return (d.orders.n + 2 * vector - 1) / vector * vector;
   }
 
-  template <class Function>
-  __device__ __forceinline__ void for_each(const Function& f) const {
-    visit([&]<int E>(const element(&v)[E]) {
-#pragma unroll
-      for (int k = 0; k < E; ++k) f(v[k], 0);
-    });
+  [[nodiscard]] __device__ __forceinline__ word largest() const {
+    typename Numbers::largest max;
+    for (int part = 0; part < parts(); ++part) {
+      visit_places(part, [&]<int E>(std::int64_t i, int) {
+        max.template take<E>(vectors_.numbers, vectors_.in.template load<E>(i));
+      });
+    }
+    return max.value();
   }
   template <class Function, class Finish>
   __device__ __forceinline__ void store(const Function& f, const Finish& finish) const {
-    visit([&]<int E>(const element(&v)[E]) { vectors_.store(v, 0, f, finish); });
+    for (int part = 0; part < parts(); ++part) {
+      visit(part, [&]<int E>(const element(&v)[E]) { vectors_.store(v, 0, f, finish); });
+    }
   }
   /// f itself.
   template <class Function>
@@ -99,13 +103,13 @@ class row_in_memory {
                                                      const Both& both) const {
     const auto of_part = [&](int part) {
       Sum sum = zero;
-      visit_part(part, [&]<int E>(const element(&v)[E]) {
+      visit(part, [&]<int E>(const element(&v)[E]) {
 #pragma unroll
         for (int k = 0; k < E; ++k) sum = add(sum, v[k], 0);
       });
       return sum;
     };
-    if constexpr (sizeof(Sum) == sizeof(word)) {
+    if constexpr (backends::is_gradient(F) && !backends::is_norm(F)) {
       if (order_.combine == torch::thread_sums::sequential) {
         return threads.fold_in_order(parts(), of_part, words_, both);
       }
@@ -126,6 +130,13 @@ class row_in_memory {
   [[nodiscard]] __device__ __forceinline__ word number_at(std::int64_t i) const {
     return number_of(vectors_.in.load(i));
   }
+  /// Whether the thread adds element i.
+  [[nodiscard]] __device__ __forceinline__ bool owns(std::int64_t i) const {
+    return order_.thread_of(i) % threads.count() == threads.index();
+  }
+  __device__ __forceinline__ void store_at(std::int64_t i, word y) const {
+    vectors_.out.store(i, vectors_.numbers.code(y));
+  }
   /// 1 / n
   [[nodiscard]] static __device__ __forceinline__ word reciprocal(int n) {
     return div(word(numerics::binary32::one), from_int(word(static_cast<std::uint32_t>(n))));
@@ -136,33 +147,30 @@ class row_in_memory {
   [[nodiscard]] __device__ __forceinline__ int parts() const {
     return order_.threads > threads.count() ? order_.threads / threads.count() : 1;
   }
-  template <class Function>
-  __device__ __forceinline__ void visit(const Function& f) const {
-    for (int part = 0; part < parts(); ++part) visit_part(part, f);
-  }
   /// f(vector) for the vectors of one of PyTorch's threads, of V elements or of one: head, body, rest.
   template <class Function>
-  __device__ __forceinline__ void visit_part(int part, const Function& f) const {
+  __device__ __forceinline__ void visit(int part, const Function& f) const {
+    visit_places(part, [&]<int E>(std::int64_t i, int number) {
+      element v[E];
+      vectors_.load(i, number, v);
+      f(v);
+    });
+  }
+  /// f<elements>(first element, the number of the thread's elements before it)
+  template <class Function>
+  __device__ __forceinline__ void visit_places(int part, const Function& f) const {
     const torch::row_order& o = order_;
     const int t = part * threads.count() + threads.index();
     if (row >= launch.rows || t >= o.threads) return;
     int number = 0;
-    const auto one = [&](std::int64_t i) {
-      element v[1];
-      vectors_.load(i, number++, v);
-      f(v);
-    };
+    const auto one = [&](std::int64_t i) { f.template operator()<1>(i, number++); };
     if (t >= o.shift && t - o.shift < o.head) one(t - o.shift);
     const std::int64_t round = std::int64_t{o.vector} * o.threads;
     const std::int64_t end = o.head + o.body;
     std::int64_t i = o.head + std::int64_t{t} * o.vector;
     if constexpr (V > 1) {
       if (has_vectors_) {
-        for (; i + V <= end; i += round, number += V) {
-          element v[V];
-          vectors_.load(i, number, v);
-          f(v);
-        }
+        for (; i + V <= end; i += round, number += V) f.template operator()<V>(i, number);
       }
     }
     for (; i < end; i += round) {

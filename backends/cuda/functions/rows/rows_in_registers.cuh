@@ -73,6 +73,13 @@ class row_in_registers {
     visit([&](const element(&v)[V], int reg) { vectors_.store(v, reg, f, finish); });
   }
 
+  [[nodiscard]] __device__ __forceinline__ word largest() const {
+    typename Numbers::largest max;
+#pragma unroll
+    for (int j = 0; j < J; ++j) max.template take<V>(vectors_.numbers, x_[j]);
+    return max.value();
+  }
+
   struct kept_words {
     word words[J * V];
     __device__ __forceinline__ word operator()(const element&, int reg) const { return words[reg]; }
