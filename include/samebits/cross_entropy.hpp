@@ -62,4 +62,16 @@ void cross_entropy_gradient(const const_matrix_view& grad, const const_matrix_vi
                             std::span<const std::int64_t> targets, const matrix_view& out,
                             const cross_entropy_options& options, const executor& where = {});
 
+/// Computes the loss and the gradient of the logits, each as the functions above do. In device memory
+/// the logits are read once, where a row fits the shared memory of a block.
+///
+/// @param grad, in, targets, options, where  as in cross_entropy_gradient()
+/// @param loss  as in cross_entropy(); must not overlap `grad` and `out`
+/// @param out  as in cross_entropy_gradient()
+/// @throws as cross_entropy() does.
+void cross_entropy_and_gradient(const const_matrix_view& grad, const const_matrix_view& in,
+                                std::span<const std::int64_t> targets, const matrix_view& loss,
+                                const matrix_view& out, const cross_entropy_options& options,
+                                const executor& where = {});
+
 }  // namespace samebits

@@ -71,9 +71,11 @@ from samebits.row_functions import (
 )
 from samebits.rules import dir_of, options_of
 from samebits.training_functions import (
+    CrossEntropy,
     NormGradients,
     clip_grad_norm,
     cross_entropy,
+    cross_entropy_and_gradient,
     cross_entropy_gradient,
     embedding_gradient,
     foreach_norm,
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Attention",
     "AttentionGradients",
+    "CrossEntropy",
     "LayerNorm",
     "NormGradients",
     "RMSNorm",
@@ -97,6 +100,7 @@ __all__ = [
     "attention_backward",
     "clip_grad_norm",
     "cross_entropy",
+    "cross_entropy_and_gradient",
     "cross_entropy_gradient",
     "embedding_gradient",
     "evaluate",

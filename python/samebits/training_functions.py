@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 _DLPACK_CUDA = 2  # kDLCUDA
 
 
+class CrossEntropy(NamedTuple):
+    """Results of `cross_entropy_and_gradient`."""
+
+    loss: Any  #: as `cross_entropy` returns it
+    gradient: Any  #: in the shape and format of the logits
+
+
 class NormGradients(NamedTuple):
     """Results of `norm_parameter_gradients`."""
 
@@ -160,7 +167,44 @@ def cross_entropy_gradient(
     """
     rule, *rest = _options(**options)
     how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset)
-    return _core.cross_entropy_gradient(grad, x, _targets(targets), how, *rest)
+    return _core.cross_entropy_gradient(False, grad, x, _targets(targets), how, *rest)
+
+
+@options_of(_options)
+def cross_entropy_and_gradient(
+    grad: Any,
+    x: Any,
+    targets: Any,
+    *,
+    reduction: LossReduction = "mean",
+    log_probabilities: bool = False,
+    label_smoothing: float = 0.0,
+    ignore_index: int = -100,
+    offset: int = 0,
+    multiprocessors: int = 132,
+    **options: Unpack[RuleOptions],
+) -> CrossEntropy:
+    """Return cross entropy and the gradient of its logits. On a GPU the logits are read once.
+
+    Parameters
+    ----------
+    grad : array
+        As in `cross_entropy_gradient`.
+    x, targets, reduction, log_probabilities, label_smoothing, ignore_index, offset, multiprocessors
+        As in `cross_entropy`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits
+    >>> x, grad = np.float32([[1, 1]]), np.float32(1)
+    >>> samebits.functions.cross_entropy_and_gradient(grad, x, [1], rule="torch_2_11").loss
+    array(0.6931472, dtype=float32)
+    """
+    rule, *rest = _options(**options)
+    how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset, multiprocessors)
+    results = _core.cross_entropy_gradient(True, grad, x, _targets(targets), how, *rest)
+    return CrossEntropy(*results)
 
 
 @options_of(_options)

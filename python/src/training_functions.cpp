@@ -85,8 +85,9 @@ nb::object cross_entropy(nb::handle x, nb::handle targets, nb::handle how, nb::h
   return out.object;
 }
 
-nb::object cross_entropy_gradient(nb::handle grad, nb::handle x, nb::handle targets, nb::handle how,
-                                  nb::handle format, nb::handle where) {
+// The gradient, or with `both` the loss and the gradient.
+nb::object cross_entropy_gradient(bool both, nb::handle grad, nb::handle x, nb::handle targets,
+                                  nb::handle how, nb::handle format, nb::handle where) {
   void* const stream = stream_in(where);
   const viewed in(x, {.name = "x", .format = format_of(format), .stream = stream});
   const viewed g(grad, {.name = "grad", .format = in.a.format, .stream = stream});
@@ -94,11 +95,19 @@ nb::object cross_entropy_gradient(nb::handle grad, nb::handle x, nb::handle targ
   const auto options = options_of<cross_entropy_options>(how);
   const output out = new_output(x, in.a, in.a.format);
   const matrix_view view = view_of({&out.a, "out"});
+  const output loss = both ? new_output(x, in.a, g.a.dims, g.a.shape, in.a.format) : output{};
+  const matrix_view losses = both ? view_of({&loss.a, "loss"}) : matrix_view{};
   const executor on = executor_of(where, in.a, in.a.size());
-  run(in.a.size(),
-      [&] { samebits::cross_entropy_gradient(g.view, in.view, rows.all, view, options, on); },
-      {{"in", "x"}});
-  return out.object;
+  const auto call = [&] {
+    if (both) {
+      cross_entropy_and_gradient(g.view, in.view, rows.all, losses, view, options, on);
+    } else {
+      samebits::cross_entropy_gradient(g.view, in.view, rows.all, view, options, on);
+    }
+  };
+  run(in.a.size(), call, {{"in", "x"}});
+  if (!both) return out.object;
+  return nb::make_tuple(loss.object, out.object);
 }
 
 // `arrays` is not empty; `names` has the name of each.
@@ -132,7 +141,7 @@ void bind_training_functions(nb::module_& m) {
   def(m, "embedding_gradient", &embedding_gradient, "Returns the gradient of an embedding.");
   def(m, "cross_entropy", &cross_entropy, "Returns the cross entropy of logits.");
   def(m, "cross_entropy_gradient", &cross_entropy_gradient,
-      "Returns the gradient of the logits of a cross entropy.");
+      "Returns the gradient of the logits of a cross entropy, or that and the loss.");
   def(m, "foreach_norm", &foreach_norm, "Returns the norms of a list's arrays.");
   def(m, "clip_grad_norm", &clip_grad_norm, "Clips a list's arrays; returns their norm.");
 }

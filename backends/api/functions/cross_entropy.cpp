@@ -44,7 +44,7 @@ class loss_call {
  public:
   loss_call(const const_matrix_view& in, std::span<const std::int64_t> targets,
             const cross_entropy_options& options, const executor& where)
-      : in_(in),
+      : in_(checked(in, targets, options)),
         targets_(targets),
         options_(options),
         where_(where),
@@ -56,9 +56,10 @@ class loss_call {
     }
   }
 
-  /// Checks everything but the loss and its gradient, which check_loss() checks.
-  static void check(const const_matrix_view& in, std::span<const std::int64_t> targets,
-                    const cross_entropy_options& options) {
+  /// Returns `in`. Checks everything but the losses and the gradients.
+  static const_matrix_view checked(const const_matrix_view& in,
+                                   std::span<const std::int64_t> targets,
+                                   const cross_entropy_options& options) {
     check_view(in, "in");
     check_value("reduction", options.reduction, "loss_reduction");
     check_torch_rule(options.rule, "cross_entropy", in.format);
@@ -75,7 +76,7 @@ class loss_call {
                              ", one for each row, " + "got " + std::to_string(targets.size()));
     }
     if (in.space == memory_space::device) {
-      if (!options.log_probabilities && options.label_smoothing == 0) return;
+      if (!options.log_probabilities && options.label_smoothing == 0) return in;
       throw unsupported("cross entropy of device memory: log_probabilities and label_smoothing");
     }
     for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -85,8 +86,14 @@ class loss_call {
                              " or ignore_index, got " + std::to_string(target) + " at position " +
                              std::to_string(i));
     }
+    return in;
   }
 
+  void check_losses(const matrix_view& loss) const {
+    check_loss(loss, "loss");
+    check_distinct(loss, "loss");
+    check_apart(in_, "in", loss, "loss");
+  }
   /// Checks the loss, or its gradient.
   void check_loss(const const_matrix_view& loss, const char* which) const {
     check_view(loss, which);
@@ -95,10 +102,29 @@ class loss_call {
     check_space_of(loss, which, in_, "in");
   }
 
-  /// Runs the call on device memory.
-  void run_on_device(const const_matrix_view& grad, const matrix_view& out) const {
+  /// Computes the losses, or the gradient, or both. Views without data are not wanted.
+  void run(const matrix_view& loss, const const_matrix_view& grad, const matrix_view& out) const {
+    const bool wants_gradient = !is_empty(out);
+    if (in_.space == memory_space::device) {
+      if (is_empty(loss) && !wants_gradient) return;
+      return run_on_device(is_empty(loss) ? matrix_view{} : loss,
+                           wants_gradient ? grad : const_matrix_view{}, out);
+    }
+    sums_of(where_, in_.space, "cross entropy");
+    if (loss.data != nullptr) {
+      values numbers = losses();
+      store_numbers(loss, 0, 0, loss.cols, numbers.data());
+    }
+    if (!wants_gradient) return;
+    values grads(at(grad.cols));
+    load_numbers(grad, 0, 0, grad.cols, grads.data());
+    gradient(grads, out);
+  }
+  void run_on_device(const matrix_view& loss, const const_matrix_view& grad,
+                     const matrix_view& out) const {
     const device_scope on(memory_space::device,
-                          {{address_of(out), grad.data == nullptr ? "loss" : "out"},
+                          {{address_of(loss), "loss"},
+                           {address_of(out), "out"},
                            {address_of(in_), "in"},
                            {targets_.data(), "targets"},
                            {address_of(grad), "grad"}},
@@ -108,12 +134,25 @@ class loss_call {
                                   .offset = options_.offset % 8,
                                   .in = in_,
                                   .targets = targets_.data(),
+                                  .loss = loss,
                                   .grad = grad,
                                   .out = out};
     backend_for(
         where_, memory_space::device, [&](const backend& b) { return b.cross_entropy.has(call); },
         "has no cross entropy")
         .cross_entropy.run(call, where_);
+  }
+
+  /// Checks the gradient of the loss, and that of the logits.
+  void check_gradient(const const_matrix_view& grad, const matrix_view& out) const {
+    check_loss(grad, "grad");
+    check_view(out, "out");
+    check_distinct(out, "out");
+    check_shape_of(out, "out", in_, "in");
+    check_format_of(out, "out", in_, "in");
+    check_space_of(out, "out", in_, "in");
+    check_overlap(in_, "in", out);
+    check_apart(grad, "grad", out, "out");
   }
 
   /// The losses, one or one for each row.
@@ -205,44 +244,29 @@ class loss_call {
 void cross_entropy(const const_matrix_view& in, std::span<const std::int64_t> targets,
                    const matrix_view& loss, const cross_entropy_options& options,
                    const executor& where) {
-  using namespace backends;
-  loss_call::check(in, targets, options);
-  const loss_call call(in, targets, options, where);
-  call.check_loss(loss, "loss");
-  check_distinct(loss, "loss");
-  check_apart(in, "in", loss, "loss");
-  if (in.space == memory_space::device) {
-    if (!is_empty(loss)) call.run_on_device({}, loss);
-    return;
-  }
-  sums_of(where, in.space, "cross entropy");
-  values losses = call.losses();
-  store_numbers(loss, 0, 0, loss.cols, losses.data());
+  const backends::loss_call call(in, targets, options, where);
+  call.check_losses(loss);
+  call.run(loss, {}, {});
 }
 
 void cross_entropy_gradient(const const_matrix_view& grad, const const_matrix_view& in,
                             std::span<const std::int64_t> targets, const matrix_view& out,
                             const cross_entropy_options& options, const executor& where) {
-  using namespace backends;
-  loss_call::check(in, targets, options);
-  const loss_call call(in, targets, options, where);
-  call.check_loss(grad, "grad");
-  check_view(out, "out");
-  check_distinct(out, "out");
-  check_shape_of(out, "out", in, "in");
-  check_format_of(out, "out", in, "in");
-  check_space_of(out, "out", in, "in");
-  check_overlap(in, "in", out);
-  check_apart(grad, "grad", out, "out");
-  if (in.space == memory_space::device) {
-    if (!is_empty(out)) call.run_on_device(grad, out);
-    return;
-  }
-  sums_of(where, in.space, "cross entropy");
-  if (is_empty(out)) return;
-  values grads(static_cast<std::size_t>(grad.cols));
-  load_numbers(grad, 0, 0, grad.cols, grads.data());
-  call.gradient(grads, out);
+  const backends::loss_call call(in, targets, options, where);
+  call.check_gradient(grad, out);
+  call.run({}, grad, out);
+}
+
+void cross_entropy_and_gradient(const const_matrix_view& grad, const const_matrix_view& in,
+                                std::span<const std::int64_t> targets, const matrix_view& loss,
+                                const matrix_view& out, const cross_entropy_options& options,
+                                const executor& where) {
+  const backends::loss_call call(in, targets, options, where);
+  call.check_losses(loss);
+  call.check_gradient(grad, out);
+  backends::check_apart(loss, "loss", out, "out");
+  backends::check_apart(grad, "grad", loss, "loss");
+  call.run(loss, grad, out);
 }
 
 }  // namespace samebits

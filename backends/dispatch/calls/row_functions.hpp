@@ -96,15 +96,17 @@ inline row_orders orders_of(const row_call& call) {
           numerics::torch_2_11::has_vectors_of_4(n, call.offset)};
 }
 
-/// A checked call of cross_entropy() without label smoothing, or of its gradient, on device memory.
+/// A checked call of cross_entropy() without label smoothing, of its gradient or of both, on device
+/// memory.
 struct cross_entropy_call {
   numerics::torch_2_11::cross_entropy_rule rule;  ///< without the number of counted rows
   std::int64_t ignore_index;
   std::int64_t offset;  ///< as in row_call
   const_matrix_view in;
   const std::int64_t* targets;  ///< in device memory
+  matrix_view loss = {};        ///< written; data only if it is wanted
   const_matrix_view grad = {};  ///< of the loss; data only if the gradient is wanted
-  matrix_view out = {};         ///< the loss, or the gradient of `in`
+  matrix_view out = {};         ///< the gradient of `in`, written
 };
 
 /// Words behind the n words of a row that kernels may read and overwrite.

@@ -32,8 +32,9 @@ constexpr std::size_t at_in = 0, at_second = 1, at_mean = 2, at_rstd = 3, at_out
 
 bool is_norm(const training_case& c) { return c.of <= of::rms_norm_parameters; }
 bool is_loss(const training_case& c) {
-  return c.of == of::cross_entropy || c.of == of::cross_entropy_gradient;
+  return c.of >= of::cross_entropy && c.of <= of::cross_entropy_and_gradient;
 }
+bool is_loss_gradient(const training_case& c) { return is_loss(c) && c.of != of::cross_entropy; }
 bool is_list(const training_case& c) { return c.of >= of::foreach_norm; }
 
 /// Indices of rows that follow from the content; every seventh target is ignored.
@@ -50,7 +51,7 @@ std::vector<std::int64_t> indices_of(const training_case& c) {
 
 training_case draw_training(const word_source& next) {
   training_case c;
-  c.of = static_cast<of>(below(7, next));
+  c.of = static_cast<of>(below(8, next));
   c.format = one_of(formats, next);
   constexpr std::int64_t most_rows[] = {20, 20, 70, 140, 300, 300, 700, 4000};
   std::int64_t rows = 1 + below(one_of(most_rows, next), next), cols = 1 + below(40, next);
@@ -85,7 +86,9 @@ training_case draw_on_device(const word_source& next) {
   training_case c = draw_training(next);
   c.loss.label_smoothing = 0;
   if (is_norm(c) && c.in.rows <= 65536) return c;
-  c.of = below(2, next) == 0 ? of::cross_entropy : of::cross_entropy_gradient;
+  constexpr of losses[] = {of::cross_entropy, of::cross_entropy_gradient,
+                           of::cross_entropy_and_gradient};
+  c.of = one_of(losses, next);
   if (c.in.rows > 65536) c.in = c.second = dense_layout(1 + below(300, next), 1 + below(40, next));
   if (below(8, next) != 0) return c;
   const std::int64_t rows = 1 + below(4, next), cols = 1 + below(14'000, next);
@@ -141,16 +144,18 @@ buffers memory_of_training(const training_case& c) {
                      statistics = {c.in.rows, 1, 3, 1, 0};
   const array_layout losses = dense_layout(1, one_loss ? 1 : c.in.rows);
   given("in", true, c.format, c.in);
-  given("second", is_norm(c) || is_list(c) || c.of == of::cross_entropy_gradient, c.format,
+  given("second", is_norm(c) || is_list(c) || is_loss_gradient(c), c.format,
         is_loss(c) ? losses : c.second);
   given("mean", c.of == of::layer_norm_parameters, format_id::fp32, statistics);
   given("rstd", is_norm(c), format_id::fp32, statistics);
-  result("out", is_norm(c)                           ? row
-                : c.of == of::embedding_gradient     ? dense_layout(c.words, c.in.cols)
-                : c.of == of::cross_entropy          ? losses
-                : c.of == of::cross_entropy_gradient ? c.second
-                                                     : dense_layout(1, 2));
-  result("bias", c.of == of::layer_norm_parameters ? row : array_layout{});
+  result("out", is_norm(c)                       ? row
+                : c.of == of::embedding_gradient ? dense_layout(c.words, c.in.cols)
+                : c.of == of::cross_entropy      ? losses
+                : is_loss_gradient(c)            ? c.second
+                                                 : dense_layout(1, 2));
+  result("bias", c.of == of::layer_norm_parameters        ? row
+                 : c.of == of::cross_entropy_and_gradient ? losses
+                                                          : array_layout{});
   strided_buffer targets(format_id::fp64, is_loss(c) ? dense_layout(1, c.in.rows) : array_layout{});
   std::int64_t row_of = 0;
   for (const std::int64_t i : is_loss(c) ? indices_of(c) : std::vector<std::int64_t>{}) {
@@ -181,6 +186,10 @@ returned_values training_on(const training_case& c, const call_site& site) {
     case of::cross_entropy: cross_entropy(v[at_in], targets, v[at_out], c.loss, where); break;
     case of::cross_entropy_gradient:
       cross_entropy_gradient(v[at_second], v[at_in], targets, v[at_out], c.loss, where);
+      break;
+    case of::cross_entropy_and_gradient:
+      cross_entropy_and_gradient(v[at_second], v[at_in], targets, v[at_bias], v[at_out], c.loss,
+                                 where);
       break;
     case of::foreach_norm:
       foreach_norm({v[at_in], v[at_second]}, v[at_out], c.loss.rule, where);
@@ -286,7 +295,10 @@ returned_values training_by_definition(const training_case& c, const call_site& 
     put_code(v[at_out], 0, 1, norm_of(v[at_second]));
   }
   if (c.of == of::cross_entropy) losses_in_plain_form(c, indices_of(c), v[at_in], v[at_out]);
-  if (c.of == of::cross_entropy_gradient) {
+  if (c.of == of::cross_entropy_and_gradient) {
+    losses_in_plain_form(c, indices_of(c), v[at_in], v[at_bias]);
+  }
+  if (is_loss_gradient(c)) {
     loss_gradients_in_plain_form(c, indices_of(c), v[at_second], v[at_in], v[at_out]);
   }
   if (c.of != of::clip_grad_norm) return {};
@@ -303,9 +315,14 @@ operation_of<training_case> training_functions() {
   return {draw_training, memory_of_training, training_on, simpler_training};
 }
 std::ostream& operator<<(std::ostream& out, const training_case& c) {
-  constexpr const char* names[] = {
-      "layer norm's parameters", "rms norm's parameters", "embedding_gradient", "cross_entropy",
-      "cross_entropy_gradient",  "foreach_norm",          "clip_grad_norm"};
+  constexpr const char* names[] = {"layer norm's parameters",
+                                   "rms norm's parameters",
+                                   "embedding_gradient",
+                                   "cross_entropy",
+                                   "cross_entropy_gradient",
+                                   "cross_entropy_and_gradient",
+                                   "foreach_norm",
+                                   "clip_grad_norm"};
   return out << names[static_cast<int>(c.of)] << " of " << name(c.format) << ", in " << c.in
              << "; second " << c.second << "; " << c.multiprocessors << " multiprocessors, "
              << c.words << " words, padding " << c.embedding.padding << ", reduction "

@@ -17,6 +17,7 @@ enum class training_function : std::uint8_t {
   embedding_gradient,
   cross_entropy,
   cross_entropy_gradient,
+  cross_entropy_and_gradient,
   foreach_norm,
   clip_grad_norm,
 };

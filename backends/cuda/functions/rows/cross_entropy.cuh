@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(torch::max_threads) add_losses(const row_launc
     }
     if (t != 0) return;
     const std::uint32_t loss = torch::nll_loss(rule, sums[0].bits);
-    operand_row<Numbers::bytes>(d.out, 0).store(0, torch::code_of(rule.format, loss));
+    operand_row<Numbers::bytes>(d.loss.loss, 0).store(0, torch::code_of(rule.format, loss));
   }
 }
 
@@ -59,7 +59,8 @@ __global__ void store_losses(const row_launch d) {
        row += step) {
     const std::uint32_t loss =
         d.loss.targets[row] == d.loss.ignore_index ? 0 : numerics::ptx::neg(d.loss.picked[row]);
-    operand_row<Numbers::bytes>(d.out, 0).store(row, torch::code_of(d.loss.rule.format, loss));
+    operand_row<Numbers::bytes>(d.loss.loss, 0)
+        .store(row, torch::code_of(d.loss.rule.format, loss));
   }
 }
 
@@ -74,12 +75,10 @@ __global__ void find_factor(const row_launch d, std::uint32_t* factor) {
   *factor = torch::loss_gradient_of(rule, grad, false).target;
 }
 
-/// Enqueues the loss of a call. `words`: device memory of a word for each row.
+/// Enqueues the losses of a call from d.loss.picked.
 template <class Numbers>
-void launch_loss(row_launch d, std::uint32_t* words, cudaStream_t stream) {
+void launch_losses(const row_launch& d, cudaStream_t stream) {
   constexpr const char* what = "cross entropy";
-  d.loss.picked = words;
-  if (d.rows > 0) launch_in_memory<Numbers, row_function::picked_log_softmax>(d, stream);
   if (d.loss.rule.reduces()) {
     const auto threads = static_cast<unsigned>(torch::nll_threads(d.rows));
     return launch_kernel(what, add_losses<Numbers>, 1, threads, 0, stream, d);
@@ -89,23 +88,23 @@ void launch_loss(row_launch d, std::uint32_t* words, cudaStream_t stream) {
   launch_kernel(what, store_losses<Numbers>, static_cast<unsigned>(blocks), threads, 0, stream, d);
 }
 
-/// Enqueues the gradient of a call that is not empty. `words`: device memory of a word.
+/// Enqueues a call that wants a loss or a gradient that is not empty. `words`: device memory of
+/// d.rows + 1 words.
 template <class Numbers>
-void launch_loss_gradient(row_launch d, std::uint32_t* words, cudaStream_t stream) {
-  if (d.loss.rule.reduces()) {
+void launch_cross_entropy(row_launch d, std::uint32_t* words, cudaStream_t stream) {
+  const bool wants_loss = d.loss.loss.data != nullptr, wants_gradient = d.loss.grad.data != nullptr;
+  if (wants_loss) d.loss.picked = words + 1;
+  if (wants_gradient && d.loss.rule.reduces()) {
     launch_kernel("cross entropy", find_factor<Numbers>, 1, torch::max_threads, 0, stream, d,
                   words);
     d.loss.factor = words;
   }
-  launch_in_memory<Numbers, row_function::cross_entropy_gradient>(d, stream);
-}
-
-/// Enqueues the loss, or its gradient if d.loss.grad has data. `words`: workspace.
-template <class Numbers>
-void launch_cross_entropy(const row_launch& d, std::uint32_t* words, cudaStream_t stream) {
-  const auto launch =
-      d.loss.grad.data == nullptr ? launch_loss<Numbers> : launch_loss_gradient<Numbers>;
-  launch(d, words, stream);
+  if (wants_gradient) {
+    launch_in_memory<Numbers, row_function::cross_entropy_gradient>(d, stream);
+  } else if (d.rows > 0) {
+    launch_in_memory<Numbers, row_function::picked_log_softmax>(d, stream);
+  }
+  if (wants_loss) launch_losses<Numbers>(d, stream);
 }
 
 }  // namespace samebits::cuda

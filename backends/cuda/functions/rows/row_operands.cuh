@@ -33,10 +33,11 @@ struct loss_launch {
   numerics::torch_2_11::cross_entropy_rule rule;
   const std::int64_t* targets = nullptr;
   std::int64_t ignore_index = 0;
-  row_operand grad;  ///< of the losses: [1, rows], read if there is no `factor`
+  row_operand loss;  ///< of all rows, or of each: [1, rows]; written
+  row_operand grad;  ///< of `loss`
   /// The gradient of every target's log-probability, binary32; null without a reduction.
   const std::uint32_t* factor = nullptr;
-  std::uint32_t* picked = nullptr;  ///< of picked_log_softmax: [rows], binary32
+  std::uint32_t* picked = nullptr;  ///< [rows], binary32, written; null: not wanted
 };
 
 /// The parameters of the kernels.

@@ -84,37 +84,36 @@ struct row_steps {
     const logarithm log = log_softmax_of_row();
     store([&](const element& e, int) { return log(e.x); });
   }
-  /// Stores the log-probability of the row's target: +0 if it is ignored, NaN if there is none.
-  __device__ __forceinline__ void picked_log_softmax() const {
+  /// Stores the log-probability of the row's target, if it is wanted: +0 if the row is ignored, NaN if
+  /// the target is none of a class. Then, if Gradient, log_softmax_gradient() of nll_loss's gradient,
+  /// whose sum is its one number that is not 0.
+  template <bool Gradient>
+  __device__ __forceinline__ void cross_entropy() const {
     const logarithm log = log_softmax_of_row();
-    const loss_launch& loss = row.launch.loss;
-    if (!writes_numbers()) return;
-    const std::int64_t target = loss.targets[row.row];
-    word picked = target == loss.ignore_index ? 0u : numerics::binary32::nan;
-    if (target >= 0 && target < row.launch.orders.n)
-      picked = row.stored(log(row.number_at(target)));
-    loss.picked[row.row] = picked.bits;
-  }
-  /// As log_softmax_gradient() of nll_loss's gradient, whose sum is its one number that is not 0.
-  __device__ __forceinline__ void cross_entropy_gradient() const {
-    const logarithm log = log_softmax_of_row();
-    const loss_launch& loss = row.launch.loss;
     if (row.row >= row.launch.rows) return;
+    const loss_launch& loss = row.launch.loss;
     const std::int64_t target = loss.targets[row.row];
-    word factor = 0u;
-    if (target != loss.ignore_index) {
-      factor = loss.factor != nullptr ? *loss.factor : factor_of_row();
-      if (target < 0 || target >= row.launch.orders.n) factor = numerics::binary32::nan;
+    const bool ignored = target == loss.ignore_index;
+    const bool valid = target >= 0 && target < row.launch.orders.n;
+    // The thread that stores the target's element also reads it, before: `out` may be `in`.
+    const bool own = valid ? row.owns(target) : row.threads.index() == 0;
+    const word x = own && valid ? row.number_at(target) : word(0u);
+    const word nan = numerics::binary32::nan;
+    if (own && loss.picked != nullptr) {
+      loss.picked[row.row] = ignored ? 0u : valid ? row.stored(log(x)).bits : nan.bits;
     }
-    const word s = add(word(0u), factor);
-    const auto result = [&](word x, word grad) {
-      return fma(neg(numerics::cuda_13_0::exp<word>(row.stored(log(x)))), s, grad);
-    };
-    // The target's element is stored by the same thread, so twice in this order.
-    const bool has_target = target >= 0 && target < row.launch.orders.n && row.owns(target);
-    const word of_target = has_target ? result(row.number_at(target), factor) : word(0u);
-    store([&](const element& e, int) { return result(e.x, word(0u)); });
-    if (has_target) row.store_at(target, of_target);
+    if constexpr (Gradient) {
+      word factor = 0u;
+      if (!ignored)
+        factor = !valid ? nan : loss.factor == nullptr ? factor_of_row() : word(*loss.factor);
+      const word s = add(word(0u), factor);
+      const auto result = [&](word of, word grad) {
+        return fma(neg(numerics::cuda_13_0::exp<word>(row.stored(log(of)))), s, grad);
+      };
+      const word of_target = result(x, factor);
+      store([&](const element& e, int) { return result(e.x, word(0u)); });
+      if (own && valid) row.store_at(target, of_target);
+    }
   }
   __device__ __forceinline__ void softmax_gradient() const {
     const auto product = [&](const element& e) { return row.stored(mul(e.grad, e.x)); };
@@ -212,9 +211,9 @@ struct row_steps {
     } else if constexpr (f == row_function::rms_norm) {
       rms_norm();
     } else if constexpr (f == row_function::picked_log_softmax) {
-      picked_log_softmax();
+      cross_entropy<false>();
     } else if constexpr (f == row_function::cross_entropy_gradient) {
-      cross_entropy_gradient();
+      cross_entropy<true>();
     } else {
       norm_gradient();
     }

@@ -49,6 +49,7 @@ row_launch launch_of(const backends::cross_entropy_call& call) {
   d.loss = {.rule = call.rule,
             .targets = call.targets,
             .ignore_index = call.ignore_index,
+            .loss = operand_of(call.loss),
             .grad = operand_of(call.grad)};
   return d;
 }
@@ -97,8 +98,7 @@ void enqueue_rows_native(const backends::row_call& call, void* stream) {
 }
 
 std::size_t cross_entropy_bytes(const backends::cross_entropy_call& call) {
-  const bool gradient = call.grad.data != nullptr;
-  return sizeof(std::uint32_t) * static_cast<std::size_t>(gradient ? 1 : call.in.rows);
+  return sizeof(std::uint32_t) * static_cast<std::size_t>(call.in.rows + 1);
 }
 
 void enqueue_cross_entropy_emulated(const backends::cross_entropy_call& call, void* stream) {
