@@ -148,24 +148,28 @@ returned_values rows_on(const row_case& c, const call_site& site) {
   const layer_norm_options norm{c.options.rule, c.epsilon, c.options.offset};
   const const_matrix_view weight = c.weight ? v[at_weight] : matrix_view{};
   const const_matrix_view bias = c.bias ? v[at_bias] : matrix_view{};
-  switch (c.of) {
-    case row_function::softmax: softmax(in, out, c.options, where); break;
-    case row_function::log_softmax: log_softmax(in, out, c.options, where); break;
-    case row_function::softmax_gradient: softmax_gradient(in, second, out, c.options, where); break;
-    case row_function::log_softmax_gradient:
-      log_softmax_gradient(in, second, out, c.options, where);
-      break;
-    case row_function::layer_norm:
-      layer_norm(in, weight, bias, out, v[at_mean], v[at_rstd], norm, where);
-      break;
-    case row_function::layer_norm_gradient:
-      layer_norm_gradient(in, second, v[at_mean], v[at_rstd], weight, out, norm, where);
-      break;
-    case row_function::rms_norm: rms_norm(in, weight, out, v[at_rstd], norm, where); break;
-    case row_function::rms_norm_gradient:
-      rms_norm_gradient(in, second, v[at_rstd], weight, out, norm, where);
-      break;
-  }
+  site.target.enqueue([&] {
+    switch (c.of) {
+      case row_function::softmax: softmax(in, out, c.options, where); break;
+      case row_function::log_softmax: log_softmax(in, out, c.options, where); break;
+      case row_function::softmax_gradient:
+        softmax_gradient(in, second, out, c.options, where);
+        break;
+      case row_function::log_softmax_gradient:
+        log_softmax_gradient(in, second, out, c.options, where);
+        break;
+      case row_function::layer_norm:
+        layer_norm(in, weight, bias, out, v[at_mean], v[at_rstd], norm, where);
+        break;
+      case row_function::layer_norm_gradient:
+        layer_norm_gradient(in, second, v[at_mean], v[at_rstd], weight, out, norm, where);
+        break;
+      case row_function::rms_norm: rms_norm(in, weight, out, v[at_rstd], norm, where); break;
+      case row_function::rms_norm_gradient:
+        rms_norm_gradient(in, second, v[at_rstd], weight, out, norm, where);
+        break;
+    }
+  });
   return {};
 }
 
@@ -263,7 +267,8 @@ std::vector<row_case> every_width() {
   for (std::int64_t n = 1; n <= 40; ++n) widths.push_back(n);
   std::vector<row_case> all;
   for (const format_id format : formats) {
-    if (format == format_id::bf16) widths.insert(widths.end(), {24504, 24536, 24552, 50304, 120'008});
+    if (format == format_id::bf16)
+      widths.insert(widths.end(), {24504, 24536, 24552, 50304, 120'008});
     for (const std::int64_t cols : widths) {
       for (int f = 0; f < row_function_count; ++f) {
         for (const std::int64_t offset : {0, 3, 5}) {

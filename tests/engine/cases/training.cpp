@@ -172,33 +172,37 @@ returned_values training_on(const training_case& c, const call_site& site) {
   const std::span targets(static_cast<const std::int64_t*>(v[at_targets].data),
                           static_cast<std::size_t>(v[at_targets].cols));
   const norm_parameter_options norm{c.loss.rule, c.multiprocessors};
-  switch (c.of) {
-    case of::layer_norm_parameters:
-      norm_parameter_gradients(v[at_in], v[at_second], v[at_mean], v[at_rstd], v[at_out],
-                               v[at_bias], norm, where);
-      break;
-    case of::rms_norm_parameters:
-      norm_parameter_gradients(v[at_in], v[at_second], {}, v[at_rstd], v[at_out], {}, norm, where);
-      break;
-    case of::embedding_gradient:
-      embedding_gradient(v[at_in], indices, v[at_out], c.embedding, where);
-      break;
-    case of::cross_entropy: cross_entropy(v[at_in], targets, v[at_out], c.loss, where); break;
-    case of::cross_entropy_gradient:
-      cross_entropy_gradient(v[at_second], v[at_in], targets, v[at_out], c.loss, where);
-      break;
-    case of::cross_entropy_and_gradient:
-      cross_entropy_and_gradient(v[at_second], v[at_in], targets, v[at_bias], v[at_out], c.loss,
-                                 where);
-      break;
-    case of::foreach_norm:
-      foreach_norm({v[at_in], v[at_second]}, v[at_out], c.loss.rule, where);
-      break;
-    case of::clip_grad_norm: {
-      const float norm_before = clip_grad_norm({v[at_in], v[at_second]}, 1, c.loss.rule, where);
-      return {{"norm", std::bit_cast<std::uint32_t>(norm_before)}};
-    }
+  if (c.of == of::clip_grad_norm) {
+    const float norm_before = clip_grad_norm({v[at_in], v[at_second]}, 1, c.loss.rule, where);
+    return {{"norm", std::bit_cast<std::uint32_t>(norm_before)}};
   }
+  site.target.enqueue([&] {
+    switch (c.of) {
+      case of::layer_norm_parameters:
+        norm_parameter_gradients(v[at_in], v[at_second], v[at_mean], v[at_rstd], v[at_out],
+                                 v[at_bias], norm, where);
+        break;
+      case of::rms_norm_parameters:
+        norm_parameter_gradients(v[at_in], v[at_second], {}, v[at_rstd], v[at_out], {}, norm,
+                                 where);
+        break;
+      case of::embedding_gradient:
+        embedding_gradient(v[at_in], indices, v[at_out], c.embedding, where);
+        break;
+      case of::cross_entropy: cross_entropy(v[at_in], targets, v[at_out], c.loss, where); break;
+      case of::cross_entropy_gradient:
+        cross_entropy_gradient(v[at_second], v[at_in], targets, v[at_out], c.loss, where);
+        break;
+      case of::cross_entropy_and_gradient:
+        cross_entropy_and_gradient(v[at_second], v[at_in], targets, v[at_bias], v[at_out], c.loss,
+                                   where);
+        break;
+      case of::foreach_norm:
+        foreach_norm({v[at_in], v[at_second]}, v[at_out], c.loss.rule, where);
+        break;
+      case of::clip_grad_norm: return;
+    }
+  });
   return {};
 }
 

@@ -143,8 +143,10 @@ bool launch_in_registers(const row_launch& d, cudaStream_t stream) {
       return launch_of_warp<Numbers, F, 8>(d, stream) || launch_of_warp<Numbers, F, 4>(d, stream) ||
              launch_of_warp<Numbers, F, 2>(d, stream) || launch_of_warp<Numbers, F, 1>(d, stream);
     }
-    // Whether a whole row of vectors is the body, and so is every other row.
-    const bool all_body = order.vector == vector && order.body == d.orders.n;
+    // Whether a whole row of vectors is the body, and so is every other row; and whether a warp's sums
+    // are combined by halves, as they are here.
+    const bool all_body = order.vector == vector && order.body == d.orders.n &&
+                          order.combine == torch::thread_sums::warps;
     if constexpr (backends::is_gradient(F)) {
       return all_body &&
              (launch_of_block<Numbers, F, vector, 2, 1, 512>(d, order.threads, stream) ||
