@@ -1,5 +1,5 @@
 """PyTorch's softmax, log_softmax and LayerNorm on a GPU against samebits.functions with the rule
-torch_2_11, bit for bit.
+torch_2_11, on the CPU and on the GPU, bit for bit.
 
 Widths: about 350 up to 51,000 by default; with SAMEBITS_EXHAUSTIVE=1 every width from 1 to 4096 and
 200 wider ones. SAMEBITS_SHARD=3/16 compares every 16th of these widths, beginning with the fourth, so
@@ -97,7 +97,7 @@ aten = torch.ops.aten
 
 @dataclass(frozen=True)
 class Operation:
-    """PyTorch's results, and the model's from tensors on the CPU."""
+    """PyTorch's results, and the model's from tensors on the CPU or the GPU."""
 
     name: str
     torch: Callable[[Case], tuple[Tensors, Tensors]]
@@ -204,9 +204,12 @@ def compare(n: int, format: str, offset: int, device: str) -> dict[str, str]:
     chosen = [operation for operation in OPERATIONS if offset in operation.offsets]
     by_torch = [operation.torch(case) for operation in chosen]
     on_cpu = Case(case.x.cpu(), case.grad.cpu(), case.weight.cpu(), case.bias.cpu(), offset)
-    return {operation.name: first_difference(
-        results, operation.model(on_cpu, tuple(t.cpu() for t in given)))
-            for operation, (results, given) in zip(chosen, by_torch, strict=True)}
+    found = {}
+    for operation, (results, given) in zip(chosen, by_torch, strict=True):
+        model = operation.model(on_cpu, tuple(t.cpu() for t in given))
+        found[operation.name] = first_difference(results, model)
+        found[f"{operation.name} on the GPU"] = first_difference(results, operation.model(case, given))
+    return found
 
 
 def class_of(n: int, offset: int) -> str:

@@ -152,11 +152,17 @@ struct row_steps {
     put(d.mean, m.mean);
     put(d.rstd, rstd);
     const bool has_weight = d.weight.data != nullptr, has_bias = d.bias.data != nullptr;
-    store([&](const element& e, int) {
-      const torch::element_affine<word> affine{has_weight, has_bias, e.weight, e.bias};
-      return torch::layer_norm_element<word>(e.x, m.mean, rstd, affine, e.index % 4 == 0,
-                                             !Row::has_all_rules || d.orders.vectors);
-    });
+    // `Both`: constants for the usual call; else the compiler selects for each element.
+    const auto store_with = [&]<bool Both>() {
+      store([&](const element& e, int) {
+        const torch::element_affine<word> affine{Both || has_weight, Both || has_bias, e.weight,
+                                                 e.bias};
+        return torch::layer_norm_element<word>(e.x, m.mean, rstd, affine, e.index % 4 == 0,
+                                               !Row::has_all_rules || d.orders.vectors);
+      });
+    };
+    if (has_weight && has_bias) return store_with.template operator()<true>();
+    store_with.template operator()<false>();
   }
   __device__ __forceinline__ void rms_norm() const {
     const row_launch& d = row.launch;

@@ -53,9 +53,9 @@ class row_in_registers {
     for (int j = 0; j < J; ++j) {
       const int i = first(j);
       const bool inside = i < n_;
-      x_[j] = inside ? vectors_.in.template load<V>(i) : repeated(code);
+      x_[j] = inside ? vectors_.in.template load_once<V>(i) : repeated(code);
       if constexpr (has_grad) {
-        grad_[j] = inside ? vectors_.grad.template load<V>(i) : repeated(code);
+        grad_[j] = inside ? vectors_.grad.template load_once<V>(i) : repeated(code);
       }
     }
   }
