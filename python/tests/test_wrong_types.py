@@ -93,6 +93,8 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "cross_entropy": lambda: {"x": X, "targets": [0] * len(X), "rule": "torch_2_11"},
     "cross_entropy_gradient": lambda: {
         "grad": np.float32(1), "x": X, "targets": [0] * len(X), "rule": "torch_2_11"},
+    "cross_entropy_and_gradient": lambda: {
+        "grad": np.float32(1), "x": X, "targets": [0] * len(X), "rule": "torch_2_11"},
     "foreach_norm": lambda: {"tensors": [X], "rule": "torch_2_11"},
     "clip_grad_norm": lambda: {"gradients": [X.copy()], "max_norm": 1.0, "rule": "torch_2_11"},
     "random_stream": lambda: {"purpose": "dropout", "tensor": 1, "step": 1},
