@@ -203,7 +203,7 @@ def cross_entropy_and_gradient(
     """
     rule, *rest = _options(**options)
     how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset, multiprocessors)
-    results = _core.cross_entropy_gradient(True, grad, x, _targets(targets), how, *rest)
+    results: Any = _core.cross_entropy_gradient(True, grad, x, _targets(targets), how, *rest)
     return CrossEntropy(*results)
 
 

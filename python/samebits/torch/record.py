@@ -32,6 +32,7 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _DTYPES = frozenset([torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn,
                      torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.bool, torch.uint8,
                      torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64])
+_expired = torch.UntypedStorage._expired  # type: ignore[attr-defined]  # of StorageWeakRef's pointer
 #: The names of the dtypes in a recording.
 _NAMES = {dtype: str(dtype).removeprefix("torch.") for dtype in _DTYPES}
 #: Products, by the place of their operands a and b.
@@ -253,15 +254,18 @@ class Recorder(TorchDispatchMode):
 
     def _encoded_tensor(self, x: torch.Tensor, made: bool) -> Any:
         place = self._places.get(id(x))
-        if place is None:
-            if id(x) in self._numbers:
-                return {"number": self._encoded(x.item()), "dtype": _NAMES[x.dtype]}
-            if not _is_dense(x):
-                return {"tensor": f"{x.dtype}, {x.layout}, {x.device.type}"}
-            place = [self._block(x, made), x.storage_offset(), [*x.shape], [*x.stride()], _NAMES[x.dtype]]
-            self._places[id(x)] = place
-            if not made and not x.is_inference():
-                self._check_version(x, place)
+        if place is not None:
+            return {"t": place}
+        if id(x) in self._numbers:
+            return {"number": self._encoded(x.item()), "dtype": _NAMES[x.dtype]}
+        if not _is_dense(x):
+            return {"tensor": f"{x.dtype}, {x.layout}, {x.device.type}"}
+        storage = x.untyped_storage()
+        known = self._blocks.get(storage._cdata)
+        block = self._new_block(x, storage, made) if known is None or _expired(known[0].cdata) else known[1]
+        place = self._places[id(x)] = [block, x.storage_offset(), [*x.shape], [*x.stride()], _NAMES[x.dtype]]
+        if not made and not x.is_inference():
+            self._check_version(x, place)
         return {"t": place}
 
     def _check_version(self, x: torch.Tensor, place: list[Any]) -> None:
@@ -273,12 +277,8 @@ class Recorder(TorchDispatchMode):
             self._keep_tensor(f"{len(self.trace.operators)}.read{len(self._reads)}", x)
         self._reads.append(self._hashes.add([place, ""], 1, x))
 
-    def _block(self, x: torch.Tensor, made: bool) -> int:
-        """Return the number of a tensor's memory block; a new one that no operator made is a source."""
-        storage = x.untyped_storage()
-        known = self._blocks.get(storage._cdata)
-        if known is not None and not known[0].expired():
-            return known[1]
+    def _new_block(self, x: torch.Tensor, storage: torch.UntypedStorage, made: bool) -> int:
+        """Return the number of a new memory block; one that no operator made is a source."""
         number = len(self.trace.blocks)
         self._blocks[storage._cdata] = (StorageWeakRef(storage), number)
         block: dict[str, Any] = {"bytes": storage.nbytes()}

@@ -286,8 +286,10 @@ class Player:
         args, kwargs = self.operands(i)
         operator = self._trace.operators[i]["op"]
         if operator == OPERATOR:
+            kind, groups, parameters = args
             kept = {name: self._trace.tensors.get(f"{i}.{name}") for name in SCALING}
-            self.store(i, recompute_step(*args, scaling={n: x for n, x in kept.items() if x is not None}))
+            scaling = {name: x for name, x in kept.items() if x is not None}
+            self.store(i, recompute_step(kind, groups, parameters, scaling))
         else:
             self.store(i, recompute(operator, args, kwargs, how))
 

@@ -124,6 +124,8 @@ class HashBuffer:
     def enqueue(self) -> None:
         """Hash what was noted."""
         noted, self._noted = self._noted, []
+        if len(noted) == 1:
+            return self._enqueue(noted[0][2].device, noted)
         for device in dict.fromkeys(x.device for _, _, x in noted):
             there = [one for one in noted if one[2].device == device]
             for i in range(0, len(there), self._slots):
