@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+export TMPDIR=$work CCACHE_BASEDIR=$work  # where pip unpacks and compiles; ccache, if it is used, compares paths below
 
 python3 -m venv "$work/tools"
 "$work/tools/bin/pip" install --quiet --disable-pip-version-check build auditwheel abi3audit \

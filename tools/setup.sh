@@ -7,7 +7,7 @@ set -euo pipefail
 packages=(g++ cmake ninja-build libcli11-dev nlohmann-json3-dev zlib1g-dev)
 if [[ "${1:-}" == test ]]; then
   packages+=(libboost1.81-dev libgtest-dev libgmock-dev librapidcheck-dev libeigen3-dev
-             libbenchmark-dev gappa sollya doxygen python3 python3-dev python3-venv
+             libbenchmark-dev ccache gappa sollya doxygen python3 python3-dev python3-venv
              clang lld wasi-libc libc++-14-dev-wasm32 libclang-rt-14-dev-wasm32)  # fpinspect explorer
 fi
 

@@ -52,6 +52,10 @@ if [[ $all == yes ]]; then
     $torch python/tests/torch_without_cuda.py
   fi
   export SAMEBITS_TORCH_PYTHON="$PWD/$torch" SAMEBITS_REQUIRE_TORCH=1
+
+  # The test of the wheel compiles the library once more with the same options: ccache has its objects.
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CCACHE_DIR="$PWD/.cache/ccache" CCACHE_BASEDIR="$PWD" CCACHE_SLOPPINESS=pch_defines,time_macros
 fi
 
 cmake --preset "$preset" --no-warn-unused-cli -DCMAKE_CUDA_ARCHITECTURES="$architectures" "${options[@]}"
