@@ -130,7 +130,7 @@ struct row_steps {
   /// torch::row_moments()
   [[nodiscard]] __device__ __forceinline__ torch::moments<word> moments() const {
     using moments = torch::moments<word>;
-    if (!Row::has_all_rules || row.launch.orders.vectors) {
+    if (!Row::takes_any_call || row.launch.orders.vectors) {
       return row.total(
           moments{}, torch::layer_norm_threads / torch::warp_lanes,
           [&](const moments& m, const element& e, int) {
@@ -158,7 +158,7 @@ struct row_steps {
         const torch::element_affine<word> affine{Both || has_weight, Both || has_bias, e.weight,
                                                  e.bias};
         return torch::layer_norm_element<word>(e.x, m.mean, rstd, affine, e.index % 4 == 0,
-                                               !Row::has_all_rules || d.orders.vectors);
+                                               !Row::takes_any_call || d.orders.vectors);
       });
     };
     if (has_weight && has_bias) return store_with.template operator()<true>();
@@ -168,7 +168,7 @@ struct row_steps {
     const row_launch& d = row.launch;
     const word epsilon = d.epsilon;
     const auto with_square = [](word s, const element& e, int) { return fma(e.x, e.x, s); };
-    const word rstd = !Row::has_all_rules || d.orders.vectors
+    const word rstd = !Row::takes_any_call || d.orders.vectors
                           ? torch::rms_rstd_of_squares<word>(total(with_square), count(), epsilon)
                           : torch::rms_rstd_of_moments<word>(moments(), epsilon);
     put(d.rstd, rstd);
@@ -201,7 +201,7 @@ struct row_steps {
   __device__ __forceinline__ void compute() const {
     constexpr row_function f = Row::function;
     if constexpr (f == row_function::softmax) {
-      if (Row::has_all_rules && row.launch.orders.rule == function_rule::triton_3_6) {
+      if (Row::takes_any_call && row.launch.orders.rule == function_rule::triton_3_6) {
         triton_softmax();
       } else {
         softmax();

@@ -37,7 +37,10 @@ class row_vectors {
   /// Whether all operands have vectors of E elements at element i.
   template <int E>
   [[nodiscard]] __device__ __forceinline__ bool has_vectors_at(std::int64_t i) const {
-    bool all = in.template has_vectors_at<E>(i) && out.template has_vectors_at<E>(i);
+    bool all = in.template has_vectors_at<E>(i);
+    if constexpr (F != row_function::picked_log_softmax) {
+      all = all && out.template has_vectors_at<E>(i);
+    }
     if constexpr (has_grad) all = all && grad.template has_vectors_at<E>(i);
     if constexpr (of_norm) {
       all = all && (weight.data == nullptr || weight.template has_vectors_at<E>(i)) &&

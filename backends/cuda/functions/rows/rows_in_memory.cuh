@@ -45,7 +45,7 @@ class row_in_memory {
   using word = typename Numbers::word;
   using element = row_element<word>;
   static constexpr row_function function = F;
-  static constexpr bool has_all_rules = true;
+  static constexpr bool takes_any_call = true;  ///< as in row_in_registers
 
   /// `copy`: shared memory for the row, of two rows with a gradient, or null. `words`: shared memory
   /// of a word for each of PyTorch's threads.

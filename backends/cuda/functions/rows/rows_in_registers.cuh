@@ -38,7 +38,8 @@ class row_in_registers {
   using word = typename Numbers::word;
   using element = row_element<word>;
   static constexpr row_function function = F;
-  static constexpr bool has_all_rules = false;
+  /// Whether a call may have another rule than torch_2_11, or be of a norm without vectors.
+  static constexpr bool takes_any_call = false;
 
   __device__ __forceinline__ row_in_registers(const row_launch& d, row_threads<word>& with,
                                               std::int64_t at)
@@ -88,6 +89,7 @@ class row_in_registers {
   template <class Function>
   [[nodiscard]] __device__ __forceinline__ kept_words kept(const Function& f) const {
     kept_words k;
+    // Without a value behind the row, these registers would be live from the kernel's first line on.
 #pragma unroll
     for (word& w : k.words) w = 0u;
     for_each([&](const element& e, int reg) { k.words[reg] = f(e); });
