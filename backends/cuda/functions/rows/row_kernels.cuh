@@ -140,8 +140,8 @@ bool launch_in_registers(const row_launch& d, cudaStream_t stream) {
            launch_of_block<Numbers, F, 4, vectors, 1, threads>(d, order.threads, stream);
   } else {
     if (order.combine == torch::thread_sums::halves) {
-      return launch_of_warp<Numbers, F, 8>(d, stream) || launch_of_warp<Numbers, F, 4>(d, stream) ||
-             launch_of_warp<Numbers, F, 2>(d, stream) || launch_of_warp<Numbers, F, 1>(d, stream);
+      return launch_of_warp<Numbers, F, 8>(d, stream) || launch_of_warp<Numbers, F, 2>(d, stream) ||
+             launch_of_warp<Numbers, F, 1>(d, stream);
     }
     // Whether a whole row of vectors is the body, and so is every other row; and whether a warp's sums
     // are combined by halves, as they are here.
