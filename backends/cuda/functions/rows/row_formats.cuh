@@ -136,9 +136,7 @@ struct instruction_rows {
   }
   [[nodiscard]] static __device__ __forceinline__ word stored(word x) { return value(code(x)); }
 
-  /// Divides numbers from 0 to 1 by a number from 1 to 2^40; any may be NaNs. By Markstein's method:
-  /// the reciprocal is rounded to nearest, the second quotient is within an ulp, so the third is
-  /// rounded to nearest if no remainder underflows. Cost: 6 instructions an element.
+  /// Divides numbers from 0 to 1 by a number from 1 to 2^40; any may be NaNs.
   struct divisor {
     float number, reciprocal;
 
@@ -146,27 +144,41 @@ struct instruction_rows {
       number = __uint_as_float(x.bits);
       reciprocal = __frcp_rn(number);
     }
+    /// By Markstein's method: the reciprocal is rounded to nearest, the second quotient is within an
+    /// ulp, so the third is rounded to nearest if no remainder underflows, or y is 0. Cost: 5
+    /// instructions an element.
+    template <int Count>
+    __device__ __forceinline__ void divide_large(word (&y)[Count]) const {
+#pragma unroll
+      for (int i = 0; i < Count; ++i) {
+        const float x = __uint_as_float(y[i].bits);
+        const float first = __fmul_rn(x, reciprocal);
+        const float second = __fmaf_rn(__fmaf_rn(-first, number, x), reciprocal, first);
+        y[i] = __float_as_uint(__fmaf_rn(__fmaf_rn(-second, number, x), reciprocal, second));
+      }
+    }
+    /// Whether divide_large() may be wrong for one of these numbers.
+    template <int Count>
+    [[nodiscard]] static __device__ __forceinline__ bool is_small(const word (&y)[Count]) {
+      constexpr std::uint32_t exact = 0x17800000;  // 2^-80: remainders of larger numbers are exact
+      std::uint32_t least = 0xFFFFFFFFu;
+#pragma unroll
+      for (int i = 0; i < Count; ++i) least = min(least, y[i].bits - 1u);  // 0 is the largest
+      return least < exact - 1u;
+    }
+    template <int Count>
+    __device__ __forceinline__ void divide_small(word (&y)[Count]) const {
+#pragma unroll
+      for (int i = 0; i < Count; ++i) {
+        y[i] = __float_as_uint(__fdiv_rn(__uint_as_float(y[i].bits), number));
+      }
+    }
     template <int Count>
     __device__ __forceinline__ void divide(word (&y)[Count]) const {
-      constexpr float smallest = 0x1p-80f;  // numerators whose remainders are exact, but for 0
-      bool slow = false;
-#pragma unroll
-      for (int i = 0; i < Count; ++i) slow |= __uint_as_float(y[i].bits) < smallest;
-      if (slow) {
-#pragma unroll
-        for (int i = 0; i < Count; ++i) {
-          const float x = __uint_as_float(y[i].bits);
-          y[i] = __float_as_uint(x == 0.0f ? __fmul_rn(x, reciprocal) : __fdiv_rn(x, number));
-        }
+      if (is_small(y)) {
+        divide_small(y);
       } else {
-#pragma unroll
-        for (int i = 0; i < Count; ++i) {
-          const float x = __uint_as_float(y[i].bits);
-          const float first = __fmul_rn(x, reciprocal);
-          const float second = __fmaf_rn(__fmaf_rn(-first, number, x), reciprocal, first);
-          const float third = __fmaf_rn(__fmaf_rn(-second, number, x), reciprocal, second);
-          y[i] = __float_as_uint(third);
-        }
+        divide_large(y);
       }
     }
   };

@@ -158,7 +158,8 @@ bool launch_in_registers(const row_launch& d, cudaStream_t stream) {
                                                                              stream);
       }
       return order.vector == 1 &&
-             launch_of_block<Numbers, F, vector, 9, vector, threads>(d, threads, stream);
+             (launch_of_block<Numbers, F, vector, 8, vector, threads>(d, threads, stream) ||
+              launch_of_block<Numbers, F, vector, 9, vector, threads>(d, threads, stream));
     }
   }
 }

@@ -56,7 +56,17 @@ struct row_steps {
     const auto powers = row.kept(
         [=](const element& e) { return numerics::cuda_13_0::exp<word>(torch::sub(e.x, max)); });
     const typename Row::numbers::divisor s(sum(powers));
-    row.store(powers, [&](auto& y) { s.divide(y); });
+    if constexpr (Row::takes_any_call) {
+      row.store(powers, [&](auto& y) { s.divide(y); });
+    } else {
+      // Rows with small powers are rare, and stored twice: their code stands apart.
+      bool small = false;
+      row.store(powers, [&](auto& y) {
+        small |= s.is_small(y);
+        s.divide_large(y);
+      });
+      if (small) row.store(powers, [&](auto& y) { s.divide_small(y); });
+    }
   }
   __device__ __forceinline__ void triton_softmax() const {
     const word max = largest();

@@ -49,16 +49,20 @@ class row_vectors {
     return all;
   }
 
-  /// The elements from element i on, whose codes are x and g.
+  /// Codes of a weight's or a bias's vector; zeros if the call lacks it, or not `wanted`.
+  template <int E>
+  [[nodiscard]] static __device__ __forceinline__ row_codes<bytes, E> column_codes(
+      const operand_row<bytes>& of, std::int64_t i, bool wanted) {
+    if constexpr (!of_norm) return {};
+    return wanted && of.data != nullptr ? of.template load<E>(i) : row_codes<bytes, E>{};
+  }
+
+  /// The elements from element i on, whose codes are x, g, w and b.
   template <int E>
   __device__ __forceinline__ void decode(std::int64_t i, int number, const row_codes<bytes, E>& x,
-                                         const row_codes<bytes, E>& g,
+                                         const row_codes<bytes, E>& g, const row_codes<bytes, E>& w,
+                                         const row_codes<bytes, E>& b,
                                          row_element<word> (&v)[E]) const {
-    const auto of_column = [&](const operand_row<bytes>& from) {
-      return from.data == nullptr ? row_codes<bytes, E>{} : from.template load<E>(i);
-    };
-    row_codes<bytes, E> w{}, b{};
-    if constexpr (of_norm) w = of_column(weight), b = of_column(bias);
 #pragma unroll
     for (int k = 0; k < E; ++k) {
       v[k] = {numbers.value(x.code(k)),
@@ -74,7 +78,8 @@ class row_vectors {
                                        row_element<word> (&v)[E]) const {
     row_codes<bytes, E> g{};
     if constexpr (has_grad) g = grad.template load<E>(i);
-    decode<E>(i, number, in.template load<E>(i), g, v);
+    decode<E>(i, number, in.template load<E>(i), g, column_codes<E>(weight, i, true),
+              column_codes<E>(bias, i, true), v);
   }
 
   /// out = f(element, its register) for a vector, after finish(array of results).

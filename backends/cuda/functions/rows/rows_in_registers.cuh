@@ -137,19 +137,32 @@ class row_in_registers {
     for (int k = 0; k < V; ++k) x.set(k, code);
     return x;
   }
-  /// f(vector, its first register). The vectors of a chunk are computed together: chains of steps
-  /// overlap.
+  /// f(vector, its first register). A chunk loads weights and biases together, and computes its
+  /// vectors together: chains of steps overlap.
   template <class Function>
   __device__ __forceinline__ void visit(const Function& f) const {
     constexpr bool skips = backends::is_norm(F);
-    constexpr int chunk = skips || V >= 8 ? 1 : 8 / V;
+    constexpr int elements = V >= 4 ? 32 : 16;
+    constexpr int per_chunk = J * V >= elements ? elements / V : J;
+    constexpr int chunk = J % per_chunk == 0 ? per_chunk : 3;
+    static_assert(J % chunk == 0);
 #pragma unroll
     for (int c = 0; c < J; c += chunk) {
-      if ((skips ? first(c) : c * threads.count() * V) < n_) {
+      if (c * threads.count() * V < n_) {
+        codes weights[chunk], biases[chunk];
 #pragma unroll
-        for (int j = c; j < c + chunk && j < J; ++j) {
+        for (int k = 0; k < chunk; ++k) {
+          const int i = first(c + k);
+          weights[k] = vectors_.template column_codes<V>(vectors_.weight, i, i < n_);
+          biases[k] = vectors_.template column_codes<V>(vectors_.bias, i, i < n_);
+        }
+#pragma unroll
+        for (int k = 0; k < chunk; ++k) {
+          const int j = c + k;
+          if (skips && first(j) >= n_) continue;
           element v[V];
-          vectors_.template decode<V>(first(j), j * V, x_[j], grad_[has_grad ? j : 0], v);
+          vectors_.template decode<V>(first(j), j * V, x_[j], grad_[has_grad ? j : 0], weights[k],
+                                      biases[k], v);
           f(v, j * V);
         }
       }
