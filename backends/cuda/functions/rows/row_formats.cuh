@@ -134,7 +134,10 @@ struct instruction_rows {
     }
     return x;
   }
-  [[nodiscard]] static __device__ __forceinline__ word stored(word x) { return value(code(x)); }
+  [[nodiscard]] static __device__ __forceinline__ word stored(word x) {
+    if constexpr (Format == format_id::bf16) return half_pair<Format, false>(0, x.bits);
+    return value(code(x));
+  }
 
   /// Divides numbers from 0 to 1 by a number from 1 to 2^40; any may be NaNs.
   struct divisor {

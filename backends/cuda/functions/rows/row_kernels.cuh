@@ -38,22 +38,23 @@ __global__ void __launch_bounds__(Threads, (Threads < 512 ? 512 / Threads : 1))
 inline constexpr int max_threads_in_memory = torch::max_threads / 2;
 
 /// The same by row_in_memory, for all operands and orders of sums. Shared memory: copies of the rows
-/// that are read, if d.copies_rows.
-template <class Numbers, row_function F, int V>
+/// that are read, if Copied.
+template <class Numbers, row_function F, int V, bool Copied>
 __global__ void __launch_bounds__(max_threads_in_memory, 2) rows_in_memory(const row_launch d) {
   if constexpr (Numbers::compiled) {
     using word = typename Numbers::word;
+    using row_type = row_in_memory<Numbers, F, V, Copied>;
     extern __shared__ uint4 copies[];
     __shared__ typename row_threads<word>::shared_sums sums;
     __shared__ word words[torch::max_threads];
     row_threads<word> of_row(sums, static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
-    auto* const copy = d.copies_rows ? reinterpret_cast<std::byte*>(copies) : nullptr;
     const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
     for (std::int64_t first = std::int64_t{blockIdx.x} * blockDim.y; first < d.rows;
          first += step) {
-      const row_in_memory<Numbers, F, V> row(d, of_row, first + threadIdx.y, copy, words);
-      row_steps<row_in_memory<Numbers, F, V>>{row}.compute();
-      if (copy != nullptr) __syncthreads();  // before the next row's copy
+      const row_type row(d, of_row, first + threadIdx.y, reinterpret_cast<std::byte*>(copies),
+                         words);
+      row_steps<row_type>{row}.compute();
+      if constexpr (Copied) __syncthreads();  // before the next row's copy
     }
   }
 }
@@ -70,27 +71,26 @@ void launch_rows(const Kernel& kernel, const row_launch& d, int threads, std::si
                 d);
 }
 
-/// Enqueues rows_in_memory.
+/// Enqueues rows_in_memory. LayerNorm's blocks of few threads read the rows again: copies would leave
+/// room for too few of them.
 template <class Numbers, row_function F>
-void launch_in_memory(row_launch d, cudaStream_t stream) {
+void launch_in_memory(const row_launch& d, cudaStream_t stream) {
   constexpr int vector = backends::is_norm(F) ? 4 : 16 / Numbers::bytes;
   const int threads =
       std::clamp(d.orders.of_row(0).threads, torch::warp_lanes, max_threads_in_memory);
-  if constexpr (Numbers::native) {
+  if constexpr (Numbers::native && !backends::is_norm(F)) {
     // The kernel's other arrays and the copies fit the 227 KiB of a block on compute capability 9.0.
-    // Blocks of few threads need several on a multiprocessor.
-    constexpr std::size_t most = 220 * 1024, most_of_few_threads = 48 * 1024;
-    using row = row_in_memory<Numbers, F, vector>;
-    const auto elements = static_cast<std::size_t>(row::copied_elements(d, Numbers::bytes));
-    const std::size_t bytes = elements * Numbers::bytes * (backends::is_gradient(F) ? 2 : 1);
-    d.copies_rows =
-        threads > torch::warp_lanes && bytes <= (threads > 256 ? most : most_of_few_threads);
-    const auto kernel = rows_in_memory<Numbers, F, vector>;
-    if (d.copies_rows) allow_shared_memory("functions of rows", kernel, bytes);
-    launch_rows(kernel, d, threads, d.copies_rows ? bytes : 0, stream);
-  } else {
-    launch_rows(rows_in_memory<Numbers, F, 1>, d, threads, 0, stream);
+    constexpr std::int64_t most = 220 * 1024;
+    const auto kernel = rows_in_memory<Numbers, F, vector, true>;
+    const std::int64_t bytes = copied_elements(d.orders.n, Numbers::bytes) * Numbers::bytes *
+                               (backends::is_gradient(F) ? 2 : 1);
+    if (threads > torch::warp_lanes && bytes <= most) {
+      allow_shared_memory("functions of rows", kernel, static_cast<std::size_t>(bytes));
+      return launch_rows(kernel, d, threads, static_cast<std::size_t>(bytes), stream);
+    }
   }
+  constexpr int loaded = Numbers::native ? vector : 1;
+  launch_rows(rows_in_memory<Numbers, F, loaded, false>, d, threads, 0, stream);
 }
 
 /// Whether row_in_registers can read rows in vectors of `vector` elements.

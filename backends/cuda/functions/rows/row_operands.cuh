@@ -47,7 +47,6 @@ struct row_launch {
   backends::row_orders orders;
   std::uint32_t epsilon;
   loss_launch loss = {};
-  bool copies_rows;  ///< whether rows_in_memory copies each row into shared memory
 };
 
 /// Codes of E elements: packed, or one code in a word.

@@ -36,8 +36,7 @@ row_launch launch_of(const backends::row_call& call) {
           .out = operand_of(call.out),
           .rows = call.out.rows,
           .orders = backends::orders_of(call),
-          .epsilon = call.epsilon,
-          .copies_rows = false};
+          .epsilon = call.epsilon};
 }
 
 row_launch launch_of(const backends::cross_entropy_call& call) {

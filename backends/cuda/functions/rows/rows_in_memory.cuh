@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/functions/rows/row_sums.cuh"
 #include "backends/cuda/functions/rows/row_vectors.cuh"
@@ -37,8 +38,15 @@ __device__ __forceinline__ void copy_row(const operand_row<Bytes>& from, std::by
   }
 }
 
-/// `V`: elements of a vector that is loaded at once, if PyTorch's threads add such vectors.
-template <class Numbers, row_function F, int V>
+/// Elements of the memory of one row's copy.
+[[nodiscard]] SAMEBITS_HD constexpr std::int64_t copied_elements(std::int64_t n, int bytes) {
+  const int vector = 16 / bytes;
+  return (n + 2 * vector - 1) / vector * vector;
+}
+
+/// `V`: elements of a vector that is loaded at once, if PyTorch's threads add such vectors. `Copied`:
+/// whether the row is read from a copy in shared memory.
+template <class Numbers, row_function F, int V, bool Copied>
 class row_in_memory {
  public:
   using numbers = Numbers;
@@ -47,7 +55,7 @@ class row_in_memory {
   static constexpr row_function function = F;
   static constexpr bool takes_any_call = true;  ///< as in row_in_registers
 
-  /// `copy`: shared memory for the row, of two rows with a gradient, or null. `words`: shared memory
+  /// `copy`: shared memory for the row, of two rows with a gradient, if Copied. `words`: shared memory
   /// of a word for each of PyTorch's threads.
   __device__ __forceinline__ row_in_memory(const row_launch& d, row_threads<word>& with,
                                            std::int64_t at, std::byte* copy, word* words)
@@ -58,29 +66,24 @@ class row_in_memory {
         order_(d.orders.of_row(at)),
         words_(words) {
     constexpr int bytes = Numbers::bytes;
-    if (copy != nullptr) {
+    if constexpr (Copied) {
       const auto place = [&](operand_row<bytes>& of, std::int64_t first) {
         std::byte* const to = copy + (first + order_.shift) * bytes;
         copy_row(of, to, vectors_.n, threads.index(), threads.count());
         of = operand_row<bytes>(to);
       };
       place(vectors_.in, 0);
-      if constexpr (backends::is_gradient(F)) place(vectors_.grad, copied_elements(d, bytes));
+      if constexpr (backends::is_gradient(F))
+        place(vectors_.grad, copied_elements(vectors_.n, bytes));
       __syncthreads();
     }
     has_vectors_ = V > 1 && order_.vector == V && vectors_.template has_vectors_at<V>(order_.head);
   }
 
-  /// Elements of the memory of one row's copy.
-  [[nodiscard]] static SAMEBITS_HD std::int64_t copied_elements(const row_launch& d, int bytes) {
-    const int vector = 16 / bytes;
-    return (d.orders.n + 2 * vector - 1) / vector * vector;
-  }
-
   [[nodiscard]] __device__ __forceinline__ word largest() const {
     typename Numbers::largest max;
     for (int part = 0; part < parts(); ++part) {
-      visit_places(part, [&]<int E>(std::int64_t i, int) {
+      visit_places(part, [&]<int E>(index i, int) {
         max.template take<E>(vectors_.numbers, vectors_.in.template load<E>(i));
       });
     }
@@ -143,6 +146,8 @@ class row_in_memory {
   }
 
  private:
+  using index = std::conditional_t<Copied, int, std::int64_t>;  ///< of a row's elements
+
   /// PyTorch's threads that one thread computes as.
   [[nodiscard]] __device__ __forceinline__ int parts() const {
     return order_.threads > threads.count() ? order_.threads / threads.count() : 1;
@@ -150,7 +155,7 @@ class row_in_memory {
   /// f(vector) for the vectors of one of PyTorch's threads, of V elements or of one: head, body, rest.
   template <class Function>
   __device__ __forceinline__ void visit(int part, const Function& f) const {
-    visit_places(part, [&]<int E>(std::int64_t i, int number) {
+    visit_places(part, [&]<int E>(index i, int number) {
       element v[E];
       vectors_.load(i, number, v);
       f(v);
@@ -159,24 +164,25 @@ class row_in_memory {
   /// f<elements>(first element, the number of the thread's elements before it)
   template <class Function>
   __device__ __forceinline__ void visit_places(int part, const Function& f) const {
-    const torch::row_order& o = order_;
     const int t = part * threads.count() + threads.index();
-    if (row >= launch.rows || t >= o.threads) return;
+    if (row >= launch.rows || t >= order_.threads) return;
+    const index head = static_cast<index>(order_.head), n = static_cast<index>(vectors_.n);
+    const int shift = static_cast<int>(order_.shift);
     int number = 0;
-    const auto one = [&](std::int64_t i) { f.template operator()<1>(i, number++); };
-    if (t >= o.shift && t - o.shift < o.head) one(t - o.shift);
-    const std::int64_t round = std::int64_t{o.vector} * o.threads;
-    const std::int64_t end = o.head + o.body;
-    std::int64_t i = o.head + std::int64_t{t} * o.vector;
+    const auto one = [&](index i) { f.template operator()<1>(i, number++); };
+    if (t >= shift && t - shift < head) one(t - shift);
+    const index round = index{order_.vector} * order_.threads;
+    const index end = head + static_cast<index>(order_.body);
+    index i = head + index{t} * order_.vector;
     if constexpr (V > 1) {
       if (has_vectors_) {
         for (; i + V <= end; i += round, number += V) f.template operator()<V>(i, number);
       }
     }
     for (; i < end; i += round) {
-      for (std::int64_t k = i; k < i + o.vector && k < end; ++k) one(k);
+      for (index k = i; k < i + order_.vector && k < end; ++k) one(k);
     }
-    for (i = end + t; i < vectors_.n; i += o.threads) one(i);
+    for (i = end + t; i < n; i += order_.threads) one(i);
   }
 
   row_vectors<Numbers, F> vectors_;

@@ -142,7 +142,7 @@ class row_in_registers {
   template <class Function>
   __device__ __forceinline__ void visit(const Function& f) const {
     constexpr bool skips = backends::is_norm(F);
-    constexpr int elements = V >= 4 ? 32 : 16;
+    constexpr int elements = V >= 4 && !(skips && Numbers::bytes == 4) ? 32 : 16;
     constexpr int per_chunk = J * V >= elements ? elements / V : J;
     constexpr int chunk = J % per_chunk == 0 ? per_chunk : 3;
     static_assert(J % chunk == 0);
