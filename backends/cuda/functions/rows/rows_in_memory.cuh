@@ -30,7 +30,7 @@ __device__ __forceinline__ void copy_row(const operand_row<Bytes>& from, std::by
 #pragma unroll 4
   for (std::int64_t v = thread; v < body; v += threads) {
     const std::int64_t i = head + v * vector;
-    dense.template store<vector>(i, from.template load<vector>(i));
+    dense.template store<vector>(i, from.template load_once<vector>(i));
   }
   for (std::int64_t i = thread; i < head; i += threads) dense.store(i, from.load(i));
   for (std::int64_t i = head + body * vector + thread; i < n; i += threads) {
