@@ -34,7 +34,7 @@ class CommandLine(cli_support.CliTest):
 
     def test_usage(self):
         names = ("formats, show, cast, convert, quantize, dequantize, recipes, diff, compare, tensor, "
-                 "report, scaler, arith, matmul, trace, units, backends, verify")
+                 "report, scaler, arith, matmul, trace, replay, units, backends, verify")
         for arguments, says in [
                 (["frobnicate"], ["frobnicate", names]), (["--json"], ["subcommand", names]),
                 (["formats", "x"], ["x", "nothing but options"]),
