@@ -1,7 +1,7 @@
 """training_bench: the times and the memory in docs/training.md.
 
 usage: training_bench.py --out FOLDER [--quick]
-Writes steps.json, products.json, optimizers.json and device.txt, in about 2 minutes on an H200. --quick is
+Writes steps.json, products.json, recordings.json, optimizers.json and device.txt, in about 2 minutes on an H200. --quick is
 for a trial on a CPU.
 """
 
@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples" / "gpt")
 from model import GPT, SIZES
 from precision import PRECISIONS
 from train import Training
+from samebits.torch import record
 from samebits.torch.optim import AdamW
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -64,6 +65,25 @@ def steps(quick):
         gc.collect()
 
 
+def recordings(quick):
+    """Time steps of GPT-2 with and without a recording of hashes, in turn."""
+    size = "tiny" if quick else "gpt2"
+    for batch in (2,) if quick else (8, 32):
+        SIZES["recorded"] = replace(SIZES[size], batch=batch)
+        training = Training("recorded", "bf16_autocast", device=DEVICE, fused_attention=True, fused=True)
+
+        def recorded(training=training):
+            with record(keep="hashes"):
+                training.step()
+
+        seconds(training.step, 1)
+        pairs = [(seconds(training.step, 1, 0), seconds(recorded, 1, 0)) for _ in range(3 if quick else 10)]
+        yield {"batch": batch, "seconds": [sorted(t)[len(pairs) // 2] for t in zip(*pairs)]}
+        del training, recorded
+        gc.collect()
+
+
+
 def optimizers(quick):
     """Time steps of AdamW on the parameters of GPT-2, and on many small ones."""
     shapes = {"gpt2": [p.shape for p in GPT(SIZES["tiny" if quick else "gpt2"]).parameters()],
@@ -107,7 +127,7 @@ def main():
     given.out.mkdir(parents=True, exist_ok=True)
     name = torch.cuda.get_device_name() if DEVICE == "cuda" else "a CPU"
     (given.out / "device.txt").write_text(f"{name}, PyTorch {torch.__version__}", encoding="utf-8")
-    for measure in (steps, products, optimizers):
+    for measure in (steps, products, recordings, optimizers):
         rows = []
         for row in measure(given.quick):
             rows.append(row)  # written at once, so that a failure later loses nothing
