@@ -161,6 +161,8 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   part torch_lists python3 tools/bench/gpu/torch_bench.py --lists
   part torch_arithmetic python3 tools/bench/gpu/torch_bench.py --arith
   part torch_functions python3 tools/bench/gpu/torch_bench.py --functions --log2-elements 28
+  part torch_rows env PYTHONPATH="$package" python3 tools/bench/gpu/torch_bench.py --rows 16384 8192
+  part torch_losses env PYTHONPATH="$package" python3 tools/bench/gpu/torch_bench.py --rows 8192 50304
   part grad_scaler env PYTHONPATH="$package" python3 tools/bench/gpu/grad_scaler_bench.py
   part torch_calls env PYTHONPATH="$package" python3 tools/bench/torch_calls.py
   part host_time python3 tools/bench/gpu/torch_bench.py --host-time "$build/tools/bench/gpu/libgpu_host_time.so"
@@ -216,7 +218,7 @@ result_line() {
   echo "## Speed"
   echo
   for speed in copy_and_conversions torch copy_and_lists torch_lists copy_and_arithmetic \
-      torch_arithmetic copy_and_functions torch_functions grad_scaler torch_calls host_time; do
+      torch_arithmetic copy_and_functions torch_functions torch_rows torch_losses grad_scaler torch_calls host_time; do
     [[ -f "$logs/$speed" ]] || continue
     grep -h '^|' "$logs/$speed" || true
     echo

@@ -1,10 +1,11 @@
 """torch_bench: PyTorch's casts on a GPU beside a plain device copy, timed as gpu_bench does.
 
-usage: torch_bench.py [--log2-elements N] [--lists | --arith | --functions | --host-time LIBRARY]
+usage: torch_bench.py [--log2-elements N] [--lists | --arith | --functions | --rows ROWS COLS | --host-time LIBRARY]
 Prints the same table, to be read next to gpu_bench's of the same machine and hour; with --lists
 PyTorch's work over lists of gradients, next to gpu_list_bench's; with --arith its arithmetic and
 reductions over arrays of 2^N bytes, next to gpu_arithmetic_bench's; with --functions its functions of
-2^N elements, next to gpu_function_bench's, whose N is 28; with --host-time the time that the host
+2^N elements, next to gpu_function_bench's, whose N is 28; with --rows functions of rows, losses and their
+gradients of bf16 matrices, by samebits, PyTorch and torch.compile; with --host-time the time that the host
 spends in one small convert() of LIBRARY, libgpu_host_time.so, and in one copy_.
 """
 
@@ -188,6 +189,59 @@ def host_time(library, count=1024, calls=200, rounds=31):
             print(f"| {name} | {middle:.2f} | {middle / peer:.2f} |")
 
 
+def rows(count, cols):
+    """(name, bytes moved, call) of functions of `count` rows of bf16 by this library, PyTorch and torch.compile."""
+    from samebits import functions as ours
+
+    aten, F, rule = torch.ops.aten, torch.nn.functional, {"rule": "torch_2_11"}
+    x, grad = (torch.randn(count, cols, device="cuda").bfloat16() for _ in range(2))
+    weight, bias = (torch.randn(cols, device="cuda").bfloat16() for _ in range(2))
+    targets, one = torch.randint(cols, (count,), device="cuda"), torch.ones((), device="cuda").bfloat16()
+    out, leaf, size = torch.empty_like(x), x.clone().requires_grad_(), 2 * x.numel()
+    y, z = torch.softmax(x, -1), torch.log_softmax(x, -1)
+    _, mean, rstd = aten.native_layer_norm(x, [cols], weight, bias, 1e-5)
+    root = aten._fused_rms_norm(x, [cols], weight, 1e-5)[1]
+
+    def trained(loss):
+        leaf.grad = None
+        loss(leaf, targets).backward()
+
+    forward = {
+        "softmax": (lambda: ours.softmax(x, out=out, **rule), lambda x: torch.softmax(x, -1)),
+        "log_softmax": (lambda: ours.log_softmax(x, out=out, **rule), lambda x: torch.log_softmax(x, -1)),
+        "layer_norm": (lambda: ours.layer_norm(x, weight, bias, out=out, **rule),
+                       lambda x: F.layer_norm(x, [cols], weight, bias)),
+        "rms_norm": (lambda: ours.rms_norm(x, weight, out=out, **rule), lambda x: F.rms_norm(x, [cols], weight)),
+    }
+    backward = {
+        "softmax": (lambda: ours.softmax_gradient(grad, y, out=out, **rule),
+                    lambda: aten._softmax_backward_data(grad, y, -1, x.dtype)),
+        "log_softmax": (lambda: ours.log_softmax_gradient(grad, z, out=out, **rule),
+                        lambda: aten._log_softmax_backward_data(grad, z, -1, x.dtype)),
+        "layer_norm": (lambda: ours.layer_norm_gradient(grad, x, mean, rstd, weight, out=out, **rule),
+                       lambda: aten.native_layer_norm_backward(grad, x, [cols], mean, rstd, weight, bias,
+                                                               [True, False, False])),
+        "layer_norm with parameters": (
+            lambda: (ours.layer_norm_gradient(grad, x, mean, rstd, weight, out=out, **rule),
+                     ours.norm_parameter_gradients(grad, x, rstd, mean, **rule)),
+            lambda: aten.native_layer_norm_backward(grad, x, [cols], mean, rstd, weight, bias, [True] * 3)),
+        "rms_norm": (lambda: ours.rms_norm_gradient(grad, x, root, weight, out=out, **rule),
+                     lambda: aten._fused_rms_norm_backward(grad, x, [cols], root, weight, [True, False])),
+    }
+    work = [("copy", 2 * size, lambda: out.copy_(x))]
+    for name, (call, eager) in forward.items():
+        compiled = torch.compile(eager, dynamic=False)
+        work += [(name, 2 * size, call), (f"{name}, torch", 2 * size, lambda f=eager: f(x)),
+                 (f"{name}, torch.compile", 2 * size, lambda f=compiled: f(x))]
+    for name, (call, eager) in backward.items():
+        work += [(f"gradient of {name}", 3 * size, call), (f"gradient of {name}, torch", 3 * size, eager)]
+    compiled = torch.compile(F.cross_entropy, dynamic=False)
+    return [*work,
+            ("cross entropy and gradient", 2 * size, lambda: ours.cross_entropy_and_gradient(one, x, targets, **rule)),
+            ("cross entropy and gradient, torch", 2 * size, lambda: trained(F.cross_entropy)),
+            ("cross entropy and gradient, torch.compile", 2 * size, lambda: trained(compiled))]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--log2-elements", type=int, default=30)
@@ -195,6 +249,7 @@ def main():
     kind.add_argument("--lists", action="store_true")
     kind.add_argument("--arith", action="store_true")
     kind.add_argument("--functions", action="store_true")
+    kind.add_argument("--rows", type=int, nargs=2, metavar=("ROWS", "COLS"))
     kind.add_argument("--host-time", metavar="LIBRARY")
     arguments = parser.parse_args()
     if arguments.host_time:
@@ -206,6 +261,8 @@ def main():
         work = arithmetic(1 << arguments.log2_elements)
     elif arguments.functions:
         work = functions(1 << arguments.log2_elements)
+    elif arguments.rows:
+        work = rows(*arguments.rows)
     else:
         work = conversions(1 << arguments.log2_elements)
 
