@@ -64,6 +64,9 @@ class Trace(cli_support.CliTest):
                        json.dumps({**TRACE, key: [[1]]})]
         broken.append(json.dumps({**TRACE, "machine": {"torch": [1]}}))
         broken.append(json.dumps({**TRACE, "machine": 0}).replace('"machine": 0', '"machine": ' + "[" * 10**5))
+        for deep in ("@", '[{"name": "", "grid": @, "block": []}]'):
+            broken.append(json.dumps({**TRACE, "operators": [{"op": "x", "kernels": "@", "wrote": []}]}).replace(
+                '"@"', deep.replace("@", "[" * 10**5 + "]" * 10**5)))
         for text in broken:
             self.fails(3, "trace", self.recording(text),
                        says="step.sbt: samebits_trace is no recording of version 2")

@@ -30,15 +30,23 @@ std::string shape_of(const json& place) {
   return text + "]";
 }
 
+/// "[1,2,3]".
+std::string numbers_of(const json& list) {
+  return json(list.get<std::vector<std::int64_t>>()).dump();
+}
+
 traced_operator operator_of(std::uint64_t number, const json& entry, bool with_kernels) {
   traced_operator one{number, entry.at("op"), entry.value("module", ""), "", "", "", ""};
   for (const json& result : entry.at("wrote")) {
     one.results += cat(one.results.empty() ? "" : ", ", shape_of(result.at(0)));
     one.hash += cat(one.hash.empty() ? "" : " ", result.at(1).get<std::string>());
   }
-  for (const json& kernel : entry.value("kernels", json::array())) {
-    one.kernels += cat(one.kernels.empty() ? "" : ", ", kernel.at("name").get<std::string>(), " ",
-                       kernel.at("grid").dump(), " x ", kernel.at("block").dump());
+  // Nothing of a file is copied or dumped whole: both recur, and a file may nest without limit.
+  if (const auto kernels = entry.find("kernels"); kernels != entry.end()) {
+    for (const json& kernel : *kernels) {
+      one.kernels += cat(one.kernels.empty() ? "" : ", ", kernel.at("name").get<std::string>(), " ",
+                         numbers_of(kernel.at("grid")), " x ", numbers_of(kernel.at("block")));
+    }
   }
   one.shown = with_kernels ? one.kernels : cat(one.results, one.hash.empty() ? "" : "  ", one.hash);
   return one;
