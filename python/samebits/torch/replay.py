@@ -21,9 +21,13 @@ from samebits.torch.aten.elementwise import ELEMENTWISE
 from samebits.torch.recompute import Conditions, recompute
 from samebits.torch.record import PRODUCTS, spaced
 from samebits.torch.recorded_steps import OPERATOR, SCALING, recompute_step
-from samebits.torch.trace import Trace, hash_of, hashes_of
+from samebits.torch.trace import Trace, hash_of, hashes_of, places
 
 __all__ = ["Replay", "Step", "replay"]
+
+#: Operators that do nothing but draw random numbers.
+DRAWS = frozenset("""bernoulli binomial cauchy exponential geometric log_normal multinomial normal normal_functional
+    poisson rand rand_like randint randint_like randn randn_like random randperm uniform""".split())
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Step:
         The module that called it, or an empty text.
     state : str
         ``equal``; ``differs``: the operands are equal and the results are not; ``follows``: an operand
-        differs already; ``random``: random numbers, taken from the recording; ``not covered``.
+        differs already; ``random``: random numbers, taken from the recording and not compared; ``not covered``.
     detail : str
         Which results differ, or what is not covered; of an equal product its rule.
     elements : int
@@ -96,6 +100,10 @@ class Replay:
 
 class MissingSource(InvalidArgument):
     """A recording has no values of a source, and none were given."""
+
+
+class _OtherNumber(Exception):
+    """An operator returned another number than the recorded one."""
 
 
 class _Memory:
@@ -166,18 +174,6 @@ def _tensors_of(given: Any) -> Iterator[torch.Tensor]:
         yield from (x for x in tree_leaves(leaves) if isinstance(x, torch.Tensor))
 
 
-def places(encoded: Any) -> Iterator[list[Any]]:
-    if isinstance(encoded, dict):
-        if "t" in encoded:
-            yield encoded["t"]
-        else:
-            for value in encoded.values():
-                yield from places(value)
-    elif isinstance(encoded, list):
-        for value in encoded:
-            yield from places(value)
-
-
 def _blocks_of(entry: Any) -> set[int]:
     return {place[0] for place in places([entry["args"], entry["kwargs"], entry["out"]])}
 
@@ -199,6 +195,11 @@ def _decoded(x: Any, tensor: Callable[[list[Any]], torch.Tensor], as_number: boo
     if "tensor" in x or "other" in x:
         raise Unsupported(f"an argument of {x.get('tensor') or x['other']}")
     return {key: _decoded(y, tensor, as_number) for key, y in x.items()}
+
+
+def short_name(operator: str) -> str:
+    """Return an operator's name without overload, of ATen's without namespace."""
+    return operator.removeprefix("aten.").partition(".")[0] if operator.startswith("aten.") else operator
 
 
 def conditions(trace: Trace, i: int, product: str | None = None) -> Conditions:
@@ -227,12 +228,14 @@ class Player:
                 detail = self.run(i)
         except Unsupported as error:
             state, detail = "not covered", str(error).removeprefix("not covered: ")
+        except _OtherNumber as error:
+            state, detail = "differs", str(error)
         except MissingSource:
             raise
         except Exception as error:  # of PyTorch, from arguments that no rule expects
             state, detail = "not covered", f"{entry['op']}: {type(error).__name__}: {str(error).splitlines()[0]}"
         if state != "equal":
-            for place, _ in entry["wrote"]:
+            for place in [place for place, _ in entry["wrote"]] or places(entry["out"]):
                 self.memory.mark(place, wrong=True)
         wrong = self._compare(entry) if state == "equal" else []
         if wrong:
@@ -241,10 +244,10 @@ class Player:
             state, detail = "not covered", f"one result of {entry['op']}"
         compared = [place for place, _ in entry["wrote"] if place[0] not in self._without_rule]
         elements = 0 if state in ("not covered", "random", "follows") else sum(math.prod(place[2]) for place in compared)
-        differ = self._differing(i, entry, wrong) if state == "differs" else 0
+        differ = 0 if state != "differs" else self._differing(i, entry, wrong) if wrong else None
         if state != "equal":
             taken = self._take_recorded(i, entry)
-            if state == "not covered" and taken and entry.get("random"):
+            if state == "not covered" and taken and short_name(entry["op"]).removesuffix("_") in DRAWS:
                 state, detail = "random", ""
         self.memory.free(i, entry)
         return Step(i, entry["op"], entry.get("module", ""), state, detail, elements, differ)
@@ -263,7 +266,7 @@ class Player:
     def run(self, i: int) -> str:
         """Recompute an operator; of a product return the rule that gives the recorded results."""
         entry = self._trace.operators[i]
-        name = entry["op"].split(".")[1]
+        name = short_name(entry["op"])
         if name not in PRODUCTS:
             self.run_by(i, conditions(self._trace, i))
             return ""
@@ -319,6 +322,11 @@ class Player:
             given = [None] * len(out) if results is None else results
             for place, result in zip_longest(out, given[: len(out)]):
                 self._store(place, result)
+        elif isinstance(out, dict) and "tensor" in out:
+            raise Unsupported(f"a result of {out['tensor']}")
+        elif isinstance(results, bool | int | float) and (number := _decoded(out, self.memory.tensor)) != results:
+            if number == number or results == results:
+                raise _OtherNumber(f"returned {number}, and {results} here")
         elif isinstance(out, dict) and "t" in out:
             x = self.memory.tensor(out["t"], fresh=True)
             if results is None:
@@ -329,7 +337,7 @@ class Player:
     def operands(self, i: int) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments of an operator, whose values are those of this moment."""
         entry = self._trace.operators[i]
-        as_number = entry["op"].split(".")[1].removeprefix("_foreach_").removesuffix("_") in ELEMENTWISE
+        as_number = short_name(entry["op"]).removeprefix("_foreach_").removesuffix("_") in ELEMENTWISE
         args, kwargs = (_decoded(entry[key], self.memory.tensor, as_number) for key in ("args", "kwargs"))
         return args, kwargs
 
@@ -341,7 +349,9 @@ class Player:
         if name == "bmm":
             a, b = a[0], b[0]
         c = args[0].expand(a.shape[0], b.shape[1])[rows][:, cols] if name == "addmm" else None
-        rules = samebits.find_rule(a[rows], b[:, cols], trace.tensors[f"sample.{i}"], c=c, sample=0)
+        if (sample := trace.tensors.get(f"sample.{i}")) is None:
+            raise Unsupported(f"aten.{name} without a sample of its results")
+        rules = samebits.find_rule(a[rows], b[:, cols], sample, c=c, sample=0)
         if not rules:
             raise Unsupported(f"aten.{name} of {a.dtype}, K = {a.shape[1]}: no rule gives the sampled results")
         return rules

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,10 @@ __all__ = ["Trace"]
 
 _VERSION = 2
 _KEY = "samebits_trace"
+#: The names of the dtypes in a recording.
+NAMES = {getattr(torch, name): name for name in """float64 float32 float16 bfloat16 float8_e4m3fn float8_e5m2
+    float8_e4m3fnuz float8_e5m2fnuz bool uint8 int8 int16 int32 int64 uint16 uint32 uint64""".split()}
+_DTYPES = {name: dtype for dtype, name in NAMES.items()}
 
 
 @dataclass
@@ -68,13 +72,68 @@ class Trace:
             raise InvalidArgument(f"{os.fspath(path)}: {error}") from None
         with opened as file:
             text = (file.metadata() or {}).get(_KEY)
-            header = {} if text is None else json.loads(text)
-            if header.get("version") != _VERSION:
-                found = header.get("version", f"no metadata {_KEY}")
+            if text is None:
                 raise InvalidArgument(f"{os.fspath(path)}: a recording of version {_VERSION} is expected; "
-                                      f"got {found}")
+                                      f"got no metadata {_KEY}")
             tensors = {name: file.get_tensor(name) for name in file.keys()}
-        return cls(header["machine"], header["blocks"], header["operators"], tensors)
+        try:
+            header = json.loads(text)
+            version = header["version"]
+            trace = cls(header.get("machine"), header.get("blocks"), header.get("operators"), tensors)
+            if version == _VERSION:
+                trace._check()
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            raise InvalidArgument(f"{os.fspath(path)}: {_KEY} is no recording: {error!r}") from None
+        if version != _VERSION:
+            raise InvalidArgument(f"{os.fspath(path)}: a recording of version {_VERSION} is expected; got {version}")
+        return trace
+
+    def _check(self) -> None:
+        """Refuse a header that is none, tensors outside of their blocks, and contents of other sizes."""
+        _require(isinstance(self.machine, dict) and isinstance(self.machine.get("multiprocessors", 1), int), "machine")
+        for n, block in enumerate(self.blocks):
+            _require(type(block["bytes"]) is int and block["bytes"] >= 0, f"block {n}: bytes")
+            _require("source" not in block or isinstance(block["hash"], str), f"block {n}: hash")
+            content = self.tensors.get(f"block.{n}")
+            _require(content is None or content.nbytes == block["bytes"], f"block.{n}: size")
+        for i, entry in enumerate(self.operators):
+            _require(isinstance(entry["op"], str) and isinstance(entry.get("module", ""), str)
+                     and isinstance(entry["args"], list) and isinstance(entry["kwargs"], dict), f"operator {i}")
+            for place in places([entry["args"], entry["kwargs"], entry["out"]]):
+                self._check_place(i, place)
+            for what, kept in (("wrote", f"{i}."), ("read", f"{i}.read")):
+                for j, (place, number) in enumerate(entry[what] if what == "wrote" else entry.get(what, [])):
+                    self._check_place(i, place)
+                    content = self.tensors.get(f"{kept}{j}")
+                    _require(isinstance(number, str), f"operator {i}: hash")
+                    _require(content is None or [[*content.shape], content.dtype] == [place[2], _DTYPES[place[4]]],
+                             f"{kept}{j}: shape")
+
+    def _check_place(self, i: int, place: Any) -> None:
+        number, offset, shape, strides, dtype = place
+        _require(all(type(n) is int and n >= 0 for n in (number, offset, *shape, *strides)) and dtype in _DTYPES,
+                 f"operator {i}: tensor {place}")
+        last = offset + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+        _require(0 in shape or (last + 1) * _DTYPES[dtype].itemsize <= self.blocks[number]["bytes"],
+                 f"operator {i}: tensor {place} beyond its block")
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise ValueError(what)
+
+
+def places(encoded: Any) -> Iterator[list[Any]]:
+    """Return the tensors among arguments or results."""
+    if isinstance(encoded, dict):
+        if "t" in encoded:
+            yield encoded["t"]
+        else:
+            for value in encoded.values():
+                yield from places(value)
+    elif isinstance(encoded, list):
+        for value in encoded:
+            yield from places(value)
 
 
 # --- Hashes ----------------------------------------------------------------------------------------
@@ -136,6 +195,8 @@ class HashBuffer:
         if buffer is None or len(owners) + len(noted) > self._slots:
             self._write(device)
             buffer, owners = self._buffers[device] = (torch.empty(self._slots, dtype=torch.int64, device=device), [])
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)  # one stream may still write this memory when another hashes
         rows = [x if x.is_contiguous() else x.contiguous() for _, _, x in noted]
         arrays = [(x.data_ptr(), x.numel(), x.element_size(), _LARGEST.get(x.dtype, 0)) for x in rows]
         results = buffer.data_ptr() + 8 * len(owners)
