@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from samebits.errors import InvalidArgument
+
 __all__: list[str] = []
 
 _LABEL = "samebits operator "
@@ -22,6 +24,8 @@ class Launches:
         self._profiler = torch.profiler.profile(activities=activities, acc_events=True)
 
     def start(self) -> None:
+        if torch._C._autograd._profiler_enabled():
+            raise InvalidArgument("kernels: PyTorch's profiler runs already")
         self._profiler.start()
 
     def of(self, number: int) -> Any:

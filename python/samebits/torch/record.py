@@ -7,6 +7,7 @@ import gc
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -21,7 +22,7 @@ import samebits
 from samebits.errors import InvalidArgument
 from samebits.torch import recorded_steps
 from samebits.torch.launches import Launches
-from samebits.torch.trace import HashBuffer, Trace
+from samebits.torch.trace import NAMES, HashBuffer, Trace
 
 __all__ = ["record"]
 
@@ -29,12 +30,8 @@ __all__ = ["record"]
 _EMPTY = frozenset(["empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
                     "resize_"])
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-_DTYPES = frozenset([torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn,
-                     torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.bool, torch.uint8,
-                     torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64])
+_NO_WRAPPER = torch.Tensor.__torch_dispatch__  # also of subclasses that have only Python methods
 _expired = torch.UntypedStorage._expired  # type: ignore[attr-defined]  # of StorageWeakRef's pointer
-#: The names of the dtypes in a recording.
-_NAMES = {dtype: str(dtype).removeprefix("torch.") for dtype in _DTYPES}
 #: Products, by the place of their operands a and b.
 PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2)}
 #: Rows and columns of a product that are kept to find its rule.
@@ -60,10 +57,12 @@ class _Operator:
     """What a recording needs to know of an operator's kind."""
 
     name: str  # in a recording
-    short: str  # without namespace and overload
+    short: str  # without overload; of ATen's without namespace
     passes: bool  # not recorded: it only looks at memory in another way
     writes: tuple[tuple[int, str], ...] = ()  # places and names of arguments that it writes
     random: bool = False  # it draws random numbers
+    moves: bool = False  # it gives an argument other memory or another shape
+    whole: bool = False  # it may be made of others, which inference mode does not take apart
 
     @classmethod
     def of(cls, func: Any) -> _Operator:
@@ -71,8 +70,8 @@ class _Operator:
             return cls(f"higher_order.{func.name()}", func.name(), False)
         schema = func._schema
         writes = tuple((i, a.name) for i, a in enumerate(schema.arguments) if a.is_write)
-        return cls(str(func), schema.name.partition("::")[2], func.is_view or func.namespace == "profiler", writes,
-                   torch.Tag.nondeterministic_seeded in func.tags)
+        return cls(str(func), schema.name.removeprefix("aten::"), func.is_view or func.namespace == "profiler", writes,
+                   torch.Tag.nondeterministic_seeded in func.tags, torch.Tag.inplace_view in func.tags, True)
 
 
 class Recorder(TorchDispatchMode):
@@ -98,6 +97,7 @@ class Recorder(TorchDispatchMode):
         self._reads: list[Any] = []
         self._numbers: set[int] = set()
         self._places: dict[int, list[Any]] = {}
+        self._lock = threading.RLock()  # backward passes of several devices have a thread each
         self._hashes = HashBuffer()
         self._launches = Launches() if kernels else None
         self._tracker = ModuleTracker()
@@ -114,19 +114,22 @@ class Recorder(TorchDispatchMode):
 
     def __enter__(self) -> Recorder:
         self.trace.machine = machine()
+        if self._launches is not None:
+            self._launches.start()
         if (config := sys.modules.get("torch._inductor.config")) is not None:
             self._patch = config.patch(wrap_inductor_compiled_regions=True)
         self._patch.__enter__()
-        if self._launches is not None:
-            self._launches.start()
         self._tracker.__enter__()
         super().__enter__()
         recorded_steps.ACTIVE.append(self)
-        gc.freeze()  # what is recorded would let Python look through all objects again and again
+        self._freezes = gc.get_freeze_count() == 0  # else the program or another recorder has frozen objects
+        if self._freezes:
+            gc.freeze()  # what is recorded would let Python look through all objects again and again
         return self
 
     def __exit__(self, *failure: Any) -> None:
-        gc.unfreeze()
+        if self._freezes:
+            gc.unfreeze()
         recorded_steps.ACTIVE.remove(self)
         super().__exit__(*failure)
         self._tracker.__exit__(*failure)
@@ -140,16 +143,20 @@ class Recorder(TorchDispatchMode):
             self.trace.save(self._path)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        with self._lock:
+            return self._dispatched(func, args, kwargs or {})
+
+    def _dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:
         operator = self._operators.get(func)
         if operator is None:
             operator = self._operators[func] = _Operator.of(func)
-        if operator.passes:
+        whole = operator.whole and torch.is_inference_mode_enabled()
+        if operator.passes and not whole:
             return func(*args, **kwargs)
         tensors = _tensors([*args, *kwargs.values()])
-        if any(type(x) not in _PLAIN for x in tensors):
+        if any(type(x) not in _PLAIN and type(x).__torch_dispatch__ is not _NO_WRAPPER for x in tensors):
             return NotImplemented  # a wrapper passes its tensors on
-        if torch.is_inference_mode_enabled():  # where operators made of others arrive whole
+        if whole:
             TorchDispatchMode.__enter__(self)
             try:
                 result = func.decompose(*args, **kwargs)
@@ -157,6 +164,8 @@ class Recorder(TorchDispatchMode):
                 TorchDispatchMode.__exit__(self, None, None, None)
             if result is not NotImplemented:
                 return result
+            if operator.passes:
+                return func(*args, **kwargs)
         with _without_modes():
             written = _tensors([args[i] if i < len(args) else kwargs.get(name) for i, name in operator.writes])
             # Kernels get a CPU tensor of no axis as a number, unless they write it.
@@ -179,7 +188,7 @@ class Recorder(TorchDispatchMode):
     def record_step(self, optimizer: Any, step: Callable[[], None]) -> None:
         """Record a step of an optimizer of this package as one operator."""
         operator = _Operator(recorded_steps.OPERATOR, "optimizer_step", False)
-        with _disable_current_modes():
+        with self._lock, _disable_current_modes():
             self._reads, self._places = [], {}
             arguments = recorded_steps.arguments_of(optimizer)
             entry = {"op": operator.name, "args": self._encoded(arguments), "kwargs": {}}
@@ -198,6 +207,9 @@ class Recorder(TorchDispatchMode):
         number = len(self.trace.operators)
         self._numbers = set()
         is_attention = "attention" in operator.short
+        if operator.moves:
+            for x in written:
+                self._places.pop(id(x), None)
         entry["out"] = self._encoded(result, made=True)
         values = [] if operator.short in _EMPTY else [*{id(x): x for x in [*written, *_tensors([result])]}.values()]
         if is_attention:  # without dropout, seeds are memory that nobody wrote
@@ -256,14 +268,18 @@ class Recorder(TorchDispatchMode):
         place = self._places.get(id(x))
         if place is not None:
             return {"t": place}
-        if id(x) in self._numbers:
-            return {"number": self._encoded(x.item()), "dtype": _NAMES[x.dtype]}
         if not _is_dense(x):
             return {"tensor": f"{x.dtype}, {x.layout}, {x.device.type}"}
+        if id(x) in self._numbers:
+            return {"number": self._encoded(x.item()), "dtype": NAMES[x.dtype]}
         storage = x.untyped_storage()
         known = self._blocks.get(storage._cdata)
-        block = self._new_block(x, storage, made) if known is None or _expired(known[0].cdata) else known[1]
-        place = self._places[id(x)] = [block, x.storage_offset(), [*x.shape], [*x.stride()], _NAMES[x.dtype]]
+        if (known is None or _expired(known[0].cdata)
+                or self.trace.blocks[known[1]]["bytes"] != storage.nbytes()):  # a resized one is another block
+            block = self._new_block(x, storage, made)
+        else:
+            block = known[1]
+        place = self._places[id(x)] = [block, x.storage_offset(), [*x.shape], [*x.stride()], NAMES[x.dtype]]
         if not made and not x.is_inference():
             self._check_version(x, place)
         return {"t": place}
@@ -346,12 +362,13 @@ def record(path: str | os.PathLike[str] | None = None, *,
     kept = keep if isinstance(keep, str) else [*keep]
     if isinstance(names, torch.nn.Module):
         names = {**dict(names.named_parameters()), **dict(names.named_buffers())}
-    return Recorder(path, kept, {x.untyped_storage()._cdata: name for name, x in (names or {}).items()}, kernels)
+    sources = {x.untyped_storage()._cdata: name for name, x in (names or {}).items() if _is_dense(x)}
+    return Recorder(path, kept, sources, kernels)
 
 
 def _is_dense(x: torch.Tensor) -> bool:
     """Whether a tensor has plain numbers in memory, one code after another."""
-    return x.dtype in _DTYPES and x.layout == torch.strided and (x.is_cuda or x.is_cpu)
+    return x.dtype in NAMES and x.layout == torch.strided and (x.is_cuda or x.is_cpu)
 
 
 def _tensors(arguments: Sequence[Any]) -> list[torch.Tensor]:

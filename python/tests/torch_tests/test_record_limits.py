@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import save_file
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import samebits
 import samebits.torch as sbt
@@ -21,6 +25,31 @@ def replayed(program: Callable[[], Any], **options: Any) -> list[tuple[str, str,
     with sbt.record(**options) as recorder:
         program()
     return [(s.operator.split(".")[1], s.state, s.detail) for s in sbt.replay(recorder.trace).steps]
+
+
+def test_inference_mode_hides_no_copy() -> None:
+    """There casts and reshapes arrive as views, which may copy."""
+    x = torch.randn(4, 4)
+    with torch.inference_mode():
+        steps = replayed(lambda: (x.to(torch.bfloat16) + 1, x.t().reshape(16), x.t().contiguous()))
+    assert [name for name, *_ in steps] == ["_to_copy", "add", "clone", "_unsafe_view", "clone"]
+    assert {state for _, state, _ in steps} == {"equal"}
+
+
+def test_other_shapes_and_memory_of_a_tensor() -> None:
+    def turned() -> None:
+        x = torch.ones(3, 4)
+        x.t_().mul_(2)
+
+    def other() -> None:
+        x = torch.zeros(2)
+        x.set_(torch.ones(5))  # type: ignore[call-overload]
+        x.mul_(2)
+
+    assert [state for _, state, _ in replayed(turned)] == ["equal"] * 3
+    assert [state for _, state, _ in replayed(other)] == ["equal"] * 4
+    steps = replayed(lambda: torch.zeros(2).resize_(1000) + 1)
+    assert [state for _, state, _ in steps] == ["equal", "not covered", "follows"]
 
 
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.float8_e8m0fnu])
@@ -49,6 +78,63 @@ def test_numbers_are_compared() -> None:
     assert str(seen).endswith("differs: aten._local_scalar_dense.default #1: returned 2.0, and 1.0 here")
     recorder.trace.operators[-1]["out"] = {"float": "nan"}
     assert sbt.replay(recorder.trace).steps[-1].state == "differs"
+
+
+class Named(torch.Tensor):
+    """A subclass with methods of its own alone."""
+
+
+def test_other_tensors_and_operators_run() -> None:
+    x = torch.randn(3, 4)
+    assert [s[1] for s in replayed(lambda: x.as_subclass(Named) + 1, names={"sparse": x.to_sparse()})] == ["equal"]
+    library = torch.library.Library("samebits_test", "DEF")
+    library.define("mm(Tensor a) -> Tensor")
+    library.impl("mm", lambda a: a.sum(), "CPU")
+    assert replayed(lambda: torch.ops.samebits_test.mm(x)) == [("mm", "not covered", "samebits_test.mm.default")]
+
+
+def test_threads() -> None:
+    """As of backward passes of several devices: each operator is recorded with its own values."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with sbt.record() as recorder:
+            def work(value: float) -> None:
+                TorchDispatchMode.__enter__(recorder)
+                for i in range(100):
+                    torch.full((3,), value) + i
+                TorchDispatchMode.__exit__(recorder, None, None, None)
+
+            threads = [threading.Thread(target=work, args=(value,)) for value in (1.0, 2.0)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    replay = sbt.replay(recorder.trace)
+    assert replay.equal and len(replay.steps) == 400, replay
+
+
+def test_what_a_program_has_set_stays() -> None:
+    gc.freeze()
+    count = gc.get_freeze_count()
+    try:
+        with sbt.record():
+            torch.ones(2)
+        assert gc.get_freeze_count() == count
+    finally:
+        gc.unfreeze()
+    with sbt.record():
+        with sbt.record():
+            torch.ones(2)
+        assert gc.get_freeze_count() > 0
+    assert gc.get_freeze_count() == 0
+    with sbt.record(kernels=True) as recorder:
+        with pytest.raises(samebits.InvalidArgument, match="^kernels: PyTorch's profiler runs already"):
+            sbt.record(kernels=True).__enter__()
+        torch.ones(2)
+    assert len(recorder.trace.operators) == 1 and torch._C._len_torch_dispatch_stack() == 0
 
 
 # --- Files ----------------------------------------------------------------------------------------
