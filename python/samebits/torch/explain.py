@@ -17,8 +17,8 @@ import samebits
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch.recompute import Conditions, overload_of
 from samebits.torch.record import PRODUCTS, record
-from samebits.torch.replay import Player, conditions, places
-from samebits.torch.trace import Trace
+from samebits.torch.replay import DRAWS, Player, conditions, short_name
+from samebits.torch.trace import Trace, places
 
 __all__ = ["Explanation", "explain"]
 
@@ -121,28 +121,32 @@ def explain(a: Any, b: Any, *given: Any, operator: str | None = None, inputs: Se
       read first by operator 0 aten.add.Tensor
     """
     old, new = (_trace_of(x, operator, inputs) for x in (a, b))
-    differs: set[int] = set()  # blocks of a whose values differ
     blocks: dict[int, int] = {}  # of a: the block of b in its place
+    back: dict[int, int] = {}
     for i, (one, other) in enumerate(zip(old.operators, new.operators, strict=False)):
         pairs = [[x[0] for x in places([entry["args"], entry["kwargs"], entry["out"], entry["wrote"]])]
                  for entry in (one, other)]
         if one["op"] != other["op"] or _shown(one) != _shown(other) or len(one["wrote"]) != len(other["wrote"]):
             return _other_program(old, new, i)
-        if any(blocks.setdefault(x, y) != y for x, y in zip(*pairs, strict=False)):
+        if any(blocks.setdefault(x, y) != y or back.setdefault(y, x) != x for x, y in zip(*pairs, strict=False)):
             return Explanation("program", f"{_named(i, one)} reads or writes other tensors", i)
         read = {place[0] for place in places([one["args"], one["kwargs"]])}
         sources = [n for n in sorted(read) if old.blocks[n].get("hash") != new.blocks[blocks[n]].get("hash")]
-        sources += [x[0][0] for x, y in zip(one.get("read", ()), other.get("read", ()), strict=False)
-                    if x[1] != y[1] and x[0][0] not in differs]
+        found = [{place[0]: x for place, x in entry.get("read", ())} for entry in (one, other)]
+        changed = [n for n in sorted(read) if found[0].get(n) != found[1].get(blocks[n])]
+        sources += [n for n in changed if n in found[0] and blocks[n] in found[1]]
         if sources:
             return _other_source(old, new, i, sources[0])
         wrong = [j for j, (x, y) in enumerate(zip(one["wrote"], other["wrote"], strict=True)) if x[1] != y[1]]
+        if wrong and changed:
+            return Explanation("source", f"{_source(old, changed[0])} was written on one side, by no operator\n"
+                               f"  read first by {_named(i, one)}", i)
         if wrong and one.get("random"):
-            return Explanation("source", f"{_named(i, one)} drew other random numbers: another seed?", i)
-        if wrong and not read & differs:
+            others = "" if short_name(one["op"]).removesuffix("_") in DRAWS else ", or computed something else"
+            return Explanation("source", f"{_named(i, one)} drew other random numbers{others}: another seed?", i)
+        if wrong:
             with _disable_current_modes():
                 return _Difference(old, new, i, wrong[0]).explained(given)
-        differs.update(one["wrote"][j][0][0] for j in wrong)
     if len(old.operators) != len(new.operators):
         i = min(len(old.operators), len(new.operators))
         more = old if len(old.operators) > i else new
@@ -167,10 +171,15 @@ def _named(i: int, entry: Any) -> str:
     return f"operator {i} {entry['op']}{module}"
 
 
+def _source(trace: Trace, block: int) -> str:
+    name = trace.blocks[block].get("source")
+    return "an operand" if name is None else f"the source {name}"
+
+
 def _other_source(old: Trace, new: Trace, i: int, block: int) -> Explanation:
     pairs = [(x, y) for x, y in zip(old.blocks, new.blocks, strict=False) if "source" in x and "source" in y]
     changed = [x["source"] for x, y in pairs if x["hash"] != y["hash"]]
-    text = f"the source {old.blocks[block]['source']} has other values\n  read first by {_named(i, old.operators[i])}"
+    text = f"{_source(old, block)} has other values\n  read first by {_named(i, old.operators[i])}"
     if len(changed) > 1:
         text += f"\n  so have {len(changed) - 1} more of {len(pairs)} sources: another seed, batch or checkpoint?"
     return Explanation("source", text, i)
@@ -186,7 +195,7 @@ def _other_program(old: Trace, new: Trace, i: int) -> Explanation:
                  for side, text in zip("ab", shown, strict=True)]
         return Explanation("program", "\n  ".join([f"operator {i} has other arguments", *sides]), i)
     lines = [f"the programs differ from operator {i} on"]
-    names = [{entry["op"].split(".")[1] for entry in entries} for entries in rest]
+    names = [{short_name(entry["op"]) for entry in entries} for entries in rest]
     for side, entry, own, others in zip("ab", (one, other), names, reversed(names), strict=True):
         kinds = dict.fromkeys(_KINDS[name] for name in _KINDS if name in own - others)
         lines.append(f"  {side}: {_named(i, entry)}" + (f"; only here: {', '.join(kinds)}" if kinds else ""))
@@ -200,7 +209,7 @@ class _Difference:
     def __init__(self, old: Trace, new: Trace, i: int, result: int) -> None:
         self._traces, self._i, self._result = (old, new), i, result
         self._entry = old.operators[i]
-        self._name = self._entry["op"].split(".")[1]
+        self._name = short_name(self._entry["op"])
 
     def explained(self, given: Any) -> Explanation:
         first = f"first difference: {_named(self._i, self._entry)}, same operands"

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from emulated_gpu import EmulatedGpu
 from safetensors.torch import save_file
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -182,3 +183,35 @@ def test_texts_that_are_no_headers_are_refused(text: str, tmp_path: Path) -> Non
     save_file({}, tmp_path / "x", {"samebits_trace": text})
     with pytest.raises(samebits.InvalidArgument, match="x: samebits_trace is no recording: "):
         sbt.Trace.load(tmp_path / "x")
+
+
+# --- explain --------------------------------------------------------------------------------------
+
+
+def test_one_tensor_in_the_place_of_two() -> None:
+    """Their values are equal, so results are; another step would write them apart."""
+    def recorded(twice: bool) -> sbt.Trace:
+        a, b = torch.ones(3), torch.ones(3)
+        with EmulatedGpu(), sbt.record() as recorder:
+            a + (a if twice else b)
+        return recorder.trace
+
+    for first in (True, False):
+        found = sbt.explain(recorded(first), recorded(not first))
+        assert found.cause == "program" and "reads or writes other tensors" in str(found), found
+
+
+def test_a_write_by_no_operator_on_one_side() -> None:
+    def recorded(written: bool) -> sbt.Trace:
+        w = torch.nn.Parameter(torch.ones(20))
+        with EmulatedGpu(), sbt.record(names={"w": w}) as recorder:
+            w * 2
+            if written:
+                w.detach().numpy()[3] = 5.0
+                torch.autograd.graph.increment_version(w)
+            w * 3
+        return recorder.trace
+
+    found = sbt.explain(recorded(False), recorded(True))
+    assert (found.cause, found.number) == ("source", 1)
+    assert str(found).startswith("the source w was written on one side, by no operator\n  read first by operator 1 ")
