@@ -87,14 +87,17 @@ def _forward(layer: torch.nn.Module, format: str, x: torch.Tensor) -> torch.Tens
 @contextmanager
 def _emulated(layers: Mapping[str, torch.nn.Module], formats: Mapping[str, str]) -> Iterator[None]:
     """Let layers compute in formats meanwhile."""
+    own = {name: layers[name].__dict__.get("forward") for name in formats}  # as other libraries set it
     try:
         for name, format in formats.items():
             layer = layers[name]
             layer.forward = functools.partial(_forward, layer, format)  # type: ignore[method-assign]
         yield
     finally:
-        for name in formats:
+        for name, forward in own.items():
             layers[name].__dict__.pop("forward", None)
+            if forward is not None:
+                layers[name].forward = forward  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True)
@@ -151,8 +154,8 @@ class LayerErrors:
         self._weights, self._change = weights, change
 
     def __repr__(self) -> str:
-        width = max(len("layer"), *(len(row.layer) for row in self.rows))
-        kinds = max(len("format"), *(len(row.format) for row in self.rows))
+        width = max(map(len, ["layer", *(row.layer for row in self.rows)]))
+        kinds = max(map(len, ["format", *(row.format for row in self.rows)]))
         lines = [f"{'layer':{width}}  {'format':{kinds}}      loss  gradient"]
         lines += [f"{r.layer:{width}}  {r.format:{kinds}}  {r.loss:+8.1e}  {r.gradient:8.1e}"
                   for r in self.rows]
@@ -229,7 +232,7 @@ def measure_layers(model: torch.nn.Module, loss: Callable[[], torch.Tensor],
     Raises
     ------
     InvalidArgument
-        A format is unknown, the model has no linear layer, or the loss is not finite.
+        A format is unknown, the model has no linear layer, or the loss or its gradients are 0 or not finite.
 
     Examples
     --------
@@ -249,11 +252,13 @@ def measure_layers(model: torch.nn.Module, loss: Callable[[], torch.Tensor],
     layers = dict(linear_layers(model))
     parameters = [p for p in model.parameters() if p.requires_grad]
     before = loss()
-    reference = torch.autograd.grad(before, parameters, allow_unused=True)
     exact = float(before.detach())
     if not math.isfinite(exact) or exact == 0:
         raise InvalidArgument(f"loss: a finite loss that is not 0 is expected; got {exact}")
+    reference = torch.autograd.grad(before, parameters, allow_unused=True) if before.requires_grad else ()
     norm = _norm(reference)
+    if not math.isfinite(norm) or norm == 0:
+        raise InvalidArgument(f"loss: finite gradients that are not all 0 are expected; their norm is {norm}")
 
     @torch.no_grad()
     def change(chosen: Mapping[str, str]) -> float:

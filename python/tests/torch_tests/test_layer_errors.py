@@ -105,3 +105,16 @@ def test_wrong_arguments_are_refused() -> None:
     errors = sbt.measure_layers(model, lambda: model(x).square().mean(), ["bf16"])
     with pytest.raises(sb.InvalidArgument, match="budget"):
         errors.choose(-1.0)
+    with pytest.raises(sb.InvalidArgument, match="gradients that are not all 0"):
+        sbt.measure_layers(model, lambda: model(x).mean() * 0 + 1)
+    with pytest.raises(sb.InvalidArgument, match="gradients that are not all 0"):
+        sbt.measure_layers(model.requires_grad_(False), lambda: model(x).mean())
+
+
+def test_a_table_without_rows_and_a_layer_with_a_forward_of_its_own() -> None:
+    model, x = torch.nn.Sequential(torch.nn.Linear(16, 12)), torch.randn(4, 16)
+    own = model[0].forward = lambda y: torch.nn.functional.linear(y, model[0].weight, model[0].bias)
+    assert sbt.measure_layers(model, lambda: model(x).square().mean(), ["bf16"]).rows
+    assert model[0].__dict__["forward"] is own
+    errors = sbt.measure_layers(model, lambda: model(x).square().mean(), ["TE_CURRENT"])
+    assert repr(errors).startswith("layer  format      loss  gradient\n0: 12: no multiple of 8")
