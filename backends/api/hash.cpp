@@ -34,6 +34,10 @@ void hash_codes(std::span<const code_array> arrays, std::span<std::uint64_t> res
   }
   for (std::size_t i = 0; i < arrays.size(); ++i) check_array(arrays[i], i);
   if (arrays.empty()) return;
+  if (results.data() == nullptr ||
+      reinterpret_cast<std::uintptr_t>(results.data()) % alignof(std::uint64_t) != 0) {
+    throw invalid_argument("results: null, or not aligned to 8 bytes");
+  }
   backends::device_finder devices(space);
   devices.add(results.data(), "results");
   for (std::size_t i = 0; i < arrays.size(); ++i) {

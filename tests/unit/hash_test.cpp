@@ -56,6 +56,9 @@ TEST(Hash, RefusesWhatItCannotRead) {
   refused({data.data() + 1, 1, 2, 0});
   const code_array array{data.data(), 1, 1, 0};
   EXPECT_THROW(hash_codes({&array, 1}, {}, memory_space::host), invalid_argument);
+  EXPECT_THROW(
+      hash_codes({&array, 1}, {static_cast<std::uint64_t*>(nullptr), 1}, memory_space::host),
+      invalid_argument);
 }
 
 }  // namespace
