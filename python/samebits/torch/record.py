@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import torch
+from torch._subclasses import FakeTensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils.module_tracker import ModuleTracker
@@ -62,7 +63,6 @@ class _Operator:
     writes: tuple[tuple[int, str], ...] = ()  # places and names of arguments that it writes
     random: bool = False  # it draws random numbers
     moves: bool = False  # it gives an argument other memory or another shape
-    whole: bool = False  # it may be made of others, which inference mode does not take apart
 
     @classmethod
     def of(cls, func: Any) -> _Operator:
@@ -71,7 +71,7 @@ class _Operator:
         schema = func._schema
         writes = tuple((i, a.name) for i, a in enumerate(schema.arguments) if a.is_write)
         return cls(str(func), schema.name.removeprefix("aten::"), func.is_view or func.namespace == "profiler", writes,
-                   torch.Tag.nondeterministic_seeded in func.tags, torch.Tag.inplace_view in func.tags, True)
+                   torch.Tag.nondeterministic_seeded in func.tags, torch.Tag.inplace_view in func.tags)
 
 
 class Recorder(TorchDispatchMode):
@@ -101,7 +101,6 @@ class Recorder(TorchDispatchMode):
         self._hashes = HashBuffer()
         self._launches = Launches() if kernels else None
         self._tracker = ModuleTracker()
-        self._patch: Any = contextlib.nullcontext()
         self.trace = Trace()
 
     @classmethod
@@ -116,8 +115,8 @@ class Recorder(TorchDispatchMode):
         self.trace.machine = machine()
         if self._launches is not None:
             self._launches.start()
-        if (config := sys.modules.get("torch._inductor.config")) is not None:
-            self._patch = config.patch(wrap_inductor_compiled_regions=True)
+        config: Any = sys.modules.get("torch._inductor.config")
+        self._patch = config.patch(wrap_inductor_compiled_regions=True) if config else contextlib.nullcontext()
         self._patch.__enter__()
         self._tracker.__enter__()
         super().__enter__()
@@ -150,13 +149,14 @@ class Recorder(TorchDispatchMode):
         operator = self._operators.get(func)
         if operator is None:
             operator = self._operators[func] = _Operator.of(func)
-        whole = operator.whole and torch.is_inference_mode_enabled()
+        whole = torch.is_inference_mode_enabled() and isinstance(func, torch._ops.OpOverload)
         if operator.passes and not whole:
             return func(*args, **kwargs)
         tensors = _tensors([*args, *kwargs.values()])
-        if any(type(x) not in _PLAIN and type(x).__torch_dispatch__ is not _NO_WRAPPER for x in tensors):
-            return NotImplemented  # a wrapper passes its tensors on
-        if whole:
+        if any(map(_is_wrapper, tensors)):
+            fake = any(isinstance(x, FakeTensor) for x in tensors)  # others pass their tensors on
+            return func(*args, **kwargs) if fake else NotImplemented
+        if whole:  # there operators made of others arrive as one
             TorchDispatchMode.__enter__(self)
             try:
                 result = func.decompose(*args, **kwargs)
@@ -189,7 +189,7 @@ class Recorder(TorchDispatchMode):
         """Record a step of an optimizer of this package as one operator."""
         operator = _Operator(recorded_steps.OPERATOR, "optimizer_step", False)
         with self._lock, _disable_current_modes():
-            self._reads, self._places = [], {}
+            self._numbers, self._reads, self._places = set(), [], {}
             arguments = recorded_steps.arguments_of(optimizer)
             entry = {"op": operator.name, "args": self._encoded(arguments), "kwargs": {}}
             if self._reads:
@@ -208,8 +208,7 @@ class Recorder(TorchDispatchMode):
         self._numbers = set()
         is_attention = "attention" in operator.short
         if operator.moves:
-            for x in written:
-                self._places.pop(id(x), None)
+            self._places = {}
         entry["out"] = self._encoded(result, made=True)
         values = [] if operator.short in _EMPTY else [*{id(x): x for x in [*written, *_tensors([result])]}.values()]
         if is_attention:  # without dropout, seeds are memory that nobody wrote
@@ -366,9 +365,14 @@ def record(path: str | os.PathLike[str] | None = None, *,
     return Recorder(path, kept, sources, kernels)
 
 
+def _is_wrapper(x: torch.Tensor) -> bool:
+    return type(x) not in _PLAIN and type(x).__torch_dispatch__ is not _NO_WRAPPER
+
+
 def _is_dense(x: torch.Tensor) -> bool:
-    """Whether a tensor has plain numbers in memory, one code after another."""
-    return x.dtype in NAMES and x.layout == torch.strided and (x.is_cuda or x.is_cpu)
+    """Whether a tensor's memory has its numbers, one code after another."""
+    return (x.dtype in NAMES and x.layout == torch.strided and (x.is_cuda or x.is_cpu) and not _is_wrapper(x)
+            and not x.is_neg() and not x._is_zerotensor())
 
 
 def _tensors(arguments: Sequence[Any]) -> list[torch.Tensor]:

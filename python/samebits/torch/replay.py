@@ -191,7 +191,11 @@ def _decoded(x: Any, tensor: Callable[[list[Any]], torch.Tensor], as_number: boo
     if "float" in x:
         return float(x["float"])
     if "torch" in x:
-        return torch.device("cpu") if x["torch"].startswith(("cuda", "cpu")) else getattr(torch, x["torch"])
+        if x["torch"].startswith(("cuda", "cpu")):
+            return torch.device("cpu")
+        if not hasattr(torch, x["torch"]):
+            raise Unsupported(f"the device {x['torch']}")
+        return getattr(torch, x["torch"])
     if "tensor" in x or "other" in x:
         raise Unsupported(f"an argument of {x.get('tensor') or x['other']}")
     return {key: _decoded(y, tensor, as_number) for key, y in x.items()}

@@ -15,6 +15,8 @@ import pytest
 import torch
 from emulated_gpu import EmulatedGpu
 from safetensors.torch import save_file
+from torch._subclasses import FakeTensorMode
+from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import samebits
@@ -92,6 +94,23 @@ def test_other_tensors_and_operators_run() -> None:
     library.define("mm(Tensor a) -> Tensor")
     library.impl("mm", lambda a: a.sum(), "CPU")
     assert replayed(lambda: torch.ops.samebits_test.mm(x)) == [("mm", "not covered", "samebits_test.mm.default")]
+
+
+def test_tensors_without_numbers_in_memory() -> None:
+    """Fake tensors, the zeros of forward gradients, and numbers that are stored with the other sign."""
+    def forward() -> None:
+        with forward_ad.dual_level():
+            forward_ad.unpack_dual(forward_ad.make_dual(torch.ones(3), torch.ones(3)) * 2)
+
+    def fake() -> None:
+        with FakeTensorMode():
+            torch.ones(3) + 1
+
+    z = torch.ones(3, dtype=torch.complex64)
+    assert replayed(lambda: z.conj().imag + 1)[0][1] == "not covered"
+    assert "not covered" in [state for _, state, _ in replayed(forward)]
+    assert [(name, state) for name, state, _ in replayed(fake)] == [("ones", "not covered")]
+    assert replayed(lambda: torch.ones(3, device="meta")) == [("ones", "not covered", "the device meta")]
 
 
 def test_threads() -> None:
