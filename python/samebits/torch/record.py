@@ -17,12 +17,12 @@ import torch
 from torch._subclasses import FakeTensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
-from torch.utils.module_tracker import ModuleTracker
 
 import samebits
 from samebits.errors import InvalidArgument
 from samebits.torch import recorded_steps
 from samebits.torch.launches import Launches
+from samebits.torch.recorded_modules import Modules
 from samebits.torch.trace import NAMES, HashBuffer, Trace
 
 __all__ = ["record"]
@@ -100,7 +100,7 @@ class Recorder(TorchDispatchMode):
         self._lock = threading.RLock()  # backward passes of several devices have a thread each
         self._hashes = HashBuffer()
         self._launches = Launches() if kernels else None
-        self._tracker = ModuleTracker()
+        self._tracker = Modules()
         self.trace = Trace()
 
     @classmethod

@@ -157,6 +157,31 @@ def test_what_a_program_has_set_stays() -> None:
     assert len(recorder.trace.operators) == 1 and torch._C._len_torch_dispatch_stack() == 0
 
 
+class Compiled(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.gelu(self.linear(x))
+
+
+@pytest.mark.parametrize("compile", [
+    torch.compile, lambda model, **how: torch.compile(model.forward, **how),
+    lambda model, **how: torch.compile(lambda x: model(x), **how), lambda model, **how: model.compile(**how) or model])
+def test_compiled_modules_are_compiled(compile: Any) -> None:
+    graphs: list[Any] = []
+
+    def backend(graph: Any, _inputs: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    torch._dynamo.reset()
+    compiled = compile(Compiled(), backend=backend)
+    steps = replayed(lambda: compiled(torch.ones(3, 4)))
+    assert len(graphs) == 1 and [name for name, *_ in steps] == ["ones", "addmm", "gelu"]
+
+
 # --- Files ----------------------------------------------------------------------------------------
 
 
