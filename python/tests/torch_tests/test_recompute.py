@@ -26,6 +26,45 @@ def test_rms_norm() -> None:
     assert torch.equal(dw, functions.norm_parameter_gradients(grad, x, rstd, **RULE).weight)
 
 
+def test_norms_over_several_axes_take_and_give_parameters_in_their_shape() -> None:
+    x, grad, (weight, bias) = torch.randn(5, 6, 8), torch.randn(5, 6, 8), torch.randn(2, 6, 8)
+    rows, grads = x.reshape(5, 48), grad.reshape(5, 48)
+    y, mean, rstd = sbt.recompute("aten.native_layer_norm.default", (x, [6, 8], weight, bias, 1e-5))
+    assert torch.equal(y.reshape(5, 48), functions.layer_norm(rows, weight.reshape(48), bias.reshape(48), **RULE).out)
+    got = sbt.recompute("aten.native_layer_norm_backward.default",
+                        (grad, x, [6, 8], mean, rstd, weight, bias, [True, True, True]))
+    expected = functions.norm_parameter_gradients(grads, rows, rstd.reshape(5, 1), mean.reshape(5, 1), **RULE)
+    assert torch.equal(got[1], expected.weight.reshape(6, 8)) and torch.equal(got[2], expected.bias.reshape(6, 8))
+
+
+def test_parameters_that_are_not_aligned_choose_the_kernel_of_layer_norm() -> None:
+    x, parameters = torch.randn(5, 96), torch.randn(97)
+    for weight, offset in ((parameters[:96], 0), (parameters[1:], 1)):
+        y, *_ = sbt.recompute("aten.native_layer_norm.default", (x, [96], weight, None, 1e-5))
+        assert torch.equal(y, functions.layer_norm(x, weight, offset=offset, **RULE).out)
+        assert not torch.equal(y, functions.layer_norm(x, weight, offset=1 - offset, **RULE).out)
+
+
+def test_log_softmax_of_a_gradient_that_begins_anywhere() -> None:
+    """The gradient's offset decides the order of the sums of wide rows."""
+    y, numbers = torch.randn(3, 2050).log_softmax(-1), torch.randn(6154)
+    for offset in (1, 3):
+        grad = numbers[offset: offset + 6150].view(3, 2050)
+        dx = sbt.recompute("aten._log_softmax_backward_data.default", (grad, y, 1, torch.float32))
+        assert torch.equal(dx, functions.log_softmax_gradient(grad, y, offset=offset, **RULE))
+        assert not torch.equal(dx, functions.log_softmax_gradient(grad, y, **RULE))
+
+
+def test_log_softmax_of_fp16_with_a_result_in_fp32() -> None:
+    x, grad = torch.randn(3, 1000).half(), torch.randn(3, 1000)
+    y = sbt.recompute("aten._log_softmax.default", (x, 1, True))
+    assert torch.equal(y, functions.log_softmax(x.float(), **RULE))
+    dx = sbt.recompute("aten._log_softmax_backward_data.default", (grad, y, 1, torch.float16))
+    assert torch.equal(dx, functions.log_softmax_gradient(grad, y, **RULE).half())
+    with pytest.raises(samebits.Unsupported, match="of more than 1024"):
+        sbt.recompute("aten._log_softmax.default", (torch.zeros(1, 1025).half(), 1, True))
+
+
 @pytest.mark.parametrize("kernel", ["flash", "cudnn"])
 def test_attention(kernel: Any) -> None:
     q, k, v, grad = (torch.randn(1, 2, 65, 64).to(torch.bfloat16) for _ in range(4))

@@ -18,10 +18,17 @@ def _last(x: Any, dim: int, *dtypes: Any) -> None:
     require(all(dtype in (None, False, x.dtype) for dtype in dtypes), "softmax of another format")
 
 
+def _widened(x: Any, other: Any) -> tuple[Any, Any]:
+    """Return fp16 whose result is fp32 as fp32: the order of narrow rows is that of any format."""
+    if other is not True:
+        return x, other
+    require(x.shape[-1] <= 1024, "softmax of fp16 with a result in fp32, of more than 1024 elements")
+    return x.float(), False
+
+
 @rule("_softmax")
 def _softmax(_how: Conditions, x: Any, dim: int, other: Any) -> Any:
-    if other is True and x.shape[-1] <= 1024:  # fp16 to fp32; the order of narrow rows is that of any format
-        x, other = x.float(), False
+    x, other = _widened(x, other)
     _last(x, dim, other)
     return functions.softmax(x.contiguous(), offset=_offset(x), **RULE)
 
@@ -35,7 +42,8 @@ def _safe_softmax(how: Conditions, x: Any, dim: int, dtype: Any = None) -> Any:
 
 @rule("_log_softmax")
 def _log_softmax(_how: Conditions, x: Any, dim: int, half_to_float: bool) -> Any:
-    _last(x, dim, half_to_float)
+    x, other = _widened(x, half_to_float)
+    _last(x, dim, other)
     return functions.log_softmax(x.contiguous(), offset=_offset(x), **RULE)
 
 
@@ -49,8 +57,10 @@ def _softmax_backward(_how: Conditions, grad: Any, y: Any, dim: int, dtype: Any)
 
 @rule("_log_softmax_backward_data")
 def _log_softmax_backward(_how: Conditions, grad: Any, y: Any, dim: int, dtype: Any) -> Any:
+    if dtype == torch.float16 and y.dtype == torch.float32:
+        return stored(_log_softmax_backward(_how, grad, y, dim, y.dtype), dtype)
     _last(y, dim, dtype)
-    return functions.log_softmax_gradient(grad.contiguous(), y.contiguous(), offset=_offset(y), **RULE)
+    return functions.log_softmax_gradient(grad.contiguous(), y.contiguous(), offset=_offset(grad), **RULE)
 
 
 def _offset(x: torch.Tensor) -> int:
@@ -62,13 +72,24 @@ def _as_rows(x: Any, shape: Sequence[int]) -> Any:
     return x.reshape(-1, int(np.prod(shape)))
 
 
+def _flat(parameter: Any) -> Any:
+    return None if parameter is None else parameter.reshape(-1)
+
+
+def _norm_offset(x: torch.Tensor, *parameters: torch.Tensor | None) -> int:
+    """Return the offset of a norm's argument; 1 for parameters that are not aligned: one kernel takes both."""
+    aligned = all(p is None or p.storage_offset() % 4 == 0 for p in parameters)
+    return _offset(x) if aligned else 1
+
+
 def _statistics_shape(x: Any, shape: Sequence[int]) -> list[int]:
     return [*x.shape[: x.dim() - len(shape)], *[1] * len(shape)]
 
 
 @rule("native_layer_norm")
 def _layer_norm(_how: Conditions, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    y = functions.layer_norm(_as_rows(x, shape), weight, bias, epsilon=eps, offset=_offset(x), **RULE)
+    y = functions.layer_norm(_as_rows(x, shape), _flat(weight), _flat(bias), epsilon=eps,
+                             offset=_norm_offset(x, weight, bias), **RULE)
     of = _statistics_shape(x, shape)
     return y.out.reshape(x.shape), y.mean.reshape(of), y.rstd.reshape(of)
 
@@ -80,17 +101,17 @@ def _layer_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, mean: A
     mean, rstd = mean.reshape(-1, 1), rstd.reshape(-1, 1)
     dx = dw = db = None
     if mask[0]:
-        dx = functions.layer_norm_gradient(grads, rows, mean, rstd, weight, **RULE).reshape(x.shape)
+        dx = functions.layer_norm_gradient(grads, rows, mean, rstd, _flat(weight), **RULE).reshape(x.shape)
     if mask[1] or mask[2]:
-        dw, db = functions.norm_parameter_gradients(grads, rows, rstd, mean,
-                                                    multiprocessors=how.multiprocessors, **RULE)
+        dw, db = (x.reshape(shape) for x in functions.norm_parameter_gradients(
+            grads, rows, rstd, mean, multiprocessors=how.multiprocessors, **RULE))
     return dx, dw if mask[1] else None, db if mask[2] else None
 
 
 @rule("_fused_rms_norm")
 def _rms_norm(_how: Conditions, x: Any, shape: Any, weight: Any, eps: float | None) -> Any:
     eps = torch.finfo(x.dtype).eps if eps is None else eps
-    y = functions.rms_norm(_as_rows(x, shape), weight, epsilon=eps, offset=_offset(x), **RULE)
+    y = functions.rms_norm(_as_rows(x, shape), _flat(weight), epsilon=eps, offset=_norm_offset(x, weight), **RULE)
     return y.out.reshape(x.shape), y.rstd.reshape(_statistics_shape(x, shape))
 
 
@@ -99,10 +120,10 @@ def _rms_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, rstd: Any
     rows, grads, rstd = _as_rows(x, shape), _as_rows(grad, shape), rstd.reshape(-1, 1)
     dx = dw = None
     if mask[0]:
-        dx = functions.rms_norm_gradient(grads, rows, rstd, weight, **RULE).reshape(x.shape)
+        dx = functions.rms_norm_gradient(grads, rows, rstd, _flat(weight), **RULE).reshape(x.shape)
     if mask[1]:
         dw = functions.norm_parameter_gradients(grads, rows, rstd, multiprocessors=how.multiprocessors,
-                                                **RULE).weight
+                                                **RULE).weight.reshape(shape)
     return dx, dw
 
 
