@@ -13,7 +13,7 @@ import pytest
 import samebits
 
 MODULES = ["samebits", "samebits.functions", "samebits.optim", "samebits.ranks", "samebits.torch",
-           "samebits.torch.optim"]
+           "samebits.torch.functional", "samebits.torch.optim"]
 #: Nobody makes an object of this class; its subclasses describe their arguments.
 BASES = {"Optimizer"}
 

@@ -12,9 +12,10 @@ tensor([  1.,   1., 448.], dtype=torch.float8_e4m3fn)
 from __future__ import annotations
 
 from samebits.rules import dir_of, names_in
-from samebits.torch import optim
+from samebits.torch import functional, optim
 from samebits.torch.convert import *
 from samebits.torch.convert_linears import *
+from samebits.torch.convert_model import *
 from samebits.torch.evaluate import *
 from samebits.torch.explain import *
 from samebits.torch.float8_linear import *
@@ -32,9 +33,9 @@ from samebits.torch.replay import *
 from samebits.torch.tensors import *
 from samebits.torch.trace import *
 
-__all__ = ["optim"]
+__all__ = ["functional", "optim"]
 __all__ += names_in(__name__, (
-    "convert", "convert_linears", "evaluate", "explain", "float8_linear", "grad_scaler", "gradients",
+    "convert", "convert_linears", "convert_model", "evaluate", "explain", "float8_linear", "grad_scaler", "gradients",
     "layer_errors", "linear_recipe", "precision_map", "quantize", "quantized_operand", "ranks", "recompute",
     "record", "replay", "tensors", "trace"))
 __dir__ = dir_of(__name__)

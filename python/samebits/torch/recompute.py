@@ -39,8 +39,8 @@ _OF_ZEROS = frozenset("amax amin clamp clamp_max clamp_min max maximum min minim
 
 def _is_exact(overload: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether CPUs and GPUs compute alike: by IEEE 754, on integers, or by moving elements."""
-    if overload.namespace == "samebits" or overload.is_view:
-        return True
+    if overload.is_view or overload.namespace == "samebits":
+        return overload.is_view or name not in RULES  # operators of rows: by `how`
     tensors = [x for x in args if isinstance(x, torch.Tensor)]
     has_float = any(isinstance(x, float) for x in args)
     if name in _EXACT:
@@ -137,7 +137,7 @@ def _recomputed(overload: Any, args: Sequence[Any], kwargs: dict[str, Any], how:
     if _is_exact(overload, name, args, kwargs):
         kwargs = {key: value for key, value in kwargs.items() if key != "pin_memory"}
         return overload(*args, **kwargs | ({"device": "cpu"} if "device" in kwargs else {}))
-    require(overload.namespace == "aten", f"{overload}")
+    require(overload.namespace in ("aten", "samebits"), f"{overload}")
     require("out" not in overload._overloadname, f"aten.{name} with out=")
     if name.startswith("_foreach_") and name not in RULES:
         results = _of_lists(name, args, kwargs, writes)

@@ -82,7 +82,7 @@ def _norm_offset(x: torch.Tensor, *parameters: torch.Tensor | None) -> int:
     return _offset(x) if aligned else 1
 
 
-def _statistics_shape(x: Any, shape: Sequence[int]) -> list[int]:
+def statistics_shape(x: Any, shape: Sequence[int]) -> list[int]:
     return [*x.shape[: x.dim() - len(shape)], *[1] * len(shape)]
 
 
@@ -90,7 +90,7 @@ def _statistics_shape(x: Any, shape: Sequence[int]) -> list[int]:
 def _layer_norm(_how: Conditions, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     y = functions.layer_norm(_as_rows(x, shape), _flat(weight), _flat(bias), epsilon=eps,
                              offset=_norm_offset(x, weight, bias), **RULE)
-    of = _statistics_shape(x, shape)
+    of = statistics_shape(x, shape)
     return y.out.reshape(x.shape), y.mean.reshape(of), y.rstd.reshape(of)
 
 
@@ -112,7 +112,7 @@ def _layer_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, mean: A
 def _rms_norm(_how: Conditions, x: Any, shape: Any, weight: Any, eps: float | None) -> Any:
     eps = torch.finfo(x.dtype).eps if eps is None else eps
     y = functions.rms_norm(_as_rows(x, shape), _flat(weight), epsilon=eps, offset=_norm_offset(x, weight), **RULE)
-    return y.out.reshape(x.shape), y.rstd.reshape(_statistics_shape(x, shape))
+    return y.out.reshape(x.shape), y.rstd.reshape(statistics_shape(x, shape))
 
 
 @rule("_fused_rms_norm_backward")
@@ -152,3 +152,25 @@ def _nll_loss_backward(_how: Conditions, grad: Any, logs: Any, targets: Any, wei
     require(weight is None and logs.dim() == 2, "nll_loss with weights of classes, or of one row")
     return functions.cross_entropy_gradient(grad.contiguous(), logs, targets, reduction=_REDUCTIONS[reduction],
                                             log_probabilities=True, ignore_index=ignored, **RULE)
+
+
+def _loss_options(reduction: str, ignored: int, smoothing: float) -> dict[str, Any]:
+    return {"reduction": reduction, "ignore_index": ignored, "label_smoothing": smoothing, **RULE}
+
+
+@rule("cross_entropy")
+def _cross_entropy(how: Conditions, x: Any, targets: Any, *options: Any) -> Any:
+    return functions.cross_entropy(x.contiguous(), targets, offset=_offset(x), multiprocessors=how.multiprocessors,
+                                   **_loss_options(*options))
+
+
+@rule("cross_entropy_backward")
+def _cross_entropy_backward(_how: Conditions, grad: Any, x: Any, targets: Any, *options: Any) -> Any:
+    return functions.cross_entropy_gradient(grad.contiguous(), x.contiguous(), targets, offset=_offset(x),
+                                            **_loss_options(*options))
+
+
+@rule("cross_entropy_and_gradient")
+def _cross_entropy_and_gradient(how: Conditions, grad: Any, x: Any, targets: Any, *options: Any) -> Any:
+    return functions.cross_entropy_and_gradient(grad.contiguous(), x.contiguous(), targets, offset=_offset(x),
+                                                multiprocessors=how.multiprocessors, **_loss_options(*options))

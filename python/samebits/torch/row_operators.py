@@ -1,0 +1,148 @@
+"""Operators of rows and losses for torch.compile, recordings and autograd: `torch.ops.samebits._softmax` and others.
+
+They have the names and schemas of ATen's operators, whose rules (`samebits.torch.aten.rows`) they run on CPU
+and CUDA tensors. Cross entropy has operators of its own, which read the logits once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from samebits.errors import Unsupported
+from samebits.torch.aten import rows  # noqa: F401 - it registers the rules
+from samebits.torch.aten.registry import RULES, Conditions
+
+__all__: list[str] = []
+
+_LOSS = "str reduction, int ignore_index, float label_smoothing"
+_OF_ATEN = ("_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data", "native_layer_norm",
+            "native_layer_norm_backward", "_fused_rms_norm", "_fused_rms_norm_backward")
+_OWN = {
+    "cross_entropy": f"(Tensor x, Tensor targets, {_LOSS}) -> Tensor",
+    "cross_entropy_backward": f"(Tensor grad, Tensor x, Tensor targets, {_LOSS}) -> Tensor",
+    "cross_entropy_and_gradient": f"(Tensor grad, Tensor x, Tensor targets, {_LOSS}) -> (Tensor, Tensor)",
+}
+ops: Any = torch.ops.samebits
+
+
+def _how(x: torch.Tensor) -> Conditions:
+    if not x.is_cuda:
+        return Conditions()
+    return Conditions(torch.cuda.get_device_properties(x.device).multi_processor_count)
+
+
+def _define(name: str, schema: str) -> None:
+    def run(x: torch.Tensor, *arguments: Any) -> Any:
+        results = RULES[name](_how(x), x, *arguments)
+        return tuple(results) if isinstance(results, tuple) else results
+
+    torch.library.define(f"samebits::{name}", schema)
+    torch.library.impl(f"samebits::{name}", ("CPU", "CUDA"))(run)
+
+
+for _name in _OF_ATEN:
+    _define(_name, str(getattr(torch.ops.aten, _name).default._schema).removeprefix(f"aten::{_name}"))
+for _name, _schema in _OWN.items():
+    _define(_name, _schema)
+
+
+def _new(x: torch.Tensor, shape: Any = None, dtype: torch.dtype | None = None) -> torch.Tensor:
+    return x.new_empty(x.shape if shape is None else shape, dtype=dtype or x.dtype)
+
+
+def _fake_softmax(x: torch.Tensor, dim: int, half_to_float: bool) -> torch.Tensor:
+    return _new(x, dtype=torch.float32 if half_to_float else None)
+
+
+def _fake_softmax_backward(grad: torch.Tensor, y: torch.Tensor, dim: int, input_dtype: torch.dtype) -> torch.Tensor:
+    return _new(grad, dtype=input_dtype)
+
+
+def _fake_norm(statistics: int) -> Any:
+    def shapes(x: torch.Tensor, shape: Any, *_: Any) -> tuple[torch.Tensor, ...]:
+        of = rows.statistics_shape(x, shape)
+        return (_new(x), *(_new(x, of, torch.float32) for _ in range(statistics)))
+    return shapes
+
+
+def _fake_norm_backward(grad: torch.Tensor, x: torch.Tensor, shape: Any, *rest: Any) -> tuple[Any, ...]:
+    mask = rest[-1]
+    return tuple(_new(x, x.shape if i == 0 else shape) if wanted else None for i, wanted in enumerate(mask))
+
+
+def _fake_loss(x: torch.Tensor, targets: torch.Tensor, reduction: str, *_: Any) -> torch.Tensor:
+    return _new(x, x.shape[:1] if reduction == "none" else ())
+
+
+def _fake_loss_and_gradient(grad: torch.Tensor, x: torch.Tensor, *rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    return _fake_loss(x, *rest), _new(x)
+
+
+def _keep_softmax(ctx: Any, inputs: Any, output: torch.Tensor) -> None:
+    x, ctx.dim, _ = inputs
+    ctx.dtype = x.dtype
+    ctx.save_for_backward(output)
+
+
+def _softmax_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    y, = ctx.saved_tensors
+    return ops._softmax_backward_data(grad, y, ctx.dim, ctx.dtype), None, None
+
+
+def _log_softmax_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    y, = ctx.saved_tensors
+    return ops._log_softmax_backward_data(grad, y, ctx.dim, ctx.dtype), None, None
+
+
+def _keep_norm(ctx: Any, inputs: Any, output: Any) -> None:
+    x, ctx.shape, weight, *rest = inputs
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.save_for_backward(x, weight, *rest[:-1], *output[1:])  # LayerNorm's bias stands between
+
+
+def _layer_norm_backward(ctx: Any, grad: torch.Tensor, *_: Any) -> Any:
+    x, weight, bias, mean, rstd = ctx.saved_tensors
+    mask = [ctx.needs_input_grad[i] for i in (0, 2, 3)]
+    dx, dw, db = ops.native_layer_norm_backward(grad, x, ctx.shape, mean, rstd, weight, bias, mask)
+    return dx, None, dw, db, None
+
+
+def _rms_norm_backward(ctx: Any, grad: torch.Tensor, *_: Any) -> Any:
+    x, weight, rstd = ctx.saved_tensors
+    mask = [ctx.needs_input_grad[i] for i in (0, 2)]
+    dx, dw = ops._fused_rms_norm_backward(grad, x, ctx.shape, rstd, weight, mask)
+    return dx, None, dw, None
+
+
+def _keep_logits(ctx: Any, inputs: Any, output: torch.Tensor) -> None:
+    x, targets, *ctx.options = inputs
+    ctx.save_for_backward(x, targets)
+
+
+def _cross_entropy_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    return ops.cross_entropy_backward(grad, *ctx.saved_tensors, *ctx.options), None, None, None, None
+
+
+def _refuse_second_derivative(ctx: Any, *_: Any) -> Any:
+    raise Unsupported("functions of samebits.torch.functional have no second derivative")
+
+
+#: By operator: shapes of its results; what it keeps; its backward pass.
+_PARTS: dict[str, tuple[Any, Any, Any]] = {
+    "_softmax": (_fake_softmax, _keep_softmax, _softmax_backward),
+    "_log_softmax": (_fake_softmax, _keep_softmax, _log_softmax_backward),
+    "_softmax_backward_data": (_fake_softmax_backward, None, _refuse_second_derivative),
+    "_log_softmax_backward_data": (_fake_softmax_backward, None, _refuse_second_derivative),
+    "native_layer_norm": (_fake_norm(2), _keep_norm, _layer_norm_backward),
+    "native_layer_norm_backward": (_fake_norm_backward, None, _refuse_second_derivative),
+    "_fused_rms_norm": (_fake_norm(1), _keep_norm, _rms_norm_backward),
+    "_fused_rms_norm_backward": (_fake_norm_backward, None, _refuse_second_derivative),
+    "cross_entropy": (_fake_loss, _keep_logits, _cross_entropy_backward),
+    "cross_entropy_backward": (lambda grad, x, *_: _new(x), None, _refuse_second_derivative),
+    "cross_entropy_and_gradient": (_fake_loss_and_gradient, None, _refuse_second_derivative),
+}
+for _name, (_fake, _keep, _backward) in _PARTS.items():
+    torch.library.register_fake(f"samebits::{_name}")(_fake)
+    torch.library.register_autograd(f"samebits::{_name}", _backward, setup_context=_keep)
