@@ -1,4 +1,4 @@
-"""docs/torch.md: its program runs, and it names what samebits.torch has."""
+"""docs/torch.md and docs/operators.md: their programs run, and pages name what samebits.torch has."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ def test_the_programs_run_one_after_another() -> None:
     assert "\n7.75\n" in printed.getvalue()
     assert re.findall(r"^\d True none None", printed.getvalue(), re.M) == [
         f"{step} True none None" for step in range(3)]
+
+
+def test_the_program_of_the_page_of_operators_runs() -> None:
+    names: dict[str, object] = {}
+    exec((DOCS / "operators.md").read_text().split("```python\n")[1].split("```")[0], names)
+    assert (names["swapped"], names["left"]) == ({"1": "LayerNorm"}, {})
 
 
 def test_modules_need_no_import_of_their_own() -> None:
