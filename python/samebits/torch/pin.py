@@ -1,0 +1,156 @@
+"""Settings of PyTorch under which this library knows a GPU's bits: `pin`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from samebits.errors import Unsupported
+
+__all__ = ["pin"]
+
+_WORKSPACES = (":4096:8", ":16:8")
+
+
+def _get_flag(path: str) -> Callable[[], Any]:
+    return lambda: getattr(_owner(path), path.rpartition(".")[2])
+
+
+def _set_flag(path: str) -> Callable[[Any], None]:
+    return lambda value: setattr(_owner(path), path.rpartition(".")[2], value)
+
+
+def _owner(path: str) -> Any:
+    found: Any = torch
+    for name in path.split(".")[1:-1]:
+        found = getattr(found, name)
+    return found
+
+
+def _get_deterministic() -> int:
+    return torch.get_deterministic_debug_mode()
+
+
+_CUDA = torch.backends.cuda
+_FLAGS = {"torch.backends.cuda.matmul.allow_tf32": False, "torch.backends.cudnn.allow_tf32": False,
+          "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction": False,
+          "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction": False,
+          "torch.backends.cuda.matmul.allow_fp16_accumulation": False}
+#: What is set, in this order: name, how to read it, how to write it, value.
+_SETTINGS: list[tuple[str, Callable[[], Any], Callable[[Any], None], Any]] = [
+    ("torch.set_deterministic_debug_mode", _get_deterministic, torch.set_deterministic_debug_mode, 2),
+    *((path, _get_flag(path), _set_flag(path), value) for path, value in _FLAGS.items()),
+    ("torch.backends.cuda.enable_flash_sdp", _CUDA.flash_sdp_enabled, _CUDA.enable_flash_sdp, True),
+    ("torch.backends.cuda.enable_math_sdp", _CUDA.math_sdp_enabled, _CUDA.enable_math_sdp, True),
+    ("torch.backends.cuda.enable_cudnn_sdp", _CUDA.cudnn_sdp_enabled, _CUDA.enable_cudnn_sdp, False),
+    ("torch.backends.cuda.enable_mem_efficient_sdp", _CUDA.mem_efficient_sdp_enabled,
+     _CUDA.enable_mem_efficient_sdp, False),
+]
+
+
+class Pin:
+    """The settings that `pin` has made; also a context manager.
+
+    Attributes
+    ----------
+    settings : dict
+        The names of the settings, with their values.
+    """
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Callable[[Any], None], Any]] = []
+        try:
+            for name, get, put, value in _SETTINGS:
+                before = get()
+                put(value)
+                self._before.append((put, before))
+        except (AttributeError, RuntimeError) as error:  # set in two ways, of which PyTorch reads one
+            self.restore()
+            raise Unsupported(f"{name} cannot be pinned: {error}") from None
+        self.settings = {name: value for name, _, _, value in _SETTINGS}
+
+    def restore(self) -> None:
+        """Set what was set before; a second call does nothing."""
+        while self._before:
+            put, value = self._before.pop()
+            put(value)
+
+    def __enter__(self) -> Pin:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.restore()
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name} = {value}" for name, value in self.settings.items())
+
+
+def pin(*modules: torch.nn.Module, cudnn_attention: bool = False) -> Pin:
+    """Set PyTorch so that the calls that docs/torch_rules.md covers have known bits on a GPU.
+
+    Deterministic algorithms are on; TF32, 16-bit accumulation and reductions in reduced precision are off;
+    attention is FlashAttention's or the math path. Call it before the program makes its tensors. As a context
+    manager it restores all settings at the end of the block.
+
+    Parameters
+    ----------
+    modules : torch.nn.Module, optional
+        Models that are about to run. One with a part that `torch.compile` compiles is refused.
+    cudnn_attention : bool
+        Whether cuDNN's attention is allowed: its gradients have a rule up to 256 keys, and no fixed order beyond.
+
+    Returns
+    -------
+    Pin
+        ``settings`` lists what was set; `restore` sets what was set before.
+
+    Raises
+    ------
+    Unsupported
+        Nothing was set: the rules are not those of this PyTorch or card, the environment variable
+        ``CUBLAS_WORKSPACE_CONFIG`` is missing, a module is compiled, or a setting cannot be read.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> with sbt.pin() as pinned:
+    ...     torch.are_deterministic_algorithms_enabled()
+    True
+    >>> pinned.settings["torch.backends.cuda.matmul.allow_tf32"]
+    False
+    >>> torch.are_deterministic_algorithms_enabled()
+    False
+    """
+    refused = unpinnable(*modules)
+    if refused:
+        raise Unsupported("not pinned: " + "; ".join(refused))
+    pinned = Pin()
+    if cudnn_attention:
+        _CUDA.enable_cudnn_sdp(True)
+        pinned.settings["torch.backends.cuda.enable_cudnn_sdp"] = True
+    return pinned
+
+
+def unpinnable(*modules: torch.nn.Module) -> list[str]:
+    """Return why the bits of this process cannot be pinned: a text for each reason."""
+    found = []
+    if not torch.__version__.startswith("2.11."):
+        found.append(f"torch {torch.__version__}: the rules are those of torch 2.11")
+    if torch.cuda.is_available():
+        card = torch.cuda.get_device_properties()
+        if (card.major, card.minor) != (9, 0):
+            found.append(f"{card.name}: the rules are those of H100 and H200")
+        workspace = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+        if workspace not in _WORKSPACES:
+            found.append(f"CUBLAS_WORKSPACE_CONFIG is {workspace!r}: set it to {' or '.join(_WORKSPACES)} in the "
+                         "environment that starts the process")
+    for model in modules:
+        for name, module in model.named_modules():
+            if hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
+                found.append(f"{name or type(model).__name__} is compiled by torch.compile, whose kernels have no rule")
+                break
+    return found
