@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +10,13 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
-from torch.utils._pytree import tree_leaves
 
-import samebits
 from samebits.errors import InvalidArgument, Unsupported
+from samebits.torch.differences import difference
+from samebits.torch.operators import PRODUCTS
+from samebits.torch.other_rules import OtherRule, other_rules
 from samebits.torch.recompute import Conditions, overload_of
-from samebits.torch.record import PRODUCTS, record
+from samebits.torch.record import record
 from samebits.torch.replay import DRAWS, Player, conditions, short_name
 from samebits.torch.trace import Trace, places
 
@@ -243,10 +243,8 @@ class _Difference:
         else:
             player.fork(self._i).run_by(self._i, how)  # whether it has a rule
             candidates["the rule of PyTorch's kernel"] = partial(self._by_rule, how)
-            candidates["the rule, with subnormals flushed to zero"] = partial(self._flushed, how)
-            for order, name in _ORDERS.items():
-                candidates[name] = partial(self._sum_in, order)
-            candidates["PyTorch's own kernel for CPUs"] = self._on_cpu
+            for name, rule in other_rules(self._entry["op"], how).items():
+                candidates[name] = partial(self._by_other_rule, rule)
         expected = trace.operators[self._i]["wrote"][self._result][1]
         for name, attempt in candidates.items():
             fork = player.fork(self._i)
@@ -261,30 +259,8 @@ class _Difference:
     def _by_rule(self, how: Conditions, fork: Player) -> None:
         fork.run_by(self._i, how)
 
-    def _flushed(self, how: Conditions, fork: Player) -> None:
-        args, kwargs = fork.operands(self._i)
-        for x in _tensors((args, kwargs)):
-            x.copy_(_without_subnormals(x))
-        fork.run_by(self._i, how)
-        for x in fork.written(self._i):
-            x.copy_(_without_subnormals(x))
-
-    def _on_cpu(self, fork: Player) -> None:
-        args, kwargs = fork.operands(self._i)
-        fork.store(self._i, overload_of(self._entry["op"])(*args, **kwargs))
-
-    def _sum_in(self, order: Any, fork: Player) -> None:
-        args, kwargs = fork.operands(self._i)
-        x = args[0]
-        if self._name != "sum" or kwargs or x.numel() > 1 << 20:
-            raise Unsupported("no short sum")
-        axes = [axis % x.dim() for axis in (args[1] if len(args) > 1 and args[1] else range(x.dim()))]
-        rest = [axis for axis in range(x.dim()) if axis not in axes]
-        rows = x.permute(*rest, *axes).reshape(math.prod(x.shape[axis] for axis in rest), -1)
-        if len(rows) > 1 << 12:
-            raise Unsupported("no few sums")
-        sums = [samebits.dot(row.contiguous(), torch.ones_like(row), precision="fp32", order=order) for row in rows]
-        fork.store(self._i, torch.tensor(sums, dtype=torch.float32).to(x.dtype))
+    def _by_other_rule(self, rule: OtherRule, fork: Player) -> None:
+        fork.store(self._i, rule(*fork.operands(self._i)))
 
     def _cause(self, found: list[str]) -> str:
         if all(found):
@@ -295,34 +271,7 @@ class _Difference:
         kept = [t.tensors.get(f"{self._i}.{self._result}") for t in self._traces]
         if kept[0] is None or kept[1] is None:
             return f"cause: {odd} follows no known rule: another kernel, or a wrong result"
-        return "cause: " + _where(*kept) + f"; {odd} follows no known rule: suspect it"
-
-
-_ORDERS = {"sequential": "a sum in rising order", "tree": "a sum by pairs"}
-
-
-def _tensors(x: Any) -> list[torch.Tensor]:
-    return [y for y in tree_leaves(x) if isinstance(y, torch.Tensor)]
-
-
-def _without_subnormals(x: torch.Tensor) -> torch.Tensor:
-    """Return subnormals in fp32 as zeros."""
-    if x.dtype != torch.float32:
-        return x
-    return torch.where(x.abs() < 2.0**-126, torch.zeros((), dtype=x.dtype).copysign(x), x)
-
-
-def _where(x: Any, y: Any) -> str:
-    """Return where two results differ."""
-    integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    codes = [z.contiguous().view(integers[z.element_size()]).reshape(-1) for z in (x, y)]
-    changed = (codes[0] ^ codes[1]).nonzero().reshape(-1).tolist()
-    first = changed[0]
-    place = [int(n) for n in torch.unravel_index(torch.tensor(first), x.shape)]
-    bits = int(codes[0][first] ^ codes[1][first]) & (2 ** (8 * x.element_size()) - 1)
-    if len(changed) == 1 and bits.bit_count() == 1:
-        return f"one bit: bit {bits.bit_length() - 1} of element {place}"
-    return f"{len(changed)} of {codes[0].numel()} results, the first at {place}"
+        return f"cause: {difference(*kept)}; {odd} follows no known rule: suspect it"
 
 
 def _advice(found: list[str]) -> str:

@@ -28,7 +28,7 @@ import torch
 
 import samebits
 from samebits.torch.record import record as recorded
-from samebits.torch.record import PRODUCTS
+from samebits.torch.operators import PRODUCTS
 from samebits.torch.replay import replay
 from samebits.torch.trace import hashes_of
 

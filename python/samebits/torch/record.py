@@ -7,34 +7,24 @@ import gc
 import math
 import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import torch
-from torch._subclasses import FakeTensor
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes
 
 import samebits
 from samebits.errors import InvalidArgument
 from samebits.torch import recorded_steps
 from samebits.torch.launches import Launches
-from samebits.torch.recorded_modules import Modules
+from samebits.torch.operators import PRODUCTS, Operator, OperatorMode, is_dense, numbers_of, tensors_of, without_modes
 from samebits.torch.trace import NAMES, HashBuffer, Trace
 
 __all__ = ["record"]
 
-#: Operators whose results have no values yet.
-_EMPTY = frozenset(["empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
-                    "resize_"])
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
-_NO_WRAPPER = torch.Tensor.__torch_dispatch__  # also of subclasses that have only Python methods
 _expired = torch.UntypedStorage._expired  # type: ignore[attr-defined]  # of StorageWeakRef's pointer
-#: Products, by the place of their operands a and b.
-PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2)}
 #: Rows and columns of a product that are kept to find its rule.
 SAMPLE = 64
 #: Bytes of a source that is always kept: numbers that a program makes tensors of.
@@ -53,28 +43,7 @@ def spaced(n: int) -> slice:
     return slice(0, min(n, SAMPLE) * step, step)
 
 
-@dataclass(frozen=True)
-class _Operator:
-    """What a recording needs to know of an operator's kind."""
-
-    name: str  # in a recording
-    short: str  # without overload; of ATen's without namespace
-    passes: bool  # not recorded: it only looks at memory in another way
-    writes: tuple[tuple[int, str], ...] = ()  # places and names of arguments that it writes
-    random: bool = False  # it draws random numbers
-    moves: bool = False  # it gives an argument other memory or another shape
-
-    @classmethod
-    def of(cls, func: Any) -> _Operator:
-        if isinstance(func, torch._ops.HigherOrderOperator):  # a program of torch.compile
-            return cls(f"higher_order.{func.name()}", func.name(), False)
-        schema = func._schema
-        writes = tuple((i, a.name) for i, a in enumerate(schema.arguments) if a.is_write)
-        return cls(str(func), schema.name.removeprefix("aten::"), func.is_view or func.namespace == "profiler", writes,
-                   torch.Tag.nondeterministic_seeded in func.tags, torch.Tag.inplace_view in func.tags)
-
-
-class Recorder(TorchDispatchMode):
+class Recorder(OperatorMode):
     """A context manager that records operators, made by `record`.
 
     Attributes
@@ -83,33 +52,20 @@ class Recorder(TorchDispatchMode):
         The recording.
     """
 
-    supports_higher_order_operators = True
-
     def __init__(self, path: str | os.PathLike[str] | None, keep: str | list[str], names: dict[int, str],
                  kernels: bool) -> None:
         super().__init__()
         self._path, self._keep, self._names = path, keep, names
         self._patterns = ["*"] if keep == "all" else keep if isinstance(keep, list) else []
-        self._operators: dict[Any, _Operator] = {}
         self._blocks: dict[int, tuple[StorageWeakRef, int]] = {}
         self._versions: dict[int, int] = {}  # of blocks, after an operator last saw them
         # Of this operator: sources that it reads written, tensors that it gets as numbers, places of tensors.
         self._reads: list[Any] = []
         self._numbers: set[int] = set()
         self._places: dict[int, list[Any]] = {}
-        self._lock = threading.RLock()  # backward passes of several devices have a thread each
         self._hashes = HashBuffer()
         self._launches = Launches() if kernels else None
-        self._tracker = Modules()
         self.trace = Trace()
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        return True  # torch.compile compiles while a recording is made
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # not by a wrapper, which takes as long as the rest: see below
 
     def __enter__(self) -> Recorder:
         self.trace.machine = machine()
@@ -118,9 +74,7 @@ class Recorder(TorchDispatchMode):
         config: Any = sys.modules.get("torch._inductor.config")
         self._patch = config.patch(wrap_inductor_compiled_regions=True) if config else contextlib.nullcontext()
         self._patch.__enter__()
-        self._tracker.__enter__()
         super().__enter__()
-        recorded_steps.ACTIVE.append(self)
         self._freezes = gc.get_freeze_count() == 0  # else the program or another recorder has frozen objects
         if self._freezes:
             gc.freeze()  # what is recorded would let Python look through all objects again and again
@@ -129,9 +83,7 @@ class Recorder(TorchDispatchMode):
     def __exit__(self, *failure: Any) -> None:
         if self._freezes:
             gc.unfreeze()
-        recorded_steps.ACTIVE.remove(self)
         super().__exit__(*failure)
-        self._tracker.__exit__(*failure)
         self._patch.__exit__(None, None, None)
         if self._launches is not None:
             for number, kernels in self._launches.stop().items():
@@ -141,101 +93,67 @@ class Recorder(TorchDispatchMode):
         if self._path is not None and failure[0] is None:
             self.trace.save(self._path)
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        with self._lock:
-            return self._dispatched(func, args, kwargs or {})
+    def before(self, operator: Operator, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
+        with without_modes():
+            written = operator.written(args, kwargs)
+            return written, self._begun(operator, args, kwargs, numbers_of(tensors, written))
 
-    def _dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:
-        operator = self._operators.get(func)
-        if operator is None:
-            operator = self._operators[func] = _Operator.of(func)
-        whole = torch.is_inference_mode_enabled() and isinstance(func, torch._ops.OpOverload)
-        if operator.passes and not whole:
-            return func(*args, **kwargs)
-        tensors = _tensors([*args, *kwargs.values()])
-        if any(map(_is_wrapper, tensors)):
-            fake = any(isinstance(x, FakeTensor) for x in tensors)  # others pass their tensors on
-            return func(*args, **kwargs) if fake else NotImplemented
-        if whole:  # there operators made of others arrive as one
-            TorchDispatchMode.__enter__(self)
-            try:
-                result = func.decompose(*args, **kwargs)
-            finally:
-                TorchDispatchMode.__exit__(self, None, None, None)
-            if result is not NotImplemented:
-                return result
-            if operator.passes:
-                return func(*args, **kwargs)
-        with _without_modes():
-            written = _tensors([args[i] if i < len(args) else kwargs.get(name) for i, name in operator.writes])
-            # Kernels get a CPU tensor of no axis as a number, unless they write it.
-            self._numbers = {id(x) for x in tensors if x.is_cpu and x.dim() == 0}
-            if self._numbers:
-                on_gpu = any(x.is_cuda for x in tensors)
-                self._numbers = self._numbers - {id(x) for x in written} if on_gpu else set()
-            self._reads, self._places = [], {}
-            entry = {"op": operator.name, "args": self._encoded(args), "kwargs": self._encoded(kwargs)}
-            if self._reads:
-                entry["read"] = self._reads
-            self._hashes.enqueue()
-        number = len(self.trace.operators)
-        with self._launches.of(number) if self._launches is not None else contextlib.nullcontext():
-            result = func(*args, **kwargs)
-        with _without_modes():
-            self._ended(operator, written, result, entry)
-        return result
+    def while_running(self) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext() if self._launches is None else self._launches.of(len(self.trace.operators))
+
+    def after(self, operator: Operator, result: Any, state: Any) -> None:
+        with without_modes():
+            self._ended(operator, state[0], result, state[1])
+
+    def _begun(self, operator: Operator, args: Any, kwargs: Any, numbers: set[int]) -> dict[str, Any]:
+        """Return an operator's entry, with its arguments. numbers: ids of tensors that it gets as numbers."""
+        self._numbers, self._reads, self._places = numbers, [], {}
+        entry = {"op": operator.name, "args": self._encoded(args), "kwargs": self._encoded(kwargs)}
+        if self._reads:
+            entry["read"] = self._reads
+        self._hashes.enqueue()
+        return entry
 
     def record_step(self, optimizer: Any, step: Callable[[], None]) -> None:
         """Record a step of an optimizer of this package as one operator."""
-        operator = _Operator(recorded_steps.OPERATOR, "optimizer_step", False)
+        operator = Operator(recorded_steps.OPERATOR, "optimizer_step", False)
         with self._lock, _disable_current_modes():
-            self._numbers, self._reads, self._places = set(), [], {}
             arguments = recorded_steps.arguments_of(optimizer)
-            entry = {"op": operator.name, "args": self._encoded(arguments), "kwargs": {}}
-            if self._reads:
-                entry["read"] = self._reads
-            for name in recorded_steps.SCALING:
-                if isinstance(value := getattr(optimizer, name, None), torch.Tensor):
-                    self._keep_tensor(f"{len(self.trace.operators)}.{name}", value)
-            self._hashes.enqueue()
+            entry = self._begun(operator, arguments, {}, set())
+            for name, value in recorded_steps.scaling_of(optimizer).items():
+                self._keep_tensor(f"{len(self.trace.operators)}.{name}", value)
             step()
             results = recorded_steps.results_of(optimizer)
-            self._ended(operator, _tensors([x[1] for x in arguments[2]]) + _tensors(results), results, entry)
+            self._ended(operator, tensors_of([x[1] for x in arguments[2]]) + tensors_of(results), results, entry)
 
-    def _ended(self, operator: _Operator, written: list[torch.Tensor], result: Any, entry: dict[str, Any]) -> None:
+    def _ended(self, operator: Operator, written: list[torch.Tensor], result: Any, entry: dict[str, Any]) -> None:
         """Record what an operator has written."""
         number = len(self.trace.operators)
         self._numbers = set()
-        is_attention = "attention" in operator.short
         if operator.moves:
             self._places = {}
         entry["out"] = self._encoded(result, made=True)
-        values = [] if operator.short in _EMPTY else [*{id(x): x for x in [*written, *_tensors([result])]}.values()]
-        if is_attention:  # without dropout, seeds are memory that nobody wrote
-            values = [x for x in values if x.is_floating_point()]
-        values = [x for x in values if _is_dense(x)]
+        values = operator.values(written, result)
         entry["wrote"] = [self._hashes.add([self._encoded(x)["t"], ""], 1, x) for x in values]
         self._hashes.enqueue()
         counted = {id(x) for x in written}  # by PyTorch, when the operator has ended
         for x in values:
             if not x.is_inference():
                 self._versions[self._places[id(x)][0]] = x._version + (id(x) in counted)
-        if torch.are_deterministic_algorithms_enabled() and not (
-                is_attention and torch.is_deterministic_algorithms_warn_only_enabled()):
-            entry["deterministic"] = True  # where it only warns, attention stays as it is
-        modules = self._tracker.parents - {"Global"}
-        if modules:
-            entry["module"] = max(modules, key=len) + (" backward" if self._tracker.is_bw else "")
+        if operator.is_deterministic():
+            entry["deterministic"] = True
+        if module := self.module():
+            entry["module"] = module
         if operator.short in PRODUCTS and values:
             self._keep_tensor(f"sample.{number}", sample_of(values[0]))
-        if self._keeps(operator, entry) and not (operator.random and is_attention):
+        if self._keeps(operator, entry) and not (operator.random and operator.is_attention):
             for i, x in enumerate(values):
                 self._keep_tensor(f"{number}.{i}", x)
-        if operator.random and not is_attention:
+        if operator.random and not operator.is_attention:
             entry["random"] = True
         self.trace.operators.append(entry)
 
-    def _keeps(self, operator: _Operator, entry: dict[str, Any]) -> bool:
+    def _keeps(self, operator: Operator, entry: dict[str, Any]) -> bool:
         """Whether an operator's results are kept."""
         if self._keep in ("hashes", "sources"):
             return operator.random and self._keep == "sources"
@@ -267,7 +185,7 @@ class Recorder(TorchDispatchMode):
         place = self._places.get(id(x))
         if place is not None:
             return {"t": place}
-        if not _is_dense(x):
+        if not is_dense(x):
             return {"tensor": f"{x.dtype}, {x.layout}, {x.device.type}"}
         if id(x) in self._numbers:
             return {"number": self._encoded(x.item()), "dtype": NAMES[x.dtype]}
@@ -305,18 +223,6 @@ class Recorder(TorchDispatchMode):
                 self._keep_tensor(f"block.{number}", content)
         self.trace.blocks.append(block)
         return number
-
-
-def _hide_from_compiler() -> None:
-    """Let torch.compile run the recorder and what it calls as they are."""
-    from torch._C._dynamo import eval_frame
-
-    skip = eval_frame._FrameAction.SKIP
-    eval_frame.set_code_exec_strategy(Recorder.__torch_dispatch__.__code__,
-                                      eval_frame._FrameExecStrategy(skip, skip))
-
-
-_hide_from_compiler()
 
 
 def record(path: str | os.PathLike[str] | None = None, *,
@@ -361,36 +267,8 @@ def record(path: str | os.PathLike[str] | None = None, *,
     kept = keep if isinstance(keep, str) else [*keep]
     if isinstance(names, torch.nn.Module):
         names = {**dict(names.named_parameters()), **dict(names.named_buffers())}
-    sources = {x.untyped_storage()._cdata: name for name, x in (names or {}).items() if _is_dense(x)}
+    sources = {x.untyped_storage()._cdata: name for name, x in (names or {}).items() if is_dense(x)}
     return Recorder(path, kept, sources, kernels)
-
-
-def _is_wrapper(x: torch.Tensor) -> bool:
-    return type(x) not in _PLAIN and type(x).__torch_dispatch__ is not _NO_WRAPPER
-
-
-def _is_dense(x: torch.Tensor) -> bool:
-    """Whether a tensor's memory has its numbers, one code after another."""
-    return (x.dtype in NAMES and x.layout == torch.strided and (x.is_cuda or x.is_cpu) and not _is_wrapper(x)
-            and not x.is_neg() and not x._is_zerotensor())
-
-
-def _tensors(arguments: Sequence[Any]) -> list[torch.Tensor]:
-    """Return the tensors among arguments, and in lists and dicts of them."""
-    found: list[torch.Tensor] = []
-    for x in arguments:
-        if isinstance(x, torch.Tensor):
-            found.append(x)
-        elif isinstance(x, list | tuple):
-            found += _tensors(x)
-        elif isinstance(x, dict):
-            found += _tensors([*x.values()])
-    return found
-
-
-def _without_modes() -> Any:
-    """Return a context without the modes around this one."""
-    return _disable_current_modes() if torch._C._len_torch_dispatch_stack() else contextlib.nullcontext()
 
 
 def machine() -> dict[str, Any]:

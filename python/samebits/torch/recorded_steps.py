@@ -33,6 +33,12 @@ def arguments_of(optimizer: Any) -> list[Any]:
     return [type(optimizer).__name__, groups, parameters]
 
 
+def scaling_of(optimizer: Any) -> dict[str, torch.Tensor]:
+    """Return what a GradScaler has set on an optimizer."""
+    found = {name: getattr(optimizer, name, None) for name in SCALING}
+    return {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}
+
+
 def results_of(optimizer: Any) -> list[list[Any]]:
     """Return the states of all parameters after a step."""
     return [[*optimizer.state.get(p, {}).values()] for group in optimizer.param_groups for p in group["params"]]

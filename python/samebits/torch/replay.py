@@ -19,7 +19,8 @@ import samebits
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch.aten.elementwise import ELEMENTWISE
 from samebits.torch.recompute import Conditions, recompute
-from samebits.torch.record import PRODUCTS, spaced
+from samebits.torch.operators import PRODUCTS
+from samebits.torch.record import spaced
 from samebits.torch.recorded_steps import OPERATOR, SCALING, recompute_step
 from samebits.torch.trace import Trace, hash_of, hashes_of, places
 
