@@ -243,8 +243,8 @@ class _Difference:
         else:
             player.fork(self._i).run_by(self._i, how)  # whether it has a rule
             candidates["the rule of PyTorch's kernel"] = partial(self._by_rule, how)
-            for name, rule in other_rules(self._entry["op"], how).items():
-                candidates[name] = partial(self._by_other_rule, rule)
+            for name, other in other_rules(self._entry["op"], how).items():
+                candidates[name] = partial(self._by_other_rule, other)
         expected = trace.operators[self._i]["wrote"][self._result][1]
         for name, attempt in candidates.items():
             fork = player.fork(self._i)
@@ -271,7 +271,7 @@ class _Difference:
         kept = [t.tensors.get(f"{self._i}.{self._result}") for t in self._traces]
         if kept[0] is None or kept[1] is None:
             return f"cause: {odd} follows no known rule: another kernel, or a wrong result"
-        return f"cause: {difference(*kept)}; {odd} follows no known rule: suspect it"
+        return f"cause: {difference(kept[0], kept[1])}; {odd} follows no known rule: suspect it"
 
 
 def _advice(found: list[str]) -> str:

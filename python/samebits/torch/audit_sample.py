@@ -1,0 +1,207 @@
+"""One operator that an audit has chosen: recomputes it, and says where and how it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Any
+
+import torch
+
+import samebits
+from samebits.errors import InvalidArgument, Unsupported
+from samebits.torch.copies import restored
+from samebits.torch.differences import Difference, difference
+from samebits.torch.operators import PRODUCTS, Operator
+from samebits.torch.other_rules import other_rules
+from samebits.torch.recompute import Conditions, recompute
+from samebits.torch.recorded_steps import OPERATOR, recompute_step
+
+__all__: list[str] = []
+
+#: Rows and columns of the parts of a product's tile by which a rule is searched if none gives the whole tile.
+_PART = 16
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A part of an operator's results that differs from its rule.
+
+    Attributes
+    ----------
+    step, number : int
+        The step, and the operator's place in it.
+    operator, module : str
+    result : int
+        Which of the tensors that the operator wrote.
+    tile : list of int
+        The place of the recomputed part's first element.
+    where : Difference, optional
+        The elements that differ, in coordinates of the whole result, and the bit if it is one; None if no rule
+        says which elements are right.
+    follows : str
+        Another known rule that gives this part, or an empty text: suspect the device.
+    item : int, optional
+        The tensor of an operator of lists.
+    """
+
+    step: int
+    number: int
+    operator: str
+    module: str
+    result: int
+    tile: list[int]
+    where: Difference | None
+    follows: str = ""
+    item: int | None = None
+
+    def __str__(self) -> str:
+        module = f" ({self.module})" if self.module else ""
+        item = "" if self.item is None else f", tensor {self.item}"
+        where = f"{self.where}" if self.where is not None else "all results of the tile"
+        verdict = f"follows {self.follows}" if self.follows else "no known rule: suspect this device"
+        return (f"differs: step {self.step}, {self.operator} #{self.number}{module}{item}, result {self.result}, tile "
+                f"at {self.tile}: {where}; {verdict}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which part of an operator's results is recomputed; fields as in Tile."""
+
+    origin: list[int] = field(default_factory=list)
+    shape: list[int] | None = None
+    item: int | None = None
+    alike: str = ""
+
+
+@dataclass
+class Sample:
+    """Copies of an operator's arguments and results."""
+
+    step: int
+    number: int
+    operator: Operator
+    module: str
+    how: Conditions
+    args: Any
+    kwargs: Any
+    size: int = 0  # bytes
+    written: Any = field(default_factory=list)
+    results: Any = field(default_factory=list)
+    tile: Place = field(default_factory=Place)
+    ready: list[Any] = field(default_factory=list)  # events of GPUs
+
+    def judged(self, rules: dict[str, list[str]]) -> Finding | None:
+        """Recompute the operator; return where it differs. `rules`: those of products that were seen."""
+        for event in self.ready:
+            event.synchronize()
+        if self.tile.alike:
+            return self._product(rules)
+        wrong = self._wrong(self._by_rule)
+        if wrong is None:
+            return None
+        if self.operator.name != OPERATOR:
+            for name, rule in other_rules(self.operator.name, self.how).items():
+                try:
+                    if self._wrong(rule) is None:
+                        return self._finding(*wrong, name)
+                except Exception:  # noqa: BLE001, S112 - a rule that does not apply
+                    continue
+        return self._finding(*wrong)
+
+    def _by_rule(self, args: Any, kwargs: Any, product: str | None = None) -> Any:
+        if self.operator.name == OPERATOR:
+            return recompute_step(*args, **kwargs)
+        return recompute(self.operator.name, args, kwargs, replace(self.how, product=product))
+
+    def _wrong(self, rule: Callable[[Any, Any], Any]) -> tuple[int, Difference] | None:
+        """Return the first result that differs from a rule, and where."""
+        args, kwargs = restored(self.args), restored(self.kwargs)
+        found = rule(args, kwargs)
+        written = ([x[1] for x in args[2]] if self.operator.name == OPERATOR else self.operator.written(args, kwargs))
+        pairs = [*zip(restored(self.written), written, strict=True), *_pairs(restored(self.results), found)]
+        compared = 0
+        for i, (given, right) in enumerate(pairs):
+            if right is None:  # a result without a rule
+                continue
+            compared += 1
+            if given.dtype != right.dtype or given.numel() != right.numel():
+                raise Unsupported(f"not covered: {self.operator.name} with other results than its rule's")
+            where = self._placed(given, right.reshape(given.shape))
+            if where is not None:
+                return i, where
+        if not compared:
+            raise Unsupported(f"not covered: {self.operator.name}")
+        return None
+
+    def _placed(self, given: torch.Tensor, right: torch.Tensor) -> Difference | None:
+        """Return where a result differs, in places of the whole result."""
+        where = difference(given, right, self.tile.origin)
+        if where is None or self.tile.shape is None:
+            return where
+        first, last = ([int(n) for n in torch.unravel_index(torch.tensor(at[0]), self.tile.shape)]
+                       for at in (where.first, where.last))
+        return replace(where, first=first, last=last)
+
+    def _finding(self, result: int, where: Difference | None, follows: str = "") -> Finding:
+        return Finding(self.step, self.number, self.operator.name, self.module, result, self.tile.origin, where, follows,
+                       self.tile.item)
+
+    def _product(self, rules: dict[str, list[str]]) -> Finding | None:
+        """Recompute a tile of a product by the rules of its shape, or search its rule."""
+        args, given = restored(self.args), restored(self.results)
+        known = rules.setdefault(self.tile.alike, [])
+        if any(self._wrong_by(rule) is None for rule in [*known]):
+            return None
+        found = self._search(args, given, slice(None), slice(None))
+        if found:
+            known[:0] = found  # of a small tile several may fit; a library may also choose by addresses
+            return None
+        return self._finding(*self._closest(args, given, [*known, *{r for seen in [*rules.values()] for r in seen}]))
+
+    def _wrong_by(self, rule: str) -> tuple[int, Difference] | None:
+        return self._wrong(lambda args, kwargs: self._by_rule(args, kwargs, rule))
+
+    def _closest(self, args: Any, given: torch.Tensor, rules: list[str]) -> tuple[int, Difference | None]:
+        """Return where the tile differs by the rule that most of its results follow.
+
+        Candidates: rules of this shape, and those of parts of the tile; rules of other shapes need half of it.
+        """
+        best: tuple[int, Difference | None] = (0, None)
+        fewest = given.numel() + 1
+        for rule in [*rules, *self._rules_of_parts(args, given)]:
+            wrong = self._wrong_by(rule)
+            if wrong is not None and wrong[1].count < fewest:
+                best, fewest = wrong, wrong[1].count
+        return best
+
+    def _rules_of_parts(self, args: Any, given: torch.Tensor) -> Iterator[str]:
+        """Yield rules of parts on the tile's diagonal: a wrong block spares some of them."""
+        for row in range(0, given.shape[-2], _PART):
+            col = row % given.shape[-1]
+            yield from self._search(args, given, slice(row, row + _PART), slice(col, col + _PART))[:1]
+
+    def _search(self, args: Any, given: torch.Tensor, rows: slice, cols: slice) -> list[str]:
+        """Return the rules of a part of the tile."""
+        name = self.operator.short
+        a, b = (args[i] for i in PRODUCTS[name])
+        if name == "bmm":
+            a, b, given = a[0], b[0], given[0]
+        if name == "addmm" and (self.kwargs.get("beta", 1) != 1 or self.kwargs.get("alpha", 1) != 1):
+            raise Unsupported("not covered: addmm with beta or alpha")
+        c = args[0][rows, cols].contiguous() if name == "addmm" else None
+        try:
+            return samebits.find_rule(a[rows], b[:, cols], given[rows, cols], c=c, sample=0)
+        except InvalidArgument as error:
+            raise Unsupported(f"not covered: {self.operator.name} of {a.dtype}: {error}") from None
+
+
+def _pairs(given: Any, found: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each result with the recomputed one; None without a rule."""
+    if isinstance(given, list):
+        results = [None] * len(given) if found is None else found
+        for one, other in zip_longest(given, [*results][: len(given)]):
+            yield from _pairs(one, other)
+    elif isinstance(given, torch.Tensor):
+        yield given, found

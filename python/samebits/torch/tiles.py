@@ -1,0 +1,148 @@
+"""The part of an operator that is recomputed: a tile of a product, elements, rows, or one tensor of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from samebits.torch.aten.elementwise import ELEMENTWISE
+from samebits.torch.operators import PRODUCTS, Operator, tensors_of
+
+__all__: list[str] = []
+
+_FUNCTIONS = frozenset("""exp expm1 log log1p tanh sigmoid erf rsqrt silu softplus gelu gelu_backward silu_backward
+                          _to_copy clone neg abs where masked_fill relu threshold_backward""".split())
+#: Operators of rows, by the arguments that have the rows.
+_ROWS = {"_softmax": (0,), "_log_softmax": (0,), "_safe_softmax": (0,), "_softmax_backward_data": (0, 1),
+         "_log_softmax_backward_data": (0, 1), "native_layer_norm": (0,), "_fused_rms_norm": (0,)}
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Arguments of an operator on a part of its results.
+
+    Attributes
+    ----------
+    args, kwargs
+        The arguments; tensors are views of the operator's own.
+    of_result
+        Returns the same part of a result.
+    origin : list of int
+        The place of the part's first element in the whole result; empty: the result is whole.
+    shape : list of int, optional
+        The shape of the whole result, where `origin` counts its elements in the order of memory.
+    alike : str
+        Of products a text that is the same for those that the library computes alike.
+    item : int, optional
+        The tensor of lists.
+    """
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+    of_result: Callable[[Any], Any] = lambda y: y
+    origin: list[int] = field(default_factory=list)
+    shape: list[int] | None = None
+    alike: str = ""
+    item: int | None = None
+
+
+def tile_of(operator: Operator, args: Any, kwargs: Any, word: int, size: int) -> Tile:
+    """Return a part of an operator, chosen by 64 random bits: of products size x size results, else size^2.
+
+    Operators whose results depend on all of their arguments are taken whole.
+    """
+    name = operator.short if operator.name.startswith("aten.") else ""
+    if name in PRODUCTS:
+        return _of_product(name, args, kwargs, word, size)
+    item = None
+    if name.startswith(("_foreach_", "_fused_")) and isinstance(args[0], list | tuple) and args[0]:
+        item = word % len(args[0])
+        word //= len(args[0])
+        args, kwargs = _item_of(args, kwargs, name, item)
+        if name == "_foreach_norm":
+            return Tile(args, kwargs, lambda y: y[item : item + 1], item=item)
+    plain = name.removeprefix("_foreach_").removesuffix("_")
+    if plain in ELEMENTWISE or plain in _FUNCTIONS or name.startswith("_fused_ad") or name.startswith("_fused_sgd"):
+        tile = _of_elements(args, kwargs, word, size * size)
+    elif name in _ROWS:
+        tile = _of_rows(args, kwargs, [args[i] for i in _ROWS[name]], word, size * size)
+    else:
+        tile = Tile([*args], dict(kwargs))
+    if item is None:
+        return tile
+    return Tile(tile.args, tile.kwargs, lambda y: [tile.of_result(y[item])], tile.origin, tile.shape, item=item)
+
+
+def _start(word: int, n: int, size: int) -> int:
+    """Return the first of at most `size` of n places; tiles begin at multiples of the size, the last one ends at n."""
+    tiles = -(-n // size)
+    return max(min(word % tiles * size, n - size), 0)
+
+
+def _of_product(name: str, args: Any, kwargs: Any, word: int, size: int) -> Tile:
+    a, b = (args[i] for i in PRODUCTS[name])
+    alike = f"{name} {a.dtype} {[*a.shape]} {a.stride()} {[*b.shape]} {b.stride()}"
+    row, col = _start(word, a.shape[-2], size), _start(word >> 20, b.shape[-1], size)
+    rows, cols = slice(row, row + size), slice(col, col + size)
+    if name == "bmm":
+        i = (word >> 40) % a.shape[0]
+        return Tile([a[i : i + 1, rows], b[i : i + 1, :, cols]], dict(kwargs),
+                    lambda y: y[i : i + 1, rows, cols], [i, row, col], alike=alike)
+    taken = [a[rows], b[:, cols], *args[PRODUCTS[name][1] + 1 :]]
+    if name == "addmm":
+        taken.insert(0, args[0].expand(a.shape[0], b.shape[1])[rows, cols])
+    return Tile(taken, dict(kwargs), lambda y: y[rows, cols], [row, col], alike=alike)
+
+
+def _item_of(args: Any, kwargs: Any, name: str, item: int) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of one tensor of an operator of lists."""
+    n = len(args[0])
+
+    def of(x: Any) -> Any:
+        if isinstance(x, list | tuple):
+            return [x[item]] if len(x) == n else x
+        numbers = name in ("_foreach_addcdiv", "_foreach_addcmul", "_foreach_addcdiv_", "_foreach_addcmul_")
+        return x[item : item + 1] if numbers and isinstance(x, torch.Tensor) else x
+    return [of(x) for x in args], {key: of(x) for key, x in kwargs.items()}
+
+
+def _mapped(function: Callable[[torch.Tensor], torch.Tensor], x: Any) -> Any:
+    """Apply a function to each tensor of arguments."""
+    if isinstance(x, torch.Tensor):
+        return function(x)
+    if isinstance(x, list | tuple):
+        return [_mapped(function, y) for y in x]
+    return {key: _mapped(function, y) for key, y in x.items()} if isinstance(x, dict) else x
+
+
+def _of_elements(args: Any, kwargs: Any, word: int, size: int) -> Tile:
+    """Return consecutive elements of tensors of one shape, else rows of the first axis."""
+    tensors = [x for x in tensors_of([args, kwargs]) if x.dim() > 0 and x.shape != (1,)]
+    shapes = {x.shape for x in tensors}
+    if len(shapes) != 1 or not all(x.is_contiguous() for x in tensors):
+        shape = torch.broadcast_shapes(*shapes) if shapes else torch.Size()
+        return _of_rows(args, kwargs, [x for x in tensors if x.shape[:1] == shape[:1] and x.dim() == len(shape)],
+                        word, size, shape)
+    n = tensors[0].numel()
+    start = _start(word, n, size)
+
+    def cut(x: torch.Tensor) -> torch.Tensor:
+        return x.reshape(-1)[start : start + size] if x.shape in shapes else x
+    return Tile(_mapped(cut, args), _mapped(cut, kwargs), lambda y: _mapped(cut, y), [start], [*tensors[0].shape])
+
+
+def _of_rows(args: Any, kwargs: Any, with_rows: list[torch.Tensor], word: int, size: int, shape: Any = None) -> Tile:
+    """Return some places of the first axis of tensors."""
+    shape = with_rows[0].shape if shape is None and with_rows else shape
+    if not shape or len(shape) < 2 or shape[0] < 2:
+        return Tile([*args], dict(kwargs))
+    count = max(size // max(shape.numel() // shape[0], 1), 1)
+    start, ids = _start(word, shape[0], count), {id(x) for x in with_rows}
+
+    def cut(x: torch.Tensor) -> torch.Tensor:
+        return x[start : start + count] if id(x) in ids else x
+    return Tile(_mapped(cut, args), _mapped(cut, kwargs), lambda y: _mapped(lambda z: z[start : start + count], y),
+                [start])

@@ -1,0 +1,226 @@
+"""`samebits.torch.audit` on a GPU that computes by the rules, with planted faults."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from emulated_gpu import FP32_PRODUCT, TENSOR_CORE_PRODUCT, EmulatedGpu, Training
+
+import samebits
+import samebits.torch as sbt
+from samebits.torch.audit import random_word
+from samebits.torch.copies import HostCopy
+from samebits.torch.operators import Operator
+from samebits.torch.tiles import tile_of
+
+SEEDS = range(25)
+DTYPES = [torch.float32, torch.bfloat16]
+
+
+def audited(training: Training, steps: int = 1, gpu: EmulatedGpu | None = None, **options: Any) -> sbt.AuditReport:
+    with gpu or EmulatedGpu(), sbt.audit(**{"share": 1.0, **options}) as audit:
+        for _ in range(steps):
+            training.step()
+    return audit.report()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("optimizer", ["foreach", "fused"])
+@pytest.mark.parametrize("tile", [8, 64])
+def test_no_false_alarms(dtype: torch.dtype, optimizer: str, tile: int) -> None:
+    report = audited(Training(dtype=dtype, **{optimizer: True}), 6, tile=tile)
+    assert report.steps == 6 and report.tiles > 500
+    assert (report.equal, report.findings, report.not_covered, report.dropped) == (report.tiles, [], {}, 0), report
+
+
+def codes(x: torch.Tensor) -> torch.Tensor:
+    return x.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()])
+
+
+class Fault:
+    """Exchanges results of one operator's n-th call by wrong ones."""
+
+    def __init__(self, seed: int, kind: str, dtype: torch.dtype) -> None:
+        self.random, self.kind, self.dtype = random.Random(seed), kind, dtype
+        self.operator = self.random.choice(["mm", "addmm", "gelu", "native_layer_norm", "_softmax", "add"])
+        self.left = 1 if self.operator in ("gelu", "_softmax") else self.random.randint(1, 3)
+        self.planted: tuple[list[int], list[int], int, int | None] | None = None
+
+    def kernel(self, func: Any, args: Any, kwargs: Any) -> Any:
+        product = None
+        if self.operator in ("mm", "addmm"):
+            product = FP32_PRODUCT if args[0].dtype == torch.float32 else TENSOR_CORE_PRODUCT
+        result = sbt.recompute(func, args, kwargs, sbt.Conditions(product=product, deterministic=True))
+        self.left -= 1
+        if self.left == 0:
+            self.plant(result[0] if isinstance(result, tuple) else result)
+        return result
+
+    def plant(self, y: torch.Tensor) -> None:
+        right, bit = y.clone(), None
+        part = y.flatten(0, -2)  # a view: y is contiguous
+        row, col = (self.random.randrange(n - 8) for n in part.shape)
+        if self.kind == "bit":
+            bit = self.random.randrange(8 * y.element_size() - 1)
+            codes(part)[row, col] ^= 1 << bit
+        elif self.kind == "block":
+            part[row : row + 8, col : col + 8] += 1.0
+        elif self.kind == "tile":
+            part[:8] = part[8:16].clone()
+        else:
+            y.mul_(2.0)
+        changed = (codes(y) != codes(right)).nonzero()
+        self.planted = changed[0].tolist(), changed[-1].tolist(), len(changed), bit
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", ["bit", "block", "tile", "scale"])
+def test_faults_are_found_and_placed(kind: str, seed: int) -> None:
+    dtype = DTYPES[seed % 2]
+    training, fault = Training(seed, dtype=dtype), Fault(seed, kind, dtype)
+    with EmulatedGpu() as gpu, sbt.audit(share=1.0, tile=128) as audit:
+        training.step()
+        gpu._kernels[fault.operator] = fault.kernel  # the second step computes wrongly, once
+        training.step()
+    report = audit.report()
+    assert fault.planted is not None and len(report.findings) == 1, report
+    found = report.findings[0]
+    first, last, count, bit = fault.planted
+    assert found.operator.split(".")[1] == fault.operator and found.step == 1 and not found.follows
+    where = found.where
+    assert where is not None and (where.first, where.last, where.count) == (first, last, count), found
+    assert where.bit == bit and found.module.startswith("Gpt") and "suspect this device" in str(found)
+    assert report.suspect == [found] and report.equal == report.tiles - 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_fault_in_a_tile_of_a_large_product(seed: int) -> None:
+    """The first product of its shape: its rule follows from the intact part of the tile."""
+    g = torch.Generator().manual_seed(seed)
+    dtype = DTYPES[seed % 2]
+    a, b = torch.randn(200, 96, generator=g).to(dtype), torch.randn(96, 150, generator=g).to(dtype)
+    word = random_word(random_word(seed, 0, 0), 0, 1)
+    tile = tile_of(Operator.of(torch.ops.aten.mm.default), [a, b], {}, word, 64)
+    row, col = (at + int(torch.randint(64 - 8, (1,), generator=g)) for at in tile.origin)
+
+    def wrong(_func: Any, args: Any, _kwargs: Any) -> torch.Tensor:
+        rule = FP32_PRODUCT if dtype == torch.float32 else TENSOR_CORE_PRODUCT
+        y: torch.Tensor = samebits.matmul(*args, rule=rule, out=dtype)
+        if seed % 3:
+            y[row : row + 8, col : col + 8] *= -1
+        else:
+            codes(y)[row, col] ^= 1 << 9
+        return y
+
+    with EmulatedGpu({"mm": wrong}), sbt.audit(share=1.0, seed=seed) as audit:
+        torch.mm(a, b)
+    (found,) = audit.report().findings
+    assert found.tile == tile.origin and found.where is not None
+    assert found.where.first == [row, col], found
+    assert (found.where.count, found.where.bit) == ((64, None) if seed % 3 else (1, 9))
+
+
+def test_the_sample_is_repeatable_and_of_the_share() -> None:
+    def chosen(**options: Any) -> tuple[int, int]:
+        report = audited(Training(), 4, **options)
+        return report.chosen, report.bytes
+
+    assert chosen(share=0.2) == chosen(share=0.2) != chosen(share=0.2, seed=1) != chosen(share=0.2, first_step=4)
+    words = [random_word(3, step, number) < 0.01 * 2**64 for step in range(1000) for number in range(100)]
+    assert 850 < sum(words) < 1150  # 1000 are expected, with a standard deviation of 31
+    assert audited(Training(), share=0.0).chosen == 0
+
+
+def test_memory_is_bounded() -> None:
+    report = audited(Training(), max_bytes=4000)
+    assert report.dropped > 20 and report.tiles + report.dropped == report.chosen and report.tiles > 0
+    assert f"  {report.dropped} dropped: too many bytes were waiting" in str(report).splitlines()
+
+
+def test_another_known_rule_is_named() -> None:
+    """Nothing computes wrongly: a sum in another order."""
+    def by_pairs(_func: Any, args: Any, _kwargs: Any) -> Any:
+        x = args[0]
+        return torch.tensor([samebits.dot(row, torch.ones_like(row), precision="fp32", order="tree") for row in x])
+
+    x = torch.randn(8, 500, generator=torch.Generator().manual_seed(1))
+    with EmulatedGpu({"sum": by_pairs}), sbt.audit(share=1.0) as audit:
+        x.sum(1)
+    report = audit.report()
+    assert [finding.follows for finding in report.findings] == ["a sum by pairs"] and report.suspect == []
+    assert "; follows a sum by pairs" in str(report)
+
+
+def test_what_has_no_rule_is_named() -> None:
+    with EmulatedGpu({"cos": lambda f, a, k: a[0] * 0.5, "dot": lambda f, a, k: a[0][0] * 3}), sbt.audit(share=1.0) as audit:
+        torch.cos(torch.ones(3))
+        torch.ones(3).double() @ torch.ones(3).double()
+        torch.ones(2).sum().item()
+    report = audit.report()
+    assert report.not_covered.keys() == {"aten.cos", "aten.dot"} and report.findings == []
+    assert "  1 not covered: aten.cos" in str(report)
+
+
+def test_findings_are_told_at_once_and_errors_arrive() -> None:
+    seen: list[sbt.Finding] = []
+
+    def run(on_finding: Callable[[sbt.Finding], None]) -> None:
+        wrong = {"tanh": lambda f, a, k: sbt.recompute(f, a, k) * 2}
+        with EmulatedGpu(wrong), sbt.audit(share=1.0, on_finding=on_finding, threads=2) as audit:
+            x = torch.ones(2, 4)
+            torch.tanh(x)
+            torch.tanh(x)
+            assert audit.report().tiles == 3
+        assert audit.report().suspect == seen and [*{f.operator for f in seen}] == ["aten.tanh.default"]
+
+    run(seen.append)
+    assert sorted(finding.number for finding in seen) == [1, 2]
+
+    def stop(_: sbt.Finding) -> None:
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError, match="stop"):
+        run(stop)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": "kahan"}, {"states": "dynamic8", "block": 256}])
+def test_steps_of_own_optimizers(options: dict[str, Any]) -> None:
+    from samebits.torch.optim import AdamW
+
+    training = Training(dtype=torch.bfloat16)
+    if "weights" in options:
+        training.model.bfloat16()
+    training.optimizer = AdamW(training.model.parameters(), lr=1e-3, **options)
+    report = audited(training, 3)
+    assert report.steps == 3 and report.equal == report.tiles > 200 and not report.not_covered, report
+
+
+def test_an_audited_program_computes_the_same() -> None:
+    weights = []
+    for share in (None, 1.0):
+        training = Training()
+        if share is None:
+            with EmulatedGpu():
+                training.step()
+        else:
+            audited(training, share=share)
+        weights.append(training.model.head.weight)
+    assert torch.equal(*weights)
+
+
+def test_copies_keep_strides_and_alignment() -> None:
+    x = torch.arange(1000.0)
+    for y in (x[3:903].view(30, 30).T, x[:10].expand(5, 10), x[5], x[:0], x.view(10, 100)[:, 7:9], x[::3]):
+        z = HostCopy(y).tensor()
+        assert torch.equal(z, y) and z.stride() == y.stride()
+        assert z.storage_offset() % 256 == y.storage_offset() % 256 and (z.data_ptr() != y.data_ptr() or not y.numel())
+
+
+def test_wrong_options_are_refused() -> None:
+    for options in ({"share": 2.0}, {"tile": 0}, {"max_bytes": 0}, {"threads": 0}):
+        with pytest.raises(samebits.InvalidArgument, match=next(iter(options))):
+            sbt.audit(**options)  # type: ignore[arg-type]
