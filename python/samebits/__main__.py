@@ -1,6 +1,7 @@
 """``python -m samebits`` prints what is installed, which backends run, and why others do not.
 
 ``python -m samebits replay FILE`` recomputes a recording of `samebits.torch.record`.
+``python -m samebits check-card [FILE]`` asks whether the GPU computes rightly (`samebits.torch.check_card`).
 """
 
 from __future__ import annotations
@@ -68,27 +69,33 @@ def report() -> bool:
     return passed
 
 
-def _replay(path: str) -> int:
-    """Print the replay of a recording; return 0 if every operator is equal or draws random numbers."""
+def _of_torch(command: str, files: list[str]) -> int:
+    """Print what a command of `samebits.torch` finds; return 0 if all bits are right, 3 if it cannot be asked."""
     set_num_threads(0)
     try:
-        from samebits.torch.replay import replay
+        if command == "replay":
+            from samebits.torch.replay import replay
 
-        found = replay(path)
+            played = replay(*files)
+            print(played)
+            return 0 if played.equal else 1
+        from samebits.torch import card
+
+        checked = card.check_card(*files)
     except (Error, ImportError, OSError, RuntimeError) as error:  # PyTorch's, of blocks without memory
         print(error, file=sys.stderr)
         return 3
-    print(found)
-    return 0 if found.equal else 1
+    print(checked)
+    return 1 if checked.wrong else 0
 
 
-def main() -> int:
+def run(arguments: list[str]) -> int:
     """Run the command; ``--verify`` also compares every backend with the reference."""
-    arguments = sys.argv[1:]
-    if len(arguments) == 2 and arguments[0] == "replay":
-        return _replay(arguments[1])
+    files = arguments[1:]
+    if (arguments[:1], len(files)) in ((["replay"], 1), (["check-card"], 0), (["check-card"], 1)):
+        return _of_torch(arguments[0], files)
     if arguments not in ([], ["--verify"]):
-        print("usage: python -m samebits [--verify | replay FILE]", file=sys.stderr)
+        print("usage: python -m samebits [--verify | replay FILE | check-card [FILE]]", file=sys.stderr)
         return 2
     passed = report()
     if arguments:
@@ -103,4 +110,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(sys.argv[1:]))

@@ -14,6 +14,7 @@ from __future__ import annotations
 from samebits.rules import dir_of, names_in
 from samebits.torch import functional, optim
 from samebits.torch.audit import *
+from samebits.torch.card import *
 from samebits.torch.convert import *
 from samebits.torch.convert_linears import *
 from samebits.torch.convert_model import *
@@ -37,7 +38,7 @@ from samebits.torch.trace import *
 
 __all__ = ["functional", "optim"]
 __all__ += names_in(__name__, (
-    "audit", "convert", "convert_linears", "convert_model", "evaluate", "explain", "float8_linear", "grad_scaler",
-    "gradients", "layer_errors", "linear_recipe", "pin", "precision_map", "quantize", "quantized_operand", "ranks",
-    "recompute", "record", "replay", "tensors", "trace"))
+    "audit", "card", "convert", "convert_linears", "convert_model", "evaluate", "explain", "float8_linear",
+    "grad_scaler", "gradients", "layer_errors", "linear_recipe", "pin", "precision_map", "quantize",
+    "quantized_operand", "ranks", "recompute", "record", "replay", "tensors", "trace"))
 __dir__ = dir_of(__name__)

@@ -58,13 +58,14 @@ def operand(seed: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tens
 
 
 @contextmanager
-def _deterministic() -> Iterator[None]:
-    before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True)
+def deterministic(on: bool = True) -> Iterator[None]:
+    """Set whether algorithms are deterministic."""
+    before = torch.get_deterministic_debug_mode()
+    torch.use_deterministic_algorithms(on)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch.set_deterministic_debug_mode(before)
 
 
 def indices(seed: int, count: int, limit: int) -> torch.Tensor:
@@ -172,7 +173,7 @@ def _losses(dtype: torch.dtype) -> Iterator[Case]:
         return y, logits.grad
 
     def embedding(grad: Any, t: Any, words: int) -> Any:
-        with _deterministic():
+        with deterministic():
             return aten.embedding_dense_backward(grad, t, words, -1, False)
 
     for rows, classes in ((17, 100), (777, 3000), (64, 50257)):
@@ -215,7 +216,7 @@ def _products(dtype: torch.dtype) -> Iterator[Case]:
 def _flash(q: Any, k: Any, v: Any, grad: Any, causal: bool) -> Any:
     """Return FlashAttention's result, log-sum-exp and deterministic gradients."""
     leaves = [t.detach().clone().requires_grad_() for t in (q, k, v)]
-    with _deterministic():
+    with deterministic():
         out, lse, *_ = aten._scaled_dot_product_flash_attention(*leaves, 0.0, causal, False)
         out.backward(grad)
     return out, lse, *(t.grad for t in leaves)
@@ -251,7 +252,7 @@ def hash_of_results(results: Any) -> str:
     return hashlib.sha256("".join(hashes_of(given)).encode()).hexdigest()[:16]
 
 
-def _judged(case: Case, device: str) -> dict[str, Any]:
+def judged(case: Case, device: str) -> dict[str, Any]:
     """Return what one case gives: a hash of its results, how many its operators have, and how many differ."""
     operands = [t.to(device) for t in case.operands]
     try:
@@ -321,7 +322,7 @@ def record(device: str = "cuda", groups: list[str] | None = None) -> dict[str, A
         for form, dtype in FORMATS.items():
             def run(group: str = group, form: str = form, dtype: torch.dtype = dtype) -> None:
                 for case in GROUPS[group](dtype):
-                    cases[f"{group} {form}: {case.name}"] = _judged(case, device)
+                    cases[f"{group} {form}: {case.name}"] = judged(case, device)
 
             kernels[f"{group} {form}"] = _kernels(run, device)
     return {"machine": _machine(device), "cases": cases, "kernels": kernels}

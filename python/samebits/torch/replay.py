@@ -159,6 +159,11 @@ class _Memory:
         other._wrong = set(self._wrong)
         return other
 
+    def take(self, other: _Memory, entry: Any) -> None:
+        """Go on with what another memory has for an operator."""
+        self._blocks.update({n: other._blocks[n] for n in _blocks_of(entry) if n in other._blocks})
+        self._wrong = other._wrong
+
     def free(self, i: int, entry: Any) -> None:
         for number in _blocks_of(entry):
             if self._last[number] == i:
@@ -179,27 +184,27 @@ def _blocks_of(entry: Any) -> set[int]:
     return {place[0] for place in places([entry["args"], entry["kwargs"], entry["out"]])}
 
 
-def _decoded(x: Any, tensor: Callable[[list[Any]], torch.Tensor], as_number: bool = False) -> Any:
+def decoded(x: Any, tensor: Callable[[list[Any]], torch.Tensor], as_number: bool = False, device: str = "cpu") -> Any:
     if isinstance(x, list):
-        return [_decoded(y, tensor, as_number) for y in x]
+        return [decoded(y, tensor, as_number, device) for y in x]
     if not isinstance(x, dict):
         return x
     if "t" in x:
         return tensor(x["t"])
     if "number" in x:
-        number = _decoded(x["number"], tensor)
+        number = decoded(x["number"], tensor)
         return number if as_number else torch.tensor(number, dtype=getattr(torch, x["dtype"]))
     if "float" in x:
         return float(x["float"])
     if "torch" in x:
         if x["torch"].startswith(("cuda", "cpu")):
-            return torch.device("cpu")
+            return torch.device(device)
         if not hasattr(torch, x["torch"]):
             raise Unsupported(f"the device {x['torch']}")
         return getattr(torch, x["torch"])
     if "tensor" in x or "other" in x:
         raise Unsupported(f"an argument of {x.get('tensor') or x['other']}")
-    return {key: _decoded(y, tensor, as_number) for key, y in x.items()}
+    return {key: decoded(y, tensor, as_number, device) for key, y in x.items()}
 
 
 def short_name(operator: str) -> str:
@@ -223,13 +228,12 @@ class Player:
     def step(self, i: int) -> Step:
         """Recompute one operator, and compare what it writes."""
         entry = self._trace.operators[i]
-        inputs = {place[0] for place in places([entry["args"], entry["kwargs"]])}
-        follows = any(self.memory.is_wrong(block) for block in inputs)
+        follows = self.reads_wrong(entry)
         state, detail = "follows" if follows else "equal", ""
         self._without_rule: dict[int, bool] = {}  # blocks of results: whether operators compute with them
         try:
             if not follows:
-                self._check_reads(i, entry)
+                self.check_reads(i, entry)
                 detail = self.run(i)
         except Unsupported as error:
             state, detail = "not covered", str(error).removeprefix("not covered: ")
@@ -240,9 +244,8 @@ class Player:
         except Exception as error:  # of PyTorch, from arguments that no rule expects
             state, detail = "not covered", f"{entry['op']}: {type(error).__name__}: {str(error).splitlines()[0]}"
         if state != "equal":
-            for place in [place for place, _ in entry["wrote"]] or places(entry["out"]):
-                self.memory.mark(place, wrong=True)
-        wrong = self._compare(entry) if state == "equal" else []
+            self.mark_wrong(entry)
+        wrong = self.compare(entry) if state == "equal" else []
         if wrong:
             state, detail = "differs", f"result {', '.join(map(str, wrong))}"
         elif state == "equal" and any(self._without_rule.values()):
@@ -251,13 +254,22 @@ class Player:
         elements = 0 if state in ("not covered", "random", "follows") else sum(math.prod(place[2]) for place in compared)
         differ = 0 if state != "differs" else self._differing(i, entry, wrong) if wrong else None
         if state != "equal":
-            taken = self._take_recorded(i, entry)
+            taken = self.take_recorded(i, entry)
             if state == "not covered" and taken and short_name(entry["op"]).removesuffix("_") in DRAWS:
                 state, detail = "random", ""
         self.memory.free(i, entry)
         return Step(i, entry["op"], entry.get("module", ""), state, detail, elements, differ)
 
-    def _check_reads(self, i: int, entry: Any) -> None:
+    def reads_wrong(self, entry: Any) -> bool:
+        """Whether an operand has other values than the recorded ones."""
+        return any(self.memory.is_wrong(place[0]) for place in places([entry["args"], entry["kwargs"]]))
+
+    def mark_wrong(self, entry: Any) -> None:
+        """Keep in mind that what an operator writes is not known."""
+        for place in [place for place, _ in entry["wrote"]] or places(entry["out"]):
+            self.memory.mark(place, wrong=True)
+
+    def check_reads(self, i: int, entry: Any) -> None:
         """Take what was written outside operators, where the recording has kept it."""
         for k, (place, expected) in enumerate(entry.get("read", ())):
             x, kept = self.memory.tensor(place), self._trace.tensors.get(f"{i}.read{k}")
@@ -287,7 +299,7 @@ class Player:
     def _follows(self, i: int, rule: str) -> bool:
         """Recompute a product by a rule, and return whether it gives the recorded results."""
         self.run_by(i, conditions(self._trace, i, rule))
-        return not self._compare(self._trace.operators[i])
+        return not self.compare(self._trace.operators[i])
 
     def run_by(self, i: int, how: Conditions) -> None:
         """Recompute an operator."""
@@ -343,7 +355,7 @@ class Player:
         """Return the arguments of an operator, whose values are those of this moment."""
         entry = self._trace.operators[i]
         as_number = short_name(entry["op"]).removeprefix("_foreach_").removesuffix("_") in ELEMENTWISE
-        args, kwargs = (_decoded(entry[key], self.memory.tensor, as_number) for key in ("args", "kwargs"))
+        args, kwargs = (decoded(entry[key], self.memory.tensor, as_number) for key in ("args", "kwargs"))
         return args, kwargs
 
     def rules_of(self, i: int, name: str, trace: Trace) -> list[str]:
@@ -361,7 +373,7 @@ class Player:
             raise Unsupported(f"aten.{name} of {a.dtype}, K = {a.shape[1]}: no rule gives the sampled results")
         return rules
 
-    def _take_recorded(self, i: int, entry: Any) -> bool:
+    def take_recorded(self, i: int, entry: Any) -> bool:
         """Go on with the recorded results of an operator; return whether all were kept."""
         kept = [self._trace.tensors.get(f"{i}.{j}") for j in range(len(entry["wrote"]))]
         for (place, _), x in zip(entry["wrote"], kept, strict=True):
@@ -383,7 +395,7 @@ class Player:
             count += int((~same).sum())
         return count
 
-    def _compare(self, entry: Any) -> list[int]:
+    def compare(self, entry: Any) -> list[int]:
         """Return which results differ, and keep in mind their blocks."""
         compared = [j for j, (place, _) in enumerate(entry["wrote"]) if place[0] not in self._without_rule]
         hashes = hashes_of([self.memory.tensor(entry["wrote"][j][0]) for j in compared])

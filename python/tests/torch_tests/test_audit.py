@@ -221,6 +221,7 @@ def test_copies_keep_strides_and_alignment() -> None:
 
 
 def test_wrong_options_are_refused() -> None:
-    for options in ({"share": 2.0}, {"tile": 0}, {"max_bytes": 0}, {"threads": 0}):
+    wrong: list[dict[str, Any]] = [{"share": 2.0}, {"tile": 0}, {"max_bytes": 0}, {"threads": 0}]
+    for options in wrong:
         with pytest.raises(samebits.InvalidArgument, match=next(iter(options))):
-            sbt.audit(**options)  # type: ignore[arg-type]
+            sbt.audit(**options)
