@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
-from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes, _get_current_dispatch_mode
 
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch import recorded_steps
@@ -33,7 +33,7 @@ class AuditReport:
     Attributes
     ----------
     steps, operators : int
-        Steps of optimizers that have ended; operators that ran.
+        Steps of optimizers that have ended; operators that ran in audited steps.
     chosen, tiles, equal : int
         Operators that were chosen; parts that were recomputed; those that were equal, bit for bit.
     findings : list of Finding
@@ -82,9 +82,10 @@ class AuditReport:
 class Audit(OperatorMode):
     """A context manager that samples operators, made by `audit`."""
 
-    def __init__(self, share: float, seed: int, tile: int, max_bytes: int, threads: int, first_step: int,
+    def __init__(self, share: float, every: int, seed: int, tile: int, max_bytes: int, threads: int, first_step: int,
                  on_finding: Callable[[Finding], None] | None) -> None:
         super().__init__()
+        self._every, self._active = every, False
         self._threshold, self._seed, self._tile, self._max_bytes = int(share * 2**64), seed, tile, max_bytes
         self._threads, self._first_step, self._on_finding = threads, first_step, on_finding
         self._report = AuditReport()
@@ -106,11 +107,13 @@ class Audit(OperatorMode):
             worker.start()
         self._hook = register_optimizer_step_post_hook(self._step_ended)
         self._entered = time.perf_counter()
-        super().__enter__()
+        self._activate()
         return self
 
     def __exit__(self, *failure: Any) -> None:
-        super().__exit__(*failure)
+        if self._active:
+            self._active = False
+            super().__exit__(*failure)
         self._hook.remove()
         self._report.wall_seconds += time.perf_counter() - self._entered
         self._entered = 0.0
@@ -141,6 +144,17 @@ class Audit(OperatorMode):
         if threading.current_thread() not in self._workers:  # which recompute steps
             self._report.steps += 1
             self._number = 0
+            self._activate()
+
+    def _activate(self) -> None:
+        """See the operators of the steps that are audited; the mode goes where no other has come upon it."""
+        wanted = (self._first_step + self._report.steps) % self._every == 0
+        if wanted and not self._active:
+            self._active = True
+            super().__enter__()
+        elif self._active and not wanted and _get_current_dispatch_mode() is self:
+            self._active = False
+            super().__exit__(None, None, None)
 
     def _chosen(self, operator: Operator) -> int | None:
         """Count an operator; return 64 random bits if it is chosen."""
@@ -302,8 +316,8 @@ def random_word(*numbers: int) -> int:
     return word
 
 
-def audit(share: float = 1e-3, *, seed: int = 0, tile: int = 64, max_bytes: int = 256 << 20, threads: int = 1,
-          first_step: int = 0, on_finding: Callable[[Finding], None] | None = None) -> Audit:
+def audit(share: float = 1e-3, *, every: int = 1, seed: int = 0, tile: int = 64, max_bytes: int = 256 << 20,
+          threads: int = 1, first_step: int = 0, on_finding: Callable[[Finding], None] | None = None) -> Audit:
     """Recompute a sample of the operators that run in a ``with`` block on the CPU, and compare bits.
 
     Which operators are chosen, and which part of each, follows from the seed, the step and the operator's number
@@ -312,7 +326,9 @@ def audit(share: float = 1e-3, *, seed: int = 0, tile: int = 64, max_bytes: int 
     Parameters
     ----------
     share : float
-        The probability that an operator is chosen.
+        The probability that an operator of an audited step is chosen.
+    every : int
+        Steps whose number is a multiple of it are audited; the others run as without an audit.
     seed : int
         Another seed chooses other operators.
     tile : int
@@ -342,8 +358,8 @@ def audit(share: float = 1e-3, *, seed: int = 0, tile: int = 64, max_bytes: int 
     >>> report.tiles, report.equal, report.findings
     (2, 2, [])
     """
-    for name, value, right in (("share", share, 0 <= share <= 1), ("tile", tile, tile > 0),
+    for name, value, right in (("share", share, 0 <= share <= 1), ("every", every, every > 0), ("tile", tile, tile > 0),
                                ("max_bytes", max_bytes, max_bytes > 0), ("threads", threads, threads > 0)):
         if not right:
             raise InvalidArgument(f"{name}: {value} is not possible")
-    return Audit(share, seed, tile, max_bytes, threads, first_step, on_finding)
+    return Audit(share, every, seed, tile, max_bytes, threads, first_step, on_finding)

@@ -9,7 +9,7 @@ import torch
 __all__: list[str] = []
 
 #: Elements that a copy's offset counts modulo: no kernel asks for a coarser alignment.
-_ALIGNMENT = 256
+ALIGNMENT = 256
 
 
 class HostCopy:
@@ -18,7 +18,7 @@ class HostCopy:
     def __init__(self, x: torch.Tensor) -> None:
         x = x.detach()
         self._shape, self._strides = x.shape, x.stride()
-        self._offset = x.storage_offset() % _ALIGNMENT
+        self._offset = x.storage_offset() % ALIGNMENT
         for axis, stride in enumerate(self._strides):
             if stride == 0 and x.shape[axis] > 1:  # the same elements again
                 x = x.narrow(axis, 0, 1)

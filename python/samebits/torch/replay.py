@@ -341,7 +341,7 @@ class Player:
                 self._store(place, result)
         elif isinstance(out, dict) and "tensor" in out:
             raise Unsupported(f"a result of {out['tensor']}")
-        elif isinstance(results, bool | int | float) and (number := _decoded(out, self.memory.tensor)) != results:
+        elif isinstance(results, bool | int | float) and (number := decoded(out, self.memory.tensor)) != results:
             if number == number or results == results:
                 raise _OtherNumber(f"returned {number}, and {results} here")
         elif isinstance(out, dict) and "t" in out:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 
 from samebits.torch.aten.elementwise import ELEMENTWISE
+from samebits.torch.copies import ALIGNMENT
 from samebits.torch.operators import PRODUCTS, Operator, tensors_of
 
 __all__: list[str] = []
@@ -68,7 +70,8 @@ def tile_of(operator: Operator, args: Any, kwargs: Any, word: int, size: int) ->
     if plain in ELEMENTWISE or plain in _FUNCTIONS or name.startswith("_fused_ad") or name.startswith("_fused_sgd"):
         tile = _of_elements(args, kwargs, word, size * size)
     elif name in _ROWS:
-        tile = _of_rows(args, kwargs, [args[i] for i in _ROWS[name]], word, size * size)
+        tile = _of_rows(args, kwargs, [args[i] for i in _ROWS[name]], word, size * size,
+                        aligned=name == "_softmax_backward_data")
     else:
         tile = Tile([*args], dict(kwargs))
     if item is None:
@@ -134,13 +137,17 @@ def _of_elements(args: Any, kwargs: Any, word: int, size: int) -> Tile:
     return Tile(_mapped(cut, args), _mapped(cut, kwargs), lambda y: _mapped(cut, y), [start], [*tensors[0].shape])
 
 
-def _of_rows(args: Any, kwargs: Any, with_rows: list[torch.Tensor], word: int, size: int, shape: Any = None) -> Tile:
-    """Return some places of the first axis of tensors."""
+def _of_rows(args: Any, kwargs: Any, with_rows: list[torch.Tensor], word: int, size: int, shape: Any = None,
+             aligned: bool = False) -> Tile:
+    """Return some places of the first axis of tensors. aligned: the first has the alignment of the tensor's first."""
     shape = with_rows[0].shape if shape is None and with_rows else shape
     if not shape or len(shape) < 2 or shape[0] < 2:
         return Tile([*args], dict(kwargs))
-    count = max(size // max(shape.numel() // shape[0], 1), 1)
+    row = max(shape.numel() // shape[0], 1)
+    count = max(size // row, 1)
     start, ids = _start(word, shape[0], count), {id(x) for x in with_rows}
+    if aligned:  # its rule counts alignment from the first row
+        start -= start % (ALIGNMENT // math.gcd(ALIGNMENT, row))
 
     def cut(x: torch.Tensor) -> torch.Tensor:
         return x[start : start + count] if id(x) in ids else x

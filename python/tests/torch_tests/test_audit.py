@@ -13,9 +13,10 @@ from emulated_gpu import FP32_PRODUCT, TENSOR_CORE_PRODUCT, EmulatedGpu, Trainin
 import samebits
 import samebits.torch as sbt
 from samebits.torch.audit import random_word
-from samebits.torch.copies import HostCopy
+from samebits.torch.copies import HostCopy, copied, restored
 from samebits.torch.operators import Operator
 from samebits.torch.tiles import tile_of
+from samebits.torch.trace import hash_of
 
 SEEDS = range(25)
 DTYPES = [torch.float32, torch.bfloat16]
@@ -135,6 +136,18 @@ def test_the_sample_is_repeatable_and_of_the_share() -> None:
     assert audited(Training(), share=0.0).chosen == 0
 
 
+def test_steps_between_the_audited_ones_are_not_seen() -> None:
+    whole = audited(Training(), 7)
+    some = audited(Training(), 7, every=3, first_step=2)  # steps 3 and 6 of 2 to 8
+    assert (some.steps, some.equal, some.findings) == (7, some.tiles, [])
+    assert 0 < some.operators < whole.operators / 3
+    training = Training()
+    with EmulatedGpu(), sbt.audit(every=2), sbt.record() as recorder:  # a mode upon it stays where it is
+        training.step()
+        training.step()
+    assert len(recorder.trace.operators) > 200 and sbt.replay(recorder.trace).equal
+
+
 def test_memory_is_bounded() -> None:
     report = audited(Training(), max_bytes=4000)
     assert report.dropped > 20 and report.tiles + report.dropped == report.chosen and report.tiles > 0
@@ -221,7 +234,61 @@ def test_copies_keep_strides_and_alignment() -> None:
 
 
 def test_wrong_options_are_refused() -> None:
-    wrong: list[dict[str, Any]] = [{"share": 2.0}, {"tile": 0}, {"max_bytes": 0}, {"threads": 0}]
+    wrong: list[dict[str, Any]] = [{"share": 2.0}, {"every": 0}, {"tile": 0}, {"max_bytes": 0}, {"threads": 0}]
     for options in wrong:
         with pytest.raises(samebits.InvalidArgument, match=next(iter(options))):
             sbt.audit(**options)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("cols", [96, 1001, 1024, 4096, 12289])
+def test_rows_of_a_tile_are_those_of_the_whole(cols: int, dtype: torch.dtype) -> None:
+    """Their alignment counts in the order of sums."""
+    g = torch.Generator().manual_seed(cols)
+    x, y = (torch.randn(24 * cols + 5, generator=g).to(dtype)[5:].view(24, cols) for _ in range(2))
+    weight = torch.randn(cols, generator=g).to(dtype)
+    aten = torch.ops.aten
+    calls: list[tuple[Any, list[Any]]] = [
+        (aten._softmax.default, [x, -1, False]), (aten._log_softmax.default, [x, 1, False]),
+        (aten._softmax_backward_data.default, [x, y, 1, dtype]),
+        (aten._log_softmax_backward_data.default, [x, y, 1, dtype]),
+        (aten.native_layer_norm.default, [x, [cols], weight, weight, 1e-5]),
+        (aten._fused_rms_norm.default, [x, [cols], weight, 1e-5]), (aten.gelu.default, [x]), (aten.add.Tensor, [x, y]),
+        (aten.mul.Tensor, [x, weight]), (aten.div.Tensor, [x.T, y.T])]
+    for func, args in calls:
+        whole = sbt.recompute(func, args)
+        for word in range(0, 24, 5):
+            tile = tile_of(Operator.of(func), args, {}, word * 7919, 8)
+            found = sbt.recompute(func, restored(copied(tile.args, set(), False)))
+            expected = tile.of_result(whole if isinstance(whole, torch.Tensor) else [*whole])
+            pairs = zip([found], [expected], strict=True) if isinstance(found, torch.Tensor) else zip(found, expected)
+            for one, other in pairs:
+                assert one.numel() < 24 * cols and one.shape == other.shape and hash_of(one) == hash_of(other), func
+
+
+def test_faults_in_lists_and_batches_are_placed() -> None:
+    """One tensor of a foreach operator, and one product of a batch, are recomputed."""
+    g = torch.Generator().manual_seed(0)
+    a, b = torch.randn(5, 20, 30, generator=g), torch.randn(5, 30, 40, generator=g)
+    lists = [torch.randn(n, 3, generator=g) for n in (7, 2000, 50)]
+
+    def wrong(func: Any, args: Any, kwargs: Any) -> Any:
+        results = sbt.recompute(func, args, kwargs, sbt.Conditions(product=FP32_PRODUCT))
+        for y in results:
+            codes(y)[5, 2] ^= 1 << 4
+        return results
+
+    items, batches = set(), set()
+    for seed in range(12):
+        with EmulatedGpu({"bmm": wrong, "_foreach_mul": wrong}), sbt.audit(share=1.0, seed=seed) as audit:
+            torch.bmm(a, b)
+            torch._foreach_mul(lists, 0.3)
+        for finding in audit.report().suspect:
+            assert finding.where is not None and finding.where.bit == 4, finding
+            assert finding.where.first[-2:] == [5, 2]
+            if finding.item is None:
+                batches.add(finding.where.first[0])
+            else:
+                items.add(finding.item)
+                assert f", tensor {finding.item}, " in str(finding)
+    assert {0, 2} <= items and len(batches) > 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import samebits.torch as sbt
 from samebits.torch import card, kernel_rules
 from samebits.torch.recompute import overload_of
 
-STEP = Path(__file__).resolve().parents[3] / "examples" / "python" / "gpt_step.sbt"
+ROOT = Path(__file__).resolve().parents[3]
+STEP = ROOT / "examples" / "python" / "gpt_step.sbt"
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +105,12 @@ def test_what_cannot_be_compared_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         x = torch.ones(4)[torch.randint(4, (3,))]
         torch.cos(x) * 2
     found = checked(recorder.trace, monkeypatch, kernels=kernels)
-    assert found.findings == [] and [*found.not_covered] == ["aten.randint.default: random numbers"]
+    assert (found.findings, found.not_covered) == ([], {}) and found.operators == len(recorder.trace.operators) - 1
+    with EmulatedGpu(kernels), sbt.record(keep="hashes") as other:
+        torch.randint(4, (3,)) + 1
+    found = checked(other.trace, monkeypatch, kernels=kernels)
+    assert [*found.not_covered] == ["aten.randint.default: random numbers that the recording has not kept",
+                                    "operators with operands that are not known"]
     found = checked(recorder.trace, monkeypatch, kernels={"cos": lambda f, a, k: a[0] * 0.25})
     assert found.findings[0].detail == "result 0 differs, and has no rule: not covered: aten.cos"
     assert found.not_covered["operators with operands that are not known"] == 1
@@ -171,3 +178,37 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     monkeypatch.undo()
     (tmp_path / "none").write_text("")
     assert command.run(["check-card", str(tmp_path / "none")]) == 3
+
+
+def test_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    """The programs of docs/audit.md run."""
+    programs = (ROOT / "docs" / "audit.md").read_text().split("```python\n")[1:]
+    assert len(programs) == 3
+    for program in programs:
+        exec(compile(program.split("```")[0], "audit.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "torch.set_deterministic_debug_mode = 2" in printed and printed.endswith("ready\n")
+
+
+def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    example = runpy.run_path(str(ROOT / "examples" / "python" / "gpu_health_check.py"))
+    trace, healthy = Training(5).recorded(), EmulatedGpu()
+
+    def run(operator: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        with gpu:
+            return overload_of(operator)(*args, **kwargs)
+
+    monkeypatch.setattr(card, "run_there", run)
+    gpu = healthy
+    state = example["health"](trace, "cpu", groups=[])
+    assert state["state"] == "healthy" and state["compared"] == len(trace.operators)
+    gpu = EmulatedGpu({"gelu": lambda f, a, k: sbt.recompute(f, a, k) * 2})
+    state = example["health"](trace, "cpu", groups=[])
+    assert state["state"] == "wrong" and state["where"][0].startswith("aten.gelu.default #")
+    assert example["health"]("no file", "cpu")["state"] == "unknown"
+
+    training = Training(6)
+    with healthy:
+        assert example["train"](training.step, 3, share=1.0, every=1).steps == 3
+    with gpu, pytest.raises(example["WrongBits"], match="aten.gelu.default"):
+        example["train"](training.step, 3, share=1.0, every=1)
