@@ -45,7 +45,7 @@ def train(step: Callable[[], Any], steps: int, share: float = 0.01, every: int =
     suspects: list[sbt.Finding] = []
 
     def seen(finding: sbt.Finding) -> None:  # on a worker's thread
-        if not finding.follows:
+        if finding.sure and not finding.follows:
             suspects.append(finding)
 
     with sbt.audit(share=share, every=every, on_finding=seen) as audit:

@@ -25,6 +25,9 @@ from samebits.torch.tiles import tile_of
 
 __all__ = ["AuditReport", "Finding", "audit"]
 
+#: Products without a known rule that are kept until their shape has one.
+_UNSURE = 16
+
 
 @dataclass
 class AuditReport:
@@ -63,8 +66,8 @@ class AuditReport:
 
     @property
     def suspect(self) -> list[Finding]:
-        """The findings that follow no known rule."""
-        return [finding for finding in self.findings if not finding.follows]
+        """The findings that follow no known rule, and are sure."""
+        return [finding for finding in self.findings if finding.sure and not finding.follows]
 
     def __str__(self) -> str:
         lines = [f"{self.tiles} tiles of {self.operators} operators in {self.steps} steps recomputed: "
@@ -93,7 +96,8 @@ class Audit(OperatorMode):
         self._queue: queue.Queue[Sample | None] = queue.Queue()
         self._lock = threading.Lock()
         self._workers: list[threading.Thread] = []
-        self._rules: dict[str, list[str]] = {}
+        self._rules: dict[str, list[str]] = {}  # of products, by shapes
+        self._unsure: dict[str, tuple[Sample, Finding]] = {}  # the first that has no rule, by shapes
         self._hook: Any = None
         self._entered = 0.0
         self._multiprocessors = 132
@@ -287,11 +291,31 @@ class Audit(OperatorMode):
             return self._count(f"{sample.operator.name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
         with self._lock:
             self._report.tiles += 1
+            unsure = None
             if finding is None:
                 self._report.equal += 1
-                return
-            self._report.findings.append(finding)
-        if self._on_finding is not None:
+                unsure = self._unsure.pop(sample.tile.alike, None)
+            else:
+                self._report.findings.append(finding)
+                if not finding.sure and len(self._unsure) < _UNSURE:
+                    self._unsure.setdefault(sample.tile.alike, (sample, finding))
+        self._tell(finding)
+        if unsure is not None:
+            self._judge_again(*unsure)
+
+    def _judge_again(self, sample: Sample, before: Finding) -> None:
+        """Judge a product whose shape has a known rule now."""
+        finding = sample.judged(self._rules)
+        with self._lock:
+            self._report.findings.remove(before)
+            if finding is None:
+                self._report.equal += 1
+            else:
+                self._report.findings.append(finding)
+        self._tell(finding)
+
+    def _tell(self, finding: Finding | None) -> None:
+        if finding is not None and self._on_finding is not None:
             try:
                 self._on_finding(finding)
             except Exception as error:  # noqa: BLE001 - of the program, whose thread gets it

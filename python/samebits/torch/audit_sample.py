@@ -44,6 +44,8 @@ class Finding:
         Another known rule that gives this part, or an empty text: suspect the device.
     item : int, optional
         The tensor of an operator of lists.
+    sure : bool
+        False of a product whose shape has given no equal tile yet: its kernel may be one without a known rule.
     """
 
     step: int
@@ -55,12 +57,14 @@ class Finding:
     where: Difference | None
     follows: str = ""
     item: int | None = None
+    sure: bool = True
 
     def __str__(self) -> str:
         module = f" ({self.module})" if self.module else ""
         item = "" if self.item is None else f", tensor {self.item}"
         where = f"{self.where}" if self.where is not None else "all results of the tile"
-        verdict = f"follows {self.follows}" if self.follows else "no known rule: suspect this device"
+        verdict = (f"follows {self.follows}" if self.follows else "no known rule: suspect this device" if self.sure
+                   else "no known rule yet for this shape: another kernel, or a wrong result")
         return (f"differs: step {self.step}, {self.operator} #{self.number}{module}{item}, result {self.result}, tile "
                 f"at {self.tile}: {where}; {verdict}")
 
@@ -144,9 +148,9 @@ class Sample:
                        for at in (where.first, where.last))
         return replace(where, first=first, last=last)
 
-    def _finding(self, result: int, where: Difference | None, follows: str = "") -> Finding:
-        return Finding(self.step, self.number, self.operator.name, self.module, result, self.tile.origin, where, follows,
-                       self.tile.item)
+    def _finding(self, result: int, where: Difference | None, follows: str = "", sure: bool = True) -> Finding:
+        return Finding(self.step, self.number, self.operator.name, self.module, result, self.tile.origin, where,
+                       follows, self.tile.item, sure)
 
     def _product(self, rules: dict[str, list[str]]) -> Finding | None:
         """Recompute a tile of a product by the rules of its shape, or search its rule."""
@@ -158,23 +162,18 @@ class Sample:
         if found:
             known[:0] = found  # of a small tile several may fit; a library may also choose by addresses
             return None
-        return self._finding(*self._closest(args, given, [*known, *{r for seen in [*rules.values()] for r in seen}]))
+        if known:
+            return self._finding(*self._closest(known))
+        others = [*{rule for seen in [*rules.values()] for rule in seen}, *self._rules_of_parts(args, given)]
+        return self._finding(*self._closest(others), sure=False)
 
     def _wrong_by(self, rule: str) -> tuple[int, Difference] | None:
         return self._wrong(lambda args, kwargs: self._by_rule(args, kwargs, rule))
 
-    def _closest(self, args: Any, given: torch.Tensor, rules: list[str]) -> tuple[int, Difference | None]:
-        """Return where the tile differs by the rule that most of its results follow.
-
-        Candidates: rules of this shape, and those of parts of the tile; rules of other shapes need half of it.
-        """
-        best: tuple[int, Difference | None] = (0, None)
-        fewest = given.numel() + 1
-        for rule in [*rules, *self._rules_of_parts(args, given)]:
-            wrong = self._wrong_by(rule)
-            if wrong is not None and wrong[1].count < fewest:
-                best, fewest = wrong, wrong[1].count
-        return best
+    def _closest(self, rules: list[str]) -> tuple[int, Difference | None]:
+        """Return where the tile differs by the rule that most of its results follow."""
+        found = [wrong for rule in rules if (wrong := self._wrong_by(rule)) is not None]
+        return min(found, key=lambda wrong: wrong[1].count, default=(0, None))
 
     def _rules_of_parts(self, args: Any, given: torch.Tensor) -> Iterator[str]:
         """Yield rules of parts on the tile's diagonal: a wrong block spares some of them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -100,7 +101,7 @@ def test_faults_are_found_and_placed(kind: str, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_fault_in_a_tile_of_a_large_product(seed: int) -> None:
-    """The first product of its shape: its rule follows from the intact part of the tile."""
+    """The first product of its shape: its rule follows from the intact part, and is sure after a second product."""
     g = torch.Generator().manual_seed(seed)
     dtype = DTYPES[seed % 2]
     a, b = torch.randn(200, 96, generator=g).to(dtype), torch.randn(96, 150, generator=g).to(dtype)
@@ -111,15 +112,24 @@ def test_a_fault_in_a_tile_of_a_large_product(seed: int) -> None:
     def wrong(_func: Any, args: Any, _kwargs: Any) -> torch.Tensor:
         rule = FP32_PRODUCT if dtype == torch.float32 else TENSOR_CORE_PRODUCT
         y: torch.Tensor = samebits.matmul(*args, rule=rule, out=dtype)
+        if healthy:
+            return y
         if seed % 3:
             y[row : row + 8, col : col + 8] *= -1
         else:
             codes(y)[row, col] ^= 1 << 9
         return y
 
+    healthy = False
     with EmulatedGpu({"mm": wrong}), sbt.audit(share=1.0, seed=seed) as audit:
         torch.mm(a, b)
-    (found,) = audit.report().findings
+        (unsure,) = audit.report().findings
+        assert not unsure.sure and audit.report().suspect == [] and "no known rule yet" in str(unsure)
+        healthy = True
+        torch.mm(a, b)
+    report = audit.report()
+    (found,) = report.suspect
+    assert report.findings == [found] == [replace(unsure, sure=True)] and (report.tiles, report.equal) == (2, 1)
     assert found.tile == tile.origin and found.where is not None
     assert found.where.first == [row, col], found
     assert (found.where.count, found.where.bit) == ((64, None) if seed % 3 else (1, 9))
@@ -152,6 +162,17 @@ def test_memory_is_bounded() -> None:
     report = audited(Training(), max_bytes=4000)
     assert report.dropped > 20 and report.tiles + report.dropped == report.chosen and report.tiles > 0
     assert f"  {report.dropped} dropped: too many bytes were waiting" in str(report).splitlines()
+
+
+def test_a_product_of_a_kernel_without_a_rule_is_not_suspected() -> None:
+    a, b = torch.randn(40, 64), torch.randn(64, 40)
+    with EmulatedGpu({"mm": lambda f, a, k: (a[0].double() @ a[1].double()).float() * (1 + 2.0**-20)}), \
+            sbt.audit(share=1.0) as audit:
+        for _ in range(3):
+            torch.mm(a, b)
+    report = audit.report()
+    assert len(report.findings) == 3 and not any(finding.sure for finding in report.findings)
+    assert report.suspect == [] and report.equal == 0
 
 
 def test_another_known_rule_is_named() -> None:
@@ -283,7 +304,7 @@ def test_faults_in_lists_and_batches_are_placed() -> None:
         with EmulatedGpu({"bmm": wrong, "_foreach_mul": wrong}), sbt.audit(share=1.0, seed=seed) as audit:
             torch.bmm(a, b)
             torch._foreach_mul(lists, 0.3)
-        for finding in audit.report().suspect:
+        for finding in audit.report().findings:
             assert finding.where is not None and finding.where.bit == 4, finding
             assert finding.where.first[-2:] == [5, 2]
             if finding.item is None:
