@@ -184,7 +184,9 @@ def _blocks_of(entry: Any) -> set[int]:
     return {place[0] for place in places([entry["args"], entry["kwargs"], entry["out"]])}
 
 
-def decoded(x: Any, tensor: Callable[[list[Any]], torch.Tensor], as_number: bool = False, device: str = "cpu") -> Any:
+def decoded(x: Any, tensor: Callable[[list[Any]], torch.Tensor], as_number: bool = False,
+            device: str = "cpu") -> Any:
+    """Return an argument of a recording; `tensor` makes its tensors, on a device."""
     if isinstance(x, list):
         return [decoded(y, tensor, as_number, device) for y in x]
     if not isinstance(x, dict):
@@ -251,7 +253,8 @@ class Player:
         elif state == "equal" and any(self._without_rule.values()):
             state, detail = "not covered", f"one result of {entry['op']}"
         compared = [place for place, _ in entry["wrote"] if place[0] not in self._without_rule]
-        elements = 0 if state in ("not covered", "random", "follows") else sum(math.prod(place[2]) for place in compared)
+        without = state in ("not covered", "random", "follows")
+        elements = 0 if without else sum(math.prod(place[2]) for place in compared)
         differ = 0 if state != "differs" else self._differing(i, entry, wrong) if wrong else None
         if state != "equal":
             taken = self.take_recorded(i, entry)

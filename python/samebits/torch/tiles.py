@@ -69,7 +69,7 @@ def tile_of(operator: Operator, args: Any, kwargs: Any, word: int, size: int) ->
     plain = name.removeprefix("_foreach_").removesuffix("_")
     if plain in ELEMENTWISE or plain in _FUNCTIONS or name.startswith("_fused_ad") or name.startswith("_fused_sgd"):
         tile = _of_elements(args, kwargs, word, size * size)
-    elif name in _ROWS:
+    elif name in _ROWS and _has_rows(name, args):
         tile = _of_rows(args, kwargs, [args[i] for i in _ROWS[name]], word, size * size,
                         aligned=name == "_softmax_backward_data")
     else:
@@ -77,6 +77,12 @@ def tile_of(operator: Operator, args: Any, kwargs: Any, word: int, size: int) ->
     if item is None:
         return tile
     return Tile(tile.args, tile.kwargs, lambda y: [tile.of_result(y[item])], tile.origin, tile.shape, item=item)
+
+
+def _has_rows(name: str, args: Any) -> bool:
+    """Whether the first axis counts rows that follow each other in memory."""
+    normalized = len(args[1]) if name.endswith("_norm") else 1
+    return all(args[i].is_contiguous() and args[i].dim() > normalized for i in _ROWS[name])
 
 
 def _start(word: int, n: int, size: int) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from emulated_gpu import FP32_PRODUCT, TENSOR_CORE_PRODUCT, EmulatedGpu, Training
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import samebits
 import samebits.torch as sbt
@@ -190,7 +191,8 @@ def test_another_known_rule_is_named() -> None:
 
 
 def test_what_has_no_rule_is_named() -> None:
-    with EmulatedGpu({"cos": lambda f, a, k: a[0] * 0.5, "dot": lambda f, a, k: a[0][0] * 3}), sbt.audit(share=1.0) as audit:
+    kernels = {"cos": lambda f, a, k: a[0] * 0.5, "dot": lambda f, a, k: a[0][0] * 3}
+    with EmulatedGpu(kernels), sbt.audit(share=1.0) as audit:
         torch.cos(torch.ones(3))
         torch.ones(3).double() @ torch.ones(3).double()
         torch.ones(2).sum().item()
@@ -287,6 +289,13 @@ def test_rows_of_a_tile_are_those_of_the_whole(cols: int, dtype: torch.dtype) ->
                 assert one.numel() < 24 * cols and one.shape == other.shape and hash_of(one) == hash_of(other), func
 
 
+def test_norms_over_all_axes_are_taken_whole() -> None:
+    x, w = torch.randn(64, 200), torch.randn(64, 200)
+    for args in ([x, [64, 200], w, w, 1e-5], [x.T, [64], w[:, 0], w[:, 0], 1e-5]):
+        tile = tile_of(Operator.of(torch.ops.aten.native_layer_norm.default), args, {}, 12345, 8)
+        assert (tile.origin, tile.args[0].shape) == ([], args[0].shape)  # type: ignore[union-attr]
+
+
 def test_faults_in_lists_and_batches_are_placed() -> None:
     """One tensor of a foreach operator, and one product of a batch, are recomputed."""
     g = torch.Generator().manual_seed(0)
@@ -313,3 +322,36 @@ def test_faults_in_lists_and_batches_are_placed() -> None:
                 items.add(finding.item)
                 assert f", tensor {finding.item}, " in str(finding)
     assert {0, 2} <= items and len(batches) > 2
+
+
+def test_a_training_on_a_gpu(cuda: str) -> None:
+    """Copies from a GPU's memory arrive, whatever runs on its stream meanwhile; a wrong bit is placed."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.GELU(), torch.nn.LayerNorm(1024),
+                                torch.nn.Linear(1024, 256)).to(cuda)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    x = torch.randn(512, 256, device=cuda)
+    with sbt.audit(share=1.0) as audit:
+        for _ in range(20):
+            with torch.autocast("cuda", torch.bfloat16):
+                loss = (model(x) - x).square().mean()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            optimizer.zero_grad()
+    report = audit.report()
+    print(report)
+    assert report.suspect == [] and report.tiles > 300 and report.equal == report.tiles
+    with WrongBit(), sbt.audit(share=1.0, tile=2048) as audit:
+        torch.nn.functional.gelu(x)
+    (found,) = audit.report().suspect
+    assert found.where is not None and (found.where.first, found.where.bit) == ([7, 9], 3)
+
+
+class WrongBit(TorchDispatchMode):
+    """A GPU whose gelu has one wrong bit."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        y = func(*args, **(kwargs or {}))
+        if func is torch.ops.aten.gelu.default:
+            codes(y)[7, 9] ^= 1 << 3
+        return y

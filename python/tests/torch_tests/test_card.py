@@ -212,3 +212,10 @@ def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
         assert example["train"](training.step, 3, share=1.0, every=1).steps == 3
     with gpu, pytest.raises(example["WrongBits"], match="aten.gelu.default"):
         example["train"](training.step, 3, share=1.0, every=1)
+
+
+@pytest.mark.skipif(not torch.__version__.startswith("2.11."), reason="the rules are PyTorch 2.11's")
+def test_a_card(cuda: str) -> None:
+    found = sbt.check_card(STEP, device=cuda)
+    print(found)
+    assert found.wrong == [] and found.operators + sum(found.not_covered.values()) >= 328 and found.calls > 309
