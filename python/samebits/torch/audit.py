@@ -5,9 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -17,69 +15,19 @@ from torch.utils._python_dispatch import _disable_current_modes, _get_current_di
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch import recorded_steps
 from samebits.torch.aten.elementwise import ELEMENTWISE
+from samebits.torch.audit_report import AuditReport
 from samebits.torch.audit_sample import Finding, Place, Sample
 from samebits.torch.copies import HostCopy, copied
-from samebits.torch.operators import Operator, OperatorMode, numbers_of, tensors_of, without_modes
+from samebits.torch.operators import Operator, OperatorMode, is_dense, numbers_of, tensors_of, without_modes
 from samebits.torch.recompute import Conditions
 from samebits.torch.tiles import tile_of
 
 __all__ = ["AuditReport", "Finding", "audit"]
 
+#: Errors of arguments that no rule expects, and of memory: they must not end the program.
+_UNEXPECTED = (IndexError, RuntimeError, TypeError, ValueError)
 #: Products without a known rule that are kept until their shape has one.
 _UNSURE = 16
-
-
-@dataclass
-class AuditReport:
-    """What an audit has seen so far.
-
-    Attributes
-    ----------
-    steps, operators : int
-        Steps of optimizers that have ended; operators that ran in audited steps.
-    chosen, tiles, equal : int
-        Operators that were chosen; parts that were recomputed; those that were equal, bit for bit.
-    findings : list of Finding
-        Parts that differ from the rule, also those that follow another known rule.
-    not_covered : dict
-        Chosen operators without a rule: how many, by name.
-    dropped : int
-        Chosen operators that were not copied, because `max_bytes` were waiting.
-    bytes : int
-        Bytes that were copied.
-    seconds, worker_seconds, wall_seconds : float
-        Time that the program's thread spent on the audit's own work, time of the workers, time in the block.
-    """
-
-    steps: int = 0
-    operators: int = 0
-    chosen: int = 0
-    tiles: int = 0
-    equal: int = 0
-    findings: list[Finding] = field(default_factory=list)
-    not_covered: Counter[str] = field(default_factory=Counter)
-    dropped: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
-    worker_seconds: float = 0.0
-    wall_seconds: float = 0.0
-
-    @property
-    def suspect(self) -> list[Finding]:
-        """The findings that follow no known rule, and are sure."""
-        return [finding for finding in self.findings if finding.sure and not finding.follows]
-
-    def __str__(self) -> str:
-        lines = [f"{self.tiles} tiles of {self.operators} operators in {self.steps} steps recomputed: "
-                 f"{self.equal} equal, bit for bit"]
-        lines += [f"  {finding}" for finding in self.findings]
-        lines += [f"  {n} not covered: {name}" for name, n in sorted(self.not_covered.items())]
-        if self.dropped:
-            lines.append(f"  {self.dropped} dropped: too many bytes were waiting")
-        share = self.seconds / self.wall_seconds if self.wall_seconds else 0.0
-        lines.append(f"  cost: {100 * share:.1f} % of the program's time, {self.worker_seconds:.1f} s of workers, "
-                     f"{self.bytes / 1e6:.1f} MB copied")
-        return "\n".join(lines)
 
 
 class Audit(OperatorMode):
@@ -126,21 +74,26 @@ class Audit(OperatorMode):
         for worker in self._workers:
             worker.join()
         self._workers = []
+        if failure[0] is None:
+            self._raise()
 
     def report(self) -> AuditReport:
         """Wait for the samples that were taken, and return what was found so far.
 
-        An error of `on_finding` is raised here.
+        An error of `on_finding` is raised here, or at the end of the block.
         """
         self._queue.join()
         if self._entered:
             now = time.perf_counter()
             self._report.wall_seconds += now - self._entered
             self._entered = now
+        self._raise()
+        return self._report
+
+    def _raise(self) -> None:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-        return self._report
 
     # --- On the program's thread ---------------------------------------------------------------------------
 
@@ -173,8 +126,12 @@ class Audit(OperatorMode):
         if word is None:
             return None
         began = time.perf_counter()
-        with without_modes():
-            state = self._begun(operator, args, kwargs, tensors, word)
+        state = None
+        try:
+            with without_modes():
+                state = self._begun(operator, args, kwargs, tensors, word)
+        except _UNEXPECTED as error:
+            self._count(f"{operator.name}: {error}")
         self._report.seconds += time.perf_counter() - began
         return state
 
@@ -185,10 +142,9 @@ class Audit(OperatorMode):
             return self._count(operator.name)
         if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
             return self._count(f"{operator.name} in a CUDA graph")
-        try:
-            tile = tile_of(operator, args, kwargs, word, self._tile)
-        except (IndexError, RuntimeError, TypeError, ValueError):  # arguments that no rule expects
-            return self._count(operator.name)
+        if not all(map(is_dense, tensors)):
+            return self._count(f"{operator.name} of sparse or complex tensors")
+        tile = tile_of(operator, args, kwargs, word, self._tile)
         written = operator.written(tile.args, tile.kwargs)
         sample = self._sample(operator, tile.args, tile.kwargs, tensors, written)
         if sample is None:
@@ -200,15 +156,24 @@ class Audit(OperatorMode):
         if state is None:
             return
         began = time.perf_counter()
-        with without_modes():
-            sample, tile, written, known = state
-            compared = {id(x) for x in operator.values([], result)} - known
-            if compared or written:
-                self._enqueue(sample, written, tile.of_result(_kept(result, compared)) if compared else [])
-            else:  # it returned no numbers
-                self._report.chosen -= 1
-                self._release(sample.size)
+        sample, tile, written, known = state
+        try:
+            with without_modes():
+                compared = {id(x) for x in operator.values([], result)} - known
+                if compared or written:
+                    self._enqueue(sample, written, tile.of_result(_kept(result, compared)) if compared else [])
+                else:  # it returned no numbers
+                    self._report.chosen -= 1
+                    self._release(sample.size)
+        except _UNEXPECTED as error:
+            self._release(sample.size)
+            self._count(f"{operator.name}: {error}")
         self._report.seconds += time.perf_counter() - began
+
+    def failed(self, operator: Operator, state: Any) -> None:
+        if state is not None:
+            self._report.chosen -= 1
+            self._release(state[0].size)
 
     def record_step(self, optimizer: Any, step: Callable[[], None]) -> None:
         operator = Operator(recorded_steps.OPERATOR, "optimizer_step", False)
@@ -235,9 +200,13 @@ class Audit(OperatorMode):
         plain = operator.short.removeprefix("_foreach_").removesuffix("_")
         numbers = numbers_of(tensors, operator.written(args, kwargs))
         how = Conditions(self._multiprocessors, operator.is_deterministic())
-        return Sample(self._first_step + self._report.steps, self._number - 1, operator, self.module(), how,
-                      copied(args, numbers, plain in ELEMENTWISE), copied(kwargs, numbers, plain in ELEMENTWISE),
-                      size=size)
+        try:
+            return Sample(self._first_step + self._report.steps, self._number - 1, operator, self.module(), how,
+                          copied(args, numbers, plain in ELEMENTWISE), copied(kwargs, numbers, plain in ELEMENTWISE),
+                          size=size)
+        except RuntimeError:  # no memory
+            self._release(size)
+            raise
 
     def _reserve(self, size: int) -> bool:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -88,6 +89,9 @@ class OperatorMode(TorchDispatchMode):
         return False  # not by a wrapper, which takes as long as the rest: see below
 
     def __enter__(self) -> Any:
+        config: Any = sys.modules.get("torch._inductor.config")  # compiled programs are operators
+        self._patch = config.patch(wrap_inductor_compiled_regions=True) if config else contextlib.nullcontext()
+        self._patch.__enter__()
         self._tracker.__enter__()
         super().__enter__()
         recorded_steps.ACTIVE.append(self)
@@ -97,6 +101,7 @@ class OperatorMode(TorchDispatchMode):
         recorded_steps.ACTIVE.remove(self)
         super().__exit__(*failure)
         self._tracker.__exit__(*failure)
+        self._patch.__exit__(None, None, None)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         with self._lock:
@@ -124,8 +129,12 @@ class OperatorMode(TorchDispatchMode):
             if operator.passes:
                 return func(*args, **kwargs)
         state = self.before(operator, args, kwargs, tensors)
-        with self.while_running():
-            result = func(*args, **kwargs)
+        try:
+            with self.while_running():
+                result = func(*args, **kwargs)
+        except BaseException:
+            self.failed(operator, state)
+            raise
         self.after(operator, result, state)
         return result
 
@@ -140,6 +149,9 @@ class OperatorMode(TorchDispatchMode):
     def after(self, operator: Operator, result: Any, state: Any) -> None:
         """Called when an operator has run."""
         raise NotImplementedError
+
+    def failed(self, operator: Operator, state: Any) -> None:
+        """Called in place of `after` when an operator has raised an error."""
 
     def record_step(self, optimizer: Any, step: Callable[[], None]) -> None:
         """Run a step of an optimizer of this package, which is one operator."""

@@ -6,7 +6,6 @@ import contextlib
 import gc
 import math
 import os
-import sys
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -71,9 +70,6 @@ class Recorder(OperatorMode):
         self.trace.machine = machine()
         if self._launches is not None:
             self._launches.start()
-        config: Any = sys.modules.get("torch._inductor.config")
-        self._patch = config.patch(wrap_inductor_compiled_regions=True) if config else contextlib.nullcontext()
-        self._patch.__enter__()
         super().__enter__()
         self._freezes = gc.get_freeze_count() == 0  # else the program or another recorder has frozen objects
         if self._freezes:
@@ -84,7 +80,6 @@ class Recorder(OperatorMode):
         if self._freezes:
             gc.unfreeze()
         super().__exit__(*failure)
-        self._patch.__exit__(None, None, None)
         if self._launches is not None:
             for number, kernels in self._launches.stop().items():
                 self.trace.operators[number]["kernels"] = kernels

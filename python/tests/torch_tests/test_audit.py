@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -201,6 +202,29 @@ def test_what_has_no_rule_is_named() -> None:
     assert "  1 not covered: aten.cos" in str(report)
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a compiler")
+def test_a_compiled_program_is_named() -> None:
+    program = torch.compile(lambda x: (x * 2 + 1).sum())
+    with sbt.audit(share=1.0) as audit:
+        for _ in range(2):
+            program(torch.ones(8))
+    assert audit.report().not_covered["higher_order.inductor_compiled_code"] == 2
+
+
+def test_programs_go_on() -> None:
+    """Whatever tensors they use, and where their operators raise errors."""
+    with sbt.audit(share=1.0) as audit:
+        torch.ones(3, 3).to_sparse() * 2
+        torch.ones(3, dtype=torch.complex64) * 2
+        for _ in range(3):
+            with pytest.raises(RuntimeError):
+                torch.ones(3) @ torch.ones(4)
+        torch.zeros(0, 4).sum(0)
+    report = audit.report()
+    assert "aten.mul.Tensor of sparse or complex tensors" in report.not_covered and audit._waiting == 0
+    assert report.chosen == report.tiles + sum(report.not_covered.values())
+
+
 def test_findings_are_told_at_once_and_errors_arrive() -> None:
     seen: list[sbt.Finding] = []
 
@@ -221,6 +245,9 @@ def test_findings_are_told_at_once_and_errors_arrive() -> None:
 
     with pytest.raises(KeyError, match="stop"):
         run(stop)
+    with pytest.raises(KeyError, match="stop"), EmulatedGpu({"tanh": lambda f, a, k: a[0] * 2}), \
+            sbt.audit(share=1.0, on_finding=stop):
+        torch.tanh(torch.ones(2, 4))
 
 
 @pytest.mark.parametrize("options", [{}, {"weights": "kahan"}, {"states": "dynamic8", "block": 256}])
