@@ -109,7 +109,8 @@ class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
     def forward(self, input: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         """Return the loss of logits `input` and classes `target`."""
         require(self.weight is None, "cross entropy with weights of classes")
-        return cross_entropy(input, target, ignore_index=self.ignore_index, reduction=self.reduction,  # type: ignore[arg-type]
+        reduction: Any = self.reduction
+        return cross_entropy(input, target, ignore_index=self.ignore_index, reduction=reduction,
                              label_smoothing=self.label_smoothing, expected_gradient=self.expected_gradient)
 
 

@@ -201,7 +201,8 @@ def cross_entropy(input: torch.Tensor, target: torch.Tensor, *, ignore_index: in
     >>> sbt.functional.cross_entropy(torch.zeros(1, 2), torch.tensor([1]))
     tensor(0.6931)
     """
-    require(input.dim() == 2 and target.dim() == 1, "cross entropy of other than [rows, classes] logits and [rows] targets")
+    require(input.dim() == 2 and target.dim() == 1,
+            "cross entropy of other than [rows, classes] logits and [rows] targets")
     require(target.dtype == torch.int64, f"cross entropy with targets of {target.dtype}; int64 classes are expected")
     if input.shape[0] != target.shape[0]:
         raise InvalidArgument(f"target: {input.shape[0]} classes are expected, got {target.shape[0]}")

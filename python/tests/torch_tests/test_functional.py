@@ -1,7 +1,7 @@
 """`samebits.torch.functional` and `convert_model` against PyTorch's functions, bit for bit.
 
-On a CPU PyTorch's functions run under `EmulatedGpu`, whose operators return what `recompute` does; on a GPU in eager mode.
-All NaN count as equal. PyTorch's CPU path of RMSNorm has other operators: `recompute` computes it.
+On a CPU PyTorch's functions run under `EmulatedGpu`, whose operators return what `recompute` does; on a GPU in
+eager mode. All NaN count as equal. PyTorch's CPU path of RMSNorm has other operators: `recompute` computes it.
 """
 
 from __future__ import annotations

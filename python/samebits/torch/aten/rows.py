@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from samebits import functions
@@ -69,11 +69,16 @@ def _offset(x: torch.Tensor) -> int:
 
 
 def _as_rows(x: Any, shape: Sequence[int]) -> Any:
-    return x.reshape(-1, int(np.prod(shape)))
+    return x.contiguous() if len(shape) == 1 else x.reshape(-1, math.prod(shape))
+
+
+def _shaped(x: Any, shape: Sequence[int]) -> Any:
+    """Return x.reshape(shape), in less time where it has the shape."""
+    return x if x.shape == tuple(shape) else x.reshape(shape)
 
 
 def _flat(parameter: Any) -> Any:
-    return None if parameter is None else parameter.reshape(-1)
+    return parameter if parameter is None or parameter.dim() == 1 else parameter.reshape(-1)
 
 
 def _norm_offset(x: torch.Tensor, *parameters: torch.Tensor | None) -> int:
@@ -91,19 +96,19 @@ def _layer_norm(_how: Conditions, x: Any, shape: Any, weight: Any, bias: Any, ep
     y = functions.layer_norm(_as_rows(x, shape), _flat(weight), _flat(bias), epsilon=eps,
                              offset=_norm_offset(x, weight, bias), **RULE)
     of = statistics_shape(x, shape)
-    return y.out.reshape(x.shape), y.mean.reshape(of), y.rstd.reshape(of)
+    return _shaped(y.out, x.shape), _shaped(y.mean, of), _shaped(y.rstd, of)
 
 
 @rule("native_layer_norm_backward")
 def _layer_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, mean: Any, rstd: Any, weight: Any,
                          _bias: Any, mask: Any) -> Any:
     rows, grads = _as_rows(x, shape), _as_rows(grad, shape)
-    mean, rstd = mean.reshape(-1, 1), rstd.reshape(-1, 1)
+    mean, rstd = (_shaped(each, (*rows.shape[:-1], 1)) for each in (mean, rstd))
     dx = dw = db = None
     if mask[0]:
-        dx = functions.layer_norm_gradient(grads, rows, mean, rstd, _flat(weight), **RULE).reshape(x.shape)
+        dx = _shaped(functions.layer_norm_gradient(grads, rows, mean, rstd, _flat(weight), **RULE), x.shape)
     if mask[1] or mask[2]:
-        dw, db = (x.reshape(shape) for x in functions.norm_parameter_gradients(
+        dw, db = (_shaped(each, shape) for each in functions.norm_parameter_gradients(
             grads, rows, rstd, mean, multiprocessors=how.multiprocessors, **RULE))
     return dx, dw if mask[1] else None, db if mask[2] else None
 
@@ -112,18 +117,19 @@ def _layer_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, mean: A
 def _rms_norm(_how: Conditions, x: Any, shape: Any, weight: Any, eps: float | None) -> Any:
     eps = torch.finfo(x.dtype).eps if eps is None else eps
     y = functions.rms_norm(_as_rows(x, shape), _flat(weight), epsilon=eps, offset=_norm_offset(x, weight), **RULE)
-    return y.out.reshape(x.shape), y.rstd.reshape(statistics_shape(x, shape))
+    return _shaped(y.out, x.shape), _shaped(y.rstd, statistics_shape(x, shape))
 
 
 @rule("_fused_rms_norm_backward")
 def _rms_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, rstd: Any, weight: Any, mask: Any) -> Any:
-    rows, grads, rstd = _as_rows(x, shape), _as_rows(grad, shape), rstd.reshape(-1, 1)
+    rows, grads = _as_rows(x, shape), _as_rows(grad, shape)
+    rstd = _shaped(rstd, (*rows.shape[:-1], 1))
     dx = dw = None
     if mask[0]:
-        dx = functions.rms_norm_gradient(grads, rows, rstd, _flat(weight), **RULE).reshape(x.shape)
+        dx = _shaped(functions.rms_norm_gradient(grads, rows, rstd, _flat(weight), **RULE), x.shape)
     if mask[1]:
-        dw = functions.norm_parameter_gradients(grads, rows, rstd, multiprocessors=how.multiprocessors,
-                                                **RULE).weight.reshape(shape)
+        dw = _shaped(functions.norm_parameter_gradients(grads, rows, rstd, multiprocessors=how.multiprocessors,
+                                                        **RULE).weight, shape)
     return dx, dw
 
 
