@@ -77,7 +77,7 @@ class OperatorMode(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self._operators: dict[Any, Operator] = {}
-        self._lock = threading.RLock()  # backward passes of several devices have a thread each
+        self._dispatching = threading.RLock()  # backward passes of several devices have a thread each
         self._tracker = Modules()
 
     @classmethod
@@ -104,7 +104,7 @@ class OperatorMode(TorchDispatchMode):
         self._patch.__exit__(None, None, None)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        with self._lock:
+        with self._dispatching:
             return self._dispatched(func, args, kwargs or {})
 
     def _dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:

@@ -112,7 +112,7 @@ class Recorder(OperatorMode):
     def record_step(self, optimizer: Any, step: Callable[[], None]) -> None:
         """Record a step of an optimizer of this package as one operator."""
         operator = Operator(recorded_steps.OPERATOR, "optimizer_step", False)
-        with self._lock, _disable_current_modes():
+        with self._dispatching, _disable_current_modes():
             arguments = recorded_steps.arguments_of(optimizer)
             entry = self._begun(operator, arguments, {}, set())
             for name, value in recorded_steps.scaling_of(optimizer).items():
