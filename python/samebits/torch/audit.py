@@ -16,7 +16,7 @@ from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch import recorded_steps
 from samebits.torch.aten.elementwise import ELEMENTWISE
 from samebits.torch.audit_report import AuditReport
-from samebits.torch.audit_sample import Finding, Place, Sample
+from samebits.torch.audit_sample import Finding, Sample
 from samebits.torch.copies import HostCopy, copied
 from samebits.torch.operators import Operator, OperatorMode, is_dense, numbers_of, tensors_of, without_modes
 from samebits.torch.recompute import Conditions
@@ -149,7 +149,7 @@ class Audit(OperatorMode):
         sample = self._sample(operator, tile.args, tile.kwargs, tensors, written)
         if sample is None:
             return None
-        sample.tile = Place(tile.origin, tile.shape, tile.item, tile.alike)
+        sample.tile = tile.place
         return sample, tile, written, {id(x) for x in operator.written(args, kwargs)}
 
     def after(self, operator: Operator, result: Any, state: Any) -> None:

@@ -17,6 +17,7 @@ from samebits.torch.operators import PRODUCTS, Operator
 from samebits.torch.other_rules import other_rules
 from samebits.torch.recompute import Conditions, recompute
 from samebits.torch.recorded_steps import OPERATOR, recompute_step
+from samebits.torch.tiles import Place
 
 __all__: list[str] = []
 
@@ -67,16 +68,6 @@ class Finding:
                    else "no known rule yet for this shape: another kernel, or a wrong result")
         return (f"differs: step {self.step}, {self.operator} #{self.number}{module}{item}, result {self.result}, tile "
                 f"at {self.tile}: {where}; {verdict}")
-
-
-@dataclass(frozen=True)
-class Place:
-    """Which part of an operator's results is recomputed; fields as in Tile."""
-
-    origin: list[int] = field(default_factory=list)
-    shape: list[int] | None = None
-    item: int | None = None
-    alike: str = ""
 
 
 @dataclass

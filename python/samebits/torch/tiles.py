@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -23,15 +23,11 @@ _ROWS = {"_softmax": (0,), "_log_softmax": (0,), "_safe_softmax": (0,), "_softma
 
 
 @dataclass(frozen=True)
-class Tile:
-    """Arguments of an operator on a part of its results.
+class Place:
+    """Where a part of a result lies.
 
     Attributes
     ----------
-    args, kwargs
-        The arguments; tensors are views of the operator's own.
-    of_result
-        Returns the same part of a result.
     origin : list of int
         The place of the part's first element in the whole result; empty: the result is whole.
     shape : list of int, optional
@@ -42,13 +38,20 @@ class Tile:
         The tensor of lists.
     """
 
-    args: list[Any]
-    kwargs: dict[str, Any]
-    of_result: Callable[[Any], Any] = lambda y: y
     origin: list[int] = field(default_factory=list)
     shape: list[int] | None = None
     alike: str = ""
     item: int | None = None
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Arguments of an operator on a part of its results; tensors are views of the operator's own."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+    of_result: Callable[[Any], Any] = lambda y: y  #: returns the same part of a result
+    place: Place = field(default_factory=Place)
 
 
 def tile_of(operator: Operator, args: Any, kwargs: Any, word: int, size: int) -> Tile:
@@ -65,7 +68,7 @@ def tile_of(operator: Operator, args: Any, kwargs: Any, word: int, size: int) ->
         word //= len(args[0])
         args, kwargs = _item_of(args, kwargs, name, item)
         if name == "_foreach_norm":
-            return Tile(args, kwargs, lambda y: y[item : item + 1], item=item)
+            return Tile(args, kwargs, lambda y: y[item : item + 1], Place(item=item))
     plain = name.removeprefix("_foreach_").removesuffix("_")
     if plain in ELEMENTWISE or plain in _FUNCTIONS or name.startswith("_fused_ad") or name.startswith("_fused_sgd"):
         tile = _of_elements(args, kwargs, word, size * size)
@@ -76,7 +79,7 @@ def tile_of(operator: Operator, args: Any, kwargs: Any, word: int, size: int) ->
         tile = Tile([*args], dict(kwargs))
     if item is None:
         return tile
-    return Tile(tile.args, tile.kwargs, lambda y: [tile.of_result(y[item])], tile.origin, tile.shape, item=item)
+    return replace(tile, of_result=lambda y: [tile.of_result(y[item])], place=replace(tile.place, item=item))
 
 
 def _has_rows(name: str, args: Any) -> bool:
@@ -99,11 +102,11 @@ def _of_product(name: str, args: Any, kwargs: Any, word: int, size: int) -> Tile
     if name == "bmm":
         i = (word >> 40) % a.shape[0]
         return Tile([a[i : i + 1, rows], b[i : i + 1, :, cols]], dict(kwargs),
-                    lambda y: y[i : i + 1, rows, cols], [i, row, col], alike=alike)
+                    lambda y: y[i : i + 1, rows, cols], Place([i, row, col], alike=alike))
     taken = [a[rows], b[:, cols], *args[PRODUCTS[name][1] + 1 :]]
     if name == "addmm":
         taken.insert(0, args[0].expand(a.shape[0], b.shape[1])[rows, cols])
-    return Tile(taken, dict(kwargs), lambda y: y[rows, cols], [row, col], alike=alike)
+    return Tile(taken, dict(kwargs), lambda y: y[rows, cols], Place([row, col], alike=alike))
 
 
 def _item_of(args: Any, kwargs: Any, name: str, item: int) -> tuple[list[Any], dict[str, Any]]:
@@ -140,7 +143,8 @@ def _of_elements(args: Any, kwargs: Any, word: int, size: int) -> Tile:
 
     def cut(x: torch.Tensor) -> torch.Tensor:
         return x.reshape(-1)[start : start + size] if x.shape in shapes else x
-    return Tile(_mapped(cut, args), _mapped(cut, kwargs), lambda y: _mapped(cut, y), [start], [*tensors[0].shape])
+    return Tile(_mapped(cut, args), _mapped(cut, kwargs), lambda y: _mapped(cut, y),
+                Place([start], [*tensors[0].shape]))
 
 
 def _of_rows(args: Any, kwargs: Any, with_rows: list[torch.Tensor], word: int, size: int, shape: Any = None,
@@ -158,4 +162,4 @@ def _of_rows(args: Any, kwargs: Any, with_rows: list[torch.Tensor], word: int, s
     def cut(x: torch.Tensor) -> torch.Tensor:
         return x[start : start + count] if id(x) in ids else x
     return Tile(_mapped(cut, args), _mapped(cut, kwargs), lambda y: _mapped(lambda z: z[start : start + count], y),
-                [start])
+                Place([start]))

@@ -109,7 +109,7 @@ def test_a_fault_in_a_tile_of_a_large_product(seed: int) -> None:
     a, b = torch.randn(200, 96, generator=g).to(dtype), torch.randn(96, 150, generator=g).to(dtype)
     word = random_word(random_word(seed, 0, 0), 0, 1)
     tile = tile_of(Operator.of(torch.ops.aten.mm.default), [a, b], {}, word, 64)
-    row, col = (at + int(torch.randint(64 - 8, (1,), generator=g)) for at in tile.origin)
+    row, col = (at + int(torch.randint(64 - 8, (1,), generator=g)) for at in tile.place.origin)
 
     def wrong(_func: Any, args: Any, _kwargs: Any) -> torch.Tensor:
         rule = FP32_PRODUCT if dtype == torch.float32 else TENSOR_CORE_PRODUCT
@@ -132,7 +132,7 @@ def test_a_fault_in_a_tile_of_a_large_product(seed: int) -> None:
     report = audit.report()
     (found,) = report.suspect
     assert report.findings == [found] == [replace(unsure, sure=True)] and (report.tiles, report.equal) == (2, 1)
-    assert found.tile == tile.origin and found.where is not None
+    assert found.tile == tile.place.origin and found.where is not None
     assert found.where.first == [row, col], found
     assert (found.where.count, found.where.bit) == ((64, None) if seed % 3 else (1, 9))
 
@@ -320,7 +320,7 @@ def test_norms_over_all_axes_are_taken_whole() -> None:
     x, w = torch.randn(64, 200), torch.randn(64, 200)
     for args in ([x, [64, 200], w, w, 1e-5], [x.T, [64], w[:, 0], w[:, 0], 1e-5]):
         tile = tile_of(Operator.of(torch.ops.aten.native_layer_norm.default), args, {}, 12345, 8)
-        assert (tile.origin, tile.args[0].shape) == ([], args[0].shape)  # type: ignore[union-attr]
+        assert (tile.place.origin, tile.args[0].shape) == ([], args[0].shape)  # type: ignore[union-attr]
 
 
 def test_faults_in_lists_and_batches_are_placed() -> None:
