@@ -43,7 +43,8 @@ def run(precision: str = "fp32", steps: int = 12, **given: Any) -> dict[str, Any
 @pytest.mark.parametrize("precision", sorted(set(PRECISIONS) - {"fp16_weights"}))
 def test_every_configuration_trains(precision: str) -> None:
     result = run(precision)
-    assert result["losses"][-1] < result["losses"][0] - 0.5
+    # Of 64 sequences: the loss of one batch moves with the text, which is that of the pages.
+    assert result["validation"] < result["losses"][0] - 0.4
     assert abs(result["validation"] - run()["validation"]) < 0.02
     assert result["skipped"] == 0
 
