@@ -7,7 +7,9 @@ cd "$(dirname "$0")/.."
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export TMPDIR=$work CCACHE_BASEDIR=$work  # where pip unpacks and compiles; ccache, if it is used, compares paths below
+# Where pip unpacks and compiles, and CMake's default compilers instead of Python's: ccache, if it is used, compares
+# paths below the one and names of the others.
+export TMPDIR=$work CCACHE_BASEDIR=$work CC=${CC:-cc} CXX=${CXX:-c++}
 
 python3 -m venv "$work/tools"
 "$work/tools/bin/pip" install --quiet --disable-pip-version-check build auditwheel abi3audit \
