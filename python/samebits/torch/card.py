@@ -22,7 +22,7 @@ from samebits.torch.operators import PRODUCTS
 from samebits.torch.recompute import overload_of
 from samebits.torch.record import sample_of
 from samebits.torch.recorded_steps import OPERATOR
-from samebits.torch.replay import Player, conditions, decoded
+from samebits.torch.replay import DRAWS, Player, conditions, decoded, short_name
 from samebits.torch.trace import Trace
 
 __all__ = ["CardCheck", "CardFinding", "check_card"]
@@ -123,6 +123,8 @@ class _Card(Player):
             elif entry.get("random"):
                 if not self.take_recorded(i, entry):
                     raise Unsupported("random numbers that the recording has not kept")
+                if short_name(entry["op"]).removesuffix("_") not in DRAWS:  # it computes with them, as dropout
+                    to.not_covered[entry["op"]] += 1
             else:
                 self.check_reads(i, entry)
                 self._run_there(i)
@@ -140,7 +142,7 @@ class _Card(Player):
             raise Unsupported("steps of this package's optimizers run its own kernels")
         args, kwargs = (decoded(entry[key], there.tensor, device=self._device) for key in ("args", "kwargs"))
         # Products have no other algorithm, and PyTorch would ask for CUBLAS_WORKSPACE_CONFIG.
-        product = entry["op"].split(".")[1] in PRODUCTS
+        product = short_name(entry["op"]) in PRODUCTS
         with kernel_rules.deterministic(entry.get("deterministic", False) and not product):
             results = run_there(entry["op"], args, kwargs)
         for place, _ in entry["wrote"]:
@@ -166,7 +168,7 @@ class _Card(Player):
 
     def _other_rule(self, i: int, entry: Any, right: Player, place: list[Any], wrong: torch.Tensor) -> str:
         """Return another rule of a product that the device's result follows: another library may choose it."""
-        short = entry["op"].split(".")[1]
+        short = short_name(entry["op"])
         if short not in PRODUCTS:
             return ""
         seen = Trace(self._trace.machine, tensors={f"sample.{i}": sample_of(wrong)})
