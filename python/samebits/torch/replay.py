@@ -6,22 +6,22 @@ import copy
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
-from torch.utils._pytree import tree_leaves
 
 import samebits
-from samebits.errors import InvalidArgument, Unsupported
+from samebits.errors import Unsupported
 from samebits.torch.aten.elementwise import ELEMENTWISE
 from samebits.torch.recompute import Conditions, recompute
 from samebits.torch.operators import PRODUCTS
 from samebits.torch.record import spaced
 from samebits.torch.recorded_steps import OPERATOR, SCALING, recompute_step
+from samebits.torch.replay_memory import Memory, MissingSource, blocks_of
 from samebits.torch.trace import Trace, hash_of, hashes_of, places
 
 __all__ = ["Replay", "Step", "replay"]
@@ -99,89 +99,8 @@ class Replay:
         return "\n".join(lines)
 
 
-class MissingSource(InvalidArgument):
-    """A recording has no values of a source, and none were given."""
-
-
 class _OtherNumber(Exception):
     """An operator returned another number than the recorded one."""
-
-
-class _Memory:
-    """The memory blocks of a recording on the CPU; a block is freed after its last operator."""
-
-    def __init__(self, trace: Trace, given: Any) -> None:
-        self._trace = trace
-        self._blocks: dict[int, torch.UntypedStorage] = {}
-        self._wrong: set[int] = set()  # blocks whose values differ from the recorded ones
-        self._last: dict[int, int] = {}
-        for i, entry in enumerate(trace.operators):
-            self._last.update(dict.fromkeys(_blocks_of(entry), i))
-        self._given = {(hash_of(y), y.numel()): y for y in map(_bytes_of, _tensors_of(given))}
-
-    def tensor(self, place: list[Any], fresh: bool = False) -> torch.Tensor:
-        """Return a tensor of the recording. fresh: an operator is about to make it."""
-        number, offset, shape, stride, dtype = place
-        if number not in self._blocks:
-            self._blocks[number] = self._made(number, fresh)
-        x = torch.empty(0, dtype=getattr(torch, dtype))
-        return x.set_(self._blocks[number], offset, shape, stride)  # type: ignore[arg-type]
-
-    def _made(self, number: int, fresh: bool) -> torch.UntypedStorage:
-        block = self._trace.blocks[number]
-        if "source" not in block:
-            if not fresh:
-                self._wrong.add(number)
-            return torch.UntypedStorage(block["bytes"])
-        content = self._trace.tensors.get(f"block.{number}")
-        if content is None:
-            content = self._given.get((block["hash"], block["bytes"]))
-        if content is None:
-            raise MissingSource(f"{block['source']}: the recording has no values of this source; pass a module, "
-                                  "optimizer or tensor with them")
-        return content.clone().untyped_storage()
-
-    def is_wrong(self, number: int) -> bool:
-        return number in self._wrong
-
-    def mark(self, place: list[Any], wrong: bool) -> None:
-        """Keep in mind whether what was written is wrong; a part does not make a wrong block right."""
-        number, _, shape, _, dtype = place
-        if wrong:
-            self._wrong.add(number)
-        elif math.prod(shape) * getattr(torch, dtype).itemsize >= self._trace.blocks[number]["bytes"]:
-            self._wrong.discard(number)
-
-    def fork(self, blocks: set[int]) -> _Memory:
-        """Return a memory that has copies of some blocks, and shares the others."""
-        other = copy.copy(self)
-        other._blocks = {n: block.clone() if n in blocks else block for n, block in self._blocks.items()}
-        other._wrong = set(self._wrong)
-        return other
-
-    def take(self, other: _Memory, entry: Any) -> None:
-        """Go on with what another memory has for an operator."""
-        self._blocks.update({n: other._blocks[n] for n in _blocks_of(entry) if n in other._blocks})
-        self._wrong = other._wrong
-
-    def free(self, i: int, entry: Any) -> None:
-        for number in _blocks_of(entry):
-            if self._last[number] == i:
-                self._blocks.pop(number, None)
-
-
-def _bytes_of(x: torch.Tensor) -> torch.Tensor:
-    return torch.empty(0, dtype=torch.uint8).set_(x.detach().cpu().untyped_storage())  # type: ignore[arg-type]
-
-
-def _tensors_of(given: Any) -> Iterator[torch.Tensor]:
-    for one in given:
-        leaves = one.state_dict() if hasattr(one, "state_dict") else one
-        yield from (x for x in tree_leaves(leaves) if isinstance(x, torch.Tensor))
-
-
-def _blocks_of(entry: Any) -> set[int]:
-    return {place[0] for place in places([entry["args"], entry["kwargs"], entry["out"]])}
 
 
 def decoded(x: Any, tensor: Callable[[list[Any]], torch.Tensor], as_number: bool = False,
@@ -224,7 +143,7 @@ class Player:
     """Recomputes the operators of a recording, one after another."""
 
     def __init__(self, trace: Trace, given: Any) -> None:
-        self._trace, self.memory = trace, _Memory(trace, given)
+        self._trace, self.memory = trace, Memory(trace, given)
         self._rules: dict[str, str] = {}  # by operands' shapes, strides and formats: the last product's rule
 
     def step(self, i: int) -> Step:
@@ -324,7 +243,7 @@ class Player:
     def fork(self, i: int) -> Player:
         """Return a player with memory of its own for one operator."""
         other = copy.copy(self)
-        other.memory = self.memory.fork(_blocks_of(self._trace.operators[i]))
+        other.memory = self.memory.fork(blocks_of(self._trace.operators[i]))
         return other
 
     def written(self, i: int) -> list[torch.Tensor]:
