@@ -32,6 +32,7 @@ struct definition_steps {
   }
   SAMEBITS_HD __noinline__ static word div(word a, word b) { return numerics::ptx::div(a, b); }
   SAMEBITS_HD __noinline__ static word sqrt(word a) { return numerics::ptx::sqrt(a); }
+  SAMEBITS_INLINE static word neg(word a) { return numerics::ptx::neg(a); }
   SAMEBITS_INLINE static word saturate(word a) { return numerics::ptx::saturate(a); }
   SAMEBITS_HD __noinline__ static word nearest_whole(word a) {
     return numerics::ptx::nearest_whole(a);

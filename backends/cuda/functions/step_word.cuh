@@ -62,7 +62,7 @@ struct step_word {
     return Steps::div(a.bits, b.bits);
   }
   SAMEBITS_INLINE friend step_word sqrt(step_word a) { return Steps::sqrt(a.bits); }
-  SAMEBITS_INLINE friend step_word neg(step_word a) { return a.bits ^ 0x80000000u; }
+  SAMEBITS_INLINE friend step_word neg(step_word a) { return Steps::neg(a.bits); }
   SAMEBITS_INLINE friend step_word saturate(step_word a) { return Steps::saturate(a.bits); }
   SAMEBITS_INLINE friend step_word nearest_whole(step_word a) {
     return Steps::nearest_whole(a.bits);

@@ -68,6 +68,11 @@ struct row_orders {
   std::int64_t offset;  ///< as in row_call
   bool vectors;         ///< of the norms: has_vectors_of_4()
 
+  /// Whether all rows have the order of row 0.
+  [[nodiscard]] constexpr bool are_one() const {
+    return rule == function_rule::triton_3_6 || is_norm(of) ||
+           n % numerics::torch_2_11::vector_of(format) == 0;
+  }
   /// The order of one row's sums.
   [[nodiscard]] SAMEBITS_HD constexpr numerics::torch_2_11::row_order of_row(
       std::int64_t row) const {

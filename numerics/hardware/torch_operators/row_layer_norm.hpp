@@ -43,14 +43,14 @@ SAMEBITS_HD constexpr bool has_vectors_of_4(std::int64_t n, std::int64_t shift) 
 inline constexpr int layer_norm_threads = 128;
 inline constexpr int scalar_layer_norm_threads = 512;
 
-/// The moments with one more element, by the kernel that reads vectors. `reciprocal` is 1 /
-/// (m.count + 1).
+/// The moments with one more element, by the kernel that reads vectors. `count` is m.count + 1,
+/// `reciprocal` 1 / count.
 template <class Word>
 SAMEBITS_HD constexpr moments<Word> with_element(const moments<Word>& m, operand<Word> x,
-                                                 operand<Word> reciprocal) {
+                                                 operand<Word> count, operand<Word> reciprocal) {
   const Word delta = sub(x, m.mean);
   const Word mean = fma(delta, reciprocal, m.mean);
-  return {mean, fma(delta, sub(x, mean), m.squares), add(m.count, Word(binary32::one))};
+  return {mean, fma(delta, sub(x, mean), m.squares), count};
 }
 
 /// The moments of both, by the kernel that reads vectors. All are 0 if neither has elements.
@@ -106,7 +106,8 @@ SAMEBITS_HD constexpr moments<> row_moments(const std::uint32_t* x, std::int64_t
   }
   for (std::int64_t i = 0; i < n; ++i) {
     moments<>& m = threads[i / 4 % layer_norm_threads];
-    m = with_element(m, x[i], div(binary32::one, add(m.count, binary32::one)));
+    const std::uint32_t count = add(m.count, binary32::one);
+    m = with_element(m, x[i], count, div(binary32::one, count));
   }
   return fold_warps(threads, layer_norm_threads, layer_norm_threads / warp_lanes, moments<>{},
                     together<std::uint32_t>);

@@ -139,38 +139,60 @@ struct instruction_rows {
     return value(code(x));
   }
 
-  /// Divides numbers from 0 to 1 by a number from 1 to 2^40; any may be NaNs.
+  /// Divides numbers from 0 to 1 by a number from 1 on; any may be NaNs. The quotient is rounded to
+  /// binary32 and then, by codes(), to the format: of the sum of both roundings every bit is right.
   struct divisor {
-    float number, reciprocal;
+    float number, reciprocal, rest;  ///< 1 / number = reciprocal + rest
 
     __device__ __forceinline__ explicit divisor(word x) {
       number = __uint_as_float(x.bits);
       reciprocal = __frcp_rn(number);
+      rest = __fmul_rn(__fmaf_rn(-reciprocal, number, 1.0f), reciprocal);
     }
-    /// By Markstein's method: the reciprocal is rounded to nearest, the second quotient is within an
-    /// ulp, so the third is rounded to nearest if no remainder underflows, or y is 0. Cost: 5
-    /// instructions an element.
+    /// Whether divide_usual() serves this number.
+    ///
+    /// 16 bits: y * reciprocal + y * rest is within 2^-46 of the quotient y / number, relatively. Its
+    /// rounding to binary32, and then to the format of t bits, may be wrong only if the quotient is
+    /// that close to P +- half an ulp, where P lies midway between two numbers of the format. With
+    /// significands E of y, S of the number and p of P, E * 2^k - S * p is a whole number, and would
+    /// be within 2^(t - 20) of +-S * 2^(t - 24): then S is within 16 of a multiple of 2^(24 - t).
+    /// Rows of less than 2^22 elements.
+    [[nodiscard]] __device__ __forceinline__ bool is_usual() const {
+      if constexpr (bytes == 4) return true;
+      constexpr std::uint32_t low_bits = Format == format_id::bf16 ? 0xFFFFu : 0x1FFFu;
+      return ((__float_as_uint(number) + 16u) & low_bits) > 32u && number < 4194304.0f;
+    }
+    /// Requires is_usual(), and that y is 0 or not small.
+    ///
+    /// fp32, by Markstein's method: the reciprocal is rounded to nearest, the second quotient is
+    /// within an ulp, so the third is rounded to nearest if no remainder underflows, or y is 0.
     template <int Count>
-    __device__ __forceinline__ void divide_large(word (&y)[Count]) const {
+    __device__ __forceinline__ void divide_usual(word (&y)[Count]) const {
 #pragma unroll
       for (int i = 0; i < Count; ++i) {
         const float x = __uint_as_float(y[i].bits);
-        const float first = __fmul_rn(x, reciprocal);
-        const float second = __fmaf_rn(__fmaf_rn(-first, number, x), reciprocal, first);
-        y[i] = __float_as_uint(__fmaf_rn(__fmaf_rn(-second, number, x), reciprocal, second));
+        float quotient;
+        if constexpr (bytes == 4) {
+          const float first = __fmul_rn(x, reciprocal);
+          const float second = __fmaf_rn(__fmaf_rn(-first, number, x), reciprocal, first);
+          quotient = __fmaf_rn(__fmaf_rn(-second, number, x), reciprocal, second);
+        } else {
+          quotient = __fmaf_rn(x, reciprocal, __fmul_rn(x, rest));
+        }
+        y[i] = __float_as_uint(quotient);
       }
     }
-    /// Whether divide_large() may be wrong for one of these numbers.
+    /// Whether products or remainders of one of these numbers may underflow.
     template <int Count>
     [[nodiscard]] static __device__ __forceinline__ bool is_small(const word (&y)[Count]) {
-      constexpr std::uint32_t exact = 0x17800000;  // 2^-80: remainders of larger numbers are exact
+      constexpr std::uint32_t exact = 0x17800000;  // 2^-80
       std::uint32_t least = 0xFFFFFFFFu;
 #pragma unroll
       for (int i = 0; i < Count; ++i) least = min(least, y[i].bits - 1u);  // 0 is the largest
       return least < exact - 1u;
     }
     template <int Count>
-    __device__ __forceinline__ void divide_small(word (&y)[Count]) const {
+    __device__ __forceinline__ void divide_other(word (&y)[Count]) const {
 #pragma unroll
       for (int i = 0; i < Count; ++i) {
         y[i] = __float_as_uint(__fdiv_rn(__uint_as_float(y[i].bits), number));
@@ -178,10 +200,10 @@ struct instruction_rows {
     }
     template <int Count>
     __device__ __forceinline__ void divide(word (&y)[Count]) const {
-      if (is_small(y)) {
-        divide_small(y);
+      if (!is_usual() || is_small(y)) {
+        divide_other(y);
       } else {
-        divide_large(y);
+        divide_usual(y);
       }
     }
   };

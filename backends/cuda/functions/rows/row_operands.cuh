@@ -47,6 +47,8 @@ struct row_launch {
   backends::row_orders orders;
   std::uint32_t epsilon;
   loss_launch loss = {};
+  numerics::torch_2_11::row_order order = {};  ///< of all rows, if has_order
+  bool has_order = false;
 };
 
 /// Codes of E elements: packed, or one code in a word.

@@ -59,13 +59,15 @@ struct row_steps {
     if constexpr (Row::takes_any_call) {
       row.store(powers, [&](auto& y) { s.divide(y); });
     } else {
-      // Rows with small powers are rare, and stored twice: their code stands apart.
-      bool small = false;
-      row.store(powers, [&](auto& y) {
-        small |= s.is_small(y);
-        s.divide_large(y);
-      });
-      if (small) row.store(powers, [&](auto& y) { s.divide_small(y); });
+      // Rows with other sums and powers are rare, or stored twice: their code stands apart.
+      bool other = !s.is_usual();
+      if (!other) {
+        row.store(powers, [&](auto& y) {
+          other |= s.is_small(y);
+          s.divide_usual(y);
+        });
+      }
+      if (other) row.store(powers, [&](auto& y) { s.divide_other(y); });
     }
   }
   __device__ __forceinline__ void triton_softmax() const {
@@ -144,7 +146,8 @@ struct row_steps {
       return row.total(
           moments{}, torch::layer_norm_threads / torch::warp_lanes,
           [&](const moments& m, const element& e, int) {
-            return torch::with_element<word>(m, e.x, row.reciprocal(e.number + 1));
+            const int n = e.number + 1;
+            return torch::with_element<word>(m, e.x, row.count(n), row.reciprocal(n));
           },
           [](const moments& a, const moments& b) { return torch::together<word>(a, b); });
     }

@@ -82,15 +82,15 @@ class row_vectors {
               column_codes<E>(bias, i, true), v);
   }
 
-  /// out = f(element, its register) for a vector, after finish(array of results).
+  /// out = f(element, its register) for a vector inside the row, after finish(array of results).
   template <int E, class Function, class Finish>
   __device__ __forceinline__ void store(const row_element<word> (&v)[E], int reg, const Function& f,
-                                        const Finish& finish) const {
+                                        const Finish& finish, bool inside = true) const {
     word y[E];
 #pragma unroll
     for (int k = 0; k < E; ++k) y[k] = f(v[k], reg + k);
     finish(y);
-    if (v[0].index < n) out.template store<E>(v[0].index, numbers.codes(y));
+    if (inside) out.template store<E>(v[0].index, numbers.codes(y));
   }
 
   Numbers numbers;

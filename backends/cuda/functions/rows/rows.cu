@@ -26,17 +26,24 @@ row_operand operand_of(const const_matrix_view& v) {
   return {data, row_stride, col_stride, contiguous, static_cast<int>(addresses & (0 - addresses))};
 }
 
+/// Computes the order of sums once, if all rows have it: kernels would take integer divisions.
+row_launch with_order(row_launch d) {
+  d.has_order = d.orders.are_one();
+  if (d.has_order) d.order = d.orders.of_row(0);
+  return d;
+}
+
 row_launch launch_of(const backends::row_call& call) {
-  return {.in = operand_of(call.in),
-          .grad = operand_of(call.grad),
-          .weight = operand_of(call.weight),
-          .bias = operand_of(call.bias),
-          .mean = operand_of(call.mean),
-          .rstd = operand_of(call.rstd),
-          .out = operand_of(call.out),
-          .rows = call.out.rows,
-          .orders = backends::orders_of(call),
-          .epsilon = call.epsilon};
+  return with_order({.in = operand_of(call.in),
+                     .grad = operand_of(call.grad),
+                     .weight = operand_of(call.weight),
+                     .bias = operand_of(call.bias),
+                     .mean = operand_of(call.mean),
+                     .rstd = operand_of(call.rstd),
+                     .out = operand_of(call.out),
+                     .rows = call.out.rows,
+                     .orders = backends::orders_of(call),
+                     .epsilon = call.epsilon});
 }
 
 row_launch launch_of(const backends::cross_entropy_call& call) {
@@ -50,7 +57,7 @@ row_launch launch_of(const backends::cross_entropy_call& call) {
             .ignore_index = call.ignore_index,
             .loss = operand_of(call.loss),
             .grad = operand_of(call.grad)};
-  return d;
+  return with_order(d);
 }
 
 parameter_launch launch_of(const backends::norm_parameters_call& call) {

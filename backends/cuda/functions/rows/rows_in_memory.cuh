@@ -12,7 +12,16 @@
 
 namespace samebits::cuda {
 
-/// Copies n elements of a row to `to`, which is aligned to 4 bytes.
+/// Enqueues a copy of 16 aligned bytes into shared memory. No register holds them, so a thread may have
+/// all of its copies under way.
+__device__ __forceinline__ void copy_later(std::byte* to, const std::byte* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                   static_cast<unsigned>(__cvta_generic_to_shared(to))),
+               "l"(from)
+               : "memory");
+}
+/// Copies n elements of a row to `to` in shared memory, which is aligned to 4 bytes. They are there for
+/// this thread at its return.
 template <int Bytes>
 __device__ __forceinline__ void copy_row(const operand_row<Bytes>& from, std::byte* to,
                                          std::int64_t n, int thread, int threads) {
@@ -27,15 +36,15 @@ __device__ __forceinline__ void copy_row(const operand_row<Bytes>& from, std::by
     head = to_vector < n ? to_vector : n;
     body = (n - head) / vector;
   }
-#pragma unroll 4
   for (std::int64_t v = thread; v < body; v += threads) {
-    const std::int64_t i = head + v * vector;
-    dense.template store<vector>(i, from.template load_once<vector>(i));
+    const std::int64_t at = head * Bytes + v * 16;
+    copy_later(to + at, from.data + at);
   }
   for (std::int64_t i = thread; i < head; i += threads) dense.store(i, from.load(i));
   for (std::int64_t i = head + body * vector + thread; i < n; i += threads) {
     dense.store(i, from.load(i));
   }
+  asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
 /// Elements of the memory of one row's copy.
@@ -63,7 +72,7 @@ class row_in_memory {
         threads(with),
         row(at),
         vectors_(d, at),
-        order_(d.orders.of_row(at)),
+        order_(d.has_order ? d.order : d.orders.of_row(at)),
         words_(words) {
     constexpr int bytes = Numbers::bytes;
     if constexpr (Copied) {
@@ -140,9 +149,12 @@ class row_in_memory {
   __device__ __forceinline__ void store_at(std::int64_t i, word y) const {
     vectors_.out.store(i, vectors_.numbers.code(y));
   }
-  /// 1 / n
+  /// n and 1 / n
+  [[nodiscard]] static __device__ __forceinline__ word count(int n) {
+    return from_int(word(static_cast<std::uint32_t>(n)));
+  }
   [[nodiscard]] static __device__ __forceinline__ word reciprocal(int n) {
-    return div(word(numerics::binary32::one), from_int(word(static_cast<std::uint32_t>(n))));
+    return div(word(numerics::binary32::one), count(n));
   }
 
  private:

@@ -15,18 +15,20 @@
 
 namespace samebits::cuda {
 
-/// 1 / n for the elements of one thread.
-struct reciprocal_table {
-  std::uint32_t of[65];
+/// n and 1 / n for the elements of one thread.
+struct count_table {
+  static constexpr std::uint32_t most = 128;
+  std::uint32_t of[most + 1], reciprocal[most + 1];
 };
-constexpr reciprocal_table make_reciprocals() {
-  reciprocal_table t = {};
-  for (std::uint32_t n = 1; n < 65; ++n) {
-    t.of[n] = numerics::ptx::div(numerics::binary32::one, numerics::ptx::from_int(n));
+constexpr count_table make_counts() {
+  count_table t = {};
+  for (std::uint32_t n = 1; n <= count_table::most; ++n) {
+    t.of[n] = numerics::ptx::from_int(n);
+    t.reciprocal[n] = numerics::ptx::div(numerics::binary32::one, t.of[n]);
   }
   return t;
 }
-SAMEBITS_TABLE reciprocal_table reciprocals = make_reciprocals();
+SAMEBITS_TABLE count_table counts = make_counts();
 
 /// Requires rows of whole vectors, and operands that have such vectors. A vector behind the row is
 /// computed with the others and not stored: its elements are -Inf, or gradients of 0, which change no
@@ -50,28 +52,34 @@ class row_in_registers {
         n_(at < d.rows ? static_cast<int>(d.orders.n) : 0) {
     constexpr std::uint32_t lowest = numerics::binary32::sign_bit | numerics::binary32::inf;
     const std::uint32_t code = has_grad ? 0u : vectors_.numbers.code(word(lowest));
-#pragma unroll
-    for (int j = 0; j < J; ++j) {
+    const auto load = [&](int j, bool inside) {
       const int i = first(j);
-      const bool inside = i < n_;
       x_[j] = inside ? vectors_.in.template load_once<V>(i) : repeated(code);
       if constexpr (has_grad) {
         grad_[j] = inside ? vectors_.grad.template load_once<V>(i) : repeated(code);
       }
+    };
+#pragma unroll
+    for (int c = 0; c < J; c += chunk) {
+      const bool whole = is_whole(c);
+#pragma unroll
+      for (int j = c; j < c + chunk; ++j) load(j, whole || first(j) < n_);
     }
   }
 
   /// f(element, its register) for the thread's elements.
   template <class Function>
   __device__ __forceinline__ void for_each(const Function& f) const {
-    visit([&](const element(&v)[V], int reg) {
+    visit([&](const element(&v)[V], int reg, bool) {
 #pragma unroll
       for (int k = 0; k < V; ++k) f(v[k], reg + k);
     });
   }
   template <class Function, class Finish>
   __device__ __forceinline__ void store(const Function& f, const Finish& finish) const {
-    visit([&](const element(&v)[V], int reg) { vectors_.store(v, reg, f, finish); });
+    visit([&](const element(&v)[V], int reg, bool inside) {
+      vectors_.store(v, reg, f, finish, inside);
+    });
   }
 
   [[nodiscard]] __device__ __forceinline__ word largest() const {
@@ -119,13 +127,20 @@ class row_in_registers {
   [[nodiscard]] __device__ __forceinline__ word stored(word x) const {
     return vectors_.numbers.stored(x);
   }
-  /// 1 / n, a constant if n is one.
+  /// n and 1 / n, constants if n is one.
+  [[nodiscard]] static __device__ __forceinline__ word count(int n) { return counts.of[n]; }
   [[nodiscard]] static __device__ __forceinline__ word reciprocal(int n) {
-    return reciprocals.of[n];
+    return counts.reciprocal[n];
   }
 
  private:
   static constexpr bool has_grad = backends::is_gradient(F);
+  static constexpr bool skips = backends::is_norm(F);
+  /// Vectors of a chunk: chains of steps of one thread that overlap.
+  static constexpr int chunk_elements = V >= 4 && !(skips && Numbers::bytes == 4) ? 32 : 16;
+  static constexpr int most = J * V >= chunk_elements ? chunk_elements / V : J;
+  static constexpr int chunk = J % most == 0 ? most : 3;
+  static_assert(J % chunk == 0);
   using codes = row_codes<Numbers::bytes, V>;
 
   [[nodiscard]] __device__ __forceinline__ int first(int j) const {
@@ -137,35 +152,41 @@ class row_in_registers {
     for (int k = 0; k < V; ++k) x.set(k, code);
     return x;
   }
-  /// f(vector, its first register). A chunk loads weights and biases together, and computes its
-  /// vectors together: chains of steps overlap.
+  /// Whether the vectors of the chunk from vector c on, of all threads, lie in the row.
+  [[nodiscard]] __device__ __forceinline__ bool is_whole(int c) const {
+    return (c + chunk) * threads.count() * V <= n_;
+  }
+  /// f(vector, its first register, whether it lies in the row), chunk by chunk.
   template <class Function>
   __device__ __forceinline__ void visit(const Function& f) const {
-    constexpr bool skips = backends::is_norm(F);
-    constexpr int elements = V >= 4 && !(skips && Numbers::bytes == 4) ? 32 : 16;
-    constexpr int per_chunk = J * V >= elements ? elements / V : J;
-    constexpr int chunk = J % per_chunk == 0 ? per_chunk : 3;
-    static_assert(J % chunk == 0);
 #pragma unroll
     for (int c = 0; c < J; c += chunk) {
-      if (c * threads.count() * V < n_) {
-        codes weights[chunk], biases[chunk];
-#pragma unroll
-        for (int k = 0; k < chunk; ++k) {
-          const int i = first(c + k);
-          weights[k] = vectors_.template column_codes<V>(vectors_.weight, i, i < n_);
-          biases[k] = vectors_.template column_codes<V>(vectors_.bias, i, i < n_);
-        }
-#pragma unroll
-        for (int k = 0; k < chunk; ++k) {
-          const int j = c + k;
-          if (skips && first(j) >= n_) continue;
-          element v[V];
-          vectors_.template decode<V>(first(j), j * V, x_[j], grad_[has_grad ? j : 0], weights[k],
-                                      biases[k], v);
-          f(v, j * V);
-        }
+      if (is_whole(c)) {
+        visit_chunk<true>(c, f);
+      } else if (c * threads.count() * V < n_) {
+        visit_chunk<false>(c, f);
       }
+    }
+  }
+  /// A chunk loads weights and biases together, and computes its vectors together.
+  template <bool Whole, class Function>
+  __device__ __forceinline__ void visit_chunk(int c, const Function& f) const {
+    codes weights[chunk], biases[chunk];
+#pragma unroll
+    for (int k = 0; k < chunk; ++k) {
+      const int i = first(c + k);
+      weights[k] = vectors_.template column_codes<V>(vectors_.weight, i, Whole || i < n_);
+      biases[k] = vectors_.template column_codes<V>(vectors_.bias, i, Whole || i < n_);
+    }
+#pragma unroll
+    for (int k = 0; k < chunk; ++k) {
+      const int j = c + k;
+      const bool inside = Whole || first(j) < n_;
+      if (skips && !inside) continue;
+      element v[V];
+      vectors_.template decode<V>(first(j), j * V, x_[j], grad_[has_grad ? j : 0], weights[k],
+                                  biases[k], v);
+      f(v, j * V, inside);
     }
   }
 

@@ -162,7 +162,8 @@ SAMEBITS_INLINE torch::moments<typename Isa::word> row_moments(const std::uint32
     store<Isa>(reciprocals + i, div(lanes(binary32::one), from_int(number)));
   }
   add_elements<Isa>(order, n, threads, [&](const moments& m, const auto& of, std::int64_t number) {
-    return torch::with_element<lanes>(m, of(x), lanes(reciprocals[number]));
+    return torch::with_element<lanes>(m, of(x), add(m.count, lanes(binary32::one)),
+                                      lanes(reciprocals[number]));
   });
   const auto both = [](const moments& a, const moments& b) { return torch::together<lanes>(a, b); };
   return fold_warps<Isa, of_warps>(threads, smaller((n + 3) / 4, order.threads),
