@@ -192,6 +192,17 @@ class ExactFunctions(cli_support.CliTest):
                    says="the GPU cannot be asked: ")
 
 
+class Card(cli_support.CliTest):
+    def test_refused(self):
+        for option in ["--backend=avx2", "--exhaustive", "--threads=2", "--tensor-cores", "--json",
+                       "--function-units", "--exact-functions"]:
+            self.fails(2, "verify", "--card", option, says=option.split("=")[0])
+
+    def test_no_gpu(self):
+        self.fails(4, "verify", "--card", env={"CUDA_VISIBLE_DEVICES": ""},
+                   says="the GPU cannot be asked: ")
+
+
 @unittest.skipUnless(PLANTED, "needs FPINSPECT_PLANTED")
 class Planted(cli_support.CliTest):
     def setUp(self):

@@ -196,16 +196,20 @@ class verify_command final : public command {
              "The GPU's function units with their model instead");
     add.flag("--exact-functions", exact_functions_,
              "Sums of all results of rule exact on the GPU instead");
+    add.flag("--card", card_, "The GPU by the three checks above, one after another, instead");
     checked_.add_options(add);
     add.exclude("--tensor-cores", {"--backend", "--exhaustive", "--threads"});
     add.exclude("--function-units", {"--backend", "--exhaustive", "--threads", "--tensor-cores"});
     add.exclude("--exact-functions",
                 {"--backend", "--exhaustive", "--threads", "--tensor-cores", "--function-units"});
+    add.exclude("--card", {"--backend", "--exhaustive", "--threads", "--tensor-cores",
+                           "--function-units", "--exact-functions", "--json"});
     checked_.add_rules(add);
   }
 
   void run(const session& s) override {
-    const std::uint64_t differed = tensor_cores_      ? checked_.verify(s)
+    const std::uint64_t differed = card_              ? verify_card(s)
+                                   : tensor_cores_    ? checked_.verify(s)
                                    : exact_functions_ ? verify_exact_functions(s)
                                    : function_units_  ? verify_function_units(s)
                                                       : verify_backends(backend_options(), s);
@@ -217,6 +221,9 @@ class verify_command final : public command {
   }
 
  private:
+  [[nodiscard]] std::uint64_t verify_card(const session& s) {
+    return verify_function_units(s) + verify_exact_functions(s) + checked_.verify(s);
+  }
   [[nodiscard]] verify_options backend_options() const {
     verify_options options;
     options.threads = static_cast<int>(threads_);
@@ -231,6 +238,7 @@ class verify_command final : public command {
   bool tensor_cores_ = false;
   bool function_units_ = false;
   bool exact_functions_ = false;
+  bool card_ = false;
   tensor_core_check checked_;
 };
 
