@@ -32,7 +32,7 @@ __dir__ = dir_of(__name__)
 def _autocast_dtype(operation: str, x: torch.Tensor) -> torch.dtype | None:
     """Return the format in which autocast runs an operation of a tensor; None: in the tensor's.
 
-    Autocast of CPUs lists the loss alone, autocast of CUDA what it is made of.
+    Autocast of CPUs lists the loss alone; that of CUDA lists what it is made of, see `cross_entropy`.
     """
     device = x.device.type
     low = x.dtype in (torch.float16, torch.bfloat16)
@@ -132,7 +132,7 @@ def rms_norm(input: torch.Tensor, normalized_shape: Sequence[int] | int, weight:
     input, normalized_shape, weight
         As in `layer_norm`.
     eps : float, optional
-        By default ``torch.finfo(input.dtype).eps``.
+        By default ``torch.finfo(torch.float32).eps``, as in PyTorch's CUDA kernel.
 
     Examples
     --------
@@ -207,9 +207,10 @@ def cross_entropy(input: torch.Tensor, target: torch.Tensor, *, ignore_index: in
     if input.shape[0] != target.shape[0]:
         raise InvalidArgument(f"target: {input.shape[0]} classes are expected, got {target.shape[0]}")
     to = _autocast_dtype("nll_loss", input) or input.dtype
-    if input.is_cuda and input.dtype == torch.float16 != to:
-        require(input.shape[1] <= 1024, "cross entropy under autocast of fp16 logits of more than 1024 classes; "
-                                        "pass input.float()")
+    if input.is_cuda and to != input.dtype:  # PyTorch names the format of log_softmax, so it stays
+        require(label_smoothing == 0, "cross entropy with smoothed labels on a GPU")
+        logs = log_softmax(input, dtype=input.dtype)
+        return torch.nn.functional.nll_loss(logs, target, ignore_index=ignore_index, reduction=reduction)
     x, options = input.to(to), (reduction, ignore_index, label_smoothing)
     together = expected_gradient is not None and reduction != "none" and torch.is_grad_enabled()
     result: torch.Tensor

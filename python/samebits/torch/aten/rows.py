@@ -115,7 +115,7 @@ def _layer_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, mean: A
 
 @rule("_fused_rms_norm")
 def _rms_norm(_how: Conditions, x: Any, shape: Any, weight: Any, eps: float | None) -> Any:
-    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    eps = torch.finfo(torch.float32).eps if eps is None else eps  # of what the kernel computes in
     y = functions.rms_norm(_as_rows(x, shape), _flat(weight), epsilon=eps, offset=_norm_offset(x, weight), **RULE)
     return _shaped(y.out, x.shape), _shaped(y.rstd, statistics_shape(x, shape))
 
