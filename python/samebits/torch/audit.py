@@ -309,7 +309,7 @@ def random_word(*numbers: int) -> int:
     return word
 
 
-def audit(share: float = 1e-3, *, every: int = 1, seed: int = 0, tile: int = 64, max_bytes: int = 256 << 20,
+def audit(share: float = 0.05, *, every: int = 512, seed: int = 0, tile: int = 64, max_bytes: int = 256 << 20,
           threads: int = 1, first_step: int = 0, on_finding: Callable[[Finding], None] | None = None) -> Audit:
     """Recompute a sample of the operators that run in a ``with`` block on the CPU, and compare bits.
 

@@ -190,6 +190,8 @@ class Sample:
 def _pairs(given: Any, found: Any) -> Iterator[tuple[Any, Any]]:
     """Yield each result with the recomputed one; None without a rule."""
     if isinstance(given, list):
+        if not given:
+            return
         results = [None] * len(given) if found is None else found
         for one, other in zip_longest(given, [*results][: len(given)]):
             yield from _pairs(one, other)
