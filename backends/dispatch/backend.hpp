@@ -19,6 +19,7 @@ struct device_scaler_functions;  // backends/loss_scaler/resident.hpp
 struct device_runtime;           // backends/dispatch/device_scope.hpp
 struct compute_call;             // backends/dispatch/calls/array_arithmetic.hpp
 struct evaluate_call;            // backends/dispatch/calls/evaluate.hpp
+struct fused_call;               // backends/dispatch/calls/fused.hpp
 // backends/dispatch/calls/sums.hpp
 struct sum_kernels;
 struct norm_parameters_call;
@@ -112,6 +113,7 @@ struct backend {
   operation_entry<convert_call> convert = {};
   operation_entry<compute_call> compute = {};
   operation_entry<evaluate_call> evaluate = {};
+  operation_entry<fused_call> fused = {};
   operation_entry<row_call> row_functions = {};
   operation_entry<attention_call> attention = {};
   operation_entry<reduction_call> reduce = {};

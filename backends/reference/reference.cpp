@@ -18,6 +18,7 @@ const backend reference = {
     .convert = {.run = convert_on_threads<reference_convert>},
     .compute = {.run = compute_on_threads<reference_compute>},
     .evaluate = {.run = reference_evaluate},
+    .fused = {.run = reference_fused},
     .row_functions = {.run = reference_row_functions},
     .attention = {.run = reference_attention},
     .reduce = {.run = host_reduce},

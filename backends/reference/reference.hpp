@@ -5,6 +5,7 @@
 #include "backends/dispatch/calls/array_arithmetic.hpp"
 #include "backends/dispatch/calls/attention.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/fused.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/dispatch/calls/sums.hpp"
@@ -19,6 +20,9 @@ extern self_test_entry reference_self_test;
 void reference_convert(const convert_call& call, element_range range);
 flags reference_compute(const compute_call& call, element_range range);
 void reference_evaluate(const evaluate_call& call, const executor& where);
+/// Fused elements by a kernel.
+void fused_on_threads(const fused_call& call, const executor& where, fused_codes codes);
+void reference_fused(const fused_call& call, const executor& where);
 void reference_quantize(const quantize_call& call, const executor& where);
 void reference_dequantize(const dequantize_call& call, const executor& where);
 /// An fp32 or e8m0 scale as binary32 bits.

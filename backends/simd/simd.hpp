@@ -5,6 +5,7 @@
 #include "backends/dispatch/calls/array_arithmetic.hpp"
 #include "backends/dispatch/calls/attention.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/fused.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/calls/matmul.hpp"
 #include "backends/dispatch/calls/quantize.hpp"
@@ -95,7 +96,9 @@ void avx512_compute(const compute_call& call, element_range range);
 flags avx2_compute_or_reference(const compute_call& call, element_range range);
 flags avx512_compute_or_reference(const compute_call& call, element_range range);
 void avx2_evaluate(const evaluate_call& call, const executor& where);
+void avx2_fused(const fused_call& call, const executor& where);
 void avx512_evaluate(const evaluate_call& call, const executor& where);
+void avx512_fused(const fused_call& call, const executor& where);
 void avx2_row_functions(const row_call& call, const executor& where);
 void avx512_row_functions(const row_call& call, const executor& where);
 const sum_kernels& avx2_sums();

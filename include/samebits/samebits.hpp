@@ -32,6 +32,7 @@
 #include "samebits/interruption.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/matmul.hpp"
+#include "samebits/operators.hpp"
 #include "samebits/optimizer.hpp"
 #include "samebits/parameter_gradients.hpp"
 #include "samebits/product_rule.hpp"

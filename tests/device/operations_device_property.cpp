@@ -12,6 +12,7 @@
 #include "device/cuda_backends.hpp"
 #include "device/device_target.hpp"
 #include "device/scaler_case.hpp"
+#include "engine/cases/fused.hpp"
 #include "engine/cases/operations.hpp"
 #include "engine/cases/rows.hpp"
 #include "engine/cases/scaler_scenario.hpp"
@@ -100,6 +101,8 @@ array_operation rows_operation() {
   return make_operation("functions of rows", row_functions(), 256);
 }
 
+array_operation fused_operation() { return make_operation("fused operators", fused_operators()); }
+
 array_operation training_operation() {
   return make_operation("training functions", training_functions_on_device(), 64);
 }
@@ -145,6 +148,7 @@ TEST_P(DeviceProperty, Axpby) { expect_host_bits(list_operation(list_call::axpby
 TEST_P(DeviceProperty, Cast) { expect_host_bits(list_operation(list_call::cast)); }
 TEST_P(DeviceProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
 TEST_P(DeviceProperty, FunctionsOfRows) { expect_host_bits(rows_operation(), max_cases / 4); }
+TEST_P(DeviceProperty, FusedOperators) { expect_host_bits(fused_operation()); }
 TEST_P(DeviceProperty, TrainingFunctions) {
   expect_host_bits(training_operation(), max_cases / 16);
 }
@@ -207,6 +211,7 @@ TEST_P(CapturedProperty, Axpby) { expect_host_bits(list_operation(list_call::axp
 TEST_P(CapturedProperty, Cast) { expect_host_bits(list_operation(list_call::cast)); }
 TEST_P(CapturedProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
 TEST_P(CapturedProperty, FunctionsOfRows) { expect_host_bits(rows_operation()); }
+TEST_P(CapturedProperty, FusedOperators) { expect_host_bits(fused_operation()); }
 TEST_P(CapturedProperty, TrainingFunctions) { expect_host_bits(training_operation()); }
 TEST_P(CapturedProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }
 TEST_P(CapturedProperty, StoreAndLoad) { expect_host_bits(store_operation()); }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/fused.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/dispatch/calls/sums.hpp"
 
@@ -13,6 +14,9 @@ namespace samebits::cuda {
 /// Enqueue a checked, non-empty call on a stream (cudaStream_t), for cuda-emulated and cuda-native.
 void enqueue_evaluate_emulated(const backends::evaluate_call& call, void* stream);
 void enqueue_evaluate_native(const backends::evaluate_call& call, void* stream);
+
+void enqueue_fused_emulated(const backends::fused_call& call, void* stream);
+void enqueue_fused_native(const backends::fused_call& call, void* stream);
 
 void enqueue_rows_emulated(const backends::row_call& call, void* stream);
 void enqueue_rows_native(const backends::row_call& call, void* stream);
@@ -69,6 +73,10 @@ template <format_id Format>
 void launch_native_loss(const row_launch& d, std::uint32_t* words, void* stream);
 template <format_id Format>
 void launch_native_parameters(const parameter_launch& d, void* stream);
+
+/// The kernels of fused elements in a format by the GPU's instructions. Require units_hold().
+template <format_id Format>
+void launch_native_fused(const backends::fused_call& call, void* stream);
 
 /// The kernels of all rules but `exact` by the GPU's instructions. Require units_hold().
 void launch_instruction_functions(const backends::evaluate_call& call, void* stream);

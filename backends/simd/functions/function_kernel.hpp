@@ -9,6 +9,7 @@
 #include "backends/simd/functions/functions.hpp"
 #include "numerics/hardware/cuda_functions/two_over_pi.hpp"
 #include "numerics/hardware/evaluate.hpp"
+#include "numerics/hardware/torch_operators/fused_elements.hpp"
 #include "samebits/core/config.hpp"
 
 namespace samebits::simd {
@@ -70,6 +71,29 @@ SAMEBITS_INLINE void function_codes_of(const backends::evaluate_call& call,
       y = numerics::evaluate_code<lanes>(plan, y);
     }
     Isa::template store<32>(reinterpret_cast<std::byte*>(chunk.codes + i), y);
+  }
+}
+
+/// fused_codes of backends/dispatch/calls/fused.hpp.
+template <class Isa>
+SAMEBITS_INLINE void fused_codes_of(const backends::fused_call& call, backends::fused_chunk& chunk,
+                                    int count) {
+  using lanes = typename Isa::word;
+  const auto loaded = [](const std::uint32_t* words) __attribute__((always_inline)) {
+    return Isa::template load<32>(reinterpret_cast<const std::byte*>(words));
+  };
+  const numerics::torch_2_11::fused_plan plan = call.plan;
+  const numerics::torch_2_11::tensor_numbers<lanes> numbers{plan.f.format};
+  const int operands = call.operands(), results = call.results();
+  for (int i = 0; i < count; i += lanes::count) {
+    lanes x[backends::max_fused_operands], y[backends::max_fused_results];
+    for (int k = 0; k < backends::max_fused_operands; ++k) {
+      x[k] = k < operands ? numbers.value(loaded(chunk.in[k] + i)) : lanes(0u);
+    }
+    numerics::torch_2_11::evaluate_fused(plan, numbers, x, loaded(chunk.random + i), y);
+    for (int k = 0; k < results; ++k) {
+      Isa::template store<32>(reinterpret_cast<std::byte*>(chunk.out[k] + i), numbers.code(y[k]));
+    }
   }
 }
 

@@ -50,7 +50,23 @@ void evaluate_by(const evaluate_call& call, const executor& where) {
   });
 }
 
+template <fused_codes Codes>
+void fused_by(const fused_call& call, const executor& where) {
+  fused_on_threads(call, where, [](const fused_call& c, fused_chunk& chunk, int count) {
+    const ieee_control_register ieee;
+    Codes(c, chunk, count);
+  });
+}
+
 }  // namespace
+
+void avx2_fused(const fused_call& call, const executor& where) {
+  if (__builtin_cpu_supports("fma") == 0) return reference_fused(call, where);
+  fused_by<avx2_fused_codes>(call, where);
+}
+void avx512_fused(const fused_call& call, const executor& where) {
+  fused_by<avx512_fused_codes>(call, where);
+}
 
 void avx2_evaluate(const evaluate_call& call, const executor& where) {
   if (__builtin_cpu_supports("fma") == 0) return reference_evaluate(call, where);

@@ -5,6 +5,7 @@
 
 #include "backends/dispatch/calls/attention.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
+#include "backends/dispatch/calls/fused.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/dispatch/calls/sums.hpp"
 #include "backends/simd/matmul/matmul_kernel.hpp"
@@ -12,10 +13,12 @@
 namespace samebits::backends {
 
 /// Kernels: function_codes of backends/dispatch/calls/evaluate.hpp; `exact` for the rule of this name,
-/// `function` for all others. The AVX2 kernels need a processor with fused multiply-adds. The control
+/// `function` for all others; `fused`: fused_codes of backends/dispatch/calls/fused.hpp. The AVX2 kernels need a processor with fused multiply-adds. The control
 /// register must have its IEEE 754 state.
 void avx2_function_codes(const evaluate_call& call, function_chunk& chunk, int count);
 void avx512_function_codes(const evaluate_call& call, function_chunk& chunk, int count);
+void avx2_fused_codes(const fused_call& call, fused_chunk& chunk, int count);
+void avx512_fused_codes(const fused_call& call, fused_chunk& chunk, int count);
 void avx2_exact_codes(const evaluate_call& call, function_chunk& chunk, int count);
 void avx512_exact_codes(const evaluate_call& call, function_chunk& chunk, int count);
 

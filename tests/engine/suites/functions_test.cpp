@@ -8,6 +8,7 @@
 #include "engine/cases/attention.hpp"
 #include "engine/cases/axes.hpp"
 #include "engine/cases/evaluate.hpp"
+#include "engine/cases/fused.hpp"
 #include "engine/cases/rotary.hpp"
 #include "engine/cases/rows.hpp"
 #include "engine/cases/training.hpp"
@@ -42,6 +43,11 @@ TEST(RowFunctions, EveryWidth) {
 TEST(RowFunctions, OfAnyRows) {
   expect_on_hosts(make_operation("functions of rows", row_functions(), 256), definition,
                   rows_by_definition, 1000);
+}
+
+TEST(FusedOperators, OfAnyMatrices) {
+  expect_on_hosts(make_operation("fused operators", fused_operators()), "PyTorch's operators",
+                  fused_by_definition, 2000);
 }
 
 TEST(AxisReductions, OfAnyTensor) {

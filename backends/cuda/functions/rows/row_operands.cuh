@@ -9,6 +9,7 @@
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/dispatch/calls/row_functions.hpp"
+#include "samebits/view.hpp"
 
 namespace samebits::cuda {
 
@@ -27,6 +28,19 @@ struct row_operand {
     return contiguous && alignment >= (bytes < 16 ? bytes : 16);
   }
 };
+
+/// The operand of a view.
+inline row_operand operand_of(const const_matrix_view& v) {
+  const int bytes = storage_bytes(v.format);
+  const std::int64_t col_stride = v.cols == 1 ? bytes : v.col_stride * bytes;
+  const std::int64_t row_stride = v.rows == 1 ? 0 : v.row_stride * bytes;
+  const bool contiguous = col_stride == bytes;
+  std::uint64_t addresses =
+      reinterpret_cast<std::uintptr_t>(v.data) | static_cast<std::uint64_t>(row_stride) | 16u;
+  if (!contiguous) addresses |= static_cast<std::uint64_t>(col_stride);
+  auto* const data = static_cast<std::byte*>(const_cast<void*>(v.data));  // stores to results alone
+  return {data, row_stride, col_stride, contiguous, static_cast<int>(addresses & (0 - addresses))};
+}
 
 /// What the parts of cross entropy read and write beside the rows.
 struct loss_launch {

@@ -14,18 +14,6 @@
 namespace samebits::cuda {
 namespace {
 
-row_operand operand_of(const const_matrix_view& v) {
-  const int bytes = storage_bytes(v.format);
-  const std::int64_t col_stride = v.cols == 1 ? bytes : v.col_stride * bytes;
-  const std::int64_t row_stride = v.rows == 1 ? 0 : v.row_stride * bytes;
-  const bool contiguous = col_stride == bytes;
-  std::uint64_t addresses =
-      reinterpret_cast<std::uintptr_t>(v.data) | static_cast<std::uint64_t>(row_stride) | 16u;
-  if (!contiguous) addresses |= static_cast<std::uint64_t>(col_stride);
-  auto* const data = static_cast<std::byte*>(const_cast<void*>(v.data));  // stores to results alone
-  return {data, row_stride, col_stride, contiguous, static_cast<int>(addresses & (0 - addresses))};
-}
-
 /// Computes the order of sums once, if all rows have it: kernels would take integer divisions.
 row_launch with_order(row_launch d) {
   d.has_order = d.orders.are_one();

@@ -1,0 +1,136 @@
+// Fused operators: several elementwise operators of PyTorch in one pass, with the bits that they
+// return one after another; and dropout.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "samebits/backend.hpp"
+#include "samebits/core/function.hpp"
+#include "samebits/core/rounding.hpp"
+#include "samebits/view.hpp"
+
+namespace samebits {
+
+/// Computes out = f(gate) * up for every element. f = silu: SwiGLU, with the bits of
+/// torch.nn.functional.silu(gate) * up on a GPU: f(gate) is rounded to the format.
+///
+/// @param f  silu, gelu or gelu_tanh
+/// @param gate, up  [rows, cols] in fp32, fp16 or bf16, host or device memory; both in one format.
+///   They may be the halves of one matrix.
+/// @param out  the shape and format of `gate`; may be the same memory as an operand if the strides
+///   are equal, and must not overlap it otherwise
+/// @param rule  whose bits the call returns: function_rule::torch_2_11 is the only rule
+/// @param where  backend; threads for host memory, stream for device memory
+/// @throws invalid_argument, before anything is written, if:
+///   - `f` or `rule` is none of the enumerators;
+///   - shapes or formats differ, or a size or stride is negative;
+///   - the data of a non-empty view is null;
+///   - elements of a result share memory, or views overlap;
+///   - the views lie in different memory or not in the backend's memory;
+///   - the backend's name is unknown.
+/// @throws unsupported for another function, rule or format, or if this machine lacks the backend
+/// @throws environment_error for device memory if the backend's self-test fails
+/// @note Thread-safe. The result does not depend on the executor. Device memory: the call enqueues
+///   one kernel on the executor's stream, allocates nothing and can be captured into a graph.
+///
+///   samebits::gated(samebits::function::silu, gate, up, out, samebits::function_rule::torch_2_11);
+void gated(function f, const const_matrix_view& gate, const const_matrix_view& up,
+           const matrix_view& out, function_rule rule, const executor& where = {});
+
+/// Computes the gradients of gate and up as PyTorch's backward pass does.
+///
+/// @param grad  the gradient of gated()'s result
+/// @param of_gate, of_up  the gradients, written; each as `out` in gated(). They share no memory.
+/// @throws as gated() does.
+void gated_gradient(function f, const const_matrix_view& grad, const const_matrix_view& gate,
+                    const const_matrix_view& up, const matrix_view& of_gate,
+                    const matrix_view& of_up, function_rule rule, const executor& where = {});
+
+/// Computes out = f(x + bias) for every element; x + bias is rounded to the format.
+///
+/// @param bias  [1, cols] in the format of `x`; must not overlap `out`
+/// @param f, x, out, rule, where  as in gated()
+/// @throws as gated() does.
+void biased(function f, const const_matrix_view& x, const const_matrix_view& bias,
+            const matrix_view& out, function_rule rule, const executor& where = {});
+
+/// Computes the gradient of x + bias, which is that of `x`; its sum over rows is that of `bias`.
+///
+/// @param grad  the gradient of biased()'s result
+/// @param f, x, bias, out, rule, where  as in biased(); `out` may also be the same memory as `grad`
+/// @throws as gated() does.
+void biased_gradient(function f, const const_matrix_view& grad, const const_matrix_view& x,
+                     const const_matrix_view& bias, const matrix_view& out, function_rule rule,
+                     const executor& where = {});
+
+/// Options of rotate() and rotate_gradient().
+struct rotate_options {
+  function_rule rule = function_rule::exact;  ///< function_rule::torch_2_11 is the only rule
+  /// Consecutive rows of the result that one row of `cos` and `sin` serves, >= 1: row r takes their
+  /// row r / each modulo their number. [batch, heads, positions, d]: 1; [batch, positions, heads,
+  /// d]: the number of heads.
+  std::int64_t each = 1;
+};
+
+/// Applies a rotary embedding: x * cos + rotate_half(x) * sin, where rotate_half(x) is the negative
+/// second half of a row, then its first half. Both products are rounded to the format.
+///
+/// @param in  [rows, 2 * n] in fp32, fp16 or bf16, host or device memory
+/// @param cos, sin  [positions, n] in the format of `in`, as rotary_table() fills them: each column
+///   serves one column of both halves. `positions` >= 1 unless `in` is empty.
+/// @param out  the shape and format of `in`; as in gated(). Must not overlap `cos` and `sin`.
+/// @throws as gated() does, and invalid_argument if the columns of `in` are odd or `each` < 1.
+void rotate(const const_matrix_view& in, const const_matrix_view& cos, const const_matrix_view& sin,
+            const matrix_view& out, const rotate_options& options, const executor& where = {});
+
+/// Computes the gradient of rotate()'s argument as PyTorch's backward pass does where rotate_half
+/// takes slices of x.
+///
+/// @param grad  the gradient of rotate()'s result, as `in` in rotate()
+/// @throws as rotate() does.
+void rotate_gradient(const const_matrix_view& grad, const const_matrix_view& cos,
+                     const const_matrix_view& sin, const matrix_view& out,
+                     const rotate_options& options, const executor& where = {});
+
+/// Options of embed().
+struct embed_options {
+  function_rule rule = function_rule::exact;  ///< function_rule::torch_2_11 is the only rule
+  double scale = 1;  ///< rounded to binary32; Transformers multiply by sqrt(columns)
+};
+
+/// Computes rows of a table times options.scale, plus rows of positions: row r is
+/// table[indices[r]] * scale + positions[r modulo their number]. The product is rounded to the
+/// format.
+///
+/// @param indices  [rows], from 0 to table.rows - 1, in the memory of `table`. In device memory
+///   they are not checked: a row with another index is NaN.
+/// @param table  [words, cols] in fp32, fp16 or bf16, host or device memory
+/// @param positions  [positions, cols] in the format of `table`; data null: none are added
+/// @param out  [rows, cols] in the format of `table`, written; must not overlap the others
+/// @throws as gated() does, and invalid_argument for an index in host memory that is none of a word
+void embed(std::span<const std::int64_t> indices, const const_matrix_view& table,
+           const const_matrix_view& positions, const matrix_view& out, const embed_options& options,
+           const executor& where = {});
+
+/// Options of dropout().
+struct dropout_options {
+  double probability = 0.5;             ///< that an element is dropped, 0 to 1; rounded to binary32
+  random_stream random = {.bits = 24};  ///< `bits` is not read
+};
+
+/// Computes out = in / (1 - probability) where an element is kept, else +0. Its gradient is the same
+/// function of the gradient.
+///
+/// The random bits of an element depend on (seed, stream, offset + row * pitch + col) alone
+/// (contract §3), so that every device, grid and shard drops the same elements, and no mask is
+/// stored. This is the library's own rule: PyTorch drops other elements. An element is dropped if
+/// its 24 random bits are below probability * 2^24. A kept one is multiplied by
+/// RN(1 / RN(1 - probability)), binary32, and rounded to the format. A dropped Inf or NaN gives +0.
+///
+/// @param in, out, where  as gate and out in gated()
+/// @throws as gated() does, and invalid_argument if the probability is not from 0 to 1.
+void dropout(const const_matrix_view& in, const matrix_view& out, const dropout_options& options,
+             const executor& where = {});
+
+}  // namespace samebits
