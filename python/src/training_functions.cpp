@@ -2,6 +2,7 @@
 #include "call.hpp"
 #include "samebits/axis_reductions.hpp"
 #include "samebits/cross_entropy.hpp"
+#include "samebits/operators.hpp"
 #include "samebits/parameter_gradients.hpp"
 #include "tensor_list.hpp"
 
@@ -110,6 +111,23 @@ nb::object cross_entropy_gradient(bool both, nb::handle grad, nb::handle x, nb::
   return nb::make_tuple(loss.object, out.object);
 }
 
+// Rows of a table, [indices, cols]; `positions` may be None.
+nb::object embed(nb::handle indices, nb::handle table, nb::handle positions, double scale,
+                 nb::handle rule, nb::handle where) {
+  void* const stream = stream_in(where);
+  const viewed words(table, {.name = "table", .stream = stream});
+  const viewed added = beside(positions, "positions", words.a.format, stream);
+  const target_classes rows(indices, stream);
+  const embed_options options{enumerator_of<function_rule>(rule, "rule"), scale};
+  const std::int64_t shape[] = {static_cast<std::int64_t>(rows.all.size()), words.view.cols};
+  const output out = new_output(table, words.a, 2, shape, words.a.format);
+  const matrix_view view = view_of({&out.a, "out"});
+  const executor on = executor_of(where, words.a, shape[0] * shape[1]);
+  run(shape[0] * shape[1],
+      [&] { samebits::embed(rows.all, words.view, added.view, view, options, on); });
+  return out.object;
+}
+
 // `arrays` is not empty; `names` has the name of each.
 nb::object foreach_norm(nb::list arrays, nb::list names, nb::handle rule, nb::handle format,
                         nb::handle where) {
@@ -138,6 +156,7 @@ double clip_grad_norm(nb::list arrays, nb::list names, double max_norm, nb::hand
 void bind_training_functions(nb::module_& m) {
   def(m, "norm_parameter_gradients", &norm_parameter_gradients,
       "Returns the gradients of a norm's weight and bias.");
+  def(m, "embed", &embed, "Returns rows of a table, scaled, and rows of positions added.");
   def(m, "embedding_gradient", &embedding_gradient, "Returns the gradient of an embedding.");
   def(m, "cross_entropy", &cross_entropy, "Returns the cross entropy of logits.");
   def(m, "cross_entropy_gradient", &cross_entropy_gradient,

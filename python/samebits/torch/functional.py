@@ -1,4 +1,5 @@
-"""Drop-ins for PyTorch's functions of rows and its cross entropy, with the bits of PyTorch 2.11's CUDA kernels.
+"""Drop-ins for PyTorch's functions of rows and its cross entropy, and fused operators, with the bits of PyTorch
+2.11's CUDA kernels.
 
 On CUDA tensors this library's kernels run, on CPU tensors its CPU backends; the bits are the same. What has no
 rule is refused. docs/operators.md describes the operators.
@@ -22,10 +23,13 @@ from torch.autograd.function import once_differentiable
 import samebits
 from samebits.errors import InvalidArgument
 from samebits.rules import dir_of
+from samebits.torch import fused_functions
 from samebits.torch.aten.registry import require
+from samebits.torch.fused_functions import *
 from samebits.torch.row_operators import ops
 
 __all__ = ["cross_entropy", "layer_norm", "log_softmax", "rms_norm", "softmax"]
+__all__ += fused_functions.__all__
 __dir__ = dir_of(__name__)
 
 

@@ -33,9 +33,12 @@ def _how(x: torch.Tensor) -> Conditions:
     return Conditions(torch.cuda.get_device_properties(x.device).multi_processor_count)
 
 
-def _define(name: str, schema: str) -> None:
-    def run(x: torch.Tensor, *arguments: Any) -> Any:
-        results = RULES[name](_how(x), x, *arguments)
+def define(name: str, schema: str | None = None) -> None:
+    """Define an operator that runs the rule of its name; without a schema it has that of ATen's operator."""
+    schema = schema or str(getattr(torch.ops.aten, name).default._schema).removeprefix(f"aten::{name}")
+
+    def run(x: torch.Tensor, *arguments: Any, **options: Any) -> Any:
+        results = RULES[name](_how(x), x, *arguments, **options)
         return tuple(results) if isinstance(results, tuple) else results
 
     torch.library.define(f"samebits::{name}", schema)
@@ -43,41 +46,41 @@ def _define(name: str, schema: str) -> None:
 
 
 for _name in _OF_ATEN:
-    _define(_name, str(getattr(torch.ops.aten, _name).default._schema).removeprefix(f"aten::{_name}"))
+    define(_name)
 for _name, _schema in _OWN.items():
-    _define(_name, _schema)
+    define(_name, _schema)
 
 
-def _new(x: torch.Tensor, shape: Any = None, dtype: torch.dtype | None = None) -> torch.Tensor:
+def new(x: torch.Tensor, shape: Any = None, dtype: torch.dtype | None = None) -> torch.Tensor:
     return x.new_empty(x.shape if shape is None else shape, dtype=dtype or x.dtype)
 
 
 def _fake_softmax(x: torch.Tensor, dim: int, half_to_float: bool) -> torch.Tensor:
-    return _new(x, dtype=torch.float32 if half_to_float else None)
+    return new(x, dtype=torch.float32 if half_to_float else None)
 
 
 def _fake_softmax_backward(grad: torch.Tensor, y: torch.Tensor, dim: int, input_dtype: torch.dtype) -> torch.Tensor:
-    return _new(grad, dtype=input_dtype)
+    return new(grad, dtype=input_dtype)
 
 
 def _fake_norm(statistics: int) -> Any:
     def shapes(x: torch.Tensor, shape: Any, *_: Any) -> tuple[torch.Tensor, ...]:
         of = rows.statistics_shape(x, shape)
-        return (_new(x), *(_new(x, of, torch.float32) for _ in range(statistics)))
+        return (new(x), *(new(x, of, torch.float32) for _ in range(statistics)))
     return shapes
 
 
 def _fake_norm_backward(grad: torch.Tensor, x: torch.Tensor, shape: Any, *rest: Any) -> tuple[Any, ...]:
     mask = rest[-1]
-    return tuple(_new(x, x.shape if i == 0 else shape) if wanted else None for i, wanted in enumerate(mask))
+    return tuple(new(x, x.shape if i == 0 else shape) if wanted else None for i, wanted in enumerate(mask))
 
 
 def _fake_loss(x: torch.Tensor, targets: torch.Tensor, reduction: str, *_: Any) -> torch.Tensor:
-    return _new(x, x.shape[:1] if reduction == "none" else ())
+    return new(x, x.shape[:1] if reduction == "none" else ())
 
 
 def _fake_loss_and_gradient(grad: torch.Tensor, x: torch.Tensor, *rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    return _fake_loss(x, *rest), _new(x)
+    return _fake_loss(x, *rest), new(x)
 
 
 def _keep_softmax(ctx: Any, inputs: Any, output: torch.Tensor) -> None:
@@ -125,24 +128,27 @@ def _cross_entropy_backward(ctx: Any, grad: torch.Tensor) -> Any:
     return ops.cross_entropy_backward(grad, *ctx.saved_tensors, *ctx.options), None, None, None, None
 
 
-def _refuse_second_derivative(ctx: Any, *_: Any) -> Any:
+def refuse_second_derivative(ctx: Any, *_: Any) -> Any:
     raise Unsupported("functions of samebits.torch.functional have no second derivative")
 
 
-#: By operator: shapes of its results; what it keeps; its backward pass.
-_PARTS: dict[str, tuple[Any, Any, Any]] = {
+def register(parts: dict[str, tuple[Any, Any, Any]]) -> None:
+    """Register, by operator: shapes of its results; what it keeps; its backward pass."""
+    for name, (fake, keep, backward) in parts.items():
+        torch.library.register_fake(f"samebits::{name}")(fake)
+        torch.library.register_autograd(f"samebits::{name}", backward, setup_context=keep)
+
+
+register({
     "_softmax": (_fake_softmax, _keep_softmax, _softmax_backward),
     "_log_softmax": (_fake_softmax, _keep_softmax, _log_softmax_backward),
-    "_softmax_backward_data": (_fake_softmax_backward, None, _refuse_second_derivative),
-    "_log_softmax_backward_data": (_fake_softmax_backward, None, _refuse_second_derivative),
+    "_softmax_backward_data": (_fake_softmax_backward, None, refuse_second_derivative),
+    "_log_softmax_backward_data": (_fake_softmax_backward, None, refuse_second_derivative),
     "native_layer_norm": (_fake_norm(2), _keep_norm, _layer_norm_backward),
-    "native_layer_norm_backward": (_fake_norm_backward, None, _refuse_second_derivative),
+    "native_layer_norm_backward": (_fake_norm_backward, None, refuse_second_derivative),
     "_fused_rms_norm": (_fake_norm(1), _keep_norm, _rms_norm_backward),
-    "_fused_rms_norm_backward": (_fake_norm_backward, None, _refuse_second_derivative),
+    "_fused_rms_norm_backward": (_fake_norm_backward, None, refuse_second_derivative),
     "cross_entropy": (_fake_loss, _keep_logits, _cross_entropy_backward),
-    "cross_entropy_backward": (lambda grad, x, *_: _new(x), None, _refuse_second_derivative),
-    "cross_entropy_and_gradient": (_fake_loss_and_gradient, None, _refuse_second_derivative),
-}
-for _name, (_fake, _keep, _backward) in _PARTS.items():
-    torch.library.register_fake(f"samebits::{_name}")(_fake)
-    torch.library.register_autograd(f"samebits::{_name}", _backward, setup_context=_keep)
+    "cross_entropy_backward": (lambda grad, x, *_: new(x), None, refuse_second_derivative),
+    "cross_entropy_and_gradient": (_fake_loss_and_gradient, None, refuse_second_derivative),
+})

@@ -16,18 +16,18 @@ RULES.update({name: _of_one_number(name) for name in (
     "exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "rsqrt", "silu", "softplus")})
 
 
-def _gelu_of(approximate: str) -> Any:
+def gelu_of(approximate: str) -> Any:
     return "gelu_tanh" if approximate == "tanh" else "gelu"
 
 
 @rule("gelu")
 def _gelu(_how: Conditions, x: Any, approximate: str = "none") -> Any:
-    return functions.evaluate(_gelu_of(approximate), x, **RULE)
+    return functions.evaluate(gelu_of(approximate), x, **RULE)
 
 
 @rule("gelu_backward")
 def _gelu_backward(_how: Conditions, grad: Any, x: Any, approximate: str = "none") -> Any:
-    return functions.gradient(_gelu_of(approximate), grad, x, **RULE)
+    return functions.gradient(gelu_of(approximate), grad, x, **RULE)
 
 
 @rule("silu_backward")

@@ -1,0 +1,116 @@
+"""Fused operators of this library: PyTorch's operators one after another, and dropout by element index.
+
+They read CPU and CUDA tensors. `samebits.torch.fused_operators` defines them for autograd.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from samebits import _core
+from samebits.torch.aten.elementwise import elementwise
+from samebits.torch.aten.functions import gelu_of
+from samebits.torch.aten.registry import RULES, Conditions, require, rule
+
+_RULE = "torch_2_11"
+#: Threads, backend and stream of a call: the library's.
+_WHERE = (None, None, None)
+
+
+def _rows(x: torch.Tensor) -> torch.Tensor:
+    """Return the tensor itself if its leading axes are one axis of rows in memory, else a copy."""
+    strides, shape = x.stride(), x.shape
+    if x.is_contiguous() or x.dim() == 2:
+        return x
+    merges = all(strides[i] == strides[i + 1] * shape[i + 1] for i in range(x.dim() - 2))
+    return x if merges and min(strides) > 0 else x.contiguous()
+
+
+def function_of(name: str, approximate: str = "none") -> str:
+    """Return the library's name of silu or gelu."""
+    return gelu_of(approximate) if name == "gelu" else name
+
+
+@rule("gated")
+def _gated(_how: Conditions, gate: Any, up: Any, function: str) -> Any:
+    return _core.gated(function, _rows(gate), _rows(up), _RULE, _WHERE)
+
+
+def _gated_gradients(grad: Any, gate: Any, up: Any, function: str, of_gate: Any, of_up: Any) -> None:
+    _core.gated_gradient(function, _rows(grad), _rows(gate), _rows(up), of_gate, of_up, _RULE, _WHERE)
+
+
+@rule("gated_backward")
+def _gated_backward(_how: Conditions, grad: Any, gate: Any, up: Any, function: str) -> Any:
+    results = torch.empty(grad.shape, dtype=grad.dtype, device=grad.device), torch.empty(
+        grad.shape, dtype=grad.dtype, device=grad.device)
+    _gated_gradients(grad, gate, up, function, *results)
+    return results
+
+
+@rule("gated_halves")
+def _gated_halves(how: Conditions, x: Any, function: str) -> Any:
+    return _gated(how, *x.chunk(2, -1), function)
+
+
+@rule("gated_halves_backward")
+def _gated_halves_backward(_how: Conditions, grad: Any, x: Any, function: str) -> Any:
+    result = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    _gated_gradients(grad, *x.chunk(2, -1), function, *result.chunk(2, -1))
+    return result
+
+
+@rule("biased")
+def _biased(_how: Conditions, x: Any, bias: Any, function: str) -> Any:
+    return _core.biased(function, None, _rows(x), bias, _RULE, _WHERE)
+
+
+@rule("biased_backward")
+def _biased_backward(_how: Conditions, grad: Any, x: Any, bias: Any, function: str) -> Any:
+    return _core.biased(function, _rows(grad), _rows(x), bias, _RULE, _WHERE)
+
+
+@rule("sum_of_rows")
+def _sum_of_rows(how: Conditions, x: Any, dims: int) -> Any:
+    """Sum the leading axes as autograd does for an operand that was broadcast along them."""
+    axes = [*range(dims)]
+    if not axes:
+        return x.clone()
+    return x.sum(axes) if x.is_cuda else RULES["sum"](how, x.contiguous(), axes)
+
+
+@rule("rotary")
+def _rotary(_how: Conditions, x: Any, cos: Any, sin: Any, each: int) -> Any:
+    return _core.rotate(False, _rows(x), cos, sin, each, _RULE, _WHERE)
+
+
+@rule("rotary_backward")
+def _rotary_backward(_how: Conditions, grad: Any, cos: Any, sin: Any, each: int) -> Any:
+    return _core.rotate(True, _rows(grad), cos, sin, each, _RULE, _WHERE)
+
+
+@rule("embed")
+def _embed(_how: Conditions, indices: Any, table: Any, positions: Any, scale: float) -> Any:
+    require(indices.dtype == torch.int64, f"embedding of indices of {indices.dtype}; int64 is expected")
+    flat = indices.reshape(-1).contiguous()
+    given = flat if flat.is_cuda else flat.numpy().tobytes()
+    y = _core.embed(given, table.detach(), positions, scale, _RULE, _WHERE)
+    return y.reshape(*indices.shape, table.shape[1])
+
+
+@rule("embed_backward")
+def _embed_backward(how: Conditions, grad: Any, indices: Any, words: int, scale: float) -> Any:
+    if scale != 1:
+        grad = grad * scale if grad.is_cuda else elementwise("mul", (grad, scale), {}, None)
+    if grad.is_cuda:
+        return torch.ops.aten.embedding_dense_backward(grad, indices, words, -1, False)
+    flat = grad.reshape(-1, grad.shape[-1])
+    return RULES["embedding_dense_backward"](Conditions(how.multiprocessors, True), flat, indices.reshape(-1), words,
+                                             -1, False)
+
+
+@rule("dropout_by_index")
+def _dropout(_how: Conditions, x: Any, p: float, seed: int, stream: int, offset: int) -> Any:
+    return _core.dropout(x.contiguous(), p, seed, stream, offset, _WHERE)

@@ -1,0 +1,217 @@
+"""The fused functions of `samebits.torch.functional`: SwiGLU, bias + GELU, rotary, embedding, dropout."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+
+from samebits.errors import InvalidArgument
+from samebits.torch.aten.fused import function_of
+from samebits.torch.aten.registry import require
+from samebits.torch.fused_operators import ops
+
+__all__ = ["bias_gelu", "dropout", "embedding", "geglu", "gelu", "rotary", "silu", "swiglu"]
+
+Approximate = Literal["none", "tanh"]
+
+
+def _function(name: str, approximate: str) -> str:
+    if approximate not in ("none", "tanh"):
+        raise InvalidArgument(f"approximate: 'none' or 'tanh' is expected; got {approximate!r}")
+    return function_of(name, approximate)
+
+
+def silu(input: torch.Tensor) -> torch.Tensor:
+    """Return what ``torch.nn.functional.silu`` returns on a GPU.
+
+    Parameters
+    ----------
+    input : Tensor
+        fp32, bf16 or fp16.
+
+    Examples
+    --------
+    >>> sbt.functional.silu(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7311])
+    """
+    result: torch.Tensor = ops.silu(input)
+    return result
+
+
+def gelu(input: torch.Tensor, approximate: Approximate = "none") -> torch.Tensor:
+    """Return what ``torch.nn.functional.gelu`` returns on a GPU.
+
+    Parameters
+    ----------
+    input : Tensor
+        fp32, bf16 or fp16.
+    approximate : str
+
+    Examples
+    --------
+    >>> sbt.functional.gelu(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8413])
+    """
+    _function("gelu", approximate)
+    result: torch.Tensor = ops.gelu(input, approximate=approximate)
+    return result
+
+
+def _gated(function: str, gate: torch.Tensor, up: torch.Tensor | None) -> torch.Tensor:
+    result: torch.Tensor
+    if up is None:
+        if gate.dim() == 0 or gate.shape[-1] % 2:
+            raise InvalidArgument(f"gate: two halves are expected in the last axis; got shape {[*gate.shape]}")
+        result = ops.gated_halves(gate, function)
+    else:
+        result = ops.gated(gate, up, function)
+    return result
+
+
+def swiglu(gate: torch.Tensor, up: torch.Tensor | None = None) -> torch.Tensor:
+    """Return ``silu(gate) * up``, with the bits of PyTorch's operators on a GPU, in one pass.
+
+    Parameters
+    ----------
+    gate : Tensor [..., n]
+        fp32, bf16 or fp16.
+    up : Tensor [..., n], optional
+        None: `gate` is [..., 2 n] and holds both, as a product with concatenated weights returns them. Its
+        gradient is one tensor.
+
+    Examples
+    --------
+    >>> sbt.functional.swiglu(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.5]))
+    tensor([0.7311, 0.8808])
+    """
+    return _gated("silu", gate, up)
+
+
+def geglu(gate: torch.Tensor, up: torch.Tensor | None = None, approximate: Approximate = "none") -> torch.Tensor:
+    """Return ``gelu(gate, approximate) * up``, as `swiglu` does.
+
+    Parameters
+    ----------
+    gate, up
+        As in `swiglu`.
+    approximate : str
+
+    Examples
+    --------
+    >>> sbt.functional.geglu(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.5]))
+    tensor([0.8413, 0.9772])
+    """
+    return _gated(_function("gelu", approximate), gate, up)
+
+
+def bias_gelu(input: torch.Tensor, bias: torch.Tensor, approximate: Approximate = "none") -> torch.Tensor:
+    """Return ``gelu(input + bias, approximate)``, with the bits of PyTorch's operators on a GPU, in one pass.
+
+    Parameters
+    ----------
+    input : Tensor [..., n]
+        fp32, bf16 or fp16.
+    bias : Tensor [n]
+        In the format of `input`. On a GPU PyTorch's kernel sums its gradient.
+    approximate : str
+
+    Examples
+    --------
+    >>> sbt.functional.bias_gelu(torch.tensor([[0.5, 1.0]]), torch.tensor([0.5, 0.0]))
+    tensor([[0.8413, 0.8413]])
+    """
+    if bias.dim() != 1 or bias.shape[0] != (input.shape[-1] if input.dim() else 1):
+        raise InvalidArgument(f"bias: one number for each column is expected; got shape {[*bias.shape]}")
+    result: torch.Tensor = ops.biased(input, bias, _function("gelu", approximate))
+    return result
+
+
+def rotary(input: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, *, heads_last: bool = False) -> torch.Tensor:
+    """Return ``x * cos + rotate_half(x) * sin``, with the bits of PyTorch's operators on a GPU, in one pass.
+
+    ``rotate_half(x)`` is ``cat((-x[..., n:], x[..., :n]), -1)``, as in Transformers; there cos and sin hold each
+    column twice.
+
+    Parameters
+    ----------
+    input : Tensor [..., positions, 2 n]
+        fp32, bf16 or fp16.
+    cos, sin : Tensor [positions, n]
+        In the format of `input`, without gradients: as `samebits.rotary_table` returns them.
+    heads_last : bool
+        Whether `input` is [..., positions, heads, 2 n].
+
+    Examples
+    --------
+    >>> one, zero = torch.ones(1, 1), torch.zeros(1, 1)
+    >>> sbt.functional.rotary(torch.tensor([[3.0, 4.0]]), zero, one)
+    tensor([[-4.,  3.]])
+    """
+    axis = -3 if heads_last else -2
+    if input.dim() < -axis or cos.shape != (input.shape[axis], input.shape[-1] // 2) or input.shape[-1] % 2:
+        raise InvalidArgument(f"cos: [positions, columns / 2] are expected for input of shape {[*input.shape]}; got "
+                              f"{[*cos.shape]}")
+    require(not (cos.requires_grad or sin.requires_grad), "gradients of cos and sin")
+    result: torch.Tensor = ops.rotary(input, cos, sin, input.shape[-2] if heads_last else 1)
+    return result
+
+
+def embedding(input: torch.Tensor, weight: torch.Tensor, *, scale: float = 1.0,
+              positions: torch.Tensor | None = None) -> torch.Tensor:
+    """Return ``embedding(input, weight) * scale + positions``, with the bits of PyTorch's operators on a GPU.
+
+    Parameters
+    ----------
+    input : Tensor [..., length]
+        int64: words, from 0. On a GPU they are not checked: a word that does not exist gives NaN.
+    weight : Tensor [words, n]
+        fp32, bf16 or fp16. On a GPU PyTorch's kernel sums its gradient, on a CPU the deterministic rule does.
+    scale : float
+    positions : Tensor [length, n], optional
+        In the format of `weight`.
+
+    Examples
+    --------
+    >>> sbt.functional.embedding(torch.tensor([1, 0]), torch.tensor([[1.0], [2.0]]), scale=3)
+    tensor([[6.],
+            [3.]])
+    """
+    if positions is not None and (input.dim() == 0 or positions.shape != (input.shape[-1], weight.shape[-1])):
+        raise InvalidArgument(f"positions: [length, columns] are expected; got {[*positions.shape]}")
+    result: torch.Tensor = ops.embed(input, weight, positions, scale)
+    return result
+
+
+def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, *, seed: int, stream: int = 0,
+            offset: int = 0) -> torch.Tensor:
+    """Return `input` / (1 - p) where an element is kept, else 0.
+
+    An element is dropped by its index and (seed, stream) alone: every device drops the same ones, the backward pass
+    computes them again, and no mask is kept. PyTorch drops other elements. One seed for a training and one stream
+    for each call of it give independent masks.
+
+    Parameters
+    ----------
+    input : Tensor
+        fp32, bf16 or fp16.
+    p : float
+        The probability that an element is dropped.
+    training : bool
+        False: `input` is returned.
+    seed, stream : int
+        From 0 to 2^63 - 1.
+    offset : int
+        Index of the first element, for a shard of a larger tensor.
+
+    Examples
+    --------
+    >>> sbt.functional.dropout(torch.ones(8), 0.5, seed=1)
+    tensor([2., 2., 2., 2., 2., 2., 0., 2.])
+    """
+    if not 0 <= p <= 1:
+        raise InvalidArgument(f"p: a number from 0 to 1 is expected; got {p}")
+    if not training:
+        return input
+    result: torch.Tensor = ops.dropout_by_index(input, p, seed, stream, offset)
+    return result

@@ -1,0 +1,134 @@
+"""Fused operators for torch.compile, recordings and autograd: `torch.ops.samebits.gated` and others.
+
+Their rules are those of `samebits.torch.aten.fused`; docs/operators.md has what they compute.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from samebits.torch.aten import fused  # noqa: F401 - it registers the rules
+from samebits.torch.row_operators import define, new, ops, refuse_second_derivative, register
+
+__all__: list[str] = []
+
+_ROTARY = "Tensor cos, Tensor sin, int each) -> Tensor"
+_SCHEMAS = {
+    "gated": "(Tensor gate, Tensor up, str function) -> Tensor",
+    "gated_backward": "(Tensor grad, Tensor gate, Tensor up, str function) -> (Tensor, Tensor)",
+    "gated_halves": "(Tensor x, str function) -> Tensor",
+    "gated_halves_backward": "(Tensor grad, Tensor x, str function) -> Tensor",
+    "biased": "(Tensor x, Tensor bias, str function) -> Tensor",
+    "biased_backward": "(Tensor grad, Tensor x, Tensor bias, str function) -> Tensor",
+    "sum_of_rows": "(Tensor x, int dims) -> Tensor",
+    "rotary": f"(Tensor x, {_ROTARY}",
+    "rotary_backward": f"(Tensor grad, {_ROTARY}",
+    "embed": "(Tensor indices, Tensor table, Tensor? positions, float scale) -> Tensor",
+    "embed_backward": "(Tensor grad, Tensor indices, int words, float scale) -> Tensor",
+    "dropout_by_index": "(Tensor x, float p, int seed, int stream, int offset) -> Tensor",
+}
+_OF_ATEN = ("silu", "silu_backward", "gelu", "gelu_backward")
+for _name in _OF_ATEN:
+    define(_name)
+for _name, _schema in _SCHEMAS.items():
+    define(_name, _schema)
+
+
+def _like(x: torch.Tensor, *_: Any) -> torch.Tensor:
+    return new(x, x.shape)
+
+
+def _half(x: torch.Tensor, *_: Any) -> torch.Tensor:
+    return new(x, (*x.shape[:-1], x.shape[-1] // 2))
+
+
+def _keep(count: int) -> Any:
+    """Keep the first `count` arguments, tensors, and the others as options."""
+    def keep(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs[:count])
+        ctx.options = inputs[count:]
+    return keep
+
+
+def _keep_gelu(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs)
+    ctx.approximate = keyword_only_inputs.get("approximate", "none")
+
+
+def _gelu_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    return ops.gelu_backward(grad, *ctx.saved_tensors, approximate=ctx.approximate)
+
+
+def _silu_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    return ops.silu_backward(grad, *ctx.saved_tensors)
+
+
+def _gated_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    return *ops.gated_backward(grad, *ctx.saved_tensors, *ctx.options), None
+
+
+def _gated_halves_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    return ops.gated_halves_backward(grad, *ctx.saved_tensors, *ctx.options), None
+
+
+def _biased_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    of_sum = ops.biased_backward(grad, *ctx.saved_tensors, *ctx.options)
+    of_bias = ops.sum_of_rows(of_sum, grad.dim() - 1) if ctx.needs_input_grad[1] else None
+    return of_sum if ctx.needs_input_grad[0] else None, of_bias, None
+
+
+def _keep_rotary(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs[1:3])
+    ctx.options = inputs[3:]
+
+
+def _rotary_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    return ops.rotary_backward(grad, *ctx.saved_tensors, *ctx.options), None, None, None
+
+
+def _embed_shape(indices: torch.Tensor, table: torch.Tensor, *_: Any) -> torch.Tensor:
+    return new(table, (*indices.shape, table.shape[1]))
+
+
+def _keep_indices(ctx: Any, inputs: Any, output: Any) -> None:
+    indices, table, positions, ctx.scale = inputs
+    ctx.words, ctx.positions = table.shape[0], positions is not None
+    ctx.save_for_backward(indices)
+
+
+def _embed_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    indices, = ctx.saved_tensors
+    of_table = ops.embed_backward(grad, indices, ctx.words, ctx.scale) if ctx.needs_input_grad[1] else None
+    of_positions = ops.sum_of_rows(grad, grad.dim() - 2) if ctx.positions and ctx.needs_input_grad[2] else None
+    return None, of_table, of_positions, None
+
+
+def _keep_dropout(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.options = inputs[1:]
+
+
+def _dropout_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    return ops.dropout_by_index(grad, *ctx.options), None, None, None, None
+
+
+register({
+    "silu": (_like, _keep(1), _silu_backward),
+    "gelu": (lambda x, *, approximate="none": _like(x), _keep_gelu, _gelu_backward),
+    "gated": (_like, _keep(2), _gated_backward),
+    "gated_halves": (_half, _keep(1), _gated_halves_backward),
+    "biased": (_like, _keep(2), _biased_backward),
+    "rotary": (_like, _keep_rotary, _rotary_backward),
+    "embed": (_embed_shape, _keep_indices, _embed_backward),
+    "dropout_by_index": (_like, _keep_dropout, _dropout_backward),
+    "silu_backward": (_like, None, refuse_second_derivative),
+    "gelu_backward": (lambda grad, x, *, approximate="none": _like(x), None, refuse_second_derivative),
+    "gated_backward": (lambda grad, *_: (_like(grad), _like(grad)), None, refuse_second_derivative),
+    "gated_halves_backward": (lambda grad, x, *_: _like(x), None, refuse_second_derivative),
+    "biased_backward": (_like, None, refuse_second_derivative),
+    "sum_of_rows": (lambda x, dims: new(x, x.shape[dims:]), None, refuse_second_derivative),
+    "rotary_backward": (_like, None, refuse_second_derivative),
+    "embed_backward": (lambda grad, indices, words, scale: new(grad, (words, grad.shape[-1])), None,
+                       refuse_second_derivative),
+})

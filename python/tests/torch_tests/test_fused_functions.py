@@ -1,0 +1,187 @@
+"""The fused functions of `samebits.torch.functional` against PyTorch's operators one after another, bit for bit.
+
+As `test_functional`: on a CPU PyTorch's operators return what `recompute` does, on a GPU they run in eager mode.
+Dropout has a rule of its own: a CPU and a GPU drop the same elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from test_functional import FORMATS, assert_same, compare, ours, results
+
+import samebits
+import samebits.torch as sbt
+from samebits.errors import InvalidArgument, Unsupported
+
+#: Widths that kernels compute in vectors, in vectors with a rest, and element by element.
+SHAPES = [(3, 1), (5, 8), (2, 3, 64), (7, 33), (4, 1000), (1, 4099)]
+APPROXIMATE: Any = ["none", "tanh"]
+
+
+def numbers(shape: Any, dtype: torch.dtype, device: str, seed: int = 0) -> torch.Tensor:
+    """Numbers of usual and of all sizes, zeros of both signs, Inf and NaN."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(shape, generator=generator) * 3
+    flat = x.view(-1)
+    size = torch.randint(-40, 20, flat.shape, generator=generator)
+    flat[::5] *= torch.exp2(size)[::5]
+    special = torch.tensor([0.0, -0.0, torch.inf, -torch.inf, torch.nan, 1e-41, -100.0, 20.0])
+    flat[3::17] = special[torch.arange(len(flat[3::17])) % len(special)]
+    return x.to(device, dtype)
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_activations_and_gates(device: str, dtype: torch.dtype, shape: Any) -> None:
+    gate, up, grad = (numbers(shape, dtype, device, seed) for seed in range(3))
+    compare(F.silu, ours.silu, grad, gate)
+    compare(lambda g, u: F.silu(g) * u, ours.swiglu, grad, gate, up)
+    for kind in APPROXIMATE:
+        compare(lambda x, kind=kind: F.gelu(x, approximate=kind), lambda x, kind=kind: ours.gelu(x, kind), grad, gate)
+        compare(lambda g, u, kind=kind: F.gelu(g, approximate=kind) * u,
+                lambda g, u, kind=kind: ours.geglu(g, u, kind), grad, gate, up)
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_halves_of_one_tensor(device: str, dtype: torch.dtype) -> None:
+    def theirs(x: torch.Tensor) -> torch.Tensor:
+        gate, up = x.chunk(2, -1)
+        return F.silu(gate) * up
+
+    for n in (1, 8, 40, 333):
+        x, grad = numbers((2, 5, 2 * n), dtype, device), numbers((2, 5, n), dtype, device, 1)
+        compare(theirs, ours.swiglu, grad, x)
+        compare(lambda x: theirs(x.transpose(0, 1)), lambda x: ours.swiglu(x.transpose(0, 1)), grad.transpose(0, 1), x)
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize("kind", APPROXIMATE)
+def test_bias_and_gelu(device: str, dtype: torch.dtype, kind: Any) -> None:
+    for shape in [*SHAPES, (700, 24)]:
+        x, bias, grad = numbers(shape, dtype, device), numbers(shape[-1:], dtype, device, 1), numbers(
+            shape, dtype, device, 2)
+        compare(lambda x, b: F.gelu(x + b, approximate=kind), lambda x, b: ours.bias_gelu(x, b, kind), grad, x, bias)
+
+
+def rotate_half(x: torch.Tensor) -> torch.Tensor:
+    n = x.shape[-1] // 2
+    return torch.cat((-x[..., n:], x[..., :n]), dim=-1)
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_rotary(device: str, dtype: torch.dtype) -> None:
+    for n in (1, 8, 12, 64):
+        length, heads = 6, 3
+        table = samebits.rotary_table(np.arange(length), 2 * n)
+        cos, sin = (torch.from_numpy(np.asarray(t)).to(device, dtype) for t in table)
+        x, grad = (numbers((2, heads, length, 2 * n), dtype, device, seed) for seed in range(2))
+
+        def theirs(x: torch.Tensor, cos: torch.Tensor = cos, sin: torch.Tensor = sin) -> torch.Tensor:
+            both = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
+            return x * both[0] + rotate_half(x) * both[1]
+
+        compare(theirs, lambda x, c=cos, s=sin: ours.rotary(x, c, s), grad, x)
+        moved, moved_grad = x.transpose(1, 2).contiguous(), grad.transpose(1, 2).contiguous()
+        compare(lambda x: theirs(x.transpose(1, 2)).transpose(1, 2),
+                lambda x, c=cos, s=sin: ours.rotary(x, c, s, heads_last=True), moved_grad, moved)
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize("n", [1, 8, 100])
+def test_embedding(device: str, dtype: torch.dtype, n: int) -> None:
+    table, positions = numbers((50, n), dtype, device), numbers((7, n), dtype, device, 1)
+    grad = torch.randn(4, 7, n, device=device).to(dtype)
+    words = torch.randint(50, (4, 7), generator=torch.Generator().manual_seed(1)).to(device)
+    root = 27.712812921102035
+    compare(lambda w: F.embedding(words, w), lambda w: ours.embedding(words, w), grad, table)
+    compare(lambda w: F.embedding(words, w) * root, lambda w: ours.embedding(words, w, scale=root), grad, table)
+    compare(lambda w, p: F.embedding(words, w) * root + p,
+            lambda w, p: ours.embedding(words, w, scale=root, positions=p), grad, table, positions)
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_dropout_by_index(device: str, dtype: torch.dtype) -> None:
+    """The mask is that of the element's index, on every device and in every shard; the gradient has it too."""
+    x, grad = torch.randn(33, 1001).to(dtype), torch.randn(33, 1001).to(dtype)
+    for p in (0.0, 0.1, 0.5, 1.0):
+        def drop(x: torch.Tensor, p: float = p, **options: Any) -> Any:
+            return ours.dropout(x, p, seed=7, stream=3, **options)
+        on_cpu = results(drop, grad, x)
+        for a, b in zip(results(drop, grad.to(device), x.to(device)), on_cpu, strict=True):
+            assert_same(a.cpu(), b)
+        assert_same(drop(x[5:].to(device), offset=5 * 1001).cpu(), on_cpu[0][5:])
+        kept = drop(torch.ones(33, 1001)) != 0
+        assert abs(float(kept.float().mean()) - (1 - p)) < 0.01
+        scale = float(np.float32(1) / (np.float32(1) - np.float32(p))) if p < 1 else 1.0
+        assert_same(on_cpu[0], torch.where(kept, (x.float() * scale).to(dtype), torch.zeros((), dtype=dtype)))
+    assert torch.equal(ours.dropout(x, 0.5, training=False, seed=1), x)
+    other = ours.dropout(torch.ones(1000), seed=7, stream=4), ours.dropout(torch.ones(1000), seed=8, stream=3)
+    assert not any(torch.equal(y, ours.dropout(torch.ones(1000), seed=7, stream=3)) for y in other)
+
+
+def test_compiled_recorded_and_checked_operators(device: str) -> None:
+    x, bias = torch.randn(4, 48, device=device), torch.randn(48, device=device, requires_grad=True)
+
+    def run(x: torch.Tensor) -> Any:
+        return ours.dropout(ours.silu(ours.swiglu(ours.bias_gelu(x, bias, "tanh"))), seed=5)
+
+    grad = torch.randn(4, 24, device=device)
+    torch.compile(run, backend="aot_eager", fullgraph=True)(x).backward(grad)
+    compiled, bias.grad = bias.grad, None
+    with sbt.record() as recorder:
+        run(x).backward(grad)
+    assert_same(bias.grad, compiled)
+    replay = sbt.replay(recorder.trace)
+    assert replay.equal, str(replay)
+    cos = torch.randn(4, 24, device=device)
+    operators: Any = torch.ops.samebits
+    for operator, arguments in [
+            (operators.gated, (x, x, "silu")), (operators.gated_halves, (x, "gelu")),
+            (operators.biased, (x, bias.detach(), "gelu")), (operators.rotary, (x, cos, cos, 1)),
+            (operators.dropout_by_index, (x, 0.5, 1, 2, 3)), (operators.gelu, (x,)), (operators.silu, (x,)),
+            (operators.embed, (torch.tensor([1, 0], device=device), x, None, 2.0))]:
+        torch.library.opcheck(operator.default, arguments)
+
+
+def test_refusals(device: str) -> None:
+    x = torch.randn(2, 4, device=device)
+    half = x[0, :2]
+    for call in (lambda: ours.swiglu(x[:, :3]), lambda: ours.swiglu(x, x[:1]), lambda: ours.swiglu(x, x.half()),
+                 lambda: ours.silu(x.double()), lambda: ours.gelu(x, "other"), lambda: ours.bias_gelu(x, half),
+                 lambda: ours.rotary(x, x, x), lambda: ours.rotary(x, x[:, :2].requires_grad_(), x[:, :2]),
+                 lambda: ours.embedding(x.long()[0].int(), x), lambda: ours.dropout(x, 1.5, seed=1),
+                 lambda: ours.embedding(torch.zeros(3, dtype=torch.int64, device=device), x, positions=x)):
+        with pytest.raises((Unsupported, InvalidArgument)):
+            call()
+    if device == "cpu":
+        with pytest.raises(InvalidArgument, match="indices"):
+            ours.embedding(torch.tensor([2]), x)
+    else:
+        assert ours.embedding(torch.tensor([2, -1], device=device), x).isnan().all()
+
+
+@pytest.mark.parametrize("dtype", FORMATS[:2])
+def test_large_tensors_on_a_gpu(device: str, dtype: torch.dtype) -> None:
+    """Many blocks, unaligned tensors, and more than 2^31 elements."""
+    if device == "cpu":
+        pytest.skip("a GPU is needed")
+    def compare_plain(theirs: torch.Tensor, mine: torch.Tensor) -> None:
+        integer = torch.int32 if dtype == torch.float32 else torch.int16
+        assert torch.equal(theirs.view(integer), mine.view(integer))
+
+    memory = torch.randn(2 * 4096 * 1408 + 3, device=device).to(dtype)
+    for first in (0, 1, 3):
+        x = memory[first: first + 2 * 4096 * 1408].view(4096, 2816)
+        gate, up = x.chunk(2, -1)
+        compare_plain(F.silu(gate) * up, ours.swiglu(x))
+        compare_plain(F.gelu(x + x[0], approximate="tanh"), ours.bias_gelu(x, x[0], "tanh"))
+    if dtype == torch.bfloat16:
+        x = torch.randn(65536, 32800, device=device, dtype=dtype)
+        y = ours.swiglu(x, x)
+        for rows in (slice(0, 64), slice(32700, 32800), slice(65472, 65536)):
+            compare_plain(F.silu(x[rows]) * x[rows], y[rows])
