@@ -8,6 +8,7 @@
 #include "samebits/backend.hpp"
 #include "samebits/core/function.hpp"
 #include "samebits/core/rounding.hpp"
+#include "samebits/row_functions.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {
@@ -132,5 +133,49 @@ struct dropout_options {
 /// @throws as gated() does, and invalid_argument if the probability is not from 0 to 1.
 void dropout(const const_matrix_view& in, const matrix_view& out, const dropout_options& options,
              const executor& where = {});
+
+/// Computes sum = in + added, rounded to the format, and LayerNorm of the sum as layer_norm() does: a
+/// residual connection and the norm behind it.
+///
+/// @param in, added  [rows, cols] in fp32, fp16 or bf16, host or device memory. Each may be the same
+///   memory as `sum` or `out` if the strides are equal, and must not overlap them otherwise.
+/// @param weight, bias, mean, rstd  as in layer_norm()
+/// @param sum, out  the shape and format of `in`, written; they share no memory
+/// @param options  as in layer_norm(); `offset` is that of PyTorch's sum, a new tensor: 0, or 1 if
+///   `weight` or `bias` is not aligned to 4 elements
+/// @throws as layer_norm() does.
+/// @note Device memory: one kernel, which reads and writes each element once where a row fits the
+///   registers of a block.
+void add_layer_norm(const const_matrix_view& in, const const_matrix_view& added,
+                    const const_matrix_view& weight, const const_matrix_view& bias,
+                    const matrix_view& sum, const matrix_view& out, const matrix_view& mean,
+                    const matrix_view& rstd, const layer_norm_options& options,
+                    const executor& where = {});
+
+/// The same with RMSNorm, as rms_norm() computes it.
+void add_rms_norm(const const_matrix_view& in, const const_matrix_view& added,
+                  const const_matrix_view& weight, const matrix_view& sum, const matrix_view& out,
+                  const matrix_view& rstd, const layer_norm_options& options,
+                  const executor& where = {});
+
+/// Computes the gradient of the sum, which is that of `in` and of `added`: the gradient of
+/// layer_norm()'s argument, rounded to the format, plus the gradient that reaches the sum itself.
+///
+/// @param grad  the gradient of the norm's result
+/// @param of_sum  the gradient of `sum` by its other users; data null: none. Must not overlap `out`.
+/// @param sum, mean, rstd  as add_layer_norm() wrote them
+/// @param weight, out, options  as in layer_norm_gradient()
+/// @throws as layer_norm_gradient() does.
+void add_layer_norm_gradient(const const_matrix_view& grad, const const_matrix_view& of_sum,
+                             const const_matrix_view& sum, const const_matrix_view& mean,
+                             const const_matrix_view& rstd, const const_matrix_view& weight,
+                             const matrix_view& out, const layer_norm_options& options,
+                             const executor& where = {});
+
+/// The same of RMSNorm.
+void add_rms_norm_gradient(const const_matrix_view& grad, const const_matrix_view& of_sum,
+                           const const_matrix_view& sum, const const_matrix_view& rstd,
+                           const const_matrix_view& weight, const matrix_view& out,
+                           const layer_norm_options& options, const executor& where = {});
 
 }  // namespace samebits

@@ -1,5 +1,5 @@
 // softmax(), log_softmax(), layer_norm() and their gradients: check arguments and choose a backend.
-#include "backends/dispatch/calls/row_functions.hpp"
+#include "backends/api/functions/row_calls.hpp"
 
 #include <bit>
 #include <cstdint>
@@ -76,16 +76,16 @@ void check_given(const const_matrix_view& v, const char* which, const matrix_vie
   throw invalid_argument(std::string(which) + ": data must not be null");
 }
 
-/// Checks and runs a call. `offset` is the caller's.
-void run_rows(row_call call, const executor& where) {
+}  // namespace
+
+row_call checked_rows(row_call call) {
   const row_function f = call.of;
   const matrix_view& out = call.out;
   const bool of_softmax = f < row_function::layer_norm;
   check_view(out, "out");
   check_distinct(out, "out");
   if (is_gradient(f)) check_rows(call.grad, "grad", out);
-  const bool names_result = of_softmax && is_gradient(f);
-  check_rows(call.in, names_result ? "result" : "in", out);
+  check_rows(call.in, of_softmax && is_gradient(f) ? "result" : "in", out);
   if (f == row_function::layer_norm_gradient) check_given(call.mean, "mean", out);
   if (is_gradient(f) && !of_softmax) check_given(call.rstd, "rstd", out);
   for (const auto& [view, which] : {named_operand{call.weight, "weight"}, {call.bias, "bias"}}) {
@@ -99,20 +99,40 @@ void run_rows(row_call call, const executor& where) {
   // Rules use the remainder by the elements in 16 bytes, 4 or 8. A remainder leaves room for the
   // elements that a backend adds. The kernel of softmax's gradient begins at any element.
   call.offset = f == row_function::softmax_gradient ? 0 : call.offset % 8;
-  const device_scope on(out.space,
-                        {{address_of(out), "out"},
-                         {address_of(call.in), names_result ? "result" : "in"},
-                         {address_of(call.grad), "grad"},
-                         {address_of(call.weight), "weight"},
-                         {address_of(call.bias), "bias"},
-                         {address_of(call.mean), "mean"},
-                         {address_of(call.rstd), "rstd"}},
-                        where.stream);
+  return call;
+}
+
+void run_checked_rows(const row_call& call, const executor& where) {
+  const matrix_view& out = call.out;
+  const bool names_result = call.of < row_function::layer_norm && is_gradient(call.of);
+  const device_scope on(
+      out.space,
+      {{address_of(out), "out"},
+       {address_of(call.in), names_result ? "result" : "in"},
+       {address_of(call.grad), is_gradient(call.of) ? "grad" : "added"},
+       {address_of(call.weight), "weight"},
+       {address_of(call.bias), adds_rows(call.of) && is_gradient(call.of) ? "of_sum" : "bias"},
+       {address_of(call.mean), "mean"},
+       {address_of(call.rstd), "rstd"},
+       {address_of(call.sum), "sum"}},
+      where.stream);
   const backend& chosen = backend_for(
       where, out.space, [&](const backend& b) { return b.row_functions.has(call); },
       "has no functions of rows");
   if (!is_empty(out)) chosen.row_functions.run(call, where);
 }
+
+row_call norm_call(row_function f, const const_matrix_view& in, const matrix_view& out,
+                   const layer_norm_options& options) {
+  return {.of = f,
+          .rule = options.rule,
+          .epsilon = numerics::torch_2_11::narrow(std::bit_cast<std::uint64_t>(options.epsilon)),
+          .offset = options.offset,
+          .in = in,
+          .out = out};
+}
+
+namespace {
 
 /// The call of softmax or of its logarithm.
 row_call softmax_call(row_function f, const const_matrix_view& in, const matrix_view& out,
@@ -129,22 +149,17 @@ row_call softmax_call(row_function f, const const_matrix_view& in, const matrix_
       .out = out};
 }
 
-row_call norm_call(row_function f, const const_matrix_view& in, const matrix_view& out,
-                   const layer_norm_options& options) {
-  return {.of = f,
-          .rule = options.rule,
-          .epsilon = numerics::torch_2_11::narrow(std::bit_cast<std::uint64_t>(options.epsilon)),
-          .offset = options.offset,
-          .in = in,
-          .out = out};
-}
-
 }  // namespace
 }  // namespace backends
 
 using backends::row_call;
 using backends::row_function;
-using backends::run_rows;
+
+namespace {
+void run_rows(const row_call& call, const executor& where) {
+  backends::run_checked_rows(backends::checked_rows(call), where);
+}
+}  // namespace
 
 void softmax(const const_matrix_view& in, const matrix_view& out, const softmax_options& options,
              const executor& where) {

@@ -22,6 +22,12 @@ enum class row_function : std::uint8_t {
   layer_norm_gradient,
   rms_norm,
   rms_norm_gradient,
+  // The norms of in + grad, which is also written; their gradients, plus the rows of `bias`. Device
+  // backends alone have them.
+  sum_layer_norm,
+  sum_layer_norm_gradient,
+  sum_rms_norm,
+  sum_rms_norm_gradient,
   // Parts of cross_entropy() on device memory. No row_call has them.
   picked_log_softmax,
   cross_entropy_gradient,
@@ -32,12 +38,25 @@ enum class row_function : std::uint8_t {
 /// not run on every processor.
 SAMEBITS_INLINE constexpr bool is_gradient(row_function f) {
   return f == row_function::softmax_gradient || f == row_function::log_softmax_gradient ||
-         f == row_function::layer_norm_gradient || f == row_function::rms_norm_gradient;
+         f == row_function::layer_norm_gradient || f == row_function::rms_norm_gradient ||
+         f == row_function::sum_layer_norm_gradient || f == row_function::sum_rms_norm_gradient;
 }
 
 /// Whether the function is LayerNorm, RMSNorm or a gradient of these.
 SAMEBITS_INLINE constexpr bool is_norm(row_function f) {
-  return f >= row_function::layer_norm && f <= row_function::rms_norm_gradient;
+  return f >= row_function::layer_norm && f <= row_function::sum_rms_norm_gradient;
+}
+
+/// Whether the function adds rows: a norm before it, a gradient to its result.
+SAMEBITS_INLINE constexpr bool adds_rows(row_function f) {
+  return f >= row_function::sum_layer_norm && f <= row_function::sum_rms_norm_gradient;
+}
+
+/// The same function, which adds no rows.
+SAMEBITS_INLINE constexpr row_function without_sum(row_function f) {
+  constexpr int distance =
+      static_cast<int>(row_function::sum_layer_norm) - static_cast<int>(row_function::layer_norm);
+  return adds_rows(f) ? static_cast<row_function>(static_cast<int>(f) - distance) : f;
 }
 
 /// A checked call. Views that the function lacks have no data.
@@ -48,12 +67,13 @@ struct row_call {
   std::int64_t offset = 0;      ///< 0..7 elements from a 16-byte boundary to the added tensor
   int num_warps = 4;            ///< of triton_3_6
   int elements_per_thread = 4;  ///< of triton_3_6
-  const_matrix_view grad = {};
-  const_matrix_view in = {};  ///< of softmax's gradients: softmax's result
+  const_matrix_view grad = {};  ///< of norms of sums: the added rows
+  const_matrix_view in = {};    ///< of softmax's gradients: softmax's result
   const_matrix_view weight = {};
   const_matrix_view bias = {};
   const_matrix_view mean = {};  ///< of layer_norm: written, if there is data
   const_matrix_view rstd = {};  ///< of layer_norm and rms_norm: written, if there is data
+  matrix_view sum = {};         ///< of norms of sums: written
   matrix_view out = {};
 };
 

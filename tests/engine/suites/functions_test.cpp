@@ -9,6 +9,7 @@
 #include "engine/cases/axes.hpp"
 #include "engine/cases/evaluate.hpp"
 #include "engine/cases/fused.hpp"
+#include "engine/cases/norms_of_sums.hpp"
 #include "engine/cases/rotary.hpp"
 #include "engine/cases/rows.hpp"
 #include "engine/cases/training.hpp"
@@ -48,6 +49,11 @@ TEST(RowFunctions, OfAnyRows) {
 TEST(FusedOperators, OfAnyMatrices) {
   expect_on_hosts(make_operation("fused operators", fused_operators()), "PyTorch's operators",
                   fused_by_definition, 2000);
+}
+
+TEST(FusedOperators, NormsOfSums) {
+  expect_on_hosts(make_operation("norms of sums", norms_of_sums(), 256), "PyTorch's operators",
+                  norms_of_sums_by_definition, 1000);
 }
 
 TEST(AxisReductions, OfAnyTensor) {

@@ -105,13 +105,14 @@ bool has_row_vectors(const row_launch& d, int vector) {
   const int bytes = vector * Numbers::bytes;
   const auto fits = [&](const row_operand& v) { return v.data == nullptr || v.has_vectors(bytes); };
   return d.orders.n % vector == 0 && fits(d.in) && fits(d.grad) && fits(d.weight) && fits(d.bias) &&
-         fits(d.out);
+         fits(d.sum) && fits(d.out);
 }
 
 /// Elements that a thread holds in vectors of V: what fits 128 registers, where a code of 16 bits in a
 /// vector of one has a register of its own.
 template <class Numbers, row_function F, int V>
-inline constexpr int held_elements = backends::is_gradient(F) && (V == 1 || Numbers::bytes == 4)
+inline constexpr int held_elements = (backends::is_gradient(F) || backends::adds_rows(F)) &&
+                                             (V == 1 || Numbers::bytes == 4)
                                          ? 32
                                          : 64;
 
@@ -195,6 +196,10 @@ void launch_function_of_rows(const row_launch& d, cudaStream_t stream) {
     case layer_norm_gradient: return launch.template operator()<layer_norm_gradient>();
     case rms_norm: return launch.template operator()<rms_norm>();
     case rms_norm_gradient: return launch.template operator()<rms_norm_gradient>();
+    case sum_layer_norm: return launch.template operator()<sum_layer_norm>();
+    case sum_layer_norm_gradient: return launch.template operator()<sum_layer_norm_gradient>();
+    case sum_rms_norm: return launch.template operator()<sum_rms_norm>();
+    case sum_rms_norm_gradient: return launch.template operator()<sum_rms_norm_gradient>();
     case picked_log_softmax:
     case cross_entropy_gradient: return;
   }

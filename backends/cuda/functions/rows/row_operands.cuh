@@ -56,7 +56,7 @@ struct loss_launch {
 
 /// The parameters of the kernels.
 struct row_launch {
-  row_operand in, grad, weight, bias, mean, rstd, out;
+  row_operand in, grad, weight, bias, mean, rstd, sum, out;  ///< as in backends::row_call
   std::int64_t rows;
   backends::row_orders orders;
   std::uint32_t epsilon;

@@ -25,6 +25,7 @@ struct row_steps {
   using word = typename Row::word;
   using element = typename Row::element;
   using statistics = torch::gradient_sums<word>;
+  static constexpr row_function function = backends::without_sum(Row::function);
 
   const Row& row;
 
@@ -193,7 +194,7 @@ struct row_steps {
   }
   __device__ __forceinline__ void norm_gradient() const {
     const row_launch& d = row.launch;
-    const bool rms = Row::function == row_function::rms_norm_gradient;
+    const bool rms = function == row_function::rms_norm_gradient;
     const word mean = rms ? word(0u) : get(d.mean), rstd = get(d.rstd);
     const bool has_weight = d.weight.data != nullptr;
     const auto weight = [&](const element& e) {
@@ -207,12 +208,13 @@ struct row_steps {
     const statistics of_row{mean, rstd,    count(),
                             s,    product, torch::gradient_factor<word>(count(), rstd)};
     store([&](const element& e, int) {
-      return torch::layer_norm_gradient_element<word>(e.x, e.grad, weight(e), of_row);
+      const word y = torch::layer_norm_gradient_element<word>(e.x, e.grad, weight(e), of_row);
+      return backends::adds_rows(Row::function) ? add(row.stored(y), e.bias) : y;
     });
   }
 
   __device__ __forceinline__ void compute() const {
-    constexpr row_function f = Row::function;
+    constexpr row_function f = function;
     if constexpr (f == row_function::softmax) {
       if (Row::takes_any_call && row.launch.orders.rule == function_rule::triton_3_6) {
         triton_softmax();

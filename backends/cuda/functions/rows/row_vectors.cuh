@@ -24,6 +24,7 @@ class row_vectors {
   static constexpr int bytes = Numbers::bytes;
   static constexpr bool has_grad = backends::is_gradient(F);
   static constexpr bool of_norm = backends::is_norm(F);
+  static constexpr bool of_sum = backends::adds_rows(F) && !has_grad;
 
   __device__ __forceinline__ row_vectors(const row_launch& d, std::int64_t row)
       : numbers(d.orders.format),
@@ -31,7 +32,8 @@ class row_vectors {
         in(d.in, row),
         grad(d.grad, row),
         weight(d.weight, 0),
-        bias(d.bias, 0),
+        bias(d.bias, backends::adds_rows(F) && has_grad ? row : 0),
+        sum(d.sum, row),
         out(d.out, row) {}
 
   /// Whether all operands have vectors of E elements at element i.
@@ -41,7 +43,8 @@ class row_vectors {
     if constexpr (F != row_function::picked_log_softmax) {
       all = all && out.template has_vectors_at<E>(i);
     }
-    if constexpr (has_grad) all = all && grad.template has_vectors_at<E>(i);
+    if constexpr (has_grad || of_sum) all = all && grad.template has_vectors_at<E>(i);
+    if constexpr (of_sum) all = all && sum.template has_vectors_at<E>(i);
     if constexpr (of_norm) {
       all = all && (weight.data == nullptr || weight.template has_vectors_at<E>(i)) &&
             (bias.data == nullptr || bias.template has_vectors_at<E>(i));
@@ -82,6 +85,19 @@ class row_vectors {
               column_codes<E>(bias, i, true), v);
   }
 
+  /// Codes of x + added, which it stores as the sum's.
+  template <int E>
+  __device__ __forceinline__ row_codes<bytes, E> store_sum(std::int64_t i,
+                                                           const row_codes<bytes, E>& x,
+                                                           const row_codes<bytes, E>& added) const {
+    word y[E];
+#pragma unroll
+    for (int k = 0; k < E; ++k) y[k] = add(numbers.value(x.code(k)), numbers.value(added.code(k)));
+    const row_codes<bytes, E> codes = numbers.codes(y);
+    sum.template store<E>(i, codes);
+    return codes;
+  }
+
   /// out = f(element, its register) for a vector inside the row, after finish(array of results).
   template <int E, class Function, class Finish>
   __device__ __forceinline__ void store(const row_element<word> (&v)[E], int reg, const Function& f,
@@ -95,7 +111,7 @@ class row_vectors {
 
   Numbers numbers;
   std::int64_t n;
-  operand_row<bytes> in, grad, weight, bias, out;
+  operand_row<bytes> in, grad, weight, bias, sum, out;
 };
 
 }  // namespace samebits::cuda

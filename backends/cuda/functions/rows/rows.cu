@@ -28,6 +28,7 @@ row_launch launch_of(const backends::row_call& call) {
                      .bias = operand_of(call.bias),
                      .mean = operand_of(call.mean),
                      .rstd = operand_of(call.rstd),
+                     .sum = operand_of(call.sum),
                      .out = operand_of(call.out),
                      .rows = call.out.rows,
                      .orders = backends::orders_of(call),

@@ -87,6 +87,15 @@ class row_in_memory {
       __syncthreads();
     }
     has_vectors_ = V > 1 && order_.vector == V && vectors_.template has_vectors_at<V>(order_.head);
+    if constexpr (row_vectors<Numbers, F>::of_sum) {
+      for (int part = 0; part < parts(); ++part) {
+        visit_places(part, [&]<int E>(index i, int) {
+          vectors_.template store_sum<E>(i, vectors_.in.template load<E>(i),
+                                         vectors_.grad.template load<E>(i));
+        });
+      }
+      vectors_.in = vectors_.sum;  // a thread reads what it has stored
+    }
   }
 
   [[nodiscard]] __device__ __forceinline__ word largest() const {

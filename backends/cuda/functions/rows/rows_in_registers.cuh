@@ -65,6 +65,7 @@ class row_in_registers {
 #pragma unroll
       for (int j = c; j < c + chunk; ++j) load(j, whole || first(j) < n_);
     }
+    if constexpr (row_vectors<Numbers, F>::of_sum) add_rows();
   }
 
   /// f(element, its register) for the thread's elements.
@@ -142,6 +143,20 @@ class row_in_registers {
   static constexpr int chunk = J % most == 0 ? most : 3;
   static_assert(J % chunk == 0);
   using codes = row_codes<Numbers::bytes, V>;
+
+  /// Makes the codes those of the sum. All vectors are loaded before one is stored: loads do not
+  /// pass stores.
+  __device__ __forceinline__ void add_rows() {
+    codes added[J];
+#pragma unroll
+    for (int j = 0; j < J; ++j) {
+      if (first(j) < n_) added[j] = vectors_.grad.template load_once<V>(first(j));
+    }
+#pragma unroll
+    for (int j = 0; j < J; ++j) {
+      if (first(j) < n_) x_[j] = vectors_.template store_sum<V>(first(j), x_[j], added[j]);
+    }
+  }
 
   [[nodiscard]] __device__ __forceinline__ int first(int j) const {
     return (j * threads.count() + threads.index()) * V;

@@ -1,0 +1,211 @@
+// Norms of sums, and the operators that they consist of.
+#include "engine/cases/norms_of_sums.hpp"
+
+#include <bit>
+#include <ostream>
+#include <random>
+
+#include "engine/core/simpler.hpp"
+#include "numerics/hardware/torch_operators/row_layer_norm.hpp"
+#include "numerics/hardware/torch_operators/tensor_format.hpp"
+
+namespace samebits::support {
+namespace {
+
+namespace torch = numerics::torch_2_11;
+using words = std::vector<std::uint32_t>;
+
+constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
+constexpr std::size_t at_in = 0, at_added = 1, at_weight = 2, at_bias = 3, at_mean = 4, at_rstd = 5,
+                      at_sum = 6, at_out = 7;
+constexpr float epsilon = 1e-3F;
+
+norm_of_sum_case draw_norm(const word_source& next) {
+  norm_of_sum_case c;
+  c.rms = below(2, next) == 0;
+  c.gradient = below(2, next) == 0;
+  c.format = one_of(formats, next);
+  const std::int64_t rows = below(8, next) == 0 ? below(22, next) : 1 + below(5, next);
+  std::int64_t cols = below(6, next) == 0   ? 1 + below(13'000, next)
+                      : below(3, next) == 0 ? 1 + below(2100, next)
+                                            : below(80, next);
+  if (below(2, next) == 0) cols = cols / 8 * 8;
+  const bool dense = below(2, next) == 0;
+  for (array_layout* l : {&c.in, &c.added, &c.sum, &c.out}) {
+    *l = dense ? dense_layout(rows, cols) : draw_layout(rows, cols, array_side::written, next);
+  }
+  c.weight = below(2, next) == 0;
+  c.bias = below(2, next) == 0;
+  c.has_added = !c.gradient || below(4, next) != 0;
+  c.in_place = below(4, next) == 0;
+  if (c.in_place) c.in = c.gradient ? c.out : c.sum;
+  c.offset = below(3, next);
+  c.threads = static_cast<int>(below(5, next));
+  c.content = next();
+  return c;
+}
+
+std::vector<norm_of_sum_case> simpler_norms(const norm_of_sum_case& c) {
+  simpler_cases<norm_of_sum_case> all(c);
+  all.sizes(c.out.rows, c.out.cols,
+            [](norm_of_sum_case& other, std::int64_t rows, std::int64_t cols) {
+              for (array_layout* l : {&other.in, &other.added, &other.sum, &other.out})
+                l->resize(rows, cols);
+            });
+  all.set(&norm_of_sum_case::in_place, false);
+  all.set(&norm_of_sum_case::weight, false);
+  all.set(&norm_of_sum_case::bias, false);
+  all.set(&norm_of_sum_case::offset, 0);
+  all.set(&norm_of_sum_case::threads, 1);
+  return all.all();
+}
+
+/// Numbers between -8 and 8, in some rows an Inf, a NaN or zeros.
+strided_buffer numbers(format_id format, const array_layout& layout, std::mt19937_64& engine) {
+  strided_buffer m(format, layout);
+  for (std::int64_t row = 0; row < layout.rows; ++row) {
+    const auto kind = engine() % 16;
+    for (std::int64_t col = 0; col < layout.cols; ++col) {
+      const std::uint64_t word = engine();
+      std::uint32_t x = (static_cast<std::uint32_t>(word) & 0x807FFFFF) |
+                        static_cast<std::uint32_t>(120 + (word >> 40) % 10) << 23;
+      if (kind == 0) x &= 0x80000000;
+      if (kind == 1 && (word >> 50) % 64 == 0) x = (word >> 56) % 2 == 0 ? 0x7F800000 : 0x7FC00000;
+      m.store(layout.at(row, col), torch::code_of(format, x));
+    }
+  }
+  return m;
+}
+
+buffers memory_of_norm(const norm_of_sum_case& c) {
+  std::mt19937_64 engine(c.content);
+  buffers all;
+  const auto add = [&](const char* name, bool given, format_id format, const array_layout& layout) {
+    all.push_back({name, given ? buffer_use::given : buffer_use::result,
+                   given ? numbers(format, layout, engine) : strided_buffer(format, layout)});
+  };
+  const array_layout none = {}, statistics = {c.out.rows, 1, 3, 1, 0},
+                     parameters = dense_layout(1, c.out.cols);
+  const bool sum_in_place = c.in_place && !c.gradient, out_in_place = c.in_place && c.gradient;
+  add("in", true, c.format, c.in);
+  add("added", true, c.format, c.has_added ? c.added : none);
+  add("weight", true, c.format, c.weight ? parameters : none);
+  add("bias", true, c.format, c.bias && !c.rms && !c.gradient ? parameters : none);
+  add("mean", c.gradient, format_id::fp32, c.rms ? none : statistics);
+  add("rstd", c.gradient, format_id::fp32, statistics);
+  add("sum", c.gradient, c.format, sum_in_place ? none : c.sum);
+  add("out", false, c.format, out_in_place ? none : c.out);
+  return all;
+}
+
+matrix_view sum_of(const norm_of_sum_case& c, const call_site& site) {
+  return site.views[c.in_place && !c.gradient ? at_in : at_sum];
+}
+matrix_view out_of(const norm_of_sum_case& c, const call_site& site) {
+  return site.views[c.in_place && c.gradient ? at_in : at_out];
+}
+
+returned_values norm_on(const norm_of_sum_case& c, const call_site& site) {
+  const std::vector<matrix_view>& v = site.views;
+  const executor where = site.target.where(c.threads);
+  const layer_norm_options options{function_rule::torch_2_11, epsilon, c.offset};
+  const const_matrix_view weight = c.weight ? v[at_weight] : matrix_view{};
+  const const_matrix_view bias = c.bias ? v[at_bias] : matrix_view{};
+  const const_matrix_view added = c.has_added ? v[at_added] : matrix_view{};
+  const matrix_view sum = sum_of(c, site), out = out_of(c, site);
+  site.target.enqueue([&] {
+    if (c.gradient && c.rms) {
+      add_rms_norm_gradient(v[at_in], added, sum, v[at_rstd], weight, out, options, where);
+    } else if (c.gradient) {
+      add_layer_norm_gradient(v[at_in], added, sum, v[at_mean], v[at_rstd], weight, out, options,
+                              where);
+    } else if (c.rms) {
+      add_rms_norm(v[at_in], added, weight, sum, out, v[at_rstd], options, where);
+    } else {
+      add_layer_norm(v[at_in], added, weight, bias, sum, out, v[at_mean], v[at_rstd], options,
+                     where);
+    }
+  });
+  return {};
+}
+
+std::uint32_t number_at(const matrix_view& v, std::int64_t row, std::int64_t col) {
+  return torch::value_of(v.format, static_cast<std::uint32_t>(code_at(v, row, col)));
+}
+words row_of(const matrix_view& v, std::int64_t row) {
+  words x;
+  for (std::int64_t col = 0; col < v.cols; ++col) x.push_back(number_at(v, row, col));
+  return x;
+}
+void store_row(const matrix_view& v, std::int64_t row, const words& x) {
+  for (std::int64_t col = 0; col < v.cols; ++col) {
+    put_code(v, row, col, torch::code_of(v.format, x[static_cast<std::size_t>(col)]));
+  }
+}
+/// x + y, rounded to the format.
+words sum_of(format_id format, words x, const words& y) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = torch::stored(format, numerics::ptx::add(torch::stored(format, x[i]), y[i]));
+  }
+  return x;
+}
+
+void norm_row(const norm_of_sum_case& c, const call_site& site, std::int64_t row,
+              const words& weight) {
+  const std::vector<matrix_view>& v = site.views;
+  words x = sum_of(c.format, row_of(v[at_in], row), row_of(v[at_added], row));
+  store_row(sum_of(c, site), row, x);
+  const auto n = static_cast<std::int64_t>(x.size());
+  const bool vectors = torch::has_vectors_of_4(n, c.offset);
+  const auto eps = std::bit_cast<std::uint32_t>(epsilon);
+  const std::uint32_t* const weights = c.weight ? weight.data() : nullptr;
+  if (c.rms) {
+    put_code(v[at_rstd], row, 0, torch::rms_norm_row(x.data(), n, weights, eps, vectors));
+  } else {
+    const words bias = c.bias ? row_of(v[at_bias], 0) : words{};
+    const torch::row_statistics s =
+        torch::layer_norm_row(x.data(), n, {weights, c.bias ? bias.data() : nullptr}, eps, vectors);
+    put_code(v[at_mean], row, 0, s.mean);
+    put_code(v[at_rstd], row, 0, s.rstd);
+  }
+  store_row(out_of(c, site), row, x);
+}
+
+void gradient_row(const norm_of_sum_case& c, const call_site& site, std::int64_t row,
+                  const words& weight) {
+  const std::vector<matrix_view>& v = site.views;
+  words grad = row_of(v[at_in], row);
+  const words x = row_of(v[at_sum], row);
+  const torch::row_statistics s = {c.rms ? 0 : number_at(v[at_mean], row, 0),
+                                   number_at(v[at_rstd], row, 0)};
+  torch::layer_norm_gradient_row(x.data(), s, c.weight ? weight.data() : nullptr, grad.data(),
+                                 static_cast<std::int64_t>(x.size()), c.rms);
+  if (c.has_added) grad = sum_of(c.format, grad, row_of(v[at_added], row));
+  store_row(out_of(c, site), row, grad);
+}
+
+}  // namespace
+
+returned_values norms_of_sums_by_definition(const norm_of_sum_case& c, const call_site& site) {
+  if (c.out.cols == 0) return {};  // LayerNorm writes no statistics either
+  const words weight = c.weight ? row_of(site.views[at_weight], 0) : words{};
+  for (std::int64_t row = 0; row < c.out.rows; ++row) {
+    (c.gradient ? gradient_row : norm_row)(c, site, row, weight);
+  }
+  return {};
+}
+
+operation_of<norm_of_sum_case> norms_of_sums() {
+  return {draw_norm, memory_of_norm, norm_on, simpler_norms};
+}
+
+std::ostream& operator<<(std::ostream& out, const norm_of_sum_case& c) {
+  return out << (c.gradient ? "gradient of " : "") << (c.rms ? "RMSNorm" : "LayerNorm")
+             << " of a sum of " << name(c.format) << (c.weight ? ", weight" : "")
+             << (c.bias ? ", bias" : "") << (c.has_added ? ", added" : "")
+             << (c.in_place ? ", in place" : "") << ", offset " << c.offset << ", " << c.threads
+             << " threads, content " << c.content << "\n    in " << c.in << "\n    added "
+             << c.added << "\n    sum " << c.sum << "\n    out " << c.out;
+}
+
+}  // namespace samebits::support
