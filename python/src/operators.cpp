@@ -1,4 +1,5 @@
-// Fused operators, for samebits.torch: gated and biased functions, rotary embeddings, dropout.
+// Fused operators, for samebits.torch: gated and biased functions, rotary embeddings, norms of
+// sums, dropout.
 #include "samebits/operators.hpp"
 
 #include "call.hpp"
@@ -108,6 +109,65 @@ nb::object dropout(nb::handle x, double probability, std::uint64_t seed, std::ui
   return out.object;
 }
 
+// The last axis of 1 of fp32 arrays with one number per row.
+output new_column(const fused_arrays& a) {
+  std::int64_t sizes[max_dims];
+  for (int i = 0; i < a.first.a.dims; ++i) sizes[i] = a.first.a.shape[i];
+  if (a.first.a.dims > 0) sizes[a.first.a.dims - 1] = 1;
+  return new_output(a.like, a.first.a, a.first.a.dims, sizes, format_id::fp32);
+}
+matrix_view column(const output& o, const fused_arrays& a) {
+  return {o.a.data, o.a.format, a.first.view.rows, 1, 1, 1, o.a.memory};
+}
+
+viewed optional(nb::handle x, const char* name, const fused_arrays& a) {
+  return x.is_none() ? viewed{} : a.rows(x, name);
+}
+
+// LayerNorm or RMSNorm of x + added: out, the sum, mean of LayerNorm, and rstd.
+nb::tuple norm_of_sum(bool rms, nb::handle x, nb::handle added, nb::handle weight, nb::handle bias,
+                      nb::handle how, nb::handle where) {
+  const auto options = options_of<layer_norm_options>(how);
+  const fused_arrays a(x, "x", where);
+  const viewed second = a.beside(added, "added"), weights = optional(weight, "weight", a),
+               biases = optional(bias, "bias", a);
+  const output sum = a.result(nb::none()), out = a.result(nb::none());
+  const output mean = rms ? output{} : new_column(a), rstd = new_column(a);
+  const matrix_view h = view_of_output(sum, "sum"), y = view_of_output(out, "out");
+  a.run(where, [&](const executor& on) {
+    if (rms) {
+      return add_rms_norm(a.first.view, second.view, weights.view, h, y, column(rstd, a), options,
+                          on);
+    }
+    add_layer_norm(a.first.view, second.view, weights.view, biases.view, h, y, column(mean, a),
+                   column(rstd, a), options, on);
+  });
+  return rms ? nb::make_tuple(out.object, sum.object, rstd.object)
+             : nb::make_tuple(out.object, sum.object, mean.object, rstd.object);
+}
+
+// The gradient of the sum; of RMSNorm if there is no mean.
+nb::object norm_of_sum_gradient(nb::handle grad, nb::handle of_sum, nb::handle sum, nb::handle mean,
+                                nb::handle rstd, nb::handle weight, nb::handle how,
+                                nb::handle where) {
+  const auto options = options_of<layer_norm_options>(how);
+  const fused_arrays a(grad, "grad", where);
+  const viewed added = of_sum.is_none() ? viewed{} : a.beside(of_sum, "of_sum"),
+               h = a.beside(sum, "sum"), means = optional(mean, "mean", a),
+               rstds = optional(rstd, "rstd", a), weights = optional(weight, "weight", a);
+  const output out = a.result(nb::none());
+  const matrix_view y = view_of_output(out, "out");
+  a.run(where, [&](const executor& on) {
+    if (mean.is_none()) {
+      return add_rms_norm_gradient(a.first.view, added.view, h.view, rstds.view, weights.view, y,
+                                   options, on);
+    }
+    add_layer_norm_gradient(a.first.view, added.view, h.view, means.view, rstds.view, weights.view,
+                            y, options, on);
+  });
+  return out.object;
+}
+
 }  // namespace
 
 void bind_operators(nb::module_& m) {
@@ -115,6 +175,8 @@ void bind_operators(nb::module_& m) {
   def(m, "gated_gradient", &gated_gradient, "Computes the gradients of gate and up.");
   def(m, "biased", &biased, "Returns f(x + bias), or the gradient of x + bias.");
   def(m, "rotate", &rotate, "Returns a rotary embedding, or the gradient of its argument.");
+  def(m, "norm_of_sum", &norm_of_sum, "Returns a norm of x + added, and x + added.");
+  def(m, "norm_of_sum_gradient", &norm_of_sum_gradient, "Returns the gradient of x + added.");
   def(m, "dropout", &dropout, "Returns dropout by element index.");
 }
 

@@ -28,7 +28,7 @@ from samebits.torch.aten.registry import require
 from samebits.torch.fused_functions import *
 from samebits.torch.row_operators import ops
 
-__all__ = ["cross_entropy", "layer_norm", "log_softmax", "rms_norm", "softmax"]
+__all__ = ["add_layer_norm", "add_rms_norm", "cross_entropy", "layer_norm", "log_softmax", "rms_norm", "softmax"]
 __all__ += fused_functions.__all__
 __dir__ = dir_of(__name__)
 
@@ -145,6 +145,52 @@ def rms_norm(input: torch.Tensor, normalized_shape: Sequence[int] | int, weight:
     """
     result: torch.Tensor = ops._fused_rms_norm(input, _shape_of(input, normalized_shape), weight, eps)[0]
     return result
+
+
+def add_layer_norm(input: torch.Tensor, residual: torch.Tensor, normalized_shape: Sequence[int] | int,
+                   weight: torch.Tensor | None = None, bias: torch.Tensor | None = None,
+                   eps: float = 1e-5) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return LayerNorm of ``input + residual``, and ``input + residual``, with PyTorch's bits, in one pass.
+
+    Parameters
+    ----------
+    input, residual : Tensor
+        fp32, bf16 or fp16, of one shape.
+    normalized_shape, weight, bias, eps
+        As in `layer_norm`.
+
+    Returns
+    -------
+    tuple of Tensor
+        The norm, and the sum. The backward pass adds the gradients of both.
+
+    Examples
+    --------
+    >>> sbt.functional.add_layer_norm(torch.tensor([[1.0, 2]]), torch.tensor([[0.0, 1]]), 2)
+    (tensor([[-1.0000,  1.0000]]), tensor([[1., 3.]]))
+    """
+    y, total, *_ = ops.add_layer_norm(input, residual, _shape_of(input, normalized_shape), weight, bias, eps)
+    return y, total
+
+
+def add_rms_norm(input: torch.Tensor, residual: torch.Tensor, normalized_shape: Sequence[int] | int,
+                 weight: torch.Tensor | None = None, eps: float | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return RMSNorm of ``input + residual``, and ``input + residual``, as `add_layer_norm` does.
+
+    Parameters
+    ----------
+    input, residual
+        As in `add_layer_norm`.
+    normalized_shape, weight, eps
+        As in `rms_norm`.
+
+    Examples
+    --------
+    >>> sbt.functional.add_rms_norm(torch.tensor([[1.0, 2]]), torch.tensor([[2.0, 2]]), 2)
+    (tensor([[0.8485, 1.1314]]), tensor([[3., 4.]]))
+    """
+    y, total, _ = ops.add_rms_norm(input, residual, _shape_of(input, normalized_shape), weight, eps)
+    return y, total
 
 
 def _may_wait(x: torch.Tensor) -> bool:

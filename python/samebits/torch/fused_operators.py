@@ -10,11 +10,13 @@ from typing import Any
 import torch
 
 from samebits.torch.aten import fused  # noqa: F401 - it registers the rules
+from samebits.torch.aten.rows import statistics_shape
 from samebits.torch.row_operators import define, new, ops, refuse_second_derivative, register
 
 __all__: list[str] = []
 
 _ROTARY = "Tensor cos, Tensor sin, int each) -> Tensor"
+_SUM = "Tensor x, Tensor added, SymInt[] shape, Tensor? weight"
 _SCHEMAS = {
     "gated": "(Tensor gate, Tensor up, str function) -> Tensor",
     "gated_backward": "(Tensor grad, Tensor gate, Tensor up, str function) -> (Tensor, Tensor)",
@@ -27,6 +29,10 @@ _SCHEMAS = {
     "rotary_backward": f"(Tensor grad, {_ROTARY}",
     "embed": "(Tensor indices, Tensor table, Tensor? positions, float scale) -> Tensor",
     "embed_backward": "(Tensor grad, Tensor indices, int words, float scale) -> Tensor",
+    "add_layer_norm": f"({_SUM}, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
+    "add_rms_norm": f"({_SUM}, float? eps) -> (Tensor, Tensor, Tensor)",
+    "add_norm_backward": ("(Tensor grad, Tensor? of_sum, Tensor total, SymInt[] shape, Tensor? mean, Tensor rstd, "
+                          "Tensor? weight) -> Tensor"),
     "dropout_by_index": "(Tensor x, float p, int seed, int stream, int offset) -> Tensor",
 }
 _OF_ATEN = ("silu", "silu_backward", "gelu", "gelu_backward")
@@ -105,6 +111,39 @@ def _embed_backward(ctx: Any, grad: torch.Tensor) -> Any:
     return None, of_table, of_positions, None
 
 
+def _sum_shapes(statistics: int) -> Any:
+    def shapes(x: torch.Tensor, added: torch.Tensor, shape: Any, *_: Any) -> tuple[torch.Tensor, ...]:
+        of = statistics_shape(x, shape)
+        return (new(x), new(x), *(new(x, of, torch.float32) for _ in range(statistics)))
+    return shapes
+
+
+def _keep_sum(ctx: Any, inputs: Any, output: Any) -> None:
+    _, _, ctx.shape, weight, *rest = inputs
+    ctx.mark_non_differentiable(*output[2:])
+    ctx.set_materialize_grads(False)  # a result without users has no gradient, not zeros
+    ctx.save_for_backward(weight, *rest[:-1], *output[1:])
+
+
+def _add_layer_norm_backward(ctx: Any, grad: Any, of_sum: Any, *_: Any) -> Any:
+    weight, bias, total, mean, rstd = ctx.saved_tensors
+    if grad is None:
+        return of_sum, of_sum, None, None, None, None
+    mask = [False, *(ctx.needs_input_grad[i] for i in (3, 4))]
+    _, dw, db = ops.native_layer_norm_backward(grad, total, ctx.shape, mean, rstd, weight, bias, mask)
+    dx = ops.add_norm_backward(grad, of_sum, total, ctx.shape, mean, rstd, weight)
+    return dx, dx, None, dw, db, None
+
+
+def _add_rms_norm_backward(ctx: Any, grad: Any, of_sum: Any, *_: Any) -> Any:
+    weight, total, rstd = ctx.saved_tensors
+    if grad is None:
+        return of_sum, of_sum, None, None, None
+    _, dw = ops._fused_rms_norm_backward(grad, total, ctx.shape, rstd, weight, [False, ctx.needs_input_grad[3]])
+    dx = ops.add_norm_backward(grad, of_sum, total, ctx.shape, None, rstd, weight)
+    return dx, dx, None, dw, None
+
+
 def _keep_dropout(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.options = inputs[1:]
 
@@ -121,6 +160,9 @@ register({
     "biased": (_like, _keep(2), _biased_backward),
     "rotary": (_like, _keep_rotary, _rotary_backward),
     "embed": (_embed_shape, _keep_indices, _embed_backward),
+    "add_layer_norm": (_sum_shapes(2), _keep_sum, _add_layer_norm_backward),
+    "add_rms_norm": (_sum_shapes(1), _keep_sum, _add_rms_norm_backward),
+    "add_norm_backward": (_like, None, refuse_second_derivative),
     "dropout_by_index": (_like, _keep_dropout, _dropout_backward),
     "silu_backward": (_like, None, refuse_second_derivative),
     "gelu_backward": (lambda grad, x, *, approximate="none": _like(x), None, refuse_second_derivative),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from test_functional import FORMATS, assert_same, compare, ours, results
+from test_functional import FORMATS, WIDTHS, assert_same, compare, ours, results, rows
 
 import samebits
 import samebits.torch as sbt
@@ -102,6 +102,36 @@ def test_embedding(device: str, dtype: torch.dtype, n: int) -> None:
     compare(lambda w: F.embedding(words, w) * root, lambda w: ours.embedding(words, w, scale=root), grad, table)
     compare(lambda w, p: F.embedding(words, w) * root + p,
             lambda w, p: ours.embedding(words, w, scale=root, positions=p), grad, table, positions)
+
+
+def both(pair: Any) -> torch.Tensor:
+    """A norm and the sum, in one tensor: the gradients of both are given."""
+    return torch.stack(tuple(pair))
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize("n", WIDTHS)
+def test_norms_of_sums(device: str, dtype: torch.dtype, n: int) -> None:
+    x, residual = rows(n, dtype, device), rows(n, dtype, device, seed=1)
+    weight, bias = rows(n, dtype, device, seed=2)[[0, 6]]
+    grad = torch.stack((rows(n, dtype, device, seed=3), torch.randn(7, n, device=device).to(dtype)))
+
+    def theirs(x: torch.Tensor, r: torch.Tensor, *rest: Any) -> Any:
+        total = x + r
+        return F.layer_norm(total, (n,), *rest), total
+
+    for m in (2, 3, 4):
+        compare(lambda *t: both(theirs(*t)), lambda *t: both(ours.add_layer_norm(t[0], t[1], n, *t[2:])), grad,
+                *(x, residual, weight, bias)[:m])
+    # The sum has no other user.
+    compare(lambda *t: theirs(*t)[0], lambda *t: ours.add_layer_norm(t[0], t[1], n, *t[2:])[0], grad[0], x, residual,
+            weight, bias)
+    total = x + residual
+    got = results(lambda x, r, w: both(ours.add_rms_norm(x, r, n, w)), grad, x, residual, weight)
+    alone = results(lambda x, w: ours.rms_norm(x, n, w), grad[0], total, weight)
+    of_sum = (alone[1].float() + grad[1].float()).to(dtype)
+    for a, b in zip(got, (torch.stack((alone[0], total)), of_sum, of_sum, alone[2]), strict=True):
+        assert_same(a, b)
 
 
 @pytest.mark.parametrize("dtype", FORMATS)

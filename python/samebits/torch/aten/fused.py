@@ -13,6 +13,7 @@ from samebits import _core
 from samebits.torch.aten.elementwise import elementwise
 from samebits.torch.aten.functions import gelu_of
 from samebits.torch.aten.registry import RULES, Conditions, require, rule
+from samebits.torch.aten.rows import as_rows, flat, shaped, statistics_shape
 
 _RULE = "torch_2_11"
 #: Threads, backend and stream of a call: the library's.
@@ -109,6 +110,39 @@ def _embed_backward(how: Conditions, grad: Any, indices: Any, words: int, scale:
     flat = grad.reshape(-1, grad.shape[-1])
     return RULES["embedding_dense_backward"](Conditions(how.multiprocessors, True), flat, indices.reshape(-1), words,
                                              -1, False)
+
+
+def _norm_options(eps: float, *parameters: Any) -> Any:
+    """Return the options of a norm whose argument, the sum, begins at a 16-byte boundary."""
+    aligned = all(p is None or p.storage_offset() % 4 == 0 for p in parameters)
+    return _RULE, eps, 0 if aligned else 1
+
+
+@rule("add_layer_norm")
+def _add_layer_norm(_how: Conditions, x: Any, added: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    y, total, mean, rstd = _core.norm_of_sum(False, as_rows(x, shape), as_rows(added, shape), flat(weight), flat(bias),
+                                             _norm_options(eps, weight, bias), _WHERE)
+    of = statistics_shape(x, shape)
+    return shaped(y, x.shape), shaped(total, x.shape), shaped(mean, of), shaped(rstd, of)
+
+
+@rule("add_rms_norm")
+def _add_rms_norm(_how: Conditions, x: Any, added: Any, shape: Any, weight: Any, eps: float | None) -> Any:
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    y, total, rstd = _core.norm_of_sum(True, as_rows(x, shape), as_rows(added, shape), flat(weight), None,
+                                       _norm_options(eps, weight), _WHERE)
+    return shaped(y, x.shape), shaped(total, x.shape), shaped(rstd, statistics_shape(x, shape))
+
+
+@rule("add_norm_backward")
+def _add_norm_backward(_how: Conditions, grad: Any, of_sum: Any, total: Any, shape: Any, mean: Any, rstd: Any,
+                       weight: Any) -> Any:
+    rows = as_rows(total, shape)
+    column = (*rows.shape[:-1], 1)
+    dx = _core.norm_of_sum_gradient(
+        as_rows(grad, shape), None if of_sum is None else as_rows(of_sum, shape), rows,
+        None if mean is None else shaped(mean, column), shaped(rstd, column), flat(weight), (_RULE,), _WHERE)
+    return shaped(dx, total.shape)
 
 
 @rule("dropout_by_index")

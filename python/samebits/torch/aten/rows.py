@@ -68,16 +68,16 @@ def _offset(x: torch.Tensor) -> int:
     return int(x.storage_offset()) if x.is_contiguous() else 0
 
 
-def _as_rows(x: Any, shape: Sequence[int]) -> Any:
+def as_rows(x: Any, shape: Sequence[int]) -> Any:
     return x.contiguous() if len(shape) == 1 else x.reshape(-1, math.prod(shape))
 
 
-def _shaped(x: Any, shape: Sequence[int]) -> Any:
+def shaped(x: Any, shape: Sequence[int]) -> Any:
     """Return x.reshape(shape), in less time where it has the shape."""
     return x if x.shape == tuple(shape) else x.reshape(shape)
 
 
-def _flat(parameter: Any) -> Any:
+def flat(parameter: Any) -> Any:
     return parameter if parameter is None or parameter.dim() == 1 else parameter.reshape(-1)
 
 
@@ -93,22 +93,22 @@ def statistics_shape(x: Any, shape: Sequence[int]) -> list[int]:
 
 @rule("native_layer_norm")
 def _layer_norm(_how: Conditions, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    y = functions.layer_norm(_as_rows(x, shape), _flat(weight), _flat(bias), epsilon=eps,
+    y = functions.layer_norm(as_rows(x, shape), flat(weight), flat(bias), epsilon=eps,
                              offset=_norm_offset(x, weight, bias), **RULE)
     of = statistics_shape(x, shape)
-    return _shaped(y.out, x.shape), _shaped(y.mean, of), _shaped(y.rstd, of)
+    return shaped(y.out, x.shape), shaped(y.mean, of), shaped(y.rstd, of)
 
 
 @rule("native_layer_norm_backward")
 def _layer_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, mean: Any, rstd: Any, weight: Any,
                          _bias: Any, mask: Any) -> Any:
-    rows, grads = _as_rows(x, shape), _as_rows(grad, shape)
-    mean, rstd = (_shaped(each, (*rows.shape[:-1], 1)) for each in (mean, rstd))
+    rows, grads = as_rows(x, shape), as_rows(grad, shape)
+    mean, rstd = (shaped(each, (*rows.shape[:-1], 1)) for each in (mean, rstd))
     dx = dw = db = None
     if mask[0]:
-        dx = _shaped(functions.layer_norm_gradient(grads, rows, mean, rstd, _flat(weight), **RULE), x.shape)
+        dx = shaped(functions.layer_norm_gradient(grads, rows, mean, rstd, flat(weight), **RULE), x.shape)
     if mask[1] or mask[2]:
-        dw, db = (_shaped(each, shape) for each in functions.norm_parameter_gradients(
+        dw, db = (shaped(each, shape) for each in functions.norm_parameter_gradients(
             grads, rows, rstd, mean, multiprocessors=how.multiprocessors, **RULE))
     return dx, dw if mask[1] else None, db if mask[2] else None
 
@@ -116,19 +116,19 @@ def _layer_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, mean: A
 @rule("_fused_rms_norm")
 def _rms_norm(_how: Conditions, x: Any, shape: Any, weight: Any, eps: float | None) -> Any:
     eps = torch.finfo(torch.float32).eps if eps is None else eps  # of what the kernel computes in
-    y = functions.rms_norm(_as_rows(x, shape), _flat(weight), epsilon=eps, offset=_norm_offset(x, weight), **RULE)
-    return _shaped(y.out, x.shape), _shaped(y.rstd, statistics_shape(x, shape))
+    y = functions.rms_norm(as_rows(x, shape), flat(weight), epsilon=eps, offset=_norm_offset(x, weight), **RULE)
+    return shaped(y.out, x.shape), shaped(y.rstd, statistics_shape(x, shape))
 
 
 @rule("_fused_rms_norm_backward")
 def _rms_norm_backward(how: Conditions, grad: Any, x: Any, shape: Any, rstd: Any, weight: Any, mask: Any) -> Any:
-    rows, grads = _as_rows(x, shape), _as_rows(grad, shape)
-    rstd = _shaped(rstd, (*rows.shape[:-1], 1))
+    rows, grads = as_rows(x, shape), as_rows(grad, shape)
+    rstd = shaped(rstd, (*rows.shape[:-1], 1))
     dx = dw = None
     if mask[0]:
-        dx = _shaped(functions.rms_norm_gradient(grads, rows, rstd, _flat(weight), **RULE), x.shape)
+        dx = shaped(functions.rms_norm_gradient(grads, rows, rstd, flat(weight), **RULE), x.shape)
     if mask[1]:
-        dw = _shaped(functions.norm_parameter_gradients(grads, rows, rstd, multiprocessors=how.multiprocessors,
+        dw = shaped(functions.norm_parameter_gradients(grads, rows, rstd, multiprocessors=how.multiprocessors,
                                                         **RULE).weight, shape)
     return dx, dw
 
