@@ -128,7 +128,7 @@ def _add_layer_norm(_how: Conditions, x: Any, added: Any, shape: Any, weight: An
 
 @rule("add_rms_norm")
 def _add_rms_norm(_how: Conditions, x: Any, added: Any, shape: Any, weight: Any, eps: float | None) -> Any:
-    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    eps = torch.finfo(torch.float32).eps if eps is None else eps
     y, total, rstd = _core.norm_of_sum(True, as_rows(x, shape), as_rows(added, shape), flat(weight), None,
                                        _norm_options(eps, weight), _WHERE)
     return shaped(y, x.shape), shaped(total, x.shape), shaped(rstd, statistics_shape(x, shape))
