@@ -15,16 +15,11 @@
 
 namespace samebits::cuda {
 
-/// Blocks of a multiprocessor at a time: 128 registers a thread, or 168 for more than 96 elements.
-constexpr int blocks_at_once(int threads, int elements) {
-  return threads >= 512 ? 1 : (elements > 96 ? 384 : 512) / threads;
-}
-
 /// Computes function F of every row. blockDim.x threads a row, Count if it is not 0; blockDim.y rows a
-/// block at a time. Operands: as row_in_registers requires. Cost: one read of each operand.
-template <class Numbers, row_function F, int V, int J, int A, int Threads, int Count>
-__global__ void __launch_bounds__(Threads, blocks_at_once(Threads, J* V))
-    rows_in_registers(const row_launch d) {
+/// block at a time, Blocks blocks a multiprocessor. Operands: as row_in_registers requires. Cost: one
+/// read of each operand.
+template <class Numbers, row_function F, int V, int J, int A, int Threads, int Count, int Blocks>
+__global__ void __launch_bounds__(Threads, Blocks) rows_in_registers(const row_launch d) {
   if constexpr (Numbers::compiled) {
     using threads = row_threads<typename Numbers::word>;
     __shared__ typename threads::shared_sums sums;
@@ -122,16 +117,17 @@ bool launch_of_warp(const row_launch& d, cudaStream_t stream) {
   constexpr int registers = held_elements<Numbers, F, V>;
   constexpr int threads = torch::warp_lanes / V;
   if (d.orders.n > registers * threads || !has_row_vectors<Numbers>(d, V)) return false;
-  launch_rows(rows_in_registers<Numbers, F, V, registers / V, V, 128, threads>, d, threads, 0,
+  launch_rows(rows_in_registers<Numbers, F, V, registers / V, V, 128, threads, 4>, d, threads, 0,
               stream);
   return true;
 }
 
 /// Enqueues rows_in_registers for rows of up to J vectors a thread. Count: `threads`, or 0.
-template <class Numbers, row_function F, int V, int J, int A, int Threads, int Count = Threads>
+template <class Numbers, row_function F, int V, int J, int A, int Threads, int Count, int Blocks>
 bool launch_of_block(const row_launch& d, int threads, cudaStream_t stream) {
   if (d.orders.n > std::int64_t{threads} * V * J || !has_row_vectors<Numbers>(d, V)) return false;
-  launch_rows(rows_in_registers<Numbers, F, V, J, A, Threads, Count>, d, threads, 0, stream);
+  launch_rows(rows_in_registers<Numbers, F, V, J, A, Threads, Count, Blocks>, d, threads, 0,
+              stream);
   return true;
 }
 
@@ -145,12 +141,12 @@ bool launch_in_registers(const row_launch& d, cudaStream_t stream) {
     constexpr int vectors = held_elements<Numbers, F, 4> / 4;
     constexpr int threads = torch::layer_norm_threads;
     if (order.vector != 4) return false;
-    if (launch_of_block<Numbers, F, 4, vectors, 1, threads>(d, order.threads, stream)) return true;
-    // Longer rows of 16-bit codes: fewer blocks at a time, of twice the registers for codes.
-    if constexpr (Numbers::bytes == 2 && !backends::is_gradient(F)) {
-      return launch_of_block<Numbers, F, 4, 2 * vectors, 1, threads>(d, order.threads, stream);
-    }
-    return false;
+    // Longer rows: fewer blocks at a time, whose threads hold twice the codes.
+    constexpr int blocks =
+        Numbers::bytes == 2 && !backends::is_gradient(F) && !backends::adds_rows(F) ? 3 : 2;
+    return launch_of_block<Numbers, F, 4, vectors, 1, threads, threads, 4>(d, threads, stream) ||
+           launch_of_block<Numbers, F, 4, 2 * vectors, 1, threads, threads, blocks>(d, threads,
+                                                                                    stream);
   } else {
     if (order.combine == torch::thread_sums::halves) {
       return launch_of_warp<Numbers, F, 8>(d, stream) || launch_of_warp<Numbers, F, 2>(d, stream) ||
@@ -162,17 +158,19 @@ bool launch_in_registers(const row_launch& d, cudaStream_t stream) {
                           order.combine == torch::thread_sums::warps;
     if constexpr (backends::is_gradient(F)) {
       return all_body &&
-             (launch_of_block<Numbers, F, vector, 2, 1, 512, 0>(d, order.threads, stream) ||
-              launch_of_block<Numbers, F, vector, 6, 1, 512, 0>(d, order.threads, stream));
+             (launch_of_block<Numbers, F, vector, 2, 1, 512, 0, 2>(d, order.threads, stream) ||
+              launch_of_block<Numbers, F, vector, 6, 1, 512, 0, 1>(d, order.threads, stream));
     } else {
-      constexpr int threads = torch::max_threads / vector;
+      constexpr int max_threads = torch::max_threads, threads = max_threads / vector;
       if (all_body) {
-        return launch_of_block<Numbers, F, vector, 3, 1, torch::max_threads>(d, order.threads,
-                                                                             stream);
+        return launch_of_block<Numbers, F, vector, 3, 1, max_threads, max_threads, 1>(
+            d, order.threads, stream);
       }
       return order.vector == 1 &&
-             (launch_of_block<Numbers, F, vector, 8, vector, threads>(d, threads, stream) ||
-              launch_of_block<Numbers, F, vector, 9, vector, threads>(d, threads, stream));
+             (launch_of_block<Numbers, F, vector, 8, vector, threads, threads, 512 / threads>(
+                  d, threads, stream) ||
+              launch_of_block<Numbers, F, vector, 9, vector, threads, threads, 512 / threads>(
+                  d, threads, stream));
     }
   }
 }
