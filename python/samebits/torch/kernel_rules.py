@@ -88,6 +88,7 @@ def _elementwise(dtype: torch.dtype) -> Iterator[Case]:
         ("square root", lambda x, y, z, m: x.abs().sqrt(), lambda x, y, z: torch._foreach_sqrt(torch._foreach_abs(x))),
         ("div", lambda x, y, z, m: x / y, lambda x, y, z: torch._foreach_div(x, y)),
         ("div by 3", lambda x, y, z, m: x / 3, lambda x, y, z: torch._foreach_div(x, 3.0)),
+        ("div by 1.1", lambda x, y, z, m: x / 1.1, lambda x, y, z: torch._foreach_div(x, 1.1)),
         ("addcmul 0.3", lambda x, y, z, m: torch.addcmul(x, y, z, value=0.3),
          lambda x, y, z: torch._foreach_addcmul(x, y, z, 0.3)),
         ("addcdiv 0.3", lambda x, y, z, m: torch.addcdiv(x, y, z, value=0.3),

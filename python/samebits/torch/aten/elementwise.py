@@ -49,10 +49,8 @@ def _minus(x: Number, y: Number, alpha: float = 1) -> Any:
 
 
 def _over(x: Number, y: Number) -> Any:
-    """Divide; by a number of Python, PyTorch multiplies by its reciprocal."""
-    if isinstance(y, torch.Tensor):
-        return divide(x, y)
-    return multiply(x, float(np.float32(1) / np.float32(y)))
+    """Divide; by a number of Python, PyTorch multiplies by its reciprocal, which it computes in binary64."""
+    return divide(x, y) if isinstance(y, torch.Tensor) else multiply(x, 1.0 / float(y))
 
 
 def _lerp(x: Number, y: Number, weight: Number) -> Any:
