@@ -1,8 +1,8 @@
 """training_bench: the times and the memory in docs/training.md.
 
-usage: training_bench.py --out FOLDER [--quick]
-Writes steps.json, products.json, recordings.json, optimizers.json and device.txt, in about 2 minutes on an H200. --quick is
-for a trial on a CPU.
+usage: training_bench.py --out FOLDER [--quick] [--only PART ...]
+Writes swapped.json, steps.json, products.json, recordings.json, optimizers.json and device.txt, in about 2 minutes on an
+H200. --quick is for a trial on a CPU. `swapped` needs CUBLAS_WORKSPACE_CONFIG=:4096:8.
 """
 
 import argparse
@@ -10,8 +10,10 @@ import gc
 import json
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import torch
 
@@ -19,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples" / "gpt")
 from model import GPT, SIZES
 from precision import PRECISIONS
 from train import Training
-from samebits.torch import record
+from samebits.torch import convert_model, functional, record
 from samebits.torch.optim import AdamW
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -38,23 +40,52 @@ def seconds(function, repeats, warm_up=3):
     return (time.perf_counter() - begin) / repeats
 
 
+@contextmanager
+def operators(training, own):
+    """With `own`, the model's norms and its loss are this library's."""
+    if not own:
+        yield
+        return
+    convert_model(training.model)
+    with mock.patch.object(torch.nn.functional, "cross_entropy", functional.cross_entropy):
+        yield
+
+
+def swapped(quick):
+    """Compare 20 steps of GPT-2 by PyTorch's operators and by this library's."""
+    torch.use_deterministic_algorithms(True)
+    losses, weights = [], set()
+    for own in (False, True):
+        training = Training("tiny" if quick else "gpt2", "bf16_autocast", device=DEVICE, fused_attention=True, fused=True)
+        with operators(training, own):
+            losses.append(torch.stack([training.step() for _ in range(20)]).tolist())
+        weights.add(training.digest())
+    torch.use_deterministic_algorithms(False)
+    yield {"losses_differ": sum(a != b for a, b in zip(*losses, strict=True)), "weights_equal": len(weights) == 1}
+
+
 def steps(quick):
     """Time steps of GPT-2, and measure their memory."""
     size, repeats = ("tiny", 2) if quick else ("gpt2", 10)
     cases = [(name, name, {}) for name in PRECISIONS]
     cases += [("plain PyTorch, fused AdamW", "bf16_autocast", {"fused": True}),
               ("samebits' scaler and AdamW", replace(PRECISIONS["bf16_autocast"], adamw={}, scaler="native"), {}),
-              ("the same, bf16 weights", replace(PRECISIONS["bf16_master"], scaler="native"), {}),
+              ("plain PyTorch, samebits' operators", "bf16_autocast", {"fused": True, "own": True}),
+              ("samebits' scaler, AdamW and operators", replace(PRECISIONS["bf16_autocast"], adamw={}, scaler="native"),
+               {"own": True}),
+              ("samebits' scaler and AdamW, bf16 weights", replace(PRECISIONS["bf16_master"], scaler="native"), {}),
               ("attention written out", "bf16_autocast", {"fused_attention": False}),
               ("activations checkpointed", "bf16_autocast", {"checkpointed": True}),
               ("four micro-batches", "bf16_autocast", {"micro_batches": 4})]
     for name, precision, given in cases:
+        own = given.pop("own", False)
         training = Training(size, precision, device=DEVICE, **{"fused_attention": True, **given})
-        seconds(training.step, 1)
-        training.clock.marks.clear()
-        if DEVICE == "cuda":
-            torch.cuda.reset_peak_memory_stats()
-        taken = seconds(training.step, repeats, 0)
+        with operators(training, own):
+            seconds(training.step, 1)
+            training.clock.marks.clear()
+            if DEVICE == "cuda":
+                torch.cuda.reset_peak_memory_stats()
+            taken = seconds(training.step, repeats, 0)
         times = training.clock.milliseconds()
         yield {
             "name": name, "tokens_a_second": training.size.batch * training.size.context / taken,
@@ -123,11 +154,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--quick", action="store_true")
+    parts = {f.__name__: f for f in (swapped, steps, products, recordings, optimizers)}
+    parser.add_argument("--only", choices=parts, nargs="*", default=[*parts])
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     name = torch.cuda.get_device_name() if DEVICE == "cuda" else "a CPU"
     (given.out / "device.txt").write_text(f"{name}, PyTorch {torch.__version__}", encoding="utf-8")
-    for measure in (steps, products, recordings, optimizers):
+    for measure in map(parts.get, given.only):
         rows = []
         for row in measure(given.quick):
             rows.append(row)  # written at once, so that a failure later loses nothing
