@@ -276,5 +276,65 @@ class Conditions(cli_support.CliTest):
         self.fails(2, "compare", self.a, self.b, "--fail-if", "fp16.underflow>1%", says='"fp16."')
 
 
+class Rules(cli_support.CliTest):
+    """--explain names the cast or the recipe, of files that other commands wrote."""
+    ONE = SAMPLE + "#weight.fc1"
+
+    def rules(self, a, b):
+        got = self.ok_json("compare", a, b, "--explain")["tensors"]
+        return [tensor.get("rule", "not searched") for tensor in got]
+
+    def converted(self, name, *options, source=ONE):
+        path = self.path(name + ".safetensors")
+        self.assertEqual(run("convert", source, path, *options).code, 0)
+        return path
+
+    def quantized(self, name, recipe):
+        path = self.path(name + ".safetensors")
+        self.assertEqual(run("quantize", self.ONE, path, "--recipe", recipe, "--to", "e4m3").code, 0)
+        return path
+
+    def test_casts(self):
+        for rounding in ("nearest_even", "toward_zero"):
+            for to in ("bf16", "fp16", "e5m2"):
+                b = self.converted("b", "--to", to, "--rounding", rounding)
+                self.assertEqual(self.rules(self.ONE, b), [f"B is A rounded to {to} ({rounding})"])
+                self.assertEqual(self.rules(b, self.ONE), [f"A is B rounded to {to} ({rounding})"])
+                wide = self.converted("wide", "--to", "fp32", source=b)  # as a master that was rounded
+                self.assertEqual(self.rules(self.ONE, wide), [f"B is A rounded to {to} ({rounding})"])
+                self.assertEqual(self.rules(b, wide), ["not searched"])  # they are equal
+
+    def test_recipes(self):
+        for recipe in ("TE_BLOCK_2D", "MXFP8_TE", "DEEPGEMM_FP32_CUDA", "TE_CURRENT"):
+            b = self.quantized("b", recipe)
+            (rule,) = self.rules(self.ONE, b)
+            self.assertRegex(rule, "^B is A by recipe [A-Z0-9_]+ to e4m3$")
+            named = self.quantized("named", rule.split()[5])  # perhaps another of the same result
+            self.assertEqual(self.ok_json("compare", b, named)["tensors"][0]["differ"], 0)
+
+    def test_no_rule(self):
+        values = [random.Random(3).gauss(0, 1) for _ in range(64)]
+        a = write_npy(self.path("a.npy"), "<f4", (8, 8), floats(*values))
+        b = write_npy(self.path("b.npy"), "<f4", (8, 8), floats(*[x + 1e-3 for x in values]))
+        self.assertEqual(self.rules(a, b), [None])
+        self.assertIn("no known rule\n", self.ok("compare", a, b, "--explain").out)
+        one = list(struct.unpack("<64f", floats(*values)))
+        half = [struct.unpack("<e", struct.pack("<e", x))[0] for x in one]
+        c = write_npy(self.path("c.npy"), "<f4", (8, 8), floats(*half))
+        self.assertEqual(self.rules(a, c), ["B is A rounded to fp16 (nearest_even)"])
+        half[17] += 2**-10  # one value
+        d = write_npy(self.path("d.npy"), "<f4", (8, 8), floats(*half))
+        self.assertEqual(self.rules(a, d), [None])
+
+    def test_nan_and_zeros(self):
+        values = [NAN, INF, -INF, 0.0, -0.0, 1 / 3, 1e-42, 65520.0]
+        a = write_npy(self.path("a.npy"), "<f4", (8,), floats(*values))
+        b = self.converted("b", "--to", "bf16", source=a)
+        self.assertEqual(self.rules(a, b), ["B is A rounded to bf16 (nearest_even)"])
+
+    def test_refused(self):
+        self.fails(2, "compare", self.ONE, self.ONE, "--explain", "--original", self.ONE, says="--original")
+
+
 if __name__ == "__main__":
     cli_support.main()

@@ -42,6 +42,7 @@ class quantized_matrix {
 
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
   [[nodiscard]] std::uint64_t cols() const { return cols_; }
+  [[nodiscard]] tile_shape tile() const { return stored_.tile; }
 
   /// Codes times scales of rows [first, first + out.rows).
   /// @param out  in fp32, fp16 or bf16

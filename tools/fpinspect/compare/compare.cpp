@@ -2,6 +2,7 @@
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/compare/comparison.hpp"
+#include "fpinspect/compare/explain.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
 
 namespace fpinspect {
@@ -51,6 +52,7 @@ json_object pair_json(const compared_pair& pair) {
       {"type_a", pair.a->type},
       {"type_b", pair.b->type},
       {"not_compared", pair.reason.empty() ? std::nullopt : std::optional(pair.reason)}};
+  if (pair.rule) members.add("rule", pair.rule->empty() ? std::nullopt : pair.rule);
   if (!pair.against) return pair.reason.empty() ? members.add(figures_json(pair.figures)) : members;
   const original_figures& f = *pair.against;
   return members.add("against_original", json_object{{"a", figures_json(f.a)},
@@ -172,6 +174,15 @@ std::string specials_part(const std::vector<const compared_pair*>& different) {
   return text.empty() ? text : "NaN and Inf\n" + text + "\n";
 }
 
+std::string rules_part(const std::vector<const compared_pair*>& different) {
+  std::string text;
+  for (const compared_pair* pair : different) {
+    if (!pair->rule) continue;
+    text += cat("  ", pair->name, ": ", pair->rule->empty() ? "no known rule" : *pair->rule, "\n");
+  }
+  return text.empty() ? text : "Rules\n" + text + "\n";
+}
+
 double badness(const compared_pair& pair) {
   const difference_figures& f = pair.against ? pair.against->b : pair.figures;
   const sqnr ratio = f.ratio();
@@ -207,7 +218,8 @@ std::string two_files_text(const comparison& all, const std::string& heading,
   if (bits != 0) text += cat("Equal numbers with other bits (-0, NaN): ", bits, "\n");
   text += "\n";
   if (!different.empty()) {
-    text += difference_table(different, term) + "\n" + specials_part(different);
+    text += difference_table(different, term) + "\n" + rules_part(different);
+    text += specials_part(different);
     text += ulp_histogram(different) + "\n";
     for (std::size_t i = 0; i < std::min(most_names, different.size()); ++i) {
       text += places(*different[i]);
@@ -328,6 +340,9 @@ class compare_command final : public command {
     add.text("--from-a", from_a_, "A's integers are codes of this format");
     add.text("--from-b", from_b_, "The same of B");
     add.text("--from-original", from_original_, "The same of the original");
+    add.flag("--explain", explain_,
+             "Search the cast or recipe that makes one tensor from the other");
+    add.exclude("--explain", {"--original"});
     add.need({"--from-original"}, "--original");
   }
 
@@ -339,7 +354,11 @@ class compare_command final : public command {
     if (!original_.empty()) {
       original = open_compared(original_, tensors_, "--from-original", from_original_);
     }
-    const comparison all = compare_files(a, b, original ? &*original : nullptr, where);
+    comparison all = compare_files(a, b, original ? &*original : nullptr, where);
+    for (compared_pair& pair : all.pairs) {
+      const bool differs = pair.reason.empty() && !pair.against && pair.figures.differ != 0;
+      if (explain_ && differs) pair.rule = rule_between(pair, where);
+    }
     for (const compared_pair& pair : all.pairs) add_pair(conditions_, pair);
     for (const std::string& name : all.only_in_a) conditions_.add_failure(name, "only in A");
     for (const std::string& name : all.only_in_b) conditions_.add_failure(name, "only in B");
@@ -362,6 +381,7 @@ class compare_command final : public command {
   std::string original_;
   std::vector<std::string> tensors_;
   gate conditions_;
+  bool explain_ = false;
   std::string from_a_;
   std::string from_b_;
   std::string from_original_;

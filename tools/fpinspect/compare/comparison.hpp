@@ -98,6 +98,7 @@ struct compared_pair {
   const compared_tensor* b = nullptr;
   const compared_tensor* original = nullptr;     ///< null without --original
   std::string reason = {};                       ///< why it is not compared; empty if it is
+  std::optional<std::string> rule = {};          ///< with --explain, of a pair that differs
   difference_figures figures = {};               ///< A against B, without an original
   std::optional<original_figures> against = {};  ///< with an original
 };

@@ -1,0 +1,112 @@
+// The known rule that makes the values of one tensor from those of another: casts and recipes.
+#include "fpinspect/compare/explain.hpp"
+
+#include "samebits/convert.hpp"
+#include "samebits/recipe.hpp"
+
+namespace fpinspect {
+namespace {
+
+/// Formats to which values of checkpoints are rounded.
+constexpr std::array rounded_formats = {format_id::bf16, format_id::fp16, format_id::e4m3,
+                                        format_id::e5m2, format_id::fp32};
+
+owned_matrix converted(owned_matrix& in, format_id to, const convert_options& options,
+                       const executor& where) {
+  owned_matrix out(to, in.shape);
+  convert(in.view(), out.view(), options, where);
+  return out;
+}
+
+/// The elements of a tensor: rows of its last axis.
+owned_matrix elements_of(const compared_tensor& t) {
+  const std::uint64_t cols = t.shape.empty() ? 1 : t.shape.back();
+  const auto rows = static_cast<std::int64_t>(cols == 0 ? 0 : t.count / cols);
+  owned_matrix all(t.format, {rows, static_cast<std::int64_t>(cols)});
+  t.read(0, t.count, all.bytes.data());
+  return all;
+}
+
+/// What a rule may make: elements in the format of a tensor, of which every NaN is the same.
+class target {
+ public:
+  target(owned_matrix elements, const executor& where)
+      : format(elements.format), codes_(converted(elements, format, {}, where).bytes) {}
+  /// Whether the elements are those of `made`, which its format holds exactly.
+  [[nodiscard]] bool is(owned_matrix& made, const executor& where) const {
+    return converted(made, format, {}, where).bytes == codes_;
+  }
+  format_id format;
+
+ private:
+  std::vector<std::byte> codes_;
+};
+
+/// Whether a format holds the values of one of rounded_formats.
+bool holds(format_id wide, format_id narrow) {
+  return wide == narrow || storage_bytes(wide) > std::max(storage_bytes(narrow), 1) ||
+         (storage_bytes(wide) == 2 && storage_bytes(narrow) == 1);
+}
+
+/// " rounded to bf16 (nearest_even)"
+std::string rounded_rule(owned_matrix& from, const target& to, const executor& where) {
+  for (const format_id f : rounded_formats) {
+    if (!holds(to.format, f)) continue;
+    for (const rounding r : {rounding::nearest_even, rounding::toward_zero}) {
+      for (const overflow o : {overflow::ieee, overflow::saturate}) {
+        owned_matrix made = converted(from, f, {.rounding = r, .overflow = o}, where);
+        if (!to.is(made, where)) continue;
+        return cat(" rounded to ", name(f), " (", name(r),
+                   o == overflow::saturate ? ", saturating)" : ")");
+      }
+    }
+  }
+  return {};
+}
+
+/// Codes times scales of a recipe, in fp32.
+owned_matrix requantized(owned_matrix& from, const recipe& r, format_id to, const executor& where) {
+  owned_matrix codes(to, from.shape);
+  owned_matrix scales(r.scale_format, scales_shape(from.shape.rows, from.shape.cols, r.tile));
+  quantize(from.view(), {.codes = codes.view(), .scales = scales.view()}, r, where);
+  owned_matrix made(format_id::fp32, from.shape);
+  dequantize(codes.view(), scales.view(), made.view(), r.tile, where);
+  return made;
+}
+
+/// " by recipe TE_BLOCK_2D to e4m3"
+/// @param stored  the target's codes and scales, or null: recipes of other tiles are none then
+std::string requantized_rule(owned_matrix& from, const target& to, const quantized_matrix* stored,
+                             const executor& where) {
+  if (from.format == format_id::fp64 || storage_bytes(from.format) == 1) return {};
+  const auto scales = [&](const tile_shape& tile) {
+    return scales_shape(from.shape.rows, from.shape.cols, tile);
+  };
+  for (const recipe_preset& preset : recipe_presets) {
+    if (preset.rules.source != scale_source::current) continue;
+    if (stored != nullptr && scales(preset.rules.tile) != scales(stored->tile())) continue;
+    for (const format_id f : {format_id::e4m3, format_id::e5m2}) {
+      owned_matrix made = requantized(from, preset.rules, f, where);
+      if (to.is(made, where)) return cat(" by recipe ", preset.name, " to ", name(f));
+    }
+  }
+  return {};
+}
+
+std::string rule_from(const char* what, const compared_tensor& a, const compared_tensor& b,
+                      const executor& where) {
+  owned_matrix from = elements_of(a);
+  const target to(elements_of(b), where);
+  std::string rule = rounded_rule(from, to, where);
+  if (rule.empty()) rule = requantized_rule(from, to, b.made.get(), where);
+  return rule.empty() ? rule : what + rule;
+}
+
+}  // namespace
+
+std::string rule_between(const compared_pair& pair, const executor& where) {
+  const std::string rule = rule_from("B is A", *pair.a, *pair.b, where);
+  return rule.empty() ? rule_from("A is B", *pair.b, *pair.a, where) : rule;
+}
+
+}  // namespace fpinspect
