@@ -313,7 +313,8 @@ class Rules(cli_support.CliTest):
             self.assertEqual(self.ok_json("compare", b, named)["tensors"][0]["differ"], 0)
 
     def test_no_rule(self):
-        values = [random.Random(3).gauss(0, 1) for _ in range(64)]
+        draw = random.Random(3)
+        values = [draw.gauss(0, 1) for _ in range(64)]
         a = write_npy(self.path("a.npy"), "<f4", (8, 8), floats(*values))
         b = write_npy(self.path("b.npy"), "<f4", (8, 8), floats(*[x + 1e-3 for x in values]))
         self.assertEqual(self.rules(a, b), [None])
