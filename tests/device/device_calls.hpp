@@ -16,6 +16,7 @@
 #include "samebits/convert.hpp"
 #include "samebits/device_loss_scaler.hpp"
 #include "samebits/evaluate.hpp"
+#include "samebits/operators.hpp"
 #include "samebits/optimizer.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/quantize_list.hpp"
@@ -202,6 +203,14 @@ inline std::vector<device_call> device_calls() {
                                      1,        memory_space::device};
          layer_norm_gradient(d.others(), d.values(), one, one, {}, d.others(),
                              {.rule = function_rule::torch_2_11}, where);
+       })},
+      {"gated", {&m::y, &m::x}, enqueued, direct([](const m& d, w where) {
+         gated(function::silu, d.others(), d.values(), d.others(), function_rule::torch_2_11,
+               where);
+       })},
+      {"add_rms_norm", {&m::y, &m::x}, enqueued, direct([](const m& d, w where) {
+         add_rms_norm(d.values(), d.others(), {}, d.values(), d.others(), {},
+                      {.rule = function_rule::torch_2_11}, where);
        })},
       {"compute_with_flags", {&m::y, &m::x}, awaited, direct([](const m& d, w where) {
          (void)compute_with_flags(operation::mul, {d.values(), d.others()}, d.others(), {}, {},

@@ -33,6 +33,7 @@ class checked_call {
       check_view(view, name);
       check_distinct(view, name);
       for (int i = 0; i < results_; ++i) {
+        check_shape_of(view, name, call_.out[i], result_names_[i]);
         check_like_result(view, name);
         check_apart(call_.out[i], result_names_[i], view, name);
       }
