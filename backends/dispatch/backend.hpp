@@ -23,6 +23,7 @@ struct fused_call;               // backends/dispatch/calls/fused.hpp
 // backends/dispatch/calls/sums.hpp
 struct sum_kernels;
 struct norm_parameters_call;
+struct device_embedding_call;
 struct attention_call;  // backends/dispatch/calls/attention.hpp
 // backends/dispatch/calls/row_functions.hpp
 struct row_call;
@@ -136,6 +137,7 @@ struct backend {
   // Device backends only.
   operation_entry<cross_entropy_call> cross_entropy = {};
   operation_entry<norm_parameters_call> norm_parameters = {};
+  operation_entry<device_embedding_call> embedding_gradient = {};
   const device_memory* memory = nullptr;
   const device_runtime* runtime = nullptr;
   const device_rank_functions* ranks = nullptr;

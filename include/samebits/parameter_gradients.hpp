@@ -61,16 +61,19 @@ struct embedding_options {
 /// Computes the gradient of an embedding's weights: row w is the sum of the rows of `grad` whose
 /// index is w, +0 if there is none. Every NaN result is the canonical NaN.
 ///
-/// @param grad  [indices, cols] in fp32, fp16 or bf16, host memory
-/// @param indices  the word of each row of `grad`, 0 to out.rows - 1
+/// @param grad  [indices, cols] in fp32, fp16 or bf16, host or device memory
+/// @param indices  the word of each row of `grad`, 0 to out.rows - 1; in the memory of `grad`. In
+///   device memory they are not checked: a row with another index is left out.
 /// @param out  [words, cols] in the format of `grad`, written; must not overlap `grad`
 /// @param options  the rule, and how PyTorch was called
 /// @param where  backend and threads; threads share the words
 /// @throws invalid_argument, before anything is written, if an index is none of a word, or as
 ///   norm_parameter_gradients() does
-/// @throws unsupported if a word's sum has no order (embedding_options::deterministic), or as
-///   norm_parameter_gradients() does
-/// @note Thread-safe. The result does not depend on the executor.
+/// @throws unsupported if a word's sum has no order (embedding_options::deterministic; in device
+///   memory it must be set for more than 3072 indices or a padding index), in device memory for 2^31
+///   rows or more or rows of `out` that are not dense, or as norm_parameter_gradients() does
+/// @note Thread-safe. The result does not depend on the executor. Device memory: the call enqueues
+///   its kernels on the executor's stream; 24 bytes a row come from the stream's memory pool.
 void embedding_gradient(const const_matrix_view& grad, std::span<const std::int64_t> indices,
                         const matrix_view& out, const embedding_options& options,
                         const executor& where = {});

@@ -1,7 +1,7 @@
 """Losses, gradients of parameters, and norms of lists, as `samebits.functions` offers them.
 
-All arrays are in fp32, fp16 or bf16. They lie in host memory; those of `cross_entropy`, of its gradient
-and of `norm_parameter_gradients` may also lie in a GPU's.
+All arrays are in fp32, fp16 or bf16. They lie in host memory; those of `cross_entropy` and of gradients may
+also lie in a GPU's.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def _integers(x: Any, name: str) -> bytes:
     return given.astype(np.int64).tobytes()
 
 
-def _targets(x: Any) -> Any:
-    """Return targets as bytes, or on one axis in device memory."""
+def _targets(x: Any, name: str = "targets") -> Any:
+    """Return targets or words as bytes, or on one axis in device memory."""
     device = getattr(x, "__dlpack_device__", None)
     on_gpu = device is not None and int(device()[0]) == _DLPACK_CUDA
-    return x.reshape(-1) if on_gpu else _integers(x, "targets")
+    return x.reshape(-1) if on_gpu else _integers(x, name)
 
 
 @options_of(_options)
@@ -262,14 +262,16 @@ def embedding_gradient(
     grad : array [..., cols]
         The gradient of the embedding's result.
     indices : array of integers
-        The word of each row of `grad`.
+        The word of each row of `grad`. On a GPU an array of int64 there, which is not checked: a row with a word
+        that does not exist is left out.
     words : int
         Rows of the embedding's weights.
     padding : int
         PyTorch's ``padding_idx``: a word whose gradient is 0. Negative: none.
     deterministic : bool
         Whether ``torch.use_deterministic_algorithms(True)`` was set. Without it, above 3072 indices, the
-        gradient of a word that occurs more than 20 times depends on the run; it is refused.
+        gradient of a word that occurs more than 20 times depends on the run; it is refused, on a GPU every such
+        call.
 
     Returns
     -------
@@ -286,7 +288,7 @@ def embedding_gradient(
     rule, *rest = _options(**options)
     count = _core.integer(words, "words", 0, 2**48 - 1)
     how = (rule, padding, deterministic)
-    return _core.embedding_gradient(grad, _integers(indices, "indices"), count, how, *rest)
+    return _core.embedding_gradient(grad, _targets(indices, "indices"), count, how, *rest)
 
 
 @options_of(_options)

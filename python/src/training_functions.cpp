@@ -37,45 +37,47 @@ nb::tuple norm_parameter_gradients(nb::handle grad, nb::handle x, nb::handle mea
   return nb::make_tuple(weight.object, mean.is_none() ? nb::none() : bias.object);
 }
 
-nb::object embedding_gradient(nb::handle grad, const nb::bytes& indices, std::int64_t words,
-                              nb::handle how, nb::handle format, nb::handle where) {
-  const viewed g(grad, {.name = "grad", .format = format_of(format)});
-  const auto rows = numbers_of<std::int64_t>(indices);
-  const auto options = options_of<embedding_options>(how);
-  const std::int64_t shape[] = {words, g.view.cols};
-  const output out = new_output(grad, g.a, 2, shape, g.a.format);
-  const matrix_view view = view_of({&out.a, "out"});
-  const executor on = executor_of(where, g.a, g.a.size());
-  run(g.a.size(), [&] { samebits::embedding_gradient(g.view, rows, view, options, on); });
-  return out.object;
-}
-
-// The classes of the rows: bytes of integers of 64 bits, or an array of them in device memory.
+// The classes or words of the rows: bytes of integers of 64 bits, or an array of them in device memory.
 struct target_classes {
   std::vector<std::int64_t> numbers;
   viewed on_device;
   std::span<const std::int64_t> all;
 
-  target_classes(nb::handle given, void* stream) {
+  target_classes(nb::handle given, const char* name, void* stream) {
     if (PyBytes_Check(given.ptr())) {
       numbers = numbers_of<std::int64_t>(nb::borrow<nb::bytes>(given));
       all = numbers;
       return;
     }
-    on_device = viewed(given, {.name = "targets", .stream = stream, .integers = true});
+    on_device = viewed(given, {.name = name, .stream = stream, .integers = true});
     const matrix_view& v = on_device.view;
     if (v.rows != 1 || (v.cols > 1 && v.col_stride != 1)) {
-      raise_invalid("targets: a contiguous array of one axis is expected in device memory");
+      raise_invalid(std::string(name) +
+                    ": a contiguous array of one axis is expected in device memory");
     }
     all = {static_cast<const std::int64_t*>(v.data), static_cast<std::size_t>(v.cols)};
   }
 };
 
+nb::object embedding_gradient(nb::handle grad, nb::handle indices, std::int64_t words,
+                              nb::handle how, nb::handle format, nb::handle where) {
+  void* const stream = stream_in(where);
+  const viewed g(grad, {.name = "grad", .format = format_of(format), .stream = stream});
+  const target_classes rows(indices, "indices", stream);
+  const auto options = options_of<embedding_options>(how);
+  const std::int64_t shape[] = {words, g.view.cols};
+  const output out = new_output(grad, g.a, 2, shape, g.a.format);
+  const matrix_view view = view_of({&out.a, "out"});
+  const executor on = executor_of(where, g.a, g.a.size());
+  run(g.a.size(), [&] { samebits::embedding_gradient(g.view, rows.all, view, options, on); });
+  return out.object;
+}
+
 nb::object cross_entropy(nb::handle x, nb::handle targets, nb::handle how, nb::handle format,
                          nb::handle where) {
   void* const stream = stream_in(where);
   const viewed in(x, {.name = "x", .format = format_of(format), .stream = stream});
-  const target_classes rows(targets, stream);
+  const target_classes rows(targets, "targets", stream);
   const auto options = options_of<cross_entropy_options>(how);
   const bool one = options.reduction != loss_reduction::none;
   const output out = new_output(x, in.a, one ? 0 : 1, &in.view.rows, in.a.format);
@@ -92,7 +94,7 @@ nb::object cross_entropy_gradient(bool both, nb::handle grad, nb::handle x, nb::
   void* const stream = stream_in(where);
   const viewed in(x, {.name = "x", .format = format_of(format), .stream = stream});
   const viewed g(grad, {.name = "grad", .format = in.a.format, .stream = stream});
-  const target_classes rows(targets, stream);
+  const target_classes rows(targets, "targets", stream);
   const auto options = options_of<cross_entropy_options>(how);
   const output out = new_output(x, in.a, in.a.format);
   const matrix_view view = view_of({&out.a, "out"});
@@ -117,7 +119,7 @@ nb::object embed(nb::handle indices, nb::handle table, nb::handle positions, dou
   void* const stream = stream_in(where);
   const viewed words(table, {.name = "table", .stream = stream});
   const viewed added = beside(positions, "positions", words.a.format, stream);
-  const target_classes rows(indices, stream);
+  const target_classes rows(indices, "indices", stream);
   const embed_options options{enumerator_of<function_rule>(rule, "rule"), scale};
   const std::int64_t shape[] = {static_cast<std::int64_t>(rows.all.size()), words.view.cols};
   const output out = new_output(table, words.a, 2, shape, words.a.format);

@@ -143,6 +143,22 @@ void check_order(std::span<const std::int64_t> words) {
   }
 }
 
+void run_on_device(const device_embedding_call& call, bool deterministic, const executor& where) {
+  if (!call.few && !deterministic) {
+    throw unsupported(
+        "gradient of an embedding in device memory: deterministic must be set for more than 3072 "
+        "indices or a padding index");
+  }
+  const device_scope on(
+      memory_space::device,
+      {{address_of(call.out), "out"}, {address_of(call.grad), "grad"}, {call.indices, "indices"}},
+      where.stream);
+  const backend& chosen = backend_for(
+      where, memory_space::device, [&](const backend& b) { return b.embedding_gradient.has(call); },
+      "has no gradients of embeddings of this size, or whose rows are not dense");
+  if (!is_empty(call.out)) chosen.embedding_gradient.run(call, where);
+}
+
 }  // namespace
 }  // namespace backends
 
@@ -155,9 +171,13 @@ void embedding_gradient(const const_matrix_view& grad, std::span<const std::int6
   check_torch_rule(options.rule, "gradient of an embedding", out.format);
   check_read(grad, "grad", static_cast<std::int64_t>(indices.size()), out.cols, out.format, out,
              "out");
+  const bool few = numerics::torch_2_11::few_indices(grad.rows, options.padding);
+  if (out.space == memory_space::device) {
+    return run_on_device({few, grad, indices.data(), options.padding, out}, options.deterministic,
+                         where);
+  }
   const sum_kernels& sums = sums_of(where, out.space, "gradients of embeddings");
   const sorted_rows sorted(indices, out.rows, options.padding);
-  const bool few = numerics::torch_2_11::few_indices(grad.rows, options.padding);
   if (!few && !options.deterministic) check_order(sorted.words);
   if (is_empty(out)) return;
   fill_words(out, 0);  // +0

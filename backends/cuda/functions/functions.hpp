@@ -31,6 +31,11 @@ bool has_norm_parameters(const backends::norm_parameters_call& call);
 void enqueue_norm_parameters_emulated(const backends::norm_parameters_call& call, void* stream);
 void enqueue_norm_parameters_native(const backends::norm_parameters_call& call, void* stream);
 
+/// Calls of matrices whose rows are dense.
+bool has_embedding_gradient(const backends::device_embedding_call& call);
+void enqueue_embedding_gradient_emulated(const backends::device_embedding_call& call, void* stream);
+void enqueue_embedding_gradient_native(const backends::device_embedding_call& call, void* stream);
+
 /// Enqueues a call by a table of the results of all operands of 16 bits, for both backends. Returns
 /// false if a table does not serve the call. The definition computes a table when the first call
 /// needs it; this call waits.

@@ -59,6 +59,15 @@ struct embedding_call {
   matrix_view out = {};                      ///< zeros where no word is written
 };
 
+/// The same in device memory, in PyTorch's deterministic order; `out` is not empty.
+struct device_embedding_call {
+  bool few = true;
+  const_matrix_view grad = {};
+  const std::int64_t* indices = nullptr;  ///< the word of each row of `grad`; others are left out
+  std::int64_t padding = -1;
+  matrix_view out = {};
+};
+
 // All by a backend's kernels, on threads.
 void reduce_axes_on_threads(const axis_call& call, const executor& where, const sum_kernels& sums);
 void norm_parameters_on_threads(const norm_parameters_call& call, const executor& where,

@@ -166,7 +166,7 @@ def embedding(input: torch.Tensor, weight: torch.Tensor, *, scale: float = 1.0,
     input : Tensor [..., length]
         int64: words, from 0. On a GPU they are not checked: a word that does not exist gives NaN.
     weight : Tensor [words, n]
-        fp32, bf16 or fp16. On a GPU PyTorch's kernel sums its gradient, on a CPU the deterministic rule does.
+        fp32, bf16 or fp16. Its gradient is that with ``torch.use_deterministic_algorithms(True)``.
     scale : float
     positions : Tensor [length, n], optional
         In the format of `weight`.

@@ -104,6 +104,19 @@ def test_embedding(device: str, dtype: torch.dtype, n: int) -> None:
             lambda w, p: ours.embedding(words, w, scale=root, positions=p), grad, table, positions)
 
 
+@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize("words", [3, 300, 70000])
+def test_gradients_of_many_words(device: str, dtype: torch.dtype, words: int) -> None:
+    """More than 3072 indices, which PyTorch adds by another kernel; some words occur often."""
+    chosen = (torch.rand(5, 700, generator=torch.Generator().manual_seed(2)) ** 4 * words).long().to(device)
+    table, grad = torch.randn(words, 24, device=device).to(dtype), torch.randn(5, 700, 24, device=device).to(dtype)
+    torch.use_deterministic_algorithms(True)
+    try:
+        compare(lambda w: F.embedding(chosen, w), lambda w: ours.embedding(chosen, w), grad, table)
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
 def both(pair: Any) -> torch.Tensor:
     """A norm and the sum, in one tensor: the gradients of both are given."""
     return torch.stack(tuple(pair))

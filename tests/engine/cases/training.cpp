@@ -80,12 +80,12 @@ training_case draw_training(const word_source& next) {
   return c;
 }
 
-/// What GPUs compute: gradients of norms' parameters of up to 65536 rows; cross entropy of rows up to
-/// those that a block cannot hold.
+/// What GPUs compute: gradients of norms' parameters of up to 65536 rows, and of embeddings; cross
+/// entropy of rows up to those that a block cannot hold.
 training_case draw_on_device(const word_source& next) {
   training_case c = draw_training(next);
   c.loss.label_smoothing = 0;
-  if (is_norm(c) && c.in.rows <= 65536) return c;
+  if (c.of == of::embedding_gradient || (is_norm(c) && c.in.rows <= 65536)) return c;
   constexpr of losses[] = {of::cross_entropy, of::cross_entropy_gradient,
                            of::cross_entropy_and_gradient};
   c.of = one_of(losses, next);
@@ -156,19 +156,21 @@ buffers memory_of_training(const training_case& c) {
   result("bias", c.of == of::layer_norm_parameters        ? row
                  : c.of == of::cross_entropy_and_gradient ? losses
                                                           : array_layout{});
-  strided_buffer targets(format_id::fp64, is_loss(c) ? dense_layout(1, c.in.rows) : array_layout{});
+  const bool has_indices = is_loss(c) || c.of == of::embedding_gradient;
+  strided_buffer targets(format_id::fp64,
+                         has_indices ? dense_layout(1, c.in.rows) : array_layout{});
   std::int64_t row_of = 0;
-  for (const std::int64_t i : is_loss(c) ? indices_of(c) : std::vector<std::int64_t>{}) {
+  for (const std::int64_t i : has_indices ? indices_of(c) : std::vector<std::int64_t>{}) {
     targets.store(row_of++, static_cast<std::uint64_t>(i));
   }
-  all.push_back({"targets", buffer_use::given, std::move(targets)});
+  all.push_back(
+      {"targets", is_loss(c) ? buffer_use::given : buffer_use::fixed, std::move(targets)});
   return all;
 }
 
 returned_values training_on(const training_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
   const executor where = site.target.where(c.threads);
-  const std::vector<std::int64_t> indices = indices_of(c);
   const std::span targets(static_cast<const std::int64_t*>(v[at_targets].data),
                           static_cast<std::size_t>(v[at_targets].cols));
   const norm_parameter_options norm{c.loss.rule, c.multiprocessors};
@@ -187,7 +189,7 @@ returned_values training_on(const training_case& c, const call_site& site) {
                                  where);
         break;
       case of::embedding_gradient:
-        embedding_gradient(v[at_in], indices, v[at_out], c.embedding, where);
+        embedding_gradient(v[at_in], targets, v[at_out], c.embedding, where);
         break;
       case of::cross_entropy: cross_entropy(v[at_in], targets, v[at_out], c.loss, where); break;
       case of::cross_entropy_gradient:

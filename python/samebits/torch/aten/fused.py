@@ -105,8 +105,6 @@ def _embed(_how: Conditions, indices: Any, table: Any, positions: Any, scale: fl
 def _embed_backward(how: Conditions, grad: Any, indices: Any, words: int, scale: float) -> Any:
     if scale != 1:
         grad = grad * scale if grad.is_cuda else elementwise("mul", (grad, scale), {}, None)
-    if grad.is_cuda:
-        return torch.ops.aten.embedding_dense_backward(grad, indices, words, -1, False)
     flat = grad.reshape(-1, grad.shape[-1])
     return RULES["embedding_dense_backward"](Conditions(how.multiprocessors, True), flat, indices.reshape(-1), words,
                                              -1, False)
