@@ -1,12 +1,14 @@
 """torch_bench: PyTorch's casts on a GPU beside a plain device copy, timed as gpu_bench does.
 
-usage: torch_bench.py [--log2-elements N] [--lists | --arith | --functions | --rows ROWS COLS | --host-time LIBRARY]
+usage: torch_bench.py [--log2-elements N] [--lists | --arith | --functions | --rows ROWS COLS | --fused ROWS COLS |
+                       --host-time LIBRARY]
 Prints the same table, to be read next to gpu_bench's of the same machine and hour; with --lists
 PyTorch's work over lists of gradients, next to gpu_list_bench's; with --arith its arithmetic and
 reductions over arrays of 2^N bytes, next to gpu_arithmetic_bench's; with --functions its functions of
 2^N elements, next to gpu_function_bench's, whose N is 28; with --rows functions of rows, losses and their
-gradients of bf16 matrices, by samebits, PyTorch and torch.compile; with --host-time the time that the host
-spends in one small convert() of LIBRARY, libgpu_host_time.so, and in one copy_.
+gradients of bf16 matrices, by samebits, PyTorch and torch.compile; with --fused fused operators of bf16 matrices,
+by samebits and PyTorch; with --host-time the time that the host spends in one small convert() of LIBRARY,
+libgpu_host_time.so, and in one copy_.
 """
 
 import argparse
@@ -242,6 +244,55 @@ def rows(count, cols):
             ("cross entropy and gradient, torch.compile", 2 * size, lambda: trained(compiled))]
 
 
+def fused(count, cols):
+    """(name, bytes moved, call) of fused operators of bf16 matrices, in one pass and by PyTorch's operators."""
+    import samebits.torch as sbt
+
+    ours, F, of_aten, of_ours = sbt.functional, torch.nn.functional, torch.ops.aten, torch.ops.samebits
+    x, y, grad = (torch.randn(count, cols, device="cuda").bfloat16() for _ in range(3))
+    weight, size, words = torch.randn(cols, device="cuda").bfloat16(), 2 * x.numel(), 50304
+    table = torch.randn(words, cols, device="cuda").bfloat16()
+    chosen = torch.randint(words, (count,), device="cuda")
+    angles = torch.randn(count, cols // 2, device="cuda").bfloat16()
+    both = torch.cat((angles, angles), -1)
+    _, mean, rstd = of_aten.native_layer_norm(x, [cols], weight, weight, 1e-5)
+
+    def rotated(x):
+        first, second = x.chunk(2, -1)
+        return x * both + torch.cat((-second, first), -1) * both
+
+    def gate_gradients():
+        inner, up = grad * y, grad * F.silu(x)
+        return of_aten.silu_backward(inner, x), up
+
+    def of_sum():
+        dx, _, _ = of_aten.native_layer_norm_backward(grad, x, [cols], mean, rstd, weight, weight, [True, False, False])
+        return dx + y
+
+    compared = {
+        "swiglu": (3, lambda: ours.swiglu(x, y), lambda: F.silu(x) * y),
+        "gradient of swiglu": (5, lambda: of_ours.gated_backward(grad, x, y, "silu"), gate_gradients),
+        "bias and gelu_tanh": (2, lambda: ours.bias_gelu(x, weight, "tanh"),
+                               lambda: F.gelu(x + weight, approximate="tanh")),
+        "gradient of bias and gelu_tanh": (3, lambda: of_ours.biased_backward(grad, x, weight, "gelu_tanh"),
+                                           lambda: of_aten.gelu_backward(grad, x + weight, approximate="tanh")),
+        "rotary": (3, lambda: ours.rotary(x, angles, angles), lambda: rotated(x)),
+        "embedding times scale": (2, lambda: ours.embedding(chosen, table, scale=3.0),
+                                  lambda: F.embedding(chosen, table) * 3.0),
+        "gradient of embedding": (1 + words / count, lambda: of_ours.embed_backward(grad, chosen, words, 1.0),
+                                  lambda: of_aten.embedding_dense_backward(grad, chosen, words, -1, False)),
+        "sum and layer_norm": (4, lambda: ours.add_layer_norm(x, y, cols, weight, weight),
+                               lambda: F.layer_norm(x + y, [cols], weight, weight)),
+        "gradient of sum and layer_norm": (
+            4, lambda: of_ours.add_norm_backward(grad, y, x, [cols], mean, rstd, weight), of_sum),
+        "dropout": (2, lambda: ours.dropout(x, 0.1, seed=1), lambda: F.dropout(x, 0.1)),
+    }
+    work = [("copy", 2 * size, lambda: y.copy_(x))]
+    for name, (moved, call, eager) in compared.items():
+        work += [(name, moved * size, call), (f"{name}, torch", moved * size, eager)]
+    return work
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--log2-elements", type=int, default=30)
@@ -250,6 +301,7 @@ def main():
     kind.add_argument("--arith", action="store_true")
     kind.add_argument("--functions", action="store_true")
     kind.add_argument("--rows", type=int, nargs=2, metavar=("ROWS", "COLS"))
+    kind.add_argument("--fused", type=int, nargs=2, metavar=("ROWS", "COLS"))
     kind.add_argument("--host-time", metavar="LIBRARY")
     arguments = parser.parse_args()
     if arguments.host_time:
@@ -263,6 +315,8 @@ def main():
         work = functions(1 << arguments.log2_elements)
     elif arguments.rows:
         work = rows(*arguments.rows)
+    elif arguments.fused:
+        work = fused(*arguments.fused)
     else:
         work = conversions(1 << arguments.log2_elements)
 
