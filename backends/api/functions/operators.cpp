@@ -3,14 +3,10 @@
 
 #include <bit>
 #include <cstddef>
-#include <initializer_list>
 #include <string>
-#include <utility>
+#include <type_traits>
 
-#include "backends/api/functions/row_calls.hpp"
-#include "backends/api/functions/sum_checks.hpp"
-#include "backends/dispatch/calls/fused.hpp"
-#include "backends/dispatch/device_scope.hpp"
+#include "backends/api/functions/fused_call.hpp"
 #include "numerics/hardware/torch_operators/power.hpp"
 #include "samebits/error.hpp"
 
@@ -18,92 +14,6 @@ namespace samebits {
 namespace backends {
 namespace {
 
-using torch::fused;
-
-/// Checks the views of a call in turn, then runs it. The first result has the shape, format and
-/// memory of all others.
-class checked_call {
- public:
-  /// A result and its name in messages.
-  using result = std::pair<const matrix_view&, const char*>;
-
-  checked_call(const torch::fused_plan& plan, std::initializer_list<result> results)
-      : call_{.plan = plan} {
-    for (const auto& [view, name] : results) {
-      check_view(view, name);
-      check_distinct(view, name);
-      for (int i = 0; i < results_; ++i) {
-        check_shape_of(view, name, call_.out[i], result_names_[i]);
-        check_like_result(view, name);
-        check_apart(call_.out[i], result_names_[i], view, name);
-      }
-      call_.out[results_] = view;
-      result_names_[results_++] = name;
-    }
-    call_.plan.f.format = call_.out[0].format;
-  }
-
-  /// An operand in the shape of the results; may have the elements of one.
-  void add(const const_matrix_view& view, const char* name) {
-    check_view(view, name);
-    check_shape_of(view, name, call_.out[0], result_names_[0]);
-    check_like_result(view, name);
-    for (int i = 0; i < results_; ++i) {
-      if (are_same_elements(view, call_.out[i])) continue;
-      check_apart(view, name, call_.out[i], result_names_[i]);
-    }
-    push({view}, name);
-  }
-  /// An operand whose rows repeat; apart from the results.
-  void add_rows(const fused_operand& v, const char* name) {
-    const matrix_view& out = call_.out[0];
-    check_view(v.view, name);
-    check_like_result(v.view, name);
-    check_shape(v.view, name, v.view.rows, out.cols);
-    if (v.view.rows == 0 && !is_empty(out)) {
-      throw invalid_argument(std::string(name) + ": must have rows");
-    }
-    for (int i = 0; i < results_; ++i) check_apart(v.view, name, call_.out[i], result_names_[i]);
-    push(v, name);
-  }
-  /// The random bits of dropout.
-  void set_random(const random_stream& random) {
-    call_.random = random;
-    call_.random.bits = torch::dropout_bits;
-    call_.pitch = random.pitch.value_or(static_cast<std::uint64_t>(call_.out[0].cols));
-  }
-
-  void run(const executor& where) const {
-    const matrix_view& out = call_.out[0];
-    check_torch_rule(function_rule::torch_2_11, "fused operators", out.format);
-    device_finder memory(out.space);
-    for (int i = 0; i < results_; ++i) memory.add(address_of(call_.out[i]), result_names_[i]);
-    for (int i = 0; i < operands_; ++i) {
-      memory.add(address_of(call_.in[i].view), operand_names_[i]);
-      memory.add(call_.in[i].indices, "indices");
-    }
-    const device_scope on(out.space, memory.device(), where.stream);
-    const backend& chosen = backend_for(
-        where, out.space, [&](const backend& b) { return b.fused.has(call_); },
-        "has no fused operators");
-    if (!is_empty(out)) chosen.fused.run(call_, where);
-  }
-
- private:
-  void check_like_result(const const_matrix_view& view, const char* name) const {
-    check_format_of(view, name, call_.out[0], result_names_[0]);
-    check_space_of(view, name, call_.out[0], result_names_[0]);
-  }
-  void push(const fused_operand& v, const char* name) {
-    call_.in[operands_] = v;
-    operand_names_[operands_++] = name;
-  }
-
-  fused_call call_;
-  int operands_ = 0, results_ = 0;
-  const char* operand_names_[max_fused_operands] = {};
-  const char* result_names_[max_fused_results] = {};
-};
 
 /// The plan of gated() or biased(); checks the function and the rule.
 torch::fused_plan plan_of(fused of, function f, function_rule rule, const const_matrix_view& out) {
@@ -163,60 +73,6 @@ void check_indices(std::span<const std::int64_t> indices, const const_matrix_vie
   }
 }
 
-/// in + added, with the checks of all three.
-checked_call sum_call(const const_matrix_view& in, const char* in_name,
-                      const const_matrix_view& added, const char* added_name,
-                      const matrix_view& sum, const char* sum_name) {
-  checked_call call({fused::scaled_sum, {}}, {{sum, sum_name}});
-  call.add(in, in_name);
-  call.add(added, added_name);
-  return call;
-}
-
-/// Runs a norm of in + added. `call`: that of the norm of `sum`. Device backends have one kernel for
-/// both.
-void run_norm_of_sum(row_call call, const const_matrix_view& in, const const_matrix_view& added,
-                     const matrix_view& sum, const executor& where) {
-  const checked_call first = sum_call(in, "in", added, "added", sum, "sum");
-  check_view(call.out, "out");
-  check_shape_of(sum, "sum", call.out, "out");
-  check_apart(sum, "sum", call.out, "out");
-  call = checked_rows(call);
-  for (const const_matrix_view& statistics : {call.mean, call.rstd}) {
-    if (statistics.data == nullptr) continue;
-    check_apart(in, "in", statistics, "mean or rstd");
-    check_apart(added, "added", statistics, "mean or rstd");
-  }
-  check_overlap(in, "in", call.out);
-  check_overlap(added, "added", call.out);
-  if (sum.space == memory_space::device) {
-    call.of = call.of == row_function::layer_norm ? row_function::sum_layer_norm
-                                                  : row_function::sum_rms_norm;
-    call.in = in;
-    call.grad = added;
-    call.sum = sum;
-  } else {
-    first.run(where);
-  }
-  run_checked_rows(call, where);
-}
-
-/// Runs the gradient of a norm of a sum, plus `of_sum`.
-void run_gradient_of_sum(row_call call, const const_matrix_view& of_sum, const executor& where) {
-  call = checked_rows(call);
-  if (of_sum.data == nullptr) return run_checked_rows(call, where);
-  const checked_call last = sum_call(call.out, "out", of_sum, "of_sum", call.out, "out");
-  check_apart(of_sum, "of_sum", call.out, "out");
-  if (call.out.space == memory_space::host) {
-    run_checked_rows(call, where);
-    return last.run(where);
-  }
-  call.of = call.of == row_function::layer_norm_gradient ? row_function::sum_layer_norm_gradient
-                                                         : row_function::sum_rms_norm_gradient;
-  call.bias = of_sum;
-  run_checked_rows(call, where);
-}
-
 std::uint32_t binary32_of(double x) { return torch::narrow(std::bit_cast<std::uint64_t>(x)); }
 
 }  // namespace
@@ -224,8 +80,6 @@ std::uint32_t binary32_of(double x) { return torch::narrow(std::bit_cast<std::ui
 
 using backends::checked_call;
 using backends::fused;
-using backends::row_call;
-using backends::row_function;
 
 void gated(function f, const const_matrix_view& gate, const const_matrix_view& up,
            const matrix_view& out, function_rule rule, const executor& where) {
@@ -295,6 +149,49 @@ void embed(std::span<const std::int64_t> indices, const const_matrix_view& table
   call.run(where);
 }
 
+namespace backends {
+namespace {
+
+/// The plan of fake quantization; its scale is the number of levels above 0.
+torch::fused_plan fake_quantize_plan(fused of, const fake_quantize_options& options) {
+  if (options.bits < 2 || options.bits > 16) {
+    throw invalid_argument("bits: must be from 2 to 16, got " + std::to_string(options.bits));
+  }
+  const auto levels = (std::uint32_t{1} << (options.bits - 1)) - 1;
+  return {of, {}, ptx::from_int(levels)};
+}
+
+/// Adds the clip, one element for all.
+void add_clip(checked_call& call, const const_matrix_view& clip, std::int64_t cols) {
+  check_view(clip, "clip");
+  check_shape(clip, "clip", 1, 1);
+  call.add_rows({{clip.data, clip.format, 1, cols, 0, 0, clip.space}}, "clip");
+}
+
+}  // namespace
+}  // namespace backends
+
+void fake_quantize(const const_matrix_view& in, const const_matrix_view& clip,
+                   const matrix_view& out, const fake_quantize_options& options,
+                   const executor& where) {
+  checked_call call(backends::fake_quantize_plan(fused::fake_quantize, options), {{out, "out"}});
+  call.add(in, "in");
+  backends::add_clip(call, clip, out.cols);
+  call.run(where);
+}
+
+void fake_quantize_gradient(const const_matrix_view& grad, const const_matrix_view& in,
+                            const const_matrix_view& clip, const matrix_view& of_in,
+                            const matrix_view& of_clip, const fake_quantize_options& options,
+                            const executor& where) {
+  checked_call call(backends::fake_quantize_plan(fused::fake_quantize_gradient, options),
+                    {{of_in, "of_in"}, {of_clip, "of_clip"}});
+  call.add(grad, "grad");
+  call.add(in, "in");
+  backends::add_clip(call, clip, of_in.cols);
+  call.run(where);
+}
+
 void dropout(const const_matrix_view& in, const matrix_view& out, const dropout_options& options,
              const executor& where) {
   if (!(options.probability >= 0 && options.probability <= 1)) {
@@ -306,53 +203,6 @@ void dropout(const const_matrix_view& in, const matrix_view& out, const dropout_
   call.set_random(options.random);
   call.add(in, "in");
   call.run(where);
-}
-
-void add_layer_norm(const const_matrix_view& in, const const_matrix_view& added,
-                    const const_matrix_view& weight, const const_matrix_view& bias,
-                    const matrix_view& sum, const matrix_view& out, const matrix_view& mean,
-                    const matrix_view& rstd, const layer_norm_options& options,
-                    const executor& where) {
-  row_call call = backends::norm_call(row_function::layer_norm, sum, out, options);
-  call.weight = weight;
-  call.bias = bias;
-  call.mean = mean;
-  call.rstd = rstd;
-  backends::run_norm_of_sum(call, in, added, sum, where);
-}
-
-void add_rms_norm(const const_matrix_view& in, const const_matrix_view& added,
-                  const const_matrix_view& weight, const matrix_view& sum, const matrix_view& out,
-                  const matrix_view& rstd, const layer_norm_options& options,
-                  const executor& where) {
-  row_call call = backends::norm_call(row_function::rms_norm, sum, out, options);
-  call.weight = weight;
-  call.rstd = rstd;
-  backends::run_norm_of_sum(call, in, added, sum, where);
-}
-
-void add_layer_norm_gradient(const const_matrix_view& grad, const const_matrix_view& of_sum,
-                             const const_matrix_view& sum, const const_matrix_view& mean,
-                             const const_matrix_view& rstd, const const_matrix_view& weight,
-                             const matrix_view& out, const layer_norm_options& options,
-                             const executor& where) {
-  row_call call = backends::norm_call(row_function::layer_norm_gradient, sum, out, options);
-  call.grad = grad;
-  call.weight = weight;
-  call.mean = mean;
-  call.rstd = rstd;
-  backends::run_gradient_of_sum(call, of_sum, where);
-}
-
-void add_rms_norm_gradient(const const_matrix_view& grad, const const_matrix_view& of_sum,
-                           const const_matrix_view& sum, const const_matrix_view& rstd,
-                           const const_matrix_view& weight, const matrix_view& out,
-                           const layer_norm_options& options, const executor& where) {
-  row_call call = backends::norm_call(row_function::rms_norm_gradient, sum, out, options);
-  call.grad = grad;
-  call.weight = weight;
-  call.rstd = rstd;
-  backends::run_gradient_of_sum(call, of_sum, where);
 }
 
 }  // namespace samebits

@@ -1,7 +1,7 @@
 // Fused elements: elementwise operators of PyTorch 2.11 one after another, in one pass; and dropout.
 //
 // Each operator of the composition rounds its result to the tensors' format, as its kernel does.
-// Dropout has this library's own rule: random bits by element index.
+// Dropout (random bits by element index) and fake quantization have this library's own rules.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,8 @@ enum class fused : std::uint8_t {
   scaled,             ///< x: x * scale
   scaled_sum,         ///< x, y: x * scale + y
   dropout,            ///< x: x * scale where it is kept, else +0
+  fake_quantize,      ///< x, clip: the nearest of 2 * scale + 1 numbers from -clip to clip
+  fake_quantize_gradient,  ///< grad, x, clip: the gradient of x, and what x adds to that of clip
 };
 
 inline constexpr int max_fused_operands = 4;
@@ -35,8 +37,10 @@ SAMEBITS_INLINE constexpr int operands_of(fused f) {
   switch (f) {
     case fused::gated:
     case fused::biased:
-    case fused::scaled_sum: return 2;
+    case fused::scaled_sum:
+    case fused::fake_quantize: return 2;
     case fused::gated_gradient:
+    case fused::fake_quantize_gradient:
     case fused::biased_gradient: return 3;
     case fused::rotation:
     case fused::rotation_gradient: return 4;
@@ -44,8 +48,8 @@ SAMEBITS_INLINE constexpr int operands_of(fused f) {
   }
 }
 SAMEBITS_INLINE constexpr int results_of(fused f) {
-  const bool two =
-      f == fused::gated_gradient || f == fused::rotation || f == fused::rotation_gradient;
+  const bool two = f == fused::gated_gradient || f == fused::rotation ||
+                   f == fused::rotation_gradient || f == fused::fake_quantize_gradient;
   return two ? 2 : 1;
 }
 
@@ -92,6 +96,16 @@ SAMEBITS_HD constexpr Word rotated(const Numbers& numbers, Word a, Word cos, Wor
   return add(numbers.stored(mul(a, cos)), product);
 }
 
+/// The nearest of the numbers i / levels * clip, |i| <= levels.
+template <class Word>
+SAMEBITS_HD constexpr Word fake_quantized(Word x, Word clip, Word levels) {
+  const Word top = Word(one), bottom = neg(top);
+  Word part = div(x, clip);
+  part = select(lt(top, part), top, part);
+  part = select(lt(part, bottom), bottom, part);
+  return mul(div(nearest_whole(mul(part, levels)), levels), clip);
+}
+
 /// Computes y from the operands x. All are binary32 bits; the caller rounds y to the format.
 ///
 /// @param random  dropout_bits random bits
@@ -122,6 +136,13 @@ SAMEBITS_HD constexpr void evaluate_fused(const fused_plan& plan, const Numbers&
     case fused::dropout:
       y[0] = select(random < Word(plan.dropped), Word(0u), mul(x[0], Word(plan.scale)));
       return;
+    case fused::fake_quantize: y[0] = fake_quantized(x[0], x[1], Word(plan.scale)); return;
+    case fused::fake_quantize_gradient: {
+      const mask_of<Word> above = lt(x[2], x[1]), below = lt(x[1], neg(x[2]));
+      y[0] = select(above | below, Word(0u), x[0]);
+      y[1] = select(above, x[0], select(below, neg(x[0]), Word(0u)));
+      return;
+    }
   }
 }
 

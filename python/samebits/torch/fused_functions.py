@@ -11,7 +11,7 @@ from samebits.torch.aten.fused import function_of
 from samebits.torch.aten.registry import require
 from samebits.torch.fused_operators import ops
 
-__all__ = ["bias_gelu", "dropout", "embedding", "geglu", "gelu", "rotary", "silu", "swiglu"]
+__all__ = ["bias_gelu", "dropout", "embedding", "fake_quantize", "geglu", "gelu", "rotary", "silu", "swiglu"]
 
 Approximate = Literal["none", "tanh"]
 
@@ -214,4 +214,30 @@ def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, *, seed:
     if not training:
         return input
     result: torch.Tensor = ops.dropout_by_index(input, p, seed, stream, offset)
+    return result
+
+
+def fake_quantize(input: torch.Tensor, clip: torch.Tensor, *, bits: int = 8) -> torch.Tensor:
+    """Return the nearest of the numbers i / L * clip, for integers i from -L to L, L = 2^(bits - 1) - 1.
+
+    Gradients take the rounding for the identity. That of `input` is the result's where `input` lies within the clip,
+    else 0. That of `clip` is the sum of the result's gradients above the clip, minus that below -clip.
+
+    Parameters
+    ----------
+    input : Tensor
+        fp32, bf16 or fp16.
+    clip : Tensor of one element
+        In the format of `input`, above 0; it may be trained.
+    bits : int
+        2 to 16.
+
+    Examples
+    --------
+    >>> sbt.functional.fake_quantize(torch.tensor([0.2, 0.4, 5.0]), torch.tensor(1.0), bits=3)
+    tensor([0.3333, 0.3333, 1.0000])
+    """
+    if clip.numel() != 1:
+        raise InvalidArgument(f"clip: one element is expected; got shape {[*clip.shape]}")
+    result: torch.Tensor = ops.clip_fake_quantize(input, clip, bits)
     return result

@@ -33,6 +33,8 @@ _SCHEMAS = {
     "add_rms_norm": f"({_SUM}, float? eps) -> (Tensor, Tensor, Tensor)",
     "add_norm_backward": ("(Tensor grad, Tensor? of_sum, Tensor total, SymInt[] shape, Tensor? mean, Tensor rstd, "
                           "Tensor? weight) -> Tensor"),
+    "clip_fake_quantize": "(Tensor x, Tensor clip, int bits) -> Tensor",
+    "clip_fake_quantize_backward": "(Tensor grad, Tensor x, Tensor clip, int bits) -> (Tensor, Tensor)",
     "dropout_by_index": "(Tensor x, float p, int seed, int stream, int offset) -> Tensor",
 }
 _OF_ATEN = ("silu", "silu_backward", "gelu", "gelu_backward")
@@ -152,6 +154,13 @@ def _dropout_backward(ctx: Any, grad: torch.Tensor) -> Any:
     return ops.dropout_by_index(grad, *ctx.options), None, None, None, None
 
 
+def _fake_quantize_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    x, clip = ctx.saved_tensors
+    of_x, of_clip = ops.clip_fake_quantize_backward(grad, x, clip, *ctx.options)
+    total = ops.sum_of_rows(of_clip, x.dim()).reshape(clip.shape) if ctx.needs_input_grad[1] else None
+    return of_x, total, None
+
+
 register({
     "silu": (_like, _keep(1), _silu_backward),
     "gelu": (lambda x, *, approximate="none": _like(x), _keep_gelu, _gelu_backward),
@@ -164,6 +173,8 @@ register({
     "add_rms_norm": (_sum_shapes(1), _keep_sum, _add_rms_norm_backward),
     "add_norm_backward": (_like, None, refuse_second_derivative),
     "dropout_by_index": (_like, _keep_dropout, _dropout_backward),
+    "clip_fake_quantize": (_like, _keep(2), _fake_quantize_backward),
+    "clip_fake_quantize_backward": (lambda grad, *_: (_like(grad), _like(grad)), None, refuse_second_derivative),
     "silu_backward": (_like, None, refuse_second_derivative),
     "gelu_backward": (lambda grad, x, *, approximate="none": _like(x), None, refuse_second_derivative),
     "gated_backward": (lambda grad, *_: (_like(grad), _like(grad)), None, refuse_second_derivative),

@@ -167,6 +167,26 @@ def test_dropout_by_index(device: str, dtype: torch.dtype) -> None:
     assert not any(torch.equal(y, ours.dropout(torch.ones(1000), seed=7, stream=3)) for y in other)
 
 
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_fake_quantization(device: str, dtype: torch.dtype) -> None:
+    """In steps of PyTorch, which round correctly in fp32; the clip's gradient is torch.sum of the elements' ones."""
+    for shape in SHAPES:
+        x, grad = numbers(shape, dtype, device), torch.randn(shape, device=device).to(dtype)
+        clip = torch.tensor(1.7, device=device).to(dtype)
+        for bits in (2, 8):
+            levels = float(2 ** (bits - 1) - 1)
+            y, of_x, of_clip = results(lambda x, c, b=bits: ours.fake_quantize(x, c, bits=b), grad, x, clip)
+            part = (x.float() / clip.float()).clamp(-1, 1) * levels
+            tensor = torch.tensor(levels, device=device)
+            assert_same(y, (part.round() / tensor * clip.float()).to(dtype))
+            outside = x.float().abs() > clip.float()
+            assert_same(of_x, grad.masked_fill(outside, 0))
+            moved = torch.where(outside, grad * x.sign().nan_to_num(), torch.zeros_like(grad))
+            axes = [*range(moved.dim())]
+            total = moved.sum(axes) if device == "cuda" else sbt.recompute("aten.sum.dim_IntList", (moved, axes))
+            assert_same(of_clip, total)
+
+
 def test_compiled_recorded_and_checked_operators(device: str) -> None:
     x, bias = torch.randn(4, 48, device=device), torch.randn(48, device=device, requires_grad=True)
 
@@ -187,6 +207,7 @@ def test_compiled_recorded_and_checked_operators(device: str) -> None:
             (operators.gated, (x, x, "silu")), (operators.gated_halves, (x, "gelu")),
             (operators.biased, (x, bias.detach(), "gelu")), (operators.rotary, (x, cos, cos, 1)),
             (operators.dropout_by_index, (x, 0.5, 1, 2, 3)), (operators.gelu, (x,)), (operators.silu, (x,)),
+            (operators.clip_fake_quantize, (x, torch.tensor(1.0, device=device), 8)),
             (operators.embed, (torch.tensor([1, 0], device=device), x, None, 2.0))]:
         torch.library.opcheck(operator.default, arguments)
 
@@ -198,6 +219,7 @@ def test_refusals(device: str) -> None:
                  lambda: ours.silu(x.double()), lambda: ours.gelu(x, "other"), lambda: ours.bias_gelu(x, half),
                  lambda: ours.rotary(x, x, x), lambda: ours.rotary(x, x[:, :2].requires_grad_(), x[:, :2]),
                  lambda: ours.embedding(x.long()[0].int(), x), lambda: ours.dropout(x, 1.5, seed=1),
+                 lambda: ours.fake_quantize(x, x), lambda: ours.fake_quantize(x, x[0, 0], bits=1),
                  lambda: ours.embedding(torch.zeros(3, dtype=torch.int64, device=device), x, positions=x)):
         with pytest.raises((Unsupported, InvalidArgument)):
             call()

@@ -28,10 +28,14 @@ constexpr std::size_t at_table = 3, at_second_table = 4, at_indices = 5, at_out 
 
 bool is_rotation(const fused_case& c) { return c.of == of::rotate || c.of == of::rotate_gradient; }
 bool is_biased(const fused_case& c) { return c.of == of::biased || c.of == of::biased_gradient; }
+bool is_fake(const fused_case& c) {
+  return c.of == of::fake_quantize || c.of == of::fake_quantize_gradient;
+}
 /// Operands in the shape of the results.
 std::size_t whole_operands(const fused_case& c) {
   if (c.of == of::gated_gradient) return 3;
-  if (c.of == of::gated || c.of == of::biased_gradient) return 2;
+  if (c.of == of::gated || c.of == of::biased_gradient || c.of == of::fake_quantize_gradient)
+    return 2;
   return c.of == of::embed ? 0 : 1;
 }
 
@@ -51,13 +55,14 @@ fused_case draw_fused(const word_source& next) {
   for (array_layout& l : c.operands) l = lay(array_side::read);
   c.out = lay(array_side::written);
   c.second_out = lay(array_side::written);
-  c.rows_of_tables = is_biased(c) ? 1 : 1 + below(9, next);
+  c.rows_of_tables = is_biased(c) || is_fake(c) ? 1 : 1 + below(9, next);
   c.positions = below(4, next);
   c.each = below(3, next) == 0 ? 1 + below(5, next) : 1;
   constexpr double scales[] = {1, 27.712812921102035, 0.1};
   c.scale = one_of(scales, next);
   constexpr double probabilities[] = {0, 0.1, 0.5, 0.9, 1, 1e-9};
   c.probability = one_of(probabilities, next);
+  c.bits = 2 + static_cast<int>(below(15, next));
   c.random = draw_random_stream(next);
   c.in_place = c.of != of::embed && below(4, next) == 0;
   if (c.in_place) c.operands[0] = c.out;
@@ -109,12 +114,13 @@ buffers memory_of_fused(const fused_case& c) {
     all.push_back({names[i], buffer_use::given,
                    numbers(c.format, wanted ? c.operands[i] : array_layout{}, next)});
   }
-  const std::int64_t cols = is_rotation(c) ? c.out.cols / 2 : c.out.cols;
+  const std::int64_t cols = is_fake(c) ? 1 : is_rotation(c) ? c.out.cols / 2 : c.out.cols;
   const auto table = [&](const char* name, bool wanted, std::int64_t rows) {
     const array_layout layout = wanted ? dense_layout(rows, cols) : array_layout{};
     all.push_back({name, buffer_use::given, numbers(c.format, layout, next)});
   };
-  table("table", is_rotation(c) || is_biased(c) || c.of == of::embed, c.rows_of_tables);
+  table("table", is_rotation(c) || is_biased(c) || is_fake(c) || c.of == of::embed,
+        c.rows_of_tables);
   table("second table", is_rotation(c) || (c.of == of::embed && c.positions > 0),
         is_rotation(c) ? c.rows_of_tables : c.positions);
   strided_buffer indices(format_id::fp64,  // integers of 64 bits
@@ -128,7 +134,8 @@ buffers memory_of_fused(const fused_case& c) {
         {name, buffer_use::result, strided_buffer(c.format, wanted ? layout : array_layout{})});
   };
   result("out", !c.in_place, c.out);
-  result("second out", c.of == of::gated_gradient, c.second_out);
+  result("second out", c.of == of::gated_gradient || c.of == of::fake_quantize_gradient,
+         c.second_out);
   return all;
 }
 
@@ -163,6 +170,10 @@ returned_values fused_on(const fused_case& c, const call_site& site) {
                      c.positions > 0 ? v[at_second_table] : matrix_view{}, out, {rule, c.scale},
                      where);
       case of::dropout: return dropout(v[0], out, {c.probability, c.random}, where);
+      case of::fake_quantize: return fake_quantize(v[0], v[at_table], out, {c.bits}, where);
+      case of::fake_quantize_gradient:
+        return fake_quantize_gradient(v[0], v[1], v[at_table], out, v[at_second_out], {c.bits},
+                                      where);
     }
   });
   return {};
@@ -228,6 +239,18 @@ std::uint32_t kept_or_dropped(const fused_case& c, const operators& of_format, s
   return of_format.mul(x, bits_of(1.0F / (1.0F - p)));
 }
 
+float number(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+
+/// By the processor's binary32 operations.
+std::uint32_t fake_quantized(const fused_case& c, std::uint32_t x, std::uint32_t clip) {
+  const auto levels = static_cast<float>((1 << (c.bits - 1)) - 1);
+  volatile float part = number(x) / number(clip);
+  if (part > 1) part = 1;
+  if (part < -1) part = -1;
+  const volatile float steps = part * levels, whole = std::nearbyint(steps), back = whole / levels;
+  return bits_of(back * number(clip));
+}
+
 }  // namespace
 
 returned_values fused_by_definition(const fused_case& c, const call_site& site) {
@@ -257,6 +280,15 @@ returned_values fused_by_definition(const fused_case& c, const call_site& site) 
         break;
       }
       case of::dropout: first.push_back(kept_or_dropped(c, o, x(0), row, col)); break;
+      case of::fake_quantize:
+        first.push_back(fake_quantized(c, x(0), o.at(v[at_table], 0, 0)));
+        break;
+      case of::fake_quantize_gradient: {
+        const float at = number(x(1)), clip = number(o.at(v[at_table], 0, 0));
+        first.push_back(at > clip || at < -clip ? 0 : x(0));
+        second.push_back(at > clip ? x(0) : at < -clip ? ptx::neg(x(0)) : 0);
+        break;
+      }
     }
   });
   std::size_t i = 0;
@@ -273,14 +305,15 @@ operation_of<fused_case> fused_operators() {
 }
 
 std::ostream& operator<<(std::ostream& out, const fused_case& c) {
-  constexpr const char* names[] = {"gated",  "gated_gradient",  "biased", "biased_gradient",
-                                   "rotate", "rotate_gradient", "embed",  "dropout"};
+  constexpr const char* names[] = {
+      "gated",           "gated_gradient", "biased",  "biased_gradient", "rotate",
+      "rotate_gradient", "embed",          "dropout", "fake_quantize",   "fake_quantize_gradient"};
   return out << names[static_cast<int>(c.of)] << " " << name(c.f) << " of " << name(c.format)
              << ", tables of " << c.rows_of_tables << " rows, " << c.positions
              << " positions, each " << c.each << ", scale " << c.scale << ", probability "
-             << c.probability << ", random " << text_of(c.random) << ", " << c.threads
-             << " threads, content " << c.content << (c.in_place ? ", in place" : "") << "\n    "
-             << c.operands[0] << "\n    " << c.operands[1] << "\n    " << c.operands[2]
+             << c.probability << ", " << c.bits << " bits, random " << text_of(c.random) << ", "
+             << c.threads << " threads, content " << c.content << (c.in_place ? ", in place" : "")
+             << "\n    " << c.operands[0] << "\n    " << c.operands[1] << "\n    " << c.operands[2]
              << "\n    out " << c.out << "\n    second out " << c.second_out;
 }
 

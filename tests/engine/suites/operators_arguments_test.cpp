@@ -56,6 +56,11 @@ struct dropout_call : operator_call {
   dropout_options options;
   void run() const { dropout(x, out, options, where); }
 };
+struct fake_quantize_call : operator_call {
+  const_matrix_view clip = view_of(operands.data(), 1, 1);
+  fake_quantize_options options;
+  void run() const { fake_quantize_gradient(x, y, clip, out, second, options, where); }
+};
 struct norm_call : operator_call {
   layer_norm_options options{.rule = function_rule::torch_2_11};
   void run() const { add_layer_norm(x, y, {}, {}, second, out, {}, {}, options, where); }
@@ -137,6 +142,12 @@ TEST(OperatorArguments, OfDropoutAndNormsOfSums) {
   expect_refused<dropout_call>({
       {"probability: must be from 0 to 1", "", [](auto& c) { c.options.probability = 1.5; }},
       {"probability: must be from 0 to 1", "", [](auto& c) { c.options.probability = -0.5; }},
+  });
+  expect_refused<fake_quantize_call>({
+      {"bits: must be from 2 to 16, got 1", "", [](auto& c) { c.options.bits = 1; }},
+      {"bits: must be from 2 to 16, got 17", "", [](auto& c) { c.options.bits = 17; }},
+      {"clip: shape must be [1, 1], got [1, 4]", "", [](auto& c) { c.clip.cols = 4; }},
+      {"clip", "", [](auto& c) { c.clip.data = c.out.data; }},
   });
   expect_refused<norm_call>({
       {"added: shape must be that of sum, [2, 4], got [1, 4]", "", [](auto& c) { c.y.rows = 1; }},

@@ -26,6 +26,7 @@ struct fused_rows {
   std::int64_t rows = 0;
   std::int64_t each = 1;
   bool repeats = false;  ///< not row r for row r of the results
+  bool same = false;     ///< one element for all columns
 
   /// The row of the operand; -1 if an index is none of a row.
   [[nodiscard]] __device__ __forceinline__ std::int64_t row_of(std::int64_t row) const {
@@ -142,7 +143,11 @@ __global__ void __launch_bounds__(fused_threads) fused_kernel(const fused_launch
         for (int k = 0; k < backends::max_fused_operands; ++k) {
           if (k >= operands) continue;
           const std::int64_t of = d.in[k].row_of(row);
-          if (of >= 0) {
+          if (of >= 0 && d.in[k].same) {
+            const std::uint32_t code = operand_row<bytes>(d.in[k].operand, of).load(0);
+#pragma unroll
+            for (int i = 0; i < E; ++i) x[k].set(i, code);
+          } else if (of >= 0) {
             x[k] =
                 load_codes<bytes, E>(operand_row<bytes>(d.in[k].operand, of), col, count, vector);
           } else {
@@ -213,8 +218,9 @@ inline fused_launch fused_launch_of(const backends::fused_call& call, int vector
   d.vectors = true;
   for (int k = 0; k < call.operands(); ++k) {
     const backends::fused_operand& v = call.in[k];
-    d.in[k] = {operand(v.view), v.indices, v.view.rows, v.each, !has_own_rows(v)};
-    d.vectors = d.vectors && d.in[k].operand.has_vectors(vector_bytes);
+    const bool same = v.view.cols > 1 && v.view.col_stride == 0;
+    d.in[k] = {operand(v.view), v.indices, v.view.rows, v.each, !has_own_rows(v), same};
+    d.vectors = d.vectors && (same || d.in[k].operand.has_vectors(vector_bytes));
   }
   for (int k = 0; k < call.results(); ++k) {
     d.out[k] = operand(call.out[k]);

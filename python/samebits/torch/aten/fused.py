@@ -146,3 +146,13 @@ def _add_norm_backward(_how: Conditions, grad: Any, of_sum: Any, total: Any, sha
 @rule("dropout_by_index")
 def _dropout(_how: Conditions, x: Any, p: float, seed: int, stream: int, offset: int) -> Any:
     return _core.dropout(x.contiguous(), p, seed, stream, offset, _WHERE)
+
+
+@rule("clip_fake_quantize")
+def _fake_quantize(_how: Conditions, x: Any, clip: Any, bits: int) -> Any:
+    return _core.fake_quantize(_rows(x), clip.reshape(1, 1), bits, _WHERE)
+
+
+@rule("clip_fake_quantize_backward")
+def _fake_quantize_backward(_how: Conditions, grad: Any, x: Any, clip: Any, bits: int) -> Any:
+    return _core.fake_quantize_gradient(_rows(grad), _rows(x), clip.reshape(1, 1), bits, _WHERE)
