@@ -19,7 +19,9 @@ struct device_scaler_functions;  // backends/loss_scaler/resident.hpp
 struct device_runtime;           // backends/dispatch/device_scope.hpp
 struct compute_call;             // backends/dispatch/calls/array_arithmetic.hpp
 struct evaluate_call;            // backends/dispatch/calls/evaluate.hpp
-struct fused_call;               // backends/dispatch/calls/fused.hpp
+// backends/dispatch/calls/fused.hpp
+struct fused_call;
+struct fused_quantize_call;
 // backends/dispatch/calls/sums.hpp
 struct sum_kernels;
 struct norm_parameters_call;
@@ -137,6 +139,7 @@ struct backend {
   // Device backends only.
   operation_entry<cross_entropy_call> cross_entropy = {};
   operation_entry<norm_parameters_call> norm_parameters = {};
+  operation_entry<fused_quantize_call> fused_quantize = {};
   operation_entry<device_embedding_call> embedding_gradient = {};
   const device_memory* memory = nullptr;
   const device_runtime* runtime = nullptr;

@@ -8,6 +8,7 @@
 #include "samebits/backend.hpp"
 #include "samebits/core/function.hpp"
 #include "samebits/core/rounding.hpp"
+#include "samebits/quantize.hpp"
 #include "samebits/row_functions.hpp"
 #include "samebits/view.hpp"
 
@@ -47,6 +48,20 @@ void gated(function f, const const_matrix_view& gate, const const_matrix_view& u
 void gated_gradient(function f, const const_matrix_view& grad, const const_matrix_view& gate,
                     const const_matrix_view& up, const matrix_view& of_gate,
                     const matrix_view& of_up, function_rule rule, const executor& where = {});
+
+/// Quantizes gated(f, gate, up) without a matrix between: codes, scales and statistics are those of
+/// quantize() of gated()'s result, bit for bit.
+///
+/// @param f, gate, up, rule, where  as in gated()
+/// @param outputs, options  as in quantize(); options.workspace is not read. Messages call `gate`
+///   `in`.
+/// @throws as gated() and quantize() do.
+/// @note `cuda-native` has one kernel for 1 x 128 tiles without transposed codes and statistics,
+///   rounded to nearest, if the columns are a multiple of 8 and rows of codes are aligned to 8 bytes.
+///   All other calls take memory for gated()'s result, on a device from the stream's pool.
+void gated_quantize(function f, const const_matrix_view& gate, const const_matrix_view& up,
+                    const quantize_outputs& outputs, const quantize_options& options,
+                    function_rule rule, const executor& where = {});
 
 /// Computes out = f(x + bias) for every element; x + bias is rounded to the format.
 ///

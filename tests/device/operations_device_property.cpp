@@ -13,6 +13,7 @@
 #include "device/device_target.hpp"
 #include "device/scaler_case.hpp"
 #include "engine/cases/fused.hpp"
+#include "engine/cases/fused_quantize.hpp"
 #include "engine/cases/norms_of_sums.hpp"
 #include "engine/cases/operations.hpp"
 #include "engine/cases/rows.hpp"
@@ -104,6 +105,10 @@ array_operation rows_operation() {
 
 array_operation fused_operation() { return make_operation("fused operators", fused_operators()); }
 
+array_operation fused_quantize_operation() {
+  return make_operation("gated and quantized", gated_quantizations(), 256);
+}
+
 array_operation norms_of_sums_operation() {
   return make_operation("norms of sums", norms_of_sums(), 256);
 }
@@ -154,6 +159,9 @@ TEST_P(DeviceProperty, Cast) { expect_host_bits(list_operation(list_call::cast))
 TEST_P(DeviceProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
 TEST_P(DeviceProperty, FunctionsOfRows) { expect_host_bits(rows_operation(), max_cases / 4); }
 TEST_P(DeviceProperty, FusedOperators) { expect_host_bits(fused_operation()); }
+TEST_P(DeviceProperty, GatedAndQuantized) {
+  expect_host_bits(fused_quantize_operation(), max_cases / 4);
+}
 TEST_P(DeviceProperty, NormsOfSums) { expect_host_bits(norms_of_sums_operation(), max_cases / 4); }
 TEST_P(DeviceProperty, TrainingFunctions) {
   expect_host_bits(training_operation(), max_cases / 16);
@@ -218,6 +226,7 @@ TEST_P(CapturedProperty, Cast) { expect_host_bits(list_operation(list_call::cast
 TEST_P(CapturedProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
 TEST_P(CapturedProperty, FunctionsOfRows) { expect_host_bits(rows_operation()); }
 TEST_P(CapturedProperty, FusedOperators) { expect_host_bits(fused_operation()); }
+TEST_P(CapturedProperty, GatedAndQuantized) { expect_host_bits(fused_quantize_operation()); }
 TEST_P(CapturedProperty, NormsOfSums) { expect_host_bits(norms_of_sums_operation()); }
 TEST_P(CapturedProperty, TrainingFunctions) { expect_host_bits(training_operation()); }
 TEST_P(CapturedProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }

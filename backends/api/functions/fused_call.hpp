@@ -14,14 +14,18 @@ namespace samebits::backends {
 
 using torch::fused;
 
+/// The plan of gated() or biased(), or of a gradient; checks the function and the rule.
+torch::fused_plan gated_plan(fused of, function f, function_rule rule,
+                             const const_matrix_view& out);
+
 /// Checks the views of a call in turn, then runs it. The first result has the shape, format and
 /// memory of all others.
-class checked_call {
+class checked_fused {
  public:
   /// A result and its name in messages.
   using result = std::pair<const matrix_view&, const char*>;
 
-  checked_call(const torch::fused_plan& plan, std::initializer_list<result> results)
+  checked_fused(const torch::fused_plan& plan, std::initializer_list<result> results)
       : call_{.plan = plan} {
     for (const auto& [view, name] : results) {
       check_view(view, name);

@@ -8,10 +8,10 @@ namespace backends {
 namespace {
 
 /// in + added, with the checks of all three.
-checked_call sum_call(const const_matrix_view& in, const char* in_name,
-                      const const_matrix_view& added, const char* added_name,
-                      const matrix_view& sum, const char* sum_name) {
-  checked_call call({fused::scaled_sum, {}}, {{sum, sum_name}});
+checked_fused sum_call(const const_matrix_view& in, const char* in_name,
+                       const const_matrix_view& added, const char* added_name,
+                       const matrix_view& sum, const char* sum_name) {
+  checked_fused call({fused::scaled_sum, {}}, {{sum, sum_name}});
   call.add(in, in_name);
   call.add(added, added_name);
   return call;
@@ -21,7 +21,7 @@ checked_call sum_call(const const_matrix_view& in, const char* in_name,
 /// both.
 void run_norm_of_sum(row_call call, const const_matrix_view& in, const const_matrix_view& added,
                      const matrix_view& sum, const executor& where) {
-  const checked_call first = sum_call(in, "in", added, "added", sum, "sum");
+  const checked_fused first = sum_call(in, "in", added, "added", sum, "sum");
   check_view(call.out, "out");
   check_shape_of(sum, "sum", call.out, "out");
   check_apart(sum, "sum", call.out, "out");
@@ -49,7 +49,7 @@ void run_norm_of_sum(row_call call, const const_matrix_view& in, const const_mat
 void run_gradient_of_sum(row_call call, const const_matrix_view& of_sum, const executor& where) {
   call = checked_rows(call);
   if (of_sum.data == nullptr) return run_checked_rows(call, where);
-  const checked_call last = sum_call(call.out, "out", of_sum, "of_sum", call.out, "out");
+  const checked_fused last = sum_call(call.out, "out", of_sum, "of_sum", call.out, "out");
   check_apart(of_sum, "of_sum", call.out, "out");
   if (call.out.space == memory_space::host) {
     run_checked_rows(call, where);

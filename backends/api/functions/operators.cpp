@@ -14,21 +14,6 @@ namespace samebits {
 namespace backends {
 namespace {
 
-
-/// The plan of gated() or biased(); checks the function and the rule.
-torch::fused_plan plan_of(fused of, function f, function_rule rule, const const_matrix_view& out) {
-  check_value("function", f, "function");
-  const std::string what =
-      (of == fused::gated || of == fused::gated_gradient ? "gated " : "biased ") +
-      std::string(name(f));
-  check_torch_rule(rule, what, out.format);
-  if (f != function::silu && f != function::gelu && f != function::gelu_tanh) {
-    throw unsupported("rule torch_2_11 has no " + what + " of " + std::string(name(out.format)) +
-                      " numbers");
-  }
-  return {of, numerics::plan_of(function_rule::torch_2_11, f, out.format, 0, 0)};
-}
-
 /// The left or the right half of a matrix with an even number of columns.
 template <class View>
 View half_of(const View& v, int which) {
@@ -56,7 +41,7 @@ void run_rotation(fused of, const const_matrix_view& in, const char* in_name,
     throw invalid_argument("out: must have an even number of columns, got " +
                            std::to_string(out.cols));
   }
-  checked_call call({of, {}}, {{half_of(out, 0), "out"}, {half_of(out, 1), "out"}});
+  checked_fused call({of, {}}, {{half_of(out, 0), "out"}, {half_of(out, 1), "out"}});
   for (const int i : {0, 1}) call.add(half_of(in, i), in_name);
   call.add_rows({cos, options.each}, "cos");
   call.add_rows({sin, options.each}, "sin");
@@ -76,14 +61,29 @@ void check_indices(std::span<const std::int64_t> indices, const const_matrix_vie
 std::uint32_t binary32_of(double x) { return torch::narrow(std::bit_cast<std::uint64_t>(x)); }
 
 }  // namespace
+
+torch::fused_plan gated_plan(fused of, function f, function_rule rule,
+                             const const_matrix_view& out) {
+  check_value("function", f, "function");
+  const std::string what =
+      (of == fused::gated || of == fused::gated_gradient ? "gated " : "biased ") +
+      std::string(name(f));
+  check_torch_rule(rule, what, out.format);
+  if (f != function::silu && f != function::gelu && f != function::gelu_tanh) {
+    throw unsupported("rule torch_2_11 has no " + what + " of " + std::string(name(out.format)) +
+                      " numbers");
+  }
+  return {of, numerics::plan_of(function_rule::torch_2_11, f, out.format, 0, 0)};
+}
+
 }  // namespace backends
 
-using backends::checked_call;
+using backends::checked_fused;
 using backends::fused;
 
 void gated(function f, const const_matrix_view& gate, const const_matrix_view& up,
            const matrix_view& out, function_rule rule, const executor& where) {
-  checked_call call(backends::plan_of(fused::gated, f, rule, out), {{out, "out"}});
+  checked_fused call(backends::gated_plan(fused::gated, f, rule, out), {{out, "out"}});
   call.add(gate, "gate");
   call.add(up, "up");
   call.run(where);
@@ -92,8 +92,8 @@ void gated(function f, const const_matrix_view& gate, const const_matrix_view& u
 void gated_gradient(function f, const const_matrix_view& grad, const const_matrix_view& gate,
                     const const_matrix_view& up, const matrix_view& of_gate,
                     const matrix_view& of_up, function_rule rule, const executor& where) {
-  checked_call call(backends::plan_of(fused::gated_gradient, f, rule, of_gate),
-                    {{of_gate, "of_gate"}, {of_up, "of_up"}});
+  checked_fused call(backends::gated_plan(fused::gated_gradient, f, rule, of_gate),
+                     {{of_gate, "of_gate"}, {of_up, "of_up"}});
   call.add(grad, "grad");
   call.add(gate, "gate");
   call.add(up, "up");
@@ -102,7 +102,7 @@ void gated_gradient(function f, const const_matrix_view& grad, const const_matri
 
 void biased(function f, const const_matrix_view& x, const const_matrix_view& bias,
             const matrix_view& out, function_rule rule, const executor& where) {
-  checked_call call(backends::plan_of(fused::biased, f, rule, out), {{out, "out"}});
+  checked_fused call(backends::gated_plan(fused::biased, f, rule, out), {{out, "out"}});
   call.add(x, "x");
   backends::check_shape(bias, "bias", 1, out.cols);
   call.add_rows({bias}, "bias");
@@ -112,7 +112,7 @@ void biased(function f, const const_matrix_view& x, const const_matrix_view& bia
 void biased_gradient(function f, const const_matrix_view& grad, const const_matrix_view& x,
                      const const_matrix_view& bias, const matrix_view& out, function_rule rule,
                      const executor& where) {
-  checked_call call(backends::plan_of(fused::biased_gradient, f, rule, out), {{out, "out"}});
+  checked_fused call(backends::gated_plan(fused::biased_gradient, f, rule, out), {{out, "out"}});
   call.add(grad, "grad");
   call.add(x, "x");
   backends::check_shape(bias, "bias", 1, out.cols);
@@ -136,7 +136,7 @@ void embed(std::span<const std::int64_t> indices, const const_matrix_view& table
            const executor& where) {
   const bool sums = positions.data != nullptr;
   backends::check_torch_rule(options.rule, "embedding", out.format);
-  checked_call call(
+  checked_fused call(
       {sums ? fused::scaled_sum : fused::scaled, {}, backends::binary32_of(options.scale)},
       {{out, "out"}});
   if (static_cast<std::int64_t>(indices.size()) != out.rows) {
@@ -162,7 +162,7 @@ torch::fused_plan fake_quantize_plan(fused of, const fake_quantize_options& opti
 }
 
 /// Adds the clip, one element for all.
-void add_clip(checked_call& call, const const_matrix_view& clip, std::int64_t cols) {
+void add_clip(checked_fused& call, const const_matrix_view& clip, std::int64_t cols) {
   check_view(clip, "clip");
   check_shape(clip, "clip", 1, 1);
   call.add_rows({{clip.data, clip.format, 1, cols, 0, 0, clip.space}}, "clip");
@@ -174,7 +174,7 @@ void add_clip(checked_call& call, const const_matrix_view& clip, std::int64_t co
 void fake_quantize(const const_matrix_view& in, const const_matrix_view& clip,
                    const matrix_view& out, const fake_quantize_options& options,
                    const executor& where) {
-  checked_call call(backends::fake_quantize_plan(fused::fake_quantize, options), {{out, "out"}});
+  checked_fused call(backends::fake_quantize_plan(fused::fake_quantize, options), {{out, "out"}});
   call.add(in, "in");
   backends::add_clip(call, clip, out.cols);
   call.run(where);
@@ -184,8 +184,8 @@ void fake_quantize_gradient(const const_matrix_view& grad, const const_matrix_vi
                             const const_matrix_view& clip, const matrix_view& of_in,
                             const matrix_view& of_clip, const fake_quantize_options& options,
                             const executor& where) {
-  checked_call call(backends::fake_quantize_plan(fused::fake_quantize_gradient, options),
-                    {{of_in, "of_in"}, {of_clip, "of_clip"}});
+  checked_fused call(backends::fake_quantize_plan(fused::fake_quantize_gradient, options),
+                     {{of_in, "of_in"}, {of_clip, "of_clip"}});
   call.add(grad, "grad");
   call.add(in, "in");
   backends::add_clip(call, clip, of_in.cols);
@@ -197,7 +197,7 @@ void dropout(const const_matrix_view& in, const matrix_view& out, const dropout_
   if (!(options.probability >= 0 && options.probability <= 1)) {
     throw invalid_argument("probability: must be from 0 to 1");
   }
-  checked_call call(
+  checked_fused call(
       numerics::torch_2_11::dropout_plan(out.format, backends::binary32_of(options.probability)),
       {{out, "out"}});
   call.set_random(options.random);

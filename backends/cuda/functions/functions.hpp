@@ -18,6 +18,11 @@ void enqueue_evaluate_native(const backends::evaluate_call& call, void* stream);
 void enqueue_fused_emulated(const backends::fused_call& call, void* stream);
 void enqueue_fused_native(const backends::fused_call& call, void* stream);
 
+/// Fused elements and their quantization: by one kernel, or through a matrix in the stream's memory
+/// pool.
+void enqueue_fused_quantize_emulated(const backends::fused_quantize_call& call, void* stream);
+void enqueue_fused_quantize_native(const backends::fused_quantize_call& call, void* stream);
+
 void enqueue_rows_emulated(const backends::row_call& call, void* stream);
 void enqueue_rows_native(const backends::row_call& call, void* stream);
 
@@ -82,6 +87,11 @@ void launch_native_parameters(const parameter_launch& d, void* stream);
 /// The kernels of fused elements in a format by the GPU's instructions. Require units_hold().
 template <format_id Format>
 void launch_native_fused(const backends::fused_call& call, void* stream);
+/// The same for gated() quantized in 1 x 128 tiles.
+struct tile_task;  // backends/cuda/quantize/tiles/tile_task.cuh
+template <format_id Format>
+void launch_native_tiles(const backends::fused_quantize_call& call, const tile_task& task,
+                         void* stream);
 
 /// The kernels of all rules but `exact` by the GPU's instructions. Require units_hold().
 void launch_instruction_functions(const backends::evaluate_call& call, void* stream);

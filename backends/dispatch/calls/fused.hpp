@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 #include "numerics/hardware/torch_operators/fused_elements.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/rounding.hpp"
@@ -42,6 +43,13 @@ struct fused_call {
   // Inlined by force, as is_gradient() of functions of rows.
   [[nodiscard]] SAMEBITS_INLINE int operands() const { return operands_of(plan.of); }
   [[nodiscard]] SAMEBITS_INLINE int results() const { return results_of(plan.of); }
+};
+
+/// A checked call whose one result is quantized at once. The result, elements.out[0] and tiles.in, has
+/// no data.
+struct fused_quantize_call {
+  fused_call elements;
+  quantize_call tiles;
 };
 
 /// Elements of a chunk, one per word. Kernels may read and write up to the next multiple of 16.

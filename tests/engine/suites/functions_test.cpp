@@ -9,6 +9,7 @@
 #include "engine/cases/axes.hpp"
 #include "engine/cases/evaluate.hpp"
 #include "engine/cases/fused.hpp"
+#include "engine/cases/fused_quantize.hpp"
 #include "engine/cases/norms_of_sums.hpp"
 #include "engine/cases/rotary.hpp"
 #include "engine/cases/rows.hpp"
@@ -49,6 +50,11 @@ TEST(RowFunctions, OfAnyRows) {
 TEST(FusedOperators, OfAnyMatrices) {
   expect_on_hosts(make_operation("fused operators", fused_operators()), "PyTorch's operators",
                   fused_by_definition, 2000);
+}
+
+TEST(FusedOperators, GatedAndQuantized) {
+  expect_on_hosts(make_operation("gated and quantized", gated_quantizations(), 256), "two calls",
+                  gated_then_quantized, 1000);
 }
 
 TEST(FusedOperators, NormsOfSums) {

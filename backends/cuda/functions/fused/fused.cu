@@ -1,6 +1,13 @@
 // Fused elements on the CUDA backends: chooses the kernels of a call, and those in integers.
+#include <cstddef>
+#include <optional>
+
+#include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/functions/functions.hpp"
 #include "backends/cuda/functions/fused/fused_kernel.cuh"
+#include "backends/cuda/quantize/quantize.hpp"
+#include "backends/cuda/quantize/route.hpp"
+#include "backends/cuda/quantize/tiles/lane_tiles.cuh"
 #include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {
@@ -18,6 +25,50 @@ void enqueue_fused_native(const backends::fused_call& call, void* stream) {
   if (!units_hold()) return enqueue_fused_emulated(call, stream);
   backends::visit_quantized(call.plan.f.format,
                             [&]<format_id Format>() { launch_native_fused<Format>(call, stream); });
+}
+
+namespace {
+
+constexpr const char* what = "fused operators: quantize";
+
+/// Computes the elements into memory of the stream's pool, then quantizes them.
+template <auto Elements, auto Quantize>
+void enqueue_both(backends::fused_quantize_call call, void* stream) {
+  matrix_view& out = call.elements.out[0];
+  const auto bytes = static_cast<std::size_t>(out.rows * out.cols * storage_bytes(out.format));
+  const workspace memory(nullptr, bytes, static_cast<cudaStream_t>(stream), what);
+  out.data = memory.data();
+  call.tiles.in = out;
+  if (bytes > 0) Elements(call.elements, stream);
+  Quantize(call.tiles, stream);
+}
+
+/// The parameters of tiles that the kernel of fused tiles supports.
+std::optional<tile_task> fused_task(const backends::quantize_call& call) {
+  const quantize_outputs& o = call.outputs;
+  const bool supported = call.grid.tile_rows == 1 && call.grid.tile_cols == lane_tile &&
+                         o.codes.data != nullptr && o.codes_transposed.data == nullptr &&
+                         call.cast.rounding == rounding::nearest_even;
+  if (!supported) return {};
+  std::optional<tile_task> task = block_task(call);
+  if (task && !task->aligned) task.reset();
+  return task;
+}
+
+}  // namespace
+
+void enqueue_fused_quantize_emulated(const backends::fused_quantize_call& call, void* stream) {
+  enqueue_both<enqueue_fused_emulated, enqueue_quantize_emulated>(call, stream);
+}
+
+void enqueue_fused_quantize_native(const backends::fused_quantize_call& call, void* stream) {
+  const std::optional<tile_task> task = fused_task(call.tiles);
+  if (!task || !units_hold()) {
+    return enqueue_both<enqueue_fused_native, enqueue_quantize_native>(call, stream);
+  }
+  backends::visit_quantized(call.tiles.in.format, [&]<format_id Format>() {
+    launch_native_tiles<Format>(call, *task, stream);
+  });
 }
 
 }  // namespace samebits::cuda

@@ -118,71 +118,92 @@ __device__ __forceinline__ void store_codes(const operand_row<Bytes>& row, std::
 
 inline constexpr int fused_threads = 256;
 
+/// The columns that a thread computes together.
+struct fused_columns {
+  std::int64_t col;
+  int count;    ///< 1 to E; 0 beyond the matrix
+  bool vector;  ///< loaded and stored as vectors
+};
+
+template <int E>
+__device__ __forceinline__ fused_columns columns_of(const fused_launch& d, std::int64_t row,
+                                                    std::int64_t col) {
+  const std::int64_t left = row < d.rows ? d.cols - col : 0;
+  const int count = left >= E ? E : left > 0 ? static_cast<int>(left) : 0;
+  return {col, count, d.vectors && count == E};
+}
+
+/// Loads E columns of a row, and computes their results in the format's numbers, before rounding.
+template <class Numbers, int E>
+__device__ __forceinline__ void evaluate_columns(
+    const fused_launch& d, const fused_plan& plan, const Numbers& numbers, std::int64_t row,
+    const fused_columns& at, typename Numbers::word (&y)[backends::max_fused_results][E]) {
+  using word = typename Numbers::word;
+  constexpr int bytes = Numbers::bytes;
+  const int operands = operands_of(plan.of);
+  row_codes<bytes, E> x[backends::max_fused_operands] = {};
+#pragma unroll
+  for (int k = 0; k < backends::max_fused_operands; ++k) {
+    if (k >= operands) continue;
+    const std::int64_t of = d.in[k].row_of(row);
+    if (of >= 0 && !d.in[k].same) {
+      x[k] = load_codes<bytes, E>(operand_row<bytes>(d.in[k].operand, of), at.col, at.count,
+                                  at.vector);
+      continue;
+    }
+    const std::uint32_t code = of >= 0 ? operand_row<bytes>(d.in[k].operand, of).load(0)
+                                       : numbers.code(word(numerics::binary32::nan));
+#pragma unroll
+    for (int i = 0; i < E; ++i) x[k].set(i, code);
+  }
+  std::uint32_t random[E] = {};
+  if (plan.of == fused::dropout) {
+    const std::uint64_t index = d.random.offset + static_cast<std::uint64_t>(row) * d.pitch +
+                                static_cast<std::uint64_t>(at.col);
+    const int field = static_cast<int>(index % 4);
+    if (field == 0) {
+      random_bits<0>(d.random, index, 0, random);
+    } else {
+      random_bits<-1>(d.random, index, field, random);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < E; ++i) {
+    word of[backends::max_fused_operands] = {0u, 0u, 0u, 0u};
+    word to[backends::max_fused_results] = {0u, 0u};
+#pragma unroll
+    for (int k = 0; k < backends::max_fused_operands; ++k) {
+      if (k < operands) of[k] = numbers.value(x[k].code(i));
+    }
+    numerics::torch_2_11::evaluate_fused(plan, numbers, of, word(random[i]), to);
+    y[0][i] = to[0];
+    y[1][i] = to[1];
+  }
+}
+
 /// Computes the results of a call. One thread per E elements of a row; blockDim.x threads a row,
 /// blockDim.y rows a block at a time. Elements are loaded before any of them is stored, so a result
 /// may be an operand. Cost: one read of each operand, one write of each result.
 template <class Numbers, class Of, int E>
 __global__ void __launch_bounds__(fused_threads) fused_kernel(const fused_launch d) {
   if constexpr (Numbers::compiled) {
-    using word = typename Numbers::word;
     constexpr int bytes = Numbers::bytes;
     const Numbers numbers(d.plan.f.format);
     const fused_plan plan = Of::plan_of(d.plan);
-    const int operands = operands_of(plan.of), results = results_of(plan.of);
+    const int results = results_of(plan.of);
     const std::int64_t row_step = std::int64_t{gridDim.y} * blockDim.y;
     const std::int64_t col_step = std::int64_t{gridDim.x} * blockDim.x * E;
     const std::int64_t first_col = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * E;
     for (std::int64_t row = std::int64_t{blockIdx.y} * blockDim.y + threadIdx.y; row < d.rows;
          row += row_step) {
       for (std::int64_t col = first_col; col < d.cols; col += col_step) {
-        const std::int64_t left = d.cols - col;
-        const int count = left < E ? static_cast<int>(left) : E;
-        const bool vector = d.vectors && count == E;
-        row_codes<bytes, E> x[backends::max_fused_operands] = {};
-#pragma unroll
-        for (int k = 0; k < backends::max_fused_operands; ++k) {
-          if (k >= operands) continue;
-          const std::int64_t of = d.in[k].row_of(row);
-          if (of >= 0 && d.in[k].same) {
-            const std::uint32_t code = operand_row<bytes>(d.in[k].operand, of).load(0);
-#pragma unroll
-            for (int i = 0; i < E; ++i) x[k].set(i, code);
-          } else if (of >= 0) {
-            x[k] =
-                load_codes<bytes, E>(operand_row<bytes>(d.in[k].operand, of), col, count, vector);
-          } else {
-#pragma unroll
-            for (int i = 0; i < E; ++i) x[k].set(i, numbers.code(word(numerics::binary32::nan)));
-          }
-        }
-        std::uint32_t random[E] = {};
-        if (plan.of == fused::dropout) {
-          const std::uint64_t index = d.random.offset + static_cast<std::uint64_t>(row) * d.pitch +
-                                      static_cast<std::uint64_t>(col);
-          const int field = static_cast<int>(index % 4);
-          if (field == 0) {
-            random_bits<0>(d.random, index, 0, random);
-          } else {
-            random_bits<-1>(d.random, index, field, random);
-          }
-        }
-        word y[backends::max_fused_results][E];
-#pragma unroll
-        for (int i = 0; i < E; ++i) {
-          word of[backends::max_fused_operands] = {0u, 0u, 0u, 0u};
-          word to[backends::max_fused_results] = {0u, 0u};
-#pragma unroll
-          for (int k = 0; k < backends::max_fused_operands; ++k) {
-            if (k < operands) of[k] = numbers.value(x[k].code(i));
-          }
-          numerics::torch_2_11::evaluate_fused(plan, numbers, of, word(random[i]), to);
-          y[0][i] = to[0];
-          y[1][i] = to[1];
-        }
+        const fused_columns at = columns_of<E>(d, row, col);
+        typename Numbers::word y[backends::max_fused_results][E];
+        evaluate_columns<Numbers, E>(d, plan, numbers, row, at, y);
 #pragma unroll
         for (int k = 0; k < backends::max_fused_results; ++k) {
           if (k >= results) continue;
-          store_codes<bytes, E>(operand_row<bytes>(d.out[k], row), col, count, vector,
+          store_codes<bytes, E>(operand_row<bytes>(d.out[k], row), col, at.count, at.vector,
                                 numbers.codes(y[k]));
         }
       }
@@ -190,8 +211,10 @@ __global__ void __launch_bounds__(fused_threads) fused_kernel(const fused_launch
   }
 }
 
-/// The parameters of a call. Matrices without gaps become one row, if no operand repeats rows.
-inline fused_launch fused_launch_of(const backends::fused_call& call, int vector_bytes) {
+/// The parameters of a call. Matrices without gaps become one row, if no operand repeats rows and
+/// `joins`.
+inline fused_launch fused_launch_of(const backends::fused_call& call, int vector_bytes,
+                                    bool joins = true) {
   const matrix_view& shape = call.out[0];
   const auto is_flat = [](const const_matrix_view& v) {
     return (v.cols == 1 || v.col_stride == 1) && (v.rows == 1 || v.row_stride == v.cols);
@@ -199,8 +222,8 @@ inline fused_launch fused_launch_of(const backends::fused_call& call, int vector
   const auto has_own_rows = [&](const backends::fused_operand& v) {
     return v.indices == nullptr && v.each == 1 && v.view.rows == shape.rows;
   };
-  bool flat =
-      call.plan.of != fused::dropout || call.pitch == static_cast<std::uint64_t>(shape.cols);
+  bool flat = joins && (call.plan.of != fused::dropout ||
+                        call.pitch == static_cast<std::uint64_t>(shape.cols));
   for (int k = 0; k < call.operands(); ++k) {
     flat = flat && has_own_rows(call.in[k]) && is_flat(call.in[k].view);
   }
@@ -222,26 +245,37 @@ inline fused_launch fused_launch_of(const backends::fused_call& call, int vector
     d.in[k] = {operand(v.view), v.indices, v.view.rows, v.each, !has_own_rows(v), same};
     d.vectors = d.vectors && (same || d.in[k].operand.has_vectors(vector_bytes));
   }
-  for (int k = 0; k < call.results(); ++k) {
+  for (int k = 0; k < call.results() && call.out[k].data != nullptr; ++k) {
     d.out[k] = operand(call.out[k]);
     d.vectors = d.vectors && d.out[k].has_vectors(vector_bytes);
   }
   return d;
 }
 
+/// Threads and blocks for rows whose threads compute E columns each; at least `least` threads a row.
+struct fused_grid {
+  dim3 blocks, threads;
+
+  fused_grid(const fused_launch& d, int elements, unsigned least = 1) {
+    const std::int64_t groups = (d.cols + elements - 1) / elements;
+    const auto width = std::max(
+        least, static_cast<unsigned>(std::bit_ceil(
+                   static_cast<std::uint64_t>(std::min<std::int64_t>(groups, fused_threads)))));
+    const unsigned height = fused_threads / width;
+    const auto count = [](std::int64_t all, unsigned each, std::int64_t most) {
+      return static_cast<unsigned>(std::min<std::int64_t>((all + each - 1) / each, most));
+    };
+    threads = dim3(width, height);
+    blocks = dim3(count(groups, width, 1 << 20), count(d.rows, height, 65535));
+  }
+};
+
 /// Enqueues a call on kernels of E elements a thread.
 template <class Numbers, class Of, int E>
 void launch_fused(const backends::fused_call& call, cudaStream_t stream) {
   const fused_launch d = fused_launch_of(call, E * Numbers::bytes);
-  const std::int64_t groups = (d.cols + E - 1) / E;
-  const auto width = static_cast<unsigned>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::min<std::int64_t>(groups, fused_threads))));
-  const unsigned height = fused_threads / width;
-  const auto blocks = [](std::int64_t count, unsigned each, std::int64_t most) {
-    return static_cast<unsigned>(std::min<std::int64_t>((count + each - 1) / each, most));
-  };
-  const dim3 grid(blocks(groups, width, 1 << 20), blocks(d.rows, height, 65535));
-  launch_kernel("fused operators", fused_kernel<Numbers, Of, E>, grid, dim3(width, height), 0,
+  const fused_grid grid(d, E);
+  launch_kernel("fused operators", fused_kernel<Numbers, Of, E>, grid.blocks, grid.threads, 0,
                 stream, d);
 }
 

@@ -1,0 +1,23 @@
+// Fused operators that quantize their result, as cases.
+#pragma once
+
+#include <iosfwd>
+
+#include "engine/cases/quantize.hpp"
+#include "engine/core/problem.hpp"
+#include "samebits/operators.hpp"
+
+namespace samebits::support {
+
+struct gated_quantize_case {
+  quantize_case tiles;  ///< of gate; up has its layout
+  function f = function::silu;
+};
+std::ostream& operator<<(std::ostream& out, const gated_quantize_case& c);
+
+operation_of<gated_quantize_case> gated_quantizations();
+
+/// What gated() and quantize() leave one after the other.
+returned_values gated_then_quantized(const gated_quantize_case& c, const call_site& site);
+
+}  // namespace samebits::support
