@@ -6,6 +6,7 @@ and CUDA tensors. Cross entropy has operators of its own, which read the logits 
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -24,7 +25,9 @@ _OWN = {
     "cross_entropy_backward": f"(Tensor grad, Tensor x, Tensor targets, {_LOSS}) -> Tensor",
     "cross_entropy_and_gradient": f"(Tensor grad, Tensor x, Tensor targets, {_LOSS}) -> (Tensor, Tensor)",
 }
-ops: Any = torch.ops.samebits
+#: The operators that `define` has defined: they run at once where nothing has to see them.
+ops: Any = SimpleNamespace()
+_direct: dict[str, Any] = {}  # autograd functions, by operator; None: it has no derivative
 
 
 def _how(x: torch.Tensor) -> Conditions:
@@ -43,6 +46,40 @@ def define(name: str, schema: str | None = None) -> None:
 
     torch.library.define(f"samebits::{name}", schema)
     torch.library.impl(f"samebits::{name}", ("CPU", "CUDA"))(run)
+    dispatched = getattr(torch.ops.samebits, name)
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        if torch.compiler.is_compiling() or options or _is_seen(arguments):
+            return dispatched(*arguments, **options)
+        if not torch.is_grad_enabled():
+            return run(*arguments)
+        direct = _direct[name]
+        return direct.apply(*arguments) if direct else dispatched(*arguments)
+
+    setattr(ops, name, call)
+
+
+def _is_seen(arguments: Any) -> bool:
+    """Whether a mode, a transform or a tensor's class wants to see an operator: the dispatcher calls them.
+
+    The dispatcher and its autograd take about 50 us of the host, as much as some kernels of the GPU.
+    """
+    return (torch._C._len_torch_dispatch_stack() > 0 or torch._C._len_torch_function_stack() > 0
+            or torch._C._functorch.peek_interpreter_stack() is not None or torch._C._get_tracing_state() is not None
+            or any(isinstance(x, torch.Tensor) and type(x) not in (torch.Tensor, torch.nn.Parameter) for x in arguments))
+
+
+def _function_of(name: str, keep: Any, backward: Any) -> Any:
+    """Return the autograd function of an operator, from what it keeps and its backward pass."""
+
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        ctx.set_materialize_grads(False)  # of a norm's mean
+        x, *rest = (a.detach() if isinstance(a, torch.Tensor) else a for a in arguments)
+        results = RULES[name](_how(x), x, *rest)
+        keep(ctx, arguments, results)
+        return results
+
+    return type(name, (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
 for _name in _OF_ATEN:
@@ -137,6 +174,7 @@ def register(parts: dict[str, tuple[Any, Any, Any]]) -> None:
     for name, (fake, keep, backward) in parts.items():
         torch.library.register_fake(f"samebits::{name}")(fake)
         torch.library.register_autograd(f"samebits::{name}", backward, setup_context=keep)
+        _direct[name] = None if backward is refuse_second_derivative else _function_of(name, keep, backward)
 
 
 register({
