@@ -149,8 +149,8 @@ struct dropout_options {
 void dropout(const const_matrix_view& in, const matrix_view& out, const dropout_options& options,
              const executor& where = {});
 
-/// Options of fake_quantize() and its gradient.
-struct fake_quantize_options {
+/// Options of clip_fake_quantize() and its gradient.
+struct clip_fake_quantize_options {
   int bits = 8;  ///< 2 to 16: numbers of 2^(bits - 1) - 1 levels on each side of 0
 };
 
@@ -162,22 +162,23 @@ struct fake_quantize_options {
 /// @param in, out, where  as gate and out in gated()
 /// @param clip  [1, 1] in the format and memory of `in`, > 0; must not overlap `out`
 /// @throws as gated() does, and invalid_argument for other bits.
-void fake_quantize(const const_matrix_view& in, const const_matrix_view& clip,
-                   const matrix_view& out, const fake_quantize_options& options = {},
-                   const executor& where = {});
+void clip_fake_quantize(const const_matrix_view& in, const const_matrix_view& clip,
+                        const matrix_view& out, const clip_fake_quantize_options& options = {},
+                        const executor& where = {});
 
 /// Computes the gradients as if rounding were the identity: that of `in` is `grad` where |in| <= clip,
 /// else +0; that of the clip is the sum of `grad` over elements above clip minus that over elements
 /// below -clip.
 ///
-/// @param grad  the gradient of fake_quantize()'s result
+/// @param grad  the gradient of clip_fake_quantize()'s result
 /// @param of_in  the gradient of `in`, written
 /// @param of_clip  the shape of `in`, written: what each element adds to the gradient of the clip
-/// @throws as fake_quantize() does.
-void fake_quantize_gradient(const const_matrix_view& grad, const const_matrix_view& in,
-                            const const_matrix_view& clip, const matrix_view& of_in,
-                            const matrix_view& of_clip, const fake_quantize_options& options = {},
-                            const executor& where = {});
+/// @throws as clip_fake_quantize() does.
+void clip_fake_quantize_gradient(const const_matrix_view& grad, const const_matrix_view& in,
+                                 const const_matrix_view& clip, const matrix_view& of_in,
+                                 const matrix_view& of_clip,
+                                 const clip_fake_quantize_options& options = {},
+                                 const executor& where = {});
 
 /// Computes sum = in + added, rounded to the format, and LayerNorm of the sum as layer_norm() does: a
 /// residual connection and the norm behind it.

@@ -97,25 +97,26 @@ nb::object rotate(bool gradient, nb::handle x, nb::handle cos, nb::handle sin, s
 }
 
 // The nearest of 2^bits - 1 numbers from -clip to clip.
-nb::object fake_quantize(nb::handle x, nb::handle clip, int bits, nb::handle where) {
+nb::object clip_fake_quantize(nb::handle x, nb::handle clip, int bits, nb::handle where) {
   const fused_arrays a(x, "x", where);
   const viewed c = a.rows(clip, "clip");
   const output out = a.result(nb::none());
   const matrix_view y = view_of_output(out, "out");
-  a.run(where,
-        [&](const executor& on) { samebits::fake_quantize(a.first.view, c.view, y, {bits}, on); });
+  a.run(where, [&](const executor& on) {
+    samebits::clip_fake_quantize(a.first.view, c.view, y, {bits}, on);
+  });
   return out.object;
 }
 
 // The gradient of x, and what each element adds to that of the clip.
-nb::tuple fake_quantize_gradient(nb::handle grad, nb::handle x, nb::handle clip, int bits,
-                                 nb::handle where) {
+nb::tuple clip_fake_quantize_gradient(nb::handle grad, nb::handle x, nb::handle clip, int bits,
+                                      nb::handle where) {
   const fused_arrays a(grad, "grad", where);
   const viewed in = a.beside(x, "x"), c = a.rows(clip, "clip");
   const output of_x = a.result(nb::none()), of_clip = a.result(nb::none());
   const matrix_view y = view_of_output(of_x, "of_in"), z = view_of_output(of_clip, "of_clip");
   a.run(where, [&](const executor& on) {
-    samebits::fake_quantize_gradient(a.first.view, in.view, c.view, y, z, {bits}, on);
+    samebits::clip_fake_quantize_gradient(a.first.view, in.view, c.view, y, z, {bits}, on);
   });
   return nb::make_tuple(of_x.object, of_clip.object);
 }
@@ -201,8 +202,8 @@ void bind_operators(nb::module_& m) {
   def(m, "rotate", &rotate, "Returns a rotary embedding, or the gradient of its argument.");
   def(m, "norm_of_sum", &norm_of_sum, "Returns a norm of x + added, and x + added.");
   def(m, "norm_of_sum_gradient", &norm_of_sum_gradient, "Returns the gradient of x + added.");
-  def(m, "fake_quantize", &fake_quantize, "Returns fake quantization to integers.");
-  def(m, "fake_quantize_gradient", &fake_quantize_gradient, "Returns its gradients.");
+  def(m, "clip_fake_quantize", &clip_fake_quantize, "Returns fake quantization to integers.");
+  def(m, "clip_fake_quantize_gradient", &clip_fake_quantize_gradient, "Returns its gradients.");
   def(m, "dropout", &dropout, "Returns dropout by element index.");
 }
 

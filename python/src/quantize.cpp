@@ -3,6 +3,7 @@
 
 #include "call.hpp"
 #include "samebits/delayed_scaling.hpp"
+#include "samebits/operators.hpp"
 #include "samebits/recipe.hpp"
 
 namespace samebits::python {
@@ -119,6 +120,27 @@ nb::tuple quantize(nb::handle x, nb::handle format, nb::handle out, nb::handle t
                         statistics ? tuple_of(found) : nb::none(), name(results.each[0].a.format));
 }
 
+// Codes and scales of f(gate) * up, rounded to nearest even.
+nb::tuple gated_quantize(nb::handle function_name, nb::handle gate, nb::handle up, nb::handle to,
+                         nb::handle scale_format, nb::handle rules, nb::handle overflow_policy,
+                         nb::handle rule, nb::handle where) {
+  void* const s = stream_in(where);
+  const auto f = enumerator_of<function>(function_name, "function");
+  const auto by = enumerator_of<function_rule>(rule, "rule");
+  const viewed first(gate, {.name = "gate", .stream = s}), second(up, {.name = "up", .stream = s});
+  auto options = options_of<quantize_options>(rules);
+  options.overflow = enumerator_of<overflow>(overflow_policy, "overflow");
+  const quantized_arrays results(gate, first, nb::none(), false, options.tile,
+                                 format_named(to, "to"), format_named(scale_format, "scale_format"),
+                                 s);
+  const quantize_outputs outputs = results.outputs();
+  const executor on = executor_of(where, first.a, first.a.size());
+  run(first.a.size(),
+      [&] { samebits::gated_quantize(f, first.view, second.view, outputs, options, by, on); },
+      {{"in", "gate"}, {"outputs", "scale_format"}, {"codes", "to"}, {"scales", "scale_format"}});
+  return nb::make_tuple(results.object(0), results.object(1));
+}
+
 nb::object dequantize(nb::handle codes, nb::handle format, nb::handle scales,
                       nb::handle scale_format, nb::handle tile, nb::handle out, nb::handle to,
                       nb::handle where) {
@@ -185,6 +207,7 @@ nb::tuple delayed_update(double inverse_scale, double scale, nb::handle history,
 }  // namespace
 
 void bind_quantize(nb::module_& m) {
+  def(m, "gated_quantize", &gated_quantize, "Returns codes and scales of f(gate) * up.");
   def(m, "quantize", &quantize,
       "Quantizes an array; returns codes, scales, both transposed or None, the fields of "
       "samebits.Statistics or None, and the codes' format.");

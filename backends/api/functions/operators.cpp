@@ -153,7 +153,7 @@ namespace backends {
 namespace {
 
 /// The plan of fake quantization; its scale is the number of levels above 0.
-torch::fused_plan fake_quantize_plan(fused of, const fake_quantize_options& options) {
+torch::fused_plan clip_fake_quantize_plan(fused of, const clip_fake_quantize_options& options) {
   if (options.bits < 2 || options.bits > 16) {
     throw invalid_argument("bits: must be from 2 to 16, got " + std::to_string(options.bits));
   }
@@ -171,20 +171,21 @@ void add_clip(checked_fused& call, const const_matrix_view& clip, std::int64_t c
 }  // namespace
 }  // namespace backends
 
-void fake_quantize(const const_matrix_view& in, const const_matrix_view& clip,
-                   const matrix_view& out, const fake_quantize_options& options,
-                   const executor& where) {
-  checked_fused call(backends::fake_quantize_plan(fused::fake_quantize, options), {{out, "out"}});
+void clip_fake_quantize(const const_matrix_view& in, const const_matrix_view& clip,
+                        const matrix_view& out, const clip_fake_quantize_options& options,
+                        const executor& where) {
+  checked_fused call(backends::clip_fake_quantize_plan(fused::clip_fake_quantize, options),
+                     {{out, "out"}});
   call.add(in, "in");
   backends::add_clip(call, clip, out.cols);
   call.run(where);
 }
 
-void fake_quantize_gradient(const const_matrix_view& grad, const const_matrix_view& in,
-                            const const_matrix_view& clip, const matrix_view& of_in,
-                            const matrix_view& of_clip, const fake_quantize_options& options,
-                            const executor& where) {
-  checked_fused call(backends::fake_quantize_plan(fused::fake_quantize_gradient, options),
+void clip_fake_quantize_gradient(const const_matrix_view& grad, const const_matrix_view& in,
+                                 const const_matrix_view& clip, const matrix_view& of_in,
+                                 const matrix_view& of_clip,
+                                 const clip_fake_quantize_options& options, const executor& where) {
+  checked_fused call(backends::clip_fake_quantize_plan(fused::clip_fake_quantize_gradient, options),
                      {{of_in, "of_in"}, {of_clip, "of_clip"}});
   call.add(grad, "grad");
   call.add(in, "in");

@@ -17,17 +17,17 @@ namespace samebits::numerics::torch_2_11 {
 
 /// A composition: its operands, and its results.
 enum class fused : std::uint8_t {
-  gated,              ///< gate, up: f(gate) * up
-  gated_gradient,     ///< grad, gate, up: the gradients of gate and up
-  biased,             ///< x, bias: f(x + bias)
-  biased_gradient,    ///< grad, x, bias: the gradient of x and of bias, before its sum over rows
-  rotation,           ///< first, second, cos, sin: both halves of x * cos + rotate_half(x) * sin
-  rotation_gradient,  ///< the halves of grad, cos, sin: those of the gradient of x
-  scaled,             ///< x: x * scale
-  scaled_sum,         ///< x, y: x * scale + y
-  dropout,            ///< x: x * scale where it is kept, else +0
-  fake_quantize,      ///< x, clip: the nearest of 2 * scale + 1 numbers from -clip to clip
-  fake_quantize_gradient,  ///< grad, x, clip: the gradient of x, and what x adds to that of clip
+  gated,               ///< gate, up: f(gate) * up
+  gated_gradient,      ///< grad, gate, up: the gradients of gate and up
+  biased,              ///< x, bias: f(x + bias)
+  biased_gradient,     ///< grad, x, bias: the gradient of x and of bias, before its sum over rows
+  rotation,            ///< first, second, cos, sin: both halves of x * cos + rotate_half(x) * sin
+  rotation_gradient,   ///< the halves of grad, cos, sin: those of the gradient of x
+  scaled,              ///< x: x * scale
+  scaled_sum,          ///< x, y: x * scale + y
+  dropout,             ///< x: x * scale where it is kept, else +0
+  clip_fake_quantize,  ///< x, clip: the nearest of 2 * scale + 1 numbers from -clip to clip
+  clip_fake_quantize_gradient,  ///< grad, x, clip: the gradient of x, and what x adds to that of clip
 };
 
 inline constexpr int max_fused_operands = 4;
@@ -38,9 +38,9 @@ SAMEBITS_INLINE constexpr int operands_of(fused f) {
     case fused::gated:
     case fused::biased:
     case fused::scaled_sum:
-    case fused::fake_quantize: return 2;
+    case fused::clip_fake_quantize: return 2;
     case fused::gated_gradient:
-    case fused::fake_quantize_gradient:
+    case fused::clip_fake_quantize_gradient:
     case fused::biased_gradient: return 3;
     case fused::rotation:
     case fused::rotation_gradient: return 4;
@@ -49,7 +49,7 @@ SAMEBITS_INLINE constexpr int operands_of(fused f) {
 }
 SAMEBITS_INLINE constexpr int results_of(fused f) {
   const bool two = f == fused::gated_gradient || f == fused::rotation ||
-                   f == fused::rotation_gradient || f == fused::fake_quantize_gradient;
+                   f == fused::rotation_gradient || f == fused::clip_fake_quantize_gradient;
   return two ? 2 : 1;
 }
 
@@ -136,8 +136,8 @@ SAMEBITS_HD constexpr void evaluate_fused(const fused_plan& plan, const Numbers&
     case fused::dropout:
       y[0] = select(random < Word(plan.dropped), Word(0u), mul(x[0], Word(plan.scale)));
       return;
-    case fused::fake_quantize: y[0] = fake_quantized(x[0], x[1], Word(plan.scale)); return;
-    case fused::fake_quantize_gradient: {
+    case fused::clip_fake_quantize: y[0] = fake_quantized(x[0], x[1], Word(plan.scale)); return;
+    case fused::clip_fake_quantize_gradient: {
       const mask_of<Word> above = lt(x[2], x[1]), below = lt(x[1], neg(x[2]));
       y[0] = select(above | below, Word(0u), x[0]);
       y[1] = select(above, x[0], select(below, neg(x[0]), Word(0u)));

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
+from torch.autograd.function import once_differentiable
 
 from samebits.errors import InvalidArgument
 from samebits.torch.aten.fused import function_of
 from samebits.torch.aten.registry import require
 from samebits.torch.fused_operators import ops
+from samebits.torch.quantize import QuantizedTensor, rules_of_text, rules_text
+from samebits.torch.tensors import constant_format_name
 
-__all__ = ["bias_gelu", "dropout", "embedding", "fake_quantize", "geglu", "gelu", "rotary", "silu", "swiglu"]
+if TYPE_CHECKING:
+    from samebits.recipes import Recipe
+    from samebits.typing import FormatLike, RecipeName
+
+__all__ = ["bias_gelu", "dropout", "embedding", "clip_fake_quantize", "geglu", "gelu", "rotary", "silu", "swiglu",
+           "swiglu_quantize"]
 
 Approximate = Literal["none", "tanh"]
 
@@ -58,11 +66,15 @@ def gelu(input: torch.Tensor, approximate: Approximate = "none") -> torch.Tensor
     return result
 
 
+def _check_halves(gate: torch.Tensor) -> None:
+    if gate.dim() == 0 or gate.shape[-1] % 2:
+        raise InvalidArgument(f"gate: two halves are expected in the last axis; got shape {[*gate.shape]}")
+
+
 def _gated(function: str, gate: torch.Tensor, up: torch.Tensor | None) -> torch.Tensor:
     result: torch.Tensor
     if up is None:
-        if gate.dim() == 0 or gate.shape[-1] % 2:
-            raise InvalidArgument(f"gate: two halves are expected in the last axis; got shape {[*gate.shape]}")
+        _check_halves(gate)
         result = ops.gated_halves(gate, function)
     else:
         result = ops.gated(gate, up, function)
@@ -86,6 +98,58 @@ def swiglu(gate: torch.Tensor, up: torch.Tensor | None = None) -> torch.Tensor:
     tensor([0.7311, 0.8808])
     """
     return _gated("silu", gate, up)
+
+
+class _GatedSource(torch.autograd.Function):
+    """Stands for f(gate) * up, whose values no tensor holds: of its shape, with the memory of one element."""
+
+    @staticmethod
+    def forward(ctx: Any, gate: torch.Tensor, up: torch.Tensor, function: str) -> torch.Tensor:
+        ctx.function = function
+        ctx.save_for_backward(gate, up)
+        return gate.new_zeros(()).expand(gate.shape)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return *ops.gated_backward(grad, *ctx.saved_tensors, ctx.function), None
+
+
+def swiglu_quantize(gate: torch.Tensor, up: torch.Tensor | None = None, recipe: Recipe | RecipeName | None = None, *,
+                    to: FormatLike = "e4m3") -> QuantizedTensor:
+    """Return ``samebits.torch.quantize(swiglu(gate, up), recipe)``, bit for bit, without the tensor between.
+
+    Parameters
+    ----------
+    gate, up
+        As in `swiglu`.
+    recipe : Recipe or str, optional
+        As in `samebits.torch.quantize`. On a GPU one kernel computes recipes of 1 x 128 tiles.
+    to : str or dtype
+        ``e4m3`` or ``e5m2``.
+
+    Returns
+    -------
+    QuantizedTensor
+        Its `dequantize` passes the gradient straight through, to `gate` and `up`.
+
+    Examples
+    --------
+    >>> q = sbt.functional.swiglu_quantize(torch.ones(2, 128), torch.ones(2, 128), "DSV3_IEEE")
+    >>> q.codes.shape, q.scales.shape
+    (torch.Size([2, 128]), torch.Size([2, 1]))
+    """
+    if up is None:
+        _check_halves(gate)
+        gate, up = gate.chunk(2, -1)
+    text, name = rules_text(recipe, ()), constant_format_name(to)
+    if rules_of_text(text).source != "current":
+        raise InvalidArgument("recipe: scales from earlier steps; pass swiglu() to samebits.torch.quantize")
+    codes, scales = ops.gated_quantize(gate.detach(), up.detach(), "silu", text, name)
+    made = QuantizedTensor(codes, scales, rules_of_text(text), name)
+    if torch.is_grad_enabled() and (gate.requires_grad or up.requires_grad):
+        made.source = _GatedSource.apply(gate, up, "silu")  # type: ignore[no-untyped-call]
+    return made
 
 
 def geglu(gate: torch.Tensor, up: torch.Tensor | None = None, approximate: Approximate = "none") -> torch.Tensor:
@@ -217,7 +281,7 @@ def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, *, seed:
     return result
 
 
-def fake_quantize(input: torch.Tensor, clip: torch.Tensor, *, bits: int = 8) -> torch.Tensor:
+def clip_fake_quantize(input: torch.Tensor, clip: torch.Tensor, *, bits: int = 8) -> torch.Tensor:
     """Return the nearest of the numbers i / L * clip, for integers i from -L to L, L = 2^(bits - 1) - 1.
 
     Gradients take the rounding for the identity. That of `input` is the result's where `input` lies within the clip,
@@ -234,7 +298,7 @@ def fake_quantize(input: torch.Tensor, clip: torch.Tensor, *, bits: int = 8) -> 
 
     Examples
     --------
-    >>> sbt.functional.fake_quantize(torch.tensor([0.2, 0.4, 5.0]), torch.tensor(1.0), bits=3)
+    >>> sbt.functional.clip_fake_quantize(torch.tensor([0.2, 0.4, 5.0]), torch.tensor(1.0), bits=3)
     tensor([0.3333, 0.3333, 1.0000])
     """
     if clip.numel() != 1:

@@ -5,13 +5,16 @@ Their rules are those of `samebits.torch.aten.fused`; docs/operators.md has what
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
 from samebits.torch.aten import fused  # noqa: F401 - it registers the rules
 from samebits.torch.aten.rows import statistics_shape
+from samebits.torch.quantize import rules_of_text, scales_shape
 from samebits.torch.row_operators import define, new, ops, refuse_second_derivative, register
+from samebits.torch.tensors import torch_dtype
 
 __all__: list[str] = []
 
@@ -35,6 +38,7 @@ _SCHEMAS = {
                           "Tensor? weight) -> Tensor"),
     "clip_fake_quantize": "(Tensor x, Tensor clip, int bits) -> Tensor",
     "clip_fake_quantize_backward": "(Tensor grad, Tensor x, Tensor clip, int bits) -> (Tensor, Tensor)",
+    "gated_quantize": "(Tensor gate, Tensor up, str function, str rules, str to) -> (Tensor, Tensor)",
     "dropout_by_index": "(Tensor x, float p, int seed, int stream, int offset) -> Tensor",
 }
 _OF_ATEN = ("silu", "silu_backward", "gelu", "gelu_backward")
@@ -161,6 +165,12 @@ def _fake_quantize_backward(ctx: Any, grad: torch.Tensor) -> Any:
     return of_x, total, None
 
 
+def _quantized_shapes(gate: torch.Tensor, up: torch.Tensor, function: str, rules: str, to: str) -> Any:
+    recipe, rows = rules_of_text(rules), math.prod(gate.shape[:-1])
+    return (new(gate, dtype=torch_dtype(to)),
+            new(gate, scales_shape(rows, gate.shape[-1], recipe.tile), torch_dtype(recipe.scale_format)))
+
+
 register({
     "silu": (_like, _keep(1), _silu_backward),
     "gelu": (lambda x, *, approximate="none": _like(x), _keep_gelu, _gelu_backward),
@@ -175,6 +185,7 @@ register({
     "dropout_by_index": (_like, _keep_dropout, _dropout_backward),
     "clip_fake_quantize": (_like, _keep(2), _fake_quantize_backward),
     "clip_fake_quantize_backward": (lambda grad, *_: (_like(grad), _like(grad)), None, refuse_second_derivative),
+    "gated_quantize": (_quantized_shapes, None, refuse_second_derivative),
     "silu_backward": (_like, None, refuse_second_derivative),
     "gelu_backward": (lambda grad, x, *, approximate="none": _like(x), None, refuse_second_derivative),
     "gated_backward": (lambda grad, *_: (_like(grad), _like(grad)), None, refuse_second_derivative),

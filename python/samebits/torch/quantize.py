@@ -42,7 +42,7 @@ def _text_of(rules: Recipe) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _rules_of_text(text: str) -> Recipe:
+def rules_of_text(text: str) -> Recipe:
     values = json.loads(text)
     return Recipe(**{**values, "tile": tuple(values["tile"])})
 
@@ -51,17 +51,17 @@ def _define(name: str, results: str, transposed: bool) -> None:
     """Define an operator that quantizes a matrix, and `transposed` also its transpose."""
     def run(x: torch.Tensor, inverse_scales: torch.Tensor | None, rules: str, to: Any,
             *options: Any) -> tuple[torch.Tensor, ...]:
-        q = samebits.quantize(x, _rules_of_text(rules), to=to, inverse_scales=inverse_scales,
+        q = samebits.quantize(x, rules_of_text(rules), to=to, inverse_scales=inverse_scales,
                               transposed=transposed, **dict(zip(_DEFAULTS, options, strict=True)))
         direct = q.codes, q.scales
         return (*direct, q.codes_transposed, q.scales_transposed) if transposed else direct
 
     def shapes(x: torch.Tensor, inverse_scales: object, rules: str, to: str,
                *_options: object) -> tuple[torch.Tensor, ...]:
-        recipe = _rules_of_text(rules)
+        recipe = rules_of_text(rules)
         rows, cols = math.prod(x.shape[:-1]), x.shape[-1] if x.dim() else 1
         codes = torch.empty(x.shape, dtype=torch_dtype(to), device=x.device)
-        scales = torch.empty(_scales_shape(rows, cols, recipe.tile), device=x.device,
+        scales = torch.empty(scales_shape(rows, cols, recipe.tile), device=x.device,
                              dtype=torch_dtype(recipe.scale_format))
         if not transposed:
             return codes, scales
@@ -99,7 +99,7 @@ def _shape_dequantized(codes: torch.Tensor, scales: object, to: str,
     return torch.empty(codes.shape, dtype=torch_dtype(to), device=codes.device)
 
 
-def _scales_shape(rows: int, cols: int, tile: tuple[int, int]) -> tuple[int, int]:
+def scales_shape(rows: int, cols: int, tile: tuple[int, int]) -> tuple[int, int]:
     """Return the shape of the scales, also for sizes that torch.compile leaves open."""
     def tiles(size: int, tile_size: int) -> int:
         return 1 if tile_size == 0 else (size + tile_size - 1) // tile_size
@@ -217,7 +217,7 @@ def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
     values = operator_values(left, _DEFAULTS)
     given = {name: left.pop(name) for name in RULES if name in left}
     refuse_options("quantize", left)
-    rules = _rules_text(recipe, tuple(given.items()))
+    rules = rules_text(recipe, tuple(given.items()))
     arguments = (x.detach(), inverse_scales, rules, to, *values)
     if transposed:
         codes, scales, codes_t, scales_t = torch.ops.samebits.quantize_both_v1(*arguments)
@@ -228,13 +228,13 @@ def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
 
 
 @torch.compiler.assume_constant_result
-def _rules_text(recipe: Recipe | str | None, rules: tuple[tuple[str, Any], ...]) -> str:
+def rules_text(recipe: Recipe | str | None, rules: tuple[tuple[str, Any], ...]) -> str:
     return _text_of(rules_of(recipe, **dict(rules)))
 
 
 @torch.compiler.assume_constant_result
 def _recipe_of_text(text: str) -> Recipe:
-    return _rules_of_text(text)
+    return rules_of_text(text)
 
 
 @options_of(samebits.dequantize)

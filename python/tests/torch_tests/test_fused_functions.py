@@ -68,6 +68,25 @@ def test_bias_and_gelu(device: str, dtype: torch.dtype, kind: Any) -> None:
         compare(lambda x, b: F.gelu(x + b, approximate=kind), lambda x, b: ours.bias_gelu(x, b, kind), grad, x, bias)
 
 
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_swiglu_into_codes(device: str, dtype: torch.dtype) -> None:
+    """Codes and scales of the pair, and its gradient, by every recipe and several tiles."""
+    cases: list[dict[str, Any]] = [{"recipe": name} for name in ("TE_CURRENT", "DSV3_IEEE", "DEEPGEMM_FP32_CUDA", "DEEPGEMM_UE8M0", "TE_BLOCK_1D",
+                                                             "VLLM_GROUP", "MXFP8_TE", "MXFP8_FLOOR")] + [
+        {"recipe": samebits.Recipe(tile=tile, scale=scale), "to": to} for tile in ((1, 128), (1, 32), (128, 128)) for scale in ("te", "div")
+        for to in ("e4m3", "e5m2")]
+    for shape in ((1, 8), (3, 128), (2, 5, 264), (130, 1000), (4, 4104)):
+        gate, up = numbers(shape, dtype, device), numbers(shape, dtype, device, 1)
+        finite = torch.randn(shape, device=device).to(dtype), torch.randn(shape, device=device).to(dtype)
+        for options in cases:
+            for g, u in ((gate, up), finite):
+                q, pair = ours.swiglu_quantize(g, u, **options), sbt.quantize(ours.swiglu(g, u), **options)
+                assert torch.equal(q.codes.view(torch.uint8), pair.codes.view(torch.uint8))
+                assert torch.equal(q.scales.view(torch.uint8), pair.scales.view(torch.uint8))
+        compare(lambda g, u: sbt.quantize(ours.swiglu(g, u), "TE_CURRENT").dequantize(g.dtype),
+                lambda g, u: ours.swiglu_quantize(g, u, "TE_CURRENT").dequantize(g.dtype), finite[0], *finite)
+
+
 def rotate_half(x: torch.Tensor) -> torch.Tensor:
     n = x.shape[-1] // 2
     return torch.cat((-x[..., n:], x[..., :n]), dim=-1)
@@ -175,7 +194,7 @@ def test_fake_quantization(device: str, dtype: torch.dtype) -> None:
         clip = torch.tensor(1.7, device=device).to(dtype)
         for bits in (2, 8):
             levels = float(2 ** (bits - 1) - 1)
-            y, of_x, of_clip = results(lambda x, c, b=bits: ours.fake_quantize(x, c, bits=b), grad, x, clip)
+            y, of_x, of_clip = results(lambda x, c, b=bits: ours.clip_fake_quantize(x, c, bits=b), grad, x, clip)
             part = (x.float() / clip.float()).clamp(-1, 1) * levels
             tensor = torch.tensor(levels, device=device)
             assert_same(y, (part.round() / tensor * clip.float()).to(dtype))
@@ -219,7 +238,7 @@ def test_refusals(device: str) -> None:
                  lambda: ours.silu(x.double()), lambda: ours.gelu(x, "other"), lambda: ours.bias_gelu(x, half),
                  lambda: ours.rotary(x, x, x), lambda: ours.rotary(x, x[:, :2].requires_grad_(), x[:, :2]),
                  lambda: ours.embedding(x.long()[0].int(), x), lambda: ours.dropout(x, 1.5, seed=1),
-                 lambda: ours.fake_quantize(x, x), lambda: ours.fake_quantize(x, x[0, 0], bits=1),
+                 lambda: ours.swiglu_quantize(x, x, "TE_DELAYED"), lambda: ours.clip_fake_quantize(x, x), lambda: ours.clip_fake_quantize(x, x[0, 0], bits=1),
                  lambda: ours.embedding(torch.zeros(3, dtype=torch.int64, device=device), x, positions=x)):
         with pytest.raises((Unsupported, InvalidArgument)):
             call()

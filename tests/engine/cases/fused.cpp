@@ -29,12 +29,12 @@ constexpr std::size_t at_table = 3, at_second_table = 4, at_indices = 5, at_out 
 bool is_rotation(const fused_case& c) { return c.of == of::rotate || c.of == of::rotate_gradient; }
 bool is_biased(const fused_case& c) { return c.of == of::biased || c.of == of::biased_gradient; }
 bool is_fake(const fused_case& c) {
-  return c.of == of::fake_quantize || c.of == of::fake_quantize_gradient;
+  return c.of == of::clip_fake_quantize || c.of == of::clip_fake_quantize_gradient;
 }
 /// Operands in the shape of the results.
 std::size_t whole_operands(const fused_case& c) {
   if (c.of == of::gated_gradient) return 3;
-  if (c.of == of::gated || c.of == of::biased_gradient || c.of == of::fake_quantize_gradient)
+  if (c.of == of::gated || c.of == of::biased_gradient || c.of == of::clip_fake_quantize_gradient)
     return 2;
   return c.of == of::embed ? 0 : 1;
 }
@@ -134,7 +134,7 @@ buffers memory_of_fused(const fused_case& c) {
         {name, buffer_use::result, strided_buffer(c.format, wanted ? layout : array_layout{})});
   };
   result("out", !c.in_place, c.out);
-  result("second out", c.of == of::gated_gradient || c.of == of::fake_quantize_gradient,
+  result("second out", c.of == of::gated_gradient || c.of == of::clip_fake_quantize_gradient,
          c.second_out);
   return all;
 }
@@ -170,10 +170,11 @@ returned_values fused_on(const fused_case& c, const call_site& site) {
                      c.positions > 0 ? v[at_second_table] : matrix_view{}, out, {rule, c.scale},
                      where);
       case of::dropout: return dropout(v[0], out, {c.probability, c.random}, where);
-      case of::fake_quantize: return fake_quantize(v[0], v[at_table], out, {c.bits}, where);
-      case of::fake_quantize_gradient:
-        return fake_quantize_gradient(v[0], v[1], v[at_table], out, v[at_second_out], {c.bits},
-                                      where);
+      case of::clip_fake_quantize:
+        return clip_fake_quantize(v[0], v[at_table], out, {c.bits}, where);
+      case of::clip_fake_quantize_gradient:
+        return clip_fake_quantize_gradient(v[0], v[1], v[at_table], out, v[at_second_out], {c.bits},
+                                           where);
     }
   });
   return {};
@@ -280,10 +281,10 @@ returned_values fused_by_definition(const fused_case& c, const call_site& site) 
         break;
       }
       case of::dropout: first.push_back(kept_or_dropped(c, o, x(0), row, col)); break;
-      case of::fake_quantize:
+      case of::clip_fake_quantize:
         first.push_back(fake_quantized(c, x(0), o.at(v[at_table], 0, 0)));
         break;
-      case of::fake_quantize_gradient: {
+      case of::clip_fake_quantize_gradient: {
         const float at = number(x(1)), clip = number(o.at(v[at_table], 0, 0));
         first.push_back(at > clip || at < -clip ? 0 : x(0));
         second.push_back(at > clip ? x(0) : at < -clip ? ptx::neg(x(0)) : 0);
@@ -305,9 +306,16 @@ operation_of<fused_case> fused_operators() {
 }
 
 std::ostream& operator<<(std::ostream& out, const fused_case& c) {
-  constexpr const char* names[] = {
-      "gated",           "gated_gradient", "biased",  "biased_gradient", "rotate",
-      "rotate_gradient", "embed",          "dropout", "fake_quantize",   "fake_quantize_gradient"};
+  constexpr const char* names[] = {"gated",
+                                   "gated_gradient",
+                                   "biased",
+                                   "biased_gradient",
+                                   "rotate",
+                                   "rotate_gradient",
+                                   "embed",
+                                   "dropout",
+                                   "clip_fake_quantize",
+                                   "clip_fake_quantize_gradient"};
   return out << names[static_cast<int>(c.of)] << " " << name(c.f) << " of " << name(c.format)
              << ", tables of " << c.rows_of_tables << " rows, " << c.positions
              << " positions, each " << c.each << ", scale " << c.scale << ", probability "

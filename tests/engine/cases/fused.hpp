@@ -18,8 +18,8 @@ enum class fused_operator : std::uint8_t {
   rotate_gradient,
   embed,
   dropout,
-  fake_quantize,
-  fake_quantize_gradient,
+  clip_fake_quantize,
+  clip_fake_quantize_gradient,
 };
 inline constexpr int fused_operator_count = 10;
 
@@ -33,7 +33,7 @@ struct fused_case {
   std::int64_t positions = 0;       ///< of embed; 0: none are added
   std::int64_t each = 1;
   double scale = 1, probability = 0.5;
-  int bits = 8;  ///< of fake_quantize
+  int bits = 8;  ///< of clip_fake_quantize
   random_stream random = {};
   bool in_place = false;
   int threads = 1;

@@ -58,8 +58,8 @@ struct dropout_call : operator_call {
 };
 struct fake_quantize_call : operator_call {
   const_matrix_view clip = view_of(operands.data(), 1, 1);
-  fake_quantize_options options;
-  void run() const { fake_quantize_gradient(x, y, clip, out, second, options, where); }
+  clip_fake_quantize_options options;
+  void run() const { clip_fake_quantize_gradient(x, y, clip, out, second, options, where); }
 };
 struct norm_call : operator_call {
   layer_norm_options options{.rule = function_rule::torch_2_11};

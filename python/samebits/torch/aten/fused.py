@@ -5,15 +5,18 @@ They read CPU and CUDA tensors. `samebits.torch.fused_operators` defines them fo
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import torch
 
 from samebits import _core
+from samebits.recipes import SCALE_RULES
 from samebits.torch.aten.elementwise import elementwise
 from samebits.torch.aten.functions import gelu_of
 from samebits.torch.aten.registry import RULES, Conditions, require, rule
 from samebits.torch.aten.rows import as_rows, flat, shaped, statistics_shape
+from samebits.torch.quantize import rules_of_text
 
 _RULE = "torch_2_11"
 #: Threads, backend and stream of a call: the library's.
@@ -150,9 +153,16 @@ def _dropout(_how: Conditions, x: Any, p: float, seed: int, stream: int, offset:
 
 @rule("clip_fake_quantize")
 def _fake_quantize(_how: Conditions, x: Any, clip: Any, bits: int) -> Any:
-    return _core.fake_quantize(_rows(x), clip.reshape(1, 1), bits, _WHERE)
+    return _core.clip_fake_quantize(_rows(x), clip.reshape(1, 1), bits, _WHERE)
 
 
 @rule("clip_fake_quantize_backward")
 def _fake_quantize_backward(_how: Conditions, grad: Any, x: Any, clip: Any, bits: int) -> Any:
-    return _core.fake_quantize_gradient(_rows(grad), _rows(x), clip.reshape(1, 1), bits, _WHERE)
+    return _core.clip_fake_quantize_gradient(_rows(grad), _rows(x), clip.reshape(1, 1), bits, _WHERE)
+
+
+@rule("gated_quantize")
+def _gated_quantize(_how: Conditions, gate: Any, up: Any, function: str, rules: str, to: str) -> Any:
+    recipe = rules_of_text(rules)
+    return _core.gated_quantize(function, _rows(gate), _rows(up), to, recipe.scale_format,
+                                attrgetter(*SCALE_RULES)(recipe), recipe.overflow, _RULE, _WHERE)
