@@ -40,8 +40,11 @@ void check_space(const const_matrix_view& v, const char* which, memory_space spa
                          ": must lie in the same memory as the other views, host or device");
 }
 
-constexpr std::array code_formats = {format_id::e4m3, format_id::e5m2};
-constexpr std::array scale_formats = {format_id::fp32, format_id::e8m0};
+constexpr std::array code_formats = {format_id::e4m3, format_id::e5m2, format_id::e2m1,
+                                     format_id::e2m3, format_id::e3m2};
+constexpr std::array scale_formats = {format_id::fp32, format_id::e8m0, format_id::e4m3};
+constexpr std::array tensor_scale_formats = {format_id::fp32};
+constexpr matrix_shape one_number = {1, 1};
 
 /// A view, its name in messages and its required shape.
 struct named_view {
@@ -51,16 +54,19 @@ struct named_view {
   std::span<const format_id> formats;
 };
 
-std::array<named_view, 4> views_of(const quantize_outputs& o, const const_matrix_view& in,
-                                   const tile_grid& grid) {
+using named_outputs = std::array<named_view, 5>;
+
+named_outputs views_of(const quantize_outputs& o, const const_matrix_view& in,
+                       const tile_grid& grid) {
   return {
       {{o.codes, "outputs.codes", {in.rows, in.cols}, code_formats},
        {o.scales, "outputs.scales", {grid.rows, grid.cols}, scale_formats},
        {o.codes_transposed, "outputs.codes_transposed", {in.cols, in.rows}, code_formats},
-       {o.scales_transposed, "outputs.scales_transposed", {grid.cols, grid.rows}, scale_formats}}};
+       {o.scales_transposed, "outputs.scales_transposed", {grid.cols, grid.rows}, scale_formats},
+       {o.tensor_scale, "outputs.tensor_scale", one_number, tensor_scale_formats}}};
 }
 
-void check_outputs(const const_matrix_view& in, const std::array<named_view, 4>& views) {
+void check_outputs(const const_matrix_view& in, const named_outputs& views) {
   for (std::size_t i = 0; i < views.size(); ++i) {
     const named_view& v = views[i];
     if (v.view.data == nullptr) continue;
@@ -100,6 +106,11 @@ format_id target_of(const const_matrix_view& in, const quantize_outputs& o) {
   return codes.data != nullptr ? codes.format : transposed.format;
 }
 
+/// The rule of the scales: with given inverse scales te, y = RN(x * S).
+scale_rule rule_of(const quantize_options& o) {
+  return o.inverse_scales.data != nullptr ? scale_rule::te : o.scale;
+}
+
 /// The format of `scales` and `scales_transposed`; both must have equal formats.
 format_id scale_format_of(const quantize_outputs& o, const quantize_options& options) {
   const matrix_view& scales = o.scales;
@@ -119,22 +130,39 @@ format_id scale_format_of(const quantize_outputs& o, const quantize_options& opt
         std::string(options.inverse_scales.data != nullptr ? "options.inverse_scales"
                                                            : name(options.scale)));
   }
+  if (format == format_id::e4m3 && !has_two_levels(rule_of(options))) {
+    throw invalid_argument("outputs: scales in e4m3 need a scale rule with two levels, got " +
+                           std::string(options.inverse_scales.data != nullptr
+                                           ? "options.inverse_scales"
+                                           : name(options.scale)));
+  }
   return format;
 }
 
-/// Checks the given inverse scales: a view that is only read, in the shape of the scales.
-void check_inverse_scales(const const_matrix_view& in, const const_matrix_view& v,
-                          const tile_grid& grid, const std::array<named_view, 4>& outputs) {
+/// Checks a view that is only read.
+void check_given(const const_matrix_view& in, const const_matrix_view& v, const char* which,
+                 const matrix_shape& shape, const named_outputs& outputs) {
   if (v.data == nullptr) return;
-  constexpr std::array formats = {format_id::fp32};
-  check_view(v, "options.inverse_scales");
-  check_format(v, "options.inverse_scales", formats);
-  check_shape(v, "options.inverse_scales", grid.rows, grid.cols);
-  check_space(v, "options.inverse_scales", in.space);
+  check_view(v, which);
+  check_format(v, which, tensor_scale_formats);
+  check_shape(v, which, shape.rows, shape.cols);
+  check_space(v, which, in.space);
   for (const named_view& output : outputs) {
-    if (output.view.data != nullptr) {
-      check_apart(output.view, output.name, v, "options.inverse_scales");
-    }
+    if (output.view.data != nullptr) check_apart(output.view, output.name, v, which);
+  }
+}
+
+/// Checks what only rules with two levels have, and the tiles of four over six.
+void check_levels(scale_rule rule, const const_matrix_view& tensor_scale, const char* which,
+                  const tile_shape& tile) {
+  if (tensor_scale.data != nullptr && !has_two_levels(rule)) {
+    throw invalid_argument(std::string(which) + ": a scale rule with two levels is expected, got " +
+                           std::string(name(rule)));
+  }
+  if (is_four_over_six(rule) && tile != tile_shape{1, 16} && tile != tile_shape{16, 1} &&
+      tile != tile_shape{16, 16}) {
+    throw invalid_argument("tile must be {1, 16}, {16, 1} or {16, 16} for " +
+                           std::string(name(rule)) + ", got " + text_of(tile));
   }
 }
 
@@ -169,7 +197,7 @@ numerics::scale_settings scale_settings_of(const quantize_options& o, format_id 
   if (upper == 0 || upper > binary32::inf) {
     throw invalid_argument("options.upper_bound must be > 0; infinity where there is none");
   }
-  return {o.scale, o.nonfinite, binary32::magnitude(eps), upper,
+  return {rule_of(o), o.nonfinite, binary32::magnitude(eps), upper,
           largest_factor_of(o.scale_overflow, from)};
 }
 
@@ -183,11 +211,13 @@ quantize_call checked_call(const const_matrix_view& in, const quantize_outputs& 
   check_options(options);
   const auto views = views_of(outputs, in, grid);
   check_outputs(in, views);
-  check_inverse_scales(in, options.inverse_scales, grid, views);
+  check_given(in, options.inverse_scales, "options.inverse_scales", {grid.rows, grid.cols}, views);
+  check_given(in, options.tensor_scale, "options.tensor_scale", one_number, views);
+  check_levels(rule_of(options), options.tensor_scale, "options.tensor_scale", options.tile);
+  check_levels(rule_of(options), outputs.tensor_scale, "outputs.tensor_scale", options.tile);
   const format_id scale_format = scale_format_of(outputs, options);
   numerics::scale_settings scale = scale_settings_of(options, in.format);
   if (scale_format == format_id::e8m0) scale.scale_of_zeros = numerics::binary32::min_normal >> 1;
-  if (options.inverse_scales.data != nullptr) scale.rule = scale_rule::te;  // y = RN(x * S)
   return {in,
           outputs,
           target_of(in, outputs),
@@ -199,7 +229,9 @@ quantize_call checked_call(const const_matrix_view& in, const quantize_outputs& 
           options.random,
           options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols)),
           options.skip_if_nonzero,
-          options.workspace.data()};
+          options.workspace.data(),
+          nullptr,
+          options.tensor_scale};
 }
 
 namespace {
@@ -233,7 +265,9 @@ device_scope scope_of(const quantize_call& call, const executor& where) {
                        {address_of(o.codes_transposed), "outputs.codes_transposed"},
                        {address_of(o.scales_transposed), "outputs.scales_transposed"},
                        {o.statistics, "outputs.statistics"},
+                       {o.tensor_scale.data, "outputs.tensor_scale"},
                        {address_of(call.inverse_scales), "options.inverse_scales"},
+                       {call.tensor_scale.data, "options.tensor_scale"},
                        {call.skip_if_nonzero, "options.skip_if_nonzero"},
                        {call.workspace, "options.workspace"}},
                       where.stream);
@@ -245,6 +279,23 @@ const backend& quantizing_backend(const quantize_call& call, const executor& whe
       "cannot quantize " + std::string(name(call.in.format)) + " to " + std::string(name(call.to)) +
           " with " + std::string(name(call.scale.rule)) + ", " +
           std::string(name(call.cast.rounding)));
+}
+
+/// Checks the second level of a dequantization.
+void check_level(const second_level& level, memory_space space) {
+  check_value("level.scale", level.scale, "scale_rule");
+  const const_matrix_view& v = level.tensor_scale;
+  if ((v.data != nullptr) != has_two_levels(level.scale)) {
+    throw invalid_argument(
+        "level.tensor_scale: a rule with two levels needs it and all others have "
+        "none, got " +
+        std::string(name(level.scale)));
+  }
+  if (v.data == nullptr) return;
+  check_view(v, "level.tensor_scale");
+  check_format(v, "level.tensor_scale", tensor_scale_formats);
+  check_shape(v, "level.tensor_scale", 1, 1);
+  check_space(v, "level.tensor_scale", space);
 }
 
 }  // namespace
@@ -293,6 +344,12 @@ std::size_t quantize_workspace(const const_matrix_view& in, const quantize_outpu
 
 void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
                 const matrix_view& out, const tile_shape& tile, const executor& where) {
+  dequantize(codes, scales, out, tile, second_level{}, where);
+}
+
+void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
+                const matrix_view& out, const tile_shape& tile, const second_level& level,
+                const executor& where) {
   namespace b = backends;
   b::check_view(codes, "codes");
   b::check_format(codes, "codes", b::code_formats);
@@ -308,13 +365,18 @@ void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
   b::check_distinct(out, "out");
   b::check_apart(out, "out", codes, "codes");
   b::check_apart(out, "out", scales, "scales");
+  b::check_level(level, codes.space);
+  if (level.tensor_scale.data != nullptr) {
+    b::check_apart(out, "out", level.tensor_scale, "level.tensor_scale");
+  }
   b::check_threads(where);
   const b::device_scope on(codes.space,
                            {{b::address_of(codes), "codes"},
                             {b::address_of(scales), "scales"},
+                            {level.tensor_scale.data, "level.tensor_scale"},
                             {b::address_of(out), "out"}},
                            where.stream);
-  const b::dequantize_call call{codes, scales, out, grid};
+  const b::dequantize_call call{codes, scales, out, grid, level};
   const b::backend& chosen = b::backend_for(
       where, codes.space, [&](const b::backend& one) { return one.dequantize.has(call); },
       "cannot dequantize");

@@ -12,7 +12,9 @@ void check(const recipe& rules) {
   const matrix_shape shape = scales_shape(0, 0, rules.tile);
   float none = 0;
   const matrix_view scales = {&none, rules.scale_format, shape.rows, shape.cols};
-  backends::checked_call({nullptr, format_id::fp32, 0, 0}, {.scales = scales}, options_of(rules));
+  const matrix_view codes = {&none, rules.code_format, 0, 0};
+  backends::checked_call({nullptr, format_id::fp32, 0, 0}, {.codes = codes, .scales = scales},
+                         options_of(rules));
 }
 
 void quantize_by_recipe(const const_matrix_view& in, const quantize_outputs& outputs,
@@ -28,6 +30,15 @@ void quantize_by_recipe(const const_matrix_view& in, const quantize_outputs& out
                            std::string(name(rules.scale_format)) + ", got " +
                            std::string(name(v.format)));
   };
+  const auto check_codes = [&](const matrix_view& v, const char* which) {
+    if (v.data == nullptr || v.format == rules.code_format) return;
+    if (rules.code_format == format_id::e4m3 && v.format == format_id::e5m2) return;
+    throw invalid_argument(std::string(which) + ": format must be the recipe's, " +
+                           std::string(name(rules.code_format)) + ", got " +
+                           std::string(name(v.format)));
+  };
+  check_codes(outputs.codes, "outputs.codes");
+  check_codes(outputs.codes_transposed, "outputs.codes_transposed");
   check(outputs.scales, "outputs.scales");
   check(outputs.scales_transposed, "outputs.scales_transposed");
   quantize(in, outputs, options_of(rules), where);

@@ -15,8 +15,9 @@ namespace samebits {
 namespace backends {
 namespace {
 
-/// Loads a scale as binary32 bits.
+/// Loads a scale as binary32 bits; one in e4m3 as its byte, which no layout changes.
 std::uint32_t load_scale(const std::byte* at, format_id format) {
+  if (format == format_id::e4m3) return std::to_integer<std::uint32_t>(*at);
   if (format == format_id::e8m0) {
     return numerics::decode<std::uint32_t>(spec_of(format), std::to_integer<std::uint32_t>(*at));
   }
@@ -33,12 +34,19 @@ bool is_packable(std::uint32_t scale) {
 }
 
 void store_scale(std::byte* at, format_id format, std::uint32_t scale) {
-  if (format == format_id::e8m0) {
+  if (format == format_id::e4m3) {
+    *at = static_cast<std::byte>(scale);
+  } else if (format == format_id::e8m0) {
     *at =
         static_cast<std::byte>(is_packable(scale) ? numerics::e8m0_of(scale & 0x7FFFFFFFu) : 0xFFu);
   } else {
     std::memcpy(at, &scale, sizeof scale);
   }
+}
+
+/// The format of scales in a layout: e4m3 if that is the format of the view.
+format_id format_in(scale_layout layout, const const_matrix_view& scales) {
+  return scales.format == format_id::e4m3 ? format_id::e4m3 : layout_format(layout);
 }
 
 /// Loads scales from a view.
@@ -66,7 +74,11 @@ void check_scales(const const_matrix_view& scales, scale_layout layout,
   check_value("options.padding", options.padding, "scale_padding");
   check_value("options.unpackable", options.unpackable, "unpackable");
   check_view(scales, "scales");
-  check_format(scales, "scales", std::array{format_id::fp32, format_id::e8m0});
+  check_format(scales, "scales", std::array{format_id::fp32, format_id::e8m0, format_id::e4m3});
+  if (scales.format == format_id::e4m3 &&
+      (layout_format(layout) == format_id::fp32 || layout == scale_layout::packed_ue8m0)) {
+    throw invalid_argument("layout: scales in e4m3 have no " + std::string(name(layout)));
+  }
   check_host(scales, "scales");
   const std::int64_t needed = layout_bytes(layout, scales.rows, scales.cols);
   if (memory.size() != static_cast<std::size_t>(needed)) {
@@ -106,8 +118,9 @@ void write_padding(const const_matrix_view& scales, scale_layout layout, std::sp
                    scale_padding padding) {
   const matrix_shape padded = padded_shape(layout, scales.rows, scales.cols);
   const std::uint32_t value = padding == scale_padding::one ? numerics::binary32::one : 0u;
-  const auto width = static_cast<std::size_t>(storage_bytes(layout_format(layout)));
-  const std::uint32_t code = width == 1 ? numerics::e8m0_of(value) : value;
+  const format_id format = format_in(layout, scales);
+  const auto width = static_cast<std::size_t>(storage_bytes(format));
+  const std::uint32_t code = numerics::scale_code(format, value);
   const auto write = [&](std::int64_t row, std::int64_t col) {
     const auto at = layout_offset(layout, scales.rows, scales.cols, row, col);
     std::memcpy(out.data() + at, &code, width);  // little-endian
@@ -126,7 +139,7 @@ scale_layout_report arrange_scales(const const_matrix_view& scales, scale_layout
                                    std::span<std::byte> out, const scale_layout_options& options) {
   namespace b = backends;
   b::check_scales(scales, layout, out, "out", options);
-  const format_id to = layout_format(layout);
+  const format_id to = b::format_in(layout, scales);
   const b::viewed from{scales};
   const auto load = [&](std::int64_t row, std::int64_t col) {
     return b::load_scale(from.at(row, col), scales.format);
@@ -146,7 +159,7 @@ scale_layout_report restore_scales(std::span<const std::byte> in, scale_layout l
   namespace b = backends;
   b::check_scales(scales, layout, in, "in", options);
   b::check_distinct(scales, "scales");
-  const format_id from = layout_format(layout);
+  const format_id from = b::format_in(layout, scales);
   const auto load = [&](std::int64_t row, std::int64_t col) {
     return b::load_scale(in.data() + layout_offset(layout, scales.rows, scales.cols, row, col),
                          from);

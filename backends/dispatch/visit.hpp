@@ -112,19 +112,25 @@ void visit_quantized(format_id from, const Function& f) {
   with_format<format_id::fp32, format_id::bf16, format_id::fp16>(from, f);
 }
 
-/// Calls f.operator()<From, To>() for every format pair of quantization.
-template <class Function>
+/// Calls f.operator()<From, To>() for every format pair of quantization; `Narrow`: with codes of 4 and
+/// 6 bits.
+template <bool Narrow, class Function>
 void visit_quantization(format_id from, format_id to, const Function& f) {
   visit_quantized(from, [&]<format_id From>() {
     if (to == format_id::e4m3) f.template operator()<From, format_id::e4m3>();
     if (to == format_id::e5m2) f.template operator()<From, format_id::e5m2>();
+    if constexpr (Narrow) {
+      if (to == format_id::e2m1) f.template operator()<From, format_id::e2m1>();
+      if (to == format_id::e2m3) f.template operator()<From, format_id::e2m3>();
+      if (to == format_id::e3m2) f.template operator()<From, format_id::e3m2>();
+    }
   });
 }
 
-/// Calls f(source, target, rounding) with compile-time types for every supported quantization.
-template <class Function>
+/// Calls f(source, target, rounding) with compile-time types for every format pair of quantization.
+template <bool Narrow, class Function>
 void visit_quantization(format_id from, format_id to, rounding mode, const Function& f) {
-  visit_quantization(from, to, [&]<format_id From, format_id To>() {
+  visit_quantization<Narrow>(from, to, [&]<format_id From, format_id To>() {
     if (mode == rounding::stochastic) {
       f(fixed_format<From>{}, fixed_format<To>{}, fixed_rounding<rounding::stochastic>{});
     } else {

@@ -48,8 +48,8 @@ void check_options(const gradient_reduction& how) {
                                   ? ", got " + std::string(name(how.communication))
                                   : std::string()));
   }
-  if (static_cast<int>(how.scale) >= enum_count<scale_rule>) {
-    throw invalid_argument("how.scale: must be a value of samebits::scale_rule, got " +
+  if (static_cast<int>(how.scale) >= one_level_scale_rules) {
+    throw invalid_argument("how.scale: must be a samebits::scale_rule with one level, got " +
                            std::to_string(static_cast<int>(how.scale)));
   }
   if (how.rounding != rounding::nearest_even && how.rounding != rounding::stochastic) {

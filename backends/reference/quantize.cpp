@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
 #include "numerics/bits/random.hpp"
+#include "numerics/quantize/four_over_six.hpp"
 #include "numerics/quantize/scale.hpp"
 #include "numerics/quantize/tile.hpp"
 
@@ -61,31 +63,58 @@ void for_each_element(std::int64_t cols, element_range range, const Function& f)
   }
 }
 
+/// The amax of the elements [row, row + rows) x [col, col + cols).
+numerics::tile_amax amax_of(const quantize_call& call, std::int64_t row, std::int64_t rows,
+                            std::int64_t col, std::int64_t cols) {
+  numerics::tile_amax amax = numerics::no_amax;
+  for (std::int64_t r = row; r < row + rows; ++r) {
+    for (std::int64_t c = col; c < col + cols; ++c) {
+      amax = numerics::combined(
+          amax, numerics::amax_contribution(call.scale.nonfinite, element_of_view(call.in, r, c)));
+    }
+  }
+  return amax;
+}
+
 numerics::tile_scale scale_of_tile(const quantize_call& call, std::int64_t row, std::int64_t col) {
   if (call.inverse_scales.data != nullptr) {
     return numerics::scale_of_inverse(load<std::uint32_t>(call.inverse_scales, row, col));
   }
   const tile_grid& g = call.grid;
-  const std::int64_t row_end = std::min(call.in.rows, (row + 1) * g.tile_rows);
-  const std::int64_t col_end = std::min(call.in.cols, (col + 1) * g.tile_cols);
-  numerics::tile_amax amax = numerics::no_amax;
-  for (std::int64_t r = row * g.tile_rows; r < row_end; ++r) {
-    for (std::int64_t c = col * g.tile_cols; c < col_end; ++c) {
-      amax = numerics::combined(
-          amax, numerics::amax_contribution(call.scale.nonfinite, element_of_view(call.in, r, c)));
-    }
-  }
-  return numerics::scale_of(spec_of(call.to), call.scale, amax);
+  const std::int64_t first_row = row * g.tile_rows;
+  const std::int64_t first_col = col * g.tile_cols;
+  const std::int64_t rows = std::min(g.tile_rows, call.in.rows - first_row);
+  const std::int64_t cols = std::min(g.tile_cols, call.in.cols - first_col);
+  const numerics::tile_amax amax = amax_of(call, first_row, rows, first_col, cols);
+  const format_spec to = spec_of(call.to);
+  if (!is_four_over_six(call.scale.rule)) return numerics::any_scale_of(to, call.scale, amax);
+  return numerics::four_over_six_scale<numerics::by_definition>(
+      call.scale, to, amax, static_cast<int>(rows), static_cast<int>(cols), g.tile_cols == 1,
+      [&](int r, int c) { return element_of_view(call.in, first_row + r, first_col + c); });
 }
 
 void store_scale(const matrix_view& v, std::int64_t row, std::int64_t col,
                  std::uint32_t dequantization_scale) {
   if (v.data == nullptr) return;
-  if (v.format == format_id::e8m0) {
-    store<std::uint8_t>(v, row, col, numerics::e8m0_of(dequantization_scale));
+  const std::uint32_t code = numerics::scale_code(v.format, dequantization_scale);
+  if (storage_bytes(v.format) == 1) {
+    store<std::uint8_t>(v, row, col, code);
   } else {
-    store<std::uint32_t>(v, row, col, dequantization_scale);
+    store<std::uint32_t>(v, row, col, code);
   }
+}
+
+/// The amax of a matrix, split among threads.
+numerics::tile_amax amax_of_matrix(const quantize_call& call, int threads) {
+  std::mutex combining;
+  numerics::tile_amax amax = numerics::no_amax;
+  for_each_part(call.in.rows, threads, [&](element_range rows) {
+    const numerics::tile_amax part =
+        amax_of(call, rows.begin, rows.end - rows.begin, 0, call.in.cols);
+    const std::scoped_lock lock(combining);
+    amax = numerics::combined(amax, part);
+  });
+  return amax;
 }
 
 /// Computes the scales of all tiles in row-major order and writes the wanted scale outputs.
@@ -122,8 +151,10 @@ class element_pass {
       store<std::uint8_t>(o.codes_transposed, col, row, cast.code);
     }
     if (o.statistics == nullptr) return {};
-    return {x, y, cast.code, numerics::rescaled(to_, cast.code, scale.dequantization_scale),
-            cast.overflow};
+    const std::uint32_t d =
+        numerics::full_scale(call_.scale.rule, call_.scale.tensor, scale.dequantization_scale);
+    const auto magnitude = static_cast<std::uint32_t>(numerics::magnitude_mask(to_));
+    return {x, y, cast.code & magnitude, numerics::rescaled(to_, cast.code, d), cast.overflow};
   }
 
  private:
@@ -161,10 +192,27 @@ quantize_chunk_statistics quantize_chunk(const element_pass& pass, std::int64_t 
 
 }  // namespace
 
-void reference_quantize(const quantize_call& call, const executor& where) {
-  const bool counts = call.outputs.statistics != nullptr;
+quantize_call with_tensor_level(const quantize_call& call,
+                                const std::function<numerics::tile_amax()>& amax) {
+  quantize_call result = call;
+  if (!has_two_levels(call.scale.rule)) return result;
+  const format_spec to = spec_of(call.to);
+  const std::uint32_t stored = call.tensor_scale.data != nullptr
+                                   ? load<std::uint32_t>(call.tensor_scale, 0, 0)
+                                   : numerics::tensor_scale_of(call.scale.rule, to, amax());
+  result.scale.tensor = numerics::tensor_level_of(call.scale.rule, to, stored);
+  if (call.outputs.tensor_scale.data != nullptr) {
+    store<std::uint32_t>(call.outputs.tensor_scale, 0, 0, stored);
+  }
+  return result;
+}
+
+void reference_quantize(const quantize_call& given, const executor& where) {
+  const bool counts = given.outputs.statistics != nullptr;
   if (counts) require_tested(reference);  // all other work is integer arithmetic
-  if (call.skip_if_nonzero != nullptr && *call.skip_if_nonzero != 0) return;
+  if (given.skip_if_nonzero != nullptr && *given.skip_if_nonzero != 0) return;
+  const quantize_call call =
+      with_tensor_level(given, [&] { return amax_of_matrix(given, where.threads); });
 
   constexpr std::int64_t chunk = chunk_counter::chunk_elements;
   const std::int64_t elements = call.in.rows * call.in.cols;
@@ -194,19 +242,27 @@ void reference_quantize(const quantize_call& call, const executor& where) {
 }
 
 std::uint32_t scale_at(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
-  const std::uint32_t code = v.format == format_id::e8m0 ? load<std::uint8_t>(v, row, col)
-                                                         : load<std::uint32_t>(v, row, col);
+  const std::uint32_t code = storage_bytes(v.format) == 1 ? load<std::uint8_t>(v, row, col)
+                                                          : load<std::uint32_t>(v, row, col);
   return numerics::decode<std::uint32_t>(spec_of(v.format), code);
+}
+
+numerics::tensor_level tensor_level_of(const dequantize_call& call) {
+  if (!has_two_levels(call.level.scale)) return {};
+  return numerics::tensor_level_of(call.level.scale, spec_of(call.codes.format),
+                                   load<std::uint32_t>(call.level.tensor_scale, 0, 0));
 }
 
 void reference_dequantize(const dequantize_call& call, const executor& where) {
   const format_spec from = spec_of(call.codes.format);
   const format_spec to = spec_of(call.out.format);
   const tile_grid& g = call.grid;
+  const numerics::tensor_level tensor = tensor_level_of(call);
   for_each_part(call.codes.rows * call.codes.cols, where.threads, [&](element_range range) {
     for_each_element(call.codes.cols, range, [&](std::int64_t row, std::int64_t col, std::size_t) {
       const std::uint32_t s = scale_at(call.scales, row / g.tile_rows, col / g.tile_cols);
-      const std::uint32_t y = numerics::rescaled(from, load<std::uint8_t>(call.codes, row, col), s);
+      const std::uint32_t d = numerics::full_scale(call.level.scale, tensor, s);
+      const std::uint32_t y = numerics::rescaled(from, load<std::uint8_t>(call.codes, row, col), d);
       const auto cast = numerics::encode<std::uint32_t>(to, cast_rule{}, y, 0);
       if (to.storage_bits == 32) {
         store<std::uint32_t>(call.out, row, col, cast.code);

@@ -7,6 +7,7 @@
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/calls/fused.hpp"
 #include "backends/dispatch/calls/list.hpp"
+#include "backends/dispatch/calls/quantize.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/dispatch/calls/sums.hpp"
 
@@ -25,7 +26,9 @@ void fused_on_threads(const fused_call& call, const executor& where, fused_codes
 void reference_fused(const fused_call& call, const executor& where);
 void reference_quantize(const quantize_call& call, const executor& where);
 void reference_dequantize(const dequantize_call& call, const executor& where);
-/// An fp32 or e8m0 scale as binary32 bits.
+/// The numbers of the tensor of a dequantization; ones for a rule with one level.
+numerics::tensor_level tensor_level_of(const dequantize_call& call);
+/// An fp32, e8m0 or e4m3 scale as binary32 bits.
 std::uint32_t scale_at(const const_matrix_view& v, std::int64_t row, std::int64_t col);
 void reference_matmul(const matmul_call& call, const executor& where);
 /// Functions of rows by a kernel; several threads call it at once. Every thread gets rows of at

@@ -94,7 +94,7 @@ template <>
 inline constexpr auto option_table<recipe> = std::tuple_cat(
     detail::scaling_options<recipe>,
     std::tuple(option("overflow", &recipe::overflow), option("scale_format", &recipe::scale_format),
-               option("source", &recipe::source)));
+               option("source", &recipe::source), option("code_format", &recipe::code_format)));
 
 template <>
 inline constexpr auto option_table<delayed_settings> = std::tuple(

@@ -1,4 +1,4 @@
-// Quantizes a matrix into 8-bit codes with one binary32 scale per tile, and dequantizes it.
+// Quantizes a matrix into codes of 8, 6 or 4 bits with one scale per tile, and dequantizes it.
 //
 //   std::vector<samebits::bf16> x = ...;                     // activations [tokens, width]
 //   const samebits::tile_shape tile = {1, 128};
@@ -69,6 +69,9 @@ struct quantize_options {
   /// With the inverse scale S of a tile, y = RN(x * S) and s = RN(1 / S); `scale`, `eps`,
   /// `upper_bound` and `nonfinite` are ignored. Without data: quantize() computes the scales.
   const_matrix_view inverse_scales = {};
+  /// Given scale of the tensor, for a scale rule with two levels: [1, 1] in fp32, >= 0, in the memory
+  /// of the views. Without data: quantize() computes it from the amax of the matrix.
+  const_matrix_view tensor_scale = {};
   /// Null, or a word in the memory of the views. If the word is not 0, quantize() writes nothing. A
   /// device backend reads the word when its kernels run.
   const std::uint32_t* skip_if_nonzero = nullptr;
@@ -106,16 +109,26 @@ struct quantize_statistics {
 
 /// Outputs of quantize(). A view without data and a null pointer are not written.
 struct quantize_outputs {
-  /// [rows, cols], e4m3 or e5m2. In host memory, statistics alone need no codes: set
-  /// codes.format and leave out shape and data.
+  /// [rows, cols], e4m3, e5m2, e2m1, e2m3 or e3m2, one code a byte (samebits/packing.hpp packs codes
+  /// of 4 and 6 bits). In host memory, statistics alone need no codes: set codes.format and leave out
+  /// shape and data.
   matrix_view codes = {};
-  /// Dequantization scales, scales_shape(rows, cols, tile), in fp32 or e8m0. e8m0 requires a scale
-  /// rule whose scales are powers of two. With eps 0, the scale of a tile of zeros is 1 in fp32 and
-  /// byte 00 in e8m0.
+  /// Dequantization scales, scales_shape(rows, cols, tile), in fp32, e8m0 or e4m3. e8m0 requires a
+  /// scale rule whose scales are powers of two; e4m3 a rule with two levels. With eps 0, the scale of a
+  /// tile of zeros is 1 in fp32 and byte 00 in e8m0.
   matrix_view scales = {};
   matrix_view codes_transposed = {};          ///< [cols, rows]: the transpose of the codes
   matrix_view scales_transposed = {};         ///< the transpose of the scales, same format
   quantize_statistics* statistics = nullptr;  ///< in the memory of the views
+  /// The tensor's scale of a scale rule with two levels, [1, 1] in fp32.
+  matrix_view tensor_scale = {};
+};
+
+/// The scale rule and the tensor's scale that dequantize() needs for a rule with two levels.
+struct second_level {
+  scale_rule scale = scale_rule::te;
+  /// [1, 1] in fp32, in the memory of the codes. A rule with one level has none.
+  const_matrix_view tensor_scale = {};
 };
 
 /// Quantizes a matrix tile by tile: options.scale gives each tile's scale from the tile's amax, and
@@ -134,6 +147,8 @@ struct quantize_outputs {
 /// @throws invalid_argument, before anything is written, if:
 ///   - a format, shape, tile or option is not allowed;
 ///   - scales are in e8m0 and the scale rule's scales are not powers of two;
+///   - scales are in e4m3 or there is a tensor_scale, and the scale rule has not two levels;
+///   - the rule is nvfp4_4over6_* and the tile not {1, 16}, {16, 1} or {16, 16};
 ///   - the workspace is too small or misaligned;
 ///   - neither codes nor transposed codes are requested, nor statistics alone;
 ///   - a size or stride is negative;
@@ -163,13 +178,24 @@ std::size_t quantize_workspace(const const_matrix_view& in, const quantize_outpu
 /// Dequantizes codes: each element is RN(value * s) in binary32, rounded to nearest even with
 /// overflow::ieee into the format of `out`.
 ///
-/// @param codes  [rows, cols] in e4m3 or e5m2
-/// @param scales  dequantization scales, [scales_shape(rows, cols, tile)] in fp32 or e8m0
+/// @param codes  [rows, cols] in e4m3, e5m2, e2m1, e2m3 or e3m2
+/// @param scales  dequantization scales, [scales_shape(rows, cols, tile)] in fp32, e8m0 or e4m3
 /// @param out  [rows, cols] in fp32, fp16 or bf16
 /// @param tile  the tile of quantize(). For the transposed outputs of quantize(): its transpose.
 /// @param where  backend, threads and stream
 /// @throws as quantize() does.
 void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
                 const matrix_view& out, const tile_shape& tile, const executor& where = {});
+
+/// Dequantizes codes whose scale rule has two levels: each element is RN(value * d), where d takes the
+/// tile's and the tensor's scale (samebits/core/scaling.hpp).
+///
+/// @param level  the scale rule of quantize() and the tensor's scale
+/// @throws invalid_argument if the rule has two levels and tensor_scale has no data, or if the rule has
+///   one level and tensor_scale has data.
+/// @throws as dequantize() without `level` does.
+void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
+                const matrix_view& out, const tile_shape& tile, const second_level& level,
+                const executor& where = {});
 
 }  // namespace samebits

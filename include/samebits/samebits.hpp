@@ -34,6 +34,7 @@
 #include "samebits/matmul.hpp"
 #include "samebits/operators.hpp"
 #include "samebits/optimizer.hpp"
+#include "samebits/packing.hpp"
 #include "samebits/parameter_gradients.hpp"
 #include "samebits/product_rule.hpp"
 #include "samebits/quantize.hpp"

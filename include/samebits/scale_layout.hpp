@@ -27,8 +27,10 @@
 // - column_major: DeepGEMM on SM90 (MN-major, TMA-aligned); TransformerEngine, blocks of 1 x 128.
 // - row_padded: TransformerEngine, blocks of 128 x 128.
 // - packed_ue8m0: DeepGEMM on SM100. Four bytes are an int32 whose low byte is the first column.
-// - padded_128x4, padded_4x128: TransformerEngine's MXFP8, row-wise and column-wise.
-// - swizzled_128x4: cuBLASLt's MXFP8; torchao's to_blocked.
+// - padded_128x4, padded_4x128: TransformerEngine's MXFP8 and NVFP4, row-wise and column-wise.
+// - swizzled_128x4: cuBLASLt's MXFP8 and NVFP4; torchao's to_blocked.
+//
+// A byte is e8m0, or for scales in e4m3 their code, whose bits no layout changes.
 //
 // Sources: DeepGEMM 54e2261 (deep_gemm/impls/smxx_layout.cuh), TransformerEngine d0067d0 (quantizer
 // shapes), cuBLAS documentation ("1D block scaling factors layout").
@@ -121,7 +123,7 @@ SAMEBITS_INLINE constexpr std::int64_t layout_offset(scale_layout layout, std::i
 }
 
 /// Value of the padding. zero: 0 (byte 00), as DeepGEMM and TransformerEngine write it. one: 1
-/// (byte 7F), so that a product that reads the padding makes no NaN and no 0 * Inf.
+/// (byte 7F, in e4m3 38), so that a product that reads the padding makes no NaN and no 0 * Inf.
 enum class scale_padding : std::uint8_t { zero, one };
 template <>
 inline constexpr auto table_of<scale_padding> = enum_table<scale_padding>({
@@ -161,12 +163,13 @@ struct scale_layout_report {
 /// Writes scales and padding in a layout. Bytes become fp32 exactly; fp32 becomes bytes as
 /// options.unpackable says.
 ///
-/// @param scales  [rows, cols] in fp32 or e8m0, host memory, any strides
+/// @param scales  [rows, cols] in fp32 or e8m0, or for layouts of bytes other than packed_ue8m0 in
+///   e4m3; host memory, any strides
 /// @param layout  the layout
 /// @param out  layout_bytes() bytes of host memory; every byte is written
 /// @param options  value of the padding, treatment of unpackable scales
 /// @throws invalid_argument, before anything is written, if:
-///   - the scales are in another format or in device memory;
+///   - the scales are in another format or in device memory, or the layout has no scales in e4m3;
 ///   - a size or stride is negative;
 ///   - `out` has not layout_bytes() bytes;
 ///   - unpackable::refuse refuses a scale.
@@ -178,7 +181,7 @@ scale_layout_report arrange_scales(const const_matrix_view& scales, scale_layout
 ///
 /// @param in  layout_bytes() bytes of host memory
 /// @param layout  the layout
-/// @param scales  [rows, cols] in fp32 or e8m0, host memory; receives the scales
+/// @param scales  [rows, cols] in fp32, e8m0 or e4m3, host memory; receives the scales
 /// @param options  treatment of unpackable scales
 /// @throws invalid_argument if elements of `scales` share memory.
 /// @throws as arrange_scales() does.

@@ -9,6 +9,7 @@
 #include "numerics/bits/layout.hpp"
 #include "numerics/bits/word.hpp"
 #include "numerics/quantize/tile.hpp"
+#include "numerics/quantize/two_levels.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/scaling.hpp"
@@ -25,27 +26,13 @@ struct scale_settings {
   std::uint32_t largest_factor = binary32::max_finite;  ///< replaces an infinite S
   /// The dequantization scale of a tile whose amax is 0: 1; in e8m0 2^-127.
   std::uint32_t scale_of_zeros = binary32::one;
+  tensor_level tensor = {};  ///< read by rules with two levels
 };
 
 /// Whether scaled elements never exceed M, except by the rounding of the factor. Then no code
 /// saturates.
 SAMEBITS_INLINE constexpr bool bounds_elements(scale_rule rule) {
-  return rule != scale_rule::mx_floor && rule != scale_rule::mx_even;
-}
-
-/// The scale of one tile as binary32 bits. A SIMD Word holds the scales of several tiles, one a
-/// lane.
-template <class Word>
-struct tile_scales {
-  Word dequantization_scale;  ///< s, the dequantization scale
-  Word factor;  ///< elements are multiplied by it; under scale_rule::div they are divided by it
-};
-using tile_scale = tile_scales<std::uint32_t>;
-
-/// M: the largest finite value of the codes' format, as binary32 bits. Requires a format that is a
-/// subset of binary32.
-SAMEBITS_INLINE constexpr std::uint32_t largest_value(const format_spec& f) {
-  return decode<std::uint32_t>(f, static_cast<std::uint32_t>(max_finite(f)));
+  return rule != scale_rule::mx_floor && rule != scale_rule::mx_even && !has_two_levels(rule);
 }
 
 // Template parameters below:
@@ -148,7 +135,14 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_rule rule, const
   return {s, select(inverse > Word(binary32::inf), inverse, min_word(inverse, maximum))};
 }
 
-/// The scales of several tiles. Each lane of `amax` holds one tile_amax.
+/// min(max(a, eps), upper bound); a NaN passes.
+template <class Word>
+SAMEBITS_INLINE constexpr Word bounded_amax(const scale_settings& settings, Word a) {
+  const Word bounded = min_word(max_word(a, Word(settings.eps)), Word(settings.upper_bound));
+  return select(a > Word(binary32::inf), a, bounded);
+}
+
+/// The scales of several tiles under a rule with one level. Each lane of `amax` holds one tile_amax.
 ///
 /// Applies in this order: non-finite policy, max(a, eps), min(a, upper bound), zero test, formulas.
 /// A NaN passes both bounds; only nonfinite::propagate lets a NaN reach them.
@@ -157,8 +151,7 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scales_of(const format_spec& to,
                                                       const scale_settings& settings, Word amax) {
   const Word one = binary32::one;
   const Word inf = binary32::inf;
-  const Word bounded = min_word(max_word(amax, Word(settings.eps)), Word(settings.upper_bound));
-  const Word a = select(amax > inf, amax, bounded);
+  const Word a = bounded_amax(settings, amax);
   mask_of<Word> unit = amax == Word(static_cast<std::uint32_t>(no_amax));
   if (settings.nonfinite == nonfinite::te) unit = unit | (amax == inf);
   const mask_of<Word> zeros = a == Word(0u);
@@ -180,6 +173,29 @@ SAMEBITS_INLINE constexpr tile_scale scale_of(const format_spec& to, const scale
   return scales_of<Arithmetic>(to, settings, static_cast<std::uint32_t>(amax));
 }
 
+/// The scales of several tiles under any rule that has_lanes(), or of one tile under any rule. Rules
+/// with two levels are apart, so that kernels without them stay small.
+template <class Arithmetic, class Word>
+SAMEBITS_INLINE constexpr tile_scales<Word> any_scales_of(const format_spec& to,
+                                                          const scale_settings& settings,
+                                                          Word amax) {
+  if (!has_two_levels(settings.rule)) return scales_of<Arithmetic>(to, settings, amax);
+  const Word one = binary32::one;
+  const Word inf = binary32::inf;
+  const Word none = static_cast<std::uint32_t>(no_amax);
+  const Word a = bounded_amax(settings, select(amax == none, Word(0u), amax));
+  const tile_scales<Word> s = two_level_scale<Arithmetic>(settings.rule, to, settings.tensor, a);
+  if (settings.nonfinite != nonfinite::te) return s;
+  return {select(amax == inf, one, s.dequantization_scale), select(amax == inf, one, s.factor)};
+}
+
+/// any_scales_of() of one tile with this amax.
+template <class Arithmetic = by_definition>
+SAMEBITS_INLINE constexpr tile_scale any_scale_of(const format_spec& to,
+                                                  const scale_settings& settings, tile_amax amax) {
+  return any_scales_of<Arithmetic>(to, settings, static_cast<std::uint32_t>(amax));
+}
+
 /// The scale of a tile whose inverse scale S is given.
 template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr tile_scale scale_of_inverse(std::uint32_t inverse_scale) {
@@ -199,7 +215,32 @@ SAMEBITS_INLINE constexpr std::uint32_t scaled(scale_rule rule, const tile_scale
                                  : Arithmetic::product(x, scale.factor);
 }
 
-/// The dequantized value of a code: RN(value * s).
+/// The e4m3 code of s, a number of e4m3 that is not negative; NaN gives 7F.
+SAMEBITS_INLINE constexpr std::uint32_t e4m3_of(std::uint32_t dequantization_scale) {
+  const std::uint32_t s = dequantization_scale;
+  constexpr std::uint32_t rebias = (127 - 7) << 3;
+  if (s >= smallest_normal_e4m3) return min_word((s >> 20) - rebias, 0x7Fu);
+  if (s == 0) return 0;
+  // below 2^-6: an integer times 2^-9
+  return ((s & 0x007FFFFFu) | 0x00800000u) >> (23 + 127 - 9 - (s >> 23));
+}
+
+/// The code of s in a format of scales: fp32, e8m0 or e4m3.
+SAMEBITS_INLINE constexpr std::uint32_t scale_code(format_id format,
+                                                   std::uint32_t dequantization_scale) {
+  if (format == format_id::e8m0) return e8m0_of(dequantization_scale);
+  if (format == format_id::e4m3) return e4m3_of(dequantization_scale);
+  return dequantization_scale;
+}
+
+/// The number by which the values of codes are multiplied: s, or under a rule with two levels the
+/// product of s and the tensor's scale.
+template <class Arithmetic = by_definition, class Word = std::uint32_t>
+SAMEBITS_INLINE constexpr Word full_scale(scale_rule rule, const tensor_level& tensor, Word s) {
+  return has_two_levels(rule) ? two_level_product<Arithmetic>(rule, tensor, s) : s;
+}
+
+/// The dequantized value of a code: RN(value * full_scale()).
 template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t rescaled(const format_spec& from, std::uint32_t code,
                                                  std::uint32_t dequantization_scale) {

@@ -12,8 +12,8 @@ namespace samebits::numerics {
 struct quantized_element {
   std::uint32_t x;         ///< the input element
   std::uint32_t y;         ///< the scaled element
-  std::uint32_t code;      ///< its 8-bit code
-  std::uint32_t restored;  ///< the dequantized value: RN(value * s)
+  std::uint32_t code;      ///< its code without the sign
+  std::uint32_t restored;  ///< the dequantized value
   bool overflow;           ///< the cast overflowed
 };
 
@@ -38,7 +38,7 @@ struct quantize_counts {
       ++zeros;
     } else {
       min_nonzero = magnitude < min_nonzero ? magnitude : min_nonzero;
-      if ((e.code & 0x7Fu) == 0) ++underflowed;
+      if (e.code == 0 || binary32::magnitude(e.restored) == 0) ++underflowed;
       if (e.overflow || binary32::is_inf(e.y)) ++saturated;
     }
   }

@@ -1,4 +1,5 @@
-// Tile: the amax of the elements that share one scale, under the four policies for NaN and Inf.
+// Tile: the amax of the elements that share one scale, under the four policies for NaN and Inf; the
+// scale that is made from it.
 //
 // The integer maximum of bit patterns does not depend on the order of the elements. A tile can
 // therefore be split among lanes, threads and warps in any way.
@@ -7,7 +8,10 @@
 #include <cstdint>
 
 #include "numerics/arithmetic/binary32.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/layout.hpp"
 #include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
 #include "samebits/core/scaling.hpp"
 
 namespace samebits::numerics {
@@ -29,5 +33,20 @@ SAMEBITS_INLINE constexpr tile_amax amax_contribution(nonfinite policy, std::uin
 
 /// Combines the amaxes of two parts of a tile.
 SAMEBITS_INLINE constexpr tile_amax combined(tile_amax a, tile_amax b) { return a < b ? b : a; }
+
+/// M: the largest finite value of the codes' format, as binary32 bits. Requires a format that is a
+/// subset of binary32.
+SAMEBITS_INLINE constexpr std::uint32_t largest_value(const format_spec& f) {
+  return decode<std::uint32_t>(f, static_cast<std::uint32_t>(max_finite(f)));
+}
+
+/// The scale of one tile as binary32 bits. A SIMD Word holds the scales of several tiles, one a
+/// lane.
+template <class Word>
+struct tile_scales {
+  Word dequantization_scale;  ///< s, the dequantization scale
+  Word factor;  ///< elements are multiplied by it; under scale_rule::div they are divided by it
+};
+using tile_scale = tile_scales<std::uint32_t>;
 
 }  // namespace samebits::numerics

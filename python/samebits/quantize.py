@@ -1,4 +1,4 @@
-"""Quantization into 8-bit codes with one scale per tile."""
+"""Quantization into codes of 8, 6 or 4 bits with one scale per tile."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from samebits import _core
 from samebits.arrays import mark_written
@@ -70,15 +72,19 @@ class QuantizedTensor:
     Attributes
     ----------
     codes : array [...]
-        E4M3 or E5M2 codes, of the shape of the input.
+        Codes of the shape of the input, one a byte.
     scales : array [tile rows, tile columns]
-        Dequantization scales: code * scale is close to the input.
+        Dequantization scales: code * scale is close to the input, with two levels
+        code * scale * the tensor's scale or its reciprocal.
     recipe : Recipe
         The rules that made codes and scales.
     format : str
         Format of the codes.
     codes_transposed, scales_transposed : array or None
         Codes and scales of the transposed matrix, if ``transposed=True``.
+    tensor_scale : array [1, 1] or None
+        The tensor's scale of a scale rule with two levels: for nvfp4_torchao amax / 2688, for
+        nvfp4_vllm 2688 / amax or the one that was given, for all others the amax.
     statistics : Statistics or None
         Statistics, if ``statistics=True``.
     """
@@ -90,6 +96,7 @@ class QuantizedTensor:
     codes_transposed: Any = None
     scales_transposed: Any = None
     statistics: Statistics | None = None
+    tensor_scale: Any = None
 
     def dequantize(self, to: FormatLike = "fp32", *, out: Any = None, threads: int | None = None,
                    backend: str | None = None, stream: Any = None) -> Any:
@@ -111,7 +118,8 @@ class QuantizedTensor:
         array([[ 1. , -2. ,  3.5,  0. ]], dtype=float32)
         """
         return dequantize(self.codes, self.scales, to, tile=self.recipe.tile, format=self.format,
-                          scale_format=self.recipe.scale_format, out=out, threads=threads,
+                          scale_format=self.recipe.scale_format, scale=self.recipe.scale,
+                          tensor_scale=self.tensor_scale, out=out, threads=threads,
                           backend=backend, stream=stream)
 
     @property
@@ -122,7 +130,7 @@ class QuantizedTensor:
         rows, cols = self.recipe.tile
         return QuantizedTensor(self.codes_transposed, self.scales_transposed,
                                replace(self.recipe, name="", tile=(cols, rows)), self.format,
-                               self.codes, self.scales, self.statistics)
+                               self.codes, self.scales, self.statistics, self.tensor_scale)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write codes, scales and rules into a .safetensors file. Supports NumPy arrays only."""
@@ -133,8 +141,11 @@ class QuantizedTensor:
             "samebits.upper_bound": float(r.upper_bound).hex(),
             "samebits.nonfinite": r.nonfinite, "samebits.scale_overflow": r.scale_overflow,
             "samebits.overflow": r.overflow, "samebits.source": r.source,
+            "samebits.code_format": r.code_format,
         }
         tensors = {"scales": (self.scales, r.scale_format), "codes": (self.codes, self.format)}
+        if self.tensor_scale is not None:
+            tensors["tensor_scale"] = (self.tensor_scale, "fp32")
         if self.codes_transposed is not None:
             tensors["scales_transposed"] = (self.scales_transposed, r.scale_format)
             tensors["codes_transposed"] = (self.codes_transposed, self.format)
@@ -172,6 +183,7 @@ def load_quantized(path: str | os.PathLike[str]) -> QuantizedTensor:
         given: dict[str, Any] = {name: rules[f"samebits.{name}"] for name in (
             "scale", "nonfinite", "scale_overflow", "overflow", "source")}
         given["scale_format"] = tensors["scales"][1]
+        given["code_format"] = rules.get("samebits.code_format", "e4m3")
         recipe = Recipe(
             tile=(int(rows), int(cols)), eps=float.fromhex(rules["samebits.eps"]),
             upper_bound=float.fromhex(rules["samebits.upper_bound"]),
@@ -185,14 +197,15 @@ def load_quantized(path: str | os.PathLike[str]) -> QuantizedTensor:
             field: getattr(recipe, field) for field in RULES})
     transposed = tensors.get("codes_transposed", (None, ""))[0]
     return QuantizedTensor(tensors["codes"][0], tensors["scales"][0], recipe, tensors["codes"][1],
-                           transposed, tensors.get("scales_transposed", (None, ""))[0])
+                           transposed, tensors.get("scales_transposed", (None, ""))[0],
+                           tensor_scale=tensors.get("tensor_scale", (None, ""))[0])
 
 
 def quantize(
     x: Any,
     recipe: Recipe | RecipeName | None = None,
     *,
-    to: FormatLike = "e4m3",
+    to: FormatLike | None = None,
     tile: tuple[int, int] | None = None,
     scale: ScaleRule | None = None,
     eps: float | None = None,
@@ -204,6 +217,7 @@ def quantize(
     overflow: Overflow | None = None,
     nan: NanPolicy = "canonical",
     inverse_scales: Any = None,
+    tensor_scale: Any = None,
     transposed: bool = False,
     statistics: bool = False,
     seed: int | None = None,
@@ -217,7 +231,7 @@ def quantize(
     backend: str | None = None,
     stream: Any = None,
 ) -> QuantizedTensor:
-    """Quantize a matrix tile by tile into E4M3 or E5M2 codes with one scale per tile.
+    """Quantize a matrix tile by tile into codes of 8, 6 or 4 bits with one scale per tile.
 
     Parameters
     ----------
@@ -226,8 +240,8 @@ def quantize(
     recipe : str or Recipe, optional
         Name of one of `recipes`, or a `Recipe`. Default: ``Recipe()``. Each of the options tile,
         scale, ... replaces the rule of the recipe.
-    to : str or dtype
-        Format of the codes: e4m3 or e5m2.
+    to : str or dtype, optional
+        Format of the codes: e4m3, e5m2, e2m1, e2m3 or e3m2. Default: that of the recipe.
     tile, scale, eps, upper_bound, nonfinite, scale_overflow, scale_format, overflow
         Rules; see `Recipe`.
     rounding : str
@@ -237,6 +251,8 @@ def quantize(
     inverse_scales : array [tile rows, tile columns] of fp32, optional
         Inverse scales to use, such as those of `DelayedScaling`: a code is x * inverse scale,
         rounded.
+    tensor_scale : array [1, 1] of fp32, or float, optional
+        The tensor's scale to use with a scale rule with two levels. Default: computed from `x`.
     transposed : bool
         Whether to make the transposed codes and scales too.
     statistics : bool
@@ -265,6 +281,12 @@ def quantize(
     >>> q = sb.quantize(x, tile=(1, 128), scale="te")
     >>> q.codes.shape, q.scales.shape
     ((2, 256), (2, 2))
+
+    NVFP4: a scale of the tensor beside the scales of the blocks.
+
+    >>> q = sb.quantize(x, "NVFP4_TE")
+    >>> q.format, q.recipe.scale_format, q.scales.shape, q.tensor_scale
+    ('e2m1', 'e4m3', (2, 16), array([[4.]], dtype=float32))
     """
     if out is not None and not isinstance(out, QuantizedTensor):
         raise TypeError(f"out: a QuantizedTensor is expected; got a {type(out).__name__}")
@@ -277,19 +299,26 @@ def quantize(
         raise InvalidArgument(f"recipe: {rules.name} needs inverse_scales=, from earlier steps")
     earlier = None
     if out is not None:
-        earlier = (out.codes, out.scales, out.codes_transposed, out.scales_transposed)
+        earlier = (out.codes, out.scales, out.codes_transposed, out.scales_transposed,
+                   out.tensor_scale)
         mark_written(list(earlier))
     name: Any
-    codes, scales, codes_t, scales_t, found, name = _core.quantize(
-        x, format, earlier, transposed, to, rules.scale_format, core_rules,
+    codes, scales, codes_t, scales_t, of_tensor, found, name = _core.quantize(
+        x, format, earlier, transposed, rules.code_format if to is None else to, rules.scale_format, core_rules,
         (rounding, rules.overflow, nan, seed, random_stream, offset, pitch, random_bits),
-        inverse_scales, statistics, (threads, backend, stream))
-    result = QuantizedTensor(codes, scales, rules, name, codes_t, scales_t)
+        inverse_scales, _one_number(tensor_scale), statistics, (threads, backend, stream))
+    result = QuantizedTensor(codes, scales, rules, name, codes_t, scales_t,
+                             tensor_scale=of_tensor)
     if out is not None:
         result = out
         result.recipe, result.format = rules, name
     result.statistics = Statistics(*found) if found is not None else None
     return result
+
+
+def _one_number(scale: Any) -> Any:
+    """Return a Python number as an array [1, 1]; all else unchanged."""
+    return np.full((1, 1), scale, np.float32) if isinstance(scale, (int, float)) else scale
 
 
 def _rules(*given: Any) -> tuple[Recipe, tuple[Any, ...]]:
@@ -323,6 +352,8 @@ def dequantize(
     tile: tuple[int, int] = (1, 128),
     format: FormatLike | None = None,
     scale_format: FormatLike | None = None,
+    scale: ScaleRule = "te",
+    tensor_scale: Any = None,
     out: Any = None,
     threads: int | None = None,
     backend: str | None = None,
@@ -333,15 +364,17 @@ def dequantize(
     Parameters
     ----------
     codes : array [..., cols]
-        E4M3 or E5M2 codes.
+        Codes of `quantize`.
     scales : array [tile rows, tile columns]
-        Dequantization scales in fp32 or e8m0.
+        Dequantization scales in fp32, e8m0 or e4m3.
     to : str or dtype
         fp32, fp16 or bf16.
     tile : (int, int)
         The tile of `quantize`.
     format, scale_format : str or dtype, optional
         The formats of `codes` and `scales` if their dtypes do not say them.
+    scale, tensor_scale : str; array [1, 1] of fp32, or float
+        The scale rule and the tensor's scale, if the rule has two levels.
     out : array [..., cols], optional
         Receives the values.
     threads, backend, stream
@@ -360,5 +393,6 @@ def dequantize(
     """
     if isinstance(tile, list):
         tile = tuple(tile)
-    return _core.dequantize(codes, format, scales, scale_format, tile, out, to,
+    return _core.dequantize(codes, format, scales, scale_format, tile, scale,
+                            _one_number(tensor_scale), out, to,
                             (threads, backend, stream))

@@ -27,7 +27,7 @@ __all__ = ["Recipe", "recipes"]
 
 #: The fields of `Recipe` that are rules, in the order of the library's table; the first make scales.
 RULES: Final = ("tile", "scale", "eps", "upper_bound", "nonfinite", "scale_overflow", "overflow",
-                "scale_format", "source")
+                "scale_format", "source", "code_format")
 SCALE_RULES: Final = RULES[:6]
 
 
@@ -45,7 +45,8 @@ class Recipe:
         of 16, 32, 64, 128, 256.
     scale : str
         Scale rule: te, div, rcp, pow2, dg_cuda, dg_tile, sgl_v2, te_pow2, mx_floor, mx_ceil,
-        mx_even or mx_rceil.
+        mx_even or mx_rceil; with two levels nvfp4_te, nvfp4_static6, nvfp4_4over6_mae,
+        nvfp4_4over6_mse, nvfp4_torchao or nvfp4_vllm.
     eps, upper_bound : float
         Bounds of a tile's amax.
     nonfinite : str
@@ -56,9 +57,11 @@ class Recipe:
     overflow : str
         Overflow of the codes: saturate, ieee or saturate_finite.
     scale_format : str
-        fp32 or e8m0.
+        fp32 or e8m0; e4m3 with two levels.
     source : str
         current: scales from the tensor itself. delayed: the caller passes ``inverse_scales=``.
+    code_format : str
+        Format of the codes: e4m3, e5m2, e2m1, e2m3 or e3m2. e4m3 may be replaced by e5m2.
     reproduces, version : str
         The calls that this preset reproduces, and the version of the library's source.
     exceptions : str
@@ -88,6 +91,7 @@ class Recipe:
     overflow: Overflow = "saturate"
     scale_format: Format = "fp32"
     source: ScaleSource = "current"
+    code_format: Format = "e4m3"
     reproduces: str = ""
     version: str = ""
     exceptions: str = ""

@@ -10,18 +10,21 @@ namespace samebits::python {
 namespace {
 
 constexpr const char* output_names[] = {"out.codes", "out.scales", "out.codes_transposed",
-                                        "out.scales_transposed"};
+                                        "out.scales_transposed", "out.tensor_scale"};
 
-// Codes, scales, transposed codes and transposed scales: those of an earlier call, or new ones.
+// Codes, scales, transposed codes, transposed scales and the tensor's scale: those of an earlier call,
+// or new ones.
 struct quantized_arrays {
-  output each[4];
+  static constexpr int count = 5, tensor_scale = 4;
+  output each[count];
 
-  // `out` is None or a tuple of the four arrays, in which those of the transpose may be None.
-  quantized_arrays(nb::handle x, const viewed& in, nb::handle out, bool transposed,
+  // `out` is None or a tuple of the arrays, in which those of the transpose and the tensor's scale may
+  // be None.
+  quantized_arrays(nb::handle x, const viewed& in, nb::handle out, bool transposed, bool two_levels,
                    const tile_shape& tile, format_id to, format_id scale_format, void* stream) {
-    const format_id formats[] = {to, scale_format, to, scale_format};
+    const format_id formats[] = {to, scale_format, to, scale_format, format_id::fp32};
     if (!out.is_none()) {
-      for (int i = 0; i < 4; ++i) {
+      for (int i = 0; i < count; ++i) {
         nb::object given = out[i];
         if (given.is_none()) continue;
         const argument what = {.name = output_names[i],
@@ -36,10 +39,14 @@ struct quantized_arrays {
     const matrix_view& m = in.view;
     matrix_shape s;
     run_to_end(0, [&] { s = scales_shape(m.rows, m.cols, tile); });
-    const std::int64_t shapes[][2] = {{}, {s.rows, s.cols}, {m.cols, m.rows}, {s.cols, s.rows}};
+    const std::int64_t shapes[][2] = {
+        {}, {s.rows, s.cols}, {m.cols, m.rows}, {s.cols, s.rows}, {1, 1}};
     each[0] = new_output(x, in.a, to);
     for (int i = 1; i < (transposed ? 4 : 2); ++i) {
       each[i] = new_output(x, in.a, 2, shapes[i], formats[i]);
+    }
+    if (two_levels) {
+      each[tensor_scale] = new_output(x, in.a, 2, shapes[tensor_scale], formats[tensor_scale]);
     }
   }
 
@@ -50,7 +57,8 @@ struct quantized_arrays {
     return {.codes = view(0),
             .scales = view(1),
             .codes_transposed = view(2),
-            .scales_transposed = view(3)};
+            .scales_transposed = view(3),
+            .tensor_scale = view(tensor_scale)};
   }
   [[nodiscard]] nb::object object(int i) const {
     return each[i].object.is_valid() ? each[i].object : nb::none();
@@ -71,7 +79,8 @@ nb::object tuple_of(const quantize_statistics& s) {
 
 nb::tuple quantize(nb::handle x, nb::handle format, nb::handle out, nb::handle transposed,
                    nb::handle to, nb::handle scale_format, nb::handle rules, nb::handle how,
-                   nb::handle inverse_scales, nb::handle with_statistics, nb::handle where) {
+                   nb::handle inverse_scales, nb::handle tensor_scale, nb::handle with_statistics,
+                   nb::handle where) {
   void* const s = stream_in(where);
   const bool statistics = flag_of(with_statistics, "statistics");
   const viewed in(x, {.name = "x", .format = format_of(format), .stream = s});
@@ -80,21 +89,24 @@ nb::tuple quantize(nb::handle x, nb::handle format, nb::handle out, nb::handle t
   auto options = options_by<quantize_options>([&](int i, const char*) {
     return i < rule_count ? item(rules, i) : item(how, i - rule_count);
   });
-  viewed inverse;
-  if (!inverse_scales.is_none()) {
-    inverse =
-        viewed(inverse_scales, {.name = "inverse_scales", .format = format_id::fp32, .stream = s});
-  }
+  const auto given = [&](nb::handle array, const char* name) {
+    return array.is_none() ? viewed()
+                           : viewed(array, {.name = name, .format = format_id::fp32, .stream = s});
+  };
+  const viewed inverse = given(inverse_scales, "inverse_scales");
+  const viewed of_tensor = given(tensor_scale, "tensor_scale");
   if (statistics && on_device) {
     raise_invalid("statistics: they need host memory; pass statistics=False for device arrays");
   }
-  const quantized_arrays results(x, in, out, flag_of(transposed, "transposed"), options.tile,
-                                 format_named(to, "to"), format_named(scale_format, "scale_format"),
-                                 s);
+  const quantized_arrays results(x, in, out, flag_of(transposed, "transposed"),
+                                 has_two_levels(options.scale) && inverse_scales.is_none(),
+                                 options.tile, format_named(to, "to"),
+                                 format_named(scale_format, "scale_format"), s);
   quantize_statistics found;
   quantize_outputs outputs = results.outputs();
   outputs.statistics = statistics ? &found : nullptr;
   options.inverse_scales = inverse.view;
+  options.tensor_scale = of_tensor.view;
   const executor on = executor_of(where, in.a, in.a.size());
   const bool made = out.is_none();
   const argument_names names = {{"in", "x"},
@@ -102,7 +114,8 @@ nb::tuple quantize(nb::handle x, nb::handle format, nb::handle out, nb::handle t
                                 {"codes", made ? "to" : "out.codes"},
                                 {"scales", made ? "scale_format" : "out.scales"},
                                 {"codes_transposed", "out.codes_transposed"},
-                                {"scales_transposed", "out.scales_transposed"}};
+                                {"scales_transposed", "out.scales_transposed"},
+                                {"outputs.tensor_scale", "out.tensor_scale"}};
   nb::object scratch;
   if (in.a.library != nullptr && on_device && item(where, 2).is_none()) {
     std::size_t bytes = 0;
@@ -117,6 +130,7 @@ nb::tuple quantize(nb::handle x, nb::handle format, nb::handle out, nb::handle t
   run(
       in.a.size(), [&] { samebits::quantize(in.view, outputs, options, on); }, names);
   return nb::make_tuple(results.object(0), results.object(1), results.object(2), results.object(3),
+                        results.object(quantized_arrays::tensor_scale),
                         statistics ? tuple_of(found) : nb::none(), name(results.each[0].a.format));
 }
 
@@ -142,8 +156,8 @@ nb::tuple gated_quantize(nb::handle function_name, nb::handle gate, nb::handle u
 }
 
 nb::object dequantize(nb::handle codes, nb::handle format, nb::handle scales,
-                      nb::handle scale_format, nb::handle tile, nb::handle out, nb::handle to,
-                      nb::handle where) {
+                      nb::handle scale_format, nb::handle tile, nb::handle scale,
+                      nb::handle tensor_scale, nb::handle out, nb::handle to, nb::handle where) {
   void* const s = stream_in(where);
   const tile_shape shape = tile_of(tile, "tile");
   const viewed in(codes, {.name = "codes", .format = format_of(format), .stream = s});
@@ -152,7 +166,15 @@ nb::object dequantize(nb::handle codes, nb::handle format, nb::handle scales,
   const output target = output_like(codes, in.a, format_named(to, "to"), out, s);
   const matrix_view into = view_of({&target.a, "out"});
   const executor on = executor_of(where, in.a, in.a.size());
-  run(in.a.size(), [&] { samebits::dequantize(in.view, by.view, into, shape, on); });
+  second_level level = {enumerator_of<scale_rule>(scale, "scale")};
+  viewed of_tensor;
+  if (!tensor_scale.is_none()) {
+    of_tensor =
+        viewed(tensor_scale, {.name = "tensor_scale", .format = format_id::fp32, .stream = s});
+    level.tensor_scale = of_tensor.view;
+  }
+  run(in.a.size(), [&] { samebits::dequantize(in.view, by.view, into, shape, level, on); },
+      {{"level.tensor_scale", "tensor_scale"}});
   return target.object;
 }
 
@@ -209,8 +231,8 @@ nb::tuple delayed_update(double inverse_scale, double scale, nb::handle history,
 void bind_quantize(nb::module_& m) {
   def(m, "gated_quantize", &gated_quantize, "Returns codes and scales of f(gate) * up.");
   def(m, "quantize", &quantize,
-      "Quantizes an array; returns codes, scales, both transposed or None, the fields of "
-      "samebits.Statistics or None, and the codes' format.");
+      "Quantizes an array; returns codes, scales, both transposed or None, the tensor's scale "
+      "or None, the fields of samebits.Statistics or None, and the codes' format.");
   def(m, "dequantize", &dequantize, "Dequantizes codes.");
   m.def("recipes", &recipes, "Returns the fields of each samebits.Recipe preset.");
   def(m, "check_recipe", &check_recipe, "Refuses rules that no input could be quantized by.");

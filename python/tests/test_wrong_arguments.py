@@ -199,7 +199,7 @@ ONE = np.ones((1, 1), np.float32)
     (lambda: sb.functions.exp(X, rounding="upward"), "rounding: rule exact rounds into fp32 "),
     (lambda: sb.rotary_table([0, 1], dim=4, base=0.0), "base: must be at least 1 "),
     (lambda: sb.quantize(F64), "x: format must be one of fp32, fp16, bf16, got fp64"),
-    (lambda: sb.quantize(X, to="fp16"), "to: format must be one of e4m3, e5m2, got fp16"),
+    (lambda: sb.quantize(X, to="fp16"), "to: format must be one of e4m3, e5m2, e2m1, e2m3, e3m2, got fp16"),
     (lambda: sb.quantize(X, rounding="upward"), "rounding must be nearest_even or stochastic, "),
     (lambda: sb.quantize(X, eps=-1.0), "eps must be finite and >= 0"),
     (lambda: sb.quantize(X, scale_format="e8m0"), "scale_format: scales in e8m0 need "),

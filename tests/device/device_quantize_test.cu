@@ -155,15 +155,15 @@ void expect_the_bytes_of_quantize(const shape_case& c) {
   std::vector<float> scales(static_cast<std::size_t>(s.rows * s.cols));
   std::mt19937_64 random(5);
   constexpr int bits[] = {0, 8, 16, 32, 13, 5};  // 0: nearest even
-  constexpr int rules = 2 * enum_count<scale_rule> * enum_count<nonfinite>;
+  constexpr int rules = 2 * one_level_scale_rules * enum_count<nonfinite>;
   support::thinned_cases cases(5);
   for (int n = 0; n < rules * static_cast<int>(std::size(bits)); ++n) {
     if (cases.leaves_out()) continue;
     const auto to = n % 2 == 0 ? format_id::e4m3 : format_id::e5m2;
     quantize_options o{.tile = c.tile,
-                       .scale = static_cast<scale_rule>(n / 2 % enum_count<scale_rule>),
+                       .scale = static_cast<scale_rule>(n / 2 % one_level_scale_rules),
                        .eps = random() % 3 == 0 ? 1e-4f : 0.0f,
-                       .nonfinite = static_cast<nonfinite>(n / (2 * enum_count<scale_rule>) %
+                       .nonfinite = static_cast<nonfinite>(n / (2 * one_level_scale_rules) %
                                                            enum_count<nonfinite>)};
     if (random() % 4 == 0) o.upper_bound = 0.5f;
     o.overflow = static_cast<overflow>(random() % 3);

@@ -38,7 +38,7 @@ TEST_P(ReductionOnDevice, EveryCommunicationDtypeAndScaleRuleHasTheBitsOfTheHost
   std::vector<reduction_case> cases;
   for (const format_id communication :
        {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
-    const int scale_rules = storage_bytes(communication) == 1 ? enum_count<scale_rule> : 1;
+    const int scale_rules = storage_bytes(communication) == 1 ? one_level_scale_rules : 1;
     for (int rule = 0; rule < scale_rules; ++rule) {
       for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
         const std::uint64_t seed = cases.size() + 1;

@@ -20,8 +20,7 @@ class quantize_batches {
  public:
   static constexpr tile_shape tiles[] = {{1, 128}, {128, 128}, {128, 1}, {1, 32}};
   static constexpr int bits[] = {0, 8, 16, 32};  ///< 0: nearest even
-  static constexpr std::uint64_t round =
-      std::size(tiles) * enum_count<scale_rule> * std::size(bits);
+  static constexpr std::uint64_t round = std::size(tiles) * one_level_scale_rules * std::size(bits);
 
   /// The next case, of about `elements` elements; `in` has its shape.
   quantize_case next(std::int64_t elements) {
@@ -31,11 +30,11 @@ class quantize_batches {
     std::mt19937_64 random(c.content + 90);
     draws_.begin();
     const std::size_t tile = c.content % std::size(tiles);
-    const std::size_t rule = c.content / std::size(tiles) % enum_count<scale_rule>;
+    const std::size_t rule = c.content / std::size(tiles) % one_level_scale_rules;
     const std::size_t rounding_bits =
-        c.content / (std::size(tiles) * enum_count<scale_rule>) % std::size(bits);
+        c.content / (std::size(tiles) * one_level_scale_rules) % std::size(bits);
     draws_.fix("tile", tile, std::size(tiles));
-    draws_.fix("rule", rule, enum_count<scale_rule>);
+    draws_.fix("rule", rule, one_level_scale_rules);
     draws_.fix("rounding", rounding_bits, std::size(bits));
     constexpr format_id sources[] = {format_id::bf16, format_id::fp16, format_id::fp32};
     constexpr format_id targets[] = {format_id::e4m3, format_id::e5m2};

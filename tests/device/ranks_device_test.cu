@@ -106,7 +106,7 @@ TEST(RanksOnDevice, SumsAreThoseOfTheDefinition) {
        {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
     for (const format_id own : {format_id::fp32, format_id::fp16, format_id::bf16}) {
       for (int rule = 0;
-           rule < (spec_of(communication).storage_bits == 8 ? enum_count<scale_rule> : 1); ++rule) {
+           rule < (spec_of(communication).storage_bits == 8 ? one_level_scale_rules : 1); ++rule) {
         for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
           const numerics::communication_settings settings = {spec_of(communication),
                                                              static_cast<scale_rule>(rule), round};

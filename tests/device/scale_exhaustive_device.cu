@@ -156,7 +156,7 @@ class sweep {
     }
     auto t = counts.begin();
     for (const format_id to : targets) {
-      for (int m = 0; m < enum_count<scale_rule>; ++m) {
+      for (int m = 0; m < one_level_scale_rules; ++m) {
         const auto rule = static_cast<scale_rule>(m);
         expected_.scales.resize(host_amaxes.size());
         expected_.codes.resize(host_amaxes.size());
@@ -175,7 +175,7 @@ class sweep {
   [[nodiscard]] std::vector<comparison_counts> counts() const {
     std::vector<comparison_counts> all;
     for (const format_id to : targets) {
-      for (int m = 0; m < enum_count<scale_rule>; ++m) {
+      for (int m = 0; m < one_level_scale_rules; ++m) {
         const std::string head =
             std::string(name(to)) + " " + std::string(name(static_cast<scale_rule>(m))) + ", ";
         for (const std::string& subject :

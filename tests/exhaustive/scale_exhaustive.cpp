@@ -53,7 +53,7 @@ std::optional<bool> agrees(const command_line& words) {
   const std::uint64_t stride = words.number(1);
   if (!to || stride == 0) return std::nullopt;
   bool good = true;
-  for (int m = 0; m < enum_count<scale_rule>; ++m) {
+  for (int m = 0; m < one_level_scale_rules; ++m) {
     const auto rule = static_cast<scale_rule>(m);
     comparison_counts t;
     std::vector<std::uint32_t> amaxes;

@@ -174,7 +174,7 @@ void run_rows(const recipe& rules, const recorded_case& c, buffers& b, std::int6
   const auto at = static_cast<std::size_t>(first * c.cols);
   const std::size_t width = b.format == format_id::fp32 ? 4 : 2;
   quantize_outputs out;
-  out.codes = view_of_codes(format_id::e4m3, b.out.codes.data() + at, count, c.cols);
+  out.codes = view_of_codes(rules.code_format, b.out.codes.data() + at, count, c.cols);
   out.scales = view_of_codes(b.scale_format, b.out.scales.data() + first_scale * b.scale_size(),
                              scales.rows, scales.cols);
   out.statistics = statistics;

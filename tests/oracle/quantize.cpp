@@ -11,6 +11,7 @@
 #include "oracle/elementary.hpp"
 #include "oracle/philox.hpp"
 #include "oracle/specials.hpp"
+#include "oracle/two_levels.hpp"
 
 namespace samebits::oracle {
 namespace {
@@ -22,6 +23,10 @@ void require_one_of(std::string_view argument, const format& f,
   if (std::find(names.begin(), names.end(), f.name) == names.end()) {
     throw std::invalid_argument("oracle: " + std::string(argument) + " is " + std::string(f.name));
   }
+}
+
+void require_code_format(std::string_view argument, const format& f) {
+  require_one_of(argument, f, {"e4m3", "e5m2", "e2m1", "e2m3", "e3m2"});
 }
 
 void require_count(std::string_view argument, std::size_t count, std::uint64_t expected) {
@@ -74,11 +79,30 @@ std::vector<Element> transposed(const std::vector<Element>& x, const grid& g) {
   return result;
 }
 
+/// rounds_beyond() for a format without Inf and NaN, whose overflow no policy shows: whether M and an
+/// `excess` of so many last places of M rounds to more than M.
+bool rounds_up(const cpp_rational& excess, rounding mode, const random_bits& bits) {
+  if (excess <= 0) return false;
+  if (mode == rounding::nearest_even) return 2 * excess >= 1;  // M is odd
+  const cpp_int count = cpp_int(1) << bits.count;
+  const cpp_rational scaled = excess * count;
+  return numerator(scaled) / denominator(scaled) + bits.value >= count;
+}
+
+bool rounds_beyond_all_finite(const format& to, const exact_value& value, rounding mode,
+                              const random_bits& bits) {
+  if (value.kind == value_kind::infinite) return true;
+  const cpp_rational m = abs(rational_of(decode(to, to.max_finite)));
+  const cpp_rational below = abs(rational_of(decode(to, to.max_finite - 1)));
+  return rounds_up((abs(rational_of(value)) - m) / (m - below), mode, bits);
+}
+
 /// Whether y rounds beyond max finite, told apart by casting under two policies: for an overflow
 /// alone saturate gives max finite and ieee Inf or NaN.
 bool rounds_beyond(const format& to, std::uint32_t y, rounding mode, const random_bits& bits) {
   const exact_value value = decode(fp32(), y);
   if (value.kind == value_kind::nan) return false;
+  if (to.nan == nan_codes::none) return rounds_beyond_all_finite(to, value, mode, bits);
   const cast_rule ieee{mode, overflow::ieee};
   const cast_rule saturate{mode, overflow::saturate};
   return round_exact(to, value, ieee, bits) != round_exact(to, value, saturate, bits);
@@ -89,16 +113,18 @@ quantized_element quantize_element(const format& to, const quantize_rule& rule,
                                    const random_bits& bits) {
   quantized_element e;
   e.x = x;
-  e.y = scaled(rule.inverse_scales.empty() ? rule.scale.rule : scale_rule::te, scale, x);
+  const scale_rule by = rule.inverse_scales.empty() ? rule.scale.rule : scale_rule::te;
+  e.y = scaled(by, scale, x);
   e.code = static_cast<std::uint8_t>(convert(fp32(), to, e.y, rule.cast, bits));
   e.overflowed = rounds_beyond(to, e.y, rule.cast.rounding, bits);
-  e.dequantized = dequantized_value(to, e.code, scale.s);
+  e.dequantized =
+      dequantized_value(to, e.code, full_scale(by, to, rule.scale.tensor_scale, scale.s));
   return e;
 }
 
 void require_quantizable(const format& from, const format& to, const quantize_rule& rule) {
   require_one_of("from", from, {"fp32", "bf16", "fp16"});
-  require_one_of("to", to, {"e4m3", "e5m2"});
+  require_code_format("to", to);
   require_valid(rule.scale);
   require_valid(rule.cast);
   if (rule.cast.rounding != rounding::nearest_even && rule.cast.rounding != rounding::stochastic) {
@@ -114,7 +140,8 @@ std::uint32_t dequantized_value(const format& from, std::uint8_t code, std::uint
 }
 
 quantized quantize(const format& from, const format& to, std::span<const std::uint32_t> codes,
-                   const tiling& tiles, const quantize_rule& rule) {
+                   const tiling& tiles, const quantize_rule& given) {
+  quantize_rule rule = given;
   require_quantizable(from, to, rule);
   require_tiles(tiles);
   require_count("codes", codes.size(), tiles.rows * tiles.columns);
@@ -130,14 +157,24 @@ quantized quantize(const format& from, const format& to, std::span<const std::ui
                   scale_grid.rows * scale_grid.columns);
   }
   const scale_rule by = rule.inverse_scales.empty() ? rule.scale.rule : scale_rule::te;
+  if (is_two_level(by)) {
+    const std::uint32_t amax = amax_left(x, rule.scale.nonfinite);
+    rule.scale.tensor_scale = rule.tensor_scale.value_or(tensor_scale_of(by, to, amax));
+  }
   const bool has_e8m0 = scales_are_powers_of_two(by);
   std::vector<tile_scale> scales;
   quantized result;
+  result.tensor_scale = rule.scale.tensor_scale;
   for (std::uint64_t i = 0; i < scale_grid.rows; ++i) {
     for (std::uint64_t j = 0; j < scale_grid.columns; ++j) {
       const std::vector<std::uint32_t> elements = elements_of(x, tiles, i, j);
+      const auto tile_columns =
+          tiles.tile_columns == 1
+              ? std::max<std::size_t>(1, elements.size())  // as one row
+              : static_cast<std::size_t>(
+                    std::min(tiles.tile_columns, tiles.columns - j * tiles.tile_columns));
       scales.push_back(rule.inverse_scales.empty()
-                           ? scale_of_tile(rule.scale, to, elements)
+                           ? scale_of_tile(rule.scale, to, elements, tile_columns)
                            : scale_of_inverse(rule.inverse_scales[scales.size()]));
       result.scales.push_back(scales.back().s);
       if (has_e8m0) result.e8m0.push_back(e8m0_of_tile(rule.scale, to, elements));
@@ -166,8 +203,9 @@ quantized quantize(const format& from, const format& to, std::span<const std::ui
 std::vector<std::uint32_t> dequantize(const format& from, const format& to,
                                       std::span<const std::uint8_t> codes,
                                       std::span<const std::uint32_t> scales, const tiling& tiles,
-                                      const cast_rule& rule) {
-  require_one_of("from", from, {"e4m3", "e5m2"});
+                                      const cast_rule& rule, scale_rule by,
+                                      std::uint32_t tensor_scale) {
+  require_code_format("from", from);
   require_one_of("to", to, {"fp32", "bf16", "fp16"});
   require_valid(rule);
   if (rule.rounding == rounding::stochastic) {
@@ -183,7 +221,8 @@ std::vector<std::uint32_t> dequantize(const format& from, const format& to,
   for (std::uint64_t r = 0; r < tiles.rows; ++r) {
     for (std::uint64_t c = 0; c < tiles.columns; ++c) {
       const std::uint64_t tile = r / tiles.tile_rows * scale_grid.columns + c / tiles.tile_columns;
-      const std::uint32_t y = dequantized_value(from, codes[r * tiles.columns + c], scales[tile]);
+      const std::uint32_t y = dequantized_value(from, codes[r * tiles.columns + c],
+                                                full_scale(by, from, tensor_scale, scales[tile]));
       result.push_back(static_cast<std::uint32_t>(convert(fp32(), to, y, rule)));
     }
   }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,8 @@ struct quantize_rule {
   random_stream random;
   /// Not empty: S of each tile, row-major binary32 codes, instead of those of the rule.
   std::vector<std::uint32_t> inverse_scales = {};
+  /// The given scale of the tensor, instead of that of its amax; for a rule with two levels.
+  std::optional<std::uint32_t> tensor_scale = std::nullopt;
 };
 
 /// Everything a quantizer returns. Matrices are dense and row-major.
@@ -48,11 +51,13 @@ struct quantized {
   std::vector<std::uint32_t> scales;             ///< [⌈M/bm⌉, ⌈K/bk⌉], binary32 codes of s
   std::vector<std::uint8_t> codes_transposed;    ///< [K, M]
   std::vector<std::uint32_t> scales_transposed;  ///< [⌈K/bk⌉, ⌈M/bm⌉]
+  std::uint32_t tensor_scale = 0;                ///< of a rule with two levels
   std::vector<std::uint32_t> e8m0;  ///< the scales' e8m0 codes; empty for other scale rules
   quantize_statistics statistics;
 };
 
-/// Quantizes the dense row-major codes of a matrix in `from` (fp32, bf16, fp16) to e4m3 or e5m2.
+/// Quantizes the dense row-major codes of a matrix in `from` (fp32, bf16, fp16) to e4m3, e5m2, e2m1,
+/// e2m3 or e3m2.
 /// Throws std::invalid_argument on another format or rounding mode, a count of codes other than
 /// M * K, an empty tile, or a bad rule.
 quantized quantize(const format& from, const format& to, std::span<const std::uint32_t> codes,
@@ -64,7 +69,8 @@ quantized quantize(const format& from, const format& to, std::span<const std::ui
 std::vector<std::uint32_t> dequantize(const format& from, const format& to,
                                       std::span<const std::uint8_t> codes,
                                       std::span<const std::uint32_t> scales, const tiling& tiles,
-                                      const cast_rule& rule = {});
+                                      const cast_rule& rule = {}, scale_rule by = scale_rule::te,
+                                      std::uint32_t tensor_scale = 0x3F800000);
 
 /// RN32(value of `code` in `from` * s), a binary32 code.
 std::uint32_t dequantized_value(const format& from, std::uint8_t code, std::uint32_t s);

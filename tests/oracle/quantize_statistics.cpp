@@ -33,14 +33,14 @@ bool is_beyond(const format& to, std::uint32_t y) {
 
 void count(const format& to, const quantized_element& e, quantize_statistics& s) {
   const std::uint32_t x = magnitude32(e.x);
-  const unsigned code = e.code % 0x80u;
+  const unsigned code = e.code % (1u << (to.code_bits - 1));  // without the sign
   s.amax = std::max(s.amax, x > infinity ? 0x7FFFFFFFu : x);
   if (x > infinity) ++s.nan;
   if (x == infinity) ++s.inf;
   if (x == 0) ++s.zeros;
   if (x >= infinity) return;
   if (x != 0 && (s.min_nonzero == 0 || x < s.min_nonzero)) s.min_nonzero = x;
-  if (x != 0 && code == 0) ++s.underflowed;
+  if (x != 0 && (code == 0 || magnitude32(e.dequantized) == 0)) ++s.underflowed;
   // y of a finite x is NaN only where propagate made the factor NaN.
   if (magnitude32(e.y) > infinity) return;
   if (is_beyond(to, e.y) && code == to.max_finite) ++s.saturated;

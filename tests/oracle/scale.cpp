@@ -8,6 +8,7 @@
 #include "oracle/convert.hpp"
 #include "oracle/elementary.hpp"
 #include "oracle/integer_steps.hpp"
+#include "oracle/two_levels.hpp"
 
 namespace samebits::oracle {
 namespace {
@@ -27,7 +28,10 @@ bool is_nan(std::uint32_t code) { return magnitude(code) > infinity; }
 std::uint32_t largest_of(const format& to) {
   if (to.name == "e4m3") return 0x43E00000;  // 448 = 1.75 * 2^8
   if (to.name == "e5m2") return 0x47600000;  // 57344 = 1.75 * 2^15
-  throw std::invalid_argument("oracle: to is not e4m3 or e5m2");
+  if (to.name == "e2m1") return 0x40C00000;  // 6 = 1.5 * 2^2
+  if (to.name == "e2m3") return 0x40F00000;  // 7.5 = 1.875 * 2^2
+  if (to.name == "e3m2") return 0x41E00000;  // 28 = 1.75 * 2^4
+  throw std::invalid_argument("oracle: to is no format of quantized codes");
 }
 
 std::uint32_t infinity_to(std::uint32_t instead, std::uint32_t code) {
@@ -129,7 +133,7 @@ struct rules {
   /// reached: the number with all mantissa bits set is odd, so that the tie goes to the power.
   [[nodiscard]] int rounded_exponent() const {
     const binade b = binade_of(a);
-    const std::uint32_t half = exponent_unit >> (to.name == "e4m3" ? 4 : 3);
+    const std::uint32_t half = exponent_unit >> (to.mantissa_bits + 1);
     return b.exponent + (b.significand + half >= 2 * exponent_unit ? 1 : 0);
   }
 
@@ -149,6 +153,7 @@ struct rules {
       case scale_rule::mx_even: return mx([&] { return rounded_exponent() - emax; });
       case scale_rule::mx_rceil:
         return mx([&] { return quotient() == 0 ? -127 : exponent_above(quotient()); });
+      default: break;  // two levels
     }
     throw std::invalid_argument("oracle: settings.rule is not a scale_settings value");
   }
@@ -188,15 +193,22 @@ tile_scale scale_exact(scale_rule rule, const format& to, std::uint32_t amax) {
 }
 
 tile_scale scale_of_tile(const scale_settings& settings, const format& to,
-                         std::span<const std::uint32_t> elements) {
+                         std::span<const std::uint32_t> elements, std::size_t columns) {
   require_valid(settings);
   const tile_amax amax = amax_of(elements, settings.nonfinite);
-  if (amax.nothing_left) return {};
+  if (amax.nothing_left && !is_two_level(settings.rule)) return {};
   if (settings.nonfinite == nonfinite::te && amax.value == infinity) return {};
   const std::uint32_t a = bounded(settings, amax.value);
+  if (is_two_level(settings.rule)) {
+    return two_level_scale(settings, to, a, elements, columns);
+  }
   const bool poisoned = settings.nonfinite == nonfinite::propagate && a >= infinity;
   if (poisoned && has_exponents(settings.rule)) return {canonical_nan, canonical_nan};
   return scale_of_amax(settings.rule, to, a, settings.infinite_factor);
+}
+
+std::uint32_t amax_left(std::span<const std::uint32_t> elements, nonfinite policy) {
+  return amax_of(elements, policy).value;
 }
 
 bool scales_are_powers_of_two(scale_rule rule) {

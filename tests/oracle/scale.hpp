@@ -16,6 +16,7 @@
 // (propagate alone) stays.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -43,6 +44,9 @@ struct scale_settings {
   std::uint32_t eps = 0;                                    ///< finite, not negative
   std::optional<std::uint32_t> upper_bound = std::nullopt;  ///< not negative, may be Inf
   std::uint32_t infinite_factor = 0x7F7FFFFF;               ///< what S = Inf becomes; finite, > 0
+  std::uint32_t tensor_scale = 0x3F800000;                  ///< read by rules with two levels
+  /// rcp.approx.ftz, a unit that the caller has a model of; read by nvfp4_vllm.
+  std::uint32_t (*reciprocal_unit)(std::uint32_t) = nullptr;
 };
 
 /// The binary32 codes that a tile's quantization needs.
@@ -54,7 +58,7 @@ struct tile_scale {
 };
 
 /// The scale of a tile whose policies are behind it: any binary32 magnitude a; 0 gives ones. `to`
-/// is e4m3 or e5m2. Throws std::invalid_argument for another format, a sign bit or a bad enum.
+/// is e4m3, e5m2, e2m1, e2m3 or e3m2. Throws std::invalid_argument for another format, a sign bit or a bad enum.
 tile_scale scale_of_amax(scale_rule rule, const format& to, std::uint32_t a,
                          std::uint32_t infinite_factor = 0x7F7FFFFF,
                          const binary32_steps& steps = by_rationals);
@@ -63,9 +67,13 @@ tile_scale scale_of_amax(scale_rule rule, const format& to, std::uint32_t a,
 tile_scale scale_exact(scale_rule rule, const format& to, std::uint32_t amax);
 
 /// The scale of a tile from its existing elements' binary32 codes: amax, non-finite policy, eps,
-/// upper bound, zero test, scale. Throws std::invalid_argument on a bad rule.
+/// upper bound, zero test, scale. Throws std::invalid_argument on a bad rule. The elements are in rows
+/// of `columns`.
 tile_scale scale_of_tile(const scale_settings& settings, const format& to,
-                         std::span<const std::uint32_t> elements);
+                         std::span<const std::uint32_t> elements, std::size_t columns = 1);
+
+/// The amax of elements that is left by a policy; 0 if nothing is.
+std::uint32_t amax_left(std::span<const std::uint32_t> elements, nonfinite policy);
 
 /// Whether every scale of the rule is a power of two.
 bool scales_are_powers_of_two(scale_rule rule);

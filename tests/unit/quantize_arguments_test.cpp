@@ -226,7 +226,7 @@ TEST_F(QuantizeArguments, Dequantize) {
     expect_error<invalid_argument>([&] { dequantize(c, s, o, t); }, argument, expected);
   };
   refused(in_, scales, out, {1, 16}, "codes: format", "fp32");
-  refused(codes, codes, out, {1, 16}, "scales: format", "e4m3");
+  refused(codes, in_, out, {1, 16}, "scales: shape", "[4, 2], got [4, 20]");
   refused(codes, scales, outputs_.codes_transposed, {1, 16}, "out: format", "e4m3");
   refused(codes, scales, out, {1, 32}, "scales: shape", "[4, 1], got [4, 2]");
   refused(codes, scales, view_of(out_data.data(), 20, 4), {1, 16}, "out: shape", "[4, 20]");
@@ -240,6 +240,42 @@ TEST_F(QuantizeArguments, Dequantize) {
   inside = scales;
   inside.data = out_data.data();
   refused(codes, inside, out, {1, 16}, "out: overlaps scales", "");
+  float one = 1;
+  const const_matrix_view tensor_scale = view_of(&one, 1, 1);
+  const auto refused_level = [&](const second_level& level, const std::string& expected) {
+    expect_error<invalid_argument>(
+        [&] {
+          dequantize(codes, scales, out, {1, 16}, level);
+        },
+        "level.tensor_scale: ", expected);
+  };
+  refused_level({scale_rule::te, tensor_scale}, "got te");
+  refused_level({scale_rule::nvfp4_te, {}}, "got nvfp4_te");
+  refused_level({scale_rule::nvfp4_te, codes}, "format must be");
+}
+
+TEST_F(QuantizeArguments, TwoLevels) {
+  float one = 1;
+  options_.tensor_scale = view_of(&one, 1, 1);
+  expect_refused("options.tensor_scale: a scale rule with two levels", "got te");
+  options_.tensor_scale = {};
+  outputs_.tensor_scale = view_of(&one, 1, 1);
+  expect_refused("outputs.tensor_scale: a scale rule with two levels", "got te");
+  options_.scale = scale_rule::nvfp4_te;
+  options_.tensor_scale = outputs_.tensor_scale;
+  expect_refused("outputs.tensor_scale: overlaps options.tensor_scale", "");
+  options_.tensor_scale = {};
+  outputs_.tensor_scale.cols = 2;
+  expect_refused("outputs.tensor_scale: shape", "[1, 1], got [1, 2]");
+  outputs_.tensor_scale = {};
+  options_.scale = scale_rule::nvfp4_4over6_mae;
+  options_.tile = {1, 16};
+  outputs_.scales_transposed = {};
+  outputs_.scales.format = format_id::e8m0;
+  expect_refused("outputs: scales in e8m0", "nvfp4_4over6_mae");
+  outputs_.scales = {};
+  options_.tile = {1, 32};
+  expect_refused("tile must be {1, 16}, {16, 1} or {16, 16} for nvfp4_4over6_mae", "{1, 32}");
 }
 
 }  // namespace

@@ -212,7 +212,7 @@ TEST(ScaleLayout, RefusedArguments) {
   expect_refused(on_device(v), out, "scales: must lie in host memory", swizzled);
   const_matrix_view wrong = v;
   wrong.format = format_id::fp16;
-  expect_refused(wrong, out, "scales: format must be one of fp32, e8m0, got fp16", swizzled);
+  expect_refused(wrong, out, "scales: format must be one of fp32, e8m0, e4m3, got fp16", swizzled);
   expect_refused(v, out, "layout: must be a value of samebits::scale_layout, got 7",
                  static_cast<scale_layout>(7));
   expect_refused(v, std::as_writable_bytes(std::span(scales)), "out: overlaps scales",

@@ -17,6 +17,8 @@ struct dequantize_task {
   cells codes, scales, out;
   format_spec source, target, scale;
   std::uint64_t rows, cols, tile_rows, tile_cols;
+  scale_rule rule;
+  cells tensor_scale;
 };
 
 /// Dequantizes every element. One element per thread and step.
@@ -29,8 +31,14 @@ __global__ void dequantize_kernel(const dequantize_task t) {
     const auto scale = static_cast<std::uint32_t>(
         load_code(t.scales.at(row / t.tile_rows, col / t.tile_cols), t.scale.storage_bits / 8));
     const auto s = numerics::decode<std::uint32_t>(t.scale, scale);
+    std::uint32_t d = s;
+    if (has_two_levels(t.rule)) {
+      const auto stored = static_cast<std::uint32_t>(load_code(t.tensor_scale.data, 4));
+      d = numerics::full_scale<Arithmetic>(
+          t.rule, numerics::tensor_level_of<Arithmetic>(t.rule, t.source, stored), s);
+    }
     const std::uint32_t y = numerics::rescaled<Arithmetic>(
-        t.source, static_cast<std::uint32_t>(*t.codes.at(row, col)), s);
+        t.source, static_cast<std::uint32_t>(*t.codes.at(row, col)), d);
     store_code(t.out.at(row, col), t.target.storage_bits / 8,
                numerics::encode<std::uint32_t>(t.target, cast_rule{}, y, 0).code);
   }
@@ -48,7 +56,9 @@ void launch_dequantize(const backends::dequantize_call& call, cudaStream_t strea
                           unsigned_of(call.codes.rows),
                           unsigned_of(call.codes.cols),
                           unsigned_of(call.grid.tile_rows),
-                          unsigned_of(call.grid.tile_cols)};
+                          unsigned_of(call.grid.tile_cols),
+                          call.level.scale,
+                          cells_of(call.level.tensor_scale)};
   if (t.rows == 0 || t.cols == 0) return;
   const std::uint64_t blocks = (t.rows * t.cols + block_threads - 1) / block_threads;
   const auto grid = static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));

@@ -36,11 +36,17 @@ bool supports_tile(const quantize_call& call) {
   return power(rows, 128) && (cols == 1 || cols == rows);
 }
 
+/// Whether the fast kernels have the codes and the scale rule: codes of 8 bits, one level.
+bool supports_rule(const quantize_call& call) {
+  const bool bytes = call.to == format_id::e4m3 || call.to == format_id::e5m2;
+  return bytes && !has_two_levels(call.scale.rule);
+}
+
 /// Whether the views are supported: contiguous rows of at most 2^31 columns, fp32 scales aligned to
 /// 4 bytes.
 bool supports_views(const quantize_call& call) {
   const quantize_outputs& o = call.outputs;
-  return call.in.col_stride == 1 && call.in.cols <= std::int64_t{1} << 31 &&
+  return supports_rule(call) && call.in.col_stride == 1 && call.in.cols <= std::int64_t{1} << 31 &&
          (o.codes.data == nullptr || o.codes.col_stride == 1) &&
          (o.codes_transposed.data == nullptr || o.codes_transposed.col_stride == 1) &&
          aligned(call.inverse_scales.data, 0, 4) &&

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -32,7 +33,7 @@ struct quantize_call {
   format_id to;
   tile_grid grid;
   numerics::scale_settings scale;
-  format_id scale_format;  ///< format of both scale outputs: fp32 or e8m0
+  format_id scale_format;  ///< format of both scale outputs: fp32, e8m0 or e4m3
   /// Given inverse scales; no data if none are given. With them scale.rule is te.
   const_matrix_view inverse_scales;
   cast_rule cast;
@@ -43,7 +44,14 @@ struct quantize_call {
   /// Host backends: space for one scale per tile, or null. If null, they allocate before they
   /// write.
   numerics::tile_scale* scale_room = nullptr;
+  const_matrix_view tensor_scale = {};  ///< given scale of the tensor; no data if none is given
 };
+
+/// The call with call.scale.tensor set, for a rule with two levels whose views lie in host memory.
+/// Writes the tensor's scale to its output. `amax` returns the amax of the matrix; it is called unless
+/// the scale is given.
+quantize_call with_tensor_level(const quantize_call& call,
+                                const std::function<numerics::tile_amax()>& amax);
 
 /// Checks the arguments of quantize(). Throws as quantize() does.
 quantize_call checked_call(const const_matrix_view& in, const quantize_outputs& outputs,
@@ -61,12 +69,18 @@ struct quantize_list_data {
   std::shared_ptr<const void> on_device = {};
 };
 
+/// Whether the tensors of a list have one level of scales: lists on a device have no second one.
+inline bool has_one_level(const quantize_list_data& list) {
+  return list.calls.empty() || !has_two_levels(list.calls[0].scale.rule);
+}
+
 /// A checked dequantization.
 struct dequantize_call {
   const_matrix_view codes;
   const_matrix_view scales;
   matrix_view out;
   tile_grid grid;
+  second_level level = {};
 };
 
 }  // namespace samebits::backends

@@ -33,14 +33,15 @@ void expand_scales(const backends::quantize_call& call, const numerics::tile_sca
   for (std::int64_t i = 0; i < count; left = g.tile_cols, ++tile) {
     const std::int64_t end = smaller(count, i + left);
     const word factor = tile->factor;
-    const word scale = tile->dequantization_scale;
+    const word scale = numerics::full_scale<hardware<Isa>>(call.scale.rule, call.scale.tensor,
+                                                           word(tile->dequantization_scale));
     for (; i + word::count <= end; i += word::count) {
       store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(factors + i), factor);
       store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(dequantization + i), scale);
     }
     for (; i < end; ++i) {
       factors[i] = tile->factor;
-      dequantization[i] = tile->dequantization_scale;
+      dequantization[i] = Isa::largest(scale);  // all lanes are equal
     }
   }
 }
@@ -115,7 +116,7 @@ backends::quantize_chunk_statistics statistics_of(const backends::quantize_call&
   using lanes = typename Isa::lanes_isa;
   backends::quantize_chunk_statistics statistics;
   statistics.elements = static_cast<std::uint64_t>(chunk.count);
-  backends::visit_quantization(call.in.format, call.to, [&]<format_id From, format_id To>() {
+  backends::visit_quantization<true>(call.in.format, call.to, [&]<format_id From, format_id To>() {
     statistics.counts =
         count_elements<lanes, backends::fixed_format<From>, backends::fixed_format<To>>(chunk,
                                                                                         pairs);

@@ -27,13 +27,15 @@ View segment_of(View v, Byte* first, std::int64_t row, std::int64_t col, std::in
 
 /// Multiplies the binary32 numbers of a segment by the scales of their tiles.
 void rescale(const list_lanes_kernel& lanes, const dequantize_call& call, std::int64_t row,
-             std::int64_t col, std::int64_t count, std::uint32_t* values) {
+             std::int64_t col, std::int64_t count, const numerics::tensor_level& tensor,
+             std::uint32_t* values) {
   const tile_grid& g = call.grid;
   for (std::int64_t done = 0; done < count;) {
     const std::int64_t tile = (col + done) / g.tile_cols;
     const std::int64_t n = std::min(count - done, (tile + 1) * g.tile_cols - (col + done));
+    const std::uint32_t s = scale_at(call.scales, row / g.tile_rows, tile);
     lanes.scale(reinterpret_cast<std::byte*>(values + done), n,
-                scale_at(call.scales, row / g.tile_rows, tile));
+                numerics::full_scale(call.level.scale, tensor, s));
     done += n;
   }
 }
@@ -43,6 +45,7 @@ void dequantize(const dequantize_call& call, const executor& where) {
   const std::int64_t cols = call.codes.cols;
   const auto* const codes = static_cast<const std::byte*>(call.codes.data);
   auto* const out = static_cast<std::byte*>(call.out.data);
+  const numerics::tensor_level tensor = tensor_level_of(call);
   for_each_part(call.codes.rows * cols, where.threads, [&](element_range range) {
     const ieee_control_register ieee;
     std::array<std::uint32_t, segment_elements> values;
@@ -52,7 +55,7 @@ void dequantize(const dequantize_call& call, const executor& where) {
       const std::int64_t n = std::min({segment_elements, cols - col, range.end - i});
       const matrix_view between = {values.data(), format_id::fp32, 1, n, n};
       Convert({segment_of(call.codes, codes, row, col, n), between, {}, {}}, {0, n});
-      rescale(Lanes, call, row, col, n, values.data());
+      rescale(Lanes, call, row, col, n, tensor, values.data());
       Convert({between, segment_of(call.out, out, row, col, n), {}, {}}, {0, n});
       i += n;
     }

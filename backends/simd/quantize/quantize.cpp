@@ -46,15 +46,17 @@ std::byte* scale_address(const matrix_view& v, std::int64_t row, std::int64_t co
 
 void store_scale(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint32_t scale) {
   if (v.data == nullptr) return;
-  if (v.format == format_id::e8m0) {
-    *scale_address(v, row, col) = static_cast<std::byte>(numerics::e8m0_of(scale));
+  const std::uint32_t code = numerics::scale_code(v.format, scale);
+  if (storage_bytes(v.format) == 1) {
+    *scale_address(v, row, col) = static_cast<std::byte>(code);
   } else {
-    std::memcpy(scale_address(v, row, col), &scale, sizeof scale);
+    std::memcpy(scale_address(v, row, col), &code, sizeof code);
   }
 }
 
-/// The scale of a matrix that is one tile, whose elements are split among threads.
-tile_scale scale_of_whole(const quantize_kernel& kernel, const quantize_call& call, int threads) {
+/// The amax of a matrix, whose elements are split among threads.
+numerics::tile_amax amax_of_matrix(const quantize_kernel& kernel, const quantize_call& call,
+                                   int threads) {
   std::mutex combining;
   numerics::tile_amax amax = numerics::no_amax;
   for_each_part(call.in.rows * call.in.cols, threads, [&](element_range range) {
@@ -62,7 +64,13 @@ tile_scale scale_of_whole(const quantize_kernel& kernel, const quantize_call& ca
     const std::scoped_lock lock(combining);
     amax = numerics::combined(amax, part);
   });
-  return numerics::scale_of(spec_of(call.to), call.scale, amax);
+  return amax;
+}
+
+/// The scale of a matrix that is one tile.
+tile_scale scale_of_whole(const quantize_kernel& kernel, const quantize_call& call, int threads) {
+  return numerics::any_scale_of(spec_of(call.to), call.scale,
+                                amax_of_matrix(kernel, call, threads));
 }
 
 /// Quantizes a matrix with one scale, split among threads.
@@ -149,7 +157,7 @@ bool is_saturated(const quantize_call& call, const tile_scale& scale, std::uint3
   const auto dither = numerics::align_random<std::uint32_t>(
       numerics::random_word(r.seed, r.stream, index, r.bits), r.bits);
   numerics::quantize_counts counts;
-  counts.add({x, y, 0x7F, 0,
+  counts.add({x, y, 1, numerics::binary32::one,
               numerics::encode<std::uint32_t>(spec_of(call.to), call.cast, y, dither).overflow});
   return counts.saturated != 0;
 }
@@ -219,13 +227,17 @@ void quantize_by_chunks(const quantize_kernel& kernel, const quantize_call& call
 }
 
 template <const backend& Self, const quantize_kernel& Kernel>
-void quantize_or_reference(const quantize_call& call, const executor& where) {
-  if (!has_contiguous_rows(call.in)) return reference_quantize(call, where);
-  if (call.outputs.statistics != nullptr) {
+void quantize_or_reference(const quantize_call& given, const executor& where) {
+  if (!has_contiguous_rows(given.in) || !numerics::has_lanes(given.scale.rule)) {
+    return reference_quantize(given, where);
+  }
+  if (given.outputs.statistics != nullptr) {
     require_tested(reference);  // total() adds
     require_tested(Self);       // kernels square and add
   }
-  if (call.skip_if_nonzero != nullptr && *call.skip_if_nonzero != 0) return;
+  if (given.skip_if_nonzero != nullptr && *given.skip_if_nonzero != 0) return;
+  const quantize_call call =
+      with_tensor_level(given, [&] { return amax_of_matrix(Kernel, given, where.threads); });
   const std::int64_t tiles = call.grid.rows * call.grid.cols;
   if (tiles == 0) {
     if (call.outputs.statistics != nullptr) *call.outputs.statistics = {};

@@ -154,7 +154,7 @@ struct block_pass {
           load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(largest + i));
       maximum = max_word(maximum, magnitude);
       const word amax = amaxes(b, i, magnitude);
-      f(i, numerics::scales_of<hardware<Isa>>(spec_of(call.to), call.scale, amax));
+      f(i, numerics::any_scales_of<hardware<Isa>>(spec_of(call.to), call.scale, amax));
     }
     return Isa::largest(maximum) < numerics::inf_code(Source::spec());
   }

@@ -204,7 +204,7 @@ struct row_cast {
 template <class Isa>
 cast_kernel<Isa> cast_kernel_of(const backends::quantize_call& call) {
   cast_kernel<Isa> kernel{};
-  backends::visit_quantization(
+  backends::visit_quantization<true>(
       call.in.format, call.to, call.cast.rounding, [&](auto source, auto target, auto mode) {
         using s = decltype(source);
         using t = decltype(target);

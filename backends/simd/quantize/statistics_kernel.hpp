@@ -50,8 +50,8 @@ struct count_lanes {
   word zeros = 0u, nan = 0u, inf = 0u, underflowed = 0u, saturated = 0u, amax = 0u;
   word min_below = ~0u;  ///< min magnitude above zero, minus 1; zeros give 2^32 - 1
 
-  /// Adds one register of elements and returns the lanes that contribute to the sums as all ones.
-  SAMEBITS_INLINE word add(word x, word y, word code, word restored, word overflow_start) {
+  /// Adds one register of elements, with the codes without their signs, and returns the lanes that contribute to the sums as all ones.
+  SAMEBITS_INLINE word add(word x, word y, word magnitude, word restored, word overflow_start) {
     namespace binary32 = numerics::binary32;
     const word zero = 0u;
     const word one = 1u;
@@ -62,7 +62,7 @@ struct count_lanes {
     const word scaled = y & sign_off;
     const auto is_zero = m == zero;
     const auto finite = !(m > max_finite);
-    const auto to_zero = (code & word(0x7Fu)) == zero;
+    const auto to_zero = (magnitude == zero) | ((restored & sign_off) == zero);
     const auto beyond = (scaled >= overflow_start) & (inf_bits >= scaled);
     zeros = zeros + select(is_zero, one, zero);
     inf = inf + select(m == inf_bits, one, zero);
@@ -83,19 +83,27 @@ struct count_lanes {
   }
 };
 
-/// binary32 bits of finite 8-bit codes. Other codes give anything.
+/// Codes without their signs.
+template <class Target, class Word>
+SAMEBITS_INLINE Word code_magnitude(Word code) {
+  return code & Word(static_cast<std::uint32_t>(numerics::magnitude_mask(Target::spec())));
+}
+
+/// binary32 bits of finite codes. Other codes give anything.
 template <class Isa, class Target>
 SAMEBITS_INLINE typename Isa::word decode_finite(typename Isa::word code) {
   using word = typename Isa::word;
   constexpr format_spec f = Target::spec();
   constexpr auto rebias = static_cast<std::uint32_t>(127 - f.bias);
   constexpr auto unit = static_cast<std::uint32_t>(128 - f.bias - f.mantissa_bits) << 23;
-  const word magnitude = code & word(0x7Fu);
+  const word magnitude = code_magnitude<Target>(code);
   const word normal =
       (magnitude << static_cast<std::uint32_t>(23 - f.mantissa_bits)) + word(rebias << 23);
   const word subnormal = Isa::multiply(Isa::from_integer(magnitude), unit);
   const word min_normal = std::uint32_t{1} << f.mantissa_bits;
-  return select(magnitude < min_normal, subnormal, normal) | ((code & word(0x80u)) << 24u);
+  return select(magnitude < min_normal, subnormal, normal) |
+         ((code & word(static_cast<std::uint32_t>(numerics::sign_mask(f))))
+          << static_cast<std::uint32_t>(31 - numerics::magnitude_bits(f)));
 }
 
 /// The loops over the elements of a chunk.
@@ -150,13 +158,15 @@ struct chunk_counter_lanes {
         for_registers([&](std::int64_t i, word x, word code) __attribute__((always_inline)) {
           const word m = x & sign_off;
           zeros = zeros + select(m == zero, one, zero);
-          zero_codes = zero_codes + select((code & word(0x7Fu)) == zero, one, zero);
           amax = max_word(amax, m);
           min_below = min_word(min_below, m - one);
           scaled_amax = max_word(scaled_amax, scaled(i, x) & sign_off);
           const word restored =
               Isa::multiply(decode_finite<Isa, Target>(code), words_at(c.scales + i));
-          restored_amax = max_word(restored_amax, restored & sign_off);
+          const word size = restored & sign_off;
+          const auto to_zero = (code_magnitude<Target>(code) == zero) | (size == zero);
+          zero_codes = zero_codes + select(to_zero, one, zero);
+          restored_amax = max_word(restored_amax, size);
           store_pair(i, x, restored);
         });
     const std::uint32_t largest = Isa::largest(max_word(amax, restored_amax));
@@ -179,7 +189,8 @@ struct chunk_counter_lanes {
         for_registers([&](std::int64_t i, word x, word code) __attribute__((always_inline)) {
           const word restored =
               Isa::multiply(numerics::decode<word>(Target::spec(), code), words_at(c.scales + i));
-          const word pair = counts.add(x, scaled(i, x), code, restored, c.overflow_start);
+          const word pair =
+              counts.add(x, scaled(i, x), code_magnitude<Target>(code), restored, c.overflow_start);
           store_pair(i, x & pair, restored & pair);
         });
     total = counts.total();

@@ -106,7 +106,7 @@ void check_tiles(comparer& backends, const effort& much, const done_function& do
           // Every third scale rule; the next tile, formats and round use other rules.
           const int first = static_cast<int>((combination + combination / tile_count) % 3);
           ++combination;
-          for (int rule = first; rule < enum_count<scale_rule>; rule += 3) {
+          for (int rule = first; rule < one_level_scale_rules; rule += 3) {
             for (const rounding mode : {rounding::nearest_even, rounding::stochastic}) {
               quantization q =
                   random_quantization(draw, to, tile, static_cast<scale_rule>(rule), mode);
@@ -151,7 +151,7 @@ void check_layouts(comparer& backends, const done_function& done) {
           const std::uint64_t r = random_pattern(6, draw);
           quantization q =
               random_quantization(draw++, targets[r % 2], tile,
-                                  static_cast<scale_rule>(r / 65536 % enum_count<scale_rule>),
+                                  static_cast<scale_rule>(r / 65536 % one_level_scale_rules),
                                   r / 8 % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
           q.in = in;
           q.out = {out, layouts(s.rows, s.cols)[r / 16 % 6], {}, {}};
@@ -181,7 +181,7 @@ void check_amaxes(comparer& backends, const effort& much, const done_function& d
         fp32_sweep(first * much.amax_stride, much.amax_stride, count, backends.threads());
     backends.set_input(input);
     for (const format_id to : targets) {
-      for (int rule = 0; rule < enum_count<scale_rule>; ++rule) {
+      for (int rule = 0; rule < one_level_scale_rules; ++rule) {
         quantization q = random_quantization(draw++, to, tile_of_16, static_cast<scale_rule>(rule),
                                              rounding::nearest_even);
         q.scale.eps = 0;
@@ -203,7 +203,7 @@ void check_statistics(comparer& backends, const done_function& done) {
     for (const format_id to : targets) {
       for (int tile = 0; tile < tile_count; ++tile) {
         quantization q = random_quantization(
-            draw, to, tile, static_cast<scale_rule>(draw % enum_count<scale_rule>),
+            draw, to, tile, static_cast<scale_rule>(draw % one_level_scale_rules),
             draw % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
         place_dense(q, shapes[random_pattern(6, draw++) % shapes.size()], false);
         q.counts = true;

@@ -28,7 +28,7 @@ def check_quantize(
     recipe: Any = None,
     *,
     source: object = "fp32",
-    to: object = "e4m3",
+    to: object = None,
     tile: tuple[int, int] | None = None,
     scale: str | None = None,
     eps: float | None = None,
@@ -57,9 +57,9 @@ def check_quantize(
         scales [tile rows, tile cols]), or an object with these attributes. Scales are the
         dequantization scales: value = code * scale.
     recipe : str or Recipe, optional
-        A preset's name or a recipe.
+        A preset's name or a recipe with one level.
     source, to : str or dtype
-        Format of `x`: fp32, fp16 or bf16. Format of the codes: e4m3 or e5m2.
+        Format of `x`: fp32, fp16 or bf16. Format of the codes: by default the recipe's.
     tile, scale, eps, upper_bound, nonfinite, scale_overflow, overflow, scale_format
         As in `samebits.quantize`: each replaces the rule of the recipe.
     nan : str
@@ -102,7 +102,8 @@ def check_quantize(
         "scale_format": scale_format}
     given = {k: v for k, v in options.items() if v is not None}
     rules: Any = dataclasses.replace(Recipe() if recipe is None else recipe_of(recipe), **given)
-    quantizer = _Quantizer(fn, format_named(source), format_named(to),
+    quantizer = _Quantizer(fn, format_named(source),
+                           format_named(rules.code_format if to is None else to),
                            format_named(rules.scale_format), rules.tile, memory)
     calls, domain = _Calls(quantizer), Domain(where, quantizer.source, memory)
     one_call = None

@@ -126,7 +126,7 @@ def _call_operator(x: torch.Tensor, to: object, options: Any) -> torch.Tensor:
 def refuse_options(function: str, options: Mapping[str, Any]) -> None:
     """Refuse options that operators lack, and unknown ones."""
     for name, value in options.items():
-        if name not in ("out", "statistics", "threads", "backend", "stream"):
+        if name not in ("out", "statistics", "tensor_scale", "threads", "backend", "stream"):
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
         if value is not None and value is not False:
             raise InvalidArgument(f"{name}: not supported by compiled calls; leave it out")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import samebits
+from samebits.errors import InvalidArgument
 from samebits.quantize import rules_of
 from samebits.recipes import RULES, Recipe
 from samebits.rules import options_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from samebits.option_types import QuantizeOptions
-    from samebits.typing import FormatLike, RecipeName
+    from samebits.typing import FormatLike, RecipeName, ScaleRule
 
 __all__ = ["QuantizedTensor", "dequantize", "fake_quantize", "quantize"]
 
@@ -127,7 +128,8 @@ class QuantizedTensor(samebits.QuantizedTensor):
         tensor that was quantized. With `out=`, and for `transposed`, autograd records nothing.
         """
         values = dequantize(self.codes, self.scales, to, tile=self.recipe.tile, format=self.format,
-                            scale_format=self.recipe.scale_format, out=out, threads=threads,
+                            scale_format=self.recipe.scale_format, scale=self.recipe.scale,
+                            tensor_scale=self.tensor_scale, out=out, threads=threads,
                             backend=backend, stream=stream)
         if self.source is None or out is not None:
             return values
@@ -139,9 +141,10 @@ class QuantizedTensor(samebits.QuantizedTensor):
         `samebits.load_quantized` reads the file, as NumPy arrays.
         """
         arrays = [None if t is None else to_numpy(t.detach().cpu()) for t in (
-            self.codes, self.scales, self.codes_transposed, self.scales_transposed)]
+            self.codes, self.scales, self.codes_transposed, self.scales_transposed,
+            self.tensor_scale)]
         samebits.QuantizedTensor(arrays[0], arrays[1], self.recipe, self.format, arrays[2],
-                                 arrays[3]).save(path)
+                                 arrays[3], tensor_scale=arrays[4]).save(path)
 
 
 class _Source(torch.autograd.Function):
@@ -172,7 +175,7 @@ class _Restored(torch.autograd.Function):
 @options_of(samebits.quantize)
 def quantize(x: torch.Tensor, recipe: Recipe | RecipeName | None = None,
              **options: Unpack[QuantizeOptions]) -> QuantizedTensor:
-    """Quantize a matrix tile by tile into E4M3 or E5M2 codes with one scale per tile.
+    """Quantize a matrix tile by tile into codes of 8, 6 or 4 bits with one scale per tile.
 
     Codes and scales are those of `samebits.quantize`, on CPU and GPU, bit for bit.
 
@@ -202,7 +205,7 @@ def quantize(x: torch.Tensor, recipe: Recipe | RecipeName | None = None,
     else:
         q = samebits.quantize(x, recipe, **options)
         made = QuantizedTensor(q.codes, q.scales, q.recipe, q.format, q.codes_transposed,
-                               q.scales_transposed, q.statistics)
+                               q.scales_transposed, q.statistics, q.tensor_scale)
     if needs_gradient(x):
         made.source = _Source.apply(x)  # type: ignore[no-untyped-call]
     return made
@@ -213,18 +216,23 @@ def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
     left = dict(options)
     transposed = left.pop("transposed", False)
     inverse_scales = left.pop("inverse_scales", None)
-    to = constant_format_name(left.pop("to", "e4m3"))
+    to = left.pop("to", None)
     values = operator_values(left, _DEFAULTS)
     given = {name: left.pop(name) for name in RULES if name in left}
     refuse_options("quantize", left)
     rules = rules_text(recipe, tuple(given.items()))
+    recipe = recipe_of_text(rules)
+    if recipe.scale.startswith("nvfp4"):
+        raise InvalidArgument("scale: compiled calls have no rules with two levels; got "
+                              f"{recipe.scale}")
+    to = recipe.code_format if to is None else constant_format_name(to)
     arguments = (x.detach(), inverse_scales, rules, to, *values)
     if transposed:
         codes, scales, codes_t, scales_t = torch.ops.samebits.quantize_both_v1(*arguments)
     else:
         codes, scales = torch.ops.samebits.quantize_v1(*arguments)
         codes_t = scales_t = None
-    return QuantizedTensor(codes, scales, _recipe_of_text(rules), to, codes_t, scales_t)
+    return QuantizedTensor(codes, scales, recipe, to, codes_t, scales_t)
 
 
 @torch.compiler.assume_constant_result
@@ -233,16 +241,16 @@ def rules_text(recipe: Recipe | str | None, rules: tuple[tuple[str, Any], ...]) 
 
 
 @torch.compiler.assume_constant_result
-def _recipe_of_text(text: str) -> Recipe:
+def recipe_of_text(text: str) -> Recipe:
     return rules_of_text(text)
 
 
 @options_of(samebits.dequantize)
 def dequantize(codes: torch.Tensor, scales: torch.Tensor, to: FormatLike = "fp32", *,
                tile: tuple[int, int] = (1, 128), format: FormatLike | None = None,
-               scale_format: FormatLike | None = None, out: Any = None,
-               threads: int | None = None, backend: str | None = None,
-               stream: Any = None) -> torch.Tensor:
+               scale_format: FormatLike | None = None, scale: ScaleRule = "te",
+               tensor_scale: Any = None, out: Any = None, threads: int | None = None,
+               backend: str | None = None, stream: Any = None) -> torch.Tensor:
     """Dequantize codes: code * scale, rounded to fp32 and then to `to`.
 
     Examples
@@ -253,10 +261,11 @@ def dequantize(codes: torch.Tensor, scales: torch.Tensor, to: FormatLike = "fp32
     """
     if not needs_operator(codes):
         return samebits.dequantize(codes, scales, to, tile=tile, format=format,
-                                   scale_format=scale_format, out=out, threads=threads,
+                                   scale_format=scale_format, scale=scale,
+                                   tensor_scale=tensor_scale, out=out, threads=threads,
                                    backend=backend, stream=stream)
-    refuse_options("dequantize", {"out": out, "threads": threads, "backend": backend,
-                                  "stream": stream})
+    refuse_options("dequantize", {"tensor_scale": tensor_scale, "out": out, "threads": threads,
+                                  "backend": backend, "stream": stream})
     return torch.ops.samebits.dequantize_v1(
         codes, scales, constant_format_name(to), *tile,
         None if format is None else constant_format_name(format, "format"),

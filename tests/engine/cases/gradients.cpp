@@ -65,7 +65,7 @@ reduction_case draw_reduction(std::uint64_t seed, int ranks, int tensors, int el
   constexpr std::array formats = {format_id::fp32, format_id::fp16, format_id::bf16};
   reduction_case c = {ranks, {}, {}};
   c.how.communication = dtypes[next() % dtypes.size()];
-  c.how.scale = static_cast<scale_rule>(next() % enum_count<scale_rule>);
+  c.how.scale = static_cast<scale_rule>(next() % one_level_scale_rules);
   c.how.rounding = next() % 2 == 0 ? rounding::nearest_even : rounding::stochastic;
   c.how.random = {.seed = draw_number(next),
                   .stream = draw_number(next),

@@ -14,6 +14,7 @@
 #include "engine/core/simpler.hpp"
 #include "engine/core/text.hpp"
 #include "engine/inputs/families.hpp"
+#include "numerics/arithmetic/binary32.hpp"
 #include "samebits/quantize_list.hpp"
 #include "samebits/scalar.hpp"
 
@@ -49,7 +50,7 @@ float draw_bound(const word_source& next) {
 quantize_options draw_options(const word_source& next) {
   quantize_options o;
   o.tile = draw_tile(next);
-  o.scale = any_enumerator<scale_rule>(next);
+  o.scale = static_cast<scale_rule>(below(one_level_scale_rules, next));
   if (below(3, next) == 0) o.eps = draw_bound(next);
   if (below(3, next) == 0) o.upper_bound = draw_bound(next);
   o.nonfinite = any_enumerator<nonfinite>(next);
@@ -59,6 +60,19 @@ quantize_options draw_options(const word_source& next) {
   o.scale_overflow = any_enumerator<scale_overflow>(next);
   o.random = draw_random_stream(next);
   return o;
+}
+
+/// Makes the rule of the case one with two levels.
+void draw_two_levels(quantize_case& c, const word_source& next) {
+  const int count = enum_count<scale_rule> - one_level_scale_rules;
+  c.options.scale = static_cast<scale_rule>(one_level_scale_rules + below(count, next));
+  if (below(3, next) != 0) c.to = format_id::e2m1;
+  c.scale_format = below(4, next) == 0 ? format_id::fp32 : format_id::e4m3;
+  if (is_four_over_six(c.options.scale)) {
+    constexpr tile_shape tiles[] = {{1, 16}, {16, 1}, {16, 16}};
+    c.options.tile = tiles[below(3, next)];
+  }
+  c.tensor_scale = below(3, next) == 0;
 }
 
 /// A code of the source near 2^exponent, or a special one.
@@ -93,6 +107,10 @@ matrix_shape draw_large_shape(const word_source& next) {
 
 quantize_case draw_quantization(matrix_sizes sizes, const word_source& next) {
   quantize_case c = draw_quantize_case(next);
+  if (below(4, next) == 0) {
+    draw_two_levels(c, next);
+    lay_out(c, c.in.rows, c.in.cols, next);
+  }
   if (sizes == matrix_sizes::any && below(3, next) == 0) {
     c.plain = below(8, next) != 0;
     const matrix_shape s = draw_large_shape(next);
@@ -110,7 +128,8 @@ quantize_case draw_quantization(matrix_sizes sizes, const word_source& next) {
   c.wanted.scales = below(4, next) != 0;
   c.wanted.scales_transposed = below(4, next) == 0;
   c.wanted.statistics = below(4, next) == 0;
-  c.inverse_scales = c.scale_format == format_id::fp32 && below(6, next) == 0;
+  c.inverse_scales =
+      c.scale_format == format_id::fp32 && !has_two_levels(c.options.scale) && below(6, next) == 0;
   constexpr std::uint32_t flags[] = {0, 0, 0, 1, 2, 0x80000000};
   if (below(16, next) == 0) c.skip = one_of(flags, next);
   return c;
@@ -145,6 +164,8 @@ void add_fewer_outputs(simpler_cases<Case>& all, const quantize_case& c, const T
   }
   all.set(
       [&](Case & whole) -> auto& { return std::invoke(tensor, whole).inverse_scales; }, false);
+  all.set(
+      [&](Case & whole) -> auto& { return std::invoke(tensor, whole).tensor_scale; }, false);
 }
 
 /// Default options of the case; of a list, of all of its tensors.
@@ -155,7 +176,7 @@ std::vector<quantize_case> simpler_options(const quantize_case& c) {
   all.reset(&quantize_case::options, options{}, &options::eps, &options::upper_bound,
             &options::rounding, &options::nan, &options::overflow, &options::nonfinite,
             &options::scale_overflow);
-  if (c.scale_format == format_id::fp32) {
+  if (c.scale_format == format_id::fp32 && !c.tensor_scale) {
     all.reset(&quantize_case::options, options{}, &options::scale);
   }
   all.reset_random([](quantize_case & other) -> auto& { return other.options.random; });
@@ -167,7 +188,7 @@ strided_buffer random_scales(const quantize_case& c, format_id format, const arr
   strided_buffer buffer(format, layout);
   std::mt19937_64 engine(c.content + 1);
   for (std::int64_t i = 0; i < layout.span(); ++i) {
-    if (format == format_id::e8m0) {
+    if (storage_bytes(format) == 1) {
       buffer.store(i, engine() & 0xFF);
       continue;
     }
@@ -176,6 +197,17 @@ strided_buffer random_scales(const quantize_case& c, format_id format, const arr
     buffer.store(i, ordinary ? field << 23 | static_cast<std::uint32_t>(engine() >> 41)
                              : draw_any_code(format_id::fp32, c.from, [&] { return engine(); }));
   }
+  return buffer;
+}
+
+/// A tensor's scale: around that of ordinary numbers, or any magnitude.
+strided_buffer random_tensor_scale(const quantize_case& c) {
+  strided_buffer buffer(format_id::fp32, dense_layout(1, 1));
+  std::mt19937_64 engine(c.content + 2);
+  const auto any = static_cast<std::uint32_t>(engine());
+  const std::uint32_t ordinary = (100 + any % 55) << 23 | (any >> 9);
+  const std::uint32_t magnitude = numerics::binary32::amax_bits(any);
+  buffer.store(0, engine() % 4 == 0 ? magnitude : ordinary);
   return buffer;
 }
 
@@ -194,6 +226,8 @@ void add_tensor(buffers& all, const quantize_case& c, const std::string& prefix)
   result("scales", c.scale_format, c.scales);
   result("codes_transposed", c.to, c.codes_transposed);
   result("scales_transposed", c.scale_format, c.scales_transposed);
+  all.push_back({prefix + "tensor_scale", buffer_use::fixed, random_tensor_scale(c)});
+  result("tensor_scale written", format_id::fp32, dense_layout(1, 1));
 }
 
 buffers memory_of_quantization(const quantize_case& c) {
@@ -230,12 +264,15 @@ buffers memory_of_dequantization(const quantize_case& c) {
   for (std::int64_t i = 0; i < c.codes.span(); ++i) codes.store(i, engine() & 0xFF);
   return {{"codes", buffer_use::given, std::move(codes)},
           {"scales", buffer_use::given, random_scales(c, c.scale_format, c.scales)},
-          {"out", buffer_use::result, strided_buffer(c.from, c.codes)}};
+          {"out", buffer_use::result, strided_buffer(c.from, c.codes)},
+          {"tensor_scale", buffer_use::fixed, random_tensor_scale(c)}};
 }
 
 returned_values dequantize_on(const quantize_case& c, const call_site& site) {
   site.target.enqueue([&] {
-    dequantize(site.views[0], site.views[1], site.views[2], c.options.tile,
+    second_level level{c.options.scale};
+    if (has_two_levels(level.scale)) level.tensor_scale = site.views[3];
+    dequantize(site.views[0], site.views[1], site.views[2], c.options.tile, level,
                site.target.where(c.threads));
   });
   return {};
@@ -244,7 +281,12 @@ returned_values dequantize_on(const quantize_case& c, const call_site& site) {
 list_quantization draw_list(matrix_sizes sizes, const word_source& next) {
   list_quantization list;
   list.threads = static_cast<int>(below(5, next));
-  const quantize_case first = draw_quantization(sizes, next);
+  quantize_case first = draw_quantization(sizes, next);
+  if (sizes == matrix_sizes::any && has_two_levels(first.options.scale)) {
+    first.options.scale = scale_rule::te;  // no lists on devices
+    first.scale_format = format_id::fp32;
+    first.tensor_scale = false;
+  }
   const bool plain = below(2, next) == 0, transposed = below(3, next) == 0;
   const std::int64_t tensors = below(7, next);
   for (std::int64_t i = 0; i < tensors; ++i) {
@@ -258,7 +300,9 @@ list_quantization draw_list(matrix_sizes sizes, const word_source& next) {
     }
     t.wanted = {true, below(4, next) != 0, transposed, below(4, next) == 0, false};
     if (transposed) t.wanted.codes = below(2, next) == 0;
-    t.inverse_scales = t.scale_format == format_id::fp32 && below(8, next) == 0;
+    t.inverse_scales = t.scale_format == format_id::fp32 && !has_two_levels(t.options.scale) &&
+                       below(8, next) == 0;
+    t.tensor_scale = false;
     t.content = next();
     list.tensors.push_back(std::move(t));
   }
@@ -329,7 +373,10 @@ quantize_case draw_quantize_case(const word_source& next) {
   constexpr format_id sources[] = {format_id::fp32, format_id::bf16, format_id::fp16};
   quantize_case c;
   c.from = sources[below(3, next)];
-  c.to = below(2, next) == 0 ? format_id::e4m3 : format_id::e5m2;
+  constexpr format_id targets[] = {format_id::e4m3, format_id::e5m2, format_id::e4m3,
+                                   format_id::e5m2, format_id::e2m1, format_id::e2m1,
+                                   format_id::e2m3, format_id::e3m2};
+  c.to = one_of(targets, next);
   c.options = draw_options(next);
   if (is_power_of_two(c.options.scale) && below(2, next) == 0) c.scale_format = format_id::e8m0;
   std::int64_t rows = draw_size(c.options.tile.rows, next);
@@ -423,7 +470,9 @@ quantize_outputs outputs_of(const quantize_case& c, const call_site& site, std::
       .codes = view(quantize_buffers::codes, c.wanted.codes),
       .scales = view(quantize_buffers::scales, c.wanted.scales),
       .codes_transposed = view(quantize_buffers::codes_transposed, c.wanted.codes_transposed),
-      .scales_transposed = view(quantize_buffers::scales_transposed, c.wanted.scales_transposed)};
+      .scales_transposed = view(quantize_buffers::scales_transposed, c.wanted.scales_transposed),
+      .tensor_scale = view(quantize_buffers::tensor_scale_written,
+                           has_two_levels(c.options.scale) && c.wanted.scales)};
   if (c.wanted.statistics) {
     outputs.statistics = site.pointer<quantize_statistics>(quantize_buffers::statistics);
   }
@@ -433,6 +482,7 @@ quantize_outputs outputs_of(const quantize_case& c, const call_site& site, std::
 quantize_options options_of(const quantize_case& c, const call_site& site) {
   quantize_options options = c.options;
   if (c.inverse_scales) options.inverse_scales = site.views[quantize_buffers::inverse_scales];
+  if (c.tensor_scale) options.tensor_scale = site.views[quantize_buffers::tensor_scale];
   if (c.skip) {
     options.skip_if_nonzero = site.pointer<std::uint32_t>(quantize_buffers::skip);
   }
@@ -454,6 +504,7 @@ std::ostream& operator<<(std::ostream& out, const quantize_case& c) {
              << (c.wanted.scales_transposed ? " scales_transposed" : "")
              << (c.wanted.statistics ? " statistics" : "")
              << (c.inverse_scales ? "; inverse_scales given" : "")
+             << (c.tensor_scale ? "; tensor_scale given" : "")
              << (c.skip ? "; skip flag " + std::to_string(*c.skip) : "");
 }
 
@@ -478,6 +529,7 @@ array_operation quantize_codes_operation() {
     quantize_case c = draw_quantization(matrix_sizes::any, next);
     c.wanted = {};
     c.inverse_scales = false;
+    c.tensor_scale = has_two_levels(c.options.scale);
     c.skip.reset();
     return c;
   };
@@ -485,8 +537,16 @@ array_operation quantize_codes_operation() {
 }
 
 array_operation dequantize_operation() {
-  return make_operation<quantize_case>("dequantize", {draw_quantize_case, memory_of_dequantization,
-                                                      dequantize_on, simpler_dequantizations});
+  const auto draw = [](const word_source& next) {
+    quantize_case c = draw_quantize_case(next);
+    if (below(3, next) == 0) {
+      draw_two_levels(c, next);
+      lay_out(c, c.in.rows, c.in.cols, next);
+    }
+    return c;
+  };
+  return make_operation<quantize_case>(
+      "dequantize", {draw, memory_of_dequantization, dequantize_on, simpler_dequantizations});
 }
 
 array_operation long_quantize_lists() {

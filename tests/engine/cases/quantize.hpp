@@ -45,6 +45,7 @@ struct quantize_case {
   matrix_content kind = matrix_content::mixed;
   wanted_outputs wanted = {};
   bool inverse_scales = false;
+  bool tensor_scale = false;               ///< given, for a rule with two levels
   std::optional<std::uint32_t> skip = {};  ///< a flag that turns the call off if it is not 0
 };
 
@@ -65,8 +66,8 @@ strided_buffer matrix_of(const quantize_case& c);
 // The buffers of a case; a list's tensors have those before the statistics, one after another.
 namespace quantize_buffers {
 inline constexpr std::size_t in = 0, inverse_scales = 1, codes = 2, scales = 3,
-                             codes_transposed = 4, scales_transposed = 5, of_tensor = 6,
-                             statistics = 6, skip = 7;
+                             codes_transposed = 4, scales_transposed = 5, tensor_scale = 6,
+                             tensor_scale_written = 7, of_tensor = 8, statistics = 8, skip = 9;
 }
 /// quantize(): any tiles, scale rules, policies, rounding, inverse_scales and subset of outputs.
 operation_of<quantize_case> quantizations(matrix_sizes sizes = matrix_sizes::any);

@@ -193,7 +193,7 @@ void add_scale_settings(table& rows) {
     rows.add_setting("upper bound of the amax missing",
                      [=](tested& q) { q.options.upper_bound = inf; });
   }
-  for (int i = 0; i < enum_count<scale_rule>; ++i) {
+  for (int i = 0; i < one_level_scale_rules; ++i) {
     const auto rule = static_cast<scale_rule>(i);
     const bool fits_format =
         rows.quantizer().scale_format == format_id::fp32 || is_power_of_two(rule);
@@ -202,7 +202,7 @@ void add_scale_settings(table& rows) {
         "scale rule " + std::string(name(rule)) + " instead of " + std::string(name(asked.scale)),
         [rule](tested& q) { q.options.scale = rule; });
   }
-  for (int i = 0; i < enum_count<scale_rule>; ++i) {
+  for (int i = 0; i < one_level_scale_rules; ++i) {
     const auto rule = static_cast<scale_rule>(i);
     if (rule == asked.scale) continue;
     rows.add_variation("scales by " + std::string(name(asked.scale)) + ", but elements scaled as " +

@@ -119,8 +119,9 @@ quantizer_under_test quantizer_of(std::string_view recipe, format_id from, forma
     throw invalid_argument("recipe: the scales of " + std::string(recipe) +
                            " are delayed; check_quantize needs scales of the matrix itself");
   }
+  const format_id codes = preset->rules.code_format;
   return {.from = from,
-          .to = to,
+          .to = codes == format_id::e4m3 ? to : codes,
           .options = options_of(preset->rules),
           .scale_format = preset->rules.scale_format};
 }
@@ -151,6 +152,10 @@ quantize_check_result check_raw_quantize(const quantizer_under_test& quantizer,
   require_element_size("scales of the quantizer under test", function.scale_bytes,
                        quantizer.scale_format);
   const quantize_options& o = quantizer.options;
+  if (has_two_levels(o.scale)) {
+    throw invalid_argument("quantizer.options.scale: a rule with one level is expected, got " +
+                           std::string(name(o.scale)));
+  }
   if (o.inverse_scales.data != nullptr || o.skip_if_nonzero != nullptr || !o.workspace.empty()) {
     throw invalid_argument(
         "quantizer.options: inverse_scales, skip_if_nonzero and workspace must be empty");

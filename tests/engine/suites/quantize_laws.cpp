@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/cases/quantize.hpp"
+#include "numerics/bits/layout.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/reductions.hpp"
 #include "samebits/scalar.hpp"
@@ -104,7 +105,8 @@ bool vanished(const quantize_case& c, const quantize_result& before, const quant
     for (std::int64_t col = 0; col < c.in.cols; ++col) {
       if ((t.rows == 0 ? 0 : row / t.rows) != scale_row) continue;
       if ((t.cols == 0 ? 0 : col / t.cols) != scale_col) continue;
-      if ((before.codes.at(row, col) & 0x7F) != 0) return false;
+      const std::uint64_t mask = numerics::magnitude_mask(spec_of(c.to));
+      if ((before.codes.at(row, col) & mask) != 0) return false;
     }
   }
   return true;
@@ -202,7 +204,8 @@ TEST(QuantizeLaws, StatisticsAreThoseOfTheElementsOneByOne) {
         s.zeros += x == 0 ? 1u : 0u;
         if (std::isfinite(x) && x != 0) {
           s.min_nonzero = s.min_nonzero == 0 ? magnitude : std::min(s.min_nonzero, magnitude);
-          s.underflowed += (q.codes.at(row, col) & 0x7F) == 0 ? 1u : 0u;
+          const std::uint64_t code = q.codes.at(row, col) & numerics::magnitude_mask(spec_of(c.to));
+          s.underflowed += code == 0 || y == 0 ? 1u : 0u;
         }
         const bool paired = std::isfinite(x) && std::isfinite(y);
         const double difference = x - y;

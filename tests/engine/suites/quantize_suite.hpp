@@ -51,7 +51,7 @@ class QuantizeSuite : public ::testing::TestWithParam<suite_target> {
     const format_id from = even_one_of(draws, "source", sources);
     const format_id to = even_one_of(draws, "target", targets);
     quantize_options o{.tile = tile};
-    o.scale = even_enumerator<scale_rule>(draws, "rule");
+    o.scale = static_cast<scale_rule>(draws.draw("rule", one_level_scale_rules));
     o.nonfinite = even_enumerator<nonfinite>(draws, "non-finite policy");
     o.rounding = even_one_of(draws, "rounding", modes);
     o.overflow = even_enumerator<overflow>(draws, "overflow");
@@ -74,7 +74,7 @@ class QuantizeSuite : public ::testing::TestWithParam<suite_target> {
     return tiles;
   }
   static constexpr format_id sources[] = {format_id::fp32, format_id::bf16, format_id::fp16};
-  static constexpr format_id targets[] = {format_id::e4m3, format_id::e5m2};
+  static constexpr format_id targets[] = {format_id::e4m3, format_id::e5m2, format_id::e2m1};
   static constexpr rounding modes[] = {rounding::nearest_even, rounding::stochastic};
   static constexpr wanted_outputs everything = {true, true, true, true, true};
 
@@ -85,13 +85,9 @@ TEST_P(QuantizeSuite, EveryOption) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   constexpr tile_shape tiles[] = {{1, 16}, {16, 16}, {16, 1}, {1, 0}, {0, 1}, {0, 0}};
   constexpr float bounds[][2] = {{0, inf}, {0.25f, inf}, {0, 2}, {0x1p-140f, 0x1p-130f}, {4, 1}};
-  constexpr std::size_t counts[] = {3,
-                                    2,
-                                    enum_count<scale_rule>,
-                                    enum_count<nonfinite>,
-                                    2,
-                                    enum_count<overflow>,
-                                    enum_count<nan_policy>};
+  constexpr std::size_t counts[] = {
+      3, std::size(targets),   one_level_scale_rules, enum_count<nonfinite>,
+      2, enum_count<overflow>, enum_count<nan_policy>};
   constexpr const char* names[] = {"source",   "target",   "rule",      "non-finite policy",
                                    "rounding", "overflow", "NaN policy"};
   std::size_t combinations = 3;  // half of the tiles for each, others each time
@@ -224,7 +220,7 @@ TEST_P(QuantizeSuite, ScalesOfAmaxesFromZeroToNaN) {
   constexpr std::int64_t cols = 0x80000000u / amax_step / effort_divisor;
   std::vector<quantize_case> cases;
   for (const format_id to : targets) {
-    for (int rule = 0; rule < enum_count<scale_rule>; ++rule) {
+    for (int rule = 0; rule < one_level_scale_rules; ++rule) {
       for (int policy = 0; policy < enum_count<nonfinite>; ++policy) {
         cases.push_back(dense(format_id::fp32, to, 1, cols,
                               {.tile = {0, 1},
@@ -252,7 +248,7 @@ TEST_P(QuantizeSuite, LargeElementsFarFromAnInfOfTheirTile) {
   };
   for (const tile_shape& tile : {tile_shape{1, 0}, {0, 1}, {0, 0}}) {
     for (const format_id from : sources) {
-      for (int rule = 0; rule < enum_count<scale_rule>; ++rule) {
+      for (int rule = 0; rule < one_level_scale_rules; ++rule) {
         for (int policy = 0; policy < enum_count<nonfinite>; ++policy) {
           for (int beyond = 0; beyond < enum_count<overflow>; ++beyond) {
             for (const format_id to : targets) {

@@ -140,15 +140,37 @@ def torchao_row(checkout, device):
     return call, [path]
 
 
-def torchao_mx(checkout, device, mode_name):
+def unpacked(packed):
+    """Codes of four bits, the first of each byte in its low half."""
+    packed = packed.view(torch.uint8)
+    return torch.stack((packed & 15, packed >> 4), -1).flatten(-2)
+
+
+def torchao_mx(checkout, device, mode_name, to="float8_e4m3fn"):
+    """MX in e4m3, in float4_e2m1fn_x2, or in fp6_e2m3 and fp6_e3m2, which are names."""
     torchao_package(checkout)
     path = os.path.join(checkout, "torchao/prototype/mx_formats/mx_tensor.py")
     mx = execute(path, "torchao.prototype.mx_formats.mx_tensor")
     chosen = mx.ScaleCalculationMode[mode_name]
 
     def call(bits, format_name, mode):
-        scales, codes = mx.to_mx(tensor(bits, format_name, device), torch.float8_e4m3fn, 32, chosen)
+        scales, codes = mx.to_mx(tensor(bits, format_name, device), getattr(torch, to, to), 32,
+                                 chosen)
+        codes = unpacked(codes) if to.endswith("_x2") else codes
         return codes_of(codes), scales_of(scales)
+    return call, [path]
+
+
+def torchao_nvfp4(checkout, device):
+    torchao_package(checkout)
+    path = os.path.join(checkout, "torchao/prototype/mx_formats/nvfp4_tensor.py")
+    nvfp4 = execute(path, "torchao.prototype.mx_formats.nvfp4_tensor")
+
+    def call(bits, format_name, mode):
+        x = tensor(bits, format_name, device)
+        scale = nvfp4.per_tensor_amax_to_scale(x.abs().amax().float())
+        scales, codes = nvfp4.nvfp4_quantize(x, 16, scale)
+        return codes_of(unpacked(codes)), scales_of(scales)
     return call, [path]
 
 

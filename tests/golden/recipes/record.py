@@ -43,6 +43,14 @@ PRESETS = {
     "MXFP8_FLOOR": ((1, 32), ("fp32", "bf16"), ("whole",), False,
                     lambda path, device: libraries.torchao_mx(path, device, "FLOOR")),
 }
+MX_MODES = {"MXFP8_CEIL": "float8_e4m3fn",
+            "MXFP6_E2M3_FLOOR": "fp6_e2m3", "MXFP6_E3M2_FLOOR": "fp6_e3m2",
+            **{f"MXFP4_{mode}": "float4_e2m1fn_x2" for mode in ("FLOOR", "CEIL", "RCEIL")}}
+for NAME, TO in MX_MODES.items():
+    PRESETS[NAME] = ((1, 32), ("fp32", "bf16"), ("whole",), False,
+                     lambda path, device, mode=NAME.rsplit("_", 1)[1], to=TO:
+                     libraries.torchao_mx(path, device, mode, to))
+PRESETS["NVFP4_TORCHAO"] = ((1, 16), ("fp32", "bf16"), ("whole",), False, libraries.torchao_nvfp4)
 CLEARED = {"TORCHAO_ROW": ":near", "MSAMP": ":near+inf"}
 SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "../../data/gpt_sample.safetensors")

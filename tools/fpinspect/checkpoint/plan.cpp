@@ -209,6 +209,10 @@ quantization_rules rules_of(std::string_view option, const recipe_preset& preset
     throw usage_error(cat(option, ": ", preset.name,
                           " takes its scales from earlier steps, which a file has not"));
   }
+  if (preset.rules.code_format != format_id::e4m3) {
+    throw usage_error(cat(option, ": whole checkpoints get codes of 8 bits; ", preset.name,
+                          " has codes in ", name(preset.rules.code_format)));
+  }
   return {options_of(preset.rules), to, preset.rules.scale_format, preset.name};
 }
 

@@ -105,22 +105,42 @@ std::optional<tile_shape> noted_tile(const tensor_reader& file, const std::files
   return tile_under("samebits.block", file, path);
 }
 
+namespace {
+
+/// The scale rule that `quantize` notes in a file.
+scale_rule noted_rule(const tensor_reader& file, const std::filesystem::path& path) {
+  for (const auto& [key, text] : file.metadata()) {
+    const auto rule = find_enumerator<scale_rule>(text);
+    if (key == "samebits.scale_rule" && rule && has_two_levels(*rule)) return *rule;
+  }
+  refuse_content(path, "samebits.scale_rule must name a rule with two levels");
+}
+
+}  // namespace
+
 quantized_tensor quantized_output(const std::shared_ptr<const tensor_reader>& file,
                                   const std::filesystem::path& path, const std::string& suffix,
                                   const tile_shape& row_tile) {
-  const auto load = [&](const std::string& name, format_id one, format_id other) {
+  const auto load = [&](const std::string& name, std::initializer_list<format_id> among) {
     const tensor_info& info = file->find(name);
     const auto format = tensor_file::format_of(info.type);
-    if ((format != one && format != other) || info.shape.size() != 2) {
+    if (!format || std::ranges::find(among, *format) == among.end() || info.shape.size() != 2) {
       refuse_content(path,
                      cat(name, " must be a matrix as `quantize` writes it, not ",
                          tensor_file::name(info.type), " [", comma_separated(info.shape), "]"));
     }
     return shown_tensor{{file, info, {*format}}, path};
   };
-  quantized_tensor result = {load("codes" + suffix, format_id::e4m3, format_id::e5m2),
-                             load("scales" + suffix, format_id::fp32, format_id::e8m0),
+  using enum format_id;
+  quantized_tensor result = {load("codes" + suffix, {e4m3, e5m2, e2m1, e2m3, e3m2}),
+                             load("scales" + suffix, {fp32, e8m0, e4m3}),
                              tile_of_output(suffix, row_tile)};
+  if (result.scales.format() == e4m3) {
+    const shown_tensor of_tensor = load("tensor_scale", {fp32});
+    if (of_tensor.info.count != 1) refuse_content(path, "tensor_scale must be one number");
+    of_tensor.read(0, 1, reinterpret_cast<std::byte*>(&result.tensor_scale));
+    result.scale = noted_rule(*file, path);
+  }
   const matrix_shape codes = matrix_of(result.codes.info);
   const matrix_shape scales = scales_shape(codes.rows, codes.cols, result.tile);
   if (scales != matrix_of(result.scales.info)) {
@@ -164,6 +184,11 @@ void quantized_matrix::dequantize(std::uint64_t first, const matrix_view& out,
   }
   const std::byte* codes = direct ? direct->data() + first * cols_ : read.data();
   const std::size_t scale_bytes = bytes_each(scales_.view.format);
+  second_level level = {stored_.scale};
+  if (has_two_levels(stored_.scale)) {
+    level.tensor_scale =
+        view_of_codes(format_id::fp32, static_cast<const void*>(&stored_.tensor_scale), 1, 1);
+  }
   // A band that does not begin on a tile border is cut at the first one.
   for (std::uint64_t row = 0; row < all;) {
     const std::uint64_t in_tile = (first + row) % tile_rows;
@@ -180,7 +205,7 @@ void quantized_matrix::dequantize(std::uint64_t first, const matrix_view& out,
         view_of_codes(stored_.codes.format(), static_cast<const void*>(codes), rows, out.cols),
         view_of_codes(scales_.view.format, static_cast<const void*>(scales), shape.rows,
                       shape.cols),
-        part, stored_.tile, where);
+        part, stored_.tile, level, where);
     codes += size * cols_;
     row += size;
   }

@@ -13,6 +13,8 @@ struct quantized_tensor {
   shown_tensor codes;
   shown_tensor scales;
   tile_shape tile;
+  scale_rule scale = scale_rule::te;
+  float tensor_scale = 1;  ///< read by rules with two levels
 };
 
 /// The quantized matrices among tensors, in their order. Tiles are those of the metadata; without

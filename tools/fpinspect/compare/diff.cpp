@@ -10,6 +10,7 @@
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/convert.hpp"
+#include "samebits/packing.hpp"
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {
@@ -173,6 +174,13 @@ struct diffed_file {
   bool stochastic = false;
 };
 
+/// The format of codes that can be compared. Throws file_error for codes of 4 and 6 bits.
+format_id compared_format(const quantized_tensor& stored) {
+  const format_id format = stored.codes.format();
+  if (storage_bytes(format) * 8 == code_bits(format)) return format;
+  refuse_content(stored.codes.path, cat("codes in ", name(format), " are not compared"));
+}
+
 /// Codes and scales of one output.
 struct diffed_matrix {
   diffed_matrix(const diffed_file& from, const std::string& suffix)
@@ -180,7 +188,7 @@ struct diffed_matrix {
         codes(matrix_of(stored.codes)),
         shape(matrix_of(stored.codes.info)),
         tile(stored.tile),
-        cells(stored.codes.format(), from.stochastic) {
+        cells(compared_format(stored), from.stochastic) {
     const source_matrix scales = matrix_of(stored.scales);
     scale_cols = scales.view.cols;
     scale_of_tile.resize(static_cast<std::size_t>(scales.view.rows * scale_cols));

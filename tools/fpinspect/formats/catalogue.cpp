@@ -155,8 +155,9 @@ constexpr listing<format_facts> formats_listing = {
 
 constexpr column<recipe_preset> recipe_columns[] = {
     {"name", "recipe", 20, [](auto& p) { return p.name; }},
+    {"code_format", "codes", 7, [](auto& p) { return name(p.rules.code_format); }},
     {"block", "block", 9, [](auto& p) { return block_text(p.rules.tile); }},
-    {"scale_rule", "rule", 10, [](auto& p) { return name(p.rules.scale); }},
+    {"scale_rule", "rule", 18, [](auto& p) { return name(p.rules.scale); }},
     {"scale_format", "scales", 8, [](auto& p) { return name(p.rules.scale_format); },
      [](auto& p) {
        const bool delayed = p.rules.source == scale_source::delayed;

@@ -46,7 +46,8 @@ class quantize_command final : public command {
     add.required("IN", input_, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
     add.text("OUT", output_, "FILE.safetensors, or - for standard output");
     add.optional("FILE", checkpoint_.more_files, "With -o: further files, an index or a folder");
-    add.value("--to", asked_, code_format_argument, "e4m3 or e5m2 (with --recipe: e4m3)");
+    add.value("--to", asked_, code_format_argument,
+              "e4m3 or e5m2 (default with --recipe: its own)");
     add.value("--tile", o.tile, tile_argument,
               "Tile: 1xG, Gx1, GxG (G 16 to 256), row, column or tensor", "1x128");
     add.value("--scale-rule", o.scale, enumerator_argument<scale_rule>,
@@ -131,6 +132,11 @@ class quantize_command final : public command {
     }
     to_ = asked_.value_or(format_id::e4m3);
     if (preset_ != nullptr) {
+      const format_id own = preset_->rules.code_format;
+      if (asked_ && own != format_id::e4m3) {
+        throw usage_error(cat("--to: ", preset_->name, " has codes in ", name(own)));
+      }
+      to_ = asked_.value_or(own);
       o = options_of(preset_->rules);
       scale_format_ = preset_->rules.scale_format;
     } else {
@@ -182,7 +188,7 @@ class quantize_command final : public command {
 
   /// Quantizes the tensor and writes OUT.
   [[nodiscard]] quantize_statistics quantized(const source_tensor& source,
-                                              const tensor_target& target, output& out) const {
+                                              const tensor_target& target, output& out) {
     const source_matrix in = matrix_of(source);
     const float fresh = 1.0f;  // S in the first step of a delayed recipe
     quantize_options options = options_;
@@ -198,14 +204,21 @@ class quantize_command final : public command {
       codes.emplace_back(to_, computed ? one.codes : matrix_shape{});
       scales.emplace_back(scale_format_, computed ? one.scales : matrix_shape{});
     }
+    float tensor_scale = 0;
     quantize_outputs outputs = {
         .codes = codes[0].view(), .scales = scales[0].view(), .statistics = &statistics};
+    if (has_two_levels(options.scale)) {
+      outputs.tensor_scale = view_of_codes(format_id::fp32, &tensor_scale, 1, 1);
+    }
     if (transposed_) {
       outputs.codes_transposed = codes[2].view();
       outputs.scales_transposed = scales[2].view();
     }
     if (scales[0].bytes.empty()) options.inverse_scales = {};
     samebits::quantize(in.view, outputs, options, where_);
+    if (scale_format_ == format_id::e4m3) {
+      lost_ = lost_tiles(in.view, scales[0].view(), options.tile);
+    }
     options.tile = {options.tile.cols, options.tile.rows};
     if (column_) {
       samebits::quantize(in.view, {.codes = codes[1].view(), .scales = scales[1].view()}, options,
@@ -213,6 +226,10 @@ class quantize_command final : public command {
     }
 
     std::vector<named_tensor> tensors;
+    if (has_two_levels(options.scale)) {
+      tensors.push_back(
+          {"tensor_scale", dtype::f32, {1, 1}, std::as_bytes(std::span(&tensor_scale, 1))});
+    }
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].wanted) tensors.push_back(scales[i].tensor("scales" + all[i].suffix));
     }
@@ -251,6 +268,7 @@ class quantize_command final : public command {
                          {"sqnr_note", ratio.note()},
                          {"underflowed", s.underflowed},
                          {"saturated", s.saturated},
+                         {"lost_tiles", lost_},
                          {"statistics", json_object{{"count", s.elements},
                                                     {"zeros", s.zeros},
                                                     {"nan", s.nan},
@@ -281,7 +299,8 @@ class quantize_command final : public command {
     return cat(text, "  from ", type_text(source.info, source.how), ", block ", block_text(o.tile),
                ", ", name(o.scale), ", ", name(o.rounding), ", ", name(o.overflow), "\n  SQNR ",
                ratio.text(), why, "   underflowed ", share(s.underflowed, s.elements),
-               "   saturated ", share(s.saturated, s.elements), "\n  ",
+               "   saturated ", share(s.saturated, s.elements),
+               has_two_levels(o.scale) ? cat("   lost tiles ", lost_) : "", "\n  ",
                number_of(s.elements, "element"), "   zeros ", share(s.zeros, s.elements), "   NaN ",
                s.nan, "   Inf ", s.inf, "\n  amax ", general(double{s.amax}, 6),
                "   smallest non-zero ", general(double{s.min_nonzero}, 6), "\n");
@@ -302,7 +321,8 @@ class quantize_command final : public command {
   format_id to_ = format_id::e4m3;
   format_id scale_format_ = format_id::fp32;
   executor where_;
-  bool row_ = true;  ///< row, column, transposed: the wanted outputs
+  std::uint64_t lost_ = 0;  ///< tiles whose scale became zero
+  bool row_ = true;         ///< row, column, transposed: the wanted outputs
   bool column_ = false;
   bool transposed_ = false;
 };

@@ -5,6 +5,7 @@
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "samebits/error.hpp"
+#include "tensor_file/codes.hpp"
 
 namespace fpinspect {
 
@@ -121,12 +122,53 @@ quantize_statistics statistics_by(const recipe_preset& preset, format_id to,
   return statistics;
 }
 
-named_tensor owned_matrix::tensor(std::string name) const {
-  const dtype type = format == format_id::fp32   ? dtype::f32
-                     : format == format_id::e8m0 ? dtype::f8_e8m0
-                     : format == format_id::e4m3 ? dtype::f8_e4m3
-                                                 : dtype::f8_e5m2;
-  return {std::move(name), type, extents_of(shape), bytes};
+std::uint64_t lost_tiles(const const_matrix_view& in, const const_matrix_view& scales,
+                         const tile_shape& tile) {
+  const auto rows = std::max<std::int64_t>(tile.rows == 0 ? in.rows : tile.rows, 1);
+  const auto cols = std::max<std::int64_t>(tile.cols == 0 ? in.cols : tile.cols, 1);
+  const auto is_zero = [&](const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+    const std::size_t bytes = bytes_each(v.format);
+    std::uint32_t code = 0;
+    std::memcpy(&code,
+                static_cast<const std::byte*>(v.data) +
+                    static_cast<std::size_t>(row * v.row_stride + col * v.col_stride) * bytes,
+                bytes);
+    return code << (33 - 8 * bytes) == 0;  // without the sign
+  };
+  std::uint64_t lost = 0;
+  for (std::int64_t r = 0; r < scales.rows; ++r) {
+    for (std::int64_t c = 0; c < scales.cols; ++c) {
+      if (!is_zero(scales, r, c)) continue;
+      bool zeros = true;
+      for (std::int64_t row = r * rows; row < std::min(in.rows, (r + 1) * rows); ++row) {
+        for (std::int64_t col = c * cols; col < std::min(in.cols, (c + 1) * cols); ++col) {
+          zeros = zeros && is_zero(in, row, col);
+        }
+      }
+      if (!zeros) ++lost;
+    }
+  }
+  return lost;
+}
+
+std::uint64_t lost_tiles_by(const recipe_preset& preset, const const_matrix_view& in,
+                            const executor& where) {
+  const recipe& rules = preset.rules;
+  if (rules.scale_format != format_id::e4m3) return 0;
+  owned_matrix codes(rules.code_format, {in.rows, in.cols});
+  owned_matrix scales(rules.scale_format, scales_shape(in.rows, in.cols, rules.tile));
+  samebits::quantize(in, {.codes = codes.view(), .scales = scales.view()}, rules, where);
+  return lost_tiles(in, scales.view(), rules.tile);
+}
+
+named_tensor owned_matrix::tensor(std::string name) {
+  for (int i = 0; i < tensor_file::dtype_count; ++i) {
+    const dtype type = tensor_file::dtype_at(i);
+    if (tensor_file::format_of(type) != format) continue;
+    bytes = tensor_file::pack_codes(type, bytes);
+    return {std::move(name), type, extents_of(shape), bytes};
+  }
+  tensor_file::unsupported(cat("no element type has the format ", samebits::name(format)));
 }
 
 // --- Signal-to-quantization-noise ratios ---------------------------------------------------------

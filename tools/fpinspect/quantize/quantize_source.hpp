@@ -69,15 +69,26 @@ inline source_matrix matrix_of(const source_tensor& tensor) {
 quantize_statistics statistics_by(const recipe_preset& preset, format_id to,
                                   const const_matrix_view& in, const executor& where);
 
+/// The number of tiles whose scale became zero although an element is not: all their values are lost.
+/// 0 for scales that are never zero, those of rules with one level.
+///
+/// @param scales  of the tiles of `in`, in e4m3
+std::uint64_t lost_tiles(const const_matrix_view& in, const const_matrix_view& scales,
+                         const tile_shape& tile);
+/// lost_tiles() of a matrix by a preset.
+std::uint64_t lost_tiles_by(const recipe_preset& preset, const const_matrix_view& in,
+                            const executor& where);
+
 /// A matrix in memory, to be written to a file: codes of elements, or scales.
 struct owned_matrix {
   owned_matrix(format_id f, const matrix_shape& s)
       : format(f), shape(s), bytes(static_cast<std::size_t>(s.rows * s.cols * storage_bytes(f))) {}
 
   matrix_view view() { return view_of_codes(format, bytes.data(), shape.rows, shape.cols); }
-  /// The matrix as a tensor to write. Its element type is that of the format: fp32, e4m3, e5m2 or
-  /// e8m0.
-  [[nodiscard]] named_tensor tensor(std::string name) const;
+  /// The matrix as a tensor to write. Its element type is that of the format; codes of 4 and 6 bits
+  /// are packed,
+  /// in place, after which view() has no use.
+  [[nodiscard]] named_tensor tensor(std::string name);
 
   format_id format;
   matrix_shape shape;

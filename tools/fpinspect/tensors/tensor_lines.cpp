@@ -4,6 +4,7 @@
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/output/table.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
+#include "samebits/packing.hpp"
 #include "samebits/recipe.hpp"
 
 namespace fpinspect {
@@ -75,7 +76,8 @@ namespace {
 /// What one preset does to a tensor.
 struct recipe_result : quantization {
   const recipe_preset* preset;
-  double bits;  ///< of an element, with its share of the scales of its tile
+  double bits;         ///< of an element, with its share of the scales of its tile
+  std::uint64_t lost;  ///< tiles whose scale became zero
 };
 
 /// The presets that need no state.
@@ -93,11 +95,15 @@ bool is_quantized(const shown_tensor& tensor) {
 
 recipe_result result_of(const recipe_preset& preset, const const_matrix_view& in,
                         const executor& where) {
-  const quantize_statistics s = statistics_by(preset, format_id::e4m3, in, where);
+  const format_id to = preset.rules.code_format;
+  const quantize_statistics s = statistics_by(preset, to, in, where);
   const bool saturates = options_of(preset.rules).overflow != overflow::ieee;
   const auto scale_bits = static_cast<double>(scale_bits_of(preset.rules, {in.rows, in.cols}));
   const auto elements = static_cast<double>(std::max<std::int64_t>(in.rows * in.cols, 1));
-  return {{s, sqnr_of(s, saturates)}, &preset, 8.0 + scale_bits / elements};
+  return {{s, sqnr_of(s, saturates)},
+          &preset,
+          code_bits(to) + scale_bits / elements,
+          lost_tiles_by(preset, in, where)};
 }
 
 constexpr const char* not_quantized =
@@ -118,12 +124,14 @@ constexpr column<recipe_result> recipe_columns[] = {
     {"name", "  recipe", 22, [](auto& r) { return r.preset->name; },
      [](auto& r) { return cat("  ", r.preset->name); }},
     {"", "tile", 9, nullptr, [](auto& r) { return block_text(r.preset->rules.tile); }},
-    {"", "scale", 9, nullptr, [](auto& r) { return name(r.preset->rules.scale); }},
+    {"code_format", "codes", 7, [](auto& r) { return name(r.preset->rules.code_format); }},
+    {"", "scale", 17, nullptr, [](auto& r) { return name(r.preset->rules.scale); }},
     {"sqnr_db", "SQNR", -10, [](auto& r) { return r.ratio.db; },
      [](auto& r) { return r.ratio.text(); }},
     {"sqnr_note", "", 0, [](auto& r) { return r.ratio.note(); }},
     {"underflowed", "underflowed", -13, [](auto& r) { return r.statistics.underflowed; }},
     {"saturated", "saturated", -11, [](auto& r) { return r.statistics.saturated; }},
+    {"lost_tiles", "lost tiles", -12, [](auto& r) { return r.lost; }},
     {"bits", "bits", -6, [](auto& r) { return r.bits; },
      [](auto& r) { return general(r.bits, 3); }},
 };
@@ -175,7 +183,8 @@ void write_tensor_recipes(std::span<const shown_tensor> tensors, std::span<const
   line.reset();  // it would mix with the text on a terminal
   if (s.json) return s.write_json({{"tensors", all}, {"fail_if", conditions.json()}});
   s.out.write(text);
-  s.out.write("to e4m3; `fpinspect recipes` says which recipes are verified\n");
+  s.out.write(
+      "lost tiles: their scale became zero; `fpinspect recipes` says which recipes are verified\n");
 }
 
 }  // namespace fpinspect

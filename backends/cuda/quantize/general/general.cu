@@ -63,6 +63,19 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
+/// Computes the numbers of the tensor from its amax or from the given scale, and stores the scale. One
+/// thread.
+template <class Arithmetic>
+__global__ void tensor_kernel(const quantize_task t, const tile_amax* const amax,
+                              numerics::tensor_level* const tensor) {
+  if (t.skipped()) return;
+  const auto stored = t.tensor_scale.data != nullptr
+                          ? static_cast<std::uint32_t>(load_code(t.tensor_scale.data, 4))
+                          : numerics::tensor_scale_of<Arithmetic>(t.scale.rule, t.target, *amax);
+  *tensor = numerics::tensor_level_of<Arithmetic>(t.scale.rule, t.target, stored);
+  if (t.tensor_scale_out.data != nullptr) store_code(t.tensor_scale_out.data, 4, stored);
+}
+
 constexpr unsigned part_elements = 1024;  // elements whose partial sums shared memory holds at once
 
 /// Rounds every element by the scale of its tile. One block per chunk of consecutive elements. If
@@ -91,7 +104,8 @@ __global__ void __launch_bounds__(block_threads)
         const numerics::tile_scale scale = scales[t.tile_of(row, col)];
         quantized_element e = quantized<Arithmetic>(t, scale, row, col);
         if (parts.partial_sums == nullptr) continue;
-        e.restored = numerics::rescaled<Arithmetic>(t.target, e.code, scale.dequantization_scale);
+        e.restored = numerics::rescaled<Arithmetic>(
+            t.target, e.restored, t.full_scale<Arithmetic>(scale.dequantization_scale));
         counts.add(e);
         inputs[i] = input_of(e.x, e.restored);
       }
@@ -133,6 +147,41 @@ struct passes_memory {
   }
 };
 
+/// Memory of a call whose rule has two levels, before all other memory: the amax and the numbers of the
+/// tensor.
+struct tensor_memory {
+  alignas(16) tile_amax amax;
+  numerics::tensor_level tensor;
+};
+
+std::size_t tensor_bytes(const quantize_call& call) {
+  return has_two_levels(call.scale.rule) ? sizeof(tensor_memory) : 0;
+}
+
+/// The launch parameters of a call. For a rule with two levels, also enqueues the kernels that compute
+/// the numbers of the tensor, which takes one tile as large as the matrix.
+template <class Arithmetic>
+quantize_task prepared_task(const quantize_call& call, std::byte* memory, cudaStream_t stream) {
+  quantize_task t = task_of(call);
+  if (!has_two_levels(call.scale.rule)) return t;
+  auto* const of_tensor = reinterpret_cast<tensor_memory*>(memory);
+  check(cudaMemsetAsync(&of_tensor->amax, 0xFF, sizeof of_tensor->amax, stream),
+        "quantize: memset");  // every byte of no_amax
+  const std::uint64_t elements = t.rows * t.cols;
+  if (call.tensor_scale.data == nullptr && elements != 0) {
+    quantize_task whole = t;
+    whole.tile_rows = t.rows, whole.tile_cols = t.cols;
+    whole.grid_rows = whole.grid_cols = 1;
+    const std::uint64_t spans = (elements + span_elements - 1) / span_elements;
+    launch_kernel("quantize", amaxes_kernel, grid_for(spans, block_threads / 32), block_threads, 0,
+                  stream, whole, spans, &of_tensor->amax);
+  }
+  launch_kernel("quantize", tensor_kernel<Arithmetic>, 1, 1, 0, stream, t, &of_tensor->amax,
+                &of_tensor->tensor);
+  t.tensor = &of_tensor->tensor;
+  return t;
+}
+
 /// Whether the call needs the three kernels and a workspace.
 bool in_passes(const quantize_call& call) {
   return call.outputs.statistics != nullptr || has_large_tiles(call);
@@ -140,8 +189,8 @@ bool in_passes(const quantize_call& call) {
 
 /// Large tiles or statistics: scales first, then rounding, then the total of the statistics.
 template <class Arithmetic>
-void launch_passes(const quantize_call& call, std::byte* memory, cudaStream_t stream) {
-  const quantize_task t = task_of(call);
+void launch_passes(const quantize_call& call, const quantize_task& t, std::byte* memory,
+                   cudaStream_t stream) {
   const passes_memory size(call);
   auto* const amaxes = reinterpret_cast<tile_amax*>(memory);
   auto* const scales = reinterpret_cast<numerics::tile_scale*>(amaxes + size.whole_tiles());
@@ -174,8 +223,7 @@ void launch_passes(const quantize_call& call, std::byte* memory, cudaStream_t st
 
 /// Small tiles without statistics: one kernel.
 template <class Arithmetic>
-void launch_tiles(const quantize_call& call, cudaStream_t stream) {
-  const quantize_task t = task_of(call);
+void launch_tiles(const quantize_task& t, cudaStream_t stream) {
   if (t.rows == 0 || t.cols == 0) return;
   launch_kernel("quantize", tiles_kernel<Arithmetic>,
                 grid_for(t.grid_rows * t.grid_cols, block_threads / 32), block_threads, 0, stream,
@@ -185,15 +233,16 @@ void launch_tiles(const quantize_call& call, cudaStream_t stream) {
 }  // namespace
 
 std::size_t general_workspace(const quantize_call& call) {
-  return in_passes(call) ? passes_memory(call).bytes() : 0;
+  return tensor_bytes(call) + (in_passes(call) ? passes_memory(call).bytes() : 0);
 }
 
 template <class Arithmetic>
 void launch_general(const quantize_call& call, std::byte* workspace, cudaStream_t stream) {
+  const quantize_task t = prepared_task<Arithmetic>(call, workspace, stream);
   if (in_passes(call)) {
-    launch_passes<Arithmetic>(call, workspace, stream);
+    launch_passes<Arithmetic>(call, t, workspace + tensor_bytes(call), stream);
   } else {
-    launch_tiles<Arithmetic>(call, stream);
+    launch_tiles<Arithmetic>(t, stream);
   }
 }
 template void launch_general<numerics::by_definition>(const quantize_call&, std::byte*,

@@ -17,7 +17,7 @@ namespace samebits::cuda {
 /// sum is one subtree of the sums of contract §6.
 using numerics::chunk_elements;
 
-/// Scales, rounds and stores one element.
+/// Scales, rounds and stores one element. In place of the dequantized value: the code.
 template <class Arithmetic>
 __device__ quantized_element quantized(const quantize_task& t, const numerics::tile_scale& scale,
                                        std::uint64_t row, std::uint64_t col) {
@@ -25,7 +25,8 @@ __device__ quantized_element quantized(const quantize_task& t, const numerics::t
   const std::uint32_t y = numerics::scaled<Arithmetic>(t.scale.rule, scale, x);
   const auto cast = numerics::encode<std::uint32_t>(t.target, t.cast, y, t.dither(row, col));
   t.store_element(row, col, cast.code);
-  return {x, y, cast.code, 0, cast.overflow};
+  const auto magnitude = static_cast<std::uint32_t>(numerics::magnitude_mask(t.target));
+  return {x, y, cast.code & magnitude, cast.code, cast.overflow};
 }
 
 /// The amax of elements [begin, end) of a tile, computed by one warp. All lanes must call.

@@ -11,6 +11,7 @@
 #include "backends/cuda/convert/convert_ops.cuh"
 #include "backends/dispatch/calls/quantize.hpp"
 #include "numerics/bits/decode.hpp"
+#include "numerics/quantize/four_over_six.hpp"
 #include "numerics/quantize/scale.hpp"
 #include "numerics/quantize/tile.hpp"
 
@@ -40,7 +41,11 @@ inline cells cells_of(const const_matrix_view& v) {
 struct quantize_task {
   cells in, codes, scales, codes_transposed, scales_transposed;
   cells inverse_scales;  ///< inverse scales given by the caller, or null
-  int scale_bytes;       ///< 4: fp32; 1: e8m0
+  cells tensor_scale;    ///< the tensor's scale given by the caller, or null
+  cells tensor_scale_out;
+  /// The numbers of the tensor, for a scale rule with two levels; else null.
+  const numerics::tensor_level* tensor;
+  format_id scale_format;
   format_spec source, target;
   std::uint64_t rows, cols, tile_rows, tile_cols, grid_rows, grid_cols;
   int row_shift, col_shift;  ///< log2 of tile_rows and tile_cols; 63 if one tile spans the extent
@@ -71,14 +76,32 @@ struct quantize_task {
   template <class Arithmetic>
   __device__ numerics::tile_scale scale_of_tile(std::uint64_t row, std::uint64_t col,
                                                 tile_amax amax) const {
-    if (!has_given_scales()) return numerics::scale_of<Arithmetic>(target, scale, amax);
-    return numerics::scale_of_inverse<Arithmetic>(
-        static_cast<std::uint32_t>(load_code(inverse_scales.at(row, col), 4)));
+    if (has_given_scales()) {
+      return numerics::scale_of_inverse<Arithmetic>(
+          static_cast<std::uint32_t>(load_code(inverse_scales.at(row, col), 4)));
+    }
+    if (tensor == nullptr) return numerics::scale_of<Arithmetic>(target, scale, amax);
+    numerics::scale_settings settings = scale;
+    settings.tensor = *tensor;
+    if (!is_four_over_six(scale.rule)) {
+      return numerics::any_scale_of<Arithmetic>(target, settings, amax);
+    }
+    const std::uint64_t first_row = row * tile_rows, first_col = col * tile_cols;
+    return numerics::four_over_six_scale<Arithmetic>(
+        settings, target, amax, static_cast<int>(min(tile_rows, rows - first_row)),
+        static_cast<int>(min(tile_cols, cols - first_col)), tile_cols == 1,
+        [&](int r, int c) { return element(first_row + r, first_col + c); });
+  }
+  /// The number by which the values of a tile's codes are multiplied.
+  template <class Arithmetic>
+  __device__ std::uint32_t full_scale(std::uint32_t dequantization_scale) const {
+    if (tensor == nullptr) return dequantization_scale;
+    return numerics::full_scale<Arithmetic>(scale.rule, *tensor, dequantization_scale);
   }
   __device__ void store_scale(std::uint64_t row, std::uint64_t col,
                               std::uint32_t dequantization_scale) const {
-    const std::uint32_t code =
-        scale_bytes == 1 ? numerics::e8m0_of(dequantization_scale) : dequantization_scale;
+    const std::uint32_t code = numerics::scale_code(scale_format, dequantization_scale);
+    const int scale_bytes = storage_bytes(scale_format);
     if (scales.data != nullptr) store_code(scales.at(row, col), scale_bytes, code);
     if (scales_transposed.data != nullptr) {
       store_code(scales_transposed.at(col, row), scale_bytes, code);
@@ -105,7 +128,10 @@ inline quantize_task task_of(const backends::quantize_call& call) {
           cells_of(o.codes_transposed),
           cells_of(o.scales_transposed),
           cells_of(call.inverse_scales),
-          storage_bytes(call.scale_format),
+          cells_of(call.tensor_scale),
+          cells_of(o.tensor_scale),
+          nullptr,
+          call.scale_format,
           spec_of(call.in.format),
           spec_of(call.to),
           unsigned_of(call.in.rows),

@@ -43,7 +43,7 @@ std::uint64_t row_block_count(const tile_task& t) {
 }
 
 void launch_row_tiles(const tile_task& t, format_id from, format_id to, cudaStream_t stream) {
-  backends::visit_quantization(
+  backends::visit_quantization<false>(
       from, to, [&]<format_id From, format_id To>() { launch<From, To>(t, stream); });
 }
 

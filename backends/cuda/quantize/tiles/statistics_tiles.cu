@@ -218,7 +218,7 @@ void launch_shape(const tile_task& t, const statistics_parts& parts, cudaStream_
 
 void launch_statistics_tiles(const tile_task& t, format_id from, format_id to,
                              const statistics_parts& parts, cudaStream_t stream) {
-  backends::visit_quantization(from, to, [&]<format_id From, format_id To>() {
+  backends::visit_quantization<false>(from, to, [&]<format_id From, format_id To>() {
     if (t.tile_rows == 0) {
       launch_shape<From, To, shape::rows>(t, parts, stream);
     } else {

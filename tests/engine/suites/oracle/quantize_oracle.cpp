@@ -7,6 +7,7 @@
 #include "engine/cases/operations.hpp"
 #include "engine/cases/quantize.hpp"
 #include "engine/suites/rapidcheck.hpp"
+#include "numerics/hardware/function_units/rcp.hpp"
 #include "oracle/convert.hpp"
 #include "oracle/quantize.hpp"
 #include "support/rules.hpp"
@@ -27,6 +28,7 @@ oracle::tiling tiling_of(std::int64_t rows, std::int64_t cols, const tile_shape&
 oracle::quantize_rule rule_of(const quantize_options& o, format_id from) {
   oracle::quantize_rule rule;
   rule.scale.rule = o.scale;
+  rule.scale.reciprocal_unit = [](std::uint32_t x) { return numerics::hopper::rcp_approx_ftz(x); };
   rule.scale.nonfinite = o.nonfinite;
   if (o.scale_overflow == scale_overflow::input_max) {
     rule.scale.infinite_factor = from == format_id::fp32   ? 0x7F7FFFFF
@@ -91,11 +93,22 @@ void quantize_tensor(const quantize_case& c, const quantize_options& options, co
     rule.inverse_scales =
         elements_of<std::uint32_t>(site.views[first + quantize_buffers::inverse_scales]);
   }
+  if (c.tensor_scale) {
+    const matrix_view& given = site.views[first + quantize_buffers::tensor_scale];
+    rule.tensor_scale = elements_of<std::uint32_t>(given).at(0);
+  }
   const oracle::quantized expected =
       oracle::quantize(oracle_of(c.from), oracle_of(c.to), elements_of<std::uint32_t>(in),
                        tiling_of(in.rows, in.cols, options.tile), rule);
   const quantize_outputs out = outputs_of(c, site, first);
-  const auto& scales = c.scale_format == format_id::e8m0 ? expected.e8m0 : expected.scales;
+  auto scales = c.scale_format == format_id::e8m0 ? expected.e8m0 : expected.scales;
+  if (c.scale_format == format_id::e4m3) {
+    for (std::uint32_t& s : scales) {
+      s = static_cast<std::uint32_t>(
+          oracle::convert(oracle_of(format_id::fp32), oracle_of(format_id::e4m3), s, {}));
+    }
+  }
+  put_elements(out.tensor_scale, std::vector{expected.tensor_scale});
   put_elements(out.codes, expected.codes);
   put_elements(out.scales, scales);
   put_elements(out.codes_transposed, expected.codes_transposed);
@@ -126,7 +139,8 @@ returned_values dequantize_by_oracle(const quantize_case& c, const call_site& si
   }
   put_elements(
       out, oracle::dequantize(oracle_of(c.to), oracle_of(c.from), elements_of<std::uint8_t>(codes),
-                              factors, tiling_of(out.rows, out.cols, c.options.tile)));
+                              factors, tiling_of(out.rows, out.cols, c.options.tile), {},
+                              c.options.scale, elements_of<std::uint32_t>(site.views[3]).at(0)));
   return {};
 }
 
@@ -157,13 +171,14 @@ returned_values in_blocks(const quantize_case& c, const call_site& site) {
       const matrix_shape scales = scales_shape(rows, cols, tile);
       const std::int64_t scale_row = tile.rows == 0 ? 0 : row / tile.rows;
       const std::int64_t scale_col = tile.cols == 0 ? 0 : col / tile.cols;
-      quantize_options options = c.options;
+      quantize_options options = options_of(c, site);
       options.random.offset +=
           static_cast<std::uint64_t>(row) * pitch + static_cast<std::uint64_t>(col);
       options.random.pitch = pitch;
       quantize(block_of(in, row, rows, col, cols),
                {.codes = block_of(out.codes, row, rows, col, cols),
-                .scales = block_of(out.scales, scale_row, scales.rows, scale_col, scales.cols)},
+                .scales = block_of(out.scales, scale_row, scales.rows, scale_col, scales.cols),
+                .tensor_scale = out.tensor_scale},
                options, {supported_backends()[c.content % supported_backends().size()], c.threads});
     }
   }
