@@ -24,13 +24,16 @@ from samebits.arithmetic import *
 from samebits.array_operations import *
 from samebits.autocast import *
 from samebits.backends import *
+from samebits.codebook import *
 from samebits.convert import *
 from samebits.delayed_scaling import *
 from samebits.errors import *
 from samebits.formats import *
+from samebits.hadamard import *
 from samebits.loss_scaler import *
 from samebits.losses import *
 from samebits.matmul import *
+from samebits.packing import *
 from samebits.quantize import *
 from samebits.recipes import *
 from samebits.reductions import *
@@ -41,9 +44,9 @@ from samebits.verify import *
 
 __all__ = ["__version__", "functions", "optim"]
 __all__ += names_in(__name__, (
-    "arithmetic", "array_operations", "autocast", "backends", "convert", "delayed_scaling", "errors",
-    "formats", "loss_scaler", "losses", "matmul", "quantize", "recipes", "reductions", "rotary",
-    "tensors", "verify"))
+    "arithmetic", "array_operations", "autocast", "backends", "codebook", "convert",
+    "delayed_scaling", "errors", "formats", "hadamard", "loss_scaler", "losses", "matmul", "packing",
+    "quantize", "recipes", "reductions", "rotary", "tensors", "verify"))
 __dir__ = dir_of(__name__)
 
 

@@ -1,4 +1,4 @@
-"""Reads and writes .safetensors files of NumPy arrays, with the 8-bit formats that NumPy lacks."""
+"""Reads and writes .safetensors files of NumPy arrays, with the formats that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import dtype_of
+from samebits.packing import pack_codes, unpack_codes
 
-#: Names of formats in a .safetensors file. FP4 and FP6 are missing: a file packs their codes.
+#: Names of formats in a .safetensors file.
 _IN_FILE: Final[dict[Any, str]] = {
     "fp64": "F64", "fp32": "F32", "fp16": "F16", "bf16": "BF16", "e4m3": "F8_E4M3",
     "e5m2": "F8_E5M2", "e4m3fnuz": "F8_E4M3FNUZ", "e5m2fnuz": "F8_E5M2FNUZ", "e8m0": "F8_E8M0",
+    "e2m1": "F4", "e2m3": "F6_E2M3", "e3m2": "F6_E3M2",
 }
+#: Formats whose codes a file packs, without regard to rows.
+_PACKED: Final = ("e2m1", "e2m3", "e3m2")
 _FROM_FILE: Final[dict[str, Any]] = {file: name for name, file in _IN_FILE.items()}
 
 
@@ -35,10 +40,12 @@ def write_safetensors(
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{name}: NumPy arrays can be saved; got a {type(array).__name__}")
         if format_name not in _IN_FILE:
-            raise InvalidArgument(f"{name}: a .safetensors file has no unpacked {format_name}")
+            raise InvalidArgument(f"{name}: a .safetensors file has no {format_name}")
         if array.dtype.itemsize != dtype_of(format_name).itemsize:
             raise InvalidArgument(f"{name}: dtype {array.dtype} does not hold {format_name}")
         data = array.tobytes()
+        if format_name in _PACKED:
+            data = pack_codes(array.reshape(-1), format=format_name).tobytes()
         header[name] = {"dtype": _IN_FILE[format_name], "shape": list(array.shape),
                         "data_offsets": [end, end + len(data)]}
         end += len(data)
@@ -91,7 +98,12 @@ def _tensor(
     if not all(type(n) is int and n >= 0 for n in shape):
         raise ValueError(f"{name}: the shape {entry['shape']} is no list of sizes")
     dtype = dtype_of(format_name)
-    if not 0 <= begin <= end <= len(body) or end - begin != dtype.itemsize * math.prod(shape):
+    size = dtype.itemsize * math.prod(shape)
+    if format_name in _PACKED:
+        size = _core.packed_row_bytes(format_name, size)
+    if not 0 <= begin <= end <= len(body) or end - begin != size:
         raise ValueError(f"{name}: the data is cut off")
     codes = np.frombuffer(body[begin:end], np.uint8).copy()
+    if format_name in _PACKED:
+        return unpack_codes(codes, format_name, math.prod(shape)).reshape(shape), format_name
     return codes.view(dtype).reshape(shape), format_name

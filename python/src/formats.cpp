@@ -54,6 +54,11 @@ constexpr struct {
     {"low_part", names_of<low_part>},
     {"stream_purpose", names_of<stream_purpose>},
     {"rotary_angle", names_of<rotary_angle>},
+    {"packing", names_of<packing>},
+    {"scale_layout", names_of<scale_layout>},
+    {"scale_padding", names_of<scale_padding>},
+    {"codebook", names_of<codebook>},
+    {"codebook_steps", names_of<codebook_steps>},
 };
 
 nb::list names(std::string_view wanted) {
