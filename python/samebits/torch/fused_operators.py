@@ -18,50 +18,38 @@ from samebits.torch.tensors import torch_dtype
 
 __all__: list[str] = []
 
-_ROTARY = "Tensor cos, Tensor sin, int each) -> Tensor"
-_SUM = "Tensor x, Tensor added, SymInt[] shape, Tensor? weight"
-_SCHEMAS = {
-    "gated": "(Tensor gate, Tensor up, str function) -> Tensor",
-    "gated_backward": "(Tensor grad, Tensor gate, Tensor up, str function) -> (Tensor, Tensor)",
-    "gated_halves": "(Tensor x, str function) -> Tensor",
-    "gated_halves_backward": "(Tensor grad, Tensor x, str function) -> Tensor",
-    "biased": "(Tensor x, Tensor bias, str function) -> Tensor",
-    "biased_backward": "(Tensor grad, Tensor x, Tensor bias, str function) -> Tensor",
-    "sum_of_rows": "(Tensor x, int dims) -> Tensor",
-    "rotary": f"(Tensor x, {_ROTARY}",
-    "rotary_backward": f"(Tensor grad, {_ROTARY}",
-    "embed": "(Tensor indices, Tensor table, Tensor? positions, float scale) -> Tensor",
-    "embed_backward": "(Tensor grad, Tensor indices, int words, float scale) -> Tensor",
-    "add_layer_norm": f"({_SUM}, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
-    "add_rms_norm": f"({_SUM}, float? eps) -> (Tensor, Tensor, Tensor)",
-    "add_norm_backward": ("(Tensor grad, Tensor? of_sum, Tensor total, SymInt[] shape, Tensor? mean, Tensor rstd, "
-                          "Tensor? weight) -> Tensor"),
-    "clip_fake_quantize": "(Tensor x, Tensor clip, int bits) -> Tensor",
-    "clip_fake_quantize_backward": "(Tensor grad, Tensor x, Tensor clip, int bits) -> (Tensor, Tensor)",
-    "gated_quantize": "(Tensor gate, Tensor up, str function, str rules, str to) -> (Tensor, Tensor)",
-    "dropout_by_index": "(Tensor x, float p, int seed, int stream, int offset) -> Tensor",
-}
-_OF_ATEN = ("silu", "silu_backward", "gelu", "gelu_backward")
-for _name in _OF_ATEN:
-    define(_name)
-for _name, _schema in _SCHEMAS.items():
-    define(_name, _schema)
+
+def _like(x: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    return new(x)
 
 
-def _like(x: torch.Tensor, *_: Any) -> torch.Tensor:
-    return new(x, x.shape)
+def _like_second(_grad: torch.Tensor, x: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    return new(x)
+
+
+def _pair(x: torch.Tensor, *_: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    return new(x), new(x)
 
 
 def _half(x: torch.Tensor, *_: Any) -> torch.Tensor:
     return new(x, (*x.shape[:-1], x.shape[-1] // 2))
 
 
-def _keep(count: int) -> Any:
-    """Keep the first `count` arguments, tensors, and the others as options."""
+def _keep(first: int, end: int) -> Any:
+    """Keep the arguments from `first` to `end`, tensors, and those behind as options."""
     def keep(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*inputs[:count])
-        ctx.options = inputs[count:]
+        ctx.save_for_backward(*inputs[first:end])
+        ctx.options, ctx.count = inputs[end:], len(inputs)
     return keep
+
+
+def _gradients(name: str) -> Any:
+    """Compute the gradients of the first arguments by an operator of the gradient and of what was kept."""
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        of = getattr(ops, name)(grad, *ctx.saved_tensors, *ctx.options)
+        of = of if isinstance(of, tuple) else (of,)
+        return *of, *[None] * (ctx.count - len(of))
+    return backward
 
 
 def _keep_gelu(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
@@ -73,31 +61,17 @@ def _gelu_backward(ctx: Any, grad: torch.Tensor) -> Any:
     return ops.gelu_backward(grad, *ctx.saved_tensors, approximate=ctx.approximate)
 
 
-def _silu_backward(ctx: Any, grad: torch.Tensor) -> Any:
-    return ops.silu_backward(grad, *ctx.saved_tensors)
-
-
-def _gated_backward(ctx: Any, grad: torch.Tensor) -> Any:
-    return *ops.gated_backward(grad, *ctx.saved_tensors, *ctx.options), None
-
-
-def _gated_halves_backward(ctx: Any, grad: torch.Tensor) -> Any:
-    return ops.gated_halves_backward(grad, *ctx.saved_tensors, *ctx.options), None
-
-
 def _biased_backward(ctx: Any, grad: torch.Tensor) -> Any:
     of_sum = ops.biased_backward(grad, *ctx.saved_tensors, *ctx.options)
     of_bias = ops.sum_of_rows(of_sum, grad.dim() - 1) if ctx.needs_input_grad[1] else None
     return of_sum if ctx.needs_input_grad[0] else None, of_bias, None
 
 
-def _keep_rotary(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.save_for_backward(*inputs[1:3])
-    ctx.options = inputs[3:]
-
-
-def _rotary_backward(ctx: Any, grad: torch.Tensor) -> Any:
-    return ops.rotary_backward(grad, *ctx.saved_tensors, *ctx.options), None, None, None
+def _fake_quantize_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    x, clip = ctx.saved_tensors
+    of_x, of_clip = ops.clip_fake_quantize_backward(grad, x, clip, *ctx.options)
+    total = ops.sum_of_rows(of_clip, x.dim()).reshape(clip.shape) if ctx.needs_input_grad[1] else None
+    return of_x, total, None
 
 
 def _embed_shape(indices: torch.Tensor, table: torch.Tensor, *_: Any) -> torch.Tensor:
@@ -150,49 +124,48 @@ def _add_rms_norm_backward(ctx: Any, grad: Any, of_sum: Any, *_: Any) -> Any:
     return dx, dx, None, dw, None
 
 
-def _keep_dropout(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.options = inputs[1:]
-
-
-def _dropout_backward(ctx: Any, grad: torch.Tensor) -> Any:
-    return ops.dropout_by_index(grad, *ctx.options), None, None, None, None
-
-
-def _fake_quantize_backward(ctx: Any, grad: torch.Tensor) -> Any:
-    x, clip = ctx.saved_tensors
-    of_x, of_clip = ops.clip_fake_quantize_backward(grad, x, clip, *ctx.options)
-    total = ops.sum_of_rows(of_clip, x.dim()).reshape(clip.shape) if ctx.needs_input_grad[1] else None
-    return of_x, total, None
-
-
 def _quantized_shapes(gate: torch.Tensor, up: torch.Tensor, function: str, rules: str, to: str) -> Any:
     recipe, rows = rules_of_text(rules), math.prod(gate.shape[:-1])
     return (new(gate, dtype=torch_dtype(to)),
             new(gate, scales_shape(rows, gate.shape[-1], recipe.tile), torch_dtype(recipe.scale_format)))
 
 
-register({
-    "silu": (_like, _keep(1), _silu_backward),
-    "gelu": (lambda x, *, approximate="none": _like(x), _keep_gelu, _gelu_backward),
-    "gated": (_like, _keep(2), _gated_backward),
-    "gated_halves": (_half, _keep(1), _gated_halves_backward),
-    "biased": (_like, _keep(2), _biased_backward),
-    "rotary": (_like, _keep_rotary, _rotary_backward),
-    "embed": (_embed_shape, _keep_indices, _embed_backward),
-    "add_layer_norm": (_sum_shapes(2), _keep_sum, _add_layer_norm_backward),
-    "add_rms_norm": (_sum_shapes(1), _keep_sum, _add_rms_norm_backward),
-    "add_norm_backward": (_like, None, refuse_second_derivative),
-    "dropout_by_index": (_like, _keep_dropout, _dropout_backward),
-    "clip_fake_quantize": (_like, _keep(2), _fake_quantize_backward),
-    "clip_fake_quantize_backward": (lambda grad, *_: (_like(grad), _like(grad)), None, refuse_second_derivative),
-    "gated_quantize": (_quantized_shapes, None, refuse_second_derivative),
-    "silu_backward": (_like, None, refuse_second_derivative),
-    "gelu_backward": (lambda grad, x, *, approximate="none": _like(x), None, refuse_second_derivative),
-    "gated_backward": (lambda grad, *_: (_like(grad), _like(grad)), None, refuse_second_derivative),
-    "gated_halves_backward": (lambda grad, x, *_: _like(x), None, refuse_second_derivative),
-    "biased_backward": (_like, None, refuse_second_derivative),
-    "sum_of_rows": (lambda x, dims: new(x, x.shape[dims:]), None, refuse_second_derivative),
-    "rotary_backward": (_like, None, refuse_second_derivative),
-    "embed_backward": (lambda grad, indices, words, scale: new(grad, (words, grad.shape[-1])), None,
-                       refuse_second_derivative),
-})
+_SUM = "(Tensor x, Tensor added, SymInt[] shape, Tensor? weight"
+_ROTARY = "Tensor cos, Tensor sin, int each) -> Tensor"
+_NONE = (None, refuse_second_derivative)
+#: By operator: the schema, None of ATen's; shapes of its results; what it keeps; its backward pass.
+_OPERATORS: dict[str, tuple[Any, ...]] = {
+    "silu": (None, _like, _keep(0, 1), _gradients("silu_backward")),
+    "silu_backward": (None, _like, *_NONE),
+    "gelu": (None, _like, _keep_gelu, _gelu_backward),
+    "gelu_backward": (None, _like, *_NONE),
+    "gated": ("(Tensor gate, Tensor up, str function) -> Tensor", _like, _keep(0, 2), _gradients("gated_backward")),
+    "gated_backward": ("(Tensor grad, Tensor gate, Tensor up, str function) -> (Tensor, Tensor)", _pair, *_NONE),
+    "gated_halves": ("(Tensor x, str function) -> Tensor", _half, _keep(0, 1), _gradients("gated_halves_backward")),
+    "gated_halves_backward": ("(Tensor grad, Tensor x, str function) -> Tensor", _like_second, *_NONE),
+    "biased": ("(Tensor x, Tensor bias, str function) -> Tensor", _like, _keep(0, 2), _biased_backward),
+    "biased_backward": ("(Tensor grad, Tensor x, Tensor bias, str function) -> Tensor", _like, *_NONE),
+    "sum_of_rows": ("(Tensor x, int dims) -> Tensor", lambda x, dims: new(x, x.shape[dims:]), *_NONE),
+    "rotary": (f"(Tensor x, {_ROTARY}", _like, _keep(1, 3), _gradients("rotary_backward")),
+    "rotary_backward": (f"(Tensor grad, {_ROTARY}", _like, *_NONE),
+    "embed": ("(Tensor indices, Tensor table, Tensor? positions, float scale) -> Tensor", _embed_shape,
+              _keep_indices, _embed_backward),
+    "embed_backward": ("(Tensor grad, Tensor indices, int words, float scale) -> Tensor",
+                       lambda grad, indices, words, scale: new(grad, (words, grad.shape[-1])), *_NONE),
+    "add_layer_norm": (f"{_SUM}, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor, Tensor)", _sum_shapes(2),
+                       _keep_sum, _add_layer_norm_backward),
+    "add_rms_norm": (f"{_SUM}, float? eps) -> (Tensor, Tensor, Tensor)", _sum_shapes(1), _keep_sum,
+                     _add_rms_norm_backward),
+    "add_norm_backward": ("(Tensor grad, Tensor? of_sum, Tensor total, SymInt[] shape, Tensor? mean, Tensor rstd, "
+                          "Tensor? weight) -> Tensor", _like, *_NONE),
+    "clip_fake_quantize": ("(Tensor x, Tensor clip, int bits) -> Tensor", _like, _keep(0, 2), _fake_quantize_backward),
+    "clip_fake_quantize_backward": ("(Tensor grad, Tensor x, Tensor clip, int bits) -> (Tensor, Tensor)", _pair,
+                                    *_NONE),
+    "gated_quantize": ("(Tensor gate, Tensor up, str function, str rules, str to) -> (Tensor, Tensor)",
+                       _quantized_shapes, *_NONE),
+    "dropout_by_index": ("(Tensor x, float p, int seed, int stream, int offset) -> Tensor", _like, _keep(1, 1),
+                         _gradients("dropout_by_index")),
+}
+for _name, (_schema, *_parts) in _OPERATORS.items():
+    define(_name, _schema)
+register({name: tuple(parts) for name, (_, *parts) in _OPERATORS.items()})
