@@ -99,7 +99,8 @@ void enqueue(const backends::device_embedding_call& call, void* on, const Launch
   const auto stream = static_cast<cudaStream_t>(on);
   const matrix_view& out = call.out;
   const auto bytes = static_cast<std::size_t>(storage_bytes(out.format));
-  check(cudaMemset2DAsync(out.data, static_cast<std::size_t>(out.row_stride) * bytes, 0,
+  const std::int64_t pitch = std::max(out.row_stride, out.cols);  // of one row any stride
+  check(cudaMemset2DAsync(out.data, static_cast<std::size_t>(pitch) * bytes, 0,
                           static_cast<std::size_t>(out.cols) * bytes,
                           static_cast<std::size_t>(out.rows), stream),
         what);

@@ -35,6 +35,7 @@ struct fused_rows {
       return index >= 0 && index < rows ? index : -1;
     }
     if (!repeats) return row;
+    if (rows == 1) return 0;
     if (row < std::int64_t{1} << 31 && each < std::int64_t{1} << 31) {  // divisions of 32 bits
       const auto group = static_cast<std::uint32_t>(row) / static_cast<std::uint32_t>(each);
       return rows > group ? group : group % static_cast<std::uint32_t>(rows);
@@ -89,12 +90,13 @@ __device__ __forceinline__ void random_bits(const random_stream& random, std::ui
   }
 }
 
-/// Loads codes of `count` elements; `vector`: of all E as one vector.
+/// Loads codes of `count` elements; `vector`: of all E as one vector; `repeats`: others read them, too.
 template <int Bytes, int E>
 __device__ __forceinline__ row_codes<Bytes, E> load_codes(const operand_row<Bytes>& row,
-                                                          std::int64_t col, int count,
-                                                          bool vector) {
+                                                          std::int64_t col, int count, bool vector,
+                                                          bool repeats) {
   if constexpr (E > 1) {
+    if (vector && repeats) return row.template load<E>(col);
     if (vector) return row.template load_once<E>(col);
   }
   row_codes<Bytes, E> x{};
@@ -148,7 +150,7 @@ __device__ __forceinline__ void evaluate_columns(
     const std::int64_t of = d.in[k].row_of(row);
     if (of >= 0 && !d.in[k].same) {
       x[k] = load_codes<bytes, E>(operand_row<bytes>(d.in[k].operand, of), at.col, at.count,
-                                  at.vector);
+                                  at.vector, d.in[k].repeats);
       continue;
     }
     const std::uint32_t code = of >= 0 ? operand_row<bytes>(d.in[k].operand, of).load(0)
