@@ -119,6 +119,22 @@ def test_a_recorded_program_computes_the_same() -> None:
     assert digests[0] == digests[1]
 
 
+@pytest.mark.parametrize("optimizer", ["foreach", "fused"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_pinned_steps_have_rules_and_repeat(precision: str, optimizer: str) -> None:
+    """The attention is what pin() leaves PyTorch to choose."""
+    digests = []
+    with sbt.pin():
+        for _ in range(2):
+            trained = training(precision, **{optimizer: True})
+            trace = step_of(trained, None)
+            trained.step()
+            digests.append(trained.digest())
+        replay = sbt.replay(trace)
+    assert replay.equal, str(replay)  # every operator is covered
+    assert digests[0] == digests[1]
+
+
 # --- explain ------------------------------------------------------------------------------------------
 
 
