@@ -53,13 +53,14 @@ TEST(CArrays, AnArrayWithStridesAndAnotherLibrarysName) {
 
 /// Expects codes, scales and dequantized numbers of a text to be those of C++.
 template <class Rules>
-void expect_quantized(const char* text, const Rules& rules, format_id scale_format) {
+void expect_quantized(const char* text, const Rules& rules, format_id scale_format,
+                      format_id code_format = format_id::e4m3) {
   matrix in = random_matrix(format_id::bf16, 70, 300);
   const matrix_shape shape = scales_shape(70, 300, rules.tile);
   std::int64_t rows = 0, cols = 0;
   ASSERT_OK(samebits_scales_shape(70, 300, text, &rows, &cols)) << text;
   EXPECT_EQ((matrix_shape{rows, cols}), shape) << text;
-  matrix codes(format_id::e4m3, 70, 300), expected_codes = codes;
+  matrix codes(code_format, 70, 300), expected_codes = codes;
   matrix scales(scale_format, shape.rows, shape.cols), expected_scales = scales;
   matrix numbers(format_id::fp32, 70, 300), expected_numbers = numbers;
   quantize(in.cpp(), {.codes = expected_codes.cpp(), .scales = expected_scales.cpp()}, rules);
@@ -75,7 +76,8 @@ void expect_quantized(const char* text, const Rules& rules, format_id scale_form
 TEST(CArrays, QuantizeByEveryRecipe) {
   for (const recipe_preset& p : recipe_presets) {
     if (p.rules.source == scale_source::delayed) continue;
-    expect_quantized(("recipe=" + std::string(p.name)).c_str(), p.rules, p.rules.scale_format);
+    expect_quantized(("recipe=" + std::string(p.name)).c_str(), p.rules, p.rules.scale_format,
+                     p.rules.code_format);
   }
 }
 

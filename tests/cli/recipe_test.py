@@ -13,7 +13,12 @@ FP32 = ["activation.gelu", "weight.fc1", "grad.preactivation.fc1", "grad.weight.
 REAL = FP32 + ["weight.fc2.bf16", "activation.gelu.f16"]
 NAMES = ["TE_BLOCK_1D", "TE_BLOCK_2D", "TE_CURRENT", "TE_DELAYED", "DEEPGEMM_UE8M0",
          "DEEPGEMM_FP32_CUDA", "DEEPGEMM_FP32_CPU", "DSV3_IEEE", "VLLM_GROUP", "TORCHAO_BLOCK",
-         "TORCHAO_ROW", "FBGEMM_ROW", "MSAMP", "MXFP8_TE", "MXFP8_TORCHAO", "MXFP8_FLOOR"]
+         "TORCHAO_ROW", "FBGEMM_ROW", "MSAMP", "MXFP8_TE", "MXFP8_TORCHAO", "MXFP8_FLOOR",
+         "MXFP8_CEIL", "MXFP8_EVEN"]
+#: Recipes whose codes have 4 or 6 bits.
+NARROW = ["MXFP6_E2M3_FLOOR", "MXFP6_E3M2_FLOOR", "MXFP4_FLOOR", "MXFP4_CEIL", "MXFP4_EVEN",
+          "MXFP4_RCEIL", "NVFP4_TE", "NVFP4_TE_2D", "NVFP4_TE_4OVER6", "NVFP4_TE_4OVER6_MSE",
+          "NVFP4_STATIC6", "NVFP4_TORCHAO", "NVFP4_VLLM"]
 RECORDINGS = pathlib.Path(SAMPLE).parent.parent / "golden" / "recipes"
 CAUSES = ["scale_ulp", "tie", "policy", "nan", "saturation", "unexplained"]
 
@@ -40,7 +45,7 @@ class Recipes(cli_support.CliTest):
 
     def test_the_table(self):
         recipes = self.ok_json("recipes")["recipes"]
-        self.assertEqual([r["name"] for r in recipes], NAMES)
+        self.assertEqual([r["name"] for r in recipes], NAMES + NARROW)
         for r in recipes:
             recording = RECORDINGS / (r["name"] + ".txt")  # replayed by golden.recipes
             nonfinite = RECORDINGS / "nonfinite" / recording.name
@@ -160,15 +165,38 @@ class Recipes(cli_support.CliTest):
         document = self.ok_json("tensor", SAMPLE, "--tensor", "weight.fc1", "--recipes")
         (tensor,) = document["tensors"]
         self.assertEqual([r["name"] for r in tensor["recipes"]],
-                         [n for n in NAMES if n != "TE_DELAYED"])
+                         [n for n in NAMES + NARROW if n != "TE_DELAYED"])
         for r in tensor["recipes"]:
             one = self.ok_json("quantize", f"{SAMPLE}#weight.fc1", self.path("x.safetensors"),
                                "--recipe", r["name"])
-            for key in ["sqnr_db", "underflowed", "saturated"]:
+            for key in ["sqnr_db", "underflowed", "saturated", "lost_tiles"]:
                 self.assertEqual(r[key], one[key], r["name"])
         text = self.ok("tensor", SAMPLE, "--recipes").out
         self.assertIn("MXFP8_FLOOR", text)
         self.assertIn("not quantized", text)  # weight.fc1.e4m3
+
+    def test_narrow_codes_and_back(self):
+        for name in NARROW:
+            written = self.quantize(f"{SAMPLE}#weight.fc1", name, "--recipe", name)
+            dtype, shape, raw = read_safetensors(written)["codes"]
+            bits = 4 if dtype == "F4" else 6
+            self.assertEqual((shape, 8 * len(raw)), ([64, 256], bits * 64 * 256), name)
+            back = self.path("back.npy")
+            self.ok_json("dequantize", written, back)
+            found = self.ok_json("compare", f"{SAMPLE}#weight.fc1", back)["tensors"][0]
+            (tensor,) = self.ok_json("tensor", f"{SAMPLE}#weight.fc1", "--recipes")["tensors"]
+            (recipe,) = [r for r in tensor["recipes"] if r["name"] == name]
+            self.assertAlmostEqual(found["sqnr_db"], recipe["sqnr_db"], 5, name)
+        self.fails(3, "diff", written, written, says=["e2m1 are not compared"])
+        self.fails(2, "quantize", SAMPLE, "-o", self.path("folder"), "--recipe", "NVFP4_TE",
+                   says=["codes of 8 bits"])
+
+    def test_lost_tiles(self):
+        values = [1e4] * 16 + [1e-4] * 16 + [0.0] * 16
+        source = write_npy(self.path("lost.npy"), "<f4", (1, 48), floats(*values))
+        for name, lost in [("NVFP4_TE", 1), ("NVFP4_VLLM", 1), ("NVFP4_TORCHAO", 0)]:
+            document = self.ok_json("quantize", source, self.path("x.safetensors"), "--recipe", name)
+            self.assertEqual((document["lost_tiles"], document["underflowed"]), (lost, 16), name)
 
     def test_refused(self):
         source, target = f"{SAMPLE}#weight.fc1", self.path("out.safetensors")

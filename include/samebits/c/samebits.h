@@ -142,8 +142,9 @@ SAMEBITS_C_API int samebits_scales_shape(int64_t rows, int64_t cols, const char*
  *   samebits_quantize(&x, &codes, &scales, "recipe=DEEPGEMM_FP32_CUDA", NULL);
  *
  * @param in  [rows, cols] in fp32, fp16 or bf16
- * @param codes  [rows, cols] in e4m3 or e5m2
- * @param scales  dequantization scales in fp32 or e8m0, shaped as samebits_scales_shape() says
+ * @param codes  [rows, cols] in e4m3, e5m2, e2m1, e2m3 or e3m2
+ * @param scales  dequantization scales in fp32, e8m0 or e4m3, shaped as samebits_scales_shape() says.
+ *   The tensor's scale of rules with two levels is neither taken nor returned.
  * @param options  either recipe=NAME alone, of samebits/recipe.hpp, or:
  *   tile=1x128 (0: the whole extent, as in 1x0), scale=te, eps=0, upper_bound=inf, nonfinite=te,
  *   scale_overflow=flt_max, rounding=nearest_even, overflow=saturate, nan=canonical; random options

@@ -67,6 +67,7 @@ format_id format_among(std::string_view option, std::string_view text,
                        std::span<const format_id> among);
 /// e4m3 or e5m2.
 format_id code_format_argument(std::string_view option, std::string_view text);
+format_id quantized_format_argument(std::string_view option, std::string_view text);
 /// The formats in the given order, without duplicates.
 std::vector<format_id> format_list_argument(std::string_view option,
                                             const std::vector<std::string>& texts);

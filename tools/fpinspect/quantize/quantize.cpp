@@ -46,8 +46,8 @@ class quantize_command final : public command {
     add.required("IN", input_, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
     add.text("OUT", output_, "FILE.safetensors, or - for standard output");
     add.optional("FILE", checkpoint_.more_files, "With -o: further files, an index or a folder");
-    add.value("--to", asked_, code_format_argument,
-              "e4m3 or e5m2 (default with --recipe: its own)");
+    add.value("--to", asked_, quantized_format_argument,
+              "e4m3, e5m2, e2m1, e2m3 or e3m2 (default with --recipe: its own)");
     add.value("--tile", o.tile, tile_argument,
               "Tile: 1xG, Gx1, GxG (G 16 to 256), row, column or tensor", "1x128");
     add.value("--scale-rule", o.scale, enumerator_argument<scale_rule>,
@@ -116,6 +116,12 @@ class quantize_command final : public command {
     if (preset_ != nullptr) {
       rules = rules_of("--recipe", *preset_, to_);
     } else if (asked_) {
+      if (to_ != format_id::e4m3 && to_ != format_id::e5m2) {
+        throw usage_error("--to: whole checkpoints get codes of 8 bits, e4m3 or e5m2");
+      }
+      if (has_two_levels(options_.scale)) {
+        throw usage_error("--scale-rule: whole checkpoints have no rules with two levels");
+      }
       rules = {options_, to_};
     }
     const auto plan = plan_quantize(checkpoint_, checkpoint_tensors(files), rules);
@@ -128,7 +134,7 @@ class quantize_command final : public command {
     quantize_options& o = options_;
     const bool chosen = checkpoint_.by_verdict || !checkpoint_.map.empty();
     if (!asked_ && preset_ == nullptr && !chosen) {
-      throw usage_error("--to is required: e4m3 or e5m2");
+      throw usage_error("--to is required: e4m3, e5m2, e2m1, e2m3 or e3m2");
     }
     to_ = asked_.value_or(format_id::e4m3);
     if (preset_ != nullptr) {
@@ -140,6 +146,7 @@ class quantize_command final : public command {
       o = options_of(preset_->rules);
       scale_format_ = preset_->rules.scale_format;
     } else {
+      if (has_two_levels(o.scale)) scale_format_ = format_id::e4m3;
       if (o.upper_bound == 0) throw usage_error("--upper-bound: must be above 0");
       if (o.upper_bound < o.eps) throw usage_error("--upper-bound: is below --eps");
       o.overflow = rule_.overflow;
