@@ -8,10 +8,11 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from samebits.errors import InvalidArgument
+from samebits.torch import fused_operators  # noqa: F401 - it defines the operators
 from samebits.torch.aten.fused import function_of
 from samebits.torch.aten.registry import require
-from samebits.torch.fused_operators import ops
 from samebits.torch.quantize import QuantizedTensor, rules_of_text, rules_text
+from samebits.torch.row_operators import ops
 from samebits.torch.tensors import constant_format_name
 
 if TYPE_CHECKING:

@@ -214,10 +214,12 @@ def test_compiled_recorded_and_checked_operators(device: str) -> None:
 
     grad = torch.randn(4, 24, device=device)
     torch.compile(run, backend="aot_eager", fullgraph=True)(x).backward(grad)
-    compiled, bias.grad = bias.grad, None
+    compiled: Any = bias.grad
+    bias.grad = None
     with sbt.record() as recorder:
         run(x).backward(grad)
-    assert_same(bias.grad, compiled)
+    recorded: Any = bias.grad
+    assert_same(recorded, compiled)
     replay = sbt.replay(recorder.trace)
     assert replay.equal, str(replay)
     cos = torch.randn(4, 24, device=device)

@@ -3,6 +3,7 @@
 // and others judge the definitions.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdint>
 
 #include "engine/cases/attention.hpp"
@@ -15,6 +16,7 @@
 #include "engine/cases/rows.hpp"
 #include "engine/cases/training.hpp"
 #include "engine/suites/rapidcheck.hpp"
+#include "numerics/hardware/torch_operators/fused_elements.hpp"
 #include "samebits/types.hpp"
 
 namespace samebits::support {
@@ -52,6 +54,16 @@ TEST(FusedOperators, OfAnyMatrices) {
                   fused_by_definition, 2000);
 }
 
+/// Random cases do not see a border that is off by a few of 2^24.
+TEST(FusedOperators, BorderOfDropout) {
+  const auto plan = [](float p) {
+    return numerics::torch_2_11::dropout_plan(format_id::fp32, std::bit_cast<std::uint32_t>(p));
+  };
+  EXPECT_EQ(plan(0.0F).dropped, 0u);
+  EXPECT_EQ(plan(0.5F).dropped, 1u << 23);
+  EXPECT_EQ(plan(1.0F).dropped, 1u << 24);
+  EXPECT_EQ(plan(0.75F).scale, std::bit_cast<std::uint32_t>(4.0F));
+}
 TEST(FusedOperators, GatedAndQuantized) {
   expect_on_hosts(make_operation("gated and quantized", gated_quantizations(), 256), "two calls",
                   gated_then_quantized, 1000);

@@ -62,7 +62,8 @@ def _gated_halves(how: Conditions, x: Any, function: str) -> Any:
 @rule("gated_halves_backward")
 def _gated_halves_backward(_how: Conditions, grad: Any, x: Any, function: str) -> Any:
     result = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    _gated_gradients(grad, *x.chunk(2, -1), function, *result.chunk(2, -1))
+    (gate, up), (of_gate, of_up) = x.chunk(2, -1), result.chunk(2, -1)
+    _gated_gradients(grad, gate, up, function, of_gate, of_up)
     return result
 
 
