@@ -233,8 +233,8 @@ void quantize_in_blocks(const const_matrix_view& in, const codebook_options& opt
         for (std::int64_t i = first; i < end; ++i) {
           a = numerics::block_absmax(book, steps, a, at(i));
         }
-        const numerics::block_scale scale =
-            numerics::block_scale_of<processor>(book, steps, a, end - first == block_size);
+        const numerics::codebook_scale scale =
+            numerics::codebook_scale_of<processor>(book, steps, a, end - first == block_size);
         absmax[static_cast<std::size_t>(block)] = std::bit_cast<float>(scale.stored);
         for (std::int64_t i = first; i < end; ++i) {
           put_code(codes, book, i,

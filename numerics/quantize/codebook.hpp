@@ -155,7 +155,7 @@ SAMEBITS_HD constexpr std::uint32_t dynamic8_bin_number(std::uint32_t bin) {
 }
 
 /// How the elements of a block are scaled.
-struct block_scale {
+struct codebook_scale {
   std::uint32_t stored;  ///< absmax
   std::uint32_t factor;  ///< y = x * factor, or x / factor if `divides`
   bool divides;
@@ -171,8 +171,8 @@ SAMEBITS_INLINE constexpr std::uint32_t block_absmax(codebook book, codebook_ste
 
 /// The scale of a block from its absmax. `complete`: the block is not cut at the end.
 template <class Arithmetic = by_definition>
-SAMEBITS_HD constexpr block_scale block_scale_of(codebook book, codebook_steps steps,
-                                                 std::uint32_t a, bool complete) {
+SAMEBITS_HD constexpr codebook_scale codebook_scale_of(codebook book, codebook_steps steps,
+                                                       std::uint32_t a, bool complete) {
   if (steps == codebook_steps::cuda || book == codebook::dynamic8) {
     return {a, Arithmetic::quotient(binary32::one, a), false};
   }
@@ -184,7 +184,7 @@ SAMEBITS_HD constexpr block_scale block_scale_of(codebook book, codebook_steps s
 /// The code of an element x of a block.
 template <class Arithmetic = by_definition>
 SAMEBITS_HD constexpr std::uint8_t block_code(codebook book, codebook_steps steps,
-                                              const codebook_table& t, const block_scale& scale,
+                                              const codebook_table& t, const codebook_scale& scale,
                                               std::uint32_t x) {
   if (book == codebook::dynamic8 && steps == codebook_steps::cpu) {
     if (scale.stored == 0) return 0;
