@@ -144,7 +144,7 @@ nb::tuple gated_quantize(nb::handle function_name, nb::handle gate, nb::handle u
   const viewed first(gate, {.name = "gate", .stream = s}), second(up, {.name = "up", .stream = s});
   auto options = options_of<quantize_options>(rules);
   options.overflow = enumerator_of<overflow>(overflow_policy, "overflow");
-  const quantized_arrays results(gate, first, nb::none(), false, options.tile,
+  const quantized_arrays results(gate, first, nb::none(), false, false, options.tile,
                                  format_named(to, "to"), format_named(scale_format, "scale_format"),
                                  s);
   const quantize_outputs outputs = results.outputs();

@@ -144,10 +144,12 @@ def swiglu_quantize(gate: torch.Tensor, up: torch.Tensor | None = None, recipe: 
         _check_halves(gate)
         gate, up = gate.chunk(2, -1)
     text, name = rules_text(recipe, ()), constant_format_name(to)
-    if rules_of_text(text).source != "current":
-        raise InvalidArgument("recipe: scales from earlier steps; pass swiglu() to samebits.torch.quantize")
+    rules = rules_of_text(text)
+    if rules.source != "current" or rules.code_format not in ("e4m3", "e5m2"):
+        raise InvalidArgument("recipe: one of FP8 with scales of the tensor itself is expected; else pass swiglu() to "
+                              "samebits.torch.quantize")
     codes, scales = ops.gated_quantize(gate.detach(), up.detach(), "silu", text, name)
-    made = QuantizedTensor(codes, scales, rules_of_text(text), name)
+    made = QuantizedTensor(codes, scales, rules, name)
     if torch.is_grad_enabled() and (gate.requires_grad or up.requires_grad):
         made.source = _GatedSource.apply(gate, up, "silu")  # type: ignore[no-untyped-call]
     return made
