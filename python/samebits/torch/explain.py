@@ -32,7 +32,7 @@ _KINDS = {
     "_fused_adamw_": "a fused optimizer", "_fused_adam_": "a fused optimizer", "_fused_sgd_": "a fused optimizer",
     "_foreach_addcdiv_": "a foreach optimizer", "_foreach_lerp_": "a foreach optimizer",
     "addcdiv_": "an optimizer with a loop over tensors",
-    "inductor_compiled_code": "a program of torch.compile, whose Triton kernels have no rule",
+    "higher_order.inductor_compiled_code": "a program of torch.compile, whose Triton kernels have no rule",
     "native_dropout": "dropout", "bernoulli_": "dropout",
     "_amp_update_scale_": "a loss scaler", "_foreach_norm": "a norm of lists, as clipping has it",
 }
