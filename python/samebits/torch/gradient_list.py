@@ -11,6 +11,7 @@ import torch
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.torch.kept_lists import KeptLists
+from samebits.torch.operators import without_modes
 from samebits.torch.tensors import in_memory_order, stream_of
 
 __all__ = ["GradientLists", "GradientReport", "clear_words", "one_device"]
@@ -119,9 +120,10 @@ class GradientLists:
             return _List(core, (), 0, 0, torch.get_num_threads() if elements > 2**16 else 1)
         on_host = self._lists.page_locked(tables, capturing)
         core.write_tables(on_host.data_ptr(), tables)
-        on_device = torch.empty(tables, dtype=torch.uint8, device=device)
-        on_device.copy_(on_host[:tables], non_blocking=True)
-        room = torch.empty(workspace, dtype=torch.uint8, device=device)
+        with without_modes():  # addresses are nothing for a recording
+            on_device = torch.empty(tables, dtype=torch.uint8, device=device)
+            on_device.copy_(on_host[:tables], non_blocking=True)
+            room = torch.empty(workspace, dtype=torch.uint8, device=device)
         return _List(core, (on_device, room, on_host), on_device.data_ptr(), room.data_ptr(), 1)
 
 

@@ -12,6 +12,7 @@ import torch
 from samebits import _core
 from samebits.loss_scaler import LossScaler
 from samebits.torch.gradient_list import GradientReport
+from samebits.torch.operators import without_modes
 from samebits.torch.tensors import moved, stream_of
 
 __all__ = ["GradStep", "ResidentScaler"]
@@ -77,14 +78,14 @@ class ResidentScaler:
     """
 
     def __init__(self, scaler: LossScaler, device: torch.device, capacity: int) -> None:
-        state, words = _on_host(scaler)
         self.device = device
-        self.words = words.to(device)
+        with without_modes():  # a recording cannot know what is written into host memory
+            state, words = _on_host(scaler)
+            self.words, self._state = words.to(device), state.to(device)
         # Autograd saves the scale for the backward pass; writing another word must not change the
         # version of what it saved.
         self.scale = self.words.data[0]
         self._written()
-        self._state = state.to(device)
         self._capacity = capacity
         self._ring = torch.zeros(capacity * _core.report_slot_bytes, dtype=torch.uint8,
                                  pin_memory=device.type == "cuda")
@@ -100,9 +101,10 @@ class ResidentScaler:
 
     def store(self, scaler: LossScaler) -> None:
         """Continue from the state of `scaler`. Requires a `fetch` before, which waits."""
-        state, words = _on_host(scaler)
-        self._state.copy_(state)
-        self.words.copy_(words)
+        with without_modes():
+            state, words = _on_host(scaler)
+            self._state.copy_(state)
+            self.words.copy_(words)
         self._written()
         self._ring.zero_()
         self._next = scaler.updates()
