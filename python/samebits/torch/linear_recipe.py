@@ -142,7 +142,7 @@ def _of_preset(recipe: Recipe) -> LinearRecipe:
 
 
 def linear_recipe_names() -> tuple[str, ...]:
-    """Return the names that `linear_recipe` knows: the presets with scales of the tensor itself.
+    """Return the names that `linear_recipe` knows: presets of FP8 with scales of the tensor itself.
 
     Examples
     --------
@@ -150,7 +150,8 @@ def linear_recipe_names() -> tuple[str, ...]:
     >>> "TE_CURRENT" in linear_recipe_names(), "TE_DELAYED" in linear_recipe_names()
     (True, False)
     """
-    return tuple(name for name, rules in recipes.items() if rules.source == "current")
+    return tuple(name for name, rules in recipes.items()
+                 if rules.source == "current" and rules.code_format == "e4m3")
 
 
 def linear_recipe(recipe: LinearRecipe | Recipe | str) -> LinearRecipe:
@@ -185,4 +186,8 @@ def linear_recipe(recipe: LinearRecipe | Recipe | str) -> LinearRecipe:
     if not isinstance(recipe, (str, Recipe)):
         raise TypeError("recipe: a name, a Recipe or a LinearRecipe is expected; "
                         f"got a {type(recipe).__name__}")
-    return _of_preset(recipe_of(recipe))
+    rules = recipe_of(recipe)
+    if rules.code_format != "e4m3":
+        raise InvalidArgument(f"recipe: layers multiply codes of FP8; {rules.name or 'this one'} has "
+                              f"{rules.code_format}")
+    return _of_preset(rules)

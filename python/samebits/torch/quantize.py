@@ -221,18 +221,18 @@ def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
     given = {name: left.pop(name) for name in RULES if name in left}
     refuse_options("quantize", left)
     rules = rules_text(recipe, tuple(given.items()))
-    recipe = recipe_of_text(rules)
-    if recipe.scale.startswith("nvfp4"):
+    chosen: Recipe = recipe_of_text(rules)
+    if chosen.scale.startswith("nvfp4"):
         raise InvalidArgument("scale: compiled calls have no rules with two levels; got "
-                              f"{recipe.scale}")
-    to = recipe.code_format if to is None else constant_format_name(to)
+                              f"{chosen.scale}")
+    to = chosen.code_format if to is None else constant_format_name(to)
     arguments = (x.detach(), inverse_scales, rules, to, *values)
     if transposed:
         codes, scales, codes_t, scales_t = torch.ops.samebits.quantize_both_v1(*arguments)
     else:
         codes, scales = torch.ops.samebits.quantize_v1(*arguments)
         codes_t = scales_t = None
-    return QuantizedTensor(codes, scales, recipe, to, codes_t, scales_t)
+    return QuantizedTensor(codes, scales, chosen, to, codes_t, scales_t)
 
 
 @torch.compiler.assume_constant_result

@@ -37,6 +37,8 @@ RULES = {
     "MXFP8_TE": ((1, 32), (1, 32), "e4m3"),
     "MXFP8_TORCHAO": ((1, 32), (1, 32), "e4m3"),
     "MXFP8_FLOOR": ((1, 32), (1, 32), "e4m3"),
+    "MXFP8_CEIL": ((1, 32), (1, 32), "e4m3"),
+    "MXFP8_EVEN": ((1, 32), (1, 32), "e4m3"),
 }
 COVERED = [name for name, (tile, _, _) in RULES.items() if tile != (1, 32)]
 FAST = [name for name, (tile, _, _) in RULES.items() if tile in ((0, 0), (1, 0))]
@@ -140,6 +142,11 @@ def pairwise(x: torch.Tensor) -> torch.Tensor:
 
 
 # --- bits ---------------------------------------------------------------------------------------
+
+
+def test_layers_have_no_recipes_of_four_bits() -> None:
+    with pytest.raises(sb.InvalidArgument, match="NVFP4_TE has e2m1"):
+        sbt.linear_recipe("NVFP4_TE")
 
 
 def test_rules_of_every_recipe_are_those_written_here() -> None:
