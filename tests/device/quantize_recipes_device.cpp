@@ -28,7 +28,8 @@ class QuantizeRecipes : public ::testing::TestWithParam<std::string_view> {
   /// A case of dense matrices by a recipe, with a tile of its own.
   quantize_case& add(const recipe& rules, tile_shape tile, format_id from, std::int64_t rows,
                      std::int64_t cols) {
-    quantize_case c{.from = from, .options = options_of(rules), .plain = true};
+    quantize_case c{
+        .from = from, .to = rules.code_format, .options = options_of(rules), .plain = true};
     c.options.tile = tile;
     c.scale_format = rules.scale_format;
     c.inverse_scales = rules.source == scale_source::delayed;

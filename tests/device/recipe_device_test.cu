@@ -105,7 +105,10 @@ TEST_P(EveryRecipe, NativeIsEmulatedOn2To30Elements) {
   initialize("cuda-native");
   const tile_shape row_tile = preset().rules.tile, col_tile = column_tile(preset().rules);
   const std::int64_t cols = 8192;
-  const auto rows = static_cast<std::int64_t>(wanted_elements()) / cols / 2;
+  // Codes of 4 and 6 bits come from general kernels, which take far longer.
+  const format_id own = preset().rules.code_format;
+  const std::uint64_t wanted = wanted_elements() / (own == format_id::e4m3 ? 1 : 256);
+  const auto rows = std::max<std::int64_t>(2, static_cast<std::int64_t>(wanted) / cols / 2);
   std::uint64_t seed = 100 * GetParam();
   for (const format_id from : {format_id::bf16, format_id::fp16, format_id::fp32}) {
     const bool maximum =
@@ -113,7 +116,7 @@ TEST_P(EveryRecipe, NativeIsEmulatedOn2To30Elements) {
     const std::int64_t height = maximum ? rows : rows / 2;
     const device_bytes x = random_matrix(from, height, cols, ++seed);
     const const_matrix_view in{x.data(), from, height, cols, cols, 1, memory_space::device};
-    const format_id to = from == format_id::fp16 ? format_id::e5m2 : format_id::e4m3;
+    const format_id to = own == format_id::e4m3 && from == format_id::fp16 ? format_id::e5m2 : own;
     EXPECT_EQ(differing(in, to, row_tile, true, false), 0u) << name(from);
     // Column-wise and transposed outputs, of a part with ragged edges.
     const std::int64_t part_rows = std::min<std::int64_t>(height, 4099);
@@ -125,7 +128,7 @@ TEST_P(EveryRecipe, NativeIsEmulatedOn2To30Elements) {
     EXPECT_EQ(differing(ragged, to, row_tile, true, false), 0u) << name(from);
   }
   std::cout << preset().name << ": " << elements_ << " elements\n";
-  EXPECT_GE(elements_, wanted_elements());
+  EXPECT_GE(elements_, wanted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Presets, EveryRecipe,
