@@ -50,7 +50,7 @@ def test_every_program_is_on_the_page() -> None:
 
 
 @pytest.mark.parametrize("name", ["cuda_function_errors", "negative_bit", "scale_zero",
-                                  "load_state_dict_casts", "recipes_on_extremes",
+                                  "load_state_dict_casts", "recipes_on_extremes", "nvfp4_definitions",
                                   "fused_sgd_on_cpu", "fused_formulas"])
 def test_the_page_shows_what_the_program_prints(name: str) -> None:
     assert printed(name) == shown(name)
@@ -60,6 +60,11 @@ def test_the_page_shows_what_the_program_prints(name: str) -> None:
                     reason="needs a processor with AVX2")
 def test_linspace_by_processor() -> None:
     assert printed("linspace_by_processor") == shown("linspace_by_processor")
+
+
+def test_bitsandbytes_on_cpu() -> None:
+    pytest.importorskip("bitsandbytes")
+    assert shown("bitsandbytes_on_cpu") in printed("bitsandbytes_on_cpu")
 
 
 def test_compiled_casts_saturate(device: str) -> None:
