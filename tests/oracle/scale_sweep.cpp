@@ -58,7 +58,7 @@ comparison_counts sweep(scale_rule rule, const format& to, std::uint64_t stride,
 std::uint64_t run(const format& to, std::uint64_t stride) {
   std::uint64_t differing = 0;
   const std::uint64_t sample = std::max<std::uint64_t>(1, amax_end / stride / 20000);
-  for (int i = 0; i < enum_count<scale_rule>; ++i) {
+  for (int i = 0; i < one_level_scale_rules; ++i) {
     const auto rule = static_cast<scale_rule>(i);
     const comparison_counts t = sweep(rule, to, stride, sample);
     std::printf("%s rule %d  compared %llu, with rationals %llu  differing %llu\n", to.name.data(),

@@ -92,7 +92,7 @@ TEST(RankSum, IsWhatArraysGet) {
   for (const format_id communication :
        {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
     for (int rule = 0;
-         rule < (spec_of(communication).storage_bits == 8 ? enum_count<scale_rule> : 1); ++rule) {
+         rule < (spec_of(communication).storage_bits == 8 ? one_level_scale_rules : 1); ++rule) {
       for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
         const gradient_reduction how = {.communication = communication,
                                         .scale = static_cast<scale_rule>(rule),

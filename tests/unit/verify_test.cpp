@@ -321,7 +321,7 @@ TEST(VerifyQuantize, RunsBackendsOfDeviceMemory) {
   EXPECT_EQ(allocations, 0);
   ASSERT_EQ(all.size(), 6u);  // no sweep over the amaxes, which are fp32
   EXPECT_EQ(all[0].what, "quantize fp16, bf16 to e4m3, 18 tiles, " +
-                             std::to_string(enum_count<scale_rule>) + " scale rules, nearest_even");
+                             std::to_string(one_level_scale_rules) + " scale rules, nearest_even");
   EXPECT_EQ(all[5].what,
             "dequantize e4m3, e5m2 to fp32, fp16, bf16, 18 tiles, scales of all magnitudes");
   EXPECT_EQ(all[5].compared, 2u * 3 * 18 * 130 * 270);
