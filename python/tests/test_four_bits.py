@@ -1,0 +1,131 @@
+"""Codes of 4 and 6 bits: exact products, parts of a tensor, files, layouts, the transform of 16."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import samebits as sb
+
+RNG = np.random.default_rng(11)
+X = (RNG.standard_normal((6, 96)) * np.exp2(RNG.integers(-6, 7, (6, 96)))).astype(np.float32)
+W = RNG.standard_normal((5, 96)).astype(np.float32)
+
+
+def codes(a: Any) -> Any:
+    return np.asarray(a).view(np.uint8)
+
+
+def value(format: str, code: int) -> Fraction:
+    """The number of a code of e2m1, e2m3 or e3m2, from its fields."""
+    exponent_bits, mantissa_bits = {"e2m1": (2, 1), "e2m3": (2, 3), "e3m2": (3, 2)}[format]
+    bias = 2 ** (exponent_bits - 1) - 1
+    mantissa = code & (2**mantissa_bits - 1)
+    exponent = code >> mantissa_bits & (2**exponent_bits - 1)
+    sign = -1 if code >> (exponent_bits + mantissa_bits) & 1 else 1
+    unit = Fraction(2) ** (max(exponent, 1) - bias - mantissa_bits)
+    return sign * unit * (mantissa + (2**mantissa_bits if exponent else 0))
+
+
+def rounded(x: Fraction) -> np.float32:
+    """The binary32 number nearest to x, ties to even."""
+    if x == 0:
+        return np.float32(0)
+    exponent = -126
+    while abs(x) >= Fraction(2) ** (exponent + 1):
+        exponent += 1
+    unit = Fraction(2) ** (exponent - 23)
+    return np.float32(float(round(x / unit) * unit))
+
+
+@pytest.mark.parametrize("name", ["MXFP4_FLOOR", "MXFP4_RCEIL", "MXFP6_E2M3_FLOOR", "MXFP6_E3M2_FLOOR"])
+def test_products_of_block_scaled_codes_are_exact(name: str) -> None:
+    a, b = sb.quantize(X, name), sb.quantize(W, name)
+    got = sb.matmul(a.dequantize(), b.dequantize().T, sum="exact")
+    for i in range(6):
+        for j in range(5):
+            total = Fraction(0)
+            for k in range(96):
+                scale = Fraction(2) ** (int(codes(a.scales)[i, k // 32]) - 127
+                                        + int(codes(b.scales)[j, k // 32]) - 127)
+                total += scale * (value(a.format, int(codes(a.codes)[i, k]))
+                                  * value(b.format, int(codes(b.codes)[j, k])))
+            assert got[i, j] == rounded(total)
+
+
+@pytest.mark.parametrize("name", [n for n in sb.recipes if n.startswith("NVFP4")])
+def test_a_part_has_the_codes_of_the_whole(name: str) -> None:
+    whole = sb.quantize(X, name)
+    rows = slice(None) if whole.recipe.tile[0] == 16 else slice(2, 5)
+    part = sb.quantize(X[rows, 32:64], name, tensor_scale=whole.tensor_scale)
+    assert (codes(part.codes) == codes(whole.codes)[rows, 32:64]).all()
+    assert (codes(part.scales) == codes(whole.scales)[rows, 2:4]).all()
+    assert part.tensor_scale == whole.tensor_scale
+    assert (part.dequantize() == whole.dequantize()[rows, 32:64]).all()
+
+
+def test_stochastic_codes_are_unbiased_and_repeat() -> None:
+    x = np.full((64, 256), 1.2, np.float32)
+    x[:, ::16] = 6  # the largest number of every tile
+    others = np.arange(256) % 16 != 0
+    q = [sb.quantize(x, "NVFP4_TE", rounding="stochastic", seed=seed, random_bits=8)
+         for seed in (1, 1, 2)]
+    assert (codes(q[0].codes) == codes(q[1].codes)).all()
+    assert (codes(q[0].codes) != codes(q[2].codes)).any()
+    nearest = sb.quantize(x, "NVFP4_TE").dequantize()
+    assert (nearest[:, others] == 1).all()
+    assert abs(q[0].dequantize()[:, others].mean() - 1.2) < 0.02
+
+
+@pytest.mark.parametrize("name", ["NVFP4_TE", "MXFP4_EVEN", "MXFP6_E3M2_FLOOR"])
+def test_files_pack_codes(name: str, tmp_path: Path) -> None:
+    q = sb.quantize(X[:, :33], name, transposed=True)
+    path = tmp_path / "q.safetensors"
+    q.save(path)
+    back = sb.load_quantized(path)
+    assert back.recipe == q.recipe and back.format == q.format
+    for field in ("codes", "scales", "codes_transposed", "scales_transposed"):
+        assert (codes(getattr(back, field)) == codes(getattr(q, field))).all()
+    assert (back.dequantize() == q.dequantize()).all()
+
+
+@pytest.mark.parametrize("order", ["low_first", "high_first"])
+@pytest.mark.parametrize("format", ["e2m1", "e2m3", "e3m2"])
+def test_packed_codes_come_back(format: str, order: Any) -> None:
+    x = sb.convert(X[:3, :7].reshape(3, 1, 7), format)
+    packed = sb.pack_codes(x, order)
+    back = sb.unpack_codes(packed, format, 7, order)
+    assert packed.shape == (3, 1, 4 if format == "e2m1" else 6)
+    assert (codes(back) == codes(x)).all()
+
+
+def test_scales_come_back_from_every_layout_of_bytes() -> None:
+    scales = sb.quantize(X, "NVFP4_TE").scales
+    for layout in ("padded_128x4", "padded_4x128", "swizzled_128x4"):
+        arranged = sb.arrange_scales(scales, layout, padding="one")
+        assert (codes(sb.restore_scales(arranged, layout, (6, 6), "e4m3")) == codes(scales)).all()
+
+
+def test_the_transform_is_the_matrix() -> None:
+    h = np.array([[1.0]])
+    for _ in range(4):
+        h = np.block([[h, h], [h, -h]])
+    signs = np.array([-1.0 if sb.TRANSFORMER_ENGINE_SIGNS >> i & 1 else 1.0 for i in range(16)])
+    assert "".join("+" if s > 0 else "-" for s in signs) == "+++-+------+-+--"
+    x = RNG.integers(-8, 9, (4, 48)).astype(np.float32)  # every sum is exact
+    got = sb.random_hadamard(sb.convert(x, "bf16"), to="fp32")
+    assert (got.reshape(-1, 16) == x.reshape(-1, 16) @ (signs[:, None] * h / 4)).all()
+
+
+def test_double_quantization_is_that_of_the_absmaxes() -> None:
+    q = sb.quantize_blocks(X, block=32, double=True)
+    plain = sb.quantize_blocks(X, block=32)
+    assert (q.codes == plain.codes).all()
+    nested = sb.quantize_blocks(plain.absmax - np.float32(q.offset), "dynamic8", block=256)
+    assert (q.absmax.codes == nested.codes).all()
+    assert (q.absmaxes() == nested.dequantize() + np.float32(q.offset)).all()
+    restored = sb.QuantizedBlocks(q.codes, q.absmaxes(), X.shape, "nf4", 32)
+    assert (q.dequantize() == restored.dequantize()).all()
