@@ -346,7 +346,9 @@ inline constexpr std::array<recipe_preset, 31> recipe_presets = {{
       .code_format = format_id::e2m1},
      "static_6 of quantize/pytorch/reference.py",
      "fouroversix dadfad6 (2026-08)",
-     "adaptive blocks, whose sums have no fixed order; tiles with NaN or Inf"},
+     "adaptive blocks, whose sums have no fixed order; the sign of codes of zeros; elements beyond "
+     "7 once "
+     "scaled, which its reference rounds to 8; NaN and Inf"},
     {"NVFP4_TORCHAO",
      {.tile = {1, 16},
       .scale = scale_rule::nvfp4_torchao,

@@ -138,7 +138,12 @@ SAMEBITS_INLINE constexpr tile_scales<Word> two_level_scale(scale_rule rule, con
   if (rule == scale_rule::nvfp4_te) {
     t = min_word(Arithmetic::product(a, Word(tensor.product)), Word(binary32::max_finite));
   }
-  return with_factor<Arithmetic>(tensor, e4m3_value(t));
+  tile_scales<Word> scale = with_factor<Arithmetic>(tensor, e4m3_value(t));
+  if (rule == scale_rule::nvfp4_static6) {
+    const Word zero = 0u;
+    scale.factor = select(scale.dequantization_scale == zero, zero, scale.factor);
+  }
+  return scale;
 }
 
 /// The dequantization scale d of a tile: s and the tensor's scale together.

@@ -109,7 +109,10 @@ tile_scale two_level_scale(const scale_settings& settings, const format& to, std
     case scale_rule::nvfp4_te:
       return with_factor(
           in_e4m3(at_most_flt_max(multiply32(a, multiply32(encode, divide32(one, m))))), encode);
-    case scale_rule::nvfp4_static6: return with_factor(in_e4m3(base), encode);
+    case scale_rule::nvfp4_static6: {
+      const tile_scale scale = with_factor(in_e4m3(base), encode);
+      return {scale.s, scale.s == 0 ? 0 : scale.factor};
+    }
     case scale_rule::nvfp4_4over6_mae:
     case scale_rule::nvfp4_4over6_mse: {
       const tile_scale six = with_factor(in_e4m3(base), encode);

@@ -34,7 +34,8 @@
 //
 // - S = (448 * M) / A, for nvfp4_4over6_* (256 * M) / A; infinite, FLT_MAX; for A = 0 or S = 0, 1. S
 //   of nvfp4_vllm is usually the caller's.
-// - r is at most FLT_MAX. ~ is the instruction rcp.approx.ftz; r of nvfp4_vllm is 0 if s is 0.
+// - r is at most FLT_MAX. ~ is the instruction rcp.approx.ftz; r of nvfp4_vllm and
+//   nvfp4_static6 is 0 if s is 0.
 // - nvfp4_4over6_*: both scales are tried; b * 1.5, which maps a to 4 instead of 6, is taken if its
 //   sum of errors is smaller: |e| (mae) or e^2 (mse), e = ((q * s) * A) / (256 * M) - x, in binary32:
 //   the elements of a row in order, then rows i and i + 8, 4, 2, 1. Tiles are 1 x 16, 16 x 1 (summed
