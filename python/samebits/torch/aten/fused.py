@@ -101,7 +101,7 @@ def _embed(_how: Conditions, indices: Any, table: Any, positions: Any, scale: fl
     require(indices.dtype == torch.int64, f"embedding of indices of {indices.dtype}; int64 is expected")
     flat = indices.reshape(-1).contiguous()
     given = flat if flat.is_cuda else flat.numpy().tobytes()
-    y = _core.embed(given, table.detach(), positions, scale, _RULE, _WHERE)
+    y: Any = _core.embed(given, table.detach(), positions, scale, _RULE, _WHERE)
     return y.reshape(*indices.shape, table.shape[1])
 
 
