@@ -139,8 +139,8 @@ struct instruction_rows {
     return value(code(x));
   }
 
-  /// Divides numbers from 0 to 1 by a number from 1 on; any may be NaNs. The quotient is rounded to
-  /// binary32 and then, by codes(), to the format: of the sum of both roundings every bit is right.
+  /// Divides numbers from 0 to 1 by a number from 1 on; any may be NaNs. What codes() makes of a
+  /// quotient has the bits of one that was rounded to binary32 first.
   struct divisor {
     float number, reciprocal, rest;  ///< 1 / number = reciprocal + rest
 
@@ -156,7 +156,7 @@ struct instruction_rows {
     /// that close to P +- half an ulp, where P lies midway between two numbers of the format. With
     /// significands E of y, S of the number and p of P, E * 2^k - S * p is a whole number, and would
     /// be within 2^(t - 20) of +-S * 2^(t - 24): then S is within 16 of a multiple of 2^(24 - t).
-    /// Rows of less than 2^22 elements.
+    /// The number is below 2^22, so that y * rest does not underflow.
     [[nodiscard]] __device__ __forceinline__ bool is_usual() const {
       if constexpr (bytes == 4) return true;
       constexpr std::uint32_t low_bits = Format == format_id::bf16 ? 0xFFFFu : 0x1FFFu;
