@@ -72,14 +72,20 @@ def _is_seen(arguments: Any) -> bool:
 def _function_of(name: str, keep: Any, backward: Any) -> Any:
     """Return the autograd function of an operator, from what it keeps and its backward pass."""
 
-    def forward(ctx: Any, *arguments: Any) -> Any:
-        ctx.set_materialize_grads(False)  # of a norm's mean
-        x, *rest = (a.detach() if isinstance(a, torch.Tensor) else a for a in arguments)
-        results = RULES[name](_how(x), x, *rest)
-        keep(ctx, arguments, results)
-        return results
+    class Direct(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *arguments: Any) -> Any:
+            ctx.set_materialize_grads(False)  # of a norm's mean
+            x, *rest = (a.detach() if isinstance(a, torch.Tensor) else a for a in arguments)
+            results = RULES[name](_how(x), x, *rest)
+            keep(ctx, arguments, results)
+            return results
 
-    return type(name, (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return backward(ctx, *grads)
+
+    return Direct
 
 
 for _name in _OF_ATEN:
