@@ -17,7 +17,8 @@ constexpr std::uint32_t canonical_nan = 0x7FFFFFFFu;
 
 /// An element that became `code`, without overflow.
 quantized_element element(float x, std::uint32_t code) {
-  return {bits(x), bits(x), code, bits(x), false};
+  const bool zero = (code & 0x7F) == 0;
+  return {bits(x), bits(x), code, zero ? code << 24 : bits(x), false};
 }
 
 TEST(QuantizeStatistics, EachKindOfElementCountsOnce) {

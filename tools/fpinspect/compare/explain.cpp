@@ -83,10 +83,12 @@ std::string requantized_rule(owned_matrix& from, const target& to, const quantiz
     return scales_shape(from.shape.rows, from.shape.cols, tile);
   };
   for (const recipe_preset& preset : recipe_presets) {
-    if (preset.rules.source != scale_source::current) continue;
-    if (stored != nullptr && scales(preset.rules.tile) != scales(stored->tile())) continue;
-    for (const format_id f : {format_id::e4m3, format_id::e5m2}) {
-      owned_matrix made = requantized(from, preset.rules, f, where);
+    const recipe& rules = preset.rules;
+    if (rules.source != scale_source::current || has_two_levels(rules.scale)) continue;
+    if (stored != nullptr && scales(rules.tile) != scales(stored->tile())) continue;
+    for (const format_id f : {rules.code_format, format_id::e5m2}) {
+      if (f != rules.code_format && rules.code_format != format_id::e4m3) continue;
+      owned_matrix made = requantized(from, rules, f, where);
       if (to.is(made, where)) return cat(" by recipe ", preset.name, " to ", name(f));
     }
   }
