@@ -22,7 +22,7 @@ inline constexpr std::uint16_t transformer_engine_signs = 0xD7E8;
 /// Multiplies each group of 16 elements of a row by diag(signs) * H.
 ///
 /// @param in  [rows, cols] in bf16, host memory, any strides; cols a multiple of 16
-/// @param out  [rows, cols] in bf16 or fp32, host memory; overlaps not `in`
+/// @param out  [rows, cols] in bf16 or fp32, host memory; must not overlap `in`
 /// @param signs  bit i is set if element i of a group is negated
 /// @param sum  how the 16 products are added: one instruction of a tensor core, from +0, then one
 ///   rounding to the format of `out`
@@ -30,10 +30,10 @@ inline constexpr std::uint16_t transformer_engine_signs = 0xD7E8;
 /// @throws invalid_argument, before anything is written, if a format, shape or accumulation is not
 ///   allowed; as matmul() does otherwise.
 /// @note evidence_of(sum, bf16, bf16) of samebits/matmul.hpp says how well the unit is known.
-void random_hadamard(const const_matrix_view& in, const matrix_view& out,
-                     std::uint16_t signs = transformer_engine_signs,
-                     const accumulator& sum = accumulator::tensor_core(tensor_unit::hopper_wgmma,
-                                                                       0),
-                     const executor& where = {});
+void random_hadamard(
+    const const_matrix_view& in, const matrix_view& out,
+    std::uint16_t signs = transformer_engine_signs,
+    const accumulator& sum = accumulator::tensor_core(tensor_unit::blackwell_mma_sync, 0),
+    const executor& where = {});
 
 }  // namespace samebits

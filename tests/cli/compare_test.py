@@ -312,6 +312,16 @@ class Rules(cli_support.CliTest):
             named = self.quantized("named", rule.split()[5])  # perhaps another of the same result
             self.assertEqual(self.ok_json("compare", b, named)["tensors"][0]["differ"], 0)
 
+    def test_two_levels_and_few_bits(self):
+        """Codes times scales are what dequantize writes."""
+        options = [["--recipe", "NVFP4_TE"], ["--recipe", "MXFP4_FLOOR"], ["--recipe", "MXFP8_TE"],
+                   ["--scale-rule", "nvfp4_te", "--tile", "1x16", "--to", "e4m3"]]
+        for option in options:
+            q, values = self.path("q.safetensors"), self.path("values.npy")
+            self.assertEqual(run("quantize", self.ONE, q, *option).code, 0)
+            self.assertEqual(run("dequantize", q, values).code, 0)
+            self.assertEqual(self.ok_json("compare", q, values)["tensors"][0]["differ"], 0)
+
     def test_no_rule(self):
         draw = random.Random(3)
         values = [draw.gauss(0, 1) for _ in range(64)]

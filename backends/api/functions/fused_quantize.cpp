@@ -18,7 +18,8 @@ void check_second(const const_matrix_view& v, const char* which, const quantize_
   check_format_of(v, which, tiles.in, "gate");
   check_space_of(v, which, tiles.in, "gate");
   const quantize_outputs& o = tiles.outputs;
-  for (const matrix_view& out : {o.codes, o.scales, o.codes_transposed, o.scales_transposed}) {
+  for (const matrix_view& out :
+       {o.codes, o.scales, o.codes_transposed, o.scales_transposed, o.tensor_scale}) {
     if (out.data != nullptr) check_apart(v, which, out, "outputs");
   }
 }
@@ -63,6 +64,8 @@ void gated_quantize(function f, const const_matrix_view& gate, const const_matri
                          {address_of(outputs.scales), "outputs.scales"},
                          {address_of(outputs.codes_transposed), "outputs.codes_transposed"},
                          {address_of(outputs.scales_transposed), "outputs.scales_transposed"},
+                         {address_of(outputs.tensor_scale), "outputs.tensor_scale"},
+                         {address_of(options.tensor_scale), "options.tensor_scale"},
                          {outputs.statistics, "outputs.statistics"},
                          {address_of(options.inverse_scales), "options.inverse_scales"},
                          {options.skip_if_nonzero, "options.skip_if_nonzero"}},

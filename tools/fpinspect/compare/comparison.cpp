@@ -40,16 +40,6 @@ compared_tensor dequantized(const quantized_tensor& stored, std::string name) {
           .made = std::move(values)};
 }
 
-/// The only tensor of a file that `quantize` wrote for one tensor.
-compared_tensor only_values(const std::string& input, std::span<const quantized_tensor> quantized) {
-  const auto codes = std::ranges::find_if(
-      quantized, [](const auto& one) { return one.codes.info.name == "codes"; });
-  if (codes == quantized.end()) {
-    refuse_content(input, "has no matrices codes and scales as `quantize` writes them");
-  }
-  return dequantized(*codes, "values");
-}
-
 }  // namespace
 
 std::optional<std::span<const std::byte>> compared_tensor::in_place() const {
@@ -71,12 +61,13 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
   const std::vector<quantized_tensor> quantized =
       whole ? quantized_among(shown, false) : std::vector<quantized_tensor>();
   if (whole && !shown.empty()) {
-    if (noted_tile(*shown.front().file, input)) {
+    const auto& file = shown.front().file;
+    if (const auto tile = noted_tile(*file, input)) {
       if (!names.empty() || !from.empty()) {
         throw usage_error(cat(names.empty() ? option : "--tensor", ": ", escape_path(input),
                               " holds one quantized tensor; leave it out"));
       }
-      result.tensors.push_back(only_values(input, quantized));
+      result.tensors.push_back(dequantized(quantized_output(file, input, "", *tile), "values"));
       return result;
     }
   }

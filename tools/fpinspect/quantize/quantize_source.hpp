@@ -86,8 +86,7 @@ struct owned_matrix {
 
   matrix_view view() { return view_of_codes(format, bytes.data(), shape.rows, shape.cols); }
   /// The matrix as a tensor to write. Its element type is that of the format; codes of 4 and 6 bits
-  /// are packed,
-  /// in place, after which view() has no use.
+  /// are packed in place, and view() must not be used afterwards.
   [[nodiscard]] named_tensor tensor(std::string name);
 
   format_id format;

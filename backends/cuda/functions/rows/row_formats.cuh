@@ -149,7 +149,7 @@ struct instruction_rows {
       reciprocal = __frcp_rn(number);
       rest = __fmul_rn(__fmaf_rn(-reciprocal, number, 1.0f), reciprocal);
     }
-    /// Whether divide_usual() serves this number.
+    /// Whether divide_usual() may divide by this number.
     ///
     /// 16 bits: y * reciprocal + y * rest is within 2^-46 of the quotient y / number, relatively. Its
     /// rounding to binary32, and then to the format of t bits, may be wrong only if the quotient is
