@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from samebits import _core
+from samebits.errors import InvalidArgument
 from samebits.formats import NAMES, dtype_of, format_index
 from samebits.packing import shape_of
 
@@ -91,6 +92,8 @@ class QuantizedBlocks:
         name = NAMES[format_index(to, "to")]
         if out is None:
             out = np.empty(self.shape, dtype_of(name))
+        elif shape_of(out, "out") != tuple(self.shape):
+            raise InvalidArgument(f"out: shape {self.shape} is expected; got {shape_of(out, 'out')}")
         _core.dequantize_blocks(self.codes, self.absmaxes(), self.book, self.block, self.steps, out,
                                 name, threads)
         return out

@@ -129,3 +129,7 @@ def test_double_quantization_is_that_of_the_absmaxes() -> None:
     assert (q.absmaxes() == nested.dequantize() + np.float32(q.offset)).all()
     restored = sb.QuantizedBlocks(q.codes, q.absmaxes(), X.shape, "nf4", 32)
     assert (q.dequantize() == restored.dequantize()).all()
+    out = np.empty(X.shape, np.float32)
+    assert q.dequantize(out=out) is out and (out == q.dequantize()).all()
+    with pytest.raises(sb.InvalidArgument, match="out: shape"):
+        q.dequantize(out=out.reshape(-1))

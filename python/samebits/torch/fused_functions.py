@@ -11,7 +11,7 @@ from samebits.errors import InvalidArgument
 from samebits.torch import fused_operators  # noqa: F401 - it defines the operators
 from samebits.torch.aten.fused import function_of
 from samebits.torch.aten.registry import require
-from samebits.torch.quantize import QuantizedTensor, rules_of_text, rules_text
+from samebits.torch.quantize import QuantizedTensor, recipe_of_text, rules_text
 from samebits.torch.row_operators import ops
 from samebits.torch.tensors import constant_format_name
 
@@ -144,7 +144,9 @@ def swiglu_quantize(gate: torch.Tensor, up: torch.Tensor | None = None, recipe: 
         _check_halves(gate)
         gate, up = gate.chunk(2, -1)
     text, name = rules_text(recipe, ()), constant_format_name(to)
-    rules = rules_of_text(text)
+    rules = recipe_of_text(text)
+    if name not in ("e4m3", "e5m2"):
+        raise InvalidArgument(f"to: e4m3 or e5m2 is expected; got {name}")
     if rules.source != "current" or rules.code_format not in ("e4m3", "e5m2"):
         raise InvalidArgument("recipe: one of FP8 with scales of the tensor itself is expected; else pass swiglu() to "
                               "samebits.torch.quantize")
@@ -188,7 +190,9 @@ def bias_gelu(input: torch.Tensor, bias: torch.Tensor, approximate: Approximate 
     >>> sbt.functional.bias_gelu(torch.tensor([[0.5, 1.0]]), torch.tensor([0.5, 0.0]))
     tensor([[0.8413, 0.8413]])
     """
-    if bias.dim() != 1 or bias.shape[0] != (input.shape[-1] if input.dim() else 1):
+    if input.dim() == 0:
+        raise InvalidArgument("input: columns are expected; got a tensor of no axis")
+    if bias.dim() != 1 or bias.shape[0] != input.shape[-1]:
         raise InvalidArgument(f"bias: one number for each column is expected; got shape {[*bias.shape]}")
     result: torch.Tensor = ops.biased(input, bias, _function("gelu", approximate))
     return result
@@ -219,7 +223,9 @@ def rotary(input: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, *, heads_l
     if input.dim() < -axis or cos.shape != (input.shape[axis], input.shape[-1] // 2) or input.shape[-1] % 2:
         raise InvalidArgument(f"cos: [positions, columns / 2] are expected for input of shape {[*input.shape]}; got "
                               f"{[*cos.shape]}")
-    require(not (cos.requires_grad or sin.requires_grad), "gradients of cos and sin")
+    if sin.shape != cos.shape:
+        raise InvalidArgument(f"sin: the shape of cos, {[*cos.shape]}, is expected; got {[*sin.shape]}")
+    require(not (torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)), "gradients of cos and sin")
     result: torch.Tensor = ops.rotary(input, cos, sin, input.shape[-2] if heads_last else 1)
     return result
 
@@ -244,6 +250,8 @@ def embedding(input: torch.Tensor, weight: torch.Tensor, *, scale: float = 1.0,
     tensor([[6.],
             [3.]])
     """
+    if weight.dim() != 2:
+        raise InvalidArgument(f"weight: [words, columns] is expected; got {[*weight.shape]}")
     if positions is not None and (input.dim() == 0 or positions.shape != (input.shape[-1], weight.shape[-1])):
         raise InvalidArgument(f"positions: [length, columns] are expected; got {[*positions.shape]}")
     result: torch.Tensor = ops.embed(input, weight, positions, scale)
@@ -278,6 +286,9 @@ def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, *, seed:
     """
     if not 0 <= p <= 1:
         raise InvalidArgument(f"p: a number from 0 to 1 is expected; got {p}")
+    for what, number in (("seed", seed), ("stream", stream), ("offset", offset)):
+        if not 0 <= number < 2**63:
+            raise InvalidArgument(f"{what}: must be from 0 to 2^63 - 1; got {number}")
     if not training:
         return input
     result: torch.Tensor = ops.dropout_by_index(input, p, seed, stream, offset)

@@ -25,8 +25,9 @@ _OWN = {
     "cross_entropy_backward": f"(Tensor grad, Tensor x, Tensor targets, {_LOSS}) -> Tensor",
     "cross_entropy_and_gradient": f"(Tensor grad, Tensor x, Tensor targets, {_LOSS}) -> (Tensor, Tensor)",
 }
-#: The operators that `define` has defined: they run at once where nothing has to see them.
+#: The operators that `define` has defined. Calls skip the dispatcher if no mode, transform or subclass needs them.
 ops: Any = SimpleNamespace()
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _direct: dict[str, Any] = {}  # autograd functions, by operator; None: it has no derivative
 
 
@@ -66,7 +67,7 @@ def _is_seen(arguments: Any) -> bool:
     """
     return (torch._C._len_torch_dispatch_stack() > 0 or torch._C._len_torch_function_stack() > 0
             or torch._C._functorch.peek_interpreter_stack() is not None or torch._C._get_tracing_state() is not None
-            or any(isinstance(x, torch.Tensor) and type(x) not in (torch.Tensor, torch.nn.Parameter) for x in arguments))
+            or any(isinstance(x, torch.Tensor) and (type(x) not in _PLAIN or x.is_meta or x.is_neg()) for x in arguments))
 
 
 def _function_of(name: str, keep: Any, backward: Any) -> Any:
@@ -75,7 +76,7 @@ def _function_of(name: str, keep: Any, backward: Any) -> Any:
     class Direct(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *arguments: Any) -> Any:
-            ctx.set_materialize_grads(False)  # of a norm's mean
+            ctx.set_materialize_grads(False)  # PyTorch would make zeros for results without a gradient
             x, *rest = (a.detach() if isinstance(a, torch.Tensor) else a for a in arguments)
             results = RULES[name](_how(x), x, *rest)
             keep(ctx, arguments, results)
@@ -83,9 +84,11 @@ def _function_of(name: str, keep: Any, backward: Any) -> Any:
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
+            if all(grad is None for grad in grads):
+                return (None,) * len(ctx.needs_input_grad)
             return backward(ctx, *grads)
 
-    return Direct
+    return type(Direct)(name, (Direct,), {})  # with the name that errors and anomalies show
 
 
 for _name in _OF_ATEN:

@@ -6,6 +6,7 @@ Dropout has a rule of its own: a CPU and a GPU drop the same elements.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -240,7 +241,11 @@ def test_refusals(device: str) -> None:
                  lambda: ours.silu(x.double()), lambda: ours.gelu(x, "other"), lambda: ours.bias_gelu(x, half),
                  lambda: ours.rotary(x, x, x), lambda: ours.rotary(x, x[:, :2].requires_grad_(), x[:, :2]),
                  lambda: ours.embedding(x.long()[0].int(), x), lambda: ours.dropout(x, 1.5, seed=1),
-                 lambda: ours.swiglu_quantize(x, x, "TE_DELAYED"), lambda: ours.clip_fake_quantize(x, x), lambda: ours.clip_fake_quantize(x, x[0, 0], bits=1),
+                 lambda: ours.swiglu_quantize(x, x, "TE_DELAYED"), lambda: ours.clip_fake_quantize(x, x),
+                 lambda: ours.clip_fake_quantize(x, x[0, 0], bits=1), lambda: ours.bias_gelu(x[0, 0], x[0, :1]),
+                 lambda: ours.rotary(x, x[:, :2], x[:1, :2]), lambda: ours.dropout(x, seed=-1),
+                 lambda: ours.embedding(x.long(), x[None]), lambda: ours.swiglu_quantize(x, x, "DSV3_IEEE", to="e2m1"),
+                 lambda: ours.swiglu_quantize(x, x, "NVFP4_TE"),
                  lambda: ours.embedding(torch.zeros(3, dtype=torch.int64, device=device), x, positions=x)):
         with pytest.raises((Unsupported, InvalidArgument)):
             call()
@@ -271,3 +276,32 @@ def test_large_tensors_on_a_gpu(device: str, dtype: torch.dtype) -> None:
         y = ours.swiglu(x, x)
         for rows in (slice(0, 64), slice(32700, 32800), slice(65472, 65536)):
             compare_plain(F.silu(x[rows]) * x[rows], y[rows])
+
+
+class NoGradient(torch.autograd.Function):
+    """Its argument has no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> None:
+        return None
+
+
+CALLS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "softmax": ours.softmax, "silu": ours.silu, "swiglu": ours.swiglu, "layer_norm": lambda x: ours.layer_norm(x, (2, 4)),
+    "dropout": lambda x: ours.dropout(x, seed=1), "embedding": lambda x: ours.embedding(torch.zeros(3, 2).long(), x[0])}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_autograd_asks_of_operators(name: str) -> None:
+    x = torch.randn(3, 2, 4, requires_grad=True)
+    y = CALLS[name](x)
+    assert y.grad_fn is not None and "Direct" not in type(y.grad_fn).__name__
+    y.add_(1)  # no view of another tensor
+    NoGradient.apply(CALLS[name](x)).sum().backward()  # type: ignore[no-untyped-call]
+    assert x.grad is None or not x.grad.any()
+    if name != "embedding":
+        assert CALLS[name](torch.empty(3, 2, 4, device="meta")).is_meta

@@ -102,7 +102,7 @@ def _embed(_how: Conditions, indices: Any, table: Any, positions: Any, scale: fl
     flat = indices.reshape(-1).contiguous()
     given = flat if flat.is_cuda else flat.numpy().tobytes()
     y: Any = _core.embed(given, table.detach(), positions, scale, _RULE, _WHERE)
-    return y.reshape(*indices.shape, table.shape[1])
+    return shaped(y, (*indices.shape, table.shape[1]))
 
 
 @rule("embed_backward")

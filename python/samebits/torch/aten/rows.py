@@ -73,8 +73,10 @@ def as_rows(x: Any, shape: Sequence[int]) -> Any:
 
 
 def shaped(x: Any, shape: Sequence[int]) -> Any:
-    """Return x.reshape(shape), in less time where it has the shape."""
-    return x if x.shape == tuple(shape) else x.reshape(shape)
+    """Return x.reshape(shape); of a contiguous tensor no view, which autograd would not let programs write."""
+    if x.shape == tuple(shape):
+        return x
+    return torch.ops.aten._unsafe_view(x, shape) if x.is_contiguous() else x.reshape(shape)
 
 
 def flat(parameter: Any) -> Any:
