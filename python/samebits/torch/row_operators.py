@@ -88,7 +88,8 @@ def _function_of(name: str, keep: Any, backward: Any) -> Any:
                 return (None,) * len(ctx.needs_input_grad)
             return backward(ctx, *grads)
 
-    return type(Direct)(name, (Direct,), {})  # with the name that errors and anomalies show
+    made: Any = type(Direct)
+    return made(name, (Direct,), {})  # with the name that errors and anomalies show
 
 
 for _name in _OF_ATEN:
