@@ -34,7 +34,7 @@ namespace codebook_detail {
 inline constexpr std::uint32_t nf4_numbers[16] = {
     0xBF800000, 0xBF3239B1, 0xBF066B30, 0xBECA32A0, 0xBE91A24D, 0xBE3D353F, 0xBDBA7871, 0x00000000,
     0x3DA2FAFF, 0x3E24CAE3, 0x3E7C04DD, 0x3EAD033A, 0x3EE1A4B8, 0x3F1007AB, 0x3F3913B3, 0x3F800000};
-/// Of the codes 0 to 7: 0, .0625, 8, 12, 4, 6, 2 and 3, divided by 12.
+/// The numbers of the codes 0 to 7, binary32 bits: 0, .0625, 8, 12, 4, 6, 2 and 3, each divided by 12.
 inline constexpr std::uint32_t fp4_numbers[8] = {0x00000000, 0x3BAAAAAB, 0x3F2AAAAB, 0x3F800000,
                                                  0x3EAAAAAB, 0x3F000000, 0x3E2AAAAB, 0x3E800000};
 /// Codes in the order of their magnitudes.

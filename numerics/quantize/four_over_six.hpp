@@ -50,8 +50,8 @@ SAMEBITS_HD constexpr std::uint32_t tile_error(const scale_settings& settings,
   return sums[0];
 }
 
-/// The scale of a tile, cut to rows x cols elements: `six`, which maps the amax to M, or the scale 1.5 times as large if its error
-/// is smaller. A tile of `one_column` is summed as one row.
+/// The scale of a tile of rows x cols elements: the one that maps the amax to M, or 1.5 times it if the
+/// sum of errors is then smaller. A tile of `one_column` is summed as one row.
 template <class Arithmetic, class Element>
 SAMEBITS_HD constexpr tile_scale four_over_six_scale(const scale_settings& settings,
                                                      const format_spec& to, tile_amax amax,

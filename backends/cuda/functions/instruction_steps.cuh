@@ -35,7 +35,8 @@ struct instruction_steps {
   }
   SAMEBITS_INLINE static word div(word a, word b) { return bits(__fdiv_rn(number(a), number(b))); }
   SAMEBITS_INLINE static word sqrt(word a) { return bits(__fsqrt_rn(number(a))); }
-  /// Of a number. Additions and fused multiply-adds take it as a sign of their operand, at no cost.
+  /// Requires a number, not a NaN. The compiler makes it part of an addition or a fused multiply-add
+  /// that follows, which then costs no instruction more.
   SAMEBITS_INLINE static word neg(word a) { return bits(-number(a)); }
   SAMEBITS_INLINE static word saturate(word a) { return bits(__saturatef(number(a))); }
   SAMEBITS_INLINE static word nearest_whole(word a) { return bits(rintf(number(a))); }

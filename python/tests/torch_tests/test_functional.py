@@ -97,16 +97,34 @@ def test_rows_of_several_axes_that_begin_anywhere(device: str) -> None:
 @pytest.mark.parametrize("dtype", FORMATS)
 def test_rms_norm(device: str, dtype: torch.dtype) -> None:
     for n in WIDTHS:
-        x, grad, weight = rows(n, dtype, device), rows(n, dtype, device, seed=1), rows(n, dtype, device, seed=2)[0]
-        got = results(lambda x, w: ours.rms_norm(x, n, w), grad, x, weight)
-        if device == "cuda":
-            expected = results(lambda x, w: F.rms_norm(x, (n,), w), grad, x, weight)
-        else:
-            y, rstd = sbt.recompute("aten._fused_rms_norm.default", (x, [n], weight, None))
-            expected = [y, *sbt.recompute("aten._fused_rms_norm_backward.default",
-                                          (grad, x, [n], rstd, weight, [True, True]))]
-        for a, b in zip(got, expected, strict=True):
-            assert_same(a, b)
+        compare_rms_norm(*(rows(n, dtype, device, seed) for seed in (0, 1)), rows(n, dtype, device, seed=2)[0])
+
+
+@pytest.mark.parametrize("n", [4096, 9216, 12288, 16384])
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_many_long_rows(device: str, dtype: torch.dtype, n: int) -> None:
+    """Rows that kernels keep in more registers, and enough of them for sums of eight rows at a time."""
+    g = torch.Generator().manual_seed(n)
+    x, grad = (torch.randn(21, n, generator=g).to(device, dtype) for _ in range(2))
+    weight, bias = torch.randn(2, n, generator=g).to(device, dtype)
+    targets = torch.arange(21, device=device) * 100
+    compare(lambda *t: F.layer_norm(t[0], (n,), *t[1:]), lambda *t: ours.layer_norm(t[0], (n,), *t[1:]),
+            grad, x, weight, bias)
+    compare(lambda x: F.cross_entropy(x, targets), lambda x: ours.cross_entropy(x, targets), 1.0, x)
+    compare_rms_norm(x, grad, weight)
+
+
+def compare_rms_norm(x: torch.Tensor, grad: torch.Tensor, weight: torch.Tensor) -> None:
+    n = x.shape[-1]
+    got = results(lambda x, w: ours.rms_norm(x, n, w), grad, x, weight)
+    if x.is_cuda:
+        expected = results(lambda x, w: F.rms_norm(x, (n,), w), grad, x, weight)
+    else:
+        y, rstd = sbt.recompute("aten._fused_rms_norm.default", (x, [n], weight, None))
+        expected = [y, *sbt.recompute("aten._fused_rms_norm_backward.default",
+                                      (grad, x, [n], rstd, weight, [True, True]))]
+    for a, b in zip(got, expected, strict=True):
+        assert_same(a, b)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])

@@ -27,7 +27,8 @@ owned_matrix elements_of(const compared_tensor& t) {
   return all;
 }
 
-/// What a rule may make: elements in the format of a tensor, of which every NaN is the same.
+/// The elements of one tensor, with every NaN made the canonical one, to be compared with what a rule
+/// makes from the other tensor.
 class target {
  public:
   target(owned_matrix elements, const executor& where)
