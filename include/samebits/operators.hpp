@@ -83,8 +83,8 @@ void biased_gradient(function f, const const_matrix_view& grad, const const_matr
 /// Options of rotate() and rotate_gradient().
 struct rotate_options {
   function_rule rule = function_rule::exact;  ///< function_rule::torch_2_11 is the only rule
-  /// Consecutive rows of the result that one row of `cos` and `sin` serves, >= 1: row r takes their
-  /// row r / each modulo their number. [batch, heads, positions, d]: 1; [batch, positions, heads,
+  /// Consecutive rows of the result that use the same row of `cos` and `sin`, >= 1: row r uses their
+  /// row r / each, modulo their number. [batch, heads, positions, d]: 1; [batch, positions, heads,
   /// d]: the number of heads.
   std::int64_t each = 1;
 };
@@ -94,7 +94,7 @@ struct rotate_options {
 ///
 /// @param in  [rows, 2 * n] in fp32, fp16 or bf16, host or device memory
 /// @param cos, sin  [positions, n] in the format of `in`, as rotary_table() fills them: each column
-///   serves one column of both halves. `positions` >= 1 unless `in` is empty.
+///   is used for one column of both halves. `positions` >= 1 unless `in` is empty.
 /// @param out  the shape and format of `in`; as in gated(). Must not overlap `cos` and `sin`.
 /// @throws as gated() does, and invalid_argument if the columns of `in` are odd or `each` < 1.
 void rotate(const const_matrix_view& in, const const_matrix_view& cos, const const_matrix_view& sin,

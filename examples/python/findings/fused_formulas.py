@@ -13,7 +13,7 @@ N = 768
 
 
 def rows(mean):
-    """Return a row around a mean, and weights times gradients of its LayerNorm."""
+    """Return a row around a mean, and random numbers in place of weights times gradients."""
     draw = np.random.default_rng(1)
     x = (draw.normal(size=N) + mean).astype(np.float32)
     return x, draw.normal(size=N).astype(np.float32)
