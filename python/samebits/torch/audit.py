@@ -13,7 +13,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils._python_dispatch import _disable_current_modes, _get_current_dispatch_mode
 
 from samebits.errors import InvalidArgument, Unsupported
-from samebits.torch import recorded_steps
+from samebits.torch import recorded_calls
 from samebits.torch.aten.elementwise import ELEMENTWISE
 from samebits.torch.audit_report import AuditReport
 from samebits.torch.audit_sample import Finding, Sample
@@ -175,20 +175,19 @@ class Audit(OperatorMode):
             self._report.chosen -= 1
             self._release(state[0].size)
 
-    def record_step(self, optimizer: Any, step: Callable[[], None]) -> None:
-        operator = Operator(recorded_steps.OPERATOR, "optimizer_step", False)
+    def record_call(self, call: recorded_calls.Call, arguments: Callable[[], list[Any]], run: Callable[[], Any]) -> None:
+        operator = Operator.of_call(call)
         word = self._chosen(operator)
         with _disable_current_modes():
             sample = None
             if word is not None:
                 self._report.chosen += 1
-                arguments = recorded_steps.arguments_of(optimizer)
-                scaling = recorded_steps.scaling_of(optimizer)
-                parameters = [x[1] for x in arguments[2]]
-                sample = self._sample(operator, arguments, {"scaling": scaling}, tensors_of([arguments]), parameters)
-            step()
+                args = arguments()
+                written = operator.written(args, {})
+                sample = self._sample(operator, args, {}, tensors_of(args), written)
+            result = run()
             if sample is not None:
-                self._enqueue(sample, parameters, recorded_steps.results_of(optimizer))
+                self._enqueue(sample, written, result or [])
 
     def _sample(self, operator: Operator, args: list[Any], kwargs: dict[str, Any], tensors: list[torch.Tensor],
                 written: list[torch.Tensor]) -> Sample | None:

@@ -16,7 +16,7 @@ from samebits.torch.differences import Difference, difference
 from samebits.torch.operators import PRODUCTS, Operator
 from samebits.torch.other_rules import other_rules
 from samebits.torch.recompute import Conditions, recompute
-from samebits.torch.recorded_steps import OPERATOR, recompute_step
+from samebits.torch.recorded_calls import RECOMPUTED, recompute_call
 from samebits.torch.tiles import Place
 
 __all__: list[str] = []
@@ -96,7 +96,7 @@ class Sample:
         wrong = self._wrong(self._by_rule)
         if wrong is None:
             return None
-        if self.operator.name != OPERATOR:
+        if self.operator.name not in RECOMPUTED:
             for name, rule in other_rules(self.operator.name, self.how).items():
                 try:
                     if self._wrong(rule) is None:
@@ -106,15 +106,15 @@ class Sample:
         return self._finding(*wrong)
 
     def _by_rule(self, args: Any, kwargs: Any, product: str | None = None) -> Any:
-        if self.operator.name == OPERATOR:
-            return recompute_step(*args, **kwargs)
+        if self.operator.name in RECOMPUTED:
+            return recompute_call(self.operator.name, args)
         return recompute(self.operator.name, args, kwargs, replace(self.how, product=product))
 
     def _wrong(self, rule: Callable[[Any, Any], Any]) -> tuple[int, Difference] | None:
         """Return the first result that differs from a rule, and where."""
         args, kwargs = restored(self.args), restored(self.kwargs)
         found = rule(args, kwargs)
-        written = ([x[1] for x in args[2]] if self.operator.name == OPERATOR else self.operator.written(args, kwargs))
+        written = self.operator.written(args, kwargs)
         pairs = [*zip(restored(self.written), written, strict=True), *_pairs(restored(self.results), found)]
         compared = 0
         for i, (given, right) in enumerate(pairs):

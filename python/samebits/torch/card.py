@@ -21,7 +21,7 @@ from samebits.torch.differences import Difference, difference
 from samebits.torch.operators import PRODUCTS
 from samebits.torch.recompute import overload_of
 from samebits.torch.record import sample_of
-from samebits.torch.recorded_steps import OPERATOR
+from samebits.torch.recorded_calls import RECOMPUTED
 from samebits.torch.replay import DRAWS, Player, conditions, decoded, short_name
 from samebits.torch.trace import Trace
 
@@ -138,8 +138,8 @@ class _Card(Player):
 
     def _run_there(self, i: int) -> None:
         entry, there = self._trace.operators[i], _Blocks(self, self._device)
-        if entry["op"] == OPERATOR:
-            raise Unsupported("steps of this package's optimizers run its own kernels")
+        if entry["op"] in RECOMPUTED:
+            raise Unsupported("an operator of this package runs its own kernels")
         args, kwargs = (decoded(entry[key], there.tensor, device=self._device) for key in ("args", "kwargs"))
         # Products have no other algorithm, and PyTorch would ask for CUBLAS_WORKSPACE_CONFIG.
         product = short_name(entry["op"]) in PRODUCTS

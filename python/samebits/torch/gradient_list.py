@@ -10,6 +10,7 @@ import torch
 
 from samebits import _core
 from samebits.errors import InvalidArgument
+from samebits.torch import recorded_calls
 from samebits.torch.kept_lists import KeptLists
 from samebits.torch.operators import without_modes
 from samebits.torch.tensors import in_memory_order, stream_of
@@ -97,6 +98,20 @@ class GradientLists:
                 report: GradientReport, *, rewrites: bool = True, only_clips: bool = False,
                 skips_overflow: bool = False, max_norm: float, first: int = 0) -> None:
         """Unscale gradients in place and write the report; on CUDA without waiting."""
+        options = {"rewrites": rewrites, "only_clips": only_clips, "skips_overflow": skips_overflow,
+                   "max_norm": max_norm, "first": first}
+
+        def run() -> None:
+            self._unscale(gradients, words, report, **options)
+
+        if (recorder := recorded_calls.recorder()) is not None:
+            recorder.record_call(recorded_calls.UNSCALE if rewrites else recorded_calls.INSPECT,
+                                 lambda: [list(gradients), words, report.data, options], run)
+        else:
+            run()
+
+    def _unscale(self, gradients: Sequence[torch.Tensor | None], words: torch.Tensor, report: GradientReport, *,
+                 rewrites: bool, only_clips: bool, skips_overflow: bool, max_norm: float, first: int) -> None:
         device = report.data.device
         stream = stream_of(device)
         # Work of another stream has its own list, whose tables that stream copied.

@@ -13,7 +13,7 @@ import torch
 from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from samebits.torch import recorded_steps
+from samebits.torch import recorded_calls
 from samebits.torch.recorded_modules import Modules
 from samebits.torch.trace import NAMES
 
@@ -47,6 +47,10 @@ class Operator:
         writes = tuple((i, a.name) for i, a in enumerate(schema.arguments) if a.is_write)
         return cls(str(func), schema.name.removeprefix("aten::"), func.is_view or func.namespace == "profiler", writes,
                    torch.Tag.nondeterministic_seeded in func.tags, torch.Tag.inplace_view in func.tags)
+
+    @classmethod
+    def of_call(cls, call: recorded_calls.Call) -> Operator:
+        return cls(call.name, call.name.removeprefix("samebits."), False, call.writes)
 
     @property
     def is_attention(self) -> bool:
@@ -94,11 +98,11 @@ class OperatorMode(TorchDispatchMode):
         self._patch.__enter__()
         self._tracker.__enter__()
         super().__enter__()
-        recorded_steps.ACTIVE.append(self)
+        recorded_calls.ACTIVE.append(self)
         return self
 
     def __exit__(self, *failure: Any) -> None:
-        recorded_steps.ACTIVE.remove(self)
+        recorded_calls.ACTIVE.remove(self)
         super().__exit__(*failure)
         self._tracker.__exit__(*failure)
         self._patch.__exit__(None, None, None)
@@ -153,9 +157,12 @@ class OperatorMode(TorchDispatchMode):
     def failed(self, operator: Operator, state: Any) -> None:
         """Called in place of `after` when an operator has raised an error."""
 
-    def record_step(self, optimizer: Any, step: Callable[[], None]) -> None:
-        """Run a step of an optimizer of this package, which is one operator."""
+    def record_call(self, call: recorded_calls.Call, arguments: Callable[[], list[Any]], run: Callable[[], Any]) -> None:
+        """Run kernels of this package, which are one operator."""
         raise NotImplementedError
+
+    def written_unseen(self, x: torch.Tensor) -> None:
+        """Called when a kernel has written x, and is part of no operator."""
 
     def module(self) -> str:
         """Return the name of the module that runs, or an empty text."""

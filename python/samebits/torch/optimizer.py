@@ -12,7 +12,7 @@ import torch
 from samebits._core import flag
 from samebits.errors import InvalidArgument
 from samebits.optimizer_layout import SCALED
-from samebits.torch import recorded_steps
+from samebits.torch import recorded_calls
 from samebits.torch.optimizer_export import exported_state
 from samebits.torch.optimizer_groups import (
     OPTIONS,
@@ -244,8 +244,9 @@ class Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        if (recorder := recorded_steps.recorder()) is not None:
-            recorder.record_step(self, self._step)
+        if (recorder := recorded_calls.recorder()) is not None:
+            recorder.record_call(recorded_calls.STEP, lambda: recorded_calls.arguments_of_step(self),
+                                 lambda: [self._step(), recorded_calls.states_of(self)][1])
         else:
             self._step()
         return loss

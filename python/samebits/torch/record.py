@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 import samebits
 from samebits.errors import InvalidArgument
-from samebits.torch import recorded_steps
+from samebits.torch import recorded_calls
 from samebits.torch.launches import Launches
 from samebits.torch.operators import PRODUCTS, Operator, OperatorMode, is_dense, numbers_of, tensors_of, without_modes
 from samebits.torch.trace import NAMES, HashBuffer, Trace
@@ -26,6 +26,8 @@ __all__ = ["record"]
 _expired = torch.UntypedStorage._expired  # type: ignore[attr-defined]  # of StorageWeakRef's pointer
 #: Rows and columns of a product that are kept to find its rule.
 SAMPLE = 64
+#: The version of a block that a kernel of no operator has written.
+_UNSEEN = -1
 #: Bytes of a source that is always kept: numbers that a program makes tensors of.
 SMALL = 64
 
@@ -40,6 +42,11 @@ def spaced(n: int) -> slice:
     """Return the places of a sample among `n`."""
     step = max(n // SAMPLE, 1)
     return slice(0, min(n, SAMPLE) * step, step)
+
+
+def bytes_of(storage: torch.UntypedStorage, device: torch.device) -> torch.Tensor:
+    """Return a block's memory as bytes."""
+    return torch.empty(0, dtype=torch.uint8, device=device).set_(storage)
 
 
 class Recorder(OperatorMode):
@@ -109,20 +116,21 @@ class Recorder(OperatorMode):
         self._hashes.enqueue()
         return entry
 
-    def record_step(self, optimizer: Any, step: Callable[[], None]) -> None:
-        """Record a step of an optimizer of this package as one operator."""
-        operator = Operator(recorded_steps.OPERATOR, "optimizer_step", False)
+    def record_call(self, call: recorded_calls.Call, arguments: Callable[[], list[Any]], run: Callable[[], Any]) -> None:
+        operator = Operator.of_call(call)
         with self._dispatching, _disable_current_modes():
-            arguments = recorded_steps.arguments_of(optimizer)
-            entry = self._begun(operator, arguments, {}, set())
-            for name, value in recorded_steps.scaling_of(optimizer).items():
-                self._keep_tensor(f"{len(self.trace.operators)}.{name}", value)
-            step()
-            results = recorded_steps.results_of(optimizer)
-            self._ended(operator, tensors_of([x[1] for x in arguments[2]]) + tensors_of(results), results, entry)
+            args = arguments()
+            entry = self._begun(operator, args, {}, set())
+            result = run()
+            self._ended(operator, operator.written(args, {}), result, entry, counted=True)
 
-    def _ended(self, operator: Operator, written: list[torch.Tensor], result: Any, entry: dict[str, Any]) -> None:
-        """Record what an operator has written."""
+    def written_unseen(self, x: torch.Tensor) -> None:
+        if (known := self._blocks.get(x.untyped_storage()._cdata)) is not None:
+            self._versions[known[1]] = _UNSEEN
+
+    def _ended(self, operator: Operator, written: list[torch.Tensor], result: Any, entry: dict[str, Any],
+               counted: bool = False) -> None:
+        """Record what an operator has written. counted: it has counted as written what it wrote."""
         number = len(self.trace.operators)
         self._numbers = set()
         if operator.moves:
@@ -131,10 +139,10 @@ class Recorder(OperatorMode):
         values = operator.values(written, result)
         entry["wrote"] = [self._hashes.add([self._encoded(x)["t"], ""], 1, x) for x in values]
         self._hashes.enqueue()
-        counted = {id(x) for x in written}  # by PyTorch, when the operator has ended
+        counts = {id(x) for x in written} if not counted else ()  # PyTorch counts when the operator has ended
         for x in values:
             if not x.is_inference():
-                self._versions[self._places[id(x)][0]] = x._version + (id(x) in counted)
+                self._versions[self._places[id(x)][0]] = x._version + (id(x) in counts)
         if operator.is_deterministic():
             entry["deterministic"] = True
         if module := self.module():
@@ -198,9 +206,13 @@ class Recorder(OperatorMode):
 
     def _check_version(self, x: torch.Tensor, place: list[Any]) -> None:
         """Hash what was written since an operator last saw it, and not by an operator; keep a few bytes of it."""
-        if self._versions.setdefault(place[0], x._version) == x._version:
+        before = self._versions.setdefault(place[0], x._version)
+        if before == x._version:
             return
         self._versions[place[0]] = x._version
+        if before == _UNSEEN:  # all of the block may have been written
+            x = bytes_of(x.untyped_storage(), x.device)
+            place = [place[0], 0, [*x.shape], [1], NAMES[x.dtype]]
         if x.nbytes <= SMALL:
             self._keep_tensor(f"{len(self.trace.operators)}.read{len(self._reads)}", x)
         self._reads.append(self._hashes.add([place, ""], 1, x))
@@ -211,7 +223,7 @@ class Recorder(OperatorMode):
         self._blocks[storage._cdata] = (StorageWeakRef(storage), number)
         block: dict[str, Any] = {"bytes": storage.nbytes()}
         if not made:
-            content = torch.empty(0, dtype=torch.uint8, device=x.device).set_(storage)
+            content = bytes_of(storage, x.device)
             block["source"] = self._names.get(storage._cdata, f"source {number}")
             self._hashes.add(block, "hash", content)
             if self._keep != "hashes" or storage.nbytes() <= SMALL:

@@ -20,7 +20,7 @@ from samebits.torch.aten.elementwise import ELEMENTWISE
 from samebits.torch.recompute import Conditions, recompute
 from samebits.torch.operators import PRODUCTS
 from samebits.torch.record import spaced
-from samebits.torch.recorded_steps import OPERATOR, SCALING, recompute_step
+from samebits.torch.recorded_calls import RECOMPUTED, recompute_call
 from samebits.torch.replay_memory import Memory, MissingSource, blocks_of
 from samebits.torch.trace import Trace, hash_of, hashes_of, places
 
@@ -227,11 +227,8 @@ class Player:
         """Recompute an operator."""
         args, kwargs = self.operands(i)
         operator = self._trace.operators[i]["op"]
-        if operator == OPERATOR:
-            kind, groups, parameters = args
-            kept = {name: self._trace.tensors.get(f"{i}.{name}") for name in SCALING}
-            scaling = {name: x for name, x in kept.items() if x is not None}
-            self.store(i, recompute_step(kind, groups, parameters, scaling))
+        if operator in RECOMPUTED:
+            self.store(i, recompute_call(operator, args))
         else:
             self.store(i, recompute(operator, args, kwargs, how))
 

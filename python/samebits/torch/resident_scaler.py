@@ -11,6 +11,7 @@ import torch
 
 from samebits import _core
 from samebits.loss_scaler import LossScaler
+from samebits.torch import recorded_calls
 from samebits.torch.gradient_list import GradientReport
 from samebits.torch.operators import without_modes
 from samebits.torch.tensors import moved, stream_of
@@ -96,7 +97,8 @@ class ResidentScaler:
 
     def fetch(self, scaler: LossScaler) -> None:
         """Write the present state into `scaler`; waits for the device."""
-        state = self._state.cpu()
+        with without_modes():
+            state = self._state.cpu()
         _core.resident_load(scaler._core, state.data_ptr())
 
     def store(self, scaler: LossScaler) -> None:
@@ -139,7 +141,8 @@ class ResidentScaler:
         self._written()
 
     def _written(self) -> None:
-        """Note that the scale changed, for autograd and for `is_own`."""
+        """Note that the scale changed, for autograd, recordings and `is_own`."""
+        recorded_calls.written_unseen(self.words)
         torch.autograd.graph.increment_version(self.scale)
         self._version = self.scale._version
 

@@ -52,6 +52,19 @@ class EmulatedGpu(TorchDispatchMode):
         return sbt.recompute(func, args, kwargs, sbt.Conditions(product=product, deterministic=True))
 
 
+class Kernels(TorchDispatchMode):
+    """A GPU, or a CPU, whose kernels are exchanged: functions of (func, args, kwargs), which may return None."""
+
+    def __init__(self, kernels: Mapping[str, Kernel] | None = None) -> None:
+        super().__init__()
+        self._kernels = dict(kernels or {})
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kernel = self._kernels.get(func._schema.name.removeprefix("aten::")) if hasattr(func, "_schema") else None
+        result = kernel(func, args, kwargs or {}) if kernel else None
+        return func(*args, **(kwargs or {})) if result is None else result
+
+
 class Block(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -65,7 +78,7 @@ class Block(nn.Module):
         q, k, v = (t.view(batch, length, self.heads, -1).transpose(1, 2)
                    for t in self.qkv(self.norm1(x)).split(width, 2))
         scores = (q @ k.transpose(-1, -2)) * (width // self.heads) ** -0.5
-        scores = scores.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), -torch.inf)
+        scores = scores.masked_fill(x.new_ones(length, length, dtype=torch.bool).triu(1), -torch.inf)
         y = (torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(batch, length, width)
         x = x + self.proj(y)
         return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
@@ -81,7 +94,7 @@ class Gpt(nn.Module):
         self.norm, self.head = nn.LayerNorm(32), nn.Linear(32, 64, bias=False)
 
     def forward(self, words: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        x = self.words(words) + self.places(torch.arange(words.shape[1]))
+        x = self.words(words) + self.places(torch.arange(words.shape[1], device=words.device))
         for block in self.blocks:
             x = block(x)
         return F.cross_entropy(self.head(self.norm(x)).flatten(0, 1), targets.flatten())
@@ -90,15 +103,16 @@ class Gpt(nn.Module):
 class Training:
     """A GPT, a batch and an optimizer."""
 
-    def __init__(self, seed: int = 0, batch: int = 1, dtype: torch.dtype = torch.float32, **optimizer: Any) -> None:
+    def __init__(self, seed: int = 0, batch: int = 1, dtype: torch.dtype = torch.float32, device: str = "cpu",
+                 **optimizer: Any) -> None:
         torch.manual_seed(seed)
-        self.model, self.dtype = Gpt(), dtype
+        self.model, self.dtype = Gpt().to(device), dtype
         g = torch.Generator().manual_seed(batch)
-        self.words, self.targets = (torch.randint(0, 64, (2, 16), generator=g) for _ in range(2))
+        self.words, self.targets = (torch.randint(0, 64, (2, 16), generator=g).to(device) for _ in range(2))
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, **(optimizer or {"foreach": True}))
 
     def step(self) -> torch.Tensor:
-        with torch.autocast("cpu", self.dtype, enabled=self.dtype != torch.float32):
+        with torch.autocast(self.words.device.type, self.dtype, enabled=self.dtype != torch.float32):
             loss: torch.Tensor = self.model(self.words, self.targets)
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)

@@ -142,6 +142,28 @@ def test_steps_of_own_optimizers(options: dict[str, Any]) -> None:
         assert step.elements >= 3 * sum(p.numel() for p in training.model.parameters())
 
 
+@pytest.mark.parametrize("foreach", [True, False])
+@pytest.mark.parametrize("policy", ["native", "apex", "clips"])
+def test_own_scalers_and_clipping_with_optimizers_of_pytorch(policy: str, foreach: bool) -> None:
+    """Scales change within a recording, by kernels that no operator calls; one step is skipped."""
+    training = Training(dtype=torch.bfloat16, foreach=foreach)
+    options = {} if policy == "clips" else {"policy": policy, "growth_interval": 1, "init_scale": 2.0**10}
+    scaler = sbt.GradScaler("cpu", max_norm=0.01, enabled=policy != "clips", **options)
+    with EmulatedGpu(), sbt.record(names=training.model) as recorder:
+        for step in range(4):
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = training.model(training.words, training.targets)
+            scaler.scale(loss * (torch.inf if step == 2 else 1)).backward()
+            if policy == "clips":
+                sbt.clip_grad_norm_(training.model.parameters(), 0.01)
+            scaler.step(training.optimizer)
+            scaler.update()
+            training.optimizer.zero_grad()
+    replay = sbt.replay(recorder.trace)
+    assert replay.equal, str(replay)
+    assert [step.operator for step in replay.steps].count("samebits.unscale") == 4
+
+
 def test_random_numbers_are_taken_from_the_recording() -> None:
     generator = torch.Generator().manual_seed(0)
     with EmulatedGpu({"randint": lambda f, a, k: f(*a, **k), "normal_": lambda f, a, k: f(*a, **k)}), \

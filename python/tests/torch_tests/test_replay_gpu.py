@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 import torch
+from emulated_gpu import Kernels
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import samebits.torch as sbt
 
@@ -42,19 +42,6 @@ def _deterministic() -> Iterator[None]:
     torch.use_deterministic_algorithms(False)
     torch.backends.cuda.matmul.allow_tf32 = False
     del SIZES["replayed"]
-
-
-class Kernels(TorchDispatchMode):
-    """Exchanges the kernels of operators: functions of (func, args, kwargs), which may return None."""
-
-    def __init__(self, kernels: dict[str, Callable[..., Any]]) -> None:
-        super().__init__()
-        self._kernels = kernels
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kernel = self._kernels.get(func._schema.name.removeprefix("aten::")) if hasattr(func, "_schema") else None
-        result = kernel(func, args, kwargs or {}) if kernel else None
-        return func(*args, **(kwargs or {})) if result is None else result
 
 
 def training(precision: str = "fp32", seed: int = 0, **options: Any) -> Training:
@@ -97,7 +84,7 @@ def test_steps_of_own_optimizers_and_scalers(precision: str) -> None:
     for _ in range(2):
         replay = sbt.replay(step_of(trained))
         assert replay.equal, str(replay)
-    assert any(step.operator == "samebits.optimizer_step" for step in replay.steps)
+    assert any(step.operator.startswith("samebits.") for step in replay.steps)
 
 
 def test_kernels_are_noted() -> None:
