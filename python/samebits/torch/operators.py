@@ -23,6 +23,7 @@ __all__: list[str] = []
 _EMPTY = frozenset(["empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
                     "resize_"])
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+_STRIDED = torch.strided
 _NO_WRAPPER = torch.Tensor.__torch_dispatch__  # also of subclasses that have only Python methods
 #: Products, by the place of their operands a and b.
 PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2)}
@@ -60,12 +61,13 @@ class Operator:
         """Return the arguments that the operator writes."""
         return tensors_of([args[i] if i < len(args) else kwargs.get(name) for i, name in self.writes])
 
-    def values(self, written: list[torch.Tensor], result: Any) -> list[torch.Tensor]:
-        """Return the tensors whose values the operator has written."""
+    def values(self, written: list[torch.Tensor], result: Any,
+               dense: Callable[[torch.Tensor], bool] | None = None) -> list[torch.Tensor]:
+        """Return the tensors whose values the operator has written. dense: by default `is_dense`."""
         values = [] if self.short in _EMPTY else [*{id(x): x for x in [*written, *tensors_of([result])]}.values()]
         if self.is_attention:  # without dropout, seeds are memory that nobody wrote
             values = [x for x in values if x.is_floating_point()]
-        return [x for x in values if is_dense(x)]
+        return [*filter(dense or is_dense, values)]
 
     def is_deterministic(self) -> bool:
         """Whether PyTorch now runs the operator by a deterministic algorithm."""
@@ -195,8 +197,8 @@ def _is_wrapper(x: torch.Tensor) -> bool:
 
 def is_dense(x: torch.Tensor) -> bool:
     """Whether a tensor's memory has its numbers, one code after another."""
-    return (x.dtype in NAMES and x.layout == torch.strided and (x.is_cuda or x.is_cpu) and not _is_wrapper(x)
-            and not x.is_neg() and not x._is_zerotensor())
+    return ((type(x) in _PLAIN or not _is_wrapper(x)) and x.dtype in NAMES and x.layout is _STRIDED
+            and (x.is_cuda or x.is_cpu) and not x.is_neg() and not x._is_zerotensor())
 
 
 def tensors_of(arguments: Sequence[Any]) -> list[torch.Tensor]:

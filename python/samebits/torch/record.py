@@ -26,6 +26,10 @@ __all__ = ["record"]
 _expired = torch.UntypedStorage._expired  # type: ignore[attr-defined]  # of StorageWeakRef's pointer
 #: Rows and columns of a product that are kept to find its rule.
 SAMPLE = 64
+#: Arguments that JSON has as they are.
+_AS_THEY_ARE = frozenset([bool, int, str, type(None)])
+#: New objects after which Python looks for those that nobody uses; a step of a small GPT makes about so many.
+_OBJECTS = 100_000
 #: The version of a block that a kernel of no operator has written.
 _UNSEEN = -1
 #: Bytes of a source that is always kept: numbers that a program makes tensors of.
@@ -49,6 +53,21 @@ def bytes_of(storage: torch.UntypedStorage, device: torch.device) -> torch.Tenso
     return torch.empty(0, dtype=torch.uint8, device=device).set_(storage)
 
 
+def on_host(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return tensors in host memory; small ones of a device and format are copied together."""
+    found: dict[str, torch.Tensor] = {}
+    groups: dict[tuple[torch.device, torch.dtype], list[str]] = {}
+    for name, x in tensors.items():
+        found[name] = x
+        if not x.is_cpu:
+            groups.setdefault((x.device, x.dtype), []).append(name)
+    for names in groups.values():
+        parts = torch.cat([tensors[name].flatten() for name in names]).cpu()
+        for name, part in zip(names, parts.split([tensors[name].numel() for name in names]), strict=True):
+            found[name] = part.view(tensors[name].shape).clone()
+    return found
+
+
 class Recorder(OperatorMode):
     """A context manager that records operators, made by `record`.
 
@@ -68,7 +87,7 @@ class Recorder(OperatorMode):
         # Of this operator: sources that it reads written, tensors that it gets as numbers, places of tensors.
         self._reads: list[Any] = []
         self._numbers: set[int] = set()
-        self._places: dict[int, list[Any]] = {}
+        self._places: dict[int, dict[str, list[Any]]] = {}
         self._hashes = HashBuffer()
         self._launches = Launches() if kernels else None
         self.trace = Trace()
@@ -79,19 +98,22 @@ class Recorder(OperatorMode):
             self._launches.start()
         super().__enter__()
         self._freezes = gc.get_freeze_count() == 0  # else the program or another recorder has frozen objects
-        if self._freezes:
-            gc.freeze()  # what is recorded would let Python look through all objects again and again
+        self._thresholds = gc.get_threshold()
+        if self._freezes:  # what is recorded would let Python look through all objects again and again
+            gc.freeze()
+            gc.set_threshold(_OBJECTS, *self._thresholds[1:])
         return self
 
     def __exit__(self, *failure: Any) -> None:
         if self._freezes:
+            gc.set_threshold(*self._thresholds)
             gc.unfreeze()
         super().__exit__(*failure)
         if self._launches is not None:
             for number, kernels in self._launches.stop().items():
                 self.trace.operators[number]["kernels"] = kernels
         self._hashes.finish()
-        self.trace.tensors = {name: x.cpu() for name, x in self.trace.tensors.items()}
+        self.trace.tensors = on_host(self.trace.tensors)
         if self._path is not None and failure[0] is None:
             self.trace.save(self._path)
 
@@ -136,13 +158,15 @@ class Recorder(OperatorMode):
         if operator.moves:
             self._places = {}
         entry["out"] = self._encoded(result, made=True)
-        values = operator.values(written, result)
-        entry["wrote"] = [self._hashes.add([self._encoded(x)["t"], ""], 1, x) for x in values]
+        for x in written:
+            self._encoded_tensor(x, False)
+        values = operator.values(written, result, lambda x: id(x) in self._places)
+        entry["wrote"] = [self._hashes.add([self._places[id(x)]["t"], ""], 1, x) for x in values]
         self._hashes.enqueue()
         counts = {id(x) for x in written} if not counted else ()  # PyTorch counts when the operator has ended
         for x in values:
             if not x.is_inference():
-                self._versions[self._places[id(x)][0]] = x._version + (id(x) in counts)
+                self._versions[self._places[id(x)]["t"][0]] = x._version + (id(x) in counts)
         if operator.is_deterministic():
             entry["deterministic"] = True
         if module := self.module():
@@ -170,15 +194,17 @@ class Recorder(OperatorMode):
 
     def _encoded(self, x: Any, made: bool = False) -> Any:
         """Return an argument or result for JSON. made: whether the operator has made it."""
+        if type(x) in _AS_THEY_ARE:
+            return x
         if isinstance(x, torch.Tensor):
             return self._encoded_tensor(x, made)
         if isinstance(x, list | tuple):
             return [self._encoded(y, made) for y in x]
+        if isinstance(x, float):
+            return x if math.isfinite(x) else {"float": str(x)}
         if isinstance(x, dict):
             return {key: self._encoded(y, made) for key, y in x.items()}
-        if isinstance(x, float) and not math.isfinite(x):
-            return {"float": str(x)}
-        if isinstance(x, bool | int | float | str | None):
+        if isinstance(x, int | str):
             return x
         if isinstance(x, torch.dtype | torch.device | torch.layout | torch.memory_format):
             return {"torch": str(x).removeprefix("torch.")}
@@ -187,7 +213,7 @@ class Recorder(OperatorMode):
     def _encoded_tensor(self, x: torch.Tensor, made: bool) -> Any:
         place = self._places.get(id(x))
         if place is not None:
-            return {"t": place}
+            return place
         if not is_dense(x):
             return {"tensor": f"{x.dtype}, {x.layout}, {x.device.type}"}
         if id(x) in self._numbers:
@@ -199,10 +225,11 @@ class Recorder(OperatorMode):
             block = self._new_block(x, storage, made)
         else:
             block = known[1]
-        place = self._places[id(x)] = [block, x.storage_offset(), [*x.shape], [*x.stride()], NAMES[x.dtype]]
+        place = {"t": [block, x.storage_offset(), [*x.shape], [*x.stride()], NAMES[x.dtype]]}
+        self._places[id(x)] = place
         if not made and not x.is_inference():
-            self._check_version(x, place)
-        return {"t": place}
+            self._check_version(x, place["t"])
+        return place
 
     def _check_version(self, x: torch.Tensor, place: list[Any]) -> None:
         """Hash what was written since an operator last saw it, and not by an operator; keep a few bytes of it."""

@@ -173,7 +173,7 @@ class HashBuffer:
     def __init__(self, slots: int = 1 << 12) -> None:
         self._slots = slots
         self._noted: list[tuple[Any, Any, torch.Tensor]] = []
-        self._buffers: dict[torch.device, tuple[torch.Tensor, list[tuple[Any, Any]]]] = {}
+        self._buffers: dict[int, tuple[torch.Tensor, list[tuple[Any, Any]]]] = {}  # by device; the CPU is -1
 
     def add(self, of: Any, key: Any, x: torch.Tensor) -> Any:
         """Note a tensor; of[key] gets the hash at the end. Returns `of`."""
@@ -184,37 +184,38 @@ class HashBuffer:
         """Hash what was noted."""
         noted, self._noted = self._noted, []
         if len(noted) == 1:
-            return self._enqueue(noted[0][2].device, noted)
-        for device in dict.fromkeys(x.device for _, _, x in noted):
-            there = [one for one in noted if one[2].device == device]
+            return self._enqueue(noted[0][2].get_device(), noted)
+        for device in dict.fromkeys(x.get_device() for _, _, x in noted):
+            there = [one for one in noted if one[2].get_device() == device]
             for i in range(0, len(there), self._slots):
                 self._enqueue(device, there[i : i + self._slots])
 
-    def _enqueue(self, device: torch.device, noted: list[tuple[Any, Any, torch.Tensor]]) -> None:
+    def _enqueue(self, device: int, noted: list[tuple[Any, Any, torch.Tensor]]) -> None:
         buffer, owners = self._buffers.get(device, (None, []))
         if buffer is None or len(owners) + len(noted) > self._slots:
             self._write(device)
-            buffer, owners = self._buffers[device] = (torch.empty(self._slots, dtype=torch.int64, device=device), [])
-            if device.type == "cuda":
+            memory = torch.empty(self._slots, dtype=torch.int64, device="cpu" if device < 0 else device)
+            buffer, owners = self._buffers[device] = (memory, [])
+            if device >= 0:
                 torch.cuda.synchronize(device)  # one stream may still write this memory when another hashes
         rows = [x if x.is_contiguous() else x.contiguous() for _, _, x in noted]
         arrays = [(x.data_ptr(), x.numel(), x.element_size(), _LARGEST.get(x.dtype, 0)) for x in rows]
         results = buffer.data_ptr() + 8 * len(owners)
-        if device.type == "cuda":
+        if device >= 0:
             try:
-                _core.hash_codes(arrays, results, True, 1, torch._C._cuda_getCurrentRawStream(device.index))
+                _core.hash_codes(arrays, results, True, 1, torch._C._cuda_getCurrentRawStream(device))
             except Unsupported:  # a package without CUDA
-                return self._enqueue(torch.device("cpu"), [(of, key, x.cpu()) for of, key, x in noted])
+                return self._enqueue(-1, [(of, key, x.cpu()) for of, key, x in noted])
         else:
             _core.hash_codes(arrays, results, False, samebits.get_num_threads() or 0, None)
         owners += [(of, key) for of, key, _ in noted]
 
-    def _write(self, device: torch.device) -> None:
+    def _write(self, device: int) -> None:
         """Wait for a device, on whatever stream, and write its hashes."""
         buffer, owners = self._buffers.pop(device, (None, []))
         if buffer is None:
             return
-        if device.type == "cuda":
+        if device >= 0:
             torch.cuda.synchronize(device)
         for (of, key), number in zip(owners, buffer.tolist(), strict=False):
             of[key] = format(number & (2**64 - 1), "016x")
