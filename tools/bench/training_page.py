@@ -107,9 +107,19 @@ def lost_table(results):
 def by_rate(rows, cell):
     rates = sorted({r["rate"] for r in rows})
     names = list(dict.fromkeys(r["precision"] for r in rows))
-    found = {(r["precision"], r["rate"]): r for r in rows}
     return table(["learning rate", *(f"`{n}`" for n in names)],
-                 [[f"{rate:g}", *(cell(found[n, rate]) for n in names)] for rate in rates])
+                 [[f"{rate:g}", *(cell(at_rate(rows, n, rate)) for n in names)] for rate in rates])
+
+
+def at_rate(rows, precision, rate):
+    """Return the trainings of a precision at a learning rate, by seed."""
+    return sorted((r for r in rows if (r["precision"], r["rate"]) == (precision, rate)), key=lambda r: r["seed"])
+
+
+def mean_loss(rows):
+    """Return the mean of losses, and its error."""
+    found = [r["validation"] for r in rows]
+    return f"{loss(statistics.mean(found), 3)} ± {error(found):.3f}"
 
 
 def failures_table(results):
@@ -153,9 +163,11 @@ def percent(results, precision):
 
 def beside_bf16(results, precision, rates):
     """Return how far the losses of a precision are from those of bf16, by learning rate."""
-    found = {(r["precision"], r["rate"]): r["validation"] for r in results.rates}
-    return f"`{precision}` " + ", ".join(
-        f"{signed([100 * (found[precision, r] / found['bf16_autocast', r] - 1)])} at {r:g}" for r in rates)
+    def apart(rate):
+        pairs = zip(*(at_rate(results.rates, name, rate) for name in (precision, "bf16_autocast")))
+        return [100 * (a["validation"] / b["validation"] - 1) for a, b in pairs]
+
+    return f"`{precision}` " + ", ".join(f"{signed(apart(rate))} at {rate:g}" for rate in rates)
 
 
 def speed(results, name, base):
@@ -259,9 +271,9 @@ def claims_table(results):
 TABLES = {
     "device": lambda r: f"Measured on {r.device}; text {r.losses[0]['text'][:16]} (SHA-256).",
     "claims": claims_table, "losses": losses_table, "steps": steps_table, "lost": lost_table, "failures": failures_table,
-    "rates": lambda r: by_rate(r.rates, lambda row: loss(row["validation"], 3)),
-    "frozen": lambda r: by_rate(r.frozen, lambda row: f"{loss(row['validation'], 3)}, "
-                                                      f"{100 * row['unchanged']:.1f} %"),
+    "rates": lambda r: by_rate(r.rates, mean_loss),
+    "frozen": lambda r: by_rate(r.frozen, lambda rows: f"{loss(rows[0]['validation'], 3)}, "
+                                                       f"{100 * rows[0]['unchanged']:.1f} %"),
     "optimizers": optimizers_table, "products": products_table,
 }
 
@@ -280,20 +292,23 @@ def charts(results):
     """Write the charts."""
     FIGURES.mkdir(exist_ok=True)
     names = dict.fromkeys(r["precision"] for r in results.losses if r["steps"] == results.longest)
+    seeds = len(results.of("fp32", results.longest))
     chart([beside_fp32(results, name) for name in names if name != "fp32"], FIGURES / "training_beside.svg",
-          title="Training loss beside fp32, three seeds", x="step", y="difference in %")
+          title=f"Training loss beside fp32, mean of {seeds} seeds", x="step", y="difference in %")
     curves = []
     for name in names:
         runs = [r["losses"] for r in results.of(name, results.longest)]
         curves.append(Curve(name, [(10 * i + 5, statistics.mean(ls)) for i, ls in enumerate(zip(*runs))]))
-    chart(curves, FIGURES / "training_losses.svg", title="Training loss, mean of three seeds",
+    chart(curves, FIGURES / "training_losses.svg", title=f"Training loss, mean of {seeds} seeds",
           x="step", y="loss (nats a byte)", log_y=True)
     curves = [Curve(f"{of}: {kind}", [(r["exponent"], 100 * r[key]) for r in results.lost_gradients
                                       if r["of"] == of and r[key]])
               for of in ("outputs", "weights") for kind, key in (("0", "zero"), ("Inf", "inf"))]
     chart(curves, FIGURES / "training_lost.svg", title="fp32 gradients that fp16 loses",
           x="loss scale, power of two", y="% of the gradients", log_y=True)
-    curves = [Curve(name, sorted((r["rate"], r["validation"]) for r in results.rates if r["precision"] == name))
+    rates = sorted({r["rate"] for r in results.rates})
+    curves = [Curve(name, [(rate, statistics.mean(r["validation"] for r in at_rate(results.rates, name, rate)))
+                           for rate in rates])
               for name in dict.fromkeys(r["precision"] for r in results.rates)]
     chart(curves, FIGURES / "training_rates.svg", title="Loss by learning rate", x="learning rate",
           y="validation loss", log_x=True)
