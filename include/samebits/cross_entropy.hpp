@@ -35,16 +35,17 @@ struct cross_entropy_options {
 /// @param targets  the class of each row, 0 to classes - 1, or ignore_index; in the memory of `in`.
 ///   In device memory they are not checked: the loss and the gradients of a row with another target
 ///   are NaN.
-/// @param loss  [1, 1], or [1, rows] without reduction, in the format of `in`; must not overlap
-///   `in`
+/// @param loss  [1, 1], or [1, rows] without reduction, in the format of `in`, or in fp32 as with
+///   CUDA's autocast: log-probabilities are rounded to the format of `in`, and the loss is not; must
+///   not overlap `in`
 /// @param options  the rule, and how PyTorch was called
 /// @param where  backend and threads
 /// @throws invalid_argument, before anything is written, if a target is none of a class, an option
 ///   is out of range, a shape, format or memory differs from the above, a size or stride is
 ///   negative, data of a non-empty view is null, views overlap, or the backend's name is unknown
 /// @throws unsupported for another rule or format, for device memory with log_probabilities or label
-///   smoothing, with label smoothing if `in` spans 2^31 bytes or more, or if this machine lacks the
-///   backend
+///   smoothing, with label smoothing if the loss has another format or `in` spans 2^31 bytes or more,
+///   or if this machine lacks the backend
 /// @note Thread-safe. The result does not depend on the executor. Device memory: the call enqueues
 ///   its kernels on the executor's stream; 4 bytes a row come from the stream's memory pool.
 void cross_entropy(const const_matrix_view& in, std::span<const std::int64_t> targets,

@@ -88,6 +88,7 @@ def cross_entropy(
     log_probabilities: bool = False,
     label_smoothing: float = 0.0,
     ignore_index: int = -100,
+    to: FormatLike | None = None,
     offset: int = 0,
     multiprocessors: int = 132,
     **options: Unpack[RuleOptions],
@@ -111,6 +112,9 @@ def cross_entropy(
         0 to 1.
     ignore_index : int
         Rows with this target have no loss.
+    to : str or dtype
+        Format of the loss: that of `x`, or fp32 as with CUDA's autocast, where log-probabilities are rounded
+        to the format of `x` and the loss is not. Labels are then not smoothed.
     offset : int
         The storage offset of `x`.
     multiprocessors : int
@@ -132,7 +136,7 @@ def cross_entropy(
     """
     rule, *rest = _options(**options)
     how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset, multiprocessors)
-    return _core.cross_entropy(x, _targets(targets), how, *rest)
+    return _core.cross_entropy(x, _targets(targets), how, to, *rest)
 
 
 @options_of(_options)
@@ -145,6 +149,7 @@ def cross_entropy_gradient(
     log_probabilities: bool = False,
     label_smoothing: float = 0.0,
     ignore_index: int = -100,
+    to: FormatLike | None = None,
     offset: int = 0,
     **options: Unpack[RuleOptions],
 ) -> Any:
@@ -153,8 +158,8 @@ def cross_entropy_gradient(
     Parameters
     ----------
     grad : array
-        The gradient of the loss, in its shape and format: of no axis, or [rows] without reduction.
-    x, targets, reduction, log_probabilities, label_smoothing, ignore_index, offset
+        The gradient of the loss, in its shape and format `to`: of no axis, or [rows] without reduction.
+    x, targets, reduction, log_probabilities, label_smoothing, ignore_index, to, offset
         As in `cross_entropy`.
 
     Examples
@@ -167,7 +172,7 @@ def cross_entropy_gradient(
     """
     rule, *rest = _options(**options)
     how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset)
-    return _core.cross_entropy_gradient(False, grad, x, _targets(targets), how, *rest)
+    return _core.cross_entropy_gradient(False, grad, x, _targets(targets), how, to, *rest)
 
 
 @options_of(_options)
@@ -180,6 +185,7 @@ def cross_entropy_and_gradient(
     log_probabilities: bool = False,
     label_smoothing: float = 0.0,
     ignore_index: int = -100,
+    to: FormatLike | None = None,
     offset: int = 0,
     multiprocessors: int = 132,
     **options: Unpack[RuleOptions],
@@ -190,7 +196,7 @@ def cross_entropy_and_gradient(
     ----------
     grad : array
         As in `cross_entropy_gradient`.
-    x, targets, reduction, log_probabilities, label_smoothing, ignore_index, offset, multiprocessors
+    x, targets, reduction, log_probabilities, label_smoothing, ignore_index, to, offset, multiprocessors
         As in `cross_entropy`.
 
     Examples
@@ -203,7 +209,7 @@ def cross_entropy_and_gradient(
     """
     rule, *rest = _options(**options)
     how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset, multiprocessors)
-    results: Any = _core.cross_entropy_gradient(True, grad, x, _targets(targets), how, *rest)
+    results: Any = _core.cross_entropy_gradient(True, grad, x, _targets(targets), how, to, *rest)
     return CrossEntropy(*results)
 
 

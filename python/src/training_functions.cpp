@@ -73,14 +73,16 @@ nb::object embedding_gradient(nb::handle grad, nb::handle indices, std::int64_t 
   return out.object;
 }
 
-nb::object cross_entropy(nb::handle x, nb::handle targets, nb::handle how, nb::handle format,
-                         nb::handle where) {
+// `to`: the format of the loss, or None for that of x.
+nb::object cross_entropy(nb::handle x, nb::handle targets, nb::handle how, nb::handle to,
+                         nb::handle format, nb::handle where) {
   void* const stream = stream_in(where);
   const viewed in(x, {.name = "x", .format = format_of(format), .stream = stream});
   const target_classes rows(targets, "targets", stream);
   const auto options = options_of<cross_entropy_options>(how);
   const bool one = options.reduction != loss_reduction::none;
-  const output out = new_output(x, in.a, one ? 0 : 1, &in.view.rows, in.a.format);
+  const output out =
+      new_output(x, in.a, one ? 0 : 1, &in.view.rows, format_of(to, "to").value_or(in.a.format));
   const matrix_view loss = view_of({&out.a, "loss"});
   const executor on = executor_of(where, in.a, in.a.size());
   run(in.a.size(), [&] { samebits::cross_entropy(in.view, rows.all, loss, options, on); },
@@ -90,15 +92,17 @@ nb::object cross_entropy(nb::handle x, nb::handle targets, nb::handle how, nb::h
 
 // The gradient, or with `both` the loss and the gradient.
 nb::object cross_entropy_gradient(bool both, nb::handle grad, nb::handle x, nb::handle targets,
-                                  nb::handle how, nb::handle format, nb::handle where) {
+                                  nb::handle how, nb::handle to, nb::handle format,
+                                  nb::handle where) {
   void* const stream = stream_in(where);
   const viewed in(x, {.name = "x", .format = format_of(format), .stream = stream});
-  const viewed g(grad, {.name = "grad", .format = in.a.format, .stream = stream});
+  const format_id of_loss = format_of(to, "to").value_or(in.a.format);
+  const viewed g(grad, {.name = "grad", .format = of_loss, .stream = stream});
   const target_classes rows(targets, "targets", stream);
   const auto options = options_of<cross_entropy_options>(how);
   const output out = new_output(x, in.a, in.a.format);
   const matrix_view view = view_of({&out.a, "out"});
-  const output loss = both ? new_output(x, in.a, g.a.dims, g.a.shape, in.a.format) : output{};
+  const output loss = both ? new_output(x, in.a, g.a.dims, g.a.shape, of_loss) : output{};
   const matrix_view losses = both ? view_of({&loss.a, "loss"}) : matrix_view{};
   const executor on = executor_of(where, in.a, in.a.size());
   const auto call = [&] {

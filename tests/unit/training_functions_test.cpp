@@ -123,6 +123,18 @@ TEST(CrossEntropy, StepsAreThoseOfTheOperators) {
     }
   }
 }
+TEST(CrossEntropy, LossesOfAutocastAreNotRounded) {
+  for (const format_id format : {format_id::fp16, format_id::bf16}) {
+    for (const float x : random_numbers(500, 5, format_id::fp32)) {
+      const torch::cross_entropy_rule r = {format, loss_reduction::mean, 0, 10,
+                                           4099,   format_id::fp32};
+      ASSERT_EQ(torch::nll_loss(r, bits(x)), bits(x / 4099));
+      const auto [target, others] = torch::loss_gradient_of(r, bits(x), false);
+      ASSERT_EQ(target, torch::stored(format, bits(-(x / 4099))));
+      ASSERT_EQ(others, 0u);
+    }
+  }
+}
 TEST(CrossEntropy, IgnoredRowsHaveNoGradient) {
   const torch::cross_entropy_rule r = {format_id::fp32, loss_reduction::none,
                                        std::bit_cast<std::uint64_t>(0.1), 5, 0};

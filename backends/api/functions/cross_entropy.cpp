@@ -43,13 +43,20 @@ class code_matrix {
 class loss_call {
  public:
   loss_call(const const_matrix_view& in, std::span<const std::int64_t> targets,
-            const cross_entropy_options& options, const executor& where)
+            const cross_entropy_options& options, format_id loss_format, const executor& where)
       : in_(checked(in, targets, options)),
         targets_(targets),
         options_(options),
         where_(where),
-        rule_{in.format, options.reduction, std::bit_cast<std::uint64_t>(options.label_smoothing),
-              in.cols, 0} {
+        rule_{in.format,
+              options.reduction,
+              std::bit_cast<std::uint64_t>(options.label_smoothing),
+              in.cols,
+              0,
+              loss_format} {
+    if (loss_format != in.format && options.label_smoothing != 0) {
+      throw unsupported("cross entropy in another format than the logits': label_smoothing");
+    }
     if (in.space == memory_space::device) return;
     for (const std::int64_t target : targets) {
       rule_.counted += target == options.ignore_index ? 0 : 1;
@@ -98,7 +105,7 @@ class loss_call {
   void check_loss(const const_matrix_view& loss, const char* which) const {
     check_view(loss, which);
     check_shape(loss, which, 1, rule_.reduces() ? 1 : in_.rows);
-    check_format_of(loss, which, in_, "in");
+    if (loss.format != format_id::fp32) check_format_of(loss, which, in_, "in");
     check_space_of(loss, which, in_, "in");
   }
 
@@ -244,7 +251,7 @@ class loss_call {
 void cross_entropy(const const_matrix_view& in, std::span<const std::int64_t> targets,
                    const matrix_view& loss, const cross_entropy_options& options,
                    const executor& where) {
-  const backends::loss_call call(in, targets, options, where);
+  const backends::loss_call call(in, targets, options, loss.format, where);
   call.check_losses(loss);
   call.run(loss, {}, {});
 }
@@ -252,7 +259,7 @@ void cross_entropy(const const_matrix_view& in, std::span<const std::int64_t> ta
 void cross_entropy_gradient(const const_matrix_view& grad, const const_matrix_view& in,
                             std::span<const std::int64_t> targets, const matrix_view& out,
                             const cross_entropy_options& options, const executor& where) {
-  const backends::loss_call call(in, targets, options, where);
+  const backends::loss_call call(in, targets, options, grad.format, where);
   call.check_gradient(grad, out);
   call.run({}, grad, out);
 }
@@ -261,9 +268,10 @@ void cross_entropy_and_gradient(const const_matrix_view& grad, const const_matri
                                 std::span<const std::int64_t> targets, const matrix_view& loss,
                                 const matrix_view& out, const cross_entropy_options& options,
                                 const executor& where) {
-  const backends::loss_call call(in, targets, options, where);
+  const backends::loss_call call(in, targets, options, loss.format, where);
   call.check_losses(loss);
   call.check_gradient(grad, out);
+  backends::check_format_of(grad, "grad", loss, "loss");
   backends::check_apart(loss, "loss", out, "out");
   backends::check_apart(grad, "grad", loss, "loss");
   call.run(loss, grad, out);

@@ -23,6 +23,8 @@ struct cross_entropy_rule {
   std::uint64_t smoothing;  ///< of the labels, binary64 bits of 0 to 1
   std::int64_t classes;     ///< at least 1 with smoothing
   std::int64_t counted;     ///< rows that are not ignored
+  /// Of the loss and of its gradient: fp32 under autocast, whose nll_loss casts the log-probabilities.
+  format_id loss_format = format;
 
   [[nodiscard]] SAMEBITS_HD constexpr bool reduces() const {
     return reduction != loss_reduction::none;
@@ -48,16 +50,17 @@ struct cross_entropy_rule {
     return scaled(x, binary64::divide(smoothing, all));
   }
   /// x divided by the number of rows if the loss is a mean. Unlike nll_loss, this operator divides by
-  /// a number of the tensor's format.
+  /// a number of the loss's format.
   [[nodiscard]] SAMEBITS_HD constexpr std::uint32_t mean(std::uint32_t x) const {
     if (reduction != loss_reduction::mean) return x;
-    return stored(format, ptx::div(x, stored(format, count())));
+    return stored(loss_format, ptx::div(x, stored(loss_format, count())));
   }
 };
 
 /// nll_loss from nll_sum().
 SAMEBITS_HD constexpr std::uint32_t nll_loss(const cross_entropy_rule& r, std::uint32_t sum) {
-  return stored(r.format, r.reduction == loss_reduction::mean ? ptx::div(sum, r.count()) : sum);
+  return stored(r.loss_format,
+                r.reduction == loss_reduction::mean ? ptx::div(sum, r.count()) : sum);
 }
 
 /// The loss with smoothing. smooth: the negative sum of the log-probabilities, reduced as
@@ -78,7 +81,7 @@ SAMEBITS_HD constexpr loss_gradient loss_gradient_of(const cross_entropy_rule& r
                                                      std::uint32_t grad, bool ignored) {
   if (ignored) return {0, 0};
   const std::uint32_t likelihood = ptx::neg(r.mean(r.smooths() ? r.of_target(grad) : grad));
-  if (!r.smooths()) return {likelihood, 0};
+  if (!r.smooths()) return {stored(r.format, likelihood), 0};
   const std::uint32_t smooth = ptx::neg(r.mean(r.of_class(grad)));
   return {stored(r.format, ptx::add(likelihood, smooth)), smooth};
 }

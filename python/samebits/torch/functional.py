@@ -257,18 +257,17 @@ def cross_entropy(input: torch.Tensor, target: torch.Tensor, *, ignore_index: in
     if input.shape[0] != target.shape[0]:
         raise InvalidArgument(f"target: {input.shape[0]} classes are expected, got {target.shape[0]}")
     to = _autocast_dtype("nll_loss", input) or input.dtype
-    if input.is_cuda and to != input.dtype:  # PyTorch names the format of log_softmax, so it stays
-        require(label_smoothing == 0, "cross entropy with smoothed labels on a GPU")
-        logs = log_softmax(input, dtype=input.dtype)
-        return torch.nn.functional.nll_loss(logs, target, ignore_index=ignore_index, reduction=reduction)
-    x, options = input.to(to), (reduction, ignore_index, label_smoothing)
+    widens = input.is_cuda and to != input.dtype  # PyTorch names the format of log_softmax, so it stays
+    require(not widens or label_smoothing == 0, "cross entropy with smoothed labels on a GPU")
+    x = input if widens else input.to(to)
+    options = (reduction, ignore_index, label_smoothing, widens)
     together = expected_gradient is not None and reduction != "none" and torch.is_grad_enabled()
     result: torch.Tensor
     if together and x.requires_grad and _may_wait(x):
         expected: Any = expected_gradient
         if not isinstance(expected, torch.Tensor):
-            expected = torch.full((), expected, dtype=x.dtype, device=x.device)
-        expected = expected.detach().to(x.device, x.dtype).reshape(())
+            expected = torch.full((), expected, dtype=to, device=x.device)
+        expected = expected.detach().to(x.device, to).reshape(())
         result = _LossAndGradient.apply(x, target, expected, *options)
     else:
         result = ops.cross_entropy(x, target, *options)

@@ -179,6 +179,20 @@ def test_autocast(device: str, dtype: torch.dtype) -> None:
             compare(lambda x, call=call: call(F, x), lambda x, call=call: call(ours, x), 1, x)
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("dtype", FORMATS[1:])
+def test_losses_of_autocast_on_a_gpu(cuda: str, dtype: torch.dtype, reduction: Any) -> None:
+    """Log-probabilities are rounded to 16 bits, and losses are not."""
+    for n in WIDTHS:
+        x, targets = 4 * rows(n, dtype, cuda), torch.arange(7, device=cuda) % n
+        targets[[1, 4]] = -100
+        for grad, expected in ((1.0, 1.0), (0.3, 1.0), (32768.0, 32768.0), (1.7, None)):
+            with torch.autocast(cuda, dtype):
+                compare(lambda x: F.cross_entropy(x, targets, reduction=reduction),
+                        lambda x: ours.cross_entropy(x, targets, reduction=reduction, expected_gradient=expected),
+                        grad, x)
+
+
 def test_refusals(device: str) -> None:
     x, targets = torch.randn(3, 5, device=device), torch.zeros(3, dtype=torch.int64, device=device)
     refused: list[Callable[[], Any]] = [

@@ -75,7 +75,7 @@ class plain_loss {
         torch::nll_sum(logits_.rows, [&](std::int64_t row) { return bits(picked[index(row)]); }));
     if (is_mean()) likelihood /= count_;
     const float sum = reduced(c_, axis_reduction::sum, smooth, 1, 0, c_.loss.multiprocessors);
-    put(out, 0, 0, with_smoothing(stored(likelihood), averaged(sum)));
+    put(out, 0, 0, with_smoothing(of_loss(likelihood), averaged(sum)));
   }
 
   void gradients(const matrix_view& grad, const matrix_view& out) const {
@@ -86,7 +86,7 @@ class plain_loss {
       words of_logs(index(logits_.cols), bits(all)), logs;
       if (!ignored(row)) {
         const float own = -averaged(smoothing == 0 ? g : of_target(g));
-        of_logs[index(targets_[index(row)])] = bits(smoothing == 0 ? own : stored(own + all));
+        of_logs[index(targets_[index(row)])] = bits(stored(smoothing == 0 ? own : own + all));
       }
       for (const float x : log_probabilities(row)) logs.push_back(bits(x));
       const std::int64_t n = logits_.cols, shift = row * n % torch::vector_of(c_.format);
@@ -102,7 +102,12 @@ class plain_loss {
   }
   [[nodiscard]] bool is_mean() const { return c_.loss.reduction == loss_reduction::mean; }
   [[nodiscard]] float stored(float x) const { return number(torch::stored(c_.format, bits(x))); }
-  [[nodiscard]] float averaged(float x) const { return is_mean() ? stored(x / stored(count_)) : x; }
+  [[nodiscard]] float of_loss(float x) const {
+    return c_.widens ? x : stored(x);  // a binary32 number
+  }
+  [[nodiscard]] float averaged(float x) const {
+    return is_mean() ? of_loss(x / of_loss(count_)) : x;
+  }
   [[nodiscard]] float of_target(float x) const {
     return stored(x * static_cast<float>(1 - c_.loss.label_smoothing));
   }

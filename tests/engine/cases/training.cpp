@@ -74,6 +74,7 @@ training_case draw_training(const word_source& next) {
   c.loss.reduction = any_enumerator<loss_reduction>(next);
   constexpr double smoothing[] = {0, 0, 0.1, 1};
   c.loss.label_smoothing = one_of(smoothing, next);
+  c.widens = c.loss.label_smoothing == 0 && below(3, next) == 0;
   c.loss.offset = below(9, next);
   c.threads = static_cast<int>(below(5, next));
   c.content = next();
@@ -84,6 +85,7 @@ training_case draw_training(const word_source& next) {
 /// entropy of rows up to those that a block cannot hold.
 training_case draw_on_device(const word_source& next) {
   training_case c = draw_training(next);
+  if (c.loss.label_smoothing != 0) c.widens = below(3, next) == 0;
   c.loss.label_smoothing = 0;
   if (c.of == of::embedding_gradient || (is_norm(c) && c.in.rows <= 65536)) return c;
   constexpr of losses[] = {of::cross_entropy, of::cross_entropy_gradient,
@@ -136,26 +138,32 @@ buffers memory_of_training(const training_case& c) {
     all.push_back({name, buffer_use::given,
                    wanted ? numbers(format, layout, engine) : strided_buffer(format, {})});
   };
-  const auto result = [&](const char* name, const array_layout& layout) {
-    all.push_back({name, buffer_use::result, strided_buffer(c.format, layout)});
+  const format_id of_loss = c.widens ? format_id::fp32 : c.format;
+  const auto result = [&](const char* name, const array_layout& layout, bool is_loss_itself) {
+    all.push_back(
+        {name, buffer_use::result, strided_buffer(is_loss_itself ? of_loss : c.format, layout)});
   };
   const bool one_loss = c.loss.reduction != loss_reduction::none;
   const array_layout row = {1, c.in.cols, 2 * c.in.cols, 2, 0},
                      statistics = {c.in.rows, 1, 3, 1, 0};
   const array_layout losses = dense_layout(1, one_loss ? 1 : c.in.rows);
   given("in", true, c.format, c.in);
-  given("second", is_norm(c) || is_list(c) || is_loss_gradient(c), c.format,
+  given("second", is_norm(c) || is_list(c) || is_loss_gradient(c), is_loss(c) ? of_loss : c.format,
         is_loss(c) ? losses : c.second);
   given("mean", c.of == of::layer_norm_parameters, format_id::fp32, statistics);
   given("rstd", is_norm(c), format_id::fp32, statistics);
-  result("out", is_norm(c)                       ? row
-                : c.of == of::embedding_gradient ? dense_layout(c.words, c.in.cols)
-                : c.of == of::cross_entropy      ? losses
-                : is_loss_gradient(c)            ? c.second
-                                                 : dense_layout(1, 2));
-  result("bias", c.of == of::layer_norm_parameters        ? row
-                 : c.of == of::cross_entropy_and_gradient ? losses
-                                                          : array_layout{});
+  result("out",
+         is_norm(c)                       ? row
+         : c.of == of::embedding_gradient ? dense_layout(c.words, c.in.cols)
+         : c.of == of::cross_entropy      ? losses
+         : is_loss_gradient(c)            ? c.second
+                                          : dense_layout(1, 2),
+         c.of == of::cross_entropy);
+  result("bias",
+         c.of == of::layer_norm_parameters        ? row
+         : c.of == of::cross_entropy_and_gradient ? losses
+                                                  : array_layout{},
+         c.of == of::cross_entropy_and_gradient);
   const bool has_indices = is_loss(c) || c.of == of::embedding_gradient;
   strided_buffer targets(format_id::fp64,
                          has_indices ? dense_layout(1, c.in.rows) : array_layout{});
@@ -332,9 +340,9 @@ std::ostream& operator<<(std::ostream& out, const training_case& c) {
   return out << names[static_cast<int>(c.of)] << " of " << name(c.format) << ", in " << c.in
              << "; second " << c.second << "; " << c.multiprocessors << " multiprocessors, "
              << c.words << " words, padding " << c.embedding.padding << ", reduction "
-             << name(c.loss.reduction) << ", label smoothing " << c.loss.label_smoothing
-             << ", offset " << c.loss.offset << "; " << c.threads << " threads; content "
-             << c.content;
+             << name(c.loss.reduction) << (c.widens ? ", in fp32" : "") << ", label smoothing "
+             << c.loss.label_smoothing << ", offset " << c.loss.offset << "; " << c.threads
+             << " threads; content " << c.content;
 }
 
 }  // namespace samebits::support

@@ -32,6 +32,7 @@ struct training_case {
   embedding_options embedding = {.rule = function_rule::torch_2_11};
   std::int64_t words = 1;  ///< of embeddings
   cross_entropy_options loss = {.rule = function_rule::torch_2_11};
+  bool widens = false;  ///< the loss and its gradient are in fp32
   int threads = 1;
   std::uint64_t content = 0;
 };

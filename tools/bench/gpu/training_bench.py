@@ -1,8 +1,8 @@
 """training_bench: the times and the memory in docs/training.md.
 
 usage: training_bench.py --out FOLDER [--quick] [--only PART ...]
-Writes swapped.json, steps.json, products.json, recordings.json, optimizers.json and device.txt, in about 2 minutes on an
-H200. --quick is for a trial on a CPU. `swapped` needs CUBLAS_WORKSPACE_CONFIG=:4096:8.
+Writes swapped.json, graphs.json, steps.json, products.json, recordings.json, optimizers.json and device.txt, in about
+3 minutes on an H200. --quick is for a trial on a CPU. `swapped` needs CUBLAS_WORKSPACE_CONFIG=:4096:8.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples" / "gpt"))
 from model import GPT, SIZES
-from precision import PRECISIONS
+from precision import NORM, PRECISIONS
 from train import Training
 from samebits.torch import convert_model, functional, record
 from samebits.torch.optim import AdamW
@@ -62,6 +62,45 @@ def swapped(quick):
         weights.add(training.digest())
     torch.use_deterministic_algorithms(False)
     yield {"losses_differ": sum(a != b for a, b in zip(*losses, strict=True)), "weights_equal": len(weights) == 1}
+
+
+def captured(training, own):
+    """Return the seconds of a step in a CUDA graph, which takes no time of the host, and the weights' hash."""
+    parameters = list(training.model.parameters())
+    tokens = training.text.batch(0, training.size.batch, 0).to(DEVICE)
+    training.clock.mark = lambda part: None
+
+    def step():
+        training.accumulate((tokens,))
+        torch.nn.utils.clip_grad_norm_(parameters, NORM)
+        training.optimizer.step()
+        training.optimizer.zero_grad()
+
+    with operators(training, own):
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            step()
+    times = sorted(seconds(graph.replay, 1, 0) for _ in range(20))
+    return times[len(times) // 2], training.digest()
+
+
+def graphs(quick):
+    """Time steps of GPT-2 in CUDA graphs, by PyTorch's operators and by this library's."""
+    if quick:
+        return
+    found = {}
+    for own in (False, True):
+        training = Training("gpt2", "bf16_autocast", device=DEVICE, fused_attention=True, fused=True, capturable=True)
+        found[own] = captured(training, own)
+        del training
+        gc.collect()
+    yield {"seconds": [found[own][0] for own in (False, True)], "weights_equal": found[False][1] == found[True][1]}
 
 
 def steps(quick):
@@ -154,7 +193,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--quick", action="store_true")
-    parts = {f.__name__: f for f in (swapped, steps, products, recordings, optimizers)}
+    parts = {f.__name__: f for f in (swapped, graphs, steps, products, recordings, optimizers)}
     parser.add_argument("--only", choices=parts, nargs="*", default=[*parts])
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)

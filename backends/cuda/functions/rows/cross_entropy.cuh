@@ -26,6 +26,14 @@ __device__ inline std::int64_t counted_rows(const loss_launch& d, std::int64_t r
   return static_cast<std::int64_t>(count);
 }
 
+/// Stores number i of the losses, which are in the rows' format or in binary32.
+template <int Bytes>
+__device__ void store_loss(const loss_launch& d, std::int64_t i, std::uint32_t number) {
+  const std::uint32_t code = torch::code_of(d.rule.loss_format, number);
+  if (d.rule.loss_format == format_id::fp32) return operand_row<4>(d.loss, 0).store(i, code);
+  operand_row<Bytes>(d.loss, 0).store(i, code);
+}
+
 /// Computes the loss, a sum or a mean, from d.loss.picked. One block of torch::nll_threads() threads,
 /// as PyTorch's.
 template <class Numbers>
@@ -46,8 +54,7 @@ __global__ void __launch_bounds__(torch::max_threads) add_losses(const row_launc
       if (t < step) sums[t] = add(sums[t], sums[t + step]);
     }
     if (t != 0) return;
-    const std::uint32_t loss = torch::nll_loss(rule, sums[0].bits);
-    operand_row<Numbers::bytes>(d.loss.loss, 0).store(0, torch::code_of(rule.format, loss));
+    store_loss<Numbers::bytes>(d.loss, 0, torch::nll_loss(rule, sums[0].bits));
   }
 }
 
@@ -59,8 +66,7 @@ __global__ void store_losses(const row_launch d) {
        row += step) {
     const std::uint32_t loss =
         d.loss.targets[row] == d.loss.ignore_index ? 0 : numerics::ptx::neg(d.loss.picked[row]);
-    operand_row<Numbers::bytes>(d.loss.loss, 0)
-        .store(row, torch::code_of(d.loss.rule.format, loss));
+    store_loss<Numbers::bytes>(d.loss, row, loss);
   }
 }
 
@@ -70,9 +76,10 @@ __global__ void find_factor(const row_launch d, std::uint32_t* factor) {
   torch::cross_entropy_rule rule = d.loss.rule;
   rule.counted = counted_rows(d.loss, d.rows);
   if (threadIdx.x != 0) return;
-  const std::uint32_t grad =
-      torch::value_of(rule.format, operand_row<Numbers::bytes>(d.loss.grad, 0).load(0));
-  *factor = torch::loss_gradient_of(rule, grad, false).target;
+  const std::uint32_t grad = rule.loss_format == format_id::fp32
+                                 ? operand_row<4>(d.loss.grad, 0).load(0)
+                                 : operand_row<Numbers::bytes>(d.loss.grad, 0).load(0);
+  *factor = torch::loss_gradient_of(rule, torch::value_of(rule.loss_format, grad), false).target;
 }
 
 /// Enqueues the losses of a call from d.loss.picked.

@@ -241,12 +241,14 @@ struct row_steps {
   }
 
  private:
-  /// The gradient of the target's log-probability without a reduction.
+  /// torch::loss_gradient_of() of the row's target, without a reduction.
   [[nodiscard]] __device__ __forceinline__ word factor_of_row() const {
     const loss_launch& loss = row.launch.loss;
-    const operand_row<Row::numbers::bytes> grads(loss.grad, 0);
-    const torch::cross_entropy_rule rule{loss.rule.format, loss_reduction::none, 0, 1, 1};
-    return torch::loss_gradient_of(rule, row.number_of(grads.load(row.row)).bits, false).target;
+    const word grad =
+        loss.rule.loss_format == format_id::fp32
+            ? word(operand_row<4>(loss.grad, 0).load(row.row))
+            : row.number_of(operand_row<Row::numbers::bytes>(loss.grad, 0).load(row.row));
+    return row.stored(neg(grad));
   }
   [[nodiscard]] __device__ __forceinline__ word count() const {
     return from_int(word(static_cast<std::uint32_t>(row.launch.orders.n)));
