@@ -86,7 +86,7 @@ TESTS = [
     Test("element_counts", ["tests/unit/element_counts_test.cpp"]),
     Test("statistics", ["tests/unit/quantize_statistics_test.cpp"]),
     Test("scale tile", ["tests/unit/scale_test.cpp"]),
-    Test("codebook int8_rows", ["tests/unit/codebook_test.cpp", "backends/api/codebook.cpp"]),
+    Test("codebook int8_rows", ["tests/unit/codebook_test.cpp", "backends/reference/codebook.cpp"]),
     Test("four_over_six scale tile two_levels", ["backends/reference/quantize.cpp"],
           ["tests/engine/suites/oracle/quantize_oracle.cpp"]),
     Test("dot exact_sum", ["tests/unit/dot_test.cpp"]),

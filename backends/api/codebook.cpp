@@ -1,70 +1,20 @@
-// quantize_blocks(), quantize_int8_rows() and their inverses: loops over blocks and rows on the host.
+// quantize_blocks(), quantize_int8_rows() and their inverses: check arguments and choose a backend.
 #include "samebits/codebook.hpp"
 
-#include <algorithm>
 #include <array>
-#include <bit>
-#include <cstring>
+#include <initializer_list>
 #include <string>
-#include <type_traits>
+#include <vector>
 
 #include "backends/api/view_checks.hpp"
-#include "backends/dispatch/visit.hpp"
+#include "backends/dispatch/calls/codebook.hpp"
+#include "backends/dispatch/device_scope.hpp"
 #include "backends/reference/reference.hpp"
-#include "backends/self_test/build_flags.hpp"
-#include "backends/self_test/self_test.hpp"
-#include "backends/threads/parts.hpp"
-#include "numerics/bits/decode.hpp"
-#include "numerics/bits/encode.hpp"
-#include "numerics/quantize/codebook.hpp"
-#include "numerics/quantize/int8_rows.hpp"
-#include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
 namespace {
-
-namespace binary32 = numerics::binary32;
-
-/// The processor's operations; require_tested() has shown that they are those of IEEE 754.
-struct processor {
-  static float number(std::uint32_t bits) { return std::bit_cast<float>(bits); }
-  static std::uint32_t product(std::uint32_t a, std::uint32_t b) {
-    return std::bit_cast<std::uint32_t>(number(a) * number(b));
-  }
-  static std::uint32_t quotient(std::uint32_t a, std::uint32_t b) {
-    return std::bit_cast<std::uint32_t>(number(a) / number(b));
-  }
-  static std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
-    return std::bit_cast<std::uint32_t>(number(a) + number(b));
-  }
-};
-
-std::byte* address(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
-  const std::int64_t at = row * v.row_stride + col * v.col_stride;
-  return static_cast<std::byte*>(const_cast<void*>(v.data)) + at * storage_bytes(v.format);
-}
-
-template <format_id F>
-std::uint32_t load(const std::byte* at) {
-  storage_t<F> code;
-  std::memcpy(&code, at, sizeof code);
-  return numerics::decode<std::uint32_t>(spec_of(F), code);
-}
-
-/// The code in F of a number.
-template <format_id F>
-storage_t<F> code_of(std::uint32_t number) {
-  return static_cast<storage_t<F>>(
-      numerics::encode<std::uint32_t>(spec_of(F), cast_rule{}, number, 0).code);
-}
-
-template <format_id F>
-void store(std::byte* at, std::uint32_t number) {
-  const storage_t<F> code = code_of<F>(number);
-  std::memcpy(at, &code, sizeof code);
-}
 
 /// Memory of a span as a view, for messages about overlaps.
 template <class T>
@@ -73,175 +23,84 @@ const_matrix_view bytes_of(std::span<T> s) {
   return {s.data(), format_id::e8m0, 1, bytes, bytes};
 }
 
-void check_size(const char* which, std::size_t size, std::int64_t needed, const char* unit) {
-  if (size == static_cast<std::size_t>(needed)) return;
-  throw invalid_argument(std::string(which) + ": must have " + std::to_string(needed) + unit +
-                         ", got " + std::to_string(size));
+/// An array beside the elements: its bytes and its name.
+struct named_bytes {
+  const_matrix_view bytes;
+  const char* name;
+};
+
+/// Checks the size of an array and names it.
+template <class T>
+named_bytes sized(const char* name, std::span<T> s, std::int64_t needed, const char* unit) {
+  if (s.size() == static_cast<std::size_t>(needed)) return {bytes_of(s), name};
+  throw invalid_argument(std::string(name) + ": must have " + std::to_string(needed) + unit +
+                         ", got " + std::to_string(s.size()));
 }
 
-template <class Code, class Absmax>
-void check_codes(const const_matrix_view& v, const char* which, std::span<Code> codes,
-                 std::int64_t code_count, std::span<Absmax> absmax, std::int64_t absmax_count,
-                 const executor& where) {
+/// Checks the elements, and that all arrays lie apart.
+void check_elements(const const_matrix_view& v, const char* which,
+                    std::span<const named_bytes> arrays, const executor& where) {
   check_view(v, which);
   check_format(v, which, number_formats);
-  check_host(v, which);
-  check_size("codes", codes.size(), code_count, " codes in bytes");
-  check_size("absmax", absmax.size(), absmax_count, " numbers");
-  check_apart(v, which, bytes_of(codes), "codes");
-  check_apart(v, which, bytes_of(absmax), "absmax");
-  check_apart(bytes_of(codes), "codes", bytes_of(absmax), "absmax");
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    check_apart(v, which, arrays[i].bytes, arrays[i].name);
+    for (std::size_t k = 0; k < i; ++k) {
+      check_apart(arrays[k].bytes, arrays[k].name, arrays[i].bytes, arrays[i].name);
+    }
+  }
   check_threads(where);
-  require_tested(reference);
 }
 
+/// check_elements() of codes and absmaxes of blocks; with double quantization the absmaxes are
+/// `nested`.
 void check_blocks(const const_matrix_view& v, const char* which,
                   std::span<const std::uint8_t> codes, std::span<const float> absmax,
-                  const codebook_options& options, const executor& where) {
+                  const quantized_absmax* nested, const codebook_options& options,
+                  const executor& where) {
   check_value("options.book", options.book, "codebook");
   check_value("options.steps", options.steps, "codebook_steps");
   check_at_least("options.block", options.block, 1);
   check_view(v, which);
   const std::int64_t elements = v.rows * v.cols;
-  check_codes(v, which, codes, codebook_bytes(options.book, elements), absmax,
-              block_count(options, elements), where);
+  const std::int64_t blocks = block_count(options, elements);
+  std::vector arrays = {
+      sized("codes", codes, codebook_bytes(options.book, elements), " codes in bytes")};
+  if (nested == nullptr) {
+    arrays.push_back(sized("absmax", absmax, blocks, " numbers"));
+  } else {
+    check_at_least("absmax.block", nested->block, 1);
+    const codebook_options of_absmax = {.block = nested->block};
+    arrays.push_back(sized("absmax.codes", nested->codes, blocks, " codes in bytes"));
+    arrays.push_back(
+        sized("absmax.absmax", nested->absmax, block_count(of_absmax, blocks), " numbers"));
+  }
+  check_elements(v, which, arrays, where);
   const bool dense = (v.cols <= 1 || v.col_stride == 1) && (v.rows <= 1 || v.row_stride == v.cols);
   if (!is_empty(v) && !dense) {
     throw invalid_argument(std::string(which) + ": the elements of blocks must have no gaps");
   }
 }
 
-/// Calls f(block, first element, end) for all blocks. Blocks of an odd number of elements share bytes
-/// of codes with their neighbours: then one thread takes all of them.
-template <class Function>
-void for_each_block(std::int64_t elements, const codebook_options& o, const executor& where,
-                    const Function& f) {
-  const int threads = o.block % 2 == 0 || o.book == codebook::dynamic8 ? where.threads : 1;
-  for_each_part(
-      block_count(o, elements), threads,
-      [&](element_range blocks) {
-        for (std::int64_t b = blocks.begin; b < blocks.end; ++b) {
-          f(b, b * o.block, std::min(elements, (b + 1) * o.block));
-        }
-      },
-      std::max<std::int64_t>(1, elements_worth_a_thread / o.block));
+/// check_elements() of codes and absmaxes of rows in host memory.
+void check_rows(const const_matrix_view& v, const char* which, std::span<const std::int8_t> codes,
+                std::span<const float> absmax, const executor& where) {
+  check_view(v, which);
+  check_host(v, which);
+  const std::array arrays = {sized("codes", codes, v.rows * v.cols, " codes in bytes"),
+                             sized("absmax", absmax, v.rows, " numbers")};
+  check_elements(v, which, arrays, where);
 }
 
-/// Writes the code of element i.
-void put_code(std::span<std::uint8_t> codes, codebook book, std::int64_t i, std::uint8_t code) {
-  if (book == codebook::dynamic8) {
-    codes[static_cast<std::size_t>(i)] = code;
-    return;
-  }
-  std::uint8_t& pair = codes[static_cast<std::size_t>(i / 2)];
-  pair = static_cast<std::uint8_t>(i % 2 == 0 ? code << 4 : pair | code);
-}
-
-/// Restores a block of 4-bit codes that begins at a whole byte, by a table of its sixteen numbers.
-template <class Code>
-void restore_block(const std::uint8_t* codes, const Code (&numbers)[16], std::int64_t count,
-                   std::byte* out) {
-  using Pair = std::conditional_t<sizeof(Code) == 2, std::uint32_t, std::uint64_t>;
-  for (std::int64_t i = 0; i + 1 < count; i += 2) {
-    const std::uint8_t byte = codes[i / 2];
-    const Pair pair = Pair{numbers[byte >> 4]} | Pair{numbers[byte & 15]} << (8 * sizeof(Code));
-    std::memcpy(out + i * std::int64_t{sizeof(Code)}, &pair, sizeof pair);  // little-endian
-  }
-  if (count % 2 != 0) {
-    std::memcpy(out + (count - 1) * std::int64_t{sizeof(Code)}, &numbers[codes[count / 2] >> 4],
-                sizeof(Code));
-  }
-}
-
-/// Blocks whose numbers are converted together: conversions of a few numbers cost as much as a call.
-constexpr std::int64_t blocks_together = 64;
-
-/// Dequantizes blocks [begin, end), at most blocks_together.
-template <format_id F>
-void dequantize_pairs_of(std::span<const std::uint8_t> codes, std::span<const float> absmax,
-                         const codebook_options& o, const matrix_view& out, std::int64_t begin,
-                         std::int64_t end) {
-  using code = storage_t<F>;
-  constexpr std::int64_t size = sizeof(code), count = 16;
-  const numerics::codebook_table& table = numerics::codebook_of(o.book, o.steps);
-  std::uint32_t products[count * blocks_together];
-  code numbers[blocks_together][count];
-  for (std::int64_t b = begin; b < end; ++b) {
-    const auto a = std::bit_cast<std::uint32_t>(absmax[static_cast<std::size_t>(b)]);
-    for (std::int64_t i = 0; i < count; ++i) {
-      products[(b - begin) * count + i] = processor::product(table.numbers[i], a);
-    }
-  }
-  const std::int64_t all = (end - begin) * count;
-  convert(view_of_codes(format_id::fp32, static_cast<const void*>(products), 1, all),
-          view_of_codes(F, static_cast<void*>(numbers), 1, all), {}, {.threads = 1});
-  auto* const to = static_cast<std::byte*>(out.data);
-  for (std::int64_t b = begin; b < end; ++b) {
-    std::int64_t first = b * o.block;
-    const std::int64_t last = std::min(out.rows * out.cols, first + o.block);
-    const code(&own)[count] = numbers[b - begin];
-    if (first % 2 != 0) {  // the low half of a byte
-      std::memcpy(to + first * size, &own[codes[static_cast<std::size_t>(first / 2)] & 15], size);
-      ++first;
-    }
-    restore_block(codes.data() + first / 2, own, last - first, to + first * size);
-  }
-}
-
-template <format_id F>
-void dequantize_pairs(std::span<const std::uint8_t> codes, std::span<const float> absmax,
-                      const codebook_options& o, const matrix_view& out, const executor& where) {
-  for_each_part(
-      block_count(o, out.rows * out.cols), where.threads,
-      [&](element_range blocks) {
-        for (std::int64_t b = blocks.begin; b < blocks.end; b += blocks_together) {
-          dequantize_pairs_of<F>(codes, absmax, o, out, b,
-                                 std::min(blocks.end, b + blocks_together));
-        }
-      },
-      std::max<std::int64_t>(1, elements_worth_a_thread / o.block));
-}
-
-template <format_id F>
-void dequantize_bytes(std::span<const std::uint8_t> codes, std::span<const float> absmax,
-                      const codebook_options& o, const matrix_view& out, const executor& where) {
-  const numerics::codebook_table& table = numerics::codebook_of(o.book, o.steps);
-  auto* const to = static_cast<std::byte*>(out.data);
-  for_each_block(
-      out.rows * out.cols, o, where, [&](std::int64_t block, std::int64_t first, std::int64_t end) {
-        const auto a = std::bit_cast<std::uint32_t>(absmax[static_cast<std::size_t>(block)]);
-        for (std::int64_t i = first; i < end; ++i) {
-          const std::uint32_t number = table.numbers[codes[static_cast<std::size_t>(i)]];
-          store<F>(to + i * std::int64_t{sizeof(storage_t<F>)}, processor::product(number, a));
-        }
-      });
-}
-
-template <format_id F>
-void quantize_in_blocks(const const_matrix_view& in, const codebook_options& options,
-                        std::span<std::uint8_t> codes, std::span<float> absmax,
-                        const executor& where) {
-  const auto& [book, block_size, steps] = options;
-  const numerics::codebook_table& table = numerics::codebook_of(book, steps);
-  const std::int64_t elements = in.rows * in.cols;
-  const auto at = [from = static_cast<const std::byte*>(in.data)](std::int64_t i) {
-    return load<F>(from + i * std::int64_t{sizeof(storage_t<F>)});
-  };
-  for_each_block(
-      elements, options, where, [&](std::int64_t block, std::int64_t first, std::int64_t end) {
-        std::uint32_t a = 0;
-        for (std::int64_t i = first; i < end; ++i) {
-          a = numerics::block_absmax(book, steps, a, at(i));
-        }
-        const numerics::codebook_scale scale =
-            numerics::codebook_scale_of<processor>(book, steps, a, end - first == block_size);
-        absmax[static_cast<std::size_t>(block)] = std::bit_cast<float>(scale.stored);
-        for (std::int64_t i = first; i < end; ++i) {
-          put_code(codes, book, i,
-                   numerics::block_code<processor>(book, steps, table, scale, at(i)));
-        }
-      });
-  if (elements % 2 != 0) put_code(codes, book, elements, numerics::codebook_code(table, 0));
+/// Runs a call on the elements `v`. `memory` has the arrays' addresses.
+template <class Call>
+void run(const operation_entry<Call> backend::*operation, const Call& call,
+         const const_matrix_view& v, std::initializer_list<named_address> memory,
+         const executor& where) {
+  const device_scope on(v.space, memory, where.stream);
+  const backend& chosen = backend_for(
+      where, v.space, [&](const backend& b) { return (b.*operation).has(call); },
+      "has no codebooks");
+  if (!is_empty(v)) (chosen.*operation).run(call, where);
 }
 
 }  // namespace
@@ -250,70 +109,49 @@ void quantize_in_blocks(const const_matrix_view& in, const codebook_options& opt
 void quantize_blocks(const const_matrix_view& in, const codebook_options& options,
                      std::span<std::uint8_t> codes, std::span<float> absmax,
                      const executor& where) {
-  namespace b = backends;
-  b::check_blocks(in, "in", codes, absmax, options, where);
-  b::visit_quantized(in.format, [&]<format_id F>() {
-    b::quantize_in_blocks<F>(in, options, codes, absmax, where);
-  });
+  using namespace backends;
+  check_blocks(in, "in", codes, absmax, nullptr, options, where);
+  run(&backend::quantize_blocks, {in, options, codes, absmax}, in,
+      {{address_of(in), "in"}, {codes.data(), "codes"}, {absmax.data(), "absmax"}}, where);
 }
 
 void dequantize_blocks(std::span<const std::uint8_t> codes, std::span<const float> absmax,
                        const codebook_options& options, const matrix_view& out,
                        const executor& where) {
-  namespace b = backends;
-  b::check_blocks(out, "out", codes, absmax, options, where);
-  b::visit_quantized(out.format, [&]<format_id F>() {
-    if (options.book == codebook::dynamic8) {
-      b::dequantize_bytes<F>(codes, absmax, options, out, where);
-    } else {
-      b::dequantize_pairs<F>(codes, absmax, options, out, where);
-    }
-  });
+  using namespace backends;
+  check_blocks(out, "out", codes, absmax, nullptr, options, where);
+  run(&backend::dequantize_blocks, {codes, {.absmax = absmax}, options, out}, out,
+      {{address_of(out), "out"}, {codes.data(), "codes"}, {absmax.data(), "absmax"}}, where);
+}
+
+void dequantize_blocks(std::span<const std::uint8_t> codes, const quantized_absmax& absmax,
+                       const codebook_options& options, const matrix_view& out,
+                       const executor& where) {
+  using namespace backends;
+  check_blocks(out, "out", codes, {}, &absmax, options, where);
+  run(&backend::dequantize_blocks, {codes, absmax, options, out}, out,
+      {{address_of(out), "out"},
+       {codes.data(), "codes"},
+       {absmax.codes.data(), "absmax.codes"},
+       {absmax.absmax.data(), "absmax.absmax"}},
+      where);
 }
 
 void quantize_int8_rows(const const_matrix_view& in, codebook_steps steps,
                         std::span<std::int8_t> codes, std::span<float> absmax,
                         const executor& where) {
-  namespace b = backends;
-  b::check_value("steps", steps, "codebook_steps");
-  b::check_view(in, "in");
-  b::check_codes(in, "in", codes, in.rows * in.cols, absmax, in.rows, where);
-  b::visit_quantized(in.format, [&]<format_id F>() {
-    b::for_each_part(in.rows, where.threads, [&](b::element_range rows) {
-      for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-        std::uint32_t a = 0;
-        for (std::int64_t c = 0; c < in.cols; ++c) {
-          a = numerics::block_absmax(codebook::nf4, codebook_steps::cuda, a,
-                                     b::load<F>(b::address(in, r, c)));
-        }
-        absmax[static_cast<std::size_t>(r)] = std::bit_cast<float>(a);
-        const std::uint32_t factor = numerics::int8_factor<b::processor>(steps, a);
-        for (std::int64_t c = 0; c < in.cols; ++c) {
-          codes[static_cast<std::size_t>(r * in.cols + c)] =
-              numerics::int8_code<b::processor>(b::load<F>(b::address(in, r, c)), factor);
-        }
-      }
-    });
-  });
+  using namespace backends;
+  check_value("steps", steps, "codebook_steps");
+  check_rows(in, "in", codes, absmax, where);
+  host_quantize_int8({in, steps, codes, absmax}, where);
 }
 
 void dequantize_int8_rows(std::span<const std::int8_t> codes, std::span<const float> absmax,
                           const matrix_view& out, const executor& where) {
-  namespace b = backends;
-  b::check_view(out, "out");
-  b::check_codes(out, "out", codes, out.rows * out.cols, absmax, out.rows, where);
-  b::check_distinct(out, "out");
-  b::visit_quantized(out.format, [&]<format_id F>() {
-    b::for_each_part(out.rows, where.threads, [&](b::element_range rows) {
-      for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-        const auto a = std::bit_cast<std::uint32_t>(absmax[static_cast<std::size_t>(r)]);
-        for (std::int64_t c = 0; c < out.cols; ++c) {
-          const std::int8_t code = codes[static_cast<std::size_t>(r * out.cols + c)];
-          b::store<F>(b::address(out, r, c), numerics::int8_number<b::processor>(code, a));
-        }
-      }
-    });
-  });
+  using namespace backends;
+  check_rows(out, "out", codes, absmax, where);
+  check_distinct(out, "out");
+  host_dequantize_int8({codes, absmax, out}, where);
 }
 
 }  // namespace samebits

@@ -32,6 +32,9 @@ struct row_call;
 struct cross_entropy_call;
 struct reduction_call;  // backends/dispatch/calls/reductions.hpp
 struct hash_call;       // backends/dispatch/calls/hash.hpp
+// backends/dispatch/calls/codebook.hpp
+struct quantize_blocks_call;
+struct dequantize_blocks_call;
 struct matmul_call;     // backends/dispatch/calls/matmul.hpp
 // backends/dispatch/calls/quantize.hpp
 struct quantize_call;
@@ -125,6 +128,8 @@ struct backend {
   operation_entry<quantize_call> quantize = {};
   operation_entry<dequantize_call> dequantize = {};
   operation_entry<quantize_list_data> quantize_list = {};
+  operation_entry<quantize_blocks_call> quantize_blocks = {};
+  operation_entry<dequantize_blocks_call> dequantize_blocks = {};
   operation_entry<inspect_call> inspect = {};
   operation_entry<scale_call> scale = {};
   operation_entry<axpby_call> axpby = {};

@@ -27,6 +27,8 @@ const backend reference = {
     .quantize = {.run = reference_quantize},
     .dequantize = {.run = reference_dequantize},
     .quantize_list = {.run = quantize_each<reference_quantize>},
+    .quantize_blocks = {.run = host_quantize_blocks},
+    .dequantize_blocks = {.run = host_dequantize_blocks},
     .inspect = {.run = inspect_on_threads<reference_list_kernels>},
     .scale = {.run = scale_on_threads<reference_list_kernels>},
     .axpby = {.run = axpby_on_threads<reference_list_kernels>},

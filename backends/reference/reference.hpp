@@ -4,6 +4,7 @@
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/calls/array_arithmetic.hpp"
 #include "backends/dispatch/calls/attention.hpp"
+#include "backends/dispatch/calls/codebook.hpp"
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/calls/fused.hpp"
 #include "backends/dispatch/calls/list.hpp"
@@ -47,6 +48,11 @@ void reference_attention(const attention_call& call, const executor& where);
 void host_reduce(const reduction_call& call, const executor& where);
 /// Hashes of every host backend.
 void host_hash(const hash_call& call, const executor& where);
+/// Codebooks and int8 rows of every host backend.
+void host_quantize_blocks(const quantize_blocks_call& call, const executor& where);
+void host_dequantize_blocks(const dequantize_blocks_call& call, const executor& where);
+void host_quantize_int8(const quantize_int8_call& call, const executor& where);
+void host_dequantize_int8(const dequantize_int8_call& call, const executor& where);
 extern const list_kernels reference_list_kernels;
 
 /// The tensor_core sum of one element of D, as binary32 bits.

@@ -9,7 +9,11 @@
 //   samebits::dequantize_blocks(codes, absmax, nf4, restored);
 //
 // Double quantization stores the absmaxes themselves as dynamic8 codes in blocks of 256, after their
-// mean was subtracted: quantize_blocks() of that array. samebits/core/codebook.hpp has the steps.
+// mean was subtracted: quantize_blocks() of that array. dequantize_blocks() takes them as
+// quantized_absmax. samebits/core/codebook.hpp has the steps.
+//
+// Blocks may lie in device memory, all arrays of a call on one device. Calls on device memory are
+// enqueued on the executor's stream.
 #pragma once
 
 #include <cstddef>
@@ -40,16 +44,27 @@ constexpr std::int64_t block_count(const codebook_options& options, std::int64_t
   return elements / options.block + (elements % options.block != 0 ? 1 : 0);
 }
 
+/// Absmaxes that are quantized themselves (double quantization). The absmax of a block is
+/// RN(RN(number * absmax) + offset), number that of its dynamic8 code.
+struct quantized_absmax {
+  std::span<const std::uint8_t> codes = {};  ///< one a block
+  std::span<const float> absmax = {};        ///< one for each `block` codes
+  float offset = 0;          ///< what was subtracted before the absmaxes were quantized
+  std::int64_t block = 256;  ///< codes that share an absmax; 1 or more
+};
+
 /// Quantizes a tensor in blocks of consecutive elements, without regard to rows.
 ///
-/// @param in  [rows, cols] in fp32, fp16 or bf16, host memory, without gaps between its elements
+/// @param in  [rows, cols] in fp32, fp16 or bf16, host or device memory, without gaps between its
+///   elements
 /// @param options  codebook, block, steps
-/// @param codes  codebook_bytes() bytes; a code of a missing last element is that of 0
-/// @param absmax  block_count() numbers
-/// @param where  threads; the backend is not read
+/// @param codes  codebook_bytes() bytes in the memory of `in`; a missing last element is as 0
+/// @param absmax  block_count() numbers in the memory of `in`
+/// @param where  for host memory the threads; for device memory backend and stream
 /// @throws invalid_argument, before anything is written, if a format, size or option is not allowed, if
-///   the elements have gaps, if `in` lies in device memory, or if memory overlaps.
-/// @throws environment_error if this process does not compute in IEEE 754 steps.
+///   the elements have gaps, if arrays lie on several devices, or if memory overlaps.
+/// @throws environment_error if this process, or the device, does not compute in IEEE 754 steps.
+/// @throws cuda_error if work on a device could not be enqueued.
 void quantize_blocks(const const_matrix_view& in, const codebook_options& options,
                      std::span<std::uint8_t> codes, std::span<float> absmax,
                      const executor& where = {});
@@ -57,13 +72,18 @@ void quantize_blocks(const const_matrix_view& in, const codebook_options& option
 /// Dequantizes blocks: each element is RN(number * absmax), rounded to nearest even into the format of
 /// `out`.
 ///
-/// @param codes  codebook_bytes() bytes
-/// @param absmax  block_count() numbers
-/// @param options  codebook and block
-/// @param out  [rows, cols] in fp32, fp16 or bf16, host memory, without gaps between its elements
-/// @param where  threads; the backend is not read
+/// @param codes  codebook_bytes() bytes in the memory of `out`
+/// @param absmax  block_count() numbers in the memory of `out`
+/// @param options  codebook, block, steps
+/// @param out  [rows, cols] in fp32, fp16 or bf16, host or device memory, without gaps between its
+///   elements
+/// @param where  for host memory the threads; for device memory backend and stream
 /// @throws as quantize_blocks() does.
 void dequantize_blocks(std::span<const std::uint8_t> codes, std::span<const float> absmax,
+                       const codebook_options& options, const matrix_view& out,
+                       const executor& where = {});
+/// Dequantizes blocks after double quantization; block_count() codes in `absmax`.
+void dequantize_blocks(std::span<const std::uint8_t> codes, const quantized_absmax& absmax,
                        const codebook_options& options, const matrix_view& out,
                        const executor& where = {});
 

@@ -137,7 +137,7 @@ SAMEBITS_INLINE constexpr std::uint8_t codebook_code(const codebook_table& t, st
 template <class Arithmetic = by_definition>
 SAMEBITS_HD constexpr std::uint32_t dynamic8_bin(std::uint32_t y) {
   const std::uint32_t one = binary32::one;
-  const bool negative = y >= binary32::sign_bit;
+  const bool negative = y >= binary32::sign_bit && !binary32::is_nan(y);  // a NaN is as 1
   if (binary32::magnitude(y) > one) y = negative ? one | binary32::sign_bit : one;
   const std::uint32_t half = Arithmetic::product(Arithmetic::sum(y, one), 0x3F000000u);
   const std::uint32_t t =
@@ -197,6 +197,13 @@ SAMEBITS_HD constexpr std::uint8_t block_code(codebook book, codebook_steps step
   }
   return codebook_code(t, scale.divides ? Arithmetic::quotient(x, scale.factor)
                                         : Arithmetic::product(x, scale.factor));
+}
+
+/// The absmax of a block from its dynamic8 number: number * a + offset, in two steps.
+template <class Arithmetic = by_definition>
+SAMEBITS_HD constexpr std::uint32_t restored_absmax(std::uint32_t number, std::uint32_t a,
+                                                    std::uint32_t offset) {
+  return Arithmetic::sum(Arithmetic::product(number, a), offset);
 }
 
 }  // namespace samebits::numerics

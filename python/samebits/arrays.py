@@ -162,17 +162,25 @@ def check_torch(tensor: Any, name: str) -> None:
 def empty_like(like: Any, shape: tuple[int, ...], format_index: int) -> Any:
     """Return a new C-contiguous array in a format, of the same library and device as `like`."""
     name = NAMES[format_index]
+    return _empty(like, shape, dtype_of(name), array_attribute(name))
+
+
+def empty_bytes(like: Any, count: int) -> Any:
+    """Return a new array of unsigned bytes, of the same library and device as `like`."""
+    return _empty(like, (count,), np.dtype(np.uint8), "uint8")
+
+
+def _empty(like: Any, shape: tuple[int, ...], dtype_of_numpy: np.dtype[Any], attribute: str) -> Any:
     if isinstance(like, np.ndarray) or not hasattr(like, "__dlpack__"):
-        return np.empty(shape, dtype_of(name))
-    attribute = array_attribute(name)
-    code = f"uint{8 * dtype_of(name).itemsize}"
+        return np.empty(shape, dtype_of_numpy)
+    code = f"uint{8 * dtype_of_numpy.itemsize}"
     if type(like).__module__.partition(".")[0] == "torch":
         torch = sys.modules["torch"]
         dtype = getattr(torch, attribute, None) or getattr(torch, code)
         return torch.empty(shape, dtype=dtype, device=like.device)
     if not hasattr(like, "__array_namespace__"):
         if int(like.__dlpack_device__()[0]) == 1:
-            return np.empty(shape, dtype_of(name))
+            return np.empty(shape, dtype_of_numpy)
         raise InvalidArgument(
             f"out: cannot make an array like {type(like).__name__}; pass out="
         )

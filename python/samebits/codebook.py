@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from samebits import _core
+from samebits.arrays import empty_bytes, empty_like, mark_written
 from samebits.errors import InvalidArgument
-from samebits.formats import NAMES, dtype_of, format_index
+from samebits.formats import INDEX, NAMES, dtype_of, format_index
 from samebits.packing import shape_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class QuantizedBlocks:
     Attributes
     ----------
     codes : array [bytes] of uint8
-        nf4 and fp4: two codes a byte, the first in the high half. dynamic8: one.
+        nf4 and fp4: two codes a byte, the first in the high half; a missing last code is that of 0.
+        dynamic8: one.
     absmax : array [blocks] of fp32, or QuantizedBlocks
         Scales of the blocks; with double quantization their dynamic8 codes, without the offset.
     shape : tuple of int
@@ -45,7 +47,7 @@ class QuantizedBlocks:
         cuda or cpu.
     """
 
-    codes: npt.NDArray[np.uint8]
+    codes: Any
     absmax: Any
     shape: tuple[int, ...]
     book: Codebook = "nf4"
@@ -53,7 +55,7 @@ class QuantizedBlocks:
     offset: float = 0.0
     steps: CodebookSteps = "cuda"
 
-    def absmaxes(self) -> npt.NDArray[np.float32]:
+    def absmaxes(self) -> Any:
         """Return the absmaxes of the blocks: restored, if they are quantized themselves.
 
         Examples
@@ -62,12 +64,11 @@ class QuantizedBlocks:
         array([2., 4.], dtype=float32)
         """
         if not isinstance(self.absmax, QuantizedBlocks):
-            return np.asarray(self.absmax, np.float32)
-        restored: npt.NDArray[np.float32] = self.absmax.dequantize() + np.float32(self.offset)
-        return restored
+            return self.absmax
+        return self.absmax.dequantize() + float(np.float32(self.offset))
 
-    def dequantize(self, to: FormatLike = "fp32", *, out: Any = None,
-                   threads: int | None = None) -> Any:
+    def dequantize(self, to: FormatLike = "fp32", *, out: Any = None, threads: int | None = None,
+                   backend: str | None = None, stream: Any = None) -> Any:
         """Return the values: number * absmax, rounded to fp32 and then to `to`.
 
         Parameters
@@ -75,40 +76,45 @@ class QuantizedBlocks:
         to : str or dtype
             fp32, fp16 or bf16.
         out : array [...], optional
-            Receives the values; C-contiguous, in host memory.
-        threads : int, optional
+            Receives the values; C-contiguous, in the memory of the codes.
+        threads, backend, stream
             As in `convert`.
 
         Returns
         -------
         array [...]
-            `out`, or a new NumPy array.
+            `out`, or a new array of the same library and device as the codes.
 
         Examples
         --------
         >>> sb.quantize_blocks(np.float32([1, 2, -4, 0]), block=4).dequantize()
         array([ 0.9844492,  1.7628393, -4.       ,  0.       ], dtype=float32)
         """
-        name = NAMES[format_index(to, "to")]
+        index = format_index(to, "to")
         if out is None:
-            out = np.empty(self.shape, dtype_of(name))
+            out = empty_like(self.codes, tuple(self.shape), index)
         elif shape_of(out, "out") != tuple(self.shape):
             raise InvalidArgument(f"out: shape {self.shape} is expected; got {shape_of(out, 'out')}")
-        _core.dequantize_blocks(self.codes, self.absmaxes(), self.book, self.block, self.steps, out,
-                                name, threads)
+        else:
+            mark_written(out)
+        absmax, nested = self.absmax, None
+        if isinstance(absmax, QuantizedBlocks):
+            absmax, nested = absmax.absmax, (absmax.codes, absmax.block, self.offset)
+        _core.dequantize_blocks(self.codes, absmax, nested, self.book, self.block, self.steps, out,
+                                NAMES[index], (threads, backend, stream))
         return out
 
 
 def quantize_blocks(x: Any, book: Codebook = "nf4", *, block: int = 64, double: bool = False,
                     offset: float | None = None, steps: CodebookSteps = "cuda",
-                    format: FormatLike | None = None,
-                    threads: int | None = None) -> QuantizedBlocks:
+                    format: FormatLike | None = None, threads: int | None = None,
+                    backend: str | None = None, stream: Any = None) -> QuantizedBlocks:
     """Quantize a tensor in blocks of consecutive elements into codes of a codebook.
 
     Parameters
     ----------
     x : array [...]
-        In fp32, fp16 or bf16, C-contiguous, in host memory.
+        In fp32, fp16 or bf16, C-contiguous, in host or CUDA memory.
     book : str
         nf4; fp4, which is bitsandbytes' and not e2m1; or dynamic8.
     block : int
@@ -118,13 +124,11 @@ def quantize_blocks(x: Any, book: Codebook = "nf4", *, block: int = 64, double: 
         256.
     offset : float, optional
         What double quantization subtracts. Default: the mean of the absmaxes, their exact sum
-        rounded to binary64, divided, and rounded to fp32. bitsandbytes takes torch's mean, whose
-        order of sums is not fixed.
+        rounded to binary64, divided, and rounded to fp32; the call waits for a GPU. bitsandbytes
+        takes torch's mean, whose order of sums is not fixed.
     steps : str
         cuda or cpu: of which backend of bitsandbytes.
-    format : str or dtype, optional
-        The format of `x` if its dtype does not say it.
-    threads : int, optional
+    format, threads, backend, stream
         As in `convert`.
 
     Returns
@@ -140,17 +144,19 @@ def quantize_blocks(x: Any, book: Codebook = "nf4", *, block: int = 64, double: 
     shape = shape_of(x, "x")
     block = _core.integer(block, "block", 1, 2**31)
     size = math.prod(shape)
-    codes = np.empty(size if book == "dynamic8" else (size + 1) // 2, np.uint8)
-    absmax = np.empty(-(-size // block), np.float32)
-    _core.quantize_blocks(x, format, book, block, steps, codes, absmax, threads)
+    blocks = -(-size // block)
+    codes = empty_bytes(x, size if book == "dynamic8" else (size + 1) // 2)
+    absmax = empty_like(x, (blocks,), INDEX["fp32"])
+    _core.quantize_blocks(x, format, book, block, steps, codes, absmax, (threads, backend, stream))
+    if double and stream is not None:
+        raise InvalidArgument("stream: double quantization runs on the current stream")
     if not double:
         return QuantizedBlocks(codes, absmax, shape, book, block, steps=steps)
-    if offset is not None:
-        offset = _core.number(offset, "offset")
-    else:
-        offset = float(np.float32(math.fsum(absmax) / max(1, absmax.size)))
-    nested = quantize_blocks(absmax - np.float32(offset), "dynamic8", block=NESTED_BLOCK,
-                             steps=steps, threads=threads)
+    if offset is None:
+        offset = math.fsum(absmax.tolist()) / max(1, blocks)
+    offset = float(np.float32(_core.number(offset, "offset")))
+    nested = quantize_blocks(absmax - offset, "dynamic8", block=NESTED_BLOCK, steps=steps,
+                             threads=threads, backend=backend, stream=stream)
     return QuantizedBlocks(codes, nested, shape, book, block, offset, steps)
 
 
@@ -202,9 +208,7 @@ def quantize_int8(x: Any, *, steps: CodebookSteps = "cuda", format: FormatLike |
         In fp32, fp16 or bf16, in host memory.
     steps : str
         cuda: 127 / absmax by the GPU's unit of 1 / x. cpu: (1 / absmax) * 127.
-    format : str or dtype, optional
-        The format of `x` if its dtype does not say it.
-    threads : int, optional
+    format, threads
         As in `convert`.
 
     Returns

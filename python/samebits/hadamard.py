@@ -38,9 +38,7 @@ def random_hadamard(x: Any, *, signs: int = TRANSFORMER_ENGINE_SIGNS,
         The tensor core whose sum of 16 products is taken.
     to : str or dtype
         bf16 or fp32.
-    format : str or dtype, optional
-        The format of `x` if its dtype does not say it.
-    threads : int, optional
+    format, threads
         As in `convert`.
 
     Returns

@@ -9,13 +9,19 @@
 namespace samebits::python {
 namespace {
 
-// The memory of a C-contiguous array of bytes, or of fp32 numbers.
+// The memory of a C-contiguous array of bytes, or of fp32 numbers. `stream` is that of a call on
+// `space`.
 template <class T>
-std::span<T> span_of(nb::handle object, const char* name, access needs = access::read) {
+std::span<T> span_of(nb::handle object, const char* name, access needs = access::read,
+                     memory_space space = memory_space::host, void* stream = nullptr) {
   constexpr format_id format = sizeof(T) == 1 ? format_id::e8m0 : format_id::fp32;
-  const array a = array_of(object, {.name = name, .needs = needs, .format = format});
-  if (a.dims != 1 || (a.shape[0] > 1 && a.strides[0] != 1) || a.memory != memory_space::host) {
-    raise_invalid(std::string(name) + ": a contiguous host array with one axis is expected");
+  const array a =
+      array_of(object, {.name = name, .needs = needs, .format = format, .stream = stream});
+  if (a.dims != 1 || (a.shape[0] > 1 && a.strides[0] != 1) || a.memory != space) {
+    raise_invalid(std::string(name) + (space == memory_space::host
+                                           ? ": a contiguous host array with one axis is expected"
+                                           : ": a contiguous array with one axis on the device is "
+                                             "expected"));
   }
   return {reinterpret_cast<T*>(a.data), static_cast<std::size_t>(a.shape[0])};
 }
@@ -72,27 +78,42 @@ codebook_options options_of_book(nb::handle book, std::int64_t block, nb::handle
 }
 
 void quantize_blocks_of(nb::handle x, nb::handle format, nb::handle book, std::int64_t block,
-                        nb::handle steps, nb::handle codes, nb::handle absmax, nb::handle threads) {
-  const array a = array_of(x, {.name = "x", .format = format_of(format)});
-  const matrix_view in = view_of({&a, "x"});
+                        nb::handle steps, nb::handle codes, nb::handle absmax, nb::handle where) {
+  void* const s = stream_in(where);
+  const viewed in(x, {.name = "x", .format = format_of(format), .stream = s});
   const codebook_options options = options_of_book(book, block, steps);
-  const auto to = span_of<std::uint8_t>(codes, "codes", access::write);
-  const auto scales = span_of<float>(absmax, "absmax", access::write);
-  const executor where = executor_of(threads, nb::none(), nb::none(), a, a.size());
-  run(a.size(), [&] { quantize_blocks(in, options, to, scales, where); },
+  const auto to = span_of<std::uint8_t>(codes, "codes", access::write, in.a.memory, s);
+  const auto scales = span_of<float>(absmax, "absmax", access::write, in.a.memory, s);
+  const executor on = executor_of(where, in.a, in.a.size());
+  run(in.a.size(), [&] { quantize_blocks(in.view, options, to, scales, on); },
       {{"in", "x"}, {"options.block", "block"}});
 }
 
-void dequantize_blocks_of(nb::handle codes, nb::handle absmax, nb::handle book, std::int64_t block,
-                          nb::handle steps, nb::handle out, nb::handle format, nb::handle threads) {
-  const array a =
-      array_of(out, {.name = "out", .needs = access::write, .format = format_of(format)});
-  const matrix_view to = view_of({&a, "out"});
+// `nested` is None, or the codes of the absmaxes, their block and the offset.
+void dequantize_blocks_of(nb::handle codes, nb::handle absmax, nb::handle nested, nb::handle book,
+                          std::int64_t block, nb::handle steps, nb::handle out, nb::handle format,
+                          nb::handle where) {
+  void* const s = stream_in(where);
+  const viewed to(
+      out, {.name = "out", .needs = access::write, .format = format_of(format), .stream = s});
   const codebook_options options = options_of_book(book, block, steps);
-  const auto from = span_of<const std::uint8_t>(codes, "codes");
-  const auto scales = span_of<const float>(absmax, "absmax");
-  const executor where = executor_of(threads, nb::none(), nb::none(), a, a.size());
-  run(a.size(), [&] { dequantize_blocks(from, scales, options, to, where); },
+  const auto bytes = [&](nb::handle object, const char* name) {
+    return span_of<const std::uint8_t>(object, name, access::read, to.a.memory, s);
+  };
+  const auto from = bytes(codes, "codes");
+  quantized_absmax scales;
+  scales.absmax = span_of<const float>(absmax, "absmax", access::read, to.a.memory, s);
+  if (!nested.is_none()) {
+    scales.codes = bytes(item(nested, 0), "absmax.codes");
+    scales.block = integer_of<std::int64_t>(item(nested, 1), "absmax.block", 1);
+    scales.offset = static_cast<float>(number_of(item(nested, 2), "offset"));
+  }
+  const executor on = executor_of(where, to.a, to.a.size());
+  run(to.a.size(),
+      [&] {
+        if (nested.is_none()) return dequantize_blocks(from, scales.absmax, options, to.view, on);
+        dequantize_blocks(from, scales, options, to.view, on);
+      },
       {{"options.block", "block"}});
 }
 

@@ -147,6 +147,7 @@ TEST_P(DeviceProperty, Compute) { expect_host_bits(compute_operation(GetParam().
 TEST_P(DeviceProperty, Reduction) { expect_host_bits(reduction_operation()); }
 TEST_P(DeviceProperty, Quantize) { expect_host_bits(quantize_operation()); }
 TEST_P(DeviceProperty, Dequantize) { expect_host_bits(dequantize_operation()); }
+TEST_P(DeviceProperty, Codebooks) { expect_host_bits(codebook_operation()); }
 TEST_P(DeviceProperty, QuantizeList) { expect_host_bits(quantize_list_operation()); }
 TEST_P(DeviceProperty, Inspect) { expect_host_bits(list_operation(list_call::inspect)); }
 TEST_P(DeviceProperty, L2Norm) { expect_host_bits(list_operation(list_call::l2norm)); }
@@ -218,6 +219,7 @@ TEST_P(CapturedProperty, Compute) { expect_host_bits(compute_operation(GetParam(
 TEST_P(CapturedProperty, Reduction) { expect_host_bits(reduction_operation()); }
 TEST_P(CapturedProperty, Quantize) { expect_host_bits(quantize_operation()); }
 TEST_P(CapturedProperty, Dequantize) { expect_host_bits(dequantize_operation()); }
+TEST_P(CapturedProperty, Codebooks) { expect_host_bits(codebook_operation()); }
 TEST_P(CapturedProperty, QuantizeList) { expect_host_bits(quantize_list_operation()); }
 TEST_P(CapturedProperty, Scale) { expect_host_bits(list_operation(list_call::scale)); }
 TEST_P(CapturedProperty, Accumulate) { expect_host_bits(list_operation(list_call::accumulate)); }

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/suites/refusals.hpp"
 #include "numerics/quantize/codebook.hpp"
-#include "samebits/error.hpp"
 #include "samebits/types.hpp"
 
 namespace samebits {
@@ -249,6 +249,57 @@ TEST(Codebook, CpuStepsHaveNoCodeForZero) {
   EXPECT_EQ(out[0], number_of(131));
 }
 
+TEST(Codebook, TheLastHalfByteOfAnOddNumberIsTheCodeOfZero) {
+  const std::vector<float> x = {1.0f, -1.0f, 0.5f};
+  for_each_book([&](codebook book, codebook_steps steps) {
+    std::vector<std::uint8_t> codes(4, 0xA5);
+    std::vector<float> absmax(1);
+    const auto bytes = static_cast<std::size_t>(codebook_bytes(book, 3));
+    quantize_blocks(view_of(x.data(), 1, 3), {book, 64, steps}, std::span(codes).first(bytes),
+                    absmax);
+    if (book != codebook::dynamic8) {
+      EXPECT_EQ(codes[1] & 15, code_by_model(book, steps, 0.0f));
+    }
+    EXPECT_EQ(codes[bytes], 0xA5);  // nothing behind the codes
+  });
+}
+
+TEST(Codebook, DoubleQuantizationIsTwoCalls) {
+  std::mt19937 engine(7);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(40'003);
+  for (float& v : x) v = normal(engine);
+  const auto n = static_cast<std::int64_t>(x.size());
+  const codebook_options o, dynamic8 = {codebook::dynamic8, 256};
+  std::vector<std::uint8_t> codes(static_cast<std::size_t>(codebook_bytes(o.book, n)));
+  std::vector<float> absmax(static_cast<std::size_t>(block_count(o, n)));
+  quantize_blocks(view_of(x.data(), 1, n), o, codes, absmax);
+  const float offset = 2.5f;
+  std::vector<float> centred(absmax);
+  for (float& a : centred) a -= offset;
+  const auto blocks = static_cast<std::int64_t>(absmax.size());
+  std::vector<std::uint8_t> absmax_codes(absmax.size());
+  std::vector<float> outer(static_cast<std::size_t>(block_count(dynamic8, blocks)));
+  quantize_blocks(view_of(centred.data(), 1, blocks), dynamic8, absmax_codes, outer);
+  std::vector<float> restored(absmax.size()), expected(x.size()), got(x.size());
+  dequantize_blocks(absmax_codes, outer, dynamic8, view_of(restored.data(), 1, blocks));
+  for (float& a : restored) a += offset;
+  dequantize_blocks(codes, restored, o, view_of(expected.data(), 1, n));
+  dequantize_blocks(codes, quantized_absmax{absmax_codes, outer, offset}, o,
+                    view_of(got.data(), 1, n));
+  EXPECT_EQ(bits_of(got), bits_of(expected));
+}
+
+/// A NaN has no bin in bitsandbytes; here it has that of 1, whatever its sign.
+TEST(Codebook, BinOfNaN) {
+  const std::vector<float> x = {nan, -nan, inf, 1.0f};
+  std::vector<std::uint8_t> codes(4);
+  std::vector<float> absmax(1);
+  quantize_blocks(view_of(x.data(), 1, 4), {codebook::dynamic8, 4, codebook_steps::cpu}, codes,
+                  absmax);
+  EXPECT_EQ(codes, (std::vector<std::uint8_t>{255, 255, 255, 131}));
+}
+
 TEST(Codebook, SixteenBitOutputsAreRoundedOnce) {
   std::vector<float> x(256);
   std::mt19937 engine(9);
@@ -308,24 +359,28 @@ TEST(Codebook, Refusals) {
   std::vector<float> x(8);
   std::vector<std::uint8_t> codes(4);
   std::vector<float> absmax(1);
-  const auto refused = [&](const auto& call, const std::string& expected) {
-    try {
-      call();
-      ADD_FAILURE() << expected;
-    } catch (const invalid_argument& e) {
-      EXPECT_NE(std::string(e.what()).find(expected), std::string::npos) << e.what();
-    }
-  };
   const matrix_view in = view_of(x.data(), 2, 4);
-  refused([&] { quantize_blocks(in, {.block = 0}, codes, absmax); }, "options.block");
-  refused([&] { quantize_blocks(in, {.block = 4}, codes, absmax); }, "absmax: must have 2");
-  refused([&] { quantize_blocks(in, {}, std::span(codes).first(3), absmax); },
-          "codes: must have 4");
+  support::expect_refusal([&] { quantize_blocks(in, {.block = 0}, codes, absmax); },
+                          "options.block");
+  support::expect_refusal([&] { quantize_blocks(in, {.block = 4}, codes, absmax); },
+                          "absmax: must have 2");
+  support::expect_refusal([&] { quantize_blocks(in, {}, std::span(codes).first(3), absmax); },
+                          "codes: must have 4");
   matrix_view gaps = in;
   gaps.cols = 3;
-  refused([&] { quantize_blocks(gaps, {}, std::span(codes).first(3), absmax); },
-          "in: the elements");
-  refused([&] { dequantize_blocks(codes, std::span(x).first(1), {}, in); }, "overlaps absmax");
+  support::expect_refusal([&] { quantize_blocks(gaps, {}, std::span(codes).first(3), absmax); },
+                          "in: the elements");
+  support::expect_refusal([&] { dequantize_blocks(codes, std::span(x).first(1), {}, in); },
+                          "overlaps absmax");
+  const std::span one = std::span(absmax), none = one.first(0);
+  const std::span byte = std::span(codes).first(1);
+  const auto nested = [&](const quantized_absmax& a) {
+    return [&, a] { dequantize_blocks(codes, a, {}, in); };
+  };
+  support::expect_refusal(nested({byte, none}), "absmax.absmax: must have 1");
+  support::expect_refusal(nested({codes, one}), "absmax.codes: must have 1");
+  support::expect_refusal(nested({byte, one, 0, 0}), "absmax.block");
+  support::expect_refusal(nested({byte, one}), "codes: overlaps absmax.codes");
 }
 
 }  // namespace

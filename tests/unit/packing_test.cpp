@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/suites/refusals.hpp"
 #include "samebits/error.hpp"
 #include "samebits/scale_layout.hpp"
 
@@ -87,25 +88,18 @@ TEST(Packing, BitsOfEveryCodeLieWhereTheTableSays) {
 TEST(Packing, Refusals) {
   std::array<std::uint8_t, 8> codes = {};
   bytes out(4);
-  const auto refused = [&](const auto& call, const std::string& expected) {
-    try {
-      call();
-      ADD_FAILURE() << expected;
-    } catch (const invalid_argument& e) {
-      EXPECT_NE(std::string(e.what()).find(expected), std::string::npos) << e.what();
-    }
-  };
   const auto view = view_of_codes(format_id::e2m1, codes.data(), 1, 8);
-  refused(
+  support::expect_refusal(
       [&] {
         pack_codes(view_of_codes(format_id::e4m3, codes.data(), 1, 8), packing::low_first, out);
       },
       "codes: format must be one of e2m1, e2m3, e3m2");
-  refused([&] { pack_codes(view, packing::low_first, std::span(out).first(3)); },
-          "must have 4 bytes");
-  refused([&] { pack_codes(view, static_cast<packing>(2), out); }, "order: ");
-  refused([&] { unpack_codes(std::as_bytes(std::span(codes)).first(4), packing::low_first, view); },
-          "in: overlaps codes");
+  support::expect_refusal([&] { pack_codes(view, packing::low_first, std::span(out).first(3)); },
+                          "must have 4 bytes");
+  support::expect_refusal([&] { pack_codes(view, static_cast<packing>(2), out); }, "order: ");
+  support::expect_refusal(
+      [&] { unpack_codes(std::as_bytes(std::span(codes)).first(4), packing::low_first, view); },
+      "in: overlaps codes");
 }
 
 TEST(Packing, ScalesInE4m3KeepTheirBytes) {

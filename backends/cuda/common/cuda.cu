@@ -6,6 +6,7 @@
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/runtime.hpp"
 #include "backends/cuda/functions/functions.hpp"
+#include "backends/cuda/quantize/codebook.hpp"
 #include "backends/cuda/quantize/general/general.hpp"
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/reductions/reductions.hpp"
@@ -80,6 +81,8 @@ const backends::backend emulated = {
     .dequantize = {.run = tested<emulated, enqueue_dequantize_emulated>},
     .quantize_list = {.supports = backends::has_one_level,
                       .run = tested<emulated, enqueue_list_emulated>},
+    .quantize_blocks = {.run = tested_list<emulated, enqueue_quantize_blocks>},
+    .dequantize_blocks = {.run = tested_list<emulated, enqueue_dequantize_blocks>},
     .inspect = {.run = tested_list<emulated, run_inspect>},
     .scale = {.run = tested_list<emulated, run_scale>},
     .axpby = {.run = tested_list<emulated, enqueue_axpby>},
@@ -118,6 +121,8 @@ const backends::backend native = {
     .dequantize = {.run = tested<native, enqueue_dequantize_native>},
     .quantize_list = {.supports = backends::has_one_level,
                       .run = tested<native, enqueue_list_native>},
+    .quantize_blocks = {.run = tested_list<native, enqueue_quantize_blocks>},
+    .dequantize_blocks = {.run = tested_list<native, enqueue_dequantize_blocks>},
     .inspect = {.run = tested_list<native, run_inspect>},
     .scale = {.run = tested_list<native, run_scale>},
     .axpby = {.run = tested_list<native, enqueue_axpby>},

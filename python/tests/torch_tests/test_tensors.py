@@ -50,6 +50,25 @@ def test_layouts(device: str, layout: str, rounding: str) -> None:
                 on_cpu(x, "bf16", rounding=rounding, seed=5))
 
 
+@pytest.mark.parametrize("book", ["nf4", "fp4", "dynamic8"])
+@pytest.mark.parametrize("double", [False, True])
+def test_codebooks_are_those_of_arrays(device: str, book: str, double: bool) -> None:
+    x = numbers("bf16", (67, 301), device)
+    q = sb.quantize_blocks(x, book, double=double)
+    expected = sb.quantize_blocks(sbt.to_numpy(x.cpu()), book, double=double)
+    assert q.codes.device == x.device and q.offset == expected.offset
+    assert np.array_equal(q.codes.cpu().numpy(), expected.codes)
+    assert np.array_equal(q.absmaxes().cpu().numpy(), expected.absmaxes(), equal_nan=True)
+    for to in ("fp32", "fp16", "bf16"):
+        out = torch.empty_like(x, dtype=DTYPES[to])
+        assert q.dequantize(to, out=out) is out
+        assert same(out, torch.from_numpy(expected.dequantize().copy()).to(DTYPES[to]))
+        assert same(q.dequantize(to), out)
+    if double:
+        with pytest.raises(sb.InvalidArgument, match="current stream"):
+            sb.quantize_blocks(x, book, double=True, stream=0)
+
+
 def test_parameters_and_inference_tensors(device: str) -> None:
     p = torch.nn.Parameter(numbers("fp32", (8, 8), device))
     assert same(sb.convert(p, "bf16"), on_cpu(p, "bf16"))

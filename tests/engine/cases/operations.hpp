@@ -36,6 +36,9 @@ array_operation quantize_codes_operation();
 /// dequantize() of any codes and scales.
 array_operation dequantize_operation();
 
+/// quantize_blocks(), and dequantize_blocks() of any codes and absmaxes.
+array_operation codebook_operation();
+
 /// quantize() of a list.
 array_operation quantize_list_operation(matrix_sizes sizes = matrix_sizes::any);
 /// Of no, one and 3000 small tensors.

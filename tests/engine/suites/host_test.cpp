@@ -20,6 +20,7 @@ TEST(Operations, Compute) { expect_on_hosts(compute_operation({}), 1000); }
 TEST(Operations, Reduction) { expect_on_hosts(reduction_operation(), 1000); }
 TEST(Operations, Quantize) { expect_on_hosts(quantize_operation(), 500); }
 TEST(Operations, Dequantize) { expect_on_hosts(dequantize_operation(), 500); }
+TEST(Operations, Codebooks) { expect_on_hosts(codebook_operation(), 500); }
 TEST(Operations, QuantizeList) { expect_on_hosts(quantize_list_operation(), 250); }
 TEST(Operations, OptimizerStep) { expect_on_hosts(optimizer_operation(), 500); }
 TEST(Operations, OfMuch) {
