@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ struct buffers {
   void* scales = nullptr;
   void* transposed = nullptr;
   quantize_statistics* statistics = nullptr;
+  float* tensor_scale = nullptr;
   std::int64_t count = 0;
 };
 
@@ -79,12 +81,12 @@ void add(std::vector<work>& list, const buffers& b, std::string_view backend, fo
 /// Outputs of a quantization.
 enum class wanted { codes, transposed, both, statistics };
 
-/// Adds a quantization to e4m3. The matrix has rows of `width` elements; if width is 0, the matrix
-/// is as square as powers of two allow.
+/// Adds a quantization. The matrix has rows of `width` elements; if width is 0, the matrix is as square
+/// as powers of two allow.
 void add_quantize(std::vector<work>& list, const buffers& b, const void* data, tile_shape tile,
                   const std::string& what, quantize_options options, wanted outputs = wanted::codes,
                   std::int64_t width = 0, format_id scales = format_id::fp32,
-                  format_id from = format_id::bf16) {
+                  format_id from = format_id::bf16, format_id to = format_id::e4m3) {
   std::int64_t rows = 1;
   while (rows * rows < b.count) rows *= 2;
   if (width != 0) rows = b.count / width;
@@ -96,12 +98,13 @@ void add_quantize(std::vector<work>& list, const buffers& b, const void* data, t
   };
   const const_matrix_view in = view(const_cast<void*>(data), from, rows, cols);
   quantize_outputs o{.scales = view(b.scales, scales, grid.rows, grid.cols)};
-  if (outputs != wanted::transposed) o.codes = view(b.out, format_id::e4m3, rows, cols);
+  if (outputs != wanted::transposed) o.codes = view(b.out, to, rows, cols);
   if (outputs == wanted::statistics) o.statistics = b.statistics;
   if (outputs == wanted::transposed || outputs == wanted::both)
-    o.codes_transposed = view(b.transposed, format_id::e4m3, cols, rows);
-  if (outputs == wanted::statistics) {  // else the allocation would be timed
-    const std::size_t needed = quantize_workspace(in, o, options, on_stream(nullptr));
+    o.codes_transposed = view(b.transposed, to, cols, rows);
+  if (has_two_levels(options.scale)) o.tensor_scale = view(b.tensor_scale, format_id::fp32, 1, 1);
+  const std::size_t needed = quantize_workspace(in, o, options, on_stream(nullptr));
+  if (needed > 0) {  // else the allocation would be timed
     void* workspace = nullptr;
     check(cudaMalloc(&workspace, needed), "memory");
     options.workspace = {static_cast<std::byte*>(workspace), needed};
@@ -109,10 +112,11 @@ void add_quantize(std::vector<work>& list, const buffers& b, const void* data, t
   const int codes = outputs == wanted::both ? 2 : 1;
   const double bytes = static_cast<double>(b.count) * (storage_bytes(from) + codes) +
                        storage_bytes(scales) * static_cast<double>(grid.rows * grid.cols);
-  list.push_back({"quantize " + std::string(name(from)) + " to e4m3, " + what,
-                  bytes,
-                  [=](cudaStream_t stream) { quantize(in, o, options, on_stream(stream)); },
-                  {}});
+  list.push_back(
+      {"quantize " + std::string(name(from)) + " to " + std::string(name(to)) + ", " + what,
+       bytes,
+       [=](cudaStream_t stream) { quantize(in, o, options, on_stream(stream)); },
+       {}});
 }
 
 void add_quantizations(std::vector<work>& list, const buffers& b) {
@@ -163,6 +167,55 @@ void add_quantizations(std::vector<work>& list, const buffers& b) {
   }
 }
 
+/// Presets of microscaling and NVFP4.
+void add_presets(std::vector<work>& list, const buffers& b) {
+  for (const char* preset : {"MXFP8_TE", "MXFP8_FLOOR", "MXFP4_FLOOR", "MXFP4_RCEIL", "NVFP4_TE",
+                             "NVFP4_TE_2D", "NVFP4_TORCHAO", "NVFP4_TE_4OVER6"}) {
+    const recipe& r = find_recipe(preset)->rules;
+    add_quantize(list, b, b.normal, r.tile, preset, options_of(r), wanted::codes, 0, r.scale_format,
+                 format_id::bf16, r.code_format);
+  }
+}
+
+/// Adds dequantizations of codebooks, with any bits as codes, and a quantization.
+void add_codebooks(std::vector<work>& list, const buffers& b) {
+  const std::int64_t blocks = b.count / 64;
+  const auto view = [&](void* data, format_id format) {
+    return matrix_view{data, format, 1, b.count, b.count, 1, memory_space::device};
+  };
+  const auto floats = [&](std::int64_t count) {
+    return std::span(static_cast<float*>(b.scales), static_cast<std::size_t>(count));
+  };
+  const auto bytes = [](void* data, std::int64_t count) {
+    return std::span(static_cast<std::uint8_t*>(data), static_cast<std::size_t>(count));
+  };
+  for (const codebook book : {codebook::nf4, codebook::dynamic8}) {
+    const codebook_options o = {.book = book};
+    const std::int64_t size = codebook_bytes(book, b.count);
+    const std::string of = std::string(name(book)) + ", blocks of 64";
+    const auto codes = bytes(b.in, size);
+    for (const format_id to : {format_id::bf16, format_id::fp16, format_id::fp32}) {
+      const matrix_view out = view(b.out, to);
+      const double moved = static_cast<double>(size + b.count * storage_bytes(to));
+      const std::string what = "dequantize to " + std::string(name(to)) + ", " + of;
+      list.push_back({what, moved + 4 * static_cast<double>(blocks), [=](cudaStream_t stream) {
+                        dequantize_blocks(codes, floats(blocks), o, out, on_stream(stream));
+                      }});
+      const std::int64_t outer = (blocks + 255) / 256;
+      const quantized_absmax absmax = {bytes(b.transposed, blocks), floats(outer)};
+      list.push_back({what + ", double", moved + static_cast<double>(blocks + 4 * outer),
+                      [=](cudaStream_t stream) {
+                        dequantize_blocks(codes, absmax, o, out, on_stream(stream));
+                      }});
+    }
+    list.push_back({"quantize bf16, " + of, static_cast<double>(size + 2 * b.count + 4 * blocks),
+                    [=](cudaStream_t stream) {
+                      quantize_blocks(view(b.normal, format_id::bf16), o, bytes(b.out, size),
+                                      floats(blocks), on_stream(stream));
+                    }});
+  }
+}
+
 std::vector<work> all_work(const buffers& b) {
   using enum format_id;
   std::vector<work> list;
@@ -187,6 +240,8 @@ std::vector<work> all_work(const buffers& b) {
     }
   }
   add_quantizations(list, b);
+  add_presets(list, b);
+  add_codebooks(list, b);
   return list;
 }
 
@@ -203,6 +258,7 @@ int main(int argc, char** argv) {
   check(cudaMalloc(&b.scales, static_cast<std::size_t>(b.count) / 4), "memory");
   check(cudaMalloc(&b.transposed, static_cast<std::size_t>(b.count)), "memory");
   check(cudaMalloc(&b.statistics, sizeof(quantize_statistics)), "memory");
+  check(cudaMalloc(&b.tensor_scale, sizeof(float)), "memory");
   check(cudaMalloc(&b.normal, static_cast<std::size_t>(b.count) * 2), "memory");
   fill_wide<<<4096, 256>>>(static_cast<std::uint32_t*>(b.in), b.count);
   fill_normal<<<4096, 256>>>(static_cast<std::uint32_t*>(b.normal), b.count / 2);
