@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "backends/api/matmul_slices.hpp"
 #include "backends/api/view_checks.hpp"
@@ -100,30 +101,56 @@ void check_slices(const accumulator& sum) {
   }
 }
 
-/// Whether scales change along K. K is the second extent of A's tiles and the first extent of B's.
-bool changes_along_k(const tile_shape& tile, bool of_a) {
-  return (of_a ? tile.cols : tile.rows) != 0;
+/// Elements of K with one scale: the second extent of A's tiles and the first extent of B's. 0: all.
+std::int64_t along_k(const tile_shape& tile, bool of_a) { return of_a ? tile.cols : tile.rows; }
+
+/// Whether an operand [lines, K] may have scales of these tiles.
+bool allows_tile(const tile_shape& tile, bool exact) {
+  if (tile == tile_shape{0, 0} || tile == tile_shape{1, 0}) return true;
+  const std::int64_t side = tile.cols;
+  const bool allowed =
+      exact ? side == 16 || side == 32 || side == 64 || side == 128 || side == 256 : side == 128;
+  return allowed && (tile.rows == 1 || tile.rows == side);
 }
 
 scale_source checked_scales(const operand_scales& s, const char* values_name, const char* tile_name,
-                            const const_matrix_view& operand, bool of_a) {
+                            const const_matrix_view& operand, bool of_a, bool exact) {
   if (s.values.data == nullptr) return {{}, {1, 1, 0, 0}};
-  constexpr std::array formats = {format_id::fp32, format_id::e8m0};
-  const tile_shape along = of_a ? s.tile : tile_shape{s.tile.cols, s.tile.rows};
-  constexpr std::array tiles = {tile_shape{0, 0}, tile_shape{1, 0}, tile_shape{1, 128},
-                                tile_shape{128, 128}};
-  if (std::find(tiles.begin(), tiles.end(), along) == tiles.end()) {
+  constexpr std::array formats = {format_id::fp32, format_id::e8m0, format_id::e4m3};
+  if (!allows_tile(of_a ? s.tile : tile_shape{s.tile.cols, s.tile.rows}, exact)) {
+    const std::string g = exact ? "G" : "128";
     refuse(std::string(tile_name) + " must be " +
-           (of_a ? "{0, 0}, {1, 0}, {1, 128} or {128, 128}"
-                 : "{0, 0}, {0, 1}, {128, 1} or {128, 128}") +
-           ", got {" + std::to_string(s.tile.rows) + ", " + std::to_string(s.tile.cols) + "}");
+           (of_a ? "{0, 0}, {1, 0}, {1, " + g + "} or {" + g + ", " + g + "}"
+                 : "{0, 0}, {0, 1}, {" + g + ", 1} or {" + g + ", " + g + "}") +
+           (exact ? " with G in 16, 32, 64, 128, 256" : "") + ", got {" +
+           std::to_string(s.tile.rows) + ", " + std::to_string(s.tile.cols) + "}");
   }
   check_view(s.values, values_name);
   check_host(s.values, values_name);
-  check_format(s.values, values_name, formats);
+  check_format(s.values, values_name, std::span(formats).first(exact ? 3 : 2));
   const tile_grid grid = grid_of(operand.rows, operand.cols, s.tile);
   check_shape(s.values, values_name, grid.rows, grid.cols);
   return {s.values, grid};
+}
+
+/// Checks the scales of both operands, and sets where they change along K.
+void set_scales(matmul_call& call, const matmul_options& options) {
+  const bool exact = call.sum.kind == accumulator_kind::exact;
+  const operand_scales &a = options.a_scales, &b = options.b_scales;
+  call.a_scales =
+      checked_scales(a, "options.a_scales.values", "options.a_scales.tile", call.a, true, exact);
+  call.b_scales =
+      checked_scales(b, "options.b_scales.values", "options.b_scales.tile", call.b, false, exact);
+  for (const auto& [scales, block] :
+       {std::pair{&a, along_k(a.tile, true)}, std::pair{&b, along_k(b.tile, false)}}) {
+    if (scales->values.data == nullptr || block == 0) continue;
+    call.exact_block = call.scaled_along_k ? std::min(call.exact_block, block) : block;
+    call.scaled_along_k = true;
+  }
+  if (call.a.cols == 0) {  // then the scales have no elements either
+    call.a_scales.values = {};
+    call.b_scales.values = {};
+  }
 }
 
 void check_scales_fit(const matmul_call& call) {
@@ -211,17 +238,7 @@ matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, cons
       options.scale_order.value_or(cublaslt_order(options.a_scales.tile, options.b_scales.tile));
   check_value("options.scale_order", call.order, "scale_order");
   check_value("options.c_enters", options.c_enters, "addend");
-  call.a_scales =
-      checked_scales(options.a_scales, "options.a_scales.values", "options.a_scales.tile", a, true);
-  call.b_scales = checked_scales(options.b_scales, "options.b_scales.values",
-                                 "options.b_scales.tile", b, false);
-  call.scaled_along_k =
-      (call.a_scales.values.data != nullptr && changes_along_k(options.a_scales.tile, true)) ||
-      (call.b_scales.values.data != nullptr && changes_along_k(options.b_scales.tile, false));
-  if (a.cols == 0) {  // then the scales have no elements either
-    call.a_scales.values = {};
-    call.b_scales.values = {};
-  }
+  set_scales(call, options);
   call.c = options.c;
   call.c_enters = options.c_enters;
   check_scales_fit(call);

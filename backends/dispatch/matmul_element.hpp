@@ -105,7 +105,8 @@ template <class Part>
 void exact_element(const matmul_call& call, std::int64_t i, std::int64_t j, const Part& part) {
   numerics::exact_scaled_dot total;
   const std::int64_t depth = call.a.cols;
-  const std::int64_t block = call.scaled_along_k ? scale_block : std::max<std::int64_t>(depth, 1);
+  const std::int64_t block =
+      call.scaled_along_k ? call.exact_block : std::max<std::int64_t>(depth, 1);
   for (std::int64_t k = 0; k < depth; k += block) {
     numerics::add_scaled_part(total, part(k, std::min(block, depth - k)),
                               scale_at(call.a_scales, i, k), scale_at(call.b_scales, k, j));

@@ -24,12 +24,13 @@ namespace samebits {
 
 /// Dequantization scales of an operand, one per tile.
 struct operand_scales {
-  /// Shape scales_shape(rows, cols, tile) of the operand, in fp32 or e8m0. Without data: 1
-  /// everywhere.
+  /// Shape scales_shape(rows, cols, tile) of the operand, in fp32 or e8m0, for exact also e4m3.
+  /// Without data: 1 everywhere.
   const_matrix_view values = {};
   /// Tile of one scale. Allowed for A [M, K]: {0, 0} one scale, {1, 0} per row, {1, 128}, {128,
-  /// 128}. Allowed for B [K, N]: {0, 0} one scale, {0, 1} per column, {128, 1}, {128, 128}. The 1 x
-  /// 128 tiles of weights [N, K] are {128, 1} tiles of their transpose.
+  /// 128}; for exact also {1, G} and {G, G} with G in 16, 32, 64, 256. Allowed for B [K, N]: the same
+  /// with rows and columns exchanged. The 1 x 128 tiles of weights [N, K] are {128, 1} tiles of their
+  /// transpose.
   tile_shape tile = {0, 0};
 };
 

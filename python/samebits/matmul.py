@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
-from samebits.quantize import QuantizedTensor
+from samebits.quantize import QuantizedTensor, dequantize
 from samebits.rules import options_of
 
 if TYPE_CHECKING:
@@ -113,13 +115,24 @@ def _accumulator(sum: object, unit: object, order: object, promotion: int | None
             every if promotion is None else promotion, result, products)
 
 
+def _scales_of(x: QuantizedTensor) -> tuple[Any, str]:
+    """Return scales and their format; with two levels, by what the values of codes are multiplied."""
+    rules = x.recipe
+    if x.tensor_scale is None:
+        return x.scales, rules.scale_format
+    ones = np.full((x.scales.shape[0], 16 * x.scales.shape[1]), 2, np.uint8)
+    full = dequantize(ones, x.scales, tile=(1, 16), format="e2m1", scale_format=rules.scale_format,
+                      scale=rules.scale, tensor_scale=x.tensor_scale)
+    return full[:, ::16], "fp32"
+
+
 def _operand(x: Any, tile: object, scales: Any, format: object, name: str) -> tuple[tuple[Any, ...], Any]:
     """Return an operand as samebits._core takes it, and its tile."""
     if isinstance(x, QuantizedTensor):
         if scales is not None or tile is not None:
             raise InvalidArgument(f"{name}_scales, {name}_tile: a QuantizedTensor has its own; "
                                   "pass neither")
-        return (x.codes, x.format, x.scales, x.recipe.scale_format), x.recipe.tile
+        return (x.codes, x.format, *_scales_of(x)), x.recipe.tile
     return (x, format, scales, None), (0, 0) if tile is None else tile
 
 
@@ -173,7 +186,8 @@ def _product(
         roundings to the result's format before the last, none, each or running; the K of a kernel's
         tile if its slices begin with the residue (0: they do not).
     a_scales, a_tile, b_scales, b_tile
-        Dequantization scales in fp32 or e8m0, and the tile of one scale in each operand.
+        Dequantization scales in fp32 or e8m0, for exact also e4m3; and the tile of one scale in each
+        operand. Tiles of 16, 32, 64 and 256 along K are for exact alone.
     scale_order : str, optional
         Order in which scales are applied; by default cuBLASLt's.
     c : array [M, N], optional

@@ -19,17 +19,6 @@ def codes(a: Any) -> Any:
     return np.asarray(a).view(np.uint8)
 
 
-def value(format: str, code: int) -> Fraction:
-    """The number of a code of e2m1, e2m3 or e3m2, from its fields."""
-    exponent_bits, mantissa_bits = {"e2m1": (2, 1), "e2m3": (2, 3), "e3m2": (3, 2)}[format]
-    bias = 2 ** (exponent_bits - 1) - 1
-    mantissa = code & (2**mantissa_bits - 1)
-    exponent = code >> mantissa_bits & (2**exponent_bits - 1)
-    sign = -1 if code >> (exponent_bits + mantissa_bits) & 1 else 1
-    unit = Fraction(2) ** (max(exponent, 1) - bias - mantissa_bits)
-    return sign * unit * (mantissa + (2**mantissa_bits if exponent else 0))
-
-
 def rounded(x: Fraction) -> np.float32:
     """The binary32 number nearest to x, ties to even."""
     if x == 0:
@@ -41,19 +30,31 @@ def rounded(x: Fraction) -> np.float32:
     return np.float32(float(round(x / unit) * unit))
 
 
-@pytest.mark.parametrize("name", ["MXFP4_FLOOR", "MXFP4_RCEIL", "MXFP6_E2M3_FLOOR", "MXFP6_E3M2_FLOOR"])
+def full_scales(q: Any, tile: int) -> Any:
+    """Scales of TransformerEngine's NVFP4 or in e8m0, as fractions along K."""
+    scales = sb.convert(q.scales, "fp32", format=q.recipe.scale_format)
+    if q.recipe.scale == "nvfp4_te":
+        scales = (scales * q.tensor_scale[0, 0]) * (np.float32(1) / np.float32(2688))
+    return [[Fraction(float(s)) for s in row for _ in range(tile)] for row in scales]
+
+
+@pytest.mark.parametrize("name", ["MXFP4_FLOOR", "MXFP4_RCEIL", "MXFP6_E2M3_FLOOR", "MXFP6_E3M2_FLOOR",
+                                  "MXFP8_FLOOR", "NVFP4_TE", "NVFP4_TE_2D"])
 def test_products_of_block_scaled_codes_are_exact(name: str) -> None:
-    a, b = sb.quantize(X, name), sb.quantize(W, name)
-    got = sb.matmul(a.dequantize(), b.dequantize().T, sum="exact")
+    a, b = sb.quantize(X, name), sb.quantize(W, name, transposed=True)
+    got = sb.matmul(a, b.transposed)
+    tile = a.recipe.tile[1]
+    rows = a.recipe.tile[0]
+    left, right = full_scales(a, tile), full_scales(b, tile)
+    of_a = [[Fraction(float(v)) for v in row] for row in sb.convert(a.codes, "fp32", format=a.format)]
+    of_b = [[Fraction(float(v)) for v in row] for row in sb.convert(b.codes, "fp32", format=b.format)]
     for i in range(6):
         for j in range(5):
-            total = Fraction(0)
-            for k in range(96):
-                scale = Fraction(2) ** (int(codes(a.scales)[i, k // 32]) - 127
-                                        + int(codes(b.scales)[j, k // 32]) - 127)
-                total += scale * (value(a.format, int(codes(a.codes)[i, k]))
-                                  * value(b.format, int(codes(b.codes)[j, k])))
+            total = sum((left[i // rows][k] * of_a[i][k] * right[j // rows][k] * of_b[j][k]
+                         for k in range(96)), Fraction(0))
             assert got[i, j] == rounded(total)
+    if name.startswith("MX"):
+        assert (got == sb.matmul(a.dequantize(), b.dequantize().T)).all()
 
 
 @pytest.mark.parametrize("name", [n for n in sb.recipes if n.startswith("NVFP4")])

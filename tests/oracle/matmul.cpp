@@ -111,7 +111,7 @@ exact_value exact_part(const dot_problem& d, std::size_t from, std::size_t to) {
 std::uint64_t exact_element(const dot_problem& d) {
   exact_total total;
   const std::size_t depth = d.a.size();
-  const std::size_t step = d.scaled_per_block ? block : std::max<std::size_t>(depth, 1);
+  const std::size_t step = d.scaled_per_block ? d.scale_block : std::max<std::size_t>(depth, 1);
   for (std::size_t k = 0; k < depth; k += step) {
     const exact_value scales =
         product(decode(fp32(), d.a_scales[k]), decode(fp32(), d.b_scales[k]));

@@ -24,7 +24,8 @@ struct dot_problem {
   /// fp32 codes along K of the scales of the two elements there.
   std::vector<std::uint32_t> a_scales;
   std::vector<std::uint32_t> b_scales;
-  bool scaled_per_block = false;  ///< of 128
+  bool scaled_per_block = false;
+  std::size_t scale_block = 128;  ///< elements of K, of exact; 128 of other kinds
   bool scaled_at_end = false;     ///< by the first scales, also where K is 0
   std::uint32_t a_end_scale = 0;  ///< fp32 codes
   std::uint32_t b_end_scale = 0;

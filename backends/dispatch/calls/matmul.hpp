@@ -28,7 +28,9 @@ struct matmul_call {
   numerics::accumulate_rule unit;  ///< for accumulator kind tensor_core only
   scale_source a_scales;
   scale_source b_scales;
-  bool scaled_along_k;  ///< scales change after every scale_block elements along K
+  /// Scales change along K: after every scale_block elements, for exact after exact_block.
+  bool scaled_along_k;
+  std::int64_t exact_block;
   scale_order order;
   const_matrix_view c;  ///< no data if there is no C
   addend c_enters;

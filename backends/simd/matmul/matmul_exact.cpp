@@ -142,7 +142,7 @@ wide dot_of(const std::int64_t* a, const std::int64_t* b, std::int64_t count) {
 }
 
 /// Exact dot products of a row and a column that fit, over parts of K that start at a multiple of
-/// unit_block.
+/// unit_block or lie within one.
 class line_pair {
  public:
   line_pair(const fixed_lines& a, const fixed_lines& b, std::int64_t row, std::int64_t column)

@@ -80,10 +80,16 @@ scales_of_case draw_scales(const matmul_case& c, const array_layout& of, bool tu
                          (is_of_tensor_core(c) && c.sum.promotion == 128 && !is_in_slices(c));
   constexpr std::array tiles = {tile_shape{0, 0}, tile_shape{1, 0}, tile_shape{1, 128},
                                 tile_shape{128, 128}};
-  const tile_shape tile = tiles[static_cast<std::size_t>(below(by_blocks ? 4 : 2, next))];
+  tile_shape tile = tiles[static_cast<std::size_t>(below(by_blocks ? 4 : 2, next))];
+  const bool exact = c.sum.kind == accumulator_kind::exact;
+  if (exact && tile.cols != 0 && below(4, next) != 0) {
+    tile.cols = std::int64_t{16} << below(5, next);
+    if (tile.rows != 1) tile.rows = tile.cols;
+  }
   s.tile = turned ? tile_shape{tile.cols, tile.rows} : tile;
   const matrix_shape shape = scales_shape(of.rows, of.cols, s.tile);
   if (below(4, next) == 0) s.format = format_id::e8m0;
+  if (exact && below(4, next) == 0) s.format = format_id::e4m3;
   s.layout = draw_layout(shape.rows, shape.cols, array_side::read, next);
   s.mix = static_cast<int>(below(12, next));
   return s;

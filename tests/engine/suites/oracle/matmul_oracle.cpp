@@ -1,6 +1,9 @@
 // Matrix products against the oracle, by every host backend: all kinds of accumulation, scales, C,
 // strides and threads.
 #include "engine/cases/matmul.hpp"
+
+#include <algorithm>
+
 #include "engine/suites/rapidcheck.hpp"
 #include "oracle/convert.hpp"
 #include "oracle/matmul.hpp"
@@ -13,8 +16,8 @@ namespace {
 oracle::scale_tiles tiles_of(std::int64_t high, std::int64_t deep) {
   using enum oracle::scale_tiles;
   if (high == 0) return whole;
-  if (high == 128) return square_tiles;
-  return deep == 128 ? lines_by_128 : lines;
+  if (high > 1) return square_tiles;
+  return deep != 0 ? lines_by_128 : lines;
 }
 
 /// The code in fp32 of the scale of an element's tile.
@@ -51,8 +54,14 @@ oracle::dot_problem problem_of(const matmul_case& c, const call_site& site, std:
     p.a_scales.push_back(a_scale(k));
     p.b_scales.push_back(b_scale(k));
   }
-  p.scaled_per_block = (c.a_scales.given && c.a_scales.tile.cols == 128) ||
-                       (c.b_scales.given && c.b_scales.tile.rows == 128);
+  const std::int64_t deep_a = c.a_scales.given ? c.a_scales.tile.cols : 0;
+  const std::int64_t deep_b = c.b_scales.given ? c.b_scales.tile.rows : 0;
+  p.scaled_per_block = deep_a != 0 || deep_b != 0;
+  if (p.scaled_per_block) {
+    p.scale_block = static_cast<std::size_t>(deep_a == 0   ? deep_b
+                                             : deep_b == 0 ? deep_a
+                                                           : std::min(deep_a, deep_b));
+  }
   p.scaled_at_end = (c.a_scales.given || c.b_scales.given) && !p.scaled_per_block && c.a.cols > 0;
   if (p.scaled_at_end) {
     p.a_end_scale = a_scale(0);
