@@ -213,6 +213,38 @@ class Checkpoint(cli_support.CliTest):
                     self.same(read_safetensors(values)["x.weight"],
                               read_safetensors(self.path("v.safetensors"))["values"], (tile, to))
 
+    def test_narrow_codes(self):
+        """Codes of 4 and 6 bits of several bands, and two levels: each tensor as it is alone."""
+        source, target = self.path("one.safetensors"), self.path("two.safetensors")
+        back, alone = self.path("values.safetensors"), self.path("alone.safetensors")
+        for special in [(), (NAN,), (INF,)]:
+            raw = struct.pack(f"<{len(special)}H", *special) + halves(1300, 902, 6)[2 * len(special):]
+            self.tensors = {"x.weight": ("F16", [1300, 902], raw)}
+            write_safetensors(source, [("x.weight", *self.tensors["x.weight"])])
+            for recipe in ["MXFP4_EVEN", "MXFP6_E3M2_FLOOR", "NVFP4_TE", "NVFP4_TE_2D", "NVFP4_TORCHAO",
+                           "NVFP4_VLLM"]:
+                options = ["--recipe", recipe]
+                self.ok("quantize", source, "-o", target, *options, "--layout", "plain")
+                self.alone("x.weight", *options)
+                expected = {name.replace("codes", "x.weight").replace("scales", "x.weight.scales")
+                            .replace("tensor_scale", "x.weight.tensor_scale"): tensor
+                            for name, tensor in read_safetensors(alone).items()}
+                self.same(read_safetensors(target), expected, (recipe, special))
+                self.ok("dequantize", target, "-o", back)
+                run("dequantize", alone, self.path("v.safetensors"))
+                self.same(read_safetensors(back), {
+                    "x.weight": read_safetensors(self.path("v.safetensors"))["values"]}, recipe)
+        figures = self.ok_json("compare", source, target)["tensors"][0]
+        self.assertEqual(figures["sqnr_db"], self.ok_json("compare", source, back)["tensors"][0]["sqnr_db"])
+        tensors = [(name, *tensor) for name, tensor in read_safetensors(target).items()]
+        self.fails(3, "dequantize", write_safetensors(target, tensors), "-o", back,
+                   says=["samebits.scale_rule:x.weight must name a rule with two levels"])
+        write_safetensors(source, [("x.weight", "F16", [3, 33], halves(3, 33, 6))])
+        self.fails(2, "quantize", source, "-o", target, "--recipe", "NVFP4_TE", "--layout", "plain",
+                   says=["codes that fill whole bytes"])
+        self.fails(2, "quantize", source, "-o", target, "--recipe", "NVFP4_TE",
+                   says=["compressed-tensors needs e4m3", "--layout plain"])
+
     def test_dequantize_restores(self):
         source, quantized, target = self.model(), self.path("q"), self.path("back")
         for layout in ["compressed-tensors", "deepseek", "plain"]:

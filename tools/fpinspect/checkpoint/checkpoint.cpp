@@ -130,7 +130,10 @@ json_value tensor_json(const planned_tensor& one, const written_checkpoint& writ
 std::uint64_t bytes_of(const std::vector<planned_tensor>& plan) {
   std::uint64_t bytes = 0;
   for (const planned_tensor& one : plan) {
-    bytes += one.in.info.bytes + (one.quantized ? one.quantized->scales.info.bytes : 0);
+    bytes += one.in.info.bytes;
+    if (!one.quantized) continue;
+    bytes += one.quantized->scales.info.bytes;
+    if (has_two_levels(one.quantized->scale)) bytes += sizeof(float);
   }
   return bytes;
 }

@@ -74,9 +74,10 @@ std::vector<planned_tensor> plan_convert(const checkpoint_options& options,
 std::vector<planned_tensor> plan_dequantize(const std::vector<shown_tensor>& tensors, format_id to);
 
 /// The rules of a preset, with rounding to nearest even.
+/// @param to  nothing: the preset's own format of codes
 /// @throws usage_error  if its scales come from earlier steps; the message names `option`
 quantization_rules rules_of(std::string_view option, const recipe_preset& preset,
-                            format_id to = format_id::e4m3);
+                            std::optional<format_id> to = {});
 
 // --- The checkpoint: write.cpp, checkpoint.cpp ---------------------------------------------------
 

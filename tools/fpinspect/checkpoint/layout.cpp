@@ -4,7 +4,9 @@
 // mxfp8), DeepSeek-V3's config.json and inference/kernel.py.
 #include "fpinspect/checkpoint/layout.hpp"
 
+#include "fpinspect/formats/describe.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
+#include "fpinspect/tensors/tensor_output.hpp"
 
 namespace fpinspect {
 namespace {
@@ -95,9 +97,7 @@ tensor_info stored_scales(layout l, const std::string& codes, const matrix_shape
   const bool mx = rules.scale_format == format_id::e8m0;
   const matrix_shape shape = scales_shape(matrix.rows, matrix.cols, rules.options.tile);
   tensor_info info = {.name = scales_name(l, codes),
-                      .type = !mx          ? dtype::f32
-                              : compressed ? dtype::u8
-                                           : dtype::f8_e8m0,
+                      .type = mx && compressed ? dtype::u8 : own_type(rules.scale_format),
                       .shape = extents_of(shape)};
   if (compressed && is_whole(rules.options.tile)) info.shape = {1};
   return info;
@@ -105,7 +105,10 @@ tensor_info stored_scales(layout l, const std::string& codes, const matrix_shape
 
 std::string layout_obstacle(layout l, const std::string& name, const matrix_shape& matrix,
                             const quantization_rules& rules) {
-  if (l == layout::plain) return {};
+  if (l == layout::plain) {
+    const bool whole = matrix.rows * matrix.cols * packed_bits(rules.to) % 8 == 0;
+    return whole ? "" : "needs codes that fill whole bytes";
+  }
   const tile_shape tile = rules.options.tile;
   if (!name.ends_with(".weight")) return "names a tensor that is no \".weight\"";
   if (rules.to != format_id::e4m3) return "needs e4m3";

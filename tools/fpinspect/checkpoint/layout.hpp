@@ -3,6 +3,7 @@
 //   compressed-tensors  X.weight, X.weight_scale                     float-quantized, mxfp8-quantized
 //   deepseek            X.weight, X.weight_scale_inv                 128x128 tiles, as DeepSeek-V3
 //   plain               X, X.scales, metadata samebits.block:X       every tile and format
+//                       with two levels also X.tensor_scale and samebits.scale_rule:X
 #pragma once
 
 #include "fpinspect/output/json.hpp"
@@ -18,6 +19,9 @@ inline constexpr std::array<std::string_view, 3> scales_suffixes = {"_scale", "_
                                                                     ".scales"};
 /// Before the name of the codes, the key of their tile in the metadata of the plain layout.
 inline constexpr std::string_view block_key = "samebits.block:";
+/// The same of their scale rule, if it has two levels; and behind their name, that of the tensor's scale.
+inline constexpr std::string_view rule_key = "samebits.scale_rule:";
+inline constexpr std::string_view tensor_scale_suffix = ".tensor_scale";
 
 /// How matrices are quantized.
 struct quantization_rules {

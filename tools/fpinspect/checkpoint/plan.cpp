@@ -121,8 +121,9 @@ void require_layout(const checkpoint_options& options, const planned_tensor& ten
       layout_obstacle(options.names, tensor.name(), tensor.matrix(), *tensor.rules);
   if (why.empty()) return;
   throw usage_error(cat("--layout: ", name(options.names), " ", why, ", unlike ",
-                        quote(tensor.name()), " (", tensor.rules->text(),
-                        "); --layout plain holds it, --keep leaves it as it is"));
+                        quote(tensor.name()), " (", tensor.rules->text(), "); ",
+                        options.names == layout::plain ? "" : "--layout plain holds it, ",
+                        "--keep leaves it as it is"));
 }
 
 /// What recipes leave open. Tensors that share their rules still share them.
@@ -204,16 +205,14 @@ std::vector<shown_tensor> checkpoint_tensors(const std::vector<std::string>& fil
   return tensors;
 }
 
-quantization_rules rules_of(std::string_view option, const recipe_preset& preset, format_id to) {
+quantization_rules rules_of(std::string_view option, const recipe_preset& preset,
+                            std::optional<format_id> to) {
   if (preset.rules.source == scale_source::delayed) {
     throw usage_error(cat(option, ": ", preset.name,
                           " takes its scales from earlier steps, which a file has not"));
   }
-  if (preset.rules.code_format != format_id::e4m3) {
-    throw usage_error(cat(option, ": whole checkpoints get codes of 8 bits; ", preset.name,
-                          " has codes in ", name(preset.rules.code_format)));
-  }
-  return {options_of(preset.rules), to, preset.rules.scale_format, preset.name};
+  return {options_of(preset.rules), to.value_or(preset.rules.code_format),
+          preset.rules.scale_format, preset.name};
 }
 
 std::vector<planned_tensor> plan_quantize(const checkpoint_options& options,
@@ -314,6 +313,7 @@ std::vector<planned_tensor> plan_dequantize(const std::vector<shown_tensor>& ten
   for (const quantized_tensor& one : quantized) {
     by_codes.emplace(one.codes.info.name, &one);
     scales.insert(one.scales.info.name);
+    scales.insert(one.tensor_scale_name);
   }
   std::vector<planned_tensor> plan;
   for (const shown_tensor& tensor : tensors) {

@@ -59,7 +59,8 @@ std::optional<tile_shape> written_tile(const shown_tensor& codes) {
 bool is_matrix_of_codes(const shown_tensor& tensor) {
   const dtype type = tensor.info.type;
   return tensor.info.unread.empty() && tensor.info.shape.size() == 2 &&
-         (type == dtype::f8_e4m3 || type == dtype::f8_e5m2);
+         (type == dtype::f8_e4m3 || type == dtype::f8_e5m2 || type == dtype::f4 ||
+          type == dtype::f6_e2m3 || type == dtype::f6_e3m2);
 }
 
 /// The names that the scales of these codes may have.
@@ -68,6 +69,26 @@ std::vector<std::string> names_of_scales(const std::string& codes) {
   for (const std::string_view suffix : scales_suffixes) names.push_back(cat(codes, suffix));
   if (codes.starts_with("codes")) names.push_back("scales" + codes.substr(5));
   return names;
+}
+
+/// Reads the tensor's scale and the scale rule of codes whose scales are in e4m3.
+void read_second_level(quantized_tensor& one) {
+  const std::string& codes = one.codes.info.name;
+  const bool output = one.scales.info.name.starts_with("scales");  // of `quantize` of one tensor
+  const std::string key = output ? "samebits.scale_rule" : cat(rule_key, codes);
+  one.tensor_scale_name = output ? "tensor_scale" : cat(codes, tensor_scale_suffix);
+  for (const auto& [name, text] : one.codes.file->metadata()) {
+    if (name != key) continue;
+    one.scale = find_enumerator<scale_rule>(text).value_or(one.scale);
+  }
+  if (!has_two_levels(one.scale)) {
+    refuse_content(one.codes.path, cat(key, " must name a rule with two levels"));
+  }
+  const tensor_info& info = one.codes.file->find(one.tensor_scale_name);
+  if (info.count != 1 || info.type != dtype::f32) {
+    refuse_content(one.codes.path, cat(one.tensor_scale_name, " must be one number in F32"));
+  }
+  one.codes.file->read_codes(info, 0, 1, reinterpret_cast<std::byte*>(&one.tensor_scale));
 }
 
 }  // namespace
@@ -86,8 +107,7 @@ std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tens
       if (one.scales.info.type == dtype::u8) one.scales.how = {format_id::e8m0};
       const auto written = written_tile(codes);
       const auto tile = written ? written : tile_of(codes.info, one.scales.info);
-      // Scales in e4m3 are those of rules with two levels, which checkpoints do not have.
-      const bool known = tile && one.scales.has_numbers() && one.scales.info.type != dtype::f8_e4m3;
+      const bool known = tile && one.scales.has_numbers();
       if (!known && !strictly) continue;
       if (!known) {
         refuse_content(codes.path,
@@ -95,6 +115,7 @@ std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tens
                            "]: no scales of tiles of ", shape_text(matrix_of(codes.info))));
       }
       one.tile = *tile;
+      if (one.scales.info.type == dtype::f8_e4m3) read_second_level(one);
       found.push_back(std::move(one));
       break;
     }
@@ -105,19 +126,6 @@ std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tens
 std::optional<tile_shape> noted_tile(const tensor_reader& file, const std::filesystem::path& path) {
   return tile_under("samebits.block", file, path);
 }
-
-namespace {
-
-/// The scale rule that `quantize` notes in a file.
-scale_rule noted_rule(const tensor_reader& file, const std::filesystem::path& path) {
-  for (const auto& [key, text] : file.metadata()) {
-    const auto rule = find_enumerator<scale_rule>(text);
-    if (key == "samebits.scale_rule" && rule && has_two_levels(*rule)) return *rule;
-  }
-  refuse_content(path, "samebits.scale_rule must name a rule with two levels");
-}
-
-}  // namespace
 
 quantized_tensor quantized_output(const std::shared_ptr<const tensor_reader>& file,
                                   const std::filesystem::path& path, const std::string& suffix,
@@ -136,12 +144,7 @@ quantized_tensor quantized_output(const std::shared_ptr<const tensor_reader>& fi
   quantized_tensor result = {load("codes" + suffix, {e4m3, e5m2, e2m1, e2m3, e3m2}),
                              load("scales" + suffix, {fp32, e8m0, e4m3}),
                              tile_of_output(suffix, row_tile)};
-  if (result.scales.format() == e4m3) {
-    const shown_tensor of_tensor = load("tensor_scale", {fp32});
-    if (of_tensor.info.count != 1) refuse_content(path, "tensor_scale must be one number");
-    of_tensor.read(0, 1, reinterpret_cast<std::byte*>(&result.tensor_scale));
-    result.scale = noted_rule(*file, path);
-  }
+  if (result.scales.format() == e4m3) read_second_level(result);
   const matrix_shape codes = matrix_of(result.codes.info);
   const matrix_shape scales = scales_shape(codes.rows, codes.cols, result.tile);
   if (scales != matrix_of(result.scales.info)) {

@@ -15,6 +15,7 @@ struct quantized_tensor {
   tile_shape tile;
   scale_rule scale = scale_rule::te;
   float tensor_scale = 1;  ///< read by rules with two levels
+  std::string tensor_scale_name = {};
 };
 
 /// The quantized matrices among tensors, in their order. Tiles are those of the metadata; without

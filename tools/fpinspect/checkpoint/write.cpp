@@ -5,11 +5,11 @@
 // whole matrix (contract §7).
 #include "fpinspect/checkpoint/checkpoint.hpp"
 
-#include <cstring>
 #include <mutex>
 
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/parallel.hpp"
+#include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
@@ -145,7 +145,11 @@ class file_writer {
     const auto rows = static_cast<std::uint64_t>(plan.matrix().rows);
     const tile_shape tile = rules.options.tile;
     const auto tile_rows = tile.rows == 0 ? rows : static_cast<std::uint64_t>(tile.rows);
-    const std::uint64_t tiles = std::max<std::uint64_t>(1, band_elements / cols / tile_rows);
+    // Four codes of 4 or 6 bits fill whole bytes.
+    const std::uint64_t whole_bytes = packed_bits(rules.to) == 8 ? 1 : 4;
+    const std::uint64_t tiles =
+        std::max<std::uint64_t>(1, band_elements / cols / tile_rows / whole_bytes) * whole_bytes;
+    if (has_two_levels(rules.options.scale)) write_tensor_scale(tensor);
     for_each_band(rows, tiles * tile_rows, plan.in.info.bytes,
                   [&](std::uint64_t first, std::uint64_t size, scratch& memory) {
                     const std::byte* const from =
@@ -154,8 +158,7 @@ class file_writer {
                                                              static_cast<std::int64_t>(cols), tile);
                     const auto scale_cols = static_cast<std::uint64_t>(scales.cols);
                     quantize_band(tensor, codes_at(plan.in.format(), from, size, cols), scales,
-                                  first * cols, memory);
-                    write_at(tensor.stored[0].offset + first * cols, memory.out);
+                                  first * cols, size * cols, memory);
                     write_at(tensor.stored[1].offset +
                                  first / tile_rows * scale_cols * bytes_each(rules.scale_format),
                              memory.scales);
@@ -167,43 +170,66 @@ class file_writer {
   /// scale of the matrix under every rule.
   void quantize_by_one_scale(const placed_tensor& tensor) {
     const shown_tensor& in = tensor.plan->in;
+    const std::vector<std::byte> extremes = extremes_of(in);
+    const std::uint64_t more = extremes.size() / bytes_each(in.format());
+    for_each_band(in.info.count, band_elements, in.info.bytes,
+                  [&](std::uint64_t first, std::uint64_t size, scratch& memory) {
+                    copy_elements(in, first, size, more, memory.in);
+                    std::ranges::copy(
+                        extremes, memory.in.end() - static_cast<std::ptrdiff_t>(extremes.size()));
+                    quantize_band(
+                        tensor,
+                        codes_at(in.format(), std::as_const(memory.in).data(), 1, size + more),
+                        {1, 1}, first, size, memory);
+                    if (first == 0) write_at(tensor.stored[1].offset, memory.scales);
+                  });
+  }
+
+  /// The largest finite element of a tensor and, if there are any, an infinity and a NaN.
+  std::vector<std::byte> extremes_of(const shown_tensor& in) {
     const cast_statistics all = statistics_of(in, {}, how_.where);
     line_.add(in.info.bytes);
     std::vector<double> extremes = {all.amax.value_or(0.0)};
     if (all.inf != 0) extremes.push_back(std::numeric_limits<double>::infinity());
     if (all.nan != 0) extremes.push_back(std::numeric_limits<double>::quiet_NaN());
-    for_each_band(
-        in.info.count, band_elements, in.info.bytes,
-        [&](std::uint64_t first, std::uint64_t size, scratch& memory) {
-          copy_elements(in, first, size, extremes.size(), memory.in);
-          std::byte* end = memory.in.data() + size * bytes_each(in.format());
-          for (const double x : extremes) {
-            const std::uint64_t code =
-                convert_code(format_id::fp64, in.format(), std::bit_cast<std::uint64_t>(x)).code;
-            std::memcpy(end, &code, bytes_each(in.format()));
-            end += bytes_each(in.format());
-          }
-          const std::uint64_t with_extremes = size + extremes.size();
-          quantize_band(tensor,
-                        codes_at(in.format(), std::as_const(memory.in).data(), 1, with_extremes),
-                        {1, 1}, first, memory);
-          write_at(tensor.stored[0].offset + first, std::span(memory.out).first(size));
-          if (first == 0) write_at(tensor.stored[1].offset, memory.scales);
-        });
+    owned_matrix codes(in.format(), {1, static_cast<std::int64_t>(extremes.size())});
+    samebits::convert(view_of(extremes.data(), 1, codes.shape.cols), codes.view(), {}, one_thread_);
+    return codes.bytes;
   }
 
+  /// Writes the scale of a tensor with two levels: that of its extremes.
+  void write_tensor_scale(const placed_tensor& tensor) {
+    const format_id from = tensor.plan->in.format();
+    const std::vector<std::byte> extremes = extremes_of(tensor.plan->in);
+    const std::uint64_t count = extremes.size() / bytes_each(from);
+    scratch memory;
+    samebits::quantize(codes_at(from, extremes.data(), 1, count),
+                       {.codes = matrix_in(tensor.plan->rules->to, memory.out, 1, count),
+                        .scales = matrix_in(format_id::e4m3, memory.scales, 1, 1),
+                        .tensor_scale = view_of(&tensor_scale_, 1, 1)},
+                       tensor.plan->rules->options, one_thread_);
+    write_at(tensor.stored[2].offset, std::as_bytes(std::span(&tensor_scale_, 1)));
+  }
+
+  /// Writes the codes of the first `kept` elements of a band.
   /// @param first  index of the band's first element
   void quantize_band(const placed_tensor& tensor, const const_matrix_view& in,
-                     const matrix_shape& scales, std::uint64_t first, scratch& memory) {
+                     const matrix_shape& scales, std::uint64_t first, std::uint64_t kept,
+                     scratch& memory) {
     const quantization_rules& rules = *tensor.plan->rules;
     quantize_options options = rules.options;
     options.random.offset += tensor.first_element + first;
+    if (has_two_levels(options.scale)) options.tensor_scale = view_of(&tensor_scale_, 1, 1);
     const auto extent = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
     samebits::quantize(in,
                        {.codes = matrix_in(rules.to, memory.out, extent(in.rows), extent(in.cols)),
                         .scales = matrix_in(rules.scale_format, memory.scales, extent(scales.rows),
                                             extent(scales.cols))},
                        options, one_thread_);
+    memory.out.resize(kept);
+    const auto bits = static_cast<std::uint64_t>(packed_bits(rules.to));
+    if (bits != 8) memory.out = tensor_file::pack_codes(own_type(rules.to), memory.out);
+    write_at(tensor.stored[0].offset + first * bits / 8, memory.out);
   }
 
   void dequantize(const placed_tensor& tensor) {
@@ -226,6 +252,7 @@ class file_writer {
   std::size_t threads_ = 1;
   std::vector<scratch> memory_;
   std::mutex mutex_;
+  float tensor_scale_ = 1;  ///< of the tensor with two levels that is being written
 };
 
 /// What is stored of a planned tensor. Offsets and sizes are set later.
@@ -234,7 +261,13 @@ std::vector<tensor_info> stored_as(const planned_tensor& plan, layout names) {
   if (plan.to) info.type = own_type(*plan.to);
   if (plan.rules == nullptr) return {info};
   info.type = own_type(plan.rules->to);
-  return {info, stored_scales(names, info.name, plan.matrix(), *plan.rules)};
+  std::vector<tensor_info> all = {info,
+                                  stored_scales(names, info.name, plan.matrix(), *plan.rules)};
+  if (has_two_levels(plan.rules->options.scale)) {
+    all.push_back(
+        {.name = cat(info.name, tensor_scale_suffix), .type = dtype::f32, .shape = {1, 1}});
+  }
+  return all;
 }
 
 /// The tensors of a file in the order of their data, widest elements first so that all are aligned.
@@ -274,7 +307,9 @@ metadata_pairs metadata_of(const std::vector<placed_tensor>& tensors, layout nam
   for (const placed_tensor& tensor : tensors) {
     const auto& rules = tensor.plan->rules;
     if (rules == nullptr || names != layout::plain) continue;
-    all.emplace_back("samebits.block:" + tensor.plan->name(), block_text(rules->options.tile));
+    all.emplace_back(cat(block_key, tensor.plan->name()), block_text(rules->options.tile));
+    if (!has_two_levels(rules->options.scale)) continue;
+    all.emplace_back(cat(rule_key, tensor.plan->name()), name(rules->options.scale));
   }
   return all;
 }
@@ -305,7 +340,8 @@ std::vector<std::vector<placed_tensor>> by_file(const std::vector<planned_tensor
 std::uint64_t work_of(const std::vector<planned_tensor>& plan) {
   std::uint64_t bytes = 0;
   for (const planned_tensor& one : plan) {
-    const bool twice = one.rules != nullptr && one.rules->options.tile == tile_shape{0, 0};
+    const bool twice = one.rules != nullptr && (one.rules->options.tile == tile_shape{0, 0} ||
+                                                has_two_levels(one.rules->options.scale));
     bytes += one.in.info.bytes * (twice ? 2 : 1);
   }
   return bytes;

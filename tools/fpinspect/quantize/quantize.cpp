@@ -116,13 +116,7 @@ class quantize_command final : public command {
     if (preset_ != nullptr) {
       rules = rules_of("--recipe", *preset_, to_);
     } else if (asked_) {
-      if (to_ != format_id::e4m3 && to_ != format_id::e5m2) {
-        throw usage_error("--to: whole checkpoints get codes of 8 bits, e4m3 or e5m2");
-      }
-      if (has_two_levels(options_.scale)) {
-        throw usage_error("--scale-rule: whole checkpoints have no rules with two levels");
-      }
-      rules = {options_, to_};
+      rules = {options_, to_, scale_format_};
     }
     const auto plan = plan_quantize(checkpoint_, checkpoint_tensors(files), rules);
     run_checkpoint(checkpoint_, files, plan, {.names = checkpoint_.names, .where = all_threads()},
