@@ -12,7 +12,9 @@ PUBLISHED = {
     "apex-o1": 4 + 4 + 4 + 4, "apex-o2": 2 + 4 + 2 + 4 + 4 + 4, "bf16-only": 4 * 2, "fp32": 4 * 4,
     "deepseek-v3": 4 + 4 + 1 + 2 + 2 + 2 + 4 / 128**2,
     # e2m1 along both axes, e4m3 scales of 16 elements
+    "mxfp8": 2 * (1 + 1 / 32) + 4 + 4 + 4 + 4,
     "nvfp4": 2 * (0.5 + 1 / 16) + 4 + 4 + 4 + 4,
+    "qlora": 0.5 + 1 / 64,
 }
 PUBLISHED_SAVINGS = {"transformer-engine": 20, "fp8-lm-o3": 55, "deepseek-v3": 25,
                      "nanotron-fp8": 50}

@@ -75,6 +75,8 @@ inline constexpr std::string_view by_size =
 inline constexpr std::string_view by_gpu =
     "course \"Mixed-precision training\" (Chinese), 11.9.3, precision by GPU";
 inline constexpr std::string_view vllm = "vLLM 0.5.4 documentation, FP8";
+inline constexpr std::string_view nvfp4_paper =
+    "Pretraining Large Language Models with NVFP4 (arXiv 2509.25149)";
 inline constexpr std::string_view deepseek = "DeepSeek-V3 technical report, section 3.3";
 
 inline constexpr gpu_row gpus[] = {
@@ -169,6 +171,23 @@ inline constexpr advice_row advice_rows[] = {
      "memory",
      "gradient checkpointing, then ZeRO stage 3; see `fpinspect memory`",
      guide},
+    {{any, any, small, "fp16 bf16"},
+     "4 bits",
+     "frozen weights in NF4 with double quantization take 4.13 bits, and adapters train in bf16; "
+     "see "
+     "`fpinspect memory qlora`",
+     "QLoRA (arXiv 2305.14314), sections 3 and 4"},
+    {{bit(gpu_generation::blackwell), inference, small, "fp8"},
+     "4 bits",
+     "weights in NVFP4 take 4.5 bits: `fpinspect tensor --recipes` says what yours lose, "
+     "`fpinspect "
+     "quantize --recipe` writes them",
+     nvfp4_paper},
+    {{bit(gpu_generation::blackwell), training, fast, "fp8"},
+     "4 bits",
+     "NVFP4 products: weights in 16 x 16 tiles, gradients rounded stochastically, some layers in "
+     "bf16; see `fpinspect memory nvfp4`",
+     nvfp4_paper},
     {{any, training, fast, "fp16 bf16 fp8"}, "speed", "FlashAttention and torch.compile", guide},
     {{any, any, any, "fp16 bf16"},
      "sizes",

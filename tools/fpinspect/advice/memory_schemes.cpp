@@ -14,8 +14,12 @@ constexpr stored_as bf16{format_id::bf16};
 constexpr stored_as e4m3{format_id::e4m3};
 /// FP8 with an fp32 scale for each tile of 128 x 128 elements.
 constexpr stored_as e4m3_squares{format_id::e4m3, 1, 32, 128 * 128};
-/// FP4 with an e4m3 scale for 16 elements, quantized along rows and along columns.
+/// FP8 with an e8m0 scale for 32 elements, FP4 with an e4m3 scale for 16; quantized along rows and
+/// along columns.
+constexpr stored_as mxfp8{format_id::e4m3, 2, 8, 32};
 constexpr stored_as nvfp4{format_id::e2m1, 2, 8, 16};
+/// NF4, as large as e2m1, with an 8-bit code of the absmax for 64 elements.
+constexpr stored_as nf4{format_id::e2m1, 1, 8, 64};
 
 constexpr std::string_view playbook =
     "Ultra-Scale Playbook (Hugging Face, nanotron, 2025), table of FP8 training methods";
@@ -73,11 +77,21 @@ constexpr memory_scheme schemes[] = {
      playbook,
      "an fp32 scale for 128 x 128 weights, as in the DeepSeek-V3 report, section 3.3"},
     {"nanotron-fp8", "fp8", {{e4m3, bf16, e4m3, fp32, e4m3, e4m3}}, playbook, ""},
+    {"mxfp8",
+     "mxfp8",
+     {{mxfp8, fp32, none, fp32, fp32, fp32}},
+     "Recipes for Pre-training LLMs with MXFP8 (arXiv 2506.08027)",
+     "FP8 weights along rows and along columns"},
     {"nvfp4",
      "nvfp4",
      {{nvfp4, fp32, none, fp32, fp32, fp32}},
      "Pretraining Large Language Models with NVFP4 (arXiv 2509.25149)",
      "FP4 weights along rows and along columns; the paper keeps some layers in bf16"},
+    {"qlora",
+     "bf16",
+     {{nf4, none, none, none, none, none}},
+     "QLoRA (arXiv 2305.14314), sections 3 and 4",
+     "NF4 weights with double quantization, shown as e2m1; adapters, which are trained, add to it"},
 };
 
 }  // namespace
