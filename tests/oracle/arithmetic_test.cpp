@@ -19,7 +19,6 @@
 namespace samebits::oracle {
 namespace {
 
-using testing::deterministic_modes;
 using testing::random_codes;
 
 constexpr std::uint64_t none = 0;
@@ -192,7 +191,7 @@ TEST(OracleArithmetic, RoundsAsConversionsDo) {
       const exact_outcome x{decode(format_named("fp32"), code)};
       if (x.value.kind == value_kind::nan) continue;
       const placed_outcome placed(target, x);
-      for (const cast_rule& rule : testing::deterministic_rules()) {
+      for (const cast_rule& rule : deterministic_rules()) {
         ASSERT_EQ(placed.by(rule).code, round_exact(target, x.value, rule)) << code;
       }
       const random_bits bits{static_cast<std::uint32_t>(code % 256), 8};

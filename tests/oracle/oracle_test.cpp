@@ -124,7 +124,7 @@ TEST(OracleConvert, OverflowOfFiniteValues) {
     const bool has_sign = std::string_view(e.to) != "e8m0";
     EXPECT_EQ(cast(e.to, -1e300, upward), has_sign ? e.neg_max : e.beyond);
     EXPECT_EQ(cast(e.to, -1e300, downward), has_sign ? e.neg_beyond : e.max);
-    for (const rounding mode : testing::deterministic_modes) {
+    for (const rounding mode : deterministic_modes) {
       EXPECT_EQ(cast(e.to, 1e300, {mode, overflow::saturate}), e.max);
       EXPECT_EQ(cast(e.to, -1e300, {mode, overflow::saturate}), e.neg_max);
       EXPECT_EQ(cast(e.to, 1e300, {mode, overflow::saturate_finite}), e.max);

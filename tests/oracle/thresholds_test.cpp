@@ -15,7 +15,6 @@
 namespace samebits::oracle {
 namespace {
 
-using testing::deterministic_rules;
 using testing::random_codes;
 
 std::string describe(const step_function& f) {
@@ -82,7 +81,7 @@ TEST(OracleThresholds, Fp32To16BitAndTf32) {
   const std::vector<std::uint64_t> random = random_codes(3000, 32, 4);
   for (const char* name : {"fp16", "bf16", "tf32"}) {
     const format& to = format_named(name);
-    for (const rounding mode : testing::deterministic_modes) {
+    for (const rounding mode : deterministic_modes) {
       // Half a million steps each: tf32 is tried in one mode of each kind of threshold.
       const bool repeats_a_kind = mode == rounding::nearest_away || mode == rounding::toward_zero ||
                                   mode == rounding::downward;
@@ -118,7 +117,7 @@ TEST(OracleThresholds, OtherSources) {
   for (const char* source : {"tf32", "bf16", "fp16"}) {
     const format& from = format_named(source);
     for (const char* name : {"fp16", "bf16", "e4m3", "e5m2fnuz", "e2m1", "e8m0"}) {
-      for (const rounding mode : testing::deterministic_modes) {
+      for (const rounding mode : deterministic_modes) {
         const step_function f = make_step_function(from, format_named(name), {mode});
         expect_well_formed(f);
         expect_same(f, random_codes(1000, from.storage_bits, 5));
