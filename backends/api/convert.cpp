@@ -7,7 +7,6 @@
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {

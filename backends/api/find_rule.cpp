@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,7 +13,6 @@
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/matmul_element.hpp"
 #include "numerics/bits/classify.hpp"
-#include "samebits/error.hpp"
 #include "samebits/product_rule.hpp"
 
 namespace samebits {

@@ -1,7 +1,6 @@
 // Converts scales to and from the layouts of other libraries: checked, never rounded.
 #include "samebits/scale_layout.hpp"
 
-#include <bit>
 #include <cstring>
 #include <string>
 

@@ -7,7 +7,6 @@
 #include <exception>
 #include <new>
 #include <string>
-#include <utility>
 #include <variant>
 
 #include "backends/ranks/ranks.hpp"

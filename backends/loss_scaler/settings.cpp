@@ -3,7 +3,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 
 #include "backends/loss_scaler/checks.hpp"

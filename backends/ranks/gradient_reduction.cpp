@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <exception>
 #include <memory>
 #include <string>
 #include <vector>

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <string>
-#include <utility>
 
 #include "backends/api/view_checks.hpp"
 #include "backends/ranks/ranks.hpp"

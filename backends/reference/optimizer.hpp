@@ -1,8 +1,6 @@
 // Optimizer steps of the reference backend.
 #pragma once
 
-#include <cstdint>
-
 #include "backends/dispatch/calls/optimizer.hpp"
 
 namespace samebits::backends {

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <string_view>
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/self_test/probe_report.hpp"

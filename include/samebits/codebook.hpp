@@ -16,7 +16,6 @@
 // enqueued on the executor's stream.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 

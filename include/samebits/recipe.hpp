@@ -8,7 +8,6 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string_view>
 
 #include "samebits/backend.hpp"

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 #include "samebits/backend.hpp"
 #include "samebits/core/table.hpp"

@@ -39,7 +39,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"

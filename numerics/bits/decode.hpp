@@ -1,8 +1,6 @@
 // Decode: turns a code of any format into binary32 or binary64 bits, exactly.
 #pragma once
 
-#include <cstdint>
-
 #include "numerics/bits/layout.hpp"
 #include "numerics/bits/word.hpp"
 #include "samebits/core/config.hpp"

@@ -3,8 +3,6 @@
 // Phi(-a) = e^(-a^2 / 2) W(a). W is a polynomial in (a - 4) / (a + 4) (coefficients.sollya).
 #pragma once
 
-#include <cstdint>
-
 #include "numerics/bits/word.hpp"
 #include "numerics/functions/binary64_steps.hpp"
 #include "numerics/functions/exponential.hpp"

@@ -3,9 +3,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // A Python list of arrays as a tensor list of the library.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "call.hpp"

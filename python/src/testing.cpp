@@ -1,6 +1,5 @@
 // Checks of samebits.testing: those of the C++ test kit, which call a Python function. Every call is made
 // with the GIL, on the calling thread.
-#include <cstring>
 #include <memory>
 #include <random>
 #include <unordered_map>

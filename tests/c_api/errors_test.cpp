@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <exception>
 #include <new>
 #include <stdexcept>
 #include <thread>

@@ -2,7 +2,6 @@
 // outlier channel, a checkpoint of 500 tensors, and a file with NaN.
 //
 //   verdict_files FOLDER
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

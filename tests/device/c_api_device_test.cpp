@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "c_api/in_c.hpp"
 #include "device/cuda_backends.hpp"

@@ -3,7 +3,6 @@
 // 48 rows by 48 columns of them. Needs a Hopper GPU and cuBLASLt (SAMEBITS_CUBLASLT=FILE).
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>

@@ -6,7 +6,6 @@
 #include <array>
 #include <functional>
 #include <stdexcept>
-#include <string>
 
 #include "device/device_copy.hpp"
 #include "samebits/testkit/ranks.hpp"

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "device/cuda_backends.hpp"

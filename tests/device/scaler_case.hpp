@@ -4,7 +4,6 @@
 #include <cuda_runtime_api.h>
 
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <span>

@@ -10,7 +10,6 @@
 #include <memory>
 #include <random>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "device/device_copy.hpp"

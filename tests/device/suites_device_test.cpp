@@ -1,7 +1,6 @@
 // The suites of conversion, arithmetic and quantization over the CUDA backends.
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "device/device_target.hpp"

@@ -2,7 +2,6 @@
 #include "engine/definition.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"

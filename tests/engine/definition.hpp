@@ -1,10 +1,6 @@
 // What operations must leave by the definition in numerics/, one element after another.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 #include "engine/cases/compute.hpp"
 #include "engine/cases/convert.hpp"
 #include "engine/cases/quantize.hpp"

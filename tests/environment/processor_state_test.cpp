@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string>
 #include <thread>
-#include <variant>
 #include <vector>
 
 #include "backends/verify/verify.hpp"

@@ -16,7 +16,6 @@
 #include <cstdio>
 #include <cstring>
 #include <set>
-#include <string>
 
 #include "numerics/functions/exact_function.hpp"
 #include "support/exact_function_value.hpp"

@@ -19,7 +19,6 @@
 #include "exhaustive/sweep_program.hpp"
 #include "numerics/functions/exact_function.hpp"
 #include "numerics/functions/fast_values.hpp"
-#include "samebits/evaluate.hpp"
 
 namespace samebits {
 namespace {

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <map>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 

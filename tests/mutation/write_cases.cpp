@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <random>
-#include <vector>
 
 #include "mutation/ladder.hpp"
 #include "mutation/record.hpp"

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <stdexcept>
-#include <string>
-#include <string_view>
 
 #include "oracle/scale.hpp"
 

@@ -6,7 +6,6 @@
 // inputs by walking two sorted lists side by side.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // Judging, showing and drawing cases of arithmetic.
 #include "support/arithmetic_case.hpp"
 
-#include <cstdio>
 #include <ostream>
 #include <utility>
 

@@ -6,7 +6,6 @@
 
 #include <map>
 #include <set>
-#include <string>
 #include <tuple>
 
 #include "device/quantize_batches.hpp"

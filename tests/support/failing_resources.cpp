@@ -5,7 +5,6 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <limits>

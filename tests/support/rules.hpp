@@ -3,8 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/core/text.hpp"

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 
 #include "oracle/convert.hpp"
 #include "support/rules.hpp"

@@ -1,7 +1,6 @@
 // Tensor core cases of the library, and every kind of instruction that its rows have.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <random>
-#include <sstream>
 #include <type_traits>
 
 #include "support/arithmetic_case.hpp"

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "backends/self_test/build_flags.hpp"
-#include "samebits/error.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
 

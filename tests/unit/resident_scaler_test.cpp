@@ -3,11 +3,8 @@
 
 #include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <random>
-#include <string>
-#include <variant>
 #include <vector>
 
 #include "backends/loss_scaler/resident.hpp"

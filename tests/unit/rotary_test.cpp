@@ -17,7 +17,6 @@
 
 #include "numerics/functions/rotary.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/error.hpp"
 #include "samebits/types.hpp"
 
 namespace samebits {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "numerics/hardware/cuda_functions/exp.hpp"
 #include "numerics/hardware/cuda_functions/log.hpp"

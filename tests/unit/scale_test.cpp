@@ -5,7 +5,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <vector>
 
 #include "numerics/quantize/tile.hpp"
 #include "oracle/scale.hpp"

@@ -7,7 +7,6 @@
 
 #include <bit>
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "fpinspect/cli/error.hpp"
@@ -53,12 +52,12 @@ TEST(Roles, GuessedFromNames) {
                            "experts.down_proj", "h.0.self_attention.query_key_value"}) {
     EXPECT_EQ(guessed_role(name), role::weights) << name;
   }
-  for (const char* name : {"activation.gelu", "act.mlp", "layer3.output", "logits",
-                           "activation.mlp.up_proj"}) {
+  for (const char* name :
+       {"activation.gelu", "act.mlp", "layer3.output", "logits", "activation.mlp.up_proj"}) {
     EXPECT_EQ(guessed_role(name), role::activations) << name;
   }
-  for (const char* name : {"grad.weight.fc1", "GRAD_fc1", "layer.weight.grad", "dgrad.fc1", "grad.c_fc",
-                           "grad.activation.gelu", "grad.preactivation.fc1"}) {
+  for (const char* name : {"grad.weight.fc1", "GRAD_fc1", "layer.weight.grad", "dgrad.fc1",
+                           "grad.c_fc", "grad.activation.gelu", "grad.preactivation.fc1"}) {
     EXPECT_EQ(guessed_role(name), role::gradients) << name;
   }
   EXPECT_EQ(guessed_role("adam.exp_avg.fc1"), role::adam_m);

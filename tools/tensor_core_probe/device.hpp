@@ -2,10 +2,8 @@
 // Includes no CUDA header.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "numerics/hardware/accumulate.hpp"

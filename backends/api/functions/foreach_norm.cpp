@@ -2,7 +2,6 @@
 #include <array>
 #include <bit>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "backends/api/functions/sum_checks.hpp"

@@ -1,6 +1,5 @@
 // Fused operators whose result is quantized: on device memory one call, on host memory two.
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "backends/api/functions/fused_call.hpp"

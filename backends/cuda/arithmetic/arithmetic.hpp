@@ -1,8 +1,6 @@
 // Array arithmetic of the CUDA backends.
 #pragma once
 
-#include <cstdint>
-
 #include "backends/dispatch/calls/array_arithmetic.hpp"
 
 namespace samebits::cuda {

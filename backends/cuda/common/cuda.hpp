@@ -2,7 +2,6 @@
 // allocate nor synchronize.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
 #include "backends/dispatch/backend.hpp"

@@ -10,7 +10,6 @@
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/instructions/warp.cuh"
 #include "numerics/quantize/statistics.hpp"
-#include "samebits/core/config.hpp"
 #include "samebits/quantize.hpp"
 
 namespace samebits::cuda {

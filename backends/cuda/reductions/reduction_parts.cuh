@@ -8,7 +8,6 @@
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/element_counts.hpp"
 #include "numerics/tensor_list/inspect.hpp"
-#include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/reductions.hpp"
 

@@ -1,7 +1,6 @@
 // The self-test of a backend's kernels: converts and quantizes a 128 x 128 matrix on the device and
 // compares with the definition on the host. Kernels whose instructions this build was not compiled
 // for return zeros or write nothing.
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <vector>

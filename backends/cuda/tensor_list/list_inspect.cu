@@ -10,7 +10,6 @@
 //
 // The two chunk kernels write the statistics of each chunk to partial_statistics[chunk].
 #include <algorithm>
-#include <type_traits>
 
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"

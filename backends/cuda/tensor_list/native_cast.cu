@@ -1,8 +1,6 @@
 // Conversion of lists of tensors by hardware instructions, for cuda-native.
 #include <cuda_runtime.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <type_traits>
 

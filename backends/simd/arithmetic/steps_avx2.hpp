@@ -8,7 +8,6 @@
 #include <immintrin.h>
 
 #include <cstddef>
-#include <cstdint>
 
 #include "backends/simd/arithmetic/arithmetic_rule.hpp"
 #include "backends/simd/lanes/lanes_avx2.hpp"

@@ -15,7 +15,6 @@
 
 #include "numerics/hardware/function_units/interpolation.hpp"
 #include "numerics/hardware/function_units/squarer.hpp"
-#include "samebits/core/config.hpp"
 
 namespace samebits::simd {
 

@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "backends/dispatch/calls/quantize.hpp"
 #include "backends/self_test/build_flags.hpp"

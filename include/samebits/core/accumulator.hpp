@@ -14,9 +14,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
-#include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/table.hpp"
 #include "samebits/core/tensor_unit.hpp"

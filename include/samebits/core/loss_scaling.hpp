@@ -14,7 +14,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 #include "samebits/core/config.hpp"
 #include "samebits/core/table.hpp"

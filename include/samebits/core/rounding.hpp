@@ -26,7 +26,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "samebits/core/table.hpp"
 

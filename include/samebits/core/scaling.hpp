@@ -76,7 +76,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "samebits/core/config.hpp"
 #include "samebits/core/table.hpp"

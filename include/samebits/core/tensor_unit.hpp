@@ -18,7 +18,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"

@@ -5,8 +5,6 @@
 // bits: an operand is converted to binary32, and the result is rounded once.
 #pragma once
 
-#include <cstdint>
-
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/hardware/cuda_functions/exp.hpp"
 #include "numerics/hardware/cuda_functions/steps.hpp"

@@ -2,7 +2,6 @@
 #include "engine/cases/compute.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <ostream>
 #include <random>
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <iosfwd>
-#include <vector>
 
 #include "engine/core/problem.hpp"
 #include "samebits/cross_entropy.hpp"

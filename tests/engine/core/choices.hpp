@@ -1,7 +1,6 @@
 // Random choices from a source of uniform 64-bit words.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iterator>

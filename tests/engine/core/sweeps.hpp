@@ -1,10 +1,8 @@
 // Values of options that sweeps combine: layouts, sizes, random streams, and their even choice.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "engine/core/even_draw.hpp"

@@ -1,7 +1,6 @@
 // The usual errors of quantizers: other options, wrong scales, and some wrong tiles.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <utility>

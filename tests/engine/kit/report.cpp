@@ -2,7 +2,6 @@
 #include "engine/kit/report.hpp"
 
 #include <cmath>
-#include <cstdio>
 
 #include "engine/core/conversion_case.hpp"
 #include "engine/core/text.hpp"

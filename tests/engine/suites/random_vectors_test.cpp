@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "numerics/bits/random.hpp"
 #include "oracle/philox.hpp"

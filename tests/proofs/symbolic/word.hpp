@@ -2,7 +2,6 @@
 // (QF_BV), so that solvers prove what the code of numerics/ returns for all operands.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,8 +20,8 @@ class script {
     const auto [at, is_new] = names_.try_emplace(std::string(term), std::string());
     if (is_new) {
       at->second = "t" + std::to_string(names_.size());
-      lines_ += "(define-fun " + at->second + " () " + std::string(sort) + " " +
-                std::string(term) + ")\n";
+      lines_ += "(define-fun " + at->second + " () " + std::string(sort) + " " + std::string(term) +
+                ")\n";
     }
     return at->second;
   }

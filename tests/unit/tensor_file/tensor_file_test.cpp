@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // PyTorch files: names, element types, layouts, and what is listed without being read.
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,7 +53,7 @@ TEST(Torch, NamesArePathsThroughContainers) {
   });
   const texts expected = {"model.layers.0.w", "model.b",   "list.0",    "list.1.1",
                           "keys.3",           "keys.-1",   "keys.True", "keys.None",
-                          "keys.<4>",           "default.x", "python2.y"};
+                          "keys.<4>",         "default.x", "python2.y"};
   for (const std::string& content : {torch_zip(body), torch_old(body)}) {
     const tensor_file file = open(content);
     EXPECT_EQ(file.format(), file_format::torch);

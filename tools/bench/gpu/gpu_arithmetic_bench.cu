@@ -8,9 +8,6 @@
 // rounds over all work. torch_bench.py --arith times PyTorch on arrays of the same size.
 #include <cuda_runtime.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <span>
 #include <string>

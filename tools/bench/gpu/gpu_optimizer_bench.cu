@@ -10,9 +10,6 @@
 // between two device buffers in the same run. Figures are medians of 9 rounds over all work.
 #include <cuda_runtime.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>

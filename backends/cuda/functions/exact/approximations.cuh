@@ -11,8 +11,6 @@
 // bounds the errors.
 #pragma once
 
-#include <cstdint>
-
 #include "backends/cuda/functions/exact/seeds.cuh"
 #include "numerics/functions/exact_functions.hpp"
 

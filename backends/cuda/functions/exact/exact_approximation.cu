@@ -1,5 +1,4 @@
 // Functions of the rule `exact` by approximations with a rounding test: launches.
-#include <cstdint>
 
 #include "backends/cuda/functions/exact/approximation_kernel.cuh"
 #include "backends/cuda/functions/functions.hpp"

@@ -1,5 +1,4 @@
 // Functions of rows on the CUDA backends: describes a call to the kernels, and those in integers.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 

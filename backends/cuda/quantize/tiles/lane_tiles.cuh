@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/quantize/tiles/tile_codes.cuh"

@@ -1,7 +1,6 @@
 // Quantization of matrices and lists against the oracle: every code, scale and statistic; and back.
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <limits>
 
 #include "engine/cases/operations.hpp"

@@ -12,8 +12,6 @@
 // 1.03 times as many bytes per second as a device-to-device copy (docs/benchmarks.md).
 #pragma once
 
-#include <cstdint>
-
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/quantize/tiles/block/block_quantize.cuh"
 #include "backends/cuda/quantize/tiles/block/block_tiles.cuh"
