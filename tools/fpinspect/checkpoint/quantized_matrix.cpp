@@ -6,7 +6,6 @@
 #include "fpinspect/checkpoint/layout.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/error.hpp"
 
 namespace fpinspect {
 namespace {

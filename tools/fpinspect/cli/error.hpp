@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdexcept>
+#include <string>
 
 namespace fpinspect {
 
@@ -13,34 +14,39 @@ enum class exit_code : int {
   backend = 4,
 };
 
-/// The command line names something that does not exist, or contradicts itself. For all exceptions
-/// of this file, what() is one line of valid UTF-8.
-class usage_error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+/// An error that ends the program with its exit code. what() is one line of valid UTF-8.
+struct tool_error : std::runtime_error {
+  tool_error(exit_code c, const std::string& what) : std::runtime_error(what), code(c) {}
+  exit_code code;
+};
+
+template <exit_code Code>
+struct error_with : tool_error {
+  explicit error_with(const std::string& what) : tool_error(Code, what) {}
+};
+
+/// The command line names something that does not exist, or contradicts itself.
+struct usage_error : error_with<exit_code::command_line> {
+  using error_with::error_with;
 };
 
 /// The backend is unknown, or this machine cannot run it.
-class backend_error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+struct backend_error : error_with<exit_code::backend> {
+  using error_with::error_with;
 };
 
 /// A check failed. All results have been written before.
-class check_failed : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+struct check_failed : error_with<exit_code::check_failed> {
+  using error_with::error_with;
 };
 
 /// Standard output cannot be written.
-class output_error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+struct output_error : error_with<exit_code::file> {
+  using error_with::error_with;
 };
 
 /// The reader of standard output has closed it, as `head` does. Prints no message.
-class closed_pipe : public output_error {
- public:
+struct closed_pipe : output_error {
   using output_error::output_error;
 };
 

@@ -65,18 +65,12 @@ int run(int argc, char** argv) {
     require_whole_inputs();
     out.flush();
     return static_cast<int>(exit_code::ok);
-  } catch (const check_failed& error) {
-    return fail(exit_code::check_failed, error.what());
-  } catch (const usage_error& error) {
-    return fail(exit_code::command_line, error.what());
+  } catch (const closed_pipe& error) {
+    return static_cast<int>(error.code);
+  } catch (const tool_error& error) {
+    return fail(error.code, error.what());
   } catch (const file_error& error) {
     return fail(exit_code::file, error.what());
-  } catch (const closed_pipe&) {
-    return static_cast<int>(exit_code::file);
-  } catch (const output_error& error) {
-    return fail(exit_code::file, error.what());
-  } catch (const backend_error& error) {
-    return fail(exit_code::backend, error.what());
   } catch (const unsupported& error) {
     return fail(exit_code::backend, unmarked_message(error.what()));
   } catch (const cuda_error& error) {

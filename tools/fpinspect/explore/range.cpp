@@ -1,6 +1,7 @@
 // `fpinspect range`: all formats on one axis of powers of ten.
 
 #include "fpinspect/cli/command.hpp"
+#include "fpinspect/output/histogram.hpp"
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {
@@ -56,53 +57,44 @@ decade_axis decade_axis_of(std::span<const decade_range> ranges, int room) {
   return axis;
 }
 
-/// The values of a format that fall into a column.
-enum class column_band : std::uint8_t { none, subnormal, both, normal };
-
-std::vector<column_band> bands_of(const decade_range& range, const decade_axis& axis) {
-  std::vector<column_band> bands;
+/// The values of a format that fall into each column.
+std::vector<band> bands_of(const decade_range& range, const decade_axis& axis) {
+  std::vector<band> bands;
   for (int column = 0; column < axis.columns; ++column) {
     const double start = axis.start(column);
     const double end = axis.start(column + 1);
     const bool subnormal = start < range.min_normal && end > range.minimum;
     const bool normal = start <= range.maximum && end > range.min_normal;
-    bands.push_back(subnormal && normal ? column_band::both
-                    : subnormal         ? column_band::subnormal
-                    : normal            ? column_band::normal
-                                        : column_band::none);
+    bands.push_back(subnormal && normal ? band::mixed
+                    : subnormal         ? band::subnormal
+                    : normal            ? band::normal
+                                        : band::outside);
   }
   return bands;
 }
 
 struct range_marks {
-  std::array<std::string_view, 4> bands;  ///< indexed by column_band
-  std::string_view before;                ///< the range goes on below the axis
+  std::string_view before;  ///< the range goes on below the axis
   std::string_view after;
   std::string_view tick;
 };
 
 range_marks marks_of(charset characters) {
-  if (characters == charset::unicode) return {{" ", "░", "▒", "█"}, "◀", "▶", "┬"};
-  return {{" ", "-", "+", "#"}, "<", ">", "|"};
-}
-
-paint paint_of_band(column_band band) {
-  return band == column_band::normal ? paint::good : paint::caution;
+  if (characters == charset::unicode) return {"◀", "▶", "┬"};
+  return {"<", ">", "|"};
 }
 
 /// The picture of one format, without trailing spaces.
 std::string range_bar(const decade_range& range, const decade_axis& axis, const terminal& term) {
   const range_marks marks = marks_of(term.characters());
-  std::vector<column_band> bands = bands_of(range, axis);
-  while (!bands.empty() && bands.back() == column_band::none) bands.pop_back();
+  std::vector<band> bands = bands_of(range, axis);
+  while (!bands.empty() && bands.back() == band::outside) bands.pop_back();
   std::string bar;
   for (std::size_t i = 0; i < bands.size(); ++i) {
     const bool goes_on_before = i == 0 && range.minimum < axis.start(0);
     const bool goes_on_after = i + 1 == bands.size() && range.maximum >= axis.start(axis.columns);
-    const std::string_view mark = goes_on_before  ? marks.before
-                                  : goes_on_after ? marks.after
-                                                  : marks.bands[static_cast<std::size_t>(bands[i])];
-    bar += bands[i] == column_band::none ? " " : term.painted(paint_of_band(bands[i]), mark);
+    const std::string_view end = goes_on_before ? marks.before : goes_on_after ? marks.after : "";
+    bar += bands[i] == band::outside ? " " : marked(bands[i], 1, term, end);
   }
   return bar;
 }
@@ -136,12 +128,9 @@ std::string axis_foot(const decade_axis& axis, charset characters) {
 
 std::string legend(const decade_axis& axis, const terminal& term) {
   const range_marks marks = marks_of(term.characters());
-  const auto mark = [&](column_band band) {
-    return term.painted(paint_of_band(band), marks.bands[static_cast<std::size_t>(band)]);
-  };
-  return cat("\n", mark(column_band::normal), " normal  ", mark(column_band::subnormal),
-             " subnormal  ", mark(column_band::both), " both  ", marks.before, " ", marks.after,
-             " goes on  a column: ", shortest(axis.step),
+  return cat("\n", marked(band::normal, 1, term), " normal  ", marked(band::subnormal, 1, term),
+             " subnormal  ", marked(band::mixed, 1, term), " both  ", marks.before, " ",
+             marks.after, " goes on  a column: ", shortest(axis.step),
              axis.step == 1 ? " decade\n" : " decades\n");
 }
 

@@ -37,14 +37,8 @@ std::string enum_options() {
 
 std::string explorer_page() {
   return cat(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'; script-src 'unsafe-inline' 'wasm-unsafe-eval'\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n"
-      "<title>Bits of a number - fpinspect explorer</title>\n<style>",
-      picture_style(), explorer_style,
-      "</style></head>\n<body>\n<header><h1>Bits of a number</h1>\n"
+      page_start("Bits of a number - fpinspect explorer", explorer_style, " 'wasm-unsafe-eval'"),
+      "<header><h1>Bits of a number</h1>\n"
       "<p>Type a number, or press a bit to flip it. Each row is the number, rounded once into a "
       "format.</p></header>\n<main>\n<form id=\"settings\">"
       "<label for=\"number\">Number</label><input id=\"number\" value=\"0.1\" inputmode=\"text\" "

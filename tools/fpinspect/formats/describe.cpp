@@ -1,15 +1,16 @@
 // Codes and properties of formats as the subcommands print them: implementation.
 #include "fpinspect/formats/describe.hpp"
 
+#include <bitset>
+
 #include "samebits/text.hpp"
 
 namespace fpinspect {
 namespace {
 
+/// The last `count` bits.
 std::string binary_digits(std::uint64_t bits, int count) {
-  std::string text;
-  for (int i = count - 1; i >= 0; --i) text += ((bits >> i) & 1) != 0 ? '1' : '0';
-  return text;
+  return std::bitset<64>(bits).to_string().substr(static_cast<std::size_t>(64 - count));
 }
 
 }  // namespace

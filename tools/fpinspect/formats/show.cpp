@@ -107,16 +107,6 @@ std::string text_of(const shown_code& shown, const terminal& term) {
 
 // --- show FORMATS VALUE --rounding MODES -------------------------------------------------------
 
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  std::size_t start = 0;
-  for (std::size_t comma = 0; comma != std::string::npos; start = comma + 1) {
-    comma = text.find(',', start);
-    parts.push_back(text.substr(start, comma - start));
-  }
-  return parts;
-}
-
 std::vector<rounding> modes_of(const std::vector<std::string>& texts) {
   if (texts.empty()) return {rounding::nearest_even};
   std::vector<rounding> modes;
@@ -223,8 +213,10 @@ class show_command final : public command {
 
  private:
   void run_several(const session& s) const {
+    const auto names = split(format_, ',');
     const std::vector<format_id> formats =
-        format_ == "all" ? all_formats() : format_list_argument("FORMAT", split_at_commas(format_));
+        format_ == "all" ? all_formats()
+                         : format_list_argument("FORMAT", {names.begin(), names.end()});
     const std::vector<rounding> modes = modes_of(modes_);
     if (!parse(format_id::fp64, value_).ok || code_argument(format_id::fp64, value_)) {
       refuse_value("VALUE", value_, "is not a number; a code needs one format and no --rounding");

@@ -114,11 +114,16 @@ band_mark mark_of(band what) {
   return {"", "", paint::bad};
 }
 
-std::string marked(band what, int times, const terminal& term) {
+}  // namespace
+
+std::string marked(band what, int times, const terminal& term, std::string_view other) {
   const band_mark mark = mark_of(what);
   const bool unicode = term.characters() == charset::unicode;
-  return term.painted(mark.color, repeated(unicode ? mark.unicode : mark.ascii, times));
+  const std::string_view own = unicode ? mark.unicode : mark.ascii;
+  return term.painted(mark.color, repeated(other.empty() ? own : other, times));
 }
+
+namespace {
 
 /// The band of all binades of a column.
 band column_band(const format_range& range, const axis& x, int column) {

@@ -39,6 +39,9 @@ struct format_range {
 std::string histogram(const std::map<int, std::uint64_t>& counts,
                       std::span<const format_id> formats, const terminal& term);
 
+/// The mark of a band, `times` in a row, or another text in its place; in the band's colour.
+std::string marked(band what, int times, const terminal& term, std::string_view other = {});
+
 /// The legend of the marks below the chart: one line with a newline.
 std::string histogram_legend(const terminal& term);
 

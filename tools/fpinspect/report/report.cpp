@@ -219,17 +219,6 @@ std::string section_of(const report& in, std::size_t i, const std::optional<tile
   return text + "</div><p><a href=\"#tensors\">to the table</a></p></section>\n";
 }
 
-std::string head_of(const std::string& title_text) {
-  return cat(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
-      markup_text(title_text), "</title>\n<style>", picture_style(), page_style,
-      "</style></head>\n<body>\n");
-}
-
 /// The tensors with a section of their own, in the order of the verdict: at most 200, so that the
 /// page stays small.
 std::vector<std::size_t> detailed_tensors(const report& in) {
@@ -248,9 +237,9 @@ std::string page_of(const report& in, const executor& where) {
   const std::vector<std::size_t> detailed = detailed_tensors(in);
   const std::set<std::size_t> sections(detailed.begin(), detailed.end());
   std::string page =
-      cat(head_of(in.heading + " - fpinspect report"), "<header><h1>", markup_text(in.heading),
-          "</h1>", in_tag("p", size_text(in.shown)), "</header>\n<main>\n", verdict_part(in),
-          loss_scale_part(in), scale_trace_part(in), findings_part(in, sections),
+      cat(page_start(in.heading + " - fpinspect report", page_style), "<header><h1>",
+          markup_text(in.heading), "</h1>", in_tag("p", size_text(in.shown)), "</header>\n<main>\n",
+          verdict_part(in), loss_scale_part(in), scale_trace_part(in), findings_part(in, sections),
           tensors_part(in, sections));
   page += cat("<section><h2>Resolution</h2>",
               figure_of(resolution_picture(exponents_of(in.all.stats)),

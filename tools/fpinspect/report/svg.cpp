@@ -101,6 +101,15 @@ std::string svg_picture::document() const {
              "</svg>\n");
 }
 
-std::string_view picture_style() { return style; }
+std::string page_start(std::string_view title, std::string_view page_style,
+                       std::string_view more_scripts) {
+  return cat(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+      "style-src 'unsafe-inline'; script-src 'unsafe-inline'",
+      more_scripts, "\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
+      markup_text(title), "</title>\n<style>", style, page_style, "</style></head>\n<body>\n");
+}
 
 }  // namespace fpinspect

@@ -65,7 +65,11 @@ class svg_picture {
   std::string shapes_;
 };
 
-/// The colours and fonts of pictures, light and dark.
-std::string_view picture_style();
+/// The start of an HTML page that takes nothing from outside: up to its body, with the colours and
+/// fonts of pictures, light and dark.
+/// @param style  of the page
+/// @param more_scripts  sources of scripts that run, besides those in the page
+std::string page_start(std::string_view title, std::string_view style,
+                       std::string_view more_scripts = "");
 
 }  // namespace fpinspect

@@ -44,7 +44,9 @@ constexpr int absent = -1;
 class csv_table {
  public:
   /// @param path  the file's name in errors; "-" is standard input
-  explicit csv_table(const std::string& path) : path_(path), text_(read_text_file(path)) {
+  explicit csv_table(const std::string& path)
+      : path_(path), text_(read_text_file(path)), lines_(split(text_, '\n')) {
+    if (lines_.back().empty()) lines_.pop_back();  // behind the last line break
     const auto header = next_line();
     if (!header) refuse("there is no header");
     names_ = cells_of(*header);
@@ -108,24 +110,16 @@ class csv_table {
 
  private:
   std::optional<std::string_view> next_line() {
-    while (at_ < text_.size()) {
-      const std::string_view rest = std::string_view(text_).substr(at_);
-      const std::size_t end = std::min(rest.find('\n'), rest.size());
-      at_ += end + 1;
-      ++number_;
-      if (const auto line = trimmed(rest.substr(0, end)); !line.empty()) return line;
+    while (number_ < lines_.size()) {
+      if (const auto line = trimmed(lines_[number_++]); !line.empty()) return line;
     }
     return std::nullopt;
   }
 
   static std::vector<std::string_view> cells_of(std::string_view line) {
-    std::vector<std::string_view> all;
-    while (true) {
-      const std::size_t comma = line.find(',');
-      all.push_back(trimmed(line.substr(0, comma)));
-      if (comma == std::string_view::npos) return all;
-      line.remove_prefix(comma + 1);
-    }
+    std::vector<std::string_view> all = split(line, ',');
+    for (std::string_view& cell : all) cell = trimmed(cell);
+    return all;
   }
 
   [[nodiscard]] std::string_view cell(int column) const {
@@ -137,8 +131,8 @@ class csv_table {
 
   std::string path_;
   std::string text_;
-  std::size_t at_ = 0;
-  std::size_t number_ = 0;
+  std::vector<std::string_view> lines_;
+  std::size_t number_ = 0;  ///< of the last line that was read, from 1 on
   std::vector<std::string_view> names_;
   std::vector<std::string_view> cells_;
 };

@@ -87,6 +87,16 @@ std::string number_of(std::uint64_t count, std::string_view noun) {
   return cat(count, " ", noun, count == 1 ? "" : "s");
 }
 
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
 void add_count(std::string& list, std::uint64_t count, std::string_view what,
                std::string_view separator) {
   if (count != 0) list += cat(list.empty() ? "" : separator, count, " ", what);

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tensor_file/cat.hpp"
 
@@ -64,6 +65,9 @@ std::string joined(const Range& all, Text text = {}, std::string_view separator 
   }
   return result;
 }
+
+/// The parts between the separators: one for a text without any.
+std::vector<std::string_view> split(std::string_view text, char separator);
 
 /// "64, 256"
 inline std::string comma_separated(std::span<const std::uint64_t> numbers) {
