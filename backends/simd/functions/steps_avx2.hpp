@@ -32,6 +32,11 @@ SAMEBITS_INLINE lanes neg(lanes a) { return _mm256_xor_si256(a.v, _mm256_set1_ep
 SAMEBITS_INLINE mask lt(lanes a, lanes b) {
   return {_mm256_castps_si256(_mm256_cmp_ps(floats(a), floats(b), _CMP_LT_OQ))};
 }
+/// The lanes with the canonical NaN for every NaN.
+SAMEBITS_INLINE lanes with_canonical_nan(lanes a) {
+  const __m256 is_nan = _mm256_cmp_ps(floats(a), floats(a), _CMP_UNORD_Q);
+  return words(_mm256_blendv_ps(floats(a), floats(lanes(0x7FFFFFFFu)), is_nan));
+}
 
 /// fma(a, b, c) rounded downward. Requires c and the sum in [2^23, 2^24): their difference is exact
 /// then. The error of the sum rounded to nearest is a * b - (sum - c), and its sign is exact.
@@ -83,6 +88,10 @@ SAMEBITS_INLINE simd::unit_coefficients<lanes> coefficients_of(
 /// p[index] of each lane.
 SAMEBITS_INLINE lanes gather(const std::uint32_t* p, lanes index) {
   return _mm256_i32gather_epi32(reinterpret_cast<const int*>(p), index.v, 4);
+}
+/// The same of bytes. Lanes read words, so three bytes must follow the last one.
+SAMEBITS_INLINE lanes gather(const std::uint8_t* p, lanes index) {
+  return lanes(_mm256_i32gather_epi32(reinterpret_cast<const int*>(p), index.v, 1)) & lanes(0xFFu);
 }
 /// The low 32 bits of each lane's product.
 SAMEBITS_INLINE lanes product(lanes a, lanes b) { return _mm256_mullo_epi32(a.v, b.v); }

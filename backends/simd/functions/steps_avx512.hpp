@@ -32,6 +32,11 @@ SAMEBITS_INLINE lanes neg(lanes a) { return _mm512_xor_si512(a.v, _mm512_set1_ep
 SAMEBITS_INLINE mask lt(lanes a, lanes b) {
   return {_mm512_cmp_ps_mask(floats(a), floats(b), _CMP_LT_OQ)};
 }
+/// The lanes with the canonical NaN for every NaN.
+SAMEBITS_INLINE lanes with_canonical_nan(lanes a) {
+  const __mmask16 is_nan = _mm512_cmp_ps_mask(floats(a), floats(a), _CMP_UNORD_Q);
+  return _mm512_mask_mov_epi32(a.v, is_nan, lanes(0x7FFFFFFFu).v);
+}
 
 SAMEBITS_INLINE lanes fma_down(lanes a, lanes b, lanes c) {
   return words(_mm512_fmadd_round_ps(floats(a), floats(b), floats(c),
@@ -83,6 +88,10 @@ SAMEBITS_INLINE simd::unit_coefficients<lanes> coefficients_of(
 /// p[index] of each lane.
 SAMEBITS_INLINE lanes gather(const std::uint32_t* p, lanes index) {
   return _mm512_i32gather_epi32(index.v, p, 4);
+}
+/// The same of bytes. Lanes read words, so three bytes must follow the last one.
+SAMEBITS_INLINE lanes gather(const std::uint8_t* p, lanes index) {
+  return lanes(_mm512_i32gather_epi32(index.v, p, 1)) & lanes(0xFFu);
 }
 /// The low 32 bits of each lane's product.
 SAMEBITS_INLINE lanes product(lanes a, lanes b) { return _mm512_mullo_epi32(a.v, b.v); }

@@ -20,6 +20,24 @@
 
 namespace samebits::simd {
 
+/// The Arithmetic policy (numerics/update/update_arithmetic.hpp) by the steps of functions/steps_*.hpp,
+/// which the lanes' namespace has.
+template <class Isa>
+struct update_hardware {
+  using word = typename Isa::word;
+  SAMEBITS_INLINE static word product(word a, word b) { return Isa::multiply(a, b); }
+  SAMEBITS_INLINE static word quotient(word a, word b) { return Isa::divide(a, b); }
+  SAMEBITS_INLINE static word sum(word a, word b) { return Isa::add(a, b); }
+  SAMEBITS_INLINE static word fused(word a, word b, word c) { return fma(a, b, c); }
+  SAMEBITS_INLINE static word square_root(word a) { return sqrt(a); }
+  SAMEBITS_INLINE static word canonical(word a) { return with_canonical_nan(a); }
+  /// The entries of a table of words or bytes at each lane's index.
+  template <class Entry>
+  SAMEBITS_INLINE static word entries(const Entry* table, word index) {
+    return gather(table, index);
+  }
+};
+
 /// Loads words from element i on; lanes after the last element are 0.
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word load_words(const std::uint32_t* words, std::int64_t i,
