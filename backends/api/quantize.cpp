@@ -243,18 +243,6 @@ quantize_call checked(const const_matrix_view& in, const quantize_outputs& outpu
   return call;
 }
 
-void check_workspace(const backend& b, const quantize_call& call, std::span<std::byte> workspace) {
-  if (workspace.empty()) return;
-  const std::size_t needed = b.quantize.workspace_of(call);
-  if (workspace.size() < needed) {
-    throw invalid_argument("options.workspace: needs " + std::to_string(needed) + " bytes, got " +
-                           std::to_string(workspace.size()));
-  }
-  if (reinterpret_cast<std::uintptr_t>(workspace.data()) % 16 != 0) {
-    throw invalid_argument("options.workspace: must be aligned to 16 bytes");
-  }
-}
-
 /// Makes the call's device current until the end of the scope.
 device_scope scope_of(const quantize_call& call, const executor& where) {
   const quantize_outputs& o = call.outputs;
@@ -331,7 +319,10 @@ void quantize(const const_matrix_view& in, const quantize_outputs& outputs,
   const backends::quantize_call call = backends::checked(in, outputs, options, where);
   const backends::device_scope on = backends::scope_of(call, where);
   const backends::backend& b = backends::quantizing_backend(call, where);
-  backends::check_workspace(b, call, options.workspace);
+  if (!options.workspace.empty()) {
+    backends::check_workspace(options.workspace, "options.workspace",
+                              b.quantize.workspace_of(call));
+  }
   b.quantize.run(call, where);
 }
 

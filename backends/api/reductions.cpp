@@ -80,16 +80,7 @@ void enqueue(reduction_call call, void* result, std::size_t alignment,
   }
   const device_scope on = scope_of(call, result, workspace.data(), where, completion::enqueued);
   const backend& b = reducing_backend(call, where);
-  if (!workspace.empty()) {
-    const std::size_t needed = b.reduce.workspace_of(call);
-    if (workspace.size() < needed) {
-      throw invalid_argument("workspace: needs " + std::to_string(needed) + " bytes, got " +
-                             std::to_string(workspace.size()));
-    }
-    if (reinterpret_cast<std::uintptr_t>(workspace.data()) % 16 != 0) {
-      throw invalid_argument("workspace: must be aligned to 16 bytes");
-    }
-  }
+  if (!workspace.empty()) check_workspace(workspace, "workspace", b.reduce.workspace_of(call));
   call.result_on_device = result;
   call.workspace = workspace.data();
   b.reduce.run(call, where);

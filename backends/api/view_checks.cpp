@@ -203,6 +203,16 @@ void check_threads(const executor& where) {
   }
 }
 
+void check_workspace(std::span<const std::byte> workspace, const char* which, std::size_t needed) {
+  if (workspace.size() < needed) {
+    throw invalid_argument(std::string(which) + ": needs " + std::to_string(needed) +
+                           " bytes, got " + std::to_string(workspace.size()));
+  }
+  if (reinterpret_cast<std::uintptr_t>(workspace.data()) % 16 != 0) {
+    throw invalid_argument(std::string(which) + ": must be aligned to 16 bytes");
+  }
+}
+
 void check_memory(const backend& b, memory_space space) {
   if (b.space == space) return;
   const bool host = b.space == memory_space::host;

@@ -86,6 +86,9 @@ void check_rule(const cast_rule& rule, const random_stream& random);
 
 void check_threads(const executor& where);
 
+/// Requires `needed` bytes, aligned to 16.
+void check_workspace(std::span<const std::byte> workspace, const char* which, std::size_t needed);
+
 /// Requires that the backend works on the memory of the views.
 void check_memory(const backend& b, memory_space space);
 

@@ -21,11 +21,15 @@ namespace {
 constexpr std::int64_t max_steps = std::int64_t{1} << 53;
 constexpr std::int64_t max_int = std::numeric_limits<std::int32_t>::max();
 
-void require(bool ok, scaling_policy policy, std::string_view field, const std::string& expected) {
-  if (ok) return;
-  throw invalid_argument("loss scaling, policy " + std::string(name(policy)) + ": " +
-                         std::string(field) + " must be " + expected);
-}
+/// Throws unless a setting or state of the policy is as expected.
+struct requirement {
+  scaling_policy policy;
+  void operator()(bool ok, std::string_view field, const char* expected) const {
+    if (ok) return;
+    throw invalid_argument("loss scaling, policy " + std::string(name(policy)) + ": " +
+                           std::string(field) + " must be " + expected);
+  }
+};
 
 bool is_within(std::int64_t x, std::int64_t maximum) { return x >= -maximum && x <= maximum; }
 // Compares bits: under DAZ a subnormal number compares equal to zero.
@@ -41,9 +45,7 @@ bool is_binary32_above_zero(double x) {
 }
 
 void check(const native_scaling& s) {
-  const auto need = [](bool ok, std::string_view field, const char* expected) {
-    require(ok, scaling_policy::native, field, expected);
-  };
+  const requirement need{s.policy};
   need(s.min_exponent >= -126 && s.min_exponent <= s.max_exponent, "min_exponent",
        "in -126 .. max_exponent");
   need(s.max_exponent <= 126, "max_exponent", "at most 126");
@@ -65,9 +67,7 @@ void check(const native_scaling& s) {
 }
 
 void check(const torch_scaling& s) {
-  const auto need = [](bool ok, std::string_view field, const char* expected) {
-    require(ok, scaling_policy::torch, field, expected);
-  };
+  const requirement need{s.policy};
   need(is_binary32_above_zero(s.init_scale), "init_scale", "above zero and finite in fp32");
   need(is_number(s.growth_factor) && s.growth_factor > 1, "growth_factor", "finite and above 1");
   need(is_number(s.backoff_factor) && s.backoff_factor < 1, "backoff_factor", "in [0, 1)");
@@ -75,9 +75,7 @@ void check(const torch_scaling& s) {
 }
 
 void check(const apex_scaling& s) {
-  const auto need = [](bool ok, std::string_view field, const char* expected) {
-    require(ok, scaling_policy::apex, field, expected);
-  };
+  const requirement need{s.policy};
   need(is_binary32_above_zero(s.init_scale), "init_scale", "above zero and finite in fp32");
   need(is_number(s.growth_factor), "growth_factor", "finite and >= 0");
   need(is_number(s.backoff_factor), "backoff_factor", "finite and >= 0");
@@ -86,9 +84,7 @@ void check(const apex_scaling& s) {
 }
 
 void check(const apex_amp_scaling& s) {
-  const auto need = [](bool ok, std::string_view field, const char* expected) {
-    require(ok, scaling_policy::apex_amp, field, expected);
-  };
+  const requirement need{s.policy};
   need(is_above_zero(s.init_scale), "init_scale", "finite and above zero");
   need(is_within(s.scale_window, max_steps), "scale_window", "at most 2^53");
   need(is_number(s.min_loss_scale), "min_loss_scale", "finite and >= 0");
@@ -96,9 +92,7 @@ void check(const apex_amp_scaling& s) {
 }
 
 void check(const megatron_scaling& s) {
-  const auto need = [](bool ok, std::string_view field, const char* expected) {
-    require(ok, scaling_policy::megatron, field, expected);
-  };
+  const requirement need{s.policy};
   need(is_binary32_above_zero(s.initial_scale), "initial_scale", "above zero and finite in fp32");
   need(is_binary32_above_zero(s.min_scale) && is_at_most(s.min_scale, s.initial_scale), "min_scale",
        "above zero in fp32 and at most initial_scale");
@@ -111,9 +105,7 @@ void check(const megatron_scaling& s) {
 }
 
 void check(const deepspeed_scaling& s) {
-  const auto need = [](bool ok, std::string_view field, const char* expected) {
-    require(ok, scaling_policy::deepspeed, field, expected);
-  };
+  const requirement need{s.policy};
   need(is_above_zero(s.init_scale), "init_scale", "finite and above zero");
   need(is_above_zero(s.scale_factor), "scale_factor", "finite and above zero");
   need(s.scale_window >= 1 && s.scale_window <= max_steps, "scale_window", "in 1 .. 2^53");
@@ -124,23 +116,21 @@ void check(const deepspeed_scaling& s) {
 /// A scale may have become Inf or zero. Trackers are counts.
 template <class Settings, class State>
 void check(const Settings& settings, const State& state) {
+  const requirement need{settings.policy};
   backends::for_each_field(state, [&](std::string_view field, const auto& value) {
     using type = std::remove_cvref_t<decltype(value)>;
     if constexpr (std::is_floating_point_v<type>) {
       constexpr bool wide = sizeof(type) == sizeof(double);
       constexpr std::uint64_t inf = wide ? numerics::binary64::inf : numerics::binary32::inf;
-      require(detail::bits_of(value) <= inf, settings.policy, field, "a number >= 0");
+      need(detail::bits_of(value) <= inf, field, "a number >= 0");
     } else {
-      require(value >= -max_steps && value <= max_steps, settings.policy, field,
-              "within 2^53 of zero");
+      need(value >= -max_steps && value <= max_steps, field, "within 2^53 of zero");
     }
   });
 }
 
 void check(const native_scaling& settings, const native_state& state) {
-  const auto need = [](bool ok, std::string_view field, const char* expected) {
-    require(ok, scaling_policy::native, field, expected);
-  };
+  const requirement need{settings.policy};
   const auto level = [&](std::int32_t e) {
     return e >= settings.min_exponent && e <= settings.max_exponent;
   };

@@ -17,7 +17,7 @@ described_list::described_list(std::shared_ptr<optimizer_data> data)
       list_(access::make<optimizer_list>(std::shared_ptr<const optimizer_data>(data_))) {}
 
 std::size_t described_list::tables_bytes() const {
-  return data_->space == memory_space::host ? 0 : data_->tables_bytes();
+  return data_->space == memory_space::host ? 0 : data_->rows_bytes() + data_->chunks_bytes();
 }
 
 bool described_list::has_tables() const {

@@ -37,13 +37,15 @@ struct alignas(16) list_row {
 };
 static_assert(sizeof(list_row) == 64, "kernels read it as four words of 16 bytes");
 
-/// The tables of a tensor list, passed to kernels by value.
-struct tensor_tables {
-  const list_row* rows;               ///< [tensors]
+/// The tables of a list, passed to kernels by value.
+template <class Row>
+struct row_tables {
+  const Row* rows;                    ///< [tensors]
   const std::uint32_t* row_of_chunk;  ///< [chunks]: the tensor's index
   std::uint64_t tensors;
   std::uint64_t chunks;
 };
+using tensor_tables = row_tables<list_row>;
 
 /// Elements [first, first + count) of a tensor; 1 <= count <= chunk_elements.
 struct list_chunk {
@@ -59,7 +61,8 @@ SAMEBITS_INLINE constexpr std::uint64_t chunks_of(std::int64_t count) {
 }
 
 /// The elements of chunk number `chunk`, which must belong to this tensor.
-SAMEBITS_INLINE constexpr list_chunk chunk_of(const list_row& row, std::uint32_t tensor,
+template <class Row>
+SAMEBITS_INLINE constexpr list_chunk chunk_of(const Row& row, std::uint32_t tensor,
                                               std::uint64_t chunk) {
   const auto first = static_cast<std::int64_t>((chunk - row.first_chunk) << chunk_level);
   const std::int64_t left = row.count - first;
@@ -67,7 +70,8 @@ SAMEBITS_INLINE constexpr list_chunk chunk_of(const list_row& row, std::uint32_t
 }
 
 /// The elements of chunk number `chunk` of the list.
-SAMEBITS_INLINE constexpr list_chunk chunk_at(const tensor_tables& list, std::uint64_t chunk) {
+template <class Row>
+SAMEBITS_INLINE constexpr list_chunk chunk_at(const row_tables<Row>& list, std::uint64_t chunk) {
   const std::uint32_t tensor = list.row_of_chunk[chunk];
   return chunk_of(list.rows[tensor], tensor, chunk);
 }

@@ -40,22 +40,7 @@ struct alignas(16) update_row {
   low_part low_kind;
 };
 
-/// The tables of an optimizer_list, passed to kernels by value.
-struct update_tables {
-  const update_row* rows;             ///< [tensors]
-  const std::uint32_t* row_of_chunk;  ///< [chunks]: the tensor's index
-  std::uint64_t tensors;
-  std::uint64_t chunks;
-};
-
-/// The elements of chunk number `chunk` of the list.
-SAMEBITS_INLINE constexpr list_chunk chunk_at(const update_tables& list, std::uint64_t chunk) {
-  const std::uint32_t tensor = list.row_of_chunk[chunk];
-  const update_row& row = list.rows[tensor];
-  const auto first = static_cast<std::int64_t>((chunk - row.first_chunk) << chunk_level);
-  const std::int64_t left = row.count - first;
-  return {tensor, first, left < chunk_elements ? left : chunk_elements};
-}
+using update_tables = row_tables<update_row>;
 
 /// The format to which torch_foreach rounds each step's result: that of 16-bit weights without
 /// master or low part, else fp32.

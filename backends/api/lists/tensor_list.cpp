@@ -98,21 +98,6 @@ void summarize(list_data& list) {
   }
 }
 
-/// Copies the tables of a list to the device memory of its tensors, in one allocation.
-void copy_to_device(list_data& list) {
-  const device_memory& memory = *resolve({}, memory_space::device, [](const backend& b) {
-                                   return b.memory != nullptr;
-                                 }).memory;
-  const std::size_t chunks_bytes = list.row_of_chunk.size() * sizeof(list.row_of_chunk[0]);
-  auto* const first = static_cast<std::byte*>(memory.allocate(list.rows_bytes() + chunks_bytes));
-  list.on_device = {first,
-                    [&memory](const std::byte* p) { memory.release(const_cast<std::byte*>(p)); }};
-  memory.upload(first, list.rows.data(), list.rows_bytes());
-  if (chunks_bytes != 0) {
-    memory.upload(first + list.rows_bytes(), list.row_of_chunk.data(), chunks_bytes);
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<list_data> describe_list(std::vector<list_tensor> tensors, const char* which) {
@@ -148,7 +133,7 @@ std::shared_ptr<const list_data> make_tensor_list(std::vector<list_tensor> tenso
   if (list->space == memory_space::device) {
     list->device = device_of(*list, which);
     const device_scope on(list->space, list->device, nullptr);
-    copy_to_device(*list);
+    list->upload();
     // No address belongs to one device (managed memory, or no elements). The tables are on the
     // current device.
     if (list->device == no_device) list->device = current_device_number();

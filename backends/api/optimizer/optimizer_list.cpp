@@ -289,18 +289,7 @@ void copy_to_device(optimizer_data& list) {
   list.device = finder.device();
   const device_scope on(list.space, list.device, nullptr);
   if (list.device == no_device) list.device = current_device_number();
-  const device_memory& memory = *resolve({}, memory_space::device, [](const backend& b) {
-                                   return b.memory != nullptr;
-                                 }).memory;
-  const std::size_t chunks_bytes = list.row_of_chunk.size() * sizeof(list.row_of_chunk[0]);
-  if (list.rows.empty()) return;
-  auto* const first = static_cast<std::byte*>(memory.allocate(list.rows_bytes() + chunks_bytes));
-  list.on_device = {first,
-                    [&memory](const std::byte* p) { memory.release(const_cast<std::byte*>(p)); }};
-  memory.upload(first, list.rows.data(), list.rows_bytes());
-  if (chunks_bytes != 0) {
-    memory.upload(first + list.rows_bytes(), list.row_of_chunk.data(), chunks_bytes);
-  }
+  list.upload();
 }
 
 /// Checks the memory of a list whose formats and numbers are checked, and splits the tensors into

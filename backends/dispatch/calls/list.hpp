@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/calls/described_rows.hpp"
 #include "backends/dispatch/overlap.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/tensor_list/list.hpp"
@@ -18,30 +18,11 @@
 namespace samebits::backends {
 
 /// A checked tensor list: its tensors, its tables and what later checks need.
-struct list_data {
+struct list_data : described_rows<numerics::list_row> {
   std::vector<list_tensor> tensors;
-  std::vector<numerics::list_row> rows;
-  std::vector<std::uint32_t> row_of_chunk;
-  std::uint64_t elements = 0;
-  memory_space space = memory_space::host;
-  int device = -1;               ///< device of the tensors and tables in device memory
   std::uint32_t formats = 0;     ///< bit i: some tensor has format number i
   std::vector<extent> by_begin;  ///< extents of the non-empty tensors, sorted by begins_before
   std::uintptr_t end = 0;        ///< end of the last byte of all tensors
-  /// For tensors in device memory: a device copy of `rows`, followed by a copy of row_of_chunk.
-  std::shared_ptr<const std::byte> on_device = {};
-
-  [[nodiscard]] std::size_t rows_bytes() const { return rows.size() * sizeof(rows[0]); }
-  /// The tables, in the memory of the tensors.
-  [[nodiscard]] numerics::tensor_tables tables() const {
-    if (space == memory_space::host) {
-      return {rows.data(), row_of_chunk.data(), rows.size(), row_of_chunk.size()};
-    }
-    const std::byte* const first = on_device.get();
-    return {reinterpret_cast<const numerics::list_row*>(first),
-            reinterpret_cast<const std::uint32_t*>(first + rows_bytes()), rows.size(),
-            row_of_chunk.size()};
-  }
 };
 
 /// The tensor's name in messages: "tensors[3] 'layer.weight'", or "tensors[3]" if it has no name,

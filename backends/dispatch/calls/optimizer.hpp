@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/calls/described_rows.hpp"
 #include "backends/dispatch/overlap.hpp"
 #include "numerics/update/constants.hpp"
 #include "numerics/update/update_tables.hpp"
@@ -26,32 +26,10 @@ struct group_summary {
 };
 
 /// A checked optimizer_list: its tensors and tables.
-struct optimizer_data {
+struct optimizer_data : described_rows<numerics::update_row> {
   std::vector<optimizer_tensor> tensors;
-  std::vector<numerics::update_row> rows;
-  std::vector<std::uint32_t> row_of_chunk;
   std::vector<group_summary> groups;  ///< in order of first appearance
-  std::uint64_t elements = 0;
   bool only_fp32 = true;  ///< all tensors have fp32 weights or masters, and fp32 states if any
-  memory_space space = memory_space::host;
-  int device = -1;  ///< device of the tensors and tables in device memory
-  /// For tensors in device memory: a device copy of `rows`, followed by a copy of row_of_chunk.
-  std::shared_ptr<const std::byte> on_device = {};
-
-  [[nodiscard]] std::size_t rows_bytes() const { return rows.size() * sizeof(rows[0]); }
-  [[nodiscard]] std::size_t tables_bytes() const {
-    return rows_bytes() + row_of_chunk.size() * sizeof(row_of_chunk[0]);
-  }
-  /// The tables, in the memory of the tensors.
-  [[nodiscard]] numerics::update_tables tables() const {
-    if (space == memory_space::host) {
-      return {rows.data(), row_of_chunk.data(), rows.size(), row_of_chunk.size()};
-    }
-    const std::byte* const first = on_device.get();
-    return {reinterpret_cast<const numerics::update_row*>(first),
-            reinterpret_cast<const std::uint32_t*>(first + rows_bytes()), rows.size(),
-            row_of_chunk.size()};
-  }
 };
 
 /// Tensors of an optimizer whose gradients move.

@@ -12,6 +12,7 @@
 #include "backends/cuda/functions/rows/row_steps.cuh"
 #include "backends/cuda/functions/rows/rows_in_memory.cuh"
 #include "backends/cuda/functions/rows/rows_in_registers.cuh"
+#include "samebits/core/table.hpp"
 
 namespace samebits::cuda {
 
@@ -178,29 +179,13 @@ bool launch_in_registers(const row_launch& d, cudaStream_t stream) {
 /// Enqueues the function of a call.
 template <class Numbers>
 void launch_function_of_rows(const row_launch& d, cudaStream_t stream) {
-  const auto launch = [&]<row_function F>() {
+  constexpr int functions = static_cast<int>(row_function::picked_log_softmax);  // of row calls
+  with_enumerator<row_function, functions>(d.orders.of, [&]<row_function F>() {
     if constexpr (Numbers::native) {
       if (launch_in_registers<Numbers, F>(d, stream)) return;
     }
     launch_in_memory<Numbers, F>(d, stream);
-  };
-  switch (d.orders.of) {
-    using enum row_function;
-    case softmax: return launch.template operator()<softmax>();
-    case log_softmax: return launch.template operator()<log_softmax>();
-    case softmax_gradient: return launch.template operator()<softmax_gradient>();
-    case log_softmax_gradient: return launch.template operator()<log_softmax_gradient>();
-    case layer_norm: return launch.template operator()<layer_norm>();
-    case layer_norm_gradient: return launch.template operator()<layer_norm_gradient>();
-    case rms_norm: return launch.template operator()<rms_norm>();
-    case rms_norm_gradient: return launch.template operator()<rms_norm_gradient>();
-    case sum_layer_norm: return launch.template operator()<sum_layer_norm>();
-    case sum_layer_norm_gradient: return launch.template operator()<sum_layer_norm_gradient>();
-    case sum_rms_norm: return launch.template operator()<sum_rms_norm>();
-    case sum_rms_norm_gradient: return launch.template operator()<sum_rms_norm_gradient>();
-    case picked_log_softmax:
-    case cross_entropy_gradient: return;
-  }
+  });
 }
 
 }  // namespace samebits::cuda
