@@ -13,12 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from samebits import _core
-from samebits.rules import options_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from samebits.option_types import ComputeOptions
     from samebits.typing import FormatLike, NanPolicy, Overflow, Rounding
 
 __all__ = ["Flags", "Result"]

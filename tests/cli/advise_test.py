@@ -3,7 +3,6 @@ import fnmatch
 import itertools
 import json
 import os
-import unittest
 
 import cli_support
 

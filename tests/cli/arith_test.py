@@ -2,7 +2,6 @@
 import operator
 import os
 import struct
-import unittest
 from fractions import Fraction
 
 import cli_support

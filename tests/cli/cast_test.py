@@ -1,5 +1,4 @@
 # `fpinspect cast`: one rounding from text or code into each format, and what happened.
-import unittest
 
 import cli_support
 import reference

@@ -4,7 +4,6 @@ import math
 import os
 import struct
 import subprocess
-import sys
 import tempfile
 import unittest
 

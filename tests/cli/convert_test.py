@@ -5,7 +5,6 @@ import os
 import pty
 import struct
 import subprocess
-import unittest
 
 import cli_support
 import reference

@@ -1,7 +1,6 @@
 # `fpinspect demo`: every figure computed again, in exact fractions or in binary32 by struct.
 import math
 import struct
-import unittest
 from fractions import Fraction
 
 import cli_support

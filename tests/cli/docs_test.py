@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import subprocess
-import unittest
 
 import cli_support
 

@@ -2,7 +2,6 @@
 import os
 import struct
 import subprocess
-import unittest
 
 import cli_support
 from cli_support import CLEAN, FPINSPECT, floats, run, write_npy, write_safetensors

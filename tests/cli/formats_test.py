@@ -1,6 +1,5 @@
 # `fpinspect formats` against the contract's table.
 import math
-import unittest
 
 import cli_support
 

@@ -3,7 +3,7 @@ import math
 import struct
 
 import cli_support
-from cli_support import SAMPLE, floats, write_npy, write_safetensors
+from cli_support import SAMPLE, write_npy
 
 COMMANDS = [("formats",), ("cast", "0.1", "inf", "nan"), ("show", "e4m3", "0.3"), ("show", "all", "-0.1"),
             ("tensor", SAMPLE), ("tensor", SAMPLE, "--stats"), ("tensor", SAMPLE, "--quick"),

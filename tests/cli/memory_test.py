@@ -1,5 +1,4 @@
 # `fpinspect memory`: sums of its table, and the totals that its sources give.
-import unittest
 
 import cli_support
 

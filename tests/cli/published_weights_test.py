@@ -16,7 +16,6 @@ import re
 import shlex
 import sys
 import textwrap
-import unittest
 
 import cli_support
 import docs_test

@@ -3,7 +3,6 @@ import math
 import os
 import struct
 import subprocess
-import unittest
 
 import cli_support
 import reference

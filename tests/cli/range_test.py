@@ -1,6 +1,5 @@
 # `fpinspect range` against the values of the formats.
 import math
-import unittest
 
 import cli_support
 from reference import FORMATS, format_named

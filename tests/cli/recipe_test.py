@@ -3,7 +3,6 @@ import itertools
 import math
 import pathlib
 import struct
-import unittest
 
 import cli_support
 from cli_support import SAMPLE, floats, read_safetensors, write_npy, write_safetensors

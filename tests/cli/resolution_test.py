@@ -1,7 +1,6 @@
 # `fpinspect resolution` against lists of all values.
 import bisect
 import math
-import unittest
 from fractions import Fraction
 
 import cli_support

@@ -1,6 +1,5 @@
 # `fpinspect show`: codes, values, neighbours.
 import math
-import unittest
 from fractions import Fraction
 
 import cli_support

@@ -1,6 +1,5 @@
 # `fpinspect table`: all pairs of codes, computed again in exact fractions.
 import math
-import unittest
 from fractions import Fraction
 
 import cli_support

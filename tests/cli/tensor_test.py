@@ -6,7 +6,6 @@ import random
 import re
 import struct
 import subprocess
-import unittest
 from fractions import Fraction
 
 import cli_support

@@ -2,8 +2,6 @@
 # to store weights, with the rounding of reference.py.
 import math
 import struct
-import unittest
-from fractions import Fraction
 
 import cli_support
 from cli_support import floats, write_npy

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from emulated_gpu import EmulatedGpu
 
 import samebits
 import samebits.torch as sbt
