@@ -98,10 +98,8 @@ format_id target_of(const const_matrix_view& in, const quantize_outputs& o) {
     if (wants_statistics_alone(in, o)) return codes.format;
     throw invalid_argument("outputs: codes or codes_transposed must have data");
   }
-  if (codes.data != nullptr && transposed.data != nullptr && codes.format != transposed.format) {
-    throw invalid_argument("outputs.codes_transposed: format must be that of codes, " +
-                           std::string(name(codes.format)) + ", got " +
-                           std::string(name(transposed.format)));
+  if (codes.data != nullptr && transposed.data != nullptr) {
+    check_format_of(transposed, "outputs.codes_transposed", codes, "codes");
   }
   return codes.data != nullptr ? codes.format : transposed.format;
 }
@@ -115,10 +113,8 @@ scale_rule rule_of(const quantize_options& o) {
 format_id scale_format_of(const quantize_outputs& o, const quantize_options& options) {
   const matrix_view& scales = o.scales;
   const matrix_view& transposed = o.scales_transposed;
-  if (scales.data != nullptr && transposed.data != nullptr && scales.format != transposed.format) {
-    throw invalid_argument("outputs.scales_transposed: format must be that of scales, " +
-                           std::string(name(scales.format)) + ", got " +
-                           std::string(name(transposed.format)));
+  if (scales.data != nullptr && transposed.data != nullptr) {
+    check_format_of(transposed, "outputs.scales_transposed", scales, "scales");
   }
   const bool one_of_both = scales.data != nullptr || transposed.data != nullptr;
   if (!one_of_both) return format_id::fp32;

@@ -24,23 +24,19 @@ void quantize_by_recipe(const const_matrix_view& in, const quantize_outputs& out
         "rules.source: delayed scales are a state's; give its inverse_scale in "
         "options.inverse_scales");
   }
-  const auto check = [&](const matrix_view& v, const char* which) {
-    if (v.data == nullptr || v.format == rules.scale_format) return;
+  const auto check = [&](const matrix_view& v, const char* which, format_id expected) {
+    if (v.data == nullptr || v.format == expected) return;
     throw invalid_argument(std::string(which) + ": format must be the recipe's, " +
-                           std::string(name(rules.scale_format)) + ", got " +
-                           std::string(name(v.format)));
+                           std::string(name(expected)) + ", got " + std::string(name(v.format)));
   };
   const auto check_codes = [&](const matrix_view& v, const char* which) {
-    if (v.data == nullptr || v.format == rules.code_format) return;
     if (rules.code_format == format_id::e4m3 && v.format == format_id::e5m2) return;
-    throw invalid_argument(std::string(which) + ": format must be the recipe's, " +
-                           std::string(name(rules.code_format)) + ", got " +
-                           std::string(name(v.format)));
+    check(v, which, rules.code_format);
   };
   check_codes(outputs.codes, "outputs.codes");
   check_codes(outputs.codes_transposed, "outputs.codes_transposed");
-  check(outputs.scales, "outputs.scales");
-  check(outputs.scales_transposed, "outputs.scales_transposed");
+  check(outputs.scales, "outputs.scales", rules.scale_format);
+  check(outputs.scales_transposed, "outputs.scales_transposed", rules.scale_format);
   quantize(in, outputs, options_of(rules), where);
 }
 

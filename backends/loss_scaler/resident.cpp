@@ -59,14 +59,14 @@ numerics::gradient_report unscaled_on_host(const tensor_list& gradients,
 gradient_list::gradient_list(std::vector<list_tensor> tensors) {
   if (tensors.empty() || tensors.front().view.space == memory_space::host) {
     host_.emplace(std::move(tensors));
-    check_list(*host_, "gradients", wide_list_formats);
+    check_list(*host_, "gradients", number_formats);
     described_ = std::shared_ptr<const list_data>(std::shared_ptr<void>(), &data_of(*host_));
     return;
   }
   const auto list = describe_list(std::move(tensors), "gradients");
   for (std::size_t i = 0; i < list->tensors.size(); ++i) {
     const format_id f = list->tensors[i].view.format;
-    if (std::ranges::find(wide_list_formats, f) != wide_list_formats.end()) continue;
+    if (std::ranges::find(number_formats, f) != number_formats.end()) continue;
     throw invalid_argument(tensor_text(list->tensors[i], i, "gradients") +
                            ": format must be fp32, fp16 or bf16, got " + std::string(name(f)));
   }
@@ -76,7 +76,7 @@ gradient_list::gradient_list(std::vector<list_tensor> tensors) {
 
 std::size_t gradient_list::tables_bytes() const {
   if (space() == memory_space::host) return 0;
-  return described_->rows_bytes() + described_->row_of_chunk.size() * sizeof(std::uint32_t);
+  return described_->rows_bytes() + described_->chunks_bytes();
 }
 
 void gradient_list::write_tables(std::byte* to) const {

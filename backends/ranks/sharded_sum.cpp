@@ -167,9 +167,7 @@ void tree_part::add_squares(std::span<const double> values) {
 
 void tree_part::add_squares(const const_matrix_view& elements) {
   backends::check_view(elements, "elements");
-  if (elements.space != memory_space::host) {
-    throw invalid_argument("elements: must lie in host memory");
-  }
+  backends::check_host(elements, "elements");
   backends::require_tested(backends::reference);
   if (backends::is_empty(elements)) return;
   constexpr std::int64_t chunk = 4096;

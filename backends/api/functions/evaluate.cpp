@@ -56,7 +56,7 @@ void check_formats_of(const tensor_list& list, const char* which, const tensor_l
 
 void check_list_argument(const tensor_list& list, const char* which, const tensor_list& out,
                          function_rule rule) {
-  check_list(list, which, wide_list_formats);
+  check_list(list, which, number_formats);
   check_written(out, "out", list, which);
   if (rule != function_rule::exact) check_formats_of(list, which, out);
 }

@@ -55,14 +55,8 @@ void check_table(std::span<const std::int64_t> positions, const matrix_view& cos
     throw invalid_argument("cos: format must be fp32, fp16 or bf16, got " +
                            std::string(name(cos.format)));
   }
-  if (sin.format != cos.format) {
-    throw invalid_argument("sin: format must be that of cos, " + std::string(name(cos.format)) +
-                           ", got " + std::string(name(sin.format)));
-  }
-  if (sin.rows != cos.rows || sin.cols != cos.cols) {
-    throw invalid_argument("sin: shape must be that of cos, " + shape_text(cos.rows, cos.cols) +
-                           ", got " + shape_text(sin.rows, sin.cols));
-  }
+  check_format_of(sin, "sin", cos, "cos");
+  check_shape_of(sin, "sin", cos, "cos");
   if (positions.size() != static_cast<std::size_t>(cos.rows)) {
     throw invalid_argument("positions: must be as many as rows of cos, " +
                            std::to_string(cos.rows) + ", got " + std::to_string(positions.size()));

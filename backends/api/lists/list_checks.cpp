@@ -135,7 +135,7 @@ std::shared_ptr<const list_data> checked_list(std::span<const matrix_view> tenso
   std::vector<list_tensor> copies;
   copies.reserve(tensors.size());
   for (const matrix_view& view : tensors) {
-    check_list_format(tensor_text({}, copies.size(), which), view.format, wide_list_formats);
+    check_list_format(tensor_text({}, copies.size(), which), view.format, number_formats);
     copies.push_back({view});
   }
   auto list = describe_list(std::move(copies), which);

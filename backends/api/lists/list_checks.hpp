@@ -1,7 +1,6 @@
 // Checks shared by all operations on tensor lists.
 #pragma once
 
-#include <array>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -14,8 +13,6 @@
 namespace samebits::backends {
 
 // All functions throw invalid_argument. `which` is the list's name in messages.
-
-inline constexpr std::array wide_list_formats = {format_id::fp32, format_id::fp16, format_id::bf16};
 
 /// Requires that every tensor has one of the formats.
 void check_list(const tensor_list& list, const char* which, std::span<const format_id> among);

@@ -16,7 +16,7 @@ namespace samebits {
 inspect_report inspect(const tensor_list& tensors, const inspect_options& options,
                        const executor& where) {
   namespace b = backends;
-  b::check_list(tensors, "tensors", b::wide_list_formats);
+  b::check_list(tensors, "tensors", b::number_formats);
   b::check_value("options.counts", options.counts, "inspect_counts");
   const b::device_scope on =
       b::scope_of({{tensors, "tensors"}}, {}, where.stream, b::completion::awaited);
@@ -38,7 +38,7 @@ norm_report l2norm(const tensor_list& tensors, const executor& where) {
 unscale_report unscale(const tensor_list& tensors, float inverse_scale, const executor& where) {
   namespace b = backends;
   if (!(inverse_scale >= 0)) throw invalid_argument("inverse_scale: must be a number >= 0");
-  b::check_list(tensors, "tensors", b::wide_list_formats);
+  b::check_list(tensors, "tensors", b::number_formats);
   const b::device_scope on =
       b::scope_of({{tensors, "tensors"}}, {}, where.stream, b::completion::awaited);
   unscale_report report;
@@ -49,7 +49,7 @@ unscale_report unscale(const tensor_list& tensors, float inverse_scale, const ex
 void scale(const tensor_list& tensors, float factor, const executor& where) {
   namespace b = backends;
   b::check_number(factor, "factor");
-  b::check_list(tensors, "tensors", b::wide_list_formats);
+  b::check_list(tensors, "tensors", b::number_formats);
   const b::device_scope on =
       b::scope_of({{tensors, "tensors"}}, {}, where.stream, b::completion::enqueued);
   b::run_on_list(&b::backend::scale, {b::data_of(tensors), factor, nullptr}, tensors, where);
@@ -60,9 +60,9 @@ void axpby(float a, const tensor_list& x, float b, const tensor_list& y, const t
   namespace in = backends;
   in::check_number(a, "a");
   in::check_number(b, "b");
-  in::check_list(x, "x", in::wide_list_formats);
-  in::check_list(y, "y", in::wide_list_formats);
-  in::check_list(out, "out", in::wide_list_formats);
+  in::check_list(x, "x", in::number_formats);
+  in::check_list(y, "y", in::number_formats);
+  in::check_list(out, "out", in::number_formats);
   in::check_written(out, "out", x, "x");
   in::check_written(out, "out", y, "y");
   const in::device_scope on =
@@ -76,7 +76,7 @@ void axpby(float a, const tensor_list& x, float b, const tensor_list& y, const t
 void accumulate(const tensor_list& acc, const tensor_list& gradients,
                 const accumulate_options& options, const executor& where) {
   namespace b = backends;
-  b::check_list(acc, "acc", b::wide_list_formats);
+  b::check_list(acc, "acc", b::number_formats);
   b::check_written(acc, "acc", gradients, "gradients");
   const b::device_scope on =
       b::scope_of({{acc, "acc"}, {gradients, "gradients"}}, {options.scales, "options.scales"},

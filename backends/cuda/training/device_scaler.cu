@@ -151,7 +151,7 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const loss_scaler&
     : memory_(std::make_unique<memory>()) {
   if (!(options.max_norm >= 0)) throw invalid_argument("options.max_norm: must be a number >= 0");
   if (options.reports == 0) throw invalid_argument("options.reports: must be 1 or more");
-  backends::check_list(gradients, "gradients", backends::wide_list_formats);
+  backends::check_list(gradients, "gradients", backends::number_formats);
   check_on_device(gradients, "gradients");
   if (options.shards) check_layout(*options.shards, gradients);
   const backends::device_scope on(memory_space::device, backends::data_of(gradients).device,
@@ -286,7 +286,7 @@ void device_loss_scaler::step(communicator& ranks) {
 }
 
 void device_loss_scaler::apply(const tensor_list& tensors, void* stream) {
-  backends::check_list(tensors, "tensors", backends::wide_list_formats);
+  backends::check_list(tensors, "tensors", backends::number_formats);
   check_on_device(tensors, "tensors");
   const backends::device_scope on = memory_->scope(stream);
   backends::device_finder finder(memory_space::device);
