@@ -118,16 +118,6 @@ double bytes_of(const storage& s, const optimizer_settings& settings, std::uint3
          low + state_count(settings) * (passes + 1) * state;
 }
 
-const char* profile_name(update_profile p) {
-  switch (p) {
-    case update_profile::strict: return "strict";
-    case update_profile::fma: return "fma";
-    case update_profile::torch_foreach: return "torch_foreach";
-    case update_profile::torch_fused: return "torch_fused";
-    case update_profile::apex_te: return "apex_te";
-    default: return "lightseq";
-  }
-}
 const char* rule_name(update_rule r) {
   switch (r) {
     case update_rule::adamw: return "AdamW";
@@ -148,7 +138,7 @@ struct bench_steps {
   void add(const storage& s, const std::vector<std::int64_t>& sizes, optimizer_settings settings,
            std::uint32_t block = 128) {
     std::string name = std::string(rule_name(settings.rule)) + " " +
-                       profile_name(settings.profile) + ", " + s.name + ", " +
+                       std::string(samebits::name(settings.profile)) + ", " + s.name + ", " +
                        std::to_string(sizes.size()) + " tensors";
     if (has_block_scales(s.state)) name += ", blocks of " + std::to_string(block);
     if (name.find(only) == std::string::npos) return;

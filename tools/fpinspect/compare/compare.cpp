@@ -2,7 +2,6 @@
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/compare/comparison.hpp"
-#include "fpinspect/compare/explain.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
 
 namespace fpinspect {
