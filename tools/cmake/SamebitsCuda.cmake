@@ -17,6 +17,9 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
 endif()
 enable_language(CUDA)
 include("${CMAKE_CURRENT_LIST_DIR}/SamebitsCudaDialect.cmake")
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_CUDA_EXTENSIONS OFF)
 find_package(CUDAToolkit REQUIRED)
 
 # A function of the host alone called by one for both: nvcc warns, and drops what follows the call on
