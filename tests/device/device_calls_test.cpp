@@ -10,11 +10,14 @@
 
 #include "device/captured_graph.hpp"
 #include "device/device_calls.hpp"
-#include "samebits/error.hpp"
 #include "samebits/self_test.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
+
+using support::contains;
+using support::refusal_of;
 
 using support::call_memory;
 using support::check_cuda;
@@ -37,21 +40,6 @@ class stream_on {
   cudaStream_t stream_ = nullptr;
 };
 
-/// The message of the invalid_argument that a call throws.
-template <class Call>
-std::string refusal(const Call& call) {
-  try {
-    call();
-  } catch (const invalid_argument& e) {
-    return e.what();
-  }
-  return "not refused";
-}
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 /// What a call leaves on a device.
 std::vector<std::byte> results_on(int device, const device_call& call) {
   const call_memory memory(device);
@@ -67,8 +55,8 @@ TEST(DeviceCalls, HostMemoryIsRefusedByNameAndNothingIsLost) {
       call_memory memory(0);
       const std::vector<std::byte> before = memory.contents();
       memory.*part = host.data();
-      const std::string text = refusal([&] { call.run(memory); });
-      EXPECT_TRUE(holds(text, "must be device memory, got an address of host memory"))
+      const std::string text = refusal_of([&] { call.run(memory); });
+      EXPECT_TRUE(contains(text, "must be device memory, got an address of host memory"))
           << call.name << ": " << text;
       EXPECT_EQ(memory.contents(), before) << call.name;
     }
@@ -101,9 +89,9 @@ TEST(DeviceCalls, AWorkspaceOfHostMemoryIsRefused) {
   std::vector<std::byte> host(reduction_workspace(memory.values()) + 16);
   const auto shift = reinterpret_cast<std::uintptr_t>(host.data()) % 16;
   const std::span<std::byte> aligned = std::span(host).subspan(shift == 0 ? 0 : 16 - shift);
-  const std::string text =
-      refusal([&] { enqueue_sum(memory.values(), static_cast<double*>(memory.result), aligned); });
-  EXPECT_TRUE(holds(text, "workspace: must be device memory")) << text;
+  const std::string text = refusal_of(
+      [&] { enqueue_sum(memory.values(), static_cast<double*>(memory.result), aligned); });
+  EXPECT_TRUE(contains(text, "workspace: must be device memory")) << text;
 }
 
 // The address of a view without elements may be that behind an allocation.
@@ -142,11 +130,11 @@ TEST(DeviceCalls, CallsThatWaitRefuseACaptureAndLeaveItWhole) {
     const auto run = call.prepare(memory);
     const std::vector<std::byte> before = memory.contents();
     check_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), "begin capture");
-    const std::string text = refusal([&] { run(on_stream(stream.get())); });
+    const std::string text = refusal_of([&] { run(on_stream(stream.get())); });
     cudaGraph_t graph = nullptr;
     EXPECT_EQ(cudaStreamEndCapture(stream.get(), &graph), cudaSuccess) << call.name;
     if (graph != nullptr) cudaGraphDestroy(graph);
-    EXPECT_TRUE(holds(text, "is being captured")) << call.name << ": " << text;
+    EXPECT_TRUE(contains(text, "is being captured")) << call.name << ": " << text;
     EXPECT_EQ(memory.contents(), before) << call.name;
     ++refused;
   }
@@ -220,8 +208,8 @@ TEST_F(TwoDevices, MixturesAreRefusedByName) {
       call_memory memory(0);
       const std::vector<std::byte> before = memory.contents();
       memory.*part = other.*part;
-      const std::string text = refusal([&] { call.run(memory); });
-      EXPECT_TRUE(holds(text, "must lie on one device")) << call.name << ": " << text;
+      const std::string text = refusal_of([&] { call.run(memory); });
+      EXPECT_TRUE(contains(text, "must lie on one device")) << call.name << ": " << text;
       EXPECT_EQ(memory.contents(), before) << call.name;
       EXPECT_EQ(current(), 0) << call.name;
     }
@@ -234,8 +222,8 @@ TEST_F(TwoDevices, StreamsOfAnotherDeviceAreRefused) {
     const call_memory memory(0);
     const std::vector<std::byte> before = memory.contents();
     const auto run = call.prepare(memory);
-    const std::string text = refusal([&] { run(on_stream(stream.get())); });
-    EXPECT_TRUE(holds(text, "is a stream of device 1")) << call.name << ": " << text;
+    const std::string text = refusal_of([&] { run(on_stream(stream.get())); });
+    EXPECT_TRUE(contains(text, "is a stream of device 1")) << call.name << ": " << text;
     EXPECT_EQ(memory.contents(), before) << call.name;
     EXPECT_EQ(current(), 0) << call.name;
   }

@@ -11,20 +11,12 @@
 #include "device/device_copy.hpp"
 #include "samebits/quantize_list.hpp"
 #include "samebits/samebits.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits::support {
 namespace {
 
-/// The words that a call is refused with.
-template <class Error = invalid_argument, class Call>
-std::string refusal(const Call& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "not refused";
-}
+using support::refusal_of;
 
 const executor native = on_stream(nullptr, "cuda-native");
 
@@ -35,17 +27,17 @@ matrix_view empty(format_id f) {
 TEST(DeviceRefusals, NativeRefusesByNameWhatItLacks) {
   using enum format_id;
   const convert_options upward{.rounding = rounding::upward};
-  EXPECT_EQ(refusal<unsupported>([&] { convert(empty(fp32), empty(e8m0), upward, native); }),
+  EXPECT_EQ(refusal_of<unsupported>([&] { convert(empty(fp32), empty(e8m0), upward, native); }),
             "backend 'cuda-native' has no fp32 to e8m0 with upward, ieee, canonical");
   EXPECT_NO_THROW(convert(empty(fp32), empty(e8m0), upward));
   const matrix_view x = empty(fp32), y = empty(bf16);
-  EXPECT_EQ(refusal<unsupported>([&] {
+  EXPECT_EQ(refusal_of<unsupported>([&] {
               compute(operation::add, {x, y}, x, {.overflow = overflow::saturate}, native);
             }),
             "backend 'cuda-native' has no add of fp32, bf16 into fp32 with nearest_even, saturate, "
             "canonical");
   EXPECT_EQ(
-      refusal<unsupported>([&] { compute_with_flags(operation::sqrt, {x}, x, {}, {}, native); }),
+      refusal_of<unsupported>([&] { compute_with_flags(operation::sqrt, {x}, x, {}, {}, native); }),
       "backend 'cuda-native' has no sqrt of fp32 into fp32 with nearest_even, ieee, "
       "canonical, flags");
   EXPECT_NO_THROW(compute(operation::add, {x, y}, x));
@@ -97,8 +89,9 @@ TEST(DeviceRefusals, ListsOfOtherMemory) {
       .in = memory.placed(host),
       .outputs = {.codes = on_device(view_of_codes(format_id::e4m3, memory.data(), 1, 100)),
                   .statistics = &counted}};
-  EXPECT_NE(refusal([&] { quantize_list({item}, quantize_options{}); }).find("outputs.statistics"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal_of([&] { quantize_list({item}, quantize_options{}); }).find("outputs.statistics"),
+      std::string::npos);
 }
 
 TEST(DeviceRefusals, ArgumentsOfReductionsAreNamed) {
@@ -114,15 +107,18 @@ TEST(DeviceRefusals, ArgumentsOfReductionsAreNamed) {
   const auto expect_begins = [](const std::string& words, const std::string& begin) {
     EXPECT_EQ(words.substr(0, begin.size()), begin);
   };
-  expect_begins(refusal([&] { enqueue_sum(host, result); }), "in: must lie in device memory");
-  expect_begins(refusal([&] { enqueue_dot(host, host, result); }), "x: must lie in device memory");
-  expect_begins(refusal([&] { (void)reduction_workspace(host); }), "in: must lie in device memory");
-  expect_begins(refusal([&] { enqueue_sum(device, nullptr); }), "result: ");
-  expect_begins(refusal([&] { enqueue_sum(device, unaligned); }), "result: ");
-  expect_begins(refusal([&] { enqueue_sum(device, result, four); }),
+  expect_begins(refusal_of([&] { enqueue_sum(host, result); }), "in: must lie in device memory");
+  expect_begins(refusal_of([&] { enqueue_dot(host, host, result); }),
+                "x: must lie in device memory");
+  expect_begins(refusal_of([&] { (void)reduction_workspace(host); }),
+                "in: must lie in device memory");
+  expect_begins(refusal_of([&] { enqueue_sum(device, nullptr); }), "result: ");
+  expect_begins(refusal_of([&] { enqueue_sum(device, unaligned); }), "result: ");
+  expect_begins(refusal_of([&] { enqueue_sum(device, result, four); }),
                 "workspace: needs 8 bytes, got 4");
-  expect_begins(refusal([&] { sum(device, {"reference"}); }), "backend 'reference' works on host");
-  expect_begins(refusal([&] { sum(host, native); }), "backend 'cuda-native' works on device");
+  expect_begins(refusal_of([&] { sum(device, {"reference"}); }),
+                "backend 'reference' works on host");
+  expect_begins(refusal_of([&] { sum(host, native); }), "backend 'cuda-native' works on device");
 }
 
 }  // namespace

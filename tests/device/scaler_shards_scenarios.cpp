@@ -14,9 +14,12 @@
 #include "device/scaler_shards.hpp"
 #include "samebits/testkit/ranks.hpp"
 #include "support/effort.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits::support {
 namespace {
+
+using support::refusal_of;
 
 /// Scalers of all ranks in one thread.
 struct fleet {
@@ -161,15 +164,6 @@ TEST_P(ScalerShards, RanksThatClipByOtherNormsSkipAndStop) {
   EXPECT_EQ(differ({.hysteresis = 3}, 1.0), 3);
 }
 
-std::string refusal(const auto& call) {
-  try {
-    call();
-  } catch (const invalid_argument& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST_P(ScalerShards, Refuses) {
   spread_values values({spread_tensor{format_id::fp16, {0, 8}, 0}});
   spread_values others({spread_tensor{format_id::fp16, {0, 9}, 0}});
@@ -179,16 +173,17 @@ TEST_P(ScalerShards, Refuses) {
   device_loss_scaler scaler(mine.listed(), native_scaling{}, options(1.0, layout));
   EXPECT_THROW(scaler.step(nullptr), call_order_error);
   EXPECT_THROW(scaler.decide(nullptr), call_order_error);
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(refusal_of([&] {
               device_loss_scaler s(other.listed(), native_scaling{}, options(1.0, layout));
             }),
             "options.shards: holds 8 elements of gradients[0], which has 9");
-  EXPECT_EQ(
-      refusal([&] { device_loss_scaler s(tensor_list(), native_scaling{}, options(1.0, layout)); }),
-      "options.shards: is of 1 tensors, gradients are 0");
+  EXPECT_EQ(refusal_of([&] {
+              device_loss_scaler s(tensor_list(), native_scaling{}, options(1.0, layout));
+            }),
+            "options.shards: is of 1 tensors, gradients are 0");
   EXPECT_THROW(scaler.agree(one), invalid_argument);  // on host memory
   const lockstep_ranks two(streams_, 2);
-  EXPECT_EQ(refusal([&] { scaler.agree(two[0]); }),
+  EXPECT_EQ(refusal_of([&] { scaler.agree(two[0]); }),
             "ranks: is rank 0 of 2, options.shards were laid out for rank 0 of 1");
 }
 

@@ -9,6 +9,7 @@
 #include "device/device_copy.hpp"
 #include "samebits/error.hpp"
 #include "samebits/self_test.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -45,13 +46,7 @@ class DeviceSelfTest : public ::testing::TestWithParam<const char*> {
   void ask(cudaStream_t stream) const { backends::require_tested(backend_, stream); }
 
   std::string refusal(cudaStream_t stream) const {
-    try {
-      ask(stream);
-    } catch (const environment_error& e) {
-      return e.what();
-    }
-    ADD_FAILURE() << "not refused";
-    return {};
+    return support::refusal_of<environment_error>([&] { ask(stream); });
   }
 
   const backends::backend& backend_ = backends::by_name(GetParam());

@@ -17,6 +17,7 @@
 #include "samebits/self_test.hpp"
 #include "samebits/view.hpp"
 #include "support/backends.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits::support {
 
@@ -33,17 +34,9 @@ inline std::set<std::string> failed_checks(std::string_view backend) {
 /// Calls something that must throw environment_error and returns its message.
 template <class Call>
 std::string refusal(const Call& call) {
-  try {
-    call();
-  } catch (const environment_error& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "not refused";
-  return {};
-}
-
-inline bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
+  const std::string why = refusal_of<environment_error>(call);
+  EXPECT_FALSE(why.empty()) << "not refused";
+  return why;
 }
 
 /// Every member of tree_sum that computes must throw and leave the sum as it was.

@@ -19,6 +19,7 @@
 #include "samebits/recipe.hpp"
 #include "samebits/scalar.hpp"
 #include "support/effort.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits::testkit {
 namespace {
@@ -261,12 +262,7 @@ TEST(CheckQuantize, RefusesArgumentsByName) {
   const auto function = [](in_span, std::int64_t, std::int64_t, code_span, scale_span) {};
   const auto expect_refused = [&](const quantizer_under_test& q, const quantize_effort& how,
                                   const std::string& named) {
-    try {
-      check_quantize(q, function, how);
-      FAIL() << "accepted";
-    } catch (const invalid_argument& e) {
-      EXPECT_NE(std::string(e.what()).find(named), std::string::npos) << e.what();
-    }
+    support::expect_refusal(named, [&] { check_quantize(q, function, how); });
   };
   const quantizer_under_test q = quantizer_of("TE_CURRENT");
   expect_refused(q, {.matrices = -1}, "effort.matrices");

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "samebits/error.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits::testkit {
 namespace {
@@ -90,12 +91,7 @@ TEST(PlayRanksCalls, AreReportedInOrder) {
 }
 
 std::string difference(int count, const std::function<void(communicator&)>& body) {
-  try {
-    simulate_ranks(count, body);
-  } catch (const rank_calls_differ& error) {
-    return error.what();
-  }
-  return "none";
+  return support::refusal_of<rank_calls_differ>([&] { simulate_ranks(count, body); });
 }
 
 TEST(PlayRanksCalls, OfOtherSizesAreNamed) {
@@ -137,12 +133,8 @@ TEST(PlayRanksCalls, AnExceptionEndsAllAndIsThrown) {
     if (ranks.rank() == 2) throw std::runtime_error("rank 2 failed");
     for (;;) ranks.all_reduce_max(words);
   };
-  try {
-    simulate_ranks(4, body);
-    ADD_FAILURE() << "nothing thrown";
-  } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "rank 2 failed");
-  }
+  EXPECT_EQ(support::refusal_of<std::runtime_error>([&] { simulate_ranks(4, body); }),
+            "rank 2 failed");
 }
 
 TEST(PlayRanksCalls, BuffersOfWrongSizesAreRefused) {

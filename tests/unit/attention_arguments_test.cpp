@@ -10,6 +10,7 @@
 #include "samebits/attention.hpp"
 #include "samebits/error.hpp"
 #include "samebits/types.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -127,15 +128,7 @@ TEST(Attention, NaNAndInfStayInTheirRows) {
   }
 }
 
-template <class Error, class Call>
-void expect_refusal(const std::string& message, const Call& call) {
-  try {
-    call();
-    ADD_FAILURE() << "not refused: " << message;
-  } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find(message), std::string::npos) << e.what();
-  }
-}
+using support::expect_refusal;
 
 TEST(Attention, RefusesByName) {
   const auto without_rule = [](const std::string& message, problem p, const attention_options& o) {

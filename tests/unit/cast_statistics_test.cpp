@@ -16,6 +16,7 @@
 #include "cast_statistics_definition.hpp"
 #include "samebits/error.hpp"
 #include "samebits/scalar.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -221,12 +222,7 @@ TEST(CastStatistics, OnlyWhatIsRequested) {
 
 template <class Error = invalid_argument, class Function>
 void expect_refused(const std::string& expected, const Function& f) {
-  try {
-    f();
-    ADD_FAILURE() << "nothing was refused; expected: " << expected;
-  } catch (const Error& e) {
-    EXPECT_EQ(std::string(e.what()), expected);
-  }
+  EXPECT_EQ(support::refusal_of<Error>(f), expected);
 }
 
 TEST(CastStatistics, Refusals) {

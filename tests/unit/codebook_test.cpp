@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/suites/refusals.hpp"
 #include "numerics/quantize/codebook.hpp"
 #include "samebits/types.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -359,28 +359,28 @@ TEST(Codebook, Refusals) {
   std::vector<float> x(8);
   std::vector<std::uint8_t> codes(4);
   std::vector<float> absmax(1);
+  const auto refused = [&](const auto& call, const std::string& expected) {
+    support::expect_refusal(expected, call);
+  };
   const matrix_view in = view_of(x.data(), 2, 4);
-  support::expect_refusal([&] { quantize_blocks(in, {.block = 0}, codes, absmax); },
-                          "options.block");
-  support::expect_refusal([&] { quantize_blocks(in, {.block = 4}, codes, absmax); },
-                          "absmax: must have 2");
-  support::expect_refusal([&] { quantize_blocks(in, {}, std::span(codes).first(3), absmax); },
-                          "codes: must have 4");
+  refused([&] { quantize_blocks(in, {.block = 0}, codes, absmax); }, "options.block");
+  refused([&] { quantize_blocks(in, {.block = 4}, codes, absmax); }, "absmax: must have 2");
+  refused([&] { quantize_blocks(in, {}, std::span(codes).first(3), absmax); },
+          "codes: must have 4");
   matrix_view gaps = in;
   gaps.cols = 3;
-  support::expect_refusal([&] { quantize_blocks(gaps, {}, std::span(codes).first(3), absmax); },
-                          "in: the elements");
-  support::expect_refusal([&] { dequantize_blocks(codes, std::span(x).first(1), {}, in); },
-                          "overlaps absmax");
+  refused([&] { quantize_blocks(gaps, {}, std::span(codes).first(3), absmax); },
+          "in: the elements");
+  refused([&] { dequantize_blocks(codes, std::span(x).first(1), {}, in); }, "overlaps absmax");
   const std::span one = std::span(absmax), none = one.first(0);
   const std::span byte = std::span(codes).first(1);
   const auto nested = [&](const quantized_absmax& a) {
     return [&, a] { dequantize_blocks(codes, a, {}, in); };
   };
-  support::expect_refusal(nested({byte, none}), "absmax.absmax: must have 1");
-  support::expect_refusal(nested({codes, one}), "absmax.codes: must have 1");
-  support::expect_refusal(nested({byte, one, 0, 0}), "absmax.block");
-  support::expect_refusal(nested({byte, one}), "codes: overlaps absmax.codes");
+  refused(nested({byte, none}), "absmax.absmax: must have 1");
+  refused(nested({codes, one}), "absmax.codes: must have 1");
+  refused(nested({byte, one, 0, 0}), "absmax.block");
+  refused(nested({byte, one}), "codes: overlaps absmax.codes");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "samebits/samebits.hpp"
+#include "support/refusal.hpp"
 
 namespace {
 
@@ -71,14 +72,9 @@ class InterruptedUnscale : public ::testing::Test {
   loss_scaler scaler;
 };
 
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const call_order_error& error) {
-    return error.what();
-  }
-  return "";
-}
+constexpr auto refusal = [](const auto& call) {
+  return support::refusal_of<call_order_error>(call);
+};
 
 TEST_F(InterruptedUnscale, IsNotRepeated) {
   EXPECT_THROW(scaler.unscale(gradients, "adam"), cuda_error);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "samebits/loss_scaler.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -114,12 +115,10 @@ TEST(LossScalerState, TextsThatAreNone) {
 }
 
 TEST(LossScalerState, ErrorsNameTheCallAndTheLine) {
-  try {
-    loss_scaler::load("samebits loss_scaler 1\npolicy torch\ninit_scale much\n");
-    ADD_FAILURE() << "read";
-  } catch (const invalid_argument& error) {
-    EXPECT_EQ(std::string(error.what()), "loss_scaler::load: line 3: expected a number");
-  }
+  EXPECT_EQ(support::refusal_of([] {
+              loss_scaler::load("samebits loss_scaler 1\npolicy torch\ninit_scale much\n");
+            }),
+            "loss_scaler::load: line 3: expected a number");
 }
 
 TEST(LossScalerState, ATextThatWasChangedIsRefusedOrMeansSomething) {
@@ -232,12 +231,7 @@ TEST(LossScalerState, NativeTakesOverAndHandsOn) {
 TEST(LossScalerState, EntriesThatCannotBe) {
   loss_scaler scaler(torch_scaling{});
   const auto refused = [&](const std::vector<state_entry>& entries) {
-    try {
-      scaler.import_state(scaling_policy::torch, entries);
-    } catch (const invalid_argument& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return support::refusal_of([&] { scaler.import_state(scaling_policy::torch, entries); });
   };
   EXPECT_NE(refused({{"scale", 1}}).find("there is no _growth_tracker"), std::string::npos);
   EXPECT_NE(refused({{"_growth_tracker", 1}}).find("there is no scale"), std::string::npos);

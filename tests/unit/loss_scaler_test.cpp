@@ -10,21 +10,14 @@
 #include <vector>
 
 #include "samebits/types.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+using support::refusal_of;
 
-template <class Exception, class Call>
-std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
+constexpr float infinity = std::numeric_limits<float>::infinity();
 
 struct model {
   std::vector<float> gradient = {65536.0f, -131072.0f};
@@ -143,7 +136,7 @@ TEST(LossScaler, NativeSkipsWhatUnscalingWouldOverflow) {
 TEST(LossScaler, OrderOfCalls) {
   loss_scaler scaler;
   model m;
-  const auto order = [](const auto& call) { return message_of<call_order_error>(call); };
+  const auto order = [](const auto& call) { return refusal_of<call_order_error>(call); };
   EXPECT_NE(order([&] { scaler.update(); }).find("update(): no gradients"), std::string::npos);
   EXPECT_NE(order([&] { scaler.step([] {}); }).find("step(): the gradients have not been"),
             std::string::npos);
@@ -182,7 +175,7 @@ TEST(LossScaler, AFailedUnscaleOrStepCanBeRepeated) {
 TEST(LossScaler, TheEndOfARun) {
   loss_scaler scaler(deepspeed_scaling{.init_scale = 1, .delayed_shift = 1});
   scaler.observe({.nonfinite = true});
-  EXPECT_NE(message_of<scale_exhausted>([&] { scaler.update(); }).find("policy deepspeed"),
+  EXPECT_NE(refusal_of<scale_exhausted>([&] { scaler.update(); }).find("policy deepspeed"),
             std::string::npos);
   EXPECT_EQ(scaler.get_scale(), 1);
   scaler.observe({});
@@ -203,7 +196,7 @@ TEST(LossScaler, SettingsThatCannotBe) {
   constexpr std::int64_t minimum = std::numeric_limits<std::int64_t>::min();
   EXPECT_THROW(loss_scaler(torch_scaling{.growth_interval = minimum}), invalid_argument);
   EXPECT_THROW(loss_scaler(deepspeed_scaling{.delayed_shift = minimum}), invalid_argument);
-  EXPECT_NE(message_of<invalid_argument>([] {
+  EXPECT_NE(refusal_of<invalid_argument>([] {
               loss_scaler(megatron_scaling{.hysteresis = 0});
             }).find("policy megatron: hysteresis must be"),
             std::string::npos);

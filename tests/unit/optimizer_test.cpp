@@ -6,14 +6,13 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "numerics/update/constants.hpp"
 #include "numerics/update/lamb.hpp"
 #include "numerics/update/lion.hpp"
 #include "numerics/update/stored.hpp"
-#include "samebits/error.hpp"
+#include "support/refusal.hpp"
 #include "unit/bf16_training.hpp"
 
 namespace samebits {
@@ -148,13 +147,8 @@ TEST(optimizer, checkpoints_of_other_tensors_are_refused) {
   bf16_training training;
   optimizer_tensor tensor = training.tensor(true, low_part::none);
   std::vector<std::byte> bytes = save(optimizer_list({tensor}), {.groups = {training.settings}});
-  const auto refused = [](optimizer_tensor t, std::vector<std::byte> from) -> std::string {
-    try {
-      load_optimizer(optimizer_list({t}), from);
-    } catch (const invalid_argument& error) {
-      return error.what();
-    }
-    return "";
+  const auto refused = [](optimizer_tensor t, std::vector<std::byte> from) {
+    return support::refusal_of([&] { load_optimizer(optimizer_list({t}), from); });
   };
   tensor.count = 999;
   EXPECT_EQ(refused(tensor, bytes),

@@ -16,6 +16,7 @@
 #include "samebits/tensor_list.hpp"
 #include "support/backends.hpp"
 #include "support/property.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -143,12 +144,7 @@ TEST(Overlap, ThatTakesTooLongIsUndecided) {
 }
 
 std::string refused(const std::vector<list_tensor>& tensors) {
-  try {
-    const tensor_list list(tensors);
-  } catch (const invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return support::refusal_of([&] { const tensor_list list(tensors); });
 }
 
 TEST(Overlap, OfTensorsInAList) {

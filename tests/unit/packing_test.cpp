@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/suites/refusals.hpp"
 #include "samebits/error.hpp"
 #include "samebits/scale_layout.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -88,18 +88,20 @@ TEST(Packing, BitsOfEveryCodeLieWhereTheTableSays) {
 TEST(Packing, Refusals) {
   std::array<std::uint8_t, 8> codes = {};
   bytes out(4);
+  const auto refused = [&](const auto& call, const std::string& expected) {
+    support::expect_refusal(expected, call);
+  };
   const auto view = view_of_codes(format_id::e2m1, codes.data(), 1, 8);
-  support::expect_refusal(
+  refused(
       [&] {
         pack_codes(view_of_codes(format_id::e4m3, codes.data(), 1, 8), packing::low_first, out);
       },
       "codes: format must be one of e2m1, e2m3, e3m2");
-  support::expect_refusal([&] { pack_codes(view, packing::low_first, std::span(out).first(3)); },
-                          "must have 4 bytes");
-  support::expect_refusal([&] { pack_codes(view, static_cast<packing>(2), out); }, "order: ");
-  support::expect_refusal(
-      [&] { unpack_codes(std::as_bytes(std::span(codes)).first(4), packing::low_first, view); },
-      "in: overlaps codes");
+  refused([&] { pack_codes(view, packing::low_first, std::span(out).first(3)); },
+          "must have 4 bytes");
+  refused([&] { pack_codes(view, static_cast<packing>(2), out); }, "order: ");
+  refused([&] { unpack_codes(std::as_bytes(std::span(codes)).first(4), packing::low_first, view); },
+          "in: overlaps codes");
 }
 
 TEST(Packing, ScalesInE4m3KeepTheirBytes) {

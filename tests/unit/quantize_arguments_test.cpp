@@ -11,6 +11,7 @@
 #include "samebits/error.hpp"
 #include "samebits/quantize.hpp"
 #include "support/backends.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -32,14 +33,9 @@ class QuantizeArguments : public ::testing::Test {
 
   template <class Error, class Call>
   void expect_error(const Call& call, const std::string& argument, const std::string& expected) {
-    try {
-      call();
-      ADD_FAILURE() << "nothing was refused; expected a complaint about " << argument;
-    } catch (const Error& e) {
-      const std::string text = e.what();
-      EXPECT_EQ(text.rfind(argument, 0), 0u) << text;
-      EXPECT_NE(text.find(expected), std::string::npos) << text;
-    }
+    const std::string text = support::refusal_of<Error>(call);
+    EXPECT_EQ(text.substr(0, argument.size()), argument);
+    EXPECT_NE(text.find(expected), std::string::npos) << text;
     for (const std::uint8_t byte : target_) ASSERT_EQ(byte, untouched) << "something was written";
   }
   template <class Error = invalid_argument>

@@ -10,6 +10,7 @@
 #include "samebits/error.hpp"
 #include "samebits/rotary.hpp"
 #include "samebits/types.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -18,12 +19,8 @@ class RotaryArguments : public ::testing::Test {
  protected:
   template <class Error>
   void expect_refused(const std::string& expected) {
-    try {
-      rotary_table(positions_, cos_, sin_, options_, where_);
-      ADD_FAILURE() << "nothing was refused; expected: " << expected;
-    } catch (const Error& e) {
-      EXPECT_NE(std::string(e.what()).find(expected), std::string::npos) << e.what();
-    }
+    support::expect_refusal<Error>(expected,
+                                   [&] { rotary_table(positions_, cos_, sin_, options_, where_); });
     for (const float y : memory_) ASSERT_EQ(y, 42.0f) << "something was written";
   }
 

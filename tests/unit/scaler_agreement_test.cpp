@@ -12,9 +12,12 @@
 #include "samebits/loss_scaler.hpp"
 #include "samebits/testkit/ranks.hpp"
 #include "samebits/types.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
+
+using support::refusal_of;
 
 constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 constexpr int steps = 400;
@@ -174,28 +177,23 @@ TEST(ScalerAgreement, ScalersThatDifferAreFoundOnEveryRank) {
   EXPECT_EQ(found, 9);
 }
 
-std::string refused(const auto& body) {
-  try {
-    body();
-  } catch (const call_order_error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(ScalerAgreement, CallsOutOfOrderAreNamed) {
   single_rank ranks;
   loss_scaler scaler;
-  EXPECT_NE(refused([&] { scaler.agree(ranks); }).find("agree()"), std::string::npos);
+  EXPECT_NE(refusal_of<call_order_error>([&] { scaler.agree(ranks); }).find("agree()"),
+            std::string::npos);
   scaler.observe({.amax = 0}, "actor");
   scaler.observe({.amax = 0}, "critic");
   scaler.agree(ranks, "actor");
   scaler.step([] {}, "actor");
-  EXPECT_NE(refused([&] { scaler.agree(ranks, "actor"); }).find("'actor'"), std::string::npos);
-  EXPECT_NE(refused([&] { scaler.update(); }).find("not for 'critic'"), std::string::npos);
+  EXPECT_NE(refusal_of<call_order_error>([&] { scaler.agree(ranks, "actor"); }).find("'actor'"),
+            std::string::npos);
+  EXPECT_NE(refusal_of<call_order_error>([&] { scaler.update(); }).find("not for 'critic'"),
+            std::string::npos);
   scaler.agree(ranks, "critic");
   scaler.scale(1.0f);
-  EXPECT_NE(refused([&] { scaler.update(); }).find("scale() was called"), std::string::npos);
+  EXPECT_NE(refusal_of<call_order_error>([&] { scaler.update(); }).find("scale() was called"),
+            std::string::npos);
   scaler.agree(ranks, "critic");
   scaler.update();
   // The next step starts anew: without agree() it is a run of one rank.

@@ -13,6 +13,7 @@
 #include "samebits/reductions.hpp"
 #include "samebits/self_test.hpp"
 #include "support/backends.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -95,13 +96,7 @@ class FakeDevice : public ::testing::Test {
     device = runs = 0;
   }
   std::string refusal() {
-    try {
-      require_tested(backend_, nullptr);
-    } catch (const environment_error& e) {
-      return e.what();
-    }
-    ADD_FAILURE() << "not refused";
-    return {};
+    return support::refusal_of<environment_error>([&] { require_tested(backend_, nullptr); });
   }
 
   backends::self_test_entry entry_ = {run_fake, run_fake_codes};

@@ -17,6 +17,7 @@
 #include "samebits/testkit/ranks.hpp"
 #include "samebits/types.hpp"
 #include "support/level_sum.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -272,11 +273,8 @@ std::string refusal(int n, const auto& parts_of_rank) {
   std::vector<std::string> messages(static_cast<std::size_t>(n));
   testkit::simulate_ranks(n, [&](communicator& ranks) {
     const std::vector<tree_part> parts = parts_of_rank(ranks.rank());
-    try {
-      sum_shards(ranks, parts);
-    } catch (const rank_error& error) {
-      messages[static_cast<std::size_t>(ranks.rank())] = error.what();
-    }
+    messages[static_cast<std::size_t>(ranks.rank())] =
+        support::refusal_of<rank_error>([&] { sum_shards(ranks, parts); });
   });
   for (const std::string& m : messages) EXPECT_EQ(m, messages[0]);
   return messages[0];

@@ -15,6 +15,7 @@
 #include "samebits/loss_scaler.hpp"
 #include "samebits/types.hpp"
 #include "support/backends.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -24,19 +25,7 @@ const float nan = std::nanf("");
 
 std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 
-template <class Error, class Call>
-std::string refused(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using support::contains;
 
 TEST(ListOps, InspectCountsByHand) {
   for (const std::string& backend : support::supported_backends()) {
@@ -157,7 +146,7 @@ TEST(ListOps, RefusedFormatsAndShapes) {
   const tensor_list floats({{view_of(a), "a"}});
   const tensor_list longer({{view_of(c), "c"}});
   const tensor_list narrow({{view_of(codes), "codes"}});
-  const auto says = [](const auto& call) { return refused<invalid_argument>(call); };
+  const auto says = [](const auto& call) { return support::refusal_of(call); };
   const std::string format = "'codes': format must be fp32, fp16 or bf16, got e5m2";
   EXPECT_TRUE(contains(says([&] { inspect(narrow); }), "tensors[0] " + format));
   EXPECT_TRUE(contains(says([&] { unscale(narrow, 1); }), format));
@@ -187,7 +176,7 @@ TEST(ListOps, RefusedOverlaps) {
                         {view_of(m.data() + second, 1, count), "two"}});
   };
   const auto says = [&](const tensor_list& acc, const tensor_list& x) {
-    return refused<invalid_argument>([&] { accumulate(acc, x); });
+    return support::refusal_of([&] { accumulate(acc, x); });
   };
   EXPECT_EQ(says(list(0, 10, 10), list(20, 10, 30)), "");
   EXPECT_EQ(says(list(0, 10, 50), list(0, 10, 60)), "");

@@ -11,22 +11,16 @@
 #include "backends/dispatch/calls/list.hpp"
 #include "samebits/error.hpp"
 #include "samebits/types.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
 
 std::string refused(const std::vector<list_tensor>& tensors) {
-  try {
-    const tensor_list list(tensors);
-  } catch (const invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return support::refusal_of([&] { const tensor_list list(tensors); });
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using support::contains;
 
 TEST(TensorList, DescribesItsTensors) {
   std::vector<float> a(6);

@@ -11,6 +11,7 @@
 #include "samebits/loss_scaler.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/types.hpp"
+#include "support/refusal.hpp"
 
 namespace samebits {
 namespace {
@@ -103,12 +104,7 @@ TEST(Unscale, Refused) {
   std::vector<float> a = {1};
   std::vector<e4m3> b(1);
   const auto refused = [](const std::vector<matrix_view>& views, float inverse) {
-    try {
-      unscale(views, inverse);
-    } catch (const invalid_argument& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return support::refusal_of([&] { unscale(views, inverse); });
   };
   EXPECT_NE(refused({view_of(a), view_of(b)}, 0.5f).find("tensors[1]: format"), std::string::npos);
   EXPECT_THROW(unscale(on_device(view_of(a)), 0.5f), unsupported);  // no backend for it here

@@ -18,17 +18,6 @@ struct refusal {
   void (*spoil)(Call&);
 };
 
-/// A call throws invalid_argument, and its message contains `expected`.
-template <class Call>
-void expect_refusal(const Call& call, const std::string& expected) {
-  try {
-    call();
-    ADD_FAILURE() << "nothing was refused; expected " << expected;
-  } catch (const invalid_argument& e) {
-    EXPECT_NE(std::string(e.what()).find(expected), std::string::npos) << e.what();
-  }
-}
-
 /// Each call throws Error with its message, and writes nothing.
 template <class Call, class Error = invalid_argument>
 void expect_refused(std::initializer_list<refusal<Call>> rows) {
