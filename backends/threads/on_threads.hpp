@@ -29,4 +29,10 @@ void compute_on_threads(const compute_call& call, const executor& where) {
   if (call.all != nullptr) *call.all = static_cast<flags>(raised.load());
 }
 
+/// The operation Function of a host backend, by the backend's own functions.
+template <auto Function, auto& Own, class Call>
+void run_with(const Call& call, const executor& where) {
+  Function(Own, call, where);
+}
+
 }  // namespace samebits::backends

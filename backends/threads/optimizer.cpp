@@ -276,10 +276,10 @@ step_task task_of(const update_kernels& kernels, const optimizer_call& call) {
 
 }  // namespace
 
-void step_on_threads(const update_kernels& kernels, const optimizer_call& call,
+void step_on_threads(const update_kernels& kernels(), const optimizer_call& call,
                      const executor& where) {
   if (call.input.decision != nullptr && !call.input.decision->applied) return;
-  const step_task task = task_of(kernels, call);
+  const step_task task = task_of(kernels(), call);
   const bool has_lamb = std::any_of(call.groups.begin(), call.groups.end(),
                                     [](const auto& g) { return g.rule == update_rule::lamb; });
   lamb_memory memory;
@@ -293,8 +293,9 @@ void step_on_threads(const update_kernels& kernels, const optimizer_call& call,
   if (has_lamb) move_lamb_weights(task, memory, where);
 }
 
-void store_on_threads(const update_kernels& kernels, const store_call& call,
+void store_on_threads(const update_kernels& kernels_of(), const store_call& call,
                       const executor& where) {
+  const update_kernels& kernels = kernels_of();
   const auto part_at = [&](const update_row& row, std::int64_t first) {
     stored_part part{row.weights, row.weights_format, first,
                      std::min(segment_elements, row.count - first), row.block};

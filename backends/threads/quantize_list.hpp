@@ -1,5 +1,5 @@
-// Lists of tensors to quantize, on threads: makes the operation of a host backend
-// (operation_entry::run) from its quantization of one matrix.
+// Lists of tensors to quantize, on threads: the operation of a host backend (run_with in
+// on_threads.hpp) by its quantization of one matrix.
 #pragma once
 
 #include "backends/dispatch/calls/quantize.hpp"
@@ -11,10 +11,5 @@ namespace samebits::backends {
 /// output.
 void quantize_each(void (*quantize_one)(const quantize_call&, const executor&),
                    const quantize_list_data& list, const executor& where);
-
-template <void (*QuantizeOne)(const quantize_call&, const executor&)>
-void quantize_each(const quantize_list_data& list, const executor& where) {
-  quantize_each(QuantizeOne, list, where);
-}
 
 }  // namespace samebits::backends
