@@ -13,12 +13,7 @@ namespace {
 
 void check(file_bytes file) {
   std::vector<tensor_info> tensors;
-  try {
-    tensors = tensor_file::parse_gguf(file).tensors;
-  } catch (const tensor_file::file_error& error) {
-    require_message(error);
-    return;
-  }
+  if (!accepts(tensors, [&] { return tensor_file::parse_gguf(file).tensors; })) return;
   std::set<std::string> names;
   std::uint64_t end = 0;
   for (const tensor_info& info : tensors) {

@@ -31,12 +31,7 @@ std::string respelled(file_bytes file, const tensor_info& info) {
 
 void check(file_bytes file) {
   tensor_info info;
-  try {
-    info = tensor_file::parse_npy(file);
-  } catch (const tensor_file::file_error& error) {
-    require_message(error);
-    return;
-  }
+  if (!accepts(info, [&] { return tensor_file::parse_npy(file); })) return;
   require(info.name.empty(), "the tensor has no name");
   require(info.offset + info.bytes == file.size(), "the data fills the file");
   require_tensor(file, info);

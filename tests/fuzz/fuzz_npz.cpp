@@ -43,12 +43,7 @@ void require_read(file_bytes file, tensor_file::zip_members& members, const tens
 
 void check(file_bytes file) {
   tensor_file::file_contents contents;
-  try {
-    contents = tensor_file::parse_npz(file);
-  } catch (const tensor_file::file_error& error) {
-    require_message(error);
-    return;
-  }
+  if (!accepts(contents, [&] { return tensor_file::parse_npz(file); })) return;
   const std::vector<zip_member> members = tensor_file::parse_zip(file);
   require(members.size() == contents.tensors.size(), "every member is listed");
   require_members(file, members);

@@ -41,12 +41,7 @@ void require_document(std::string_view header, const tensor_file::file_contents&
 
 void check(file_bytes file) {
   tensor_file::file_contents parsed;
-  try {
-    parsed = tensor_file::parse_safetensors(file);
-  } catch (const tensor_file::file_error& error) {
-    require_message(error);
-    return;
-  }
+  if (!accepts(parsed, [&] { return tensor_file::parse_safetensors(file); })) return;
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < 8; ++i) length |= std::to_integer<std::uint64_t>(file[i]) << (8 * i);
   require(length <= file.size() - 8, "the header lies in the file");

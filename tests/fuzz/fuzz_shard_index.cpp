@@ -14,12 +14,7 @@ using nlohmann::json;
 
 void check(std::string_view text) {
   tensor_file::shard_map files;
-  try {
-    files = tensor_file::parse_shard_index(text);
-  } catch (const tensor_file::file_error& error) {
-    require_message(error);
-    return;
-  }
+  if (!accepts(files, [&] { return tensor_file::parse_shard_index(text); })) return;
   for (const auto& [name, file] : files) {
     const bool plain = !file.empty() && file != "." && file != ".." &&
                        file.find_first_of(std::string_view("/\0", 2)) == std::string::npos;

@@ -22,12 +22,7 @@ void require_read(file_bytes file, tensor_file::zip_members& members, const tens
 
 void check(file_bytes file) {
   tensor_file::file_contents contents;
-  try {
-    contents = tensor_file::parse_torch(file);
-  } catch (const tensor_file::file_error& error) {
-    require_message(error);
-    return;
-  }
+  if (!accepts(contents, [&] { return tensor_file::parse_torch(file); })) return;
   constexpr std::uint64_t limit = 1 << 22;
   const std::size_t parts = contents.members.size();
   tensor_file::zip_members members(std::move(contents.members), limit);

@@ -38,6 +38,18 @@ inline void require_message(const tensor_file::file_error& error) {
   }
 }
 
+/// Whether read() accepts its input; sets `parsed` to its result.
+template <class Parsed, class Read>
+bool accepts(Parsed& parsed, const Read& read) {
+  try {
+    parsed = read();
+    return true;
+  } catch (const tensor_file::file_error& error) {
+    require_message(error);
+    return false;
+  }
+}
+
 /// The byte `at` of element i in blocks of GGUF: the scale, which is NaN or a number of 11 bits, times
 /// an integer.
 inline std::byte naive_byte_of_block(file_bytes data, tensor_file::block_layout blocks,
