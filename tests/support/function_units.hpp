@@ -6,6 +6,8 @@
 // in the processor's binary32 arithmetic.
 #pragma once
 
+#include <cstdint>
+
 #include "numerics/hardware/function_units/ex2.hpp"
 #include "numerics/hardware/function_units/lg2.hpp"
 #include "numerics/hardware/function_units/rcp.hpp"
@@ -32,5 +34,18 @@ inline constexpr summed_function unit_functions[] = {
      0x5F7CEC04068ED450},
     {"sqrt.approx.f32", numerics::hopper::sqrt_approx, 0xA609CDF6A37BE84D, 0xDE916742BBE4A8DA},
 };
+
+/// Any change of a row changes this sum.
+template <class Row>
+constexpr std::uint64_t sum_of_rows(const Row& row_of, std::uint32_t rows) {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    const auto row = row_of(i);
+    for (const std::int64_t value : {row.a, std::int64_t{row.b}, std::int64_t{row.d}}) {
+      sum = sum * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(value);
+    }
+  }
+  return sum;
+}
 
 }  // namespace samebits::support
