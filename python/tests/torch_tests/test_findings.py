@@ -50,7 +50,7 @@ def test_every_program_is_on_the_page() -> None:
 
 
 @pytest.mark.parametrize("name", ["cuda_function_errors", "negative_bit", "scale_zero",
-                                  "load_state_dict_casts", "recipes_on_extremes", "nvfp4_definitions",
+                                  "load_state_dict_casts", "recipes_on_extremes", "nvfp4_definitions", "nvfp4_kernels",
                                   "fused_sgd_on_cpu", "fused_formulas"])
 def test_the_page_shows_what_the_program_prints(name: str) -> None:
     assert printed(name) == shown(name)
