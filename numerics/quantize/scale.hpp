@@ -173,8 +173,8 @@ SAMEBITS_INLINE constexpr tile_scale scale_of(const format_spec& to, const scale
   return scales_of<Arithmetic>(to, settings, static_cast<std::uint32_t>(amax));
 }
 
-/// The scales of several tiles under any rule that has_lanes(), or of one tile under any rule. Rules
-/// with two levels are apart, so that kernels without them stay small.
+/// The scales of several tiles; under four over six those that map a to M. Rules with two levels are
+/// apart, so that kernels without them stay small.
 template <class Arithmetic, class Word>
 SAMEBITS_INLINE constexpr tile_scales<Word> any_scales_of(const format_spec& to,
                                                           const scale_settings& settings,

@@ -110,20 +110,26 @@ SAMEBITS_INLINE constexpr tile_scales<Word> torchao_scale(const format_spec& to,
   return {s, Arithmetic::quotient(Word(tensor.encode), s)};
 }
 
-/// s and r of nvfp4_vllm. There are no lanes with the function unit of 1 / x: Word is one number.
-template <class Arithmetic>
-SAMEBITS_HD constexpr tile_scale vllm_scale(const format_spec& to, const tensor_level& tensor,
-                                            std::uint32_t a) {
-  const std::uint32_t inverse = Arithmetic::quotient(binary32::one, largest_value(to));
-  const std::uint32_t s =
-      e4m3_value(Arithmetic::product(tensor.encode, Arithmetic::product(a, inverse)));
-  if (s == 0) return {s, 0};
-  return {s, hopper::rcp_approx_ftz(Arithmetic::product(s, tensor.decode))};
+/// 1 / t by the function unit.
+template <class Arithmetic, class Word>
+SAMEBITS_INLINE constexpr Word reciprocal_by_unit(Word t) {
+  if constexpr (sizeof(Word) == sizeof(std::uint32_t)) {
+    return hopper::rcp_approx_ftz(t);
+  } else {
+    return Arithmetic::reciprocal_by_unit(t);
+  }
 }
 
-/// Whether the scales of several tiles can be computed in SIMD lanes.
-SAMEBITS_INLINE constexpr bool has_lanes(scale_rule rule) {
-  return rule != scale_rule::nvfp4_vllm && !is_four_over_six(rule);
+/// s and r of nvfp4_vllm.
+template <class Arithmetic, class Word>
+SAMEBITS_INLINE constexpr tile_scales<Word> vllm_scale(const format_spec& to,
+                                                       const tensor_level& tensor, Word a) {
+  const Word one = binary32::one, zero = 0u;
+  const Word inverse = Arithmetic::quotient(one, Word(largest_value(to)));
+  const Word s =
+      e4m3_value(Arithmetic::product(Word(tensor.encode), Arithmetic::product(a, inverse)));
+  const Word r = reciprocal_by_unit<Arithmetic>(Arithmetic::product(s, Word(tensor.decode)));
+  return {s, select(s == zero, zero, r)};
 }
 
 /// The scale of a tile under a rule with two levels; under four over six, the one that maps a to M.
@@ -131,9 +137,7 @@ template <class Arithmetic, class Word>
 SAMEBITS_INLINE constexpr tile_scales<Word> two_level_scale(scale_rule rule, const format_spec& to,
                                                             const tensor_level& tensor, Word a) {
   if (rule == scale_rule::nvfp4_torchao) return torchao_scale<Arithmetic>(to, tensor, a);
-  if constexpr (sizeof(Word) == sizeof(std::uint32_t)) {
-    if (rule == scale_rule::nvfp4_vllm) return vllm_scale<Arithmetic>(to, tensor, a);
-  }
+  if (rule == scale_rule::nvfp4_vllm) return vllm_scale<Arithmetic>(to, tensor, a);
   Word t = base_scale<Arithmetic>(to, tensor, a);
   if (rule == scale_rule::nvfp4_te) {
     t = min_word(Arithmetic::product(a, Word(tensor.product)), Word(binary32::max_finite));

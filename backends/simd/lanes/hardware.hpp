@@ -4,8 +4,10 @@
 // The control register must have its IEEE 754 state.
 #pragma once
 
+#include "backends/simd/lanes/access.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/bits/word.hpp"
+#include "numerics/hardware/function_units/rcp.hpp"
 #include "samebits/core/config.hpp"
 
 namespace samebits::simd {
@@ -17,6 +19,13 @@ struct hardware {
   using word = typename Isa::word;
   SAMEBITS_INLINE static word product(word a, word b) { return Isa::multiply(a, b); }
   SAMEBITS_INLINE static word quotient(word a, word b) { return Isa::divide(a, b); }
+  /// 1 / x by a Hopper GPU's function unit, one lane after another.
+  SAMEBITS_INLINE static word reciprocal_by_unit(word x) {
+    std::uint32_t all[word::count];
+    store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(all), x);
+    for (std::uint32_t& one : all) one = numerics::hopper::rcp_approx_ftz(one);
+    return load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(all));
+  }
 };
 
 /// Product and sum of any operands. Every NaN result is the canonical NaN.

@@ -228,7 +228,7 @@ void quantize_by_chunks(const quantize_kernel& kernel, const quantize_call& call
 
 template <const backend& Self, const quantize_kernel& Kernel>
 void quantize_or_reference(const quantize_call& given, const executor& where) {
-  if (!has_contiguous_rows(given.in) || !numerics::has_lanes(given.scale.rule)) {
+  if (!has_contiguous_rows(given.in) || is_four_over_six(given.scale.rule)) {
     return reference_quantize(given, where);
   }
   if (given.outputs.statistics != nullptr) {

@@ -16,7 +16,7 @@
 namespace samebits::numerics::hopper {
 
 /// rcp.approx.ftz.f32. Operand and result are binary32 bits.
-SAMEBITS_HD constexpr std::uint32_t rcp_approx_ftz(std::uint32_t x) {
+SAMEBITS_INLINE constexpr std::uint32_t rcp_approx_ftz(std::uint32_t x) {
   if (binary32::is_nan(x)) return binary32::nan;
   if (binary32::is_inf(x)) return sign_of(x);
   if (exponent_field(x) == 0) return sign_of(x) | binary32::inf;
