@@ -178,10 +178,8 @@ class Int8Rows:
 
         Parameters
         ----------
-        to : str or dtype
-            fp32, fp16 or bf16.
-        threads : int, optional
-            As in `convert`.
+        to, threads
+            As in `QuantizedBlocks.dequantize`.
 
         Returns
         -------

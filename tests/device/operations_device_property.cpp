@@ -145,6 +145,11 @@ TEST_P(DeviceProperty, Convert) { expect_host_bits(convert_operation(GetParam().
 TEST_P(DeviceProperty, Compute) { expect_host_bits(compute_operation(GetParam().backend)); }
 TEST_P(DeviceProperty, Reduction) { expect_host_bits(reduction_operation()); }
 TEST_P(DeviceProperty, Quantize) { expect_host_bits(quantize_operation()); }
+TEST_P(DeviceProperty, Presets) {
+  for (const recipe_preset* preset : presets_of_current_scales()) {
+    expect_host_bits(recipe_operation(*preset), max_cases / 25);
+  }
+}
 TEST_P(DeviceProperty, Dequantize) { expect_host_bits(dequantize_operation()); }
 TEST_P(DeviceProperty, Codebooks) { expect_host_bits(codebook_operation()); }
 TEST_P(DeviceProperty, QuantizeList) { expect_host_bits(quantize_list_operation()); }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "engine/core/problem.hpp"
+#include "samebits/recipe.hpp"
 
 namespace samebits::support {
 
@@ -31,6 +32,12 @@ array_operation quantize_operation(matrix_sizes sizes = matrix_sizes::any);
 
 /// The same of codes and scales alone.
 array_operation quantize_codes_operation();
+
+/// All presets but those whose scales come from earlier steps.
+std::vector<const recipe_preset*> presets_of_current_scales();
+/// quantize() by one of them.
+array_operation recipe_operation(const recipe_preset& preset,
+                                 matrix_sizes sizes = matrix_sizes::any);
 
 /// dequantize() of any codes and scales.
 array_operation dequantize_operation();

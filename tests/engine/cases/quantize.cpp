@@ -536,6 +536,38 @@ array_operation quantize_codes_operation() {
   return make_operation("quantize", parts);
 }
 
+std::vector<const recipe_preset*> presets_of_current_scales() {
+  std::vector<const recipe_preset*> all;
+  for (const recipe_preset& preset : recipe_presets) {
+    if (preset.rules.source == scale_source::current) all.push_back(&preset);
+  }
+  return all;
+}
+
+array_operation recipe_operation(const recipe_preset& preset, matrix_sizes sizes) {
+  operation_of<quantize_case> parts = quantizations();
+  parts.draw = [preset, sizes](const word_source& next) {
+    quantize_case c = draw_quantization(sizes, next);
+    const quantize_options drawn = c.options;
+    c.options = options_of(preset.rules);
+    c.options.rounding = drawn.rounding;
+    c.options.random = drawn.random;
+    if (below(4, next) == 0) c.options.tile = column_tile(preset.rules);
+    c.to = preset.rules.code_format;
+    c.scale_format = preset.rules.scale_format;
+    c.inverse_scales = false;
+    c.tensor_scale = has_two_levels(c.options.scale) && below(3, next) == 0;
+    if (below(8, next) == 0) c.kind = matrix_content::any_bits;
+    const bool small = sizes == matrix_sizes::small;  // an oracle takes microseconds for an element
+    const std::int64_t rows = small ? below(4, next) : c.in.rows;
+    const tile_shape& tile = c.options.tile;
+    lay_out(c, small && tile.rows > 1 ? tile.rows + rows - 1 : rows,
+            small ? draw_size(tile.cols, next) : c.in.cols, next);
+    return c;
+  };
+  return make_operation(std::string(preset.name), parts);
+}
+
 array_operation dequantize_operation() {
   const auto draw = [](const word_source& next) {
     quantize_case c = draw_quantize_case(next);

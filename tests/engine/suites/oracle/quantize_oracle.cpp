@@ -146,6 +146,14 @@ returned_values dequantize_by_oracle(const quantize_case& c, const call_site& si
 TEST(QuantizeOracle, Matrices) {
   expect_on_hosts(quantize_operation(matrix_sizes::small), "the oracle", quantize_by_oracle, 250);
 }
+class PresetOracle : public ::testing::TestWithParam<const recipe_preset*> {};
+TEST_P(PresetOracle, Matrices) {
+  expect_on_hosts(recipe_operation(*GetParam(), matrix_sizes::small), "the oracle",
+                  quantize_by_oracle, 40);
+}
+INSTANTIATE_TEST_SUITE_P(, PresetOracle, ::testing::ValuesIn(presets_of_current_scales()),
+                         [](const auto& tested) { return std::string(tested.param->name); });
+
 TEST(QuantizeOracle, Lists) {
   expect_on_hosts(quantize_list_operation(matrix_sizes::small), "the oracle", list_by_oracle, 30);
 }
