@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "device/device_copy.hpp"
 #include "samebits/array_arithmetic.hpp"
+#include "samebits/codebook.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/device_loss_scaler.hpp"
 #include "samebits/evaluate.hpp"
@@ -233,6 +235,15 @@ inline std::vector<device_call> device_calls() {
        })},
       {"enqueue_sum", {&m::x, &m::result}, enqueued, direct([](const m& d, w where) {
          enqueue_sum(d.values(), static_cast<double*>(d.result), {}, where);
+       })},
+      {"quantize_blocks", {&m::x, &m::codes, &m::scales}, enqueued, direct([](const m& d, w where) {
+         quantize_blocks(d.values(), {}, {static_cast<std::uint8_t*>(d.codes), m::elements / 2},
+                         {static_cast<float*>(d.scales), m::elements / 64}, where);
+       })},
+      {"dequantize_blocks", {&m::y, &m::codes, &m::x}, enqueued, direct([](const m& d, w where) {
+         const std::span<const float> absmax{static_cast<float*>(d.x), m::elements / 64};
+         dequantize_blocks({static_cast<std::uint8_t*>(d.codes), m::elements / 2}, absmax, {},
+                           d.others(), where);
        })},
       {"quantize", {&m::x, &m::codes, &m::scales}, enqueued, direct([](const m& d, w where) {
          quantize(d.values(), d.outputs(), {.tile = {1, 128}}, where);
