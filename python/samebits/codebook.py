@@ -31,7 +31,8 @@ class QuantizedBlocks:
     Attributes
     ----------
     codes : array [bytes] of uint8
-        nf4 and fp4: two codes a byte, the first in the high half; a missing last code is that of 0.
+        nf4 and fp4: two codes a byte, the first in the high half. With an odd number of elements the last low
+        half holds the code of 0.
         dynamic8: one.
     absmax : array [blocks] of fp32, or QuantizedBlocks
         Scales of the blocks; with double quantization their dynamic8 codes, without the offset.
@@ -141,6 +142,8 @@ def quantize_blocks(x: Any, book: Codebook = "nf4", *, block: int = 64, double: 
     >>> q.codes, q.absmax
     (array([172,   7], dtype=uint8), array([4.], dtype=float32))
     """
+    if double and stream is not None:
+        raise InvalidArgument("stream: double quantization runs on the current stream")
     shape = shape_of(x, "x")
     block = _core.integer(block, "block", 1, 2**31)
     size = math.prod(shape)
@@ -148,8 +151,6 @@ def quantize_blocks(x: Any, book: Codebook = "nf4", *, block: int = 64, double: 
     codes = empty_bytes(x, size if book == "dynamic8" else (size + 1) // 2)
     absmax = empty_like(x, (blocks,), INDEX["fp32"])
     _core.quantize_blocks(x, format, book, block, steps, codes, absmax, (threads, backend, stream))
-    if double and stream is not None:
-        raise InvalidArgument("stream: double quantization runs on the current stream")
     if not double:
         return QuantizedBlocks(codes, absmax, shape, book, block, steps=steps)
     if offset is None:

@@ -75,7 +75,7 @@ struct quantize_blocks_task : blocks_task {
     return numerics::codebook_scale_of<Arithmetic>(book, steps, largest,
                                                    (i + 1) * block.by <= count);
   }
-  /// The code of element i. A scale made from a stored absmax is that of the elements.
+  /// The code of element i. codebook_scale_of() of the stored absmax is that of the elements' absmax.
   template <class Arithmetic>
   __device__ std::uint32_t code(std::uint64_t i) const {
     const std::uint64_t b = block.quotient(i);
@@ -89,10 +89,13 @@ template <class Arithmetic>
 __global__ void __launch_bounds__(block_threads) absmax_kernel(const quantize_blocks_task t) {
   const std::uint64_t warps = std::uint64_t{gridDim.x} * (block_threads / 32);
   const unsigned lane = threadIdx.x % 32;
-  for (std::uint64_t b = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) / 32;
-       b * t.block.by < t.count; b += warps) {
+  const std::uint64_t last = t.block.quotient(t.count - 1);  // its product by a block's size fits
+  for (std::uint64_t b = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) / 32; b <= last;
+       b += warps) {
     std::uint32_t a = 0;
-    for (std::uint64_t i = b * t.block.by + lane; i < min(t.count, (b + 1) * t.block.by); i += 32) {
+    const std::uint64_t first = b * t.block.by;
+    const std::uint64_t end = first + min(t.block.by, t.count - first);
+    for (std::uint64_t i = first + lane; i < end; i += 32) {
       a = numerics::block_absmax(t.book, t.steps, a, t.element(i));
     }
     for (int distance = 16; distance > 0; distance /= 2) {  // a NaN that counts is the largest
@@ -200,7 +203,8 @@ struct vectors_task {
 };
 
 /// Writes whole tiles by the GPU's instructions. One thread block per tile_elements_of<F> elements.
-/// Requires: output aligned to 16 bytes, codes to those of a vector, no block that ends in a vector.
+/// Requires: output aligned to 16 bytes, codes to the bytes of one vector's codes; blocks of whole
+/// vectors.
 /// Shared memory: the numbers of all codes; those of 16 codes lie in different banks.
 template <format_id F, int CodeBits>
 __global__ void __launch_bounds__(block_threads)

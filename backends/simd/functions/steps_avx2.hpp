@@ -89,7 +89,7 @@ SAMEBITS_INLINE simd::unit_coefficients<lanes> coefficients_of(
 SAMEBITS_INLINE lanes gather(const std::uint32_t* p, lanes index) {
   return _mm256_i32gather_epi32(reinterpret_cast<const int*>(p), index.v, 4);
 }
-/// The same of bytes. Lanes read words, so three bytes must follow the last one.
+/// Byte p[index] of each lane. A lane reads four bytes, so three must follow the table.
 SAMEBITS_INLINE lanes gather(const std::uint8_t* p, lanes index) {
   return lanes(_mm256_i32gather_epi32(reinterpret_cast<const int*>(p), index.v, 1)) & lanes(0xFFu);
 }

@@ -177,17 +177,15 @@ class Audit(OperatorMode):
 
     def record_call(self, call: recorded_calls.Call, arguments: Callable[[], list[Any]], run: Callable[[], Any]) -> None:
         operator = Operator.of_call(call)
-        word = self._chosen(operator)
         with _disable_current_modes():
-            sample = None
-            if word is not None:
-                self._report.chosen += 1
-                args = arguments()
-                written = operator.written(args, {})
-                sample = self._sample(operator, args, {}, tensors_of(args), written)
-            result = run()
-            if sample is not None:
-                self._enqueue(sample, written, result or [])
+            args = arguments()
+            state = self.before(operator, args, {}, tensors_of(args))
+            try:
+                result = run()
+            except BaseException:
+                self.failed(operator, state)
+                raise
+            self.after(operator, result, state)
 
     def _sample(self, operator: Operator, args: list[Any], kwargs: dict[str, Any], tensors: list[torch.Tensor],
                 written: list[torch.Tensor]) -> Sample | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -98,17 +98,11 @@ class GradientLists:
                 report: GradientReport, *, rewrites: bool = True, only_clips: bool = False,
                 skips_overflow: bool = False, max_norm: float, first: int = 0) -> None:
         """Unscale gradients in place and write the report; on CUDA without waiting."""
-        options = {"rewrites": rewrites, "only_clips": only_clips, "skips_overflow": skips_overflow,
-                   "max_norm": max_norm, "first": first}
-
-        def run() -> None:
-            self._unscale(gradients, words, report, **options)
-
-        if (recorder := recorded_calls.recorder()) is not None:
-            recorder.record_call(recorded_calls.UNSCALE if rewrites else recorded_calls.INSPECT,
-                                 lambda: [list(gradients), words, report.data, options], run)
-        else:
-            run()
+        options: dict[str, Any] = {"rewrites": rewrites, "only_clips": only_clips, "skips_overflow": skips_overflow,
+                                   "max_norm": max_norm, "first": first}
+        recorded_calls.run(recorded_calls.UNSCALE if rewrites else recorded_calls.INSPECT,
+                           lambda: [list(gradients), words, report.data, options],
+                           lambda: self._unscale(gradients, words, report, **options))
 
     def _unscale(self, gradients: Sequence[torch.Tensor | None], words: torch.Tensor, report: GradientReport, *,
                  rewrites: bool, only_clips: bool, skips_overflow: bool, max_norm: float, first: int) -> None:

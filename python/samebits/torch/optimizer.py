@@ -244,12 +244,13 @@ class Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        if (recorder := recorded_calls.recorder()) is not None:
-            recorder.record_call(recorded_calls.STEP, lambda: recorded_calls.arguments_of_step(self),
-                                 lambda: [self._step(), recorded_calls.states_of(self)][1])
-        else:
-            self._step()
+        recorded_calls.run(recorded_calls.STEP, lambda: recorded_calls.arguments_of_step(self), self._stepped)
         return loss
+
+    def _stepped(self) -> list[list[Any]]:
+        """Step, and return the states of the parameters."""
+        self._step()
+        return recorded_calls.states_of(self)
 
     def _step(self) -> None:
         sign, seed = -1.0 if self._common("maximize") else 1.0, self._common("seed")

@@ -101,12 +101,14 @@ class Recorder(OperatorMode):
         self._thresholds = gc.get_threshold()
         if self._freezes:  # what is recorded would let Python look through all objects again and again
             gc.freeze()
-            gc.set_threshold(_OBJECTS, *self._thresholds[1:])
+            if 0 < self._thresholds[0] < _OBJECTS:  # 0: the program has switched it off
+                gc.set_threshold(_OBJECTS, *self._thresholds[1:])
         return self
 
     def __exit__(self, *failure: Any) -> None:
         if self._freezes:
-            gc.set_threshold(*self._thresholds)
+            if gc.get_threshold()[0] == _OBJECTS:
+                gc.set_threshold(*self._thresholds)
             gc.unfreeze()
         super().__exit__(*failure)
         if self._launches is not None:
@@ -152,7 +154,7 @@ class Recorder(OperatorMode):
 
     def _ended(self, operator: Operator, written: list[torch.Tensor], result: Any, entry: dict[str, Any],
                counted: bool = False) -> None:
-        """Record what an operator has written. counted: it has counted as written what it wrote."""
+        """Record what an operator has written. counted: whether its kernels have counted their writes already."""
         number = len(self.trace.operators)
         self._numbers = set()
         if operator.moves:

@@ -1,12 +1,12 @@
 """Calls of this package's kernels in recordings: PyTorch's dispatcher does not see them.
 
-A step of an optimizer and the unscaling of gradients are one operator each. Who calls such kernels asks `recorder()`
-who records them, and `written_unseen` says what a kernel of no operator has written.
+A step of an optimizer and the unscaling of gradients are one operator each: `run` calls their kernels. `written_unseen`
+says what a kernel of no operator has written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,15 +33,26 @@ UNSCALE = Call("samebits.unscale", ((0, "gradients"), (2, "report")))
 INSPECT = Call("samebits.inspect_gradients", ((2, "report"),))
 
 
-def recorder() -> Any:
-    """Return the recorder that sees operators now, or None: within a recorder's own work there is none."""
-    return ACTIVE[-1] if ACTIVE and torch._C._len_torch_dispatch_stack() else None
+def run(call: Call, arguments: Callable[[], list[Any]], kernels: Callable[[], Any]) -> None:
+    """Call kernels: as one operator of the innermost recorder, if one sees operators now.
+
+    arguments: makes the operator's arguments. kernels: returns its results.
+    """
+    from samebits.torch.operators import tensors_of
+
+    if not ACTIVE or not torch._C._len_torch_dispatch_stack():  # within a recorder's own work there is none
+        kernels()
+        return
+    ACTIVE[-1].record_call(call, arguments, kernels)
+    if len(ACTIVE) > 1:
+        for x in tensors_of(arguments()):
+            written_unseen(x, ACTIVE[:-1])
 
 
-def written_unseen(x: torch.Tensor) -> None:
-    """Note that a kernel has written x, and that no operator did."""
-    for active in ACTIVE:
-        active.written_unseen(x)
+def written_unseen(x: torch.Tensor, recorders: Sequence[Any] | None = None) -> None:
+    """Note that a kernel may have written x, and that no operator did."""
+    for recorder in ACTIVE if recorders is None else recorders:
+        recorder.written_unseen(x)
 
 
 def arguments_of_step(optimizer: Any) -> list[Any]:

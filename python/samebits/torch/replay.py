@@ -193,14 +193,18 @@ class Player:
 
     def check_reads(self, i: int, entry: Any) -> None:
         """Take what was written outside operators, where the recording has kept it."""
+        unknown = []
         for k, (place, expected) in enumerate(entry.get("read", ())):
             x, kept = self.memory.tensor(place), self._trace.tensors.get(f"{i}.read{k}")
             if hash_of(x) == expected:
                 continue
-            if kept is None:
-                source = self._trace.blocks[place[0]].get("source", f"an operand of {entry['op']}")
-                raise Unsupported(f"{source} was written by no operator that PyTorch's dispatcher sees")
-            x.copy_(kept)
+            if kept is not None:
+                x.copy_(kept)
+                continue
+            self.memory.mark(place, wrong=True)
+            unknown.append(self._trace.blocks[place[0]].get("source", f"an operand of {entry['op']}"))
+        if unknown:
+            raise Unsupported(f"{unknown[0]} was written by no operator that PyTorch's dispatcher sees")
 
     def run(self, i: int) -> str:
         """Recompute an operator; of a product return the rule that gives the recorded results."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -225,6 +226,29 @@ def test_programs_go_on() -> None:
     report = audit.report()
     assert "aten.mul.Tensor of sparse or complex tensors" in report.not_covered and audit._waiting == 0
     assert report.chosen == report.tiles + sum(report.not_covered.values())
+
+
+def test_own_kernels_run_whatever_happens_to_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradients are clipped although copies fail; a refused step leaves no memory reserved."""
+    from samebits.torch.optim import AdamW
+
+    def failing(*_: Any) -> Any:
+        raise RuntimeError("no pinned memory")
+
+    w = torch.nn.Parameter(torch.ones(4))
+    w.grad = torch.full((4,), 2.0)
+    optimizer = AdamW([w], lr=1e-3)
+    with sbt.audit(share=1.0, every=1) as audit:
+        with monkeypatch.context() as broken:
+            broken.setattr(sys.modules["samebits.torch.audit"], "copied", failing)
+            sbt.clip_grad_norm_([w], 1.0)
+        assert w.grad.norm() < 1.1 and audit.report().not_covered["samebits.unscale: no pinned memory"] == 1
+        chosen = audit.report().chosen
+        monkeypatch.setattr(optimizer, "_step", failing)
+        with pytest.raises(RuntimeError, match="no pinned memory"):
+            optimizer.step()
+        assert audit.report().chosen == chosen
+    assert audit._waiting == 0
 
 
 def test_findings_are_told_at_once_and_errors_arrive() -> None:

@@ -150,6 +150,22 @@ def test_what_a_program_has_set_stays() -> None:
             torch.ones(2)
         assert gc.get_freeze_count() > 0
     assert gc.get_freeze_count() == 0
+    before = gc.get_threshold()
+    try:
+        for own in (0, 10**6):
+            gc.set_threshold(own)
+            with sbt.record():
+                assert gc.get_threshold()[0] == own
+        gc.set_threshold(700)
+        with sbt.record():
+            with sbt.record():
+                assert gc.get_threshold()[0] > 700
+        assert gc.get_threshold()[0] == 700
+        with sbt.record():
+            gc.set_threshold(5000)
+        assert gc.get_threshold()[0] == 5000
+    finally:
+        gc.set_threshold(*before)
     with sbt.record(kernels=True) as recorder:
         with pytest.raises(samebits.InvalidArgument, match="^kernels: PyTorch's profiler runs already"):
             sbt.record(kernels=True).__enter__()

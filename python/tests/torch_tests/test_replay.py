@@ -164,6 +164,25 @@ def test_own_scalers_and_clipping_with_optimizers_of_pytorch(policy: str, foreac
     assert [step.operator for step in replay.steps].count("samebits.unscale") == 4
 
 
+def test_unscaling_in_a_nested_recording() -> None:
+    """The outer one sees writes that no operator makes, and blames none; scales and decisions are small and kept."""
+    training = Training(dtype=torch.bfloat16)
+    scaler = sbt.GradScaler("cpu", init_scale=2.0**10)
+    with EmulatedGpu(), sbt.record(names=training.model) as outer, sbt.record(names=training.model) as inner:
+        for factor in (torch.inf, 1.0):
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = training.model(training.words, training.targets)
+            scaler.scale(loss * factor).backward()
+            scaler.step(training.optimizer)
+            scaler.update()
+            training.optimizer.zero_grad()
+    replay = sbt.replay(inner.trace)
+    assert replay.equal, str(replay)
+    around = sbt.replay(outer.trace)
+    assert not [step for step in around.steps if step.state == "differs"], str(around)
+    assert any("no operator" in step.detail for step in around.steps)
+
+
 def test_random_numbers_are_taken_from_the_recording() -> None:
     generator = torch.Generator().manual_seed(0)
     with EmulatedGpu({"randint": lambda f, a, k: f(*a, **k), "normal_": lambda f, a, k: f(*a, **k)}), \

@@ -174,14 +174,12 @@ inline constexpr advice_row advice_rows[] = {
     {{any, any, small, "fp16 bf16"},
      "4 bits",
      "frozen weights in NF4 with double quantization take 4.13 bits, and adapters train in bf16; "
-     "see "
-     "`fpinspect memory qlora`",
+     "see `fpinspect memory qlora`",
      "QLoRA (arXiv 2305.14314), sections 3 and 4"},
     {{bit(gpu_generation::blackwell), inference, small, "fp8"},
      "4 bits",
      "weights in NVFP4 take 4.5 bits: `fpinspect tensor --recipes` says what yours lose, "
-     "`fpinspect "
-     "quantize --recipe` writes them",
+     "`fpinspect quantize --recipe NVFP4_TE --layout plain` writes them",
      nvfp4_paper},
     {{bit(gpu_generation::blackwell), training, fast, "fp8"},
      "4 bits",

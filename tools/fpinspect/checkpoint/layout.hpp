@@ -19,8 +19,9 @@ inline constexpr std::array<std::string_view, 3> scales_suffixes = {"_scale", "_
                                                                     ".scales"};
 /// Before the name of the codes, the key of their tile in the metadata of the plain layout.
 inline constexpr std::string_view block_key = "samebits.block:";
-/// The same of their scale rule, if it has two levels; and behind their name, that of the tensor's scale.
+/// Before the name of the codes, the key of their scale rule in the metadata, if it has two levels.
 inline constexpr std::string_view rule_key = "samebits.scale_rule:";
+/// Behind the name of the codes, the name of the tensor's scale.
 inline constexpr std::string_view tensor_scale_suffix = ".tensor_scale";
 
 /// How matrices are quantized.

@@ -70,10 +70,12 @@ std::vector<std::string> names_of_scales(const std::string& codes) {
   return names;
 }
 
-/// Reads the tensor's scale and the scale rule of codes whose scales are in e4m3.
-void read_second_level(quantized_tensor& one) {
+/// Reads the tensor's scale and the scale rule of codes whose scales are in e4m3. False if the file
+/// notes no rule and need not.
+bool read_second_level(quantized_tensor& one, bool strictly) {
   const std::string& codes = one.codes.info.name;
-  const bool output = one.scales.info.name.starts_with("scales");  // of `quantize` of one tensor
+  const bool output = codes.starts_with("codes") &&  // of `quantize` of one tensor
+                      one.scales.info.name == "scales" + codes.substr(5);
   const std::string key = output ? "samebits.scale_rule" : cat(rule_key, codes);
   one.tensor_scale_name = output ? "tensor_scale" : cat(codes, tensor_scale_suffix);
   for (const auto& [name, text] : one.codes.file->metadata()) {
@@ -81,6 +83,7 @@ void read_second_level(quantized_tensor& one) {
     one.scale = find_enumerator<scale_rule>(text).value_or(one.scale);
   }
   if (!has_two_levels(one.scale)) {
+    if (!strictly) return false;
     refuse_content(one.codes.path, cat(key, " must name a rule with two levels"));
   }
   const tensor_info& info = one.codes.file->find(one.tensor_scale_name);
@@ -88,6 +91,7 @@ void read_second_level(quantized_tensor& one) {
     refuse_content(one.codes.path, cat(one.tensor_scale_name, " must be one number in F32"));
   }
   one.codes.file->read_codes(info, 0, 1, reinterpret_cast<std::byte*>(&one.tensor_scale));
+  return true;
 }
 
 }  // namespace
@@ -114,7 +118,7 @@ std::vector<quantized_tensor> quantized_among(std::span<const shown_tensor> tens
                            "]: no scales of tiles of ", shape_text(matrix_of(codes.info))));
       }
       one.tile = *tile;
-      if (one.scales.info.type == dtype::f8_e4m3) read_second_level(one);
+      if (one.scales.info.type == dtype::f8_e4m3 && !read_second_level(one, strictly)) continue;
       found.push_back(std::move(one));
       break;
     }
@@ -143,7 +147,7 @@ quantized_tensor quantized_output(const std::shared_ptr<const tensor_reader>& fi
   quantized_tensor result = {load("codes" + suffix, {e4m3, e5m2, e2m1, e2m3, e3m2}),
                              load("scales" + suffix, {fp32, e8m0, e4m3}),
                              tile_of_output(suffix, row_tile)};
-  if (result.scales.format() == e4m3) read_second_level(result);
+  if (result.scales.format() == e4m3) read_second_level(result, true);
   const matrix_shape codes = matrix_of(result.codes.info);
   const matrix_shape scales = scales_shape(codes.rows, codes.cols, result.tile);
   if (scales != matrix_of(result.scales.info)) {

@@ -76,9 +76,7 @@ __global__ void find_factor(const row_launch d, std::uint32_t* factor) {
   torch::cross_entropy_rule rule = d.loss.rule;
   rule.counted = counted_rows(d.loss, d.rows);
   if (threadIdx.x != 0) return;
-  const std::uint32_t grad = rule.loss_format == format_id::fp32
-                                 ? operand_row<4>(d.loss.grad, 0).load(0)
-                                 : operand_row<Numbers::bytes>(d.loss.grad, 0).load(0);
+  const std::uint32_t grad = code_of_gradient<Numbers::bytes>(d.loss, 0);
   *factor = torch::loss_gradient_of(rule, torch::value_of(rule.loss_format, grad), false).target;
 }
 

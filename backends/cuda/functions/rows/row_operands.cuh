@@ -145,4 +145,11 @@ struct operand_row {
   }
 };
 
+/// The code of the gradient of loss i, in the rows' format or in binary32.
+template <int Bytes>
+__device__ __forceinline__ std::uint32_t code_of_gradient(const loss_launch& d, std::int64_t i) {
+  if (d.rule.loss_format == format_id::fp32) return operand_row<4>(d.grad, 0).load(i);
+  return operand_row<Bytes>(d.grad, 0).load(i);
+}
+
 }  // namespace samebits::cuda

@@ -244,11 +244,9 @@ struct row_steps {
   /// torch::loss_gradient_of() of the row's target, without a reduction.
   [[nodiscard]] __device__ __forceinline__ word factor_of_row() const {
     const loss_launch& loss = row.launch.loss;
-    const word grad =
-        loss.rule.loss_format == format_id::fp32
-            ? word(operand_row<4>(loss.grad, 0).load(row.row))
-            : row.number_of(operand_row<Row::numbers::bytes>(loss.grad, 0).load(row.row));
-    return row.stored(neg(grad));
+    const std::uint32_t code = code_of_gradient<Row::numbers::bytes>(loss, row.row);
+    const bool widened = loss.rule.loss_format == format_id::fp32;
+    return row.stored(neg(widened ? word(code) : row.number_of(code)));
   }
   [[nodiscard]] __device__ __forceinline__ word count() const {
     return from_int(word(static_cast<std::uint32_t>(row.launch.orders.n)));
