@@ -240,8 +240,9 @@ class Checkpoint(cli_support.CliTest):
         self.fails(3, "dequantize", write_safetensors(target, tensors), "-o", back,
                    says=["samebits.scale_rule:x.weight must name a rule with two levels"])
         self.ok("compare", target, target)  # codes of other tools are compared as they are
-        write_safetensors(source, [("scales_a.fc.weight", "F16", [64, 96], halves(64, 96, 6))])
-        self.ok("quantize", source, "-o", target, "--recipe", "NVFP4_TE", "--layout", "plain")
+        write_safetensors(source, [("scales_mlp.weight", "F16", [64, 96], halves(64, 96, 6))])
+        self.ok("quantize", source, "-o", target, "--recipe", "NVFP4_TE", "--layout", "plain",
+                "--role", "*=weights")
         self.ok("dequantize", target, "-o", back)
         write_safetensors(source, [("x.weight", "F16", [3, 33], halves(3, 33, 6))])
         self.fails(2, "quantize", source, "-o", target, "--recipe", "NVFP4_TE", "--layout", "plain",
