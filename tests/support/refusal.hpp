@@ -1,4 +1,4 @@
-// What a call is refused with.
+// The message of the exception with which a call refuses its arguments.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -23,7 +23,8 @@ struct cross_entropy_rule {
   std::uint64_t smoothing;  ///< of the labels, binary64 bits of 0 to 1
   std::int64_t classes;     ///< at least 1 with smoothing
   std::int64_t counted;     ///< rows that are not ignored
-  /// Of the loss and of its gradient: fp32 under autocast, whose nll_loss casts the log-probabilities.
+  /// Format of the loss and of its gradient. Under CUDA's autocast it is fp32, while log-probabilities
+  /// keep the format of the logits.
   format_id loss_format = format;
 
   [[nodiscard]] SAMEBITS_HD constexpr bool reduces() const {

@@ -154,7 +154,11 @@ class Recorder(OperatorMode):
 
     def _ended(self, operator: Operator, written: list[torch.Tensor], result: Any, entry: dict[str, Any],
                counted: bool = False) -> None:
-        """Record what an operator has written. counted: whether its kernels have counted their writes already."""
+        """Record what an operator has written.
+
+        counted: whether the version counters of the written tensors have been incremented. PyTorch increments
+        them only when this call has returned.
+        """
         number = len(self.trace.operators)
         self._numbers = set()
         if operator.moves:
@@ -165,10 +169,10 @@ class Recorder(OperatorMode):
         values = operator.values(written, result, lambda x: id(x) in self._places)
         entry["wrote"] = [self._hashes.add([self._places[id(x)]["t"], ""], 1, x) for x in values]
         self._hashes.enqueue()
-        counts = {id(x) for x in written} if not counted else ()  # PyTorch counts when the operator has ended
+        will_count = () if counted else {id(x) for x in written}
         for x in values:
             if not x.is_inference():
-                self._versions[self._places[id(x)]["t"][0]] = x._version + (id(x) in counts)
+                self._versions[self._places[id(x)]["t"][0]] = x._version + (id(x) in will_count)
         if operator.is_deterministic():
             entry["deterministic"] = True
         if module := self.module():
