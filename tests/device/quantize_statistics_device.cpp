@@ -26,7 +26,10 @@ class QuantizeCounted : public ::testing::TestWithParam<format_id> {
                                         scale_rule::rcp, scale_rule::te};
         quantize_case c{.from = GetParam(), .plain = true};
         c.to = cases_.size() % 4 == 1 ? format_id::e5m2 : format_id::e4m3;
-        c.options = {.tile = tile, .scale = rules[cases_.size() % std::size(rules)]};
+        // propagate: a tile with an Inf has the scale Inf, and all its other elements become zero
+        c.options = {.tile = tile,
+                     .scale = rules[cases_.size() % std::size(rules)],
+                     .nonfinite = cases_.size() % 2 == 0 ? nonfinite::te : nonfinite::propagate};
         lay_out(c, rows, cols, [] { return std::uint64_t{1}; });
         c.kind = content == 0 ? matrix_content::any_bits : matrix_content::mixed;
         c.content = content;

@@ -108,7 +108,8 @@ __device__ __noinline__ coded_vector defined_vector_with_statistics(const tile_t
     const std::uint32_t y = numerics::scaled<hardware>(t.scale.rule, {0, f.factor}, x);
     const auto cast = numerics::encode<std::uint32_t>(spec_of(To), t.cast, y, 0);
     const std::uint32_t restored = numerics::rescaled<hardware>(spec_of(To), cast.code, f.inverse);
-    counts.add({x, y, cast.code, restored, cast.overflow});
+    constexpr auto magnitude = static_cast<std::uint32_t>(numerics::magnitude_mask(spec_of(To)));
+    counts.add({x, y, cast.code & magnitude, restored, cast.overflow});
     sums[i] = input_of(x, restored);
     codes |= std::uint64_t{cast.code} << (8 * i);
   }
