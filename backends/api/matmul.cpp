@@ -130,7 +130,7 @@ scale_source checked_scales(const operand_scales& s, const char* values_name, co
   check_format(s.values, values_name, std::span(formats).first(exact ? 3 : 2));
   const tile_grid grid = grid_of(operand.rows, operand.cols, s.tile);
   check_shape(s.values, values_name, grid.rows, grid.cols);
-  return {s.values, grid};
+  return {s.values, grid, s.tile};
 }
 
 /// Checks the scales of both operands, and sets where they change along K.
@@ -198,6 +198,8 @@ void check_addend(const matmul_call& call) {
   check_format(call.c, "options.c", one);
 }
 
+}  // namespace
+
 void check_disjoint(const matmul_call& call) {
   const auto check = [&](const const_matrix_view& v, const char* which) {
     if (v.data != nullptr) check_apart(call.d, "d", v, which);
@@ -208,8 +210,6 @@ void check_disjoint(const matmul_call& call) {
   check(call.b_scales.values, "options.b_scales.values");
   check(call.c, "options.c");
 }
-
-}  // namespace
 
 matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
                     const accumulator& sum, const matmul_options& options) {

@@ -9,6 +9,9 @@ namespace samebits::backends {
 matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
                     const accumulator& sum, const matmul_options& options);
 
+/// Requires that d overlaps no other view of the call.
+void check_disjoint(const matmul_call& call);
+
 /// Whether a call needs multiply_in_slices(): it has several slices or a residue, adds C after the
 /// first slice, promotes binary32 chains, or rounds fp32 operands to tf32.
 bool is_in_slices(const matmul_call& call);

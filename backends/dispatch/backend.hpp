@@ -35,7 +35,9 @@ struct hash_call;       // backends/dispatch/calls/hash.hpp
 // backends/dispatch/calls/codebook.hpp
 struct quantize_blocks_call;
 struct dequantize_blocks_call;
-struct matmul_call;     // backends/dispatch/calls/matmul.hpp
+// backends/dispatch/calls/matmul.hpp
+struct matmul_call;
+class device_product;
 // backends/dispatch/calls/quantize.hpp
 struct quantize_call;
 struct dequantize_call;
@@ -153,6 +155,9 @@ struct backend {
   /// format.
   std::shared_ptr<const void> (*prepare_list)(std::span<const quantize_call> calls) = nullptr;
   const device_scaler_functions* scaler = nullptr;
+  /// Chooses an algorithm for a product in device memory, and waits. Throws what matmul_plan does.
+  std::shared_ptr<const device_product> (*plan_product)(const matmul_call& call,
+                                                        void* stream) = nullptr;
 };
 
 /// The compiled backends. Within one memory space the simplest comes first.

@@ -34,6 +34,7 @@
 #include "samebits/interruption.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/matmul.hpp"
+#include "samebits/matmul_plan.hpp"
 #include "samebits/operators.hpp"
 #include "samebits/optimizer.hpp"
 #include "samebits/packing.hpp"

@@ -1,10 +1,13 @@
 // Matrix products, predictions of tensor cores, and rules found from products.
 #include "samebits/matmul.hpp"
 
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "call.hpp"
+#include "samebits/matmul_plan.hpp"
 #include "samebits/product_rule.hpp"
 
 namespace samebits::python {
@@ -12,8 +15,8 @@ namespace {
 
 // An array with exactly two axes, of any strides that are not negative.
 viewed factor(nb::handle x, const char* name, std::optional<format_id> format,
-              access needs = access::read) {
-  viewed v(x, {.name = name, .needs = needs, .format = format});
+              access needs = access::read, void* stream = nullptr) {
+  viewed v(x, {.name = name, .needs = needs, .format = format, .stream = stream});
   if (v.a.dims != 2) {
     raise_invalid(std::string(name) + ": an array with two axes is expected; got " +
                   std::to_string(v.a.dims));
@@ -126,6 +129,58 @@ nb::list parsed_rule(nb::handle text) {
   return values;
 }
 
+// A product on a GPU, for samebits.torch.MatmulPlan. `how` is (a_tile, b_tile, fast accumulation).
+struct planned {
+  void* stream;
+  viewed a, b, d, a_scales, b_scales;
+  matmul_plan_options options;
+  executor on;
+
+  planned(nb::handle left, nb::handle right, nb::handle out, nb::tuple scales, nb::tuple how,
+          nb::handle where)
+      : stream(stream_in(where)),
+        a(factor(left, "a", {}, access::read, stream)),
+        b(factor(right, "b", {}, access::read, stream)),
+        d(factor(out, "out", {}, access::write, stream)) {
+    const auto scales_of = [&](nb::handle x, const char* name) {
+      return x.is_none() ? viewed{} : factor(x, name, {}, access::read, stream);
+    };
+    a_scales = scales_of(scales[0], "a_scales"), b_scales = scales_of(scales[1], "b_scales");
+    options.a_scales = {a_scales.view, tile_of(how[0], "a_tile")};
+    options.b_scales = {b_scales.view, tile_of(how[1], "b_tile")};
+    options.fast_accumulation = flag_of(how[2], "fast_accumulation");
+    on = executor_of(where, a.a, elements_without_release);
+  }
+  template <class Call>
+  void run(const Call& call) const {
+    python::run(call, {{"d", "out"},
+                       {"a_scales.values", "a_scales"},
+                       {"b_scales.values", "b_scales"},
+                       {"a_scales.tile", "a_tile"},
+                       {"b_scales.tile", "b_tile"}});
+  }
+};
+
+matmul_plan plan_of(const planned& p) {
+  std::optional<matmul_plan> made;
+  p.run([&] { made.emplace(p.a.view, p.b.view, p.d.view, p.options, p.on); });
+  return *std::move(made);
+}
+
+struct plan {
+  matmul_plan of;
+
+  plan(nb::handle a, nb::handle b, nb::handle out, nb::tuple scales, nb::tuple how,
+       nb::handle where)
+      : of(plan_of(planned(a, b, out, scales, how, where))) {}
+  void run(nb::handle a, nb::handle b, nb::handle out, nb::tuple scales, nb::tuple how,
+           nb::handle where) const {
+    const planned p(a, b, out, scales, how, where);
+    p.run([&] { of.run(p.a.view, p.b.view, p.d.view, p.options, p.on); });
+  }
+  [[nodiscard]] std::string rule() const { return rule_text({of.rule(), addend::last}); }
+};
+
 }  // namespace
 
 void bind_matmul(nb::module_& m) {
@@ -133,6 +188,11 @@ void bind_matmul(nb::module_& m) {
   def(m, "predict", &predict, "Returns a tensor core's product, evidence and error.");
   def(m, "find_rule", &find_rule, "Returns the texts of the rules that give a product.");
   def(m, "parse_rule", &parsed_rule, "Returns a rule's accumulator and place of C.");
+  nb::class_<plan>(m, "MatmulPlan", "A product on a GPU; samebits.torch.MatmulPlan wraps it.")
+      .def(nb::init<nb::handle, nb::handle, nb::handle, nb::tuple, nb::tuple, nb::handle>())
+      .def("run", &plan::run)
+      .def_prop_ro("rule", &plan::rule)
+      .def_prop_ro("algorithm", [](const plan& p) { return p.of.algorithm(); });
 }
 
 }  // namespace samebits::python

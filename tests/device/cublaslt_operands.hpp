@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backends/dispatch/calls/matmul.hpp"
 #include "device/device_copy.hpp"
 #include "samebits/samebits.hpp"
 
@@ -26,6 +27,36 @@ inline std::vector<std::byte> draw(format_id format, std::int64_t count, std::ui
   convert(view_of(x.data(), 1, count), view_of_codes(format, codes.data(), 1, count), {}, {{}, 0});
   return codes;
 }
+
+/// A product in device memory, all dense: A [m, k] in rows, or in columns; B [k, n] in columns, as
+/// the transpose of weights is, or in rows; D [m, n] in rows.
+struct device_operands {
+  std::int64_t m, n, k;
+  format_id a, b;
+  format_id d = format_id::fp32;
+  bool a_columns = false;
+  bool b_rows = false;
+
+  [[nodiscard]] const_matrix_view a_view(const void* data) const {
+    return on_device(a_columns ? transposed(view_of_codes(a, data, k, m))
+                               : view_of_codes(a, data, m, k));
+  }
+  [[nodiscard]] const_matrix_view b_view(const void* data) const {
+    return on_device(b_rows ? view_of_codes(b, data, k, n)
+                            : transposed(view_of_codes(b, data, n, k)));
+  }
+  [[nodiscard]] matrix_view d_view(void* data) const {
+    return on_device(view_of_codes(d, data, m, n));
+  }
+  /// The call, without checks, of sums with promotions after `promotion` elements of K.
+  [[nodiscard]] backends::matmul_call call(const void* a_data, const void* b_data, void* d_data,
+                                           std::int64_t promotion) const {
+    backends::matmul_call c{};
+    c.a = a_view(a_data), c.b = b_view(b_data), c.d = d_view(d_data);
+    c.sum = accumulator::tensor_core(tensor_unit::hopper_wgmma, promotion);
+    return c;
+  }
+};
 
 /// A copy on the device.
 class on_gpu {

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "device/cublaslt.hpp"
 #include "device/cublaslt_operands.hpp"
 #include "samebits/samebits.hpp"
 

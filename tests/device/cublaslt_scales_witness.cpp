@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/cublaslt.hpp"
+#include "backends/cuda/matmul/cublaslt.hpp"
 #include "device/cublaslt_operands.hpp"
 #include "device/cublaslt_scaled_problem.hpp"
 #include "device/device_copy.hpp"
@@ -60,17 +60,10 @@ constexpr mode modes[] = {
     {"e4m3 line, e4m3 line, tiny", e4m3, e4m3, tiling::line, tiling::line, false, -70},
 };
 
-constexpr cudaDataType_t cuda_type(format_id f) {
-  return f == e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
-}
-
-constexpr cublasLtMatmulMatrixScale_t cuda_scale(tiling t) {
-  switch (t) {
-    case tiling::line: return CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
-    case tiling::line_by_128: return CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
-    case tiling::square_of_128: return CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
-    default: return CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
-  }
+/// Scales of A, or of W as those of B.
+backends::scale_source scales_of(tiling t, const void* data, bool of_a) {
+  const tile_shape tile = tile_of(t);
+  return {{.data = data}, {}, of_a ? tile : tile_shape{tile.cols, tile.rows}};
 }
 
 /// The product of some rows and columns on the CPU.
@@ -120,7 +113,7 @@ constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
 /// A product on the device, by each of its algorithms.
 template <class See>
-std::string each_result(const cublaslt& lt, const problem& of, const See& see) {
+std::string each_result(const cuda::cublaslt& lt, const problem& of, const See& see) {
   const shape& s = of.size;
   const on_gpu a(of.a);
   const on_gpu w(of.w);
@@ -129,31 +122,34 @@ std::string each_result(const cublaslt& lt, const problem& of, const See& see) {
   const on_gpu workspace(workspace_bytes);
   std::vector<float> d(static_cast<std::size_t>(s.m * s.n));
   const on_gpu d_gpu(d.size() * sizeof(float));
-  const auto scales = [](tiling t, const on_gpu& at) {
-    return lt_scales{cuda_scale(t), static_cast<const float*>(at.data())};
-  };
-  const lt_call call(lt,
-                     {s.m, s.n, s.k, cuda_type(of.how.a), cuda_type(of.how.w), false, of.how.fast,
-                      scales(of.how.a_tiles, a_scales), scales(of.how.w_tiles, w_scales)},
-                     workspace_bytes);
-  std::string why = call.refusal();
-  for (const lt_algorithm& by : call.algorithms()) {
-    support::check_cuda(cudaMemset(d_gpu.data(), 0xFF, d.size() * sizeof(float)), "cudaMemset");
-    const std::string refused =
-        call.run(by, a.data(), w.data(), static_cast<float*>(d_gpu.data()), workspace.data());
-    if (!refused.empty()) {
-      why = refused;
-      continue;
+  const device_operands operands = {.m = s.m, .n = s.n, .k = s.k, .a = of.how.a, .b = of.how.w};
+  backends::matmul_call call =
+      operands.call(a.data(), w.data(), d_gpu.data(), of.how.fast ? 0 : 128);
+  call.a_scales = scales_of(of.how.a_tiles, a_scales.data(), true);
+  call.b_scales = scales_of(of.how.w_tiles, w_scales.data(), false);
+  std::string why;
+  try {
+    const cuda::lt_product product(lt, call);
+    for (const cuda::lt_algorithm& by : product.algorithms(workspace_bytes)) {
+      support::check_cuda(cudaMemset(d_gpu.data(), 0xFF, d.size() * sizeof(float)), "cudaMemset");
+      try {
+        product.run(by.algo, call, workspace.data(), workspace_bytes, nullptr);
+      } catch (const cuda_error& e) {
+        why = e.what();
+        continue;
+      }
+      support::check_cuda(
+          cudaMemcpy(d.data(), d_gpu.data(), d.size() * sizeof(float), cudaMemcpyDeviceToHost),
+          "cudaMemcpy");
+      see(by, d);
     }
-    support::check_cuda(
-        cudaMemcpy(d.data(), d_gpu.data(), d.size() * sizeof(float), cudaMemcpyDeviceToHost),
-        "cudaMemcpy");
-    see(by, d);
+  } catch (const unsupported& e) {
+    why = e.what();
   }
   return why;
 }
 
-verdict verdict_of(const cublaslt& lt, const mode& how, const shape& s) {
+verdict verdict_of(const cuda::cublaslt& lt, const mode& how, const shape& s) {
   const problem of(how, s);
   const bool whole = s.m * s.n * s.k <= std::int64_t{1} << 30;
   const part p = of.sampled(whole ? std::max(s.m, s.n) : 48);
@@ -167,7 +163,7 @@ verdict verdict_of(const cublaslt& lt, const mode& how, const shape& s) {
       (s.k == 272 || (s.k == 640 && how.a == how.w && how.scaled_along_k() && how.exponent == 0));
   verdict v;
   std::vector<std::vector<std::byte>> distinct;
-  v.refused = each_result(lt, of, [&](const lt_algorithm& by, const std::vector<float>& d) {
+  v.refused = each_result(lt, of, [&](const cuda::lt_algorithm& by, const std::vector<float>& d) {
     const std::vector<float> got = gathered(d, p, s.n);
     std::vector<std::byte> bytes = bytes_of(got);
     const bool is_new = std::find(distinct.begin(), distinct.end(), bytes) == distinct.end();
@@ -213,7 +209,7 @@ class CublasLtScales : public ::testing::TestWithParam<mode> {};
 
 TEST_P(CublasLtScales, AreAppliedInOneOrder) {
   if (!is_hopper()) GTEST_SKIP() << "no Hopper";
-  static const cublaslt lt;
+  static const cuda::cublaslt lt;
   const mode& how = GetParam();
   const auto settled = static_cast<std::size_t>(how.order());
   int refused = 0;
@@ -260,28 +256,34 @@ INSTANTIATE_TEST_SUITE_P(Modes, CublasLtScales, ::testing::ValuesIn(modes), [](c
 /// What else the library offers: the rest is a line each.
 TEST(CublasLtOffers, AreSaid) {
   if (!is_hopper()) GTEST_SKIP() << "no Hopper";
-  const cublaslt lt;
+  const cuda::cublaslt lt;
   const on_gpu scales(1 << 20);
   constexpr tiling kinds[] = {tiling::whole, tiling::line, tiling::line_by_128,
                               tiling::square_of_128};
   const auto say = [&](tiling a, tiling w, int how, format_id a_format) {
-    const auto* data = static_cast<const float*>(scales.data());
-    const lt_product p = {256,
-                          256,
-                          256,
-                          cuda_type(a_format),
-                          cuda_type(e4m3),
-                          (how & 1) != 0,
-                          (how & 4) != 0,
-                          {cuda_scale(a), data},
-                          {cuda_scale(w), data},
-                          (how & 2) != 0};
-    const lt_call call(lt, p, workspace_bytes);
+    const device_operands operands = {.m = 256,
+                                      .n = 256,
+                                      .k = 256,
+                                      .a = a_format,
+                                      .b = e4m3,
+                                      .a_columns = (how & 2) != 0,
+                                      .b_rows = (how & 1) != 0};
+    backends::matmul_call call =
+        operands.call(scales.data(), scales.data(), scales.data(), (how & 4) != 0 ? 0 : 128);
+    call.a_scales = scales_of(a, scales.data(), true);
+    call.b_scales = scales_of(w, scales.data(), false);
+    std::size_t count = 0;
+    std::string refusal;
+    try {
+      count = cuda::lt_product(lt, call).algorithms(workspace_bytes).size();
+    } catch (const unsupported& e) {
+      refusal = e.what();
+    }
     std::printf("%s, A %s%s, B %s%s%s: %zu algorithms %s\n", std::string(name(a_format)).c_str(),
-                name_of(a), p.a_columns ? " by columns" : "", name_of(w),
-                p.b_rows ? " by rows" : "", p.fast ? ", fast" : "", call.algorithms().size(),
-                call.refusal().c_str());
-    return call.algorithms().size();
+                name_of(a), operands.a_columns ? " by columns" : "", name_of(w),
+                operands.b_rows ? " by rows" : "", (how & 4) != 0 ? ", fast" : "", count,
+                refusal.c_str());
+    return count;
   };
   for (const tiling a : kinds) {
     for (const tiling w : kinds) {

@@ -6,6 +6,7 @@
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/runtime.hpp"
 #include "backends/cuda/functions/functions.hpp"
+#include "backends/cuda/matmul/plan.hpp"
 #include "backends/cuda/quantize/codebook.hpp"
 #include "backends/cuda/quantize/general/general.hpp"
 #include "backends/cuda/quantize/quantize.hpp"
@@ -142,6 +143,7 @@ const backends::backend native = {
     .ranks = &native_ranks,
     .prepare_list = prepare_list,
     .scaler = &native_scaler,
+    .plan_product = plan_product,
 };
 
 namespace {

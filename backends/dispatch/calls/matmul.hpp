@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/calls/quantize.hpp"
@@ -17,6 +20,7 @@ inline constexpr std::int64_t scale_block = 128;
 struct scale_source {
   const_matrix_view values;
   tile_grid grid;
+  tile_shape tile = {0, 0};  ///< as the caller gave it
 };
 
 /// A checked call. M, N or K may be 0; operation_entry::run() gets calls with M, N > 0.
@@ -34,6 +38,21 @@ struct matmul_call {
   scale_order order;
   const_matrix_view c;  ///< no data if there is no C
   addend c_enters;
+};
+
+/// A product in device memory, by an algorithm whose results were compared with matmul().
+class device_product {
+ public:
+  virtual ~device_product() = default;
+  /// Enqueues the product of a call that differs from the chosen one in addresses alone.
+  virtual void run(const matmul_call& call, void* stream) const = 0;
+  [[nodiscard]] const std::string& algorithm() const { return algorithm_; }
+
+ protected:
+  explicit device_product(std::string algorithm) : algorithm_(std::move(algorithm)) {}
+
+ private:
+  std::string algorithm_;
 };
 
 }  // namespace samebits::backends

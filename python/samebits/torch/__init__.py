@@ -25,6 +25,7 @@ from samebits.torch.grad_scaler import *
 from samebits.torch.gradients import *
 from samebits.torch.layer_errors import *
 from samebits.torch.linear_recipe import *
+from samebits.torch.matmul_plan import *
 from samebits.torch.pin import *
 from samebits.torch.precision_map import *
 from samebits.torch.quantize import *
@@ -39,6 +40,6 @@ from samebits.torch.trace import *
 __all__ = ["functional", "optim"]
 __all__ += names_in(__name__, (
     "audit", "card", "convert", "convert_linears", "convert_model", "evaluate", "explain", "float8_linear",
-    "grad_scaler", "gradients", "layer_errors", "linear_recipe", "pin", "precision_map", "quantize",
+    "grad_scaler", "gradients", "layer_errors", "linear_recipe", "matmul_plan", "pin", "precision_map", "quantize",
     "quantized_operand", "ranks", "recompute", "record", "replay", "tensors", "trace"))
 __dir__ = dir_of(__name__)

@@ -1,0 +1,331 @@
+// Chooses an algorithm of cuBLASLt: times all that do not split K, fastest first compares 4,096
+// results with matmul() on the host, and keeps the first one that is equal.
+//
+// The operands of the comparison are drawn by elements, on the device and again on the host. Lines of
+// B with an odd number have their second half of K negated, and both halves of A are equal: these
+// sums cancel but for the roundings on their way, so that the result shows the order of the sum.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cuda/common/allocation.hpp"
+#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/common/runtime.hpp"
+#include "backends/cuda/matmul/cublaslt.hpp"
+#include "backends/cuda/matmul/plan.hpp"
+#include "numerics/bits/random.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+constexpr const char* what = "matmul_plan";
+constexpr std::int64_t sampled_lines = 64, sampled_results = 4096;
+
+/// An operand of the comparison: [lines, K] codes of random signs, magnitudes of 2^-6 to 2^2.
+struct drawn_operand {
+  format_id format;
+  std::uint64_t seed;
+  std::int64_t k;
+  bool cancels;  ///< B: odd lines are negated in their second half
+
+  SAMEBITS_HD std::uint32_t code(std::int64_t line, std::int64_t at) const {
+    const format_spec f = spec_of(format);
+    const std::int64_t half = k / 2;
+    const bool second = at >= half && at < 2 * half;
+    const std::uint32_t word =
+        numerics::random_word(seed, static_cast<std::uint64_t>(line),
+                              static_cast<std::uint64_t>(second ? at - half : at), 32);
+    const std::uint32_t exponent = static_cast<std::uint32_t>(f.bias - 6) + (word >> 20) % 8;
+    const std::uint32_t mantissa = word & ((1u << f.mantissa_bits) - 1);
+    const std::uint32_t sign = (word >> 31) ^ (cancels && second ? line & 1 : 0);
+    return sign << (f.storage_bits - 1) | exponent << f.mantissa_bits | mantissa;
+  }
+};
+
+/// Fills memory of `lines` by K elements; strides in elements.
+template <class Code>
+__global__ void draw_kernel(Code* data, drawn_operand of, std::int64_t lines,
+                            std::int64_t line_stride, std::int64_t k_stride) {
+  const std::int64_t n = lines * of.k, step = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
+    const std::int64_t line = i / of.k, at = i % of.k;
+    data[line * line_stride + at * k_stride] = static_cast<Code>(of.code(line, at));
+  }
+}
+
+std::int64_t elements_spanned(const const_matrix_view& v) {
+  return (v.rows - 1) * v.row_stride + (v.cols - 1) * v.col_stride + 1;
+}
+
+/// Memory for a view like `v`, at an address that is aligned as well as v's and not better.
+const_matrix_view allocated(allocation& memory, const const_matrix_view& v) {
+  const std::size_t skew = reinterpret_cast<std::uintptr_t>(v.data) % 256;
+  const auto bytes = static_cast<std::size_t>(elements_spanned(v) * storage_bytes(v.format));
+  const_matrix_view own = v;
+  own.data = memory.on_device(bytes + skew, what) + skew;
+  return own;
+}
+
+void draw(const const_matrix_view& lines, const drawn_operand& of, cudaStream_t stream) {
+  const auto fill = [&]<class Code>(Code* data) {
+    launch_kernel(what, draw_kernel<Code>, 1024, 256, 0, stream, data, of, lines.rows,
+                  lines.row_stride, lines.col_stride);
+  };
+  auto* const data = const_cast<void*>(lines.data);
+  storage_bytes(of.format) == 1 ? fill(static_cast<std::uint8_t*>(data))
+                                : fill(static_cast<std::uint16_t*>(data));
+}
+
+/// Some numbers below n, evenly, first and last among them.
+std::vector<std::int64_t> sampled(std::int64_t n, std::int64_t count) {
+  std::vector<std::int64_t> all;
+  count = std::min(n, count);
+  for (std::int64_t i = 0; i < count; ++i)
+    all.push_back(count == 1 ? 0 : i * (n - 1) / (count - 1));
+  return all;
+}
+
+/// The lines of an operand that the host multiplies, and their scales, one for each tile of K.
+struct host_lines {
+  std::vector<std::uint16_t> wide;
+  std::vector<std::uint8_t> narrow;
+  std::vector<float> scales;
+  std::int64_t tiles = 1;  ///< of K
+
+  host_lines(const drawn_operand& of, const std::vector<std::int64_t>& lines) {
+    for (const std::int64_t line : lines) {
+      for (std::int64_t at = 0; at < of.k; ++at) {
+        const std::uint32_t code = of.code(line, at);
+        if (storage_bytes(of.format) == 1) {
+          narrow.push_back(static_cast<std::uint8_t>(code));
+        } else {
+          wide.push_back(static_cast<std::uint16_t>(code));
+        }
+      }
+    }
+  }
+  [[nodiscard]] const void* data() const {
+    return wide.empty() ? static_cast<const void*>(narrow.data()) : wide.data();
+  }
+};
+
+/// Draws the scales of an operand of `lines`, puts them into device memory, and notes those of the
+/// host's lines. `s` has lines in rows.
+const_matrix_view draw_scales(allocation& memory, const backends::scale_source& s,
+                              const const_matrix_view& of_lines, const tile_shape& tile,
+                              std::uint64_t seed, const std::vector<std::int64_t>& lines,
+                              host_lines& host) {
+  if (s.values.data == nullptr) return s.values;
+  std::vector<float> all(static_cast<std::size_t>(elements_spanned(of_lines)));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::uint32_t word = numerics::random_word(seed, 0, i, 32);
+    const std::uint32_t bits = (word & 0x7FFFFFu) | (124 + (word >> 26) % 4) << 23;
+    std::memcpy(&all[i], &bits, sizeof bits);
+  }
+  host.tiles = of_lines.cols;
+  for (const std::int64_t line : lines) {
+    const std::int64_t row = tile.rows == 0 ? 0 : line / tile.rows;
+    for (std::int64_t t = 0; t < of_lines.cols; ++t) {
+      host.scales.push_back(
+          all[static_cast<std::size_t>(row * of_lines.row_stride + t * of_lines.col_stride)]);
+    }
+  }
+  const_matrix_view own = s.values;
+  std::byte* to = memory.on_device(all.size() * sizeof(float), what);
+  check(cudaMemcpy(to, all.data(), all.size() * sizeof(float), cudaMemcpyHostToDevice), what);
+  own.data = to;
+  return own;
+}
+
+/// A product of drawn operands on the device, and some of its results by the rule.
+class comparison {
+ public:
+  comparison(const backends::matmul_call& call, cudaStream_t stream)
+      : call_(call),
+        rows_(sampled(call.a.rows, std::max(sampled_lines, sampled_results / call.b.cols))),
+        cols_(sampled(call.b.cols, sampled_results / static_cast<std::int64_t>(rows_.size()))) {
+    const drawn_operand a = {call.a.format, 1, call.a.cols, false};
+    const drawn_operand b = {call.b.format, 2, call.a.cols, true};
+    call_.a = allocated(a_memory_, call.a);
+    call_.b = allocated(b_memory_, call.b);
+    const const_matrix_view d = allocated(d_memory_, call.d);
+    call_.d.data = const_cast<void*>(d.data);
+    draw(call_.a, a, stream);
+    draw(transposed(call_.b), b, stream);
+    host_lines a_lines(a, rows_), b_lines(b, cols_);
+    const tile_shape b_tile = {call.b_scales.tile.cols, call.b_scales.tile.rows};
+    call_.a_scales.values = draw_scales(a_scales_, call.a_scales, call.a_scales.values,
+                                        call.a_scales.tile, 3, rows_, a_lines);
+    call_.b_scales.values = draw_scales(b_scales_, call.b_scales, transposed(call.b_scales.values),
+                                        b_tile, 4, cols_, b_lines);
+    multiply_on_host(a_lines, b_lines);
+    check(cudaStreamSynchronize(stream), what);
+  }
+
+  /// The call on the drawn operands.
+  [[nodiscard]] const backends::matmul_call& call() const { return call_; }
+
+  /// How many sampled results of d differ from the rule's.
+  [[nodiscard]] std::size_t differing(cudaStream_t stream) const {
+    const auto bytes = static_cast<std::size_t>(storage_bytes(call_.d.format));
+    std::vector<std::byte> row(static_cast<std::size_t>(call_.d.cols) * bytes);
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const auto* from = static_cast<const std::byte*>(call_.d.data) +
+                         static_cast<std::size_t>(rows_[i] * call_.d.row_stride) * bytes;
+      check(cudaMemcpyAsync(row.data(), from, row.size(), cudaMemcpyDeviceToHost, stream), what);
+      check(cudaStreamSynchronize(stream), what);
+      for (std::size_t j = 0; j < cols_.size(); ++j) {
+        count += std::memcmp(&row[static_cast<std::size_t>(cols_[j]) * bytes],
+                             &expected_[(i * cols_.size() + j) * bytes], bytes) != 0;
+      }
+    }
+    return count;
+  }
+  [[nodiscard]] std::size_t results() const { return rows_.size() * cols_.size(); }
+
+ private:
+  void multiply_on_host(const host_lines& a, const host_lines& b) {
+    const auto m = static_cast<std::int64_t>(rows_.size());
+    const auto n = static_cast<std::int64_t>(cols_.size());
+    const auto scales = [](const host_lines& h, std::int64_t lines) {
+      return h.scales.empty() ? const_matrix_view{}
+                              : const_matrix_view(view_of(h.scales.data(), lines, h.tiles));
+    };
+    // a scale for each line and tile of 128 of K, or for each line
+    const auto depth = [](const backends::scale_source& s, std::int64_t along) {
+      return s.values.data != nullptr && along == 128 ? 128 : 0;
+    };
+    expected_.resize(static_cast<std::size_t>(m * n * storage_bytes(call_.d.format)));
+    matmul(view_of_codes(call_.a.format, a.data(), m, call_.a.cols),
+           transposed(view_of_codes(call_.b.format, b.data(), n, call_.a.cols)),
+           view_of_codes(call_.d.format, expected_.data(), m, n), call_.sum,
+           {.a_scales = {scales(a, m), {1, depth(call_.a_scales, call_.a_scales.tile.cols)}},
+            .b_scales = {transposed(scales(b, n)),
+                         {depth(call_.b_scales, call_.b_scales.tile.rows), 1}},
+            .scale_order = call_.order},
+           {{}, 0});
+  }
+
+  backends::matmul_call call_;
+  std::vector<std::int64_t> rows_, cols_;
+  allocation a_memory_, b_memory_, d_memory_, a_scales_, b_scales_;
+  std::vector<std::byte> expected_;
+};
+
+/// A stream of its own, and the time of work on it, without the host's.
+class stopwatch {
+ public:
+  stopwatch() {
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), what);
+    for (cudaEvent_t& event : events_) check(cudaEventCreate(&event), what);
+  }
+  ~stopwatch() {
+    for (cudaEvent_t event : events_) cudaEventDestroy(event);
+    cudaStreamDestroy(stream_);
+  }
+  stopwatch(const stopwatch&) = delete;
+  stopwatch& operator=(const stopwatch&) = delete;
+
+  /// Milliseconds of eight times enqueue(stream), the least of three rounds.
+  template <class Enqueue>
+  float time(const Enqueue& enqueue) const {
+    enqueue(stream_);  // what is loaded by the first call cannot be captured
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t replay = nullptr;
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), what);
+    for (int i = 0; i < 8; ++i) enqueue(stream_);
+    check(cudaStreamEndCapture(stream_, &graph), what);
+    const cudaError_t made = cudaGraphInstantiate(&replay, graph, 0);
+    cudaGraphDestroy(graph);
+    check(made, what);
+    float best = 0;
+    for (int round = 0; round < 4; ++round) {  // the first one warms up
+      float milliseconds = 0;
+      cudaEventRecord(events_[0], stream_);
+      cudaGraphLaunch(replay, stream_);
+      cudaEventRecord(events_[1], stream_);
+      check(cudaEventSynchronize(events_[1]), what);
+      check(cudaEventElapsedTime(&milliseconds, events_[0], events_[1]), what);
+      if (round == 1 || milliseconds < best) best = milliseconds;
+    }
+    cudaGraphExecDestroy(replay);
+    return best;
+  }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t events_[2] = {};
+};
+
+/// Positions of the algorithms, fastest first; what the library refuses to run is left out.
+std::vector<std::size_t> by_time(const lt_product& product, const backends::matmul_call& call,
+                                 const std::vector<lt_algorithm>& all) {
+  std::vector<std::pair<float, std::size_t>> times;
+  const stopwatch watch;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    try {
+      times.emplace_back(watch.time([&](cudaStream_t stream) {
+        product.run(all[i].algo, call, nullptr, 0, stream);
+      }),
+                         i);
+    } catch (const cuda_error&) {  // offered, and then refused
+    }
+  }
+  std::sort(times.begin(), times.end());
+  std::vector<std::size_t> order;
+  for (const auto& [time, position] : times) order.push_back(position);
+  return order;
+}
+
+class checked_product final : public backends::device_product {
+ public:
+  checked_product(const cublaslt& lt, const backends::matmul_call& call, lt_algorithm by)
+      : device_product(std::move(by.text)), lt_(lt), product_(lt, call), algo_(by.algo) {}
+
+  void run(const backends::matmul_call& call, void* on) const override {
+    const auto stream = static_cast<cudaStream_t>(on);
+    if (call.a_scales.values.data == nullptr) {
+      return product_.run(algo_, call, nullptr, 0, stream);
+    }
+    lt_product(lt_, call).run(algo_, call, nullptr, 0, stream);  // with the scales' addresses
+  }
+
+ private:
+  const cublaslt& lt_;
+  const lt_product product_;
+  cublasLtMatmulAlgo_t algo_;
+};
+
+}  // namespace
+
+std::shared_ptr<const backends::device_product> plan_product(const backends::matmul_call& call,
+                                                             void* on_stream) {
+  const auto stream = static_cast<cudaStream_t>(on_stream);
+  if (const int capability = code_of_current_device().capability; capability != 90) {
+    throw unsupported("matmul_plan: no rule is known for products of GPUs of compute capability " +
+                      std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
+                      ", only of 9.0");
+  }
+  const cublaslt& lt = library_of_current_device();
+  const comparison compared(call, stream);
+  const lt_product product(lt, compared.call());
+  const std::vector<lt_algorithm> all = product.algorithms(0);
+  std::string refused;
+  for (const std::size_t i : by_time(product, compared.call(), all)) {
+    product.run(all[i].algo, compared.call(), nullptr, 0, stream);
+    const std::size_t differing = compared.differing(stream);
+    if (differing == 0) return std::make_shared<checked_product>(lt, call, all[i]);
+    refused += "\n  " + all[i].text + ": " + std::to_string(differing) + " of " +
+               std::to_string(compared.results()) + " results differ";
+  }
+  throw unsupported("matmul_plan: no algorithm has the bits of the rule" + refused);
+}
+
+}  // namespace samebits::cuda
