@@ -20,6 +20,10 @@ struct cross_entropy_options {
   /// Whether `in` holds log-probabilities, as torch.nn.functional.nll_loss takes them. The gradient
   /// is then theirs, and labels cannot be smoothed.
   bool log_probabilities = false;
+  /// Whether fp16 or bf16 logits are first converted to fp32, as `in.float()` does: everything is
+  /// computed in fp32, the loss is fp32, and the gradient is rounded to the format of `in`. Not with
+  /// log_probabilities; `offset` is that of the converted logits.
+  bool upcast = false;
   double label_smoothing = 0;        ///< 0 to 1
   std::int64_t ignore_index = -100;  ///< rows with this target have no loss
   /// Elements from a 16-byte boundary of the GPU's memory to the first logit, >= 0.

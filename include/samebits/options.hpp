@@ -176,6 +176,7 @@ inline constexpr auto option_table<cross_entropy_options> =
     std::tuple(option("rule", &cross_entropy_options::rule),
                option("reduction", &cross_entropy_options::reduction),
                option("log_probabilities", &cross_entropy_options::log_probabilities),
+               option("upcast", &cross_entropy_options::upcast),
                option("label_smoothing", &cross_entropy_options::label_smoothing),
                option("ignore_index", &cross_entropy_options::ignore_index),
                option("offset", &cross_entropy_options::offset),

@@ -79,6 +79,10 @@ def _targets(x: Any, name: str = "targets") -> Any:
     return x.reshape(-1) if on_gpu else _integers(x, name)
 
 
+def _loss_format(to: FormatLike | None, upcast: bool) -> FormatLike | None:
+    return "fp32" if upcast and to is None else to
+
+
 @options_of(_options)
 def cross_entropy(
     x: Any,
@@ -86,6 +90,7 @@ def cross_entropy(
     *,
     reduction: LossReduction = "mean",
     log_probabilities: bool = False,
+    upcast: bool = False,
     label_smoothing: float = 0.0,
     ignore_index: int = -100,
     to: FormatLike | None = None,
@@ -108,6 +113,9 @@ def cross_entropy(
     log_probabilities : bool
         Whether `x` holds log-probabilities, as ``torch.nn.functional.nll_loss`` takes them. The gradient is
         then theirs, and labels cannot be smoothed.
+    upcast : bool
+        Whether logits in fp16 or bf16 are first converted to fp32, as in ``cross_entropy(x.float(), targets)``:
+        the loss is fp32, and the gradient is rounded to the format of `x`.
     label_smoothing : float
         0 to 1.
     ignore_index : int
@@ -135,8 +143,8 @@ def cross_entropy(
     array(0.50320446, dtype=float32)
     """
     rule, *rest = _options(**options)
-    how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset, multiprocessors)
-    return _core.cross_entropy(x, _targets(targets), how, to, *rest)
+    how = (rule, reduction, log_probabilities, upcast, label_smoothing, ignore_index, offset, multiprocessors)
+    return _core.cross_entropy(x, _targets(targets), how, _loss_format(to, upcast), *rest)
 
 
 @options_of(_options)
@@ -147,6 +155,7 @@ def cross_entropy_gradient(
     *,
     reduction: LossReduction = "mean",
     log_probabilities: bool = False,
+    upcast: bool = False,
     label_smoothing: float = 0.0,
     ignore_index: int = -100,
     to: FormatLike | None = None,
@@ -159,7 +168,7 @@ def cross_entropy_gradient(
     ----------
     grad : array
         The gradient of the loss, in its shape and format `to`: of no axis, or [rows] without reduction.
-    x, targets, reduction, log_probabilities, label_smoothing, ignore_index, to, offset
+    x, targets, reduction, log_probabilities, upcast, label_smoothing, ignore_index, to, offset
         As in `cross_entropy`.
 
     Examples
@@ -171,8 +180,8 @@ def cross_entropy_gradient(
     [[0.5, -0.5]]
     """
     rule, *rest = _options(**options)
-    how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset)
-    return _core.cross_entropy_gradient(False, grad, x, _targets(targets), how, to, *rest)
+    how = (rule, reduction, log_probabilities, upcast, label_smoothing, ignore_index, offset)
+    return _core.cross_entropy_gradient(False, grad, x, _targets(targets), how, _loss_format(to, upcast), *rest)
 
 
 @options_of(_options)
@@ -183,6 +192,7 @@ def cross_entropy_and_gradient(
     *,
     reduction: LossReduction = "mean",
     log_probabilities: bool = False,
+    upcast: bool = False,
     label_smoothing: float = 0.0,
     ignore_index: int = -100,
     to: FormatLike | None = None,
@@ -196,7 +206,7 @@ def cross_entropy_and_gradient(
     ----------
     grad : array
         As in `cross_entropy_gradient`.
-    x, targets, reduction, log_probabilities, label_smoothing, ignore_index, to, offset, multiprocessors
+    x, targets, reduction, log_probabilities, upcast, label_smoothing, ignore_index, to, offset, multiprocessors
         As in `cross_entropy`.
 
     Examples
@@ -208,8 +218,8 @@ def cross_entropy_and_gradient(
     array(0.6931472, dtype=float32)
     """
     rule, *rest = _options(**options)
-    how = (rule, reduction, log_probabilities, label_smoothing, ignore_index, offset, multiprocessors)
-    results: Any = _core.cross_entropy_gradient(True, grad, x, _targets(targets), how, to, *rest)
+    how = (rule, reduction, log_probabilities, upcast, label_smoothing, ignore_index, offset, multiprocessors)
+    results: Any = _core.cross_entropy_gradient(True, grad, x, _targets(targets), how, _loss_format(to, upcast), *rest)
     return CrossEntropy(*results)
 
 

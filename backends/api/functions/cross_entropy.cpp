@@ -3,6 +3,7 @@
 #include "samebits/cross_entropy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "numerics/hardware/torch_operators/cross_entropy.hpp"
 #include "numerics/hardware/torch_operators/nll_loss.hpp"
 #include "samebits/axis_reductions.hpp"
+#include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 #include "samebits/row_functions.hpp"
 
@@ -48,13 +50,13 @@ class loss_call {
         targets_(targets),
         options_(options),
         where_(where),
-        rule_{in.format,
+        rule_{options.upcast ? format_id::fp32 : in.format,
               options.reduction,
               std::bit_cast<std::uint64_t>(options.label_smoothing),
               in.cols,
               0,
               loss_format} {
-    if (loss_format != in.format && options.label_smoothing != 0) {
+    if (loss_format != rule_.format && options.label_smoothing != 0) {
       throw unsupported("cross entropy in another format than the logits': label_smoothing");
     }
     if (in.space == memory_space::device) return;
@@ -77,6 +79,9 @@ class loss_call {
     }
     if (options.log_probabilities && options.label_smoothing != 0) {
       throw invalid_argument("label_smoothing: must be 0 with log_probabilities");
+    }
+    if (options.log_probabilities && options.upcast) {
+      throw invalid_argument("upcast: must not be set with log_probabilities");
     }
     if (static_cast<std::int64_t>(targets.size()) != in.rows) {
       throw invalid_argument("targets: must be " + std::to_string(in.rows) +
@@ -105,7 +110,12 @@ class loss_call {
   void check_loss(const const_matrix_view& loss, const char* which) const {
     check_view(loss, which);
     check_shape(loss, which, 1, rule_.reduces() ? 1 : in_.rows);
-    if (loss.format != format_id::fp32) check_format_of(loss, which, in_, "in");
+    if (options_.upcast) {
+      constexpr std::array formats = {format_id::fp32};
+      check_format(loss, which, formats);
+    } else if (loss.format != format_id::fp32) {
+      check_format_of(loss, which, in_, "in");
+    }
     check_space_of(loss, which, in_, "in");
   }
 
@@ -186,19 +196,22 @@ class loss_call {
 
   /// Writes the gradient of the logits. grad: as losses() returns them.
   void gradient(const values& grad, const matrix_view& out) const {
-    std::optional<code_matrix> memory;
+    std::optional<code_matrix> memory, wide;
     const const_matrix_view logs =
         options_.log_probabilities ? const_matrix_view{} : log_probabilities(memory);
+    const bool narrows = rule_.format != out.format;
+    const matrix_view to = narrows ? wide.emplace(rule_.format, out.rows, out.cols).view() : out;
     values numbers(at(in_.cols));
     for (std::int64_t row = 0; row < in_.rows; ++row) {
       const torch::loss_gradient of =
           torch::loss_gradient_of(rule_, grad[rule_.reduces() ? 0 : at(row)], ignored(row));
       std::fill(numbers.begin(), numbers.end(), of.others);
       if (!ignored(row)) numbers[at(target(row))] = of.target;
-      store_numbers(out, row, 0, in_.cols, numbers.data());
+      store_numbers(to, row, 0, in_.cols, numbers.data());
     }
     if (options_.log_probabilities) return;
-    log_softmax_gradient(out, logs, out, {.rule = options_.rule}, where_);
+    log_softmax_gradient(to, logs, to, {.rule = options_.rule}, where_);
+    if (narrows) convert(to, out, {}, where_);
   }
 
  private:
@@ -210,8 +223,11 @@ class loss_call {
   /// The log-probabilities of all rows; computed ones lie in `memory`.
   [[nodiscard]] const_matrix_view log_probabilities(std::optional<code_matrix>& memory) const {
     if (options_.log_probabilities) return in_;
-    memory.emplace(in_.format, in_.rows, in_.cols);
-    log_softmax(in_, memory->view(), {.rule = options_.rule, .offset = options_.offset}, where_);
+    memory.emplace(rule_.format, in_.rows, in_.cols);
+    const bool widens = rule_.format != in_.format;
+    if (widens) convert(in_, memory->view(), {}, where_);
+    log_softmax(widens ? const_matrix_view(memory->view()) : in_, memory->view(),
+                {.rule = options_.rule, .offset = options_.offset}, where_);
     return memory->view();
   }
 
@@ -222,7 +238,7 @@ class loss_call {
       smooth[at(row)] = ignored(row) ? 0 : ptx::neg(smooth[at(row)]);
     }
     if (!rule_.reduces()) return smooth;
-    code_matrix one_row(in_.format, 1, in_.rows);
+    code_matrix one_row(rule_.format, 1, in_.rows);
     store_numbers(one_row.view(), 0, 0, in_.rows, smooth.data());
     return {rule_.mean(sums(one_row.view())[0])};
   }

@@ -224,7 +224,7 @@ class _LossAndGradient(torch.autograd.Function):
 
 def cross_entropy(input: torch.Tensor, target: torch.Tensor, *, ignore_index: int = -100,
                   reduction: Literal["mean", "sum", "none"] = "mean", label_smoothing: float = 0.0,
-                  expected_gradient: float | torch.Tensor | None = 1.0) -> torch.Tensor:
+                  upcast: bool = False, expected_gradient: float | torch.Tensor | None = 1.0) -> torch.Tensor:
     """Return what ``torch.nn.functional.cross_entropy`` returns on a GPU, without weights of classes.
 
     Where `input` needs a gradient, the forward pass also computes the gradient of `input`, and reads the logits
@@ -241,6 +241,9 @@ def cross_entropy(input: torch.Tensor, target: torch.Tensor, *, ignore_index: in
     reduction : str
     label_smoothing : float
         On a CPU only.
+    upcast : bool
+        Whether the result is that of ``cross_entropy(input.float(), target)``, without the copy of the logits: the
+        loss is float32, and the gradient is rounded to the dtype of `input`.
     expected_gradient : float, Tensor or None
         The gradient of the loss that the backward pass will bring: 1 of ``loss.backward()``, with a loss scaler
         its scale. To compare, the backward pass waits for the GPU once. None, ``reduction="none"``,
@@ -256,11 +259,12 @@ def cross_entropy(input: torch.Tensor, target: torch.Tensor, *, ignore_index: in
     require(target.dtype == torch.int64, f"cross entropy with targets of {target.dtype}; int64 classes are expected")
     if input.shape[0] != target.shape[0]:
         raise InvalidArgument(f"target: {input.shape[0]} classes are expected, got {target.shape[0]}")
-    to = _autocast_dtype("nll_loss", input) or input.dtype
-    widens = input.is_cuda and to != input.dtype  # PyTorch names the format of log_softmax, so it stays
+    to = torch.float32 if upcast else _autocast_dtype("nll_loss", input) or input.dtype
+    upcast = upcast and input.dtype != to
+    widens = not upcast and input.is_cuda and to != input.dtype  # PyTorch names the format of log_softmax, so it stays
     require(not widens or label_smoothing == 0, "cross entropy with smoothed labels on a GPU")
-    x = input if widens else input.to(to)
-    options = (reduction, ignore_index, label_smoothing, widens)
+    x = input if widens or upcast else input.to(to)
+    options = (reduction, ignore_index, label_smoothing, widens, upcast)
     together = expected_gradient is not None and reduction != "none" and torch.is_grad_enabled()
     result: torch.Tensor
     if together and x.requires_grad and _may_wait(x):

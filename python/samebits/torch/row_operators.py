@@ -17,7 +17,8 @@ from samebits.torch.aten.registry import RULES, Conditions
 
 __all__: list[str] = []
 
-_LOSS = "str reduction, int ignore_index, float label_smoothing, bool widens"  # the loss to fp32
+#: widens: the loss alone is fp32; upcast: the logits are converted to fp32
+_LOSS = "str reduction, int ignore_index, float label_smoothing, bool widens, bool upcast"
 _OF_ATEN = ("_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data", "native_layer_norm",
             "native_layer_norm_backward", "_fused_rms_norm", "_fused_rms_norm_backward")
 _OWN = {
@@ -123,7 +124,7 @@ def _fake_norm_backward(grad: torch.Tensor, x: torch.Tensor, shape: Any, *rest: 
 
 
 def _fake_loss(x: torch.Tensor, targets: torch.Tensor, reduction: str, *rest: Any) -> torch.Tensor:
-    return new(x, x.shape[:1] if reduction == "none" else (), torch.float32 if rest[-1] else None)
+    return new(x, x.shape[:1] if reduction == "none" else (), torch.float32 if any(rest[-2:]) else None)
 
 
 def _fake_loss_and_gradient(grad: torch.Tensor, x: torch.Tensor, *rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -172,7 +173,7 @@ def _keep_logits(ctx: Any, inputs: Any, output: torch.Tensor) -> None:
 
 
 def _cross_entropy_backward(ctx: Any, grad: torch.Tensor) -> Any:
-    return ops.cross_entropy_backward(grad, *ctx.saved_tensors, *ctx.options), *[None] * 5
+    return ops.cross_entropy_backward(grad, *ctx.saved_tensors, *ctx.options), *[None] * 6
 
 
 def refuse_second_derivative(ctx: Any, *_: Any) -> Any:

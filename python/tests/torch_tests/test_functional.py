@@ -193,6 +193,20 @@ def test_losses_of_autocast_on_a_gpu(cuda: str, dtype: torch.dtype, reduction: A
                         grad, x)
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_losses_of_upcast_logits(device: str, dtype: torch.dtype, reduction: Any) -> None:
+    """As of logits.float(): a CPU's results are those of fp32 logits, a GPU's those of PyTorch."""
+    for n in WIDTHS:
+        x, targets = 4 * rows(n, dtype, device), torch.arange(7, device=device) % n
+        targets[[1, 4]] = -100
+        of = F if device == "cuda" else ours
+        for grad, expected in ((1.0, 1.0), (0.3, 1.0), (1.7, None)):
+            compare(lambda x: of.cross_entropy(x.float(), targets, reduction=reduction),
+                    lambda x: ours.cross_entropy(x, targets, reduction=reduction, upcast=True,
+                                                 expected_gradient=expected), grad, x)
+
+
 def test_refusals(device: str) -> None:
     x, targets = torch.randn(3, 5, device=device), torch.zeros(3, dtype=torch.int64, device=device)
     refused: list[Callable[[], Any]] = [

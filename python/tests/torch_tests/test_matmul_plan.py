@@ -37,8 +37,8 @@ def test_a_recipes_scales_are_those_of_a_linear_layer() -> None:
     """Codes and scales of 1 x 128 and 128 x 128, which scaled_mm multiplies too."""
     draw = torch.Generator().manual_seed(1)
     x, w = torch.randn(256, 512, generator=draw), torch.randn(384, 512, generator=draw)
-    a = sb.quantize(x.numpy(), "e4m3", tile=(1, 128))
-    b = sb.quantize(w.numpy(), "e4m3", tile=(128, 128))
+    a = sb.quantize(x.numpy(), tile=(1, 128))
+    b = sb.quantize(w.numpy(), tile=(128, 128))
     a_codes, b_codes = (torch.from_numpy(q.codes.view("uint8")).view(torch.float8_e4m3fn).cuda() for q in (a, b))
     a_scales = torch.from_numpy(a.scales).cuda().t().contiguous().t()
     b_scales = torch.from_numpy(b.scales).cuda()

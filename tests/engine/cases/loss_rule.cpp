@@ -31,25 +31,28 @@ void put(const matrix_view& m, std::int64_t row, std::int64_t col, float x) {
 }
 
 /// torch.sum, or vector_norm, of row `row` of a dense matrix [rows, x.size()].
-float reduced(const training_case& c, axis_reduction of, const floats& x, std::int64_t rows,
+float reduced(format_id format, axis_reduction of, const floats& x, std::int64_t rows,
               std::int64_t row, int multiprocessors) {
   if (x.empty()) return 0;
   const auto cols = static_cast<std::int64_t>(x.size());
   const std::int64_t shape[] = {rows, cols}, strides[] = {cols, 1};
   const torch::axis_plan plan =
-      torch::plan_of({c.format, of, 2, shape, strides, 2, 0, multiprocessors});
+      torch::plan_of({format, of, 2, shape, strides, 2, 0, multiprocessors});
   const std::int64_t shift = plan.vector == 0 ? 0 : row * cols % plan.vector;
   const std::uint32_t sum = torch::axis_sum(plan, of, shift, [&](std::int64_t i) {
     return bits(x[index(torch::place_of(plan.axes, plan.reduced, i))]);
   });
-  return number(torch::stored(c.format, torch::axis_result(plan, of, sum)));
+  return number(torch::stored(format, torch::axis_result(plan, of, sum)));
 }
 
 class plain_loss {
  public:
   plain_loss(const training_case& c, const matrix_view& logits,
              const std::vector<std::int64_t>& targets)
-      : c_(c), logits_(logits), targets_(targets) {
+      : c_(c),
+        logits_(logits),
+        targets_(targets),
+        format_(c.loss.upcast ? format_id::fp32 : c.format) {
     float count = 0;
     for (const std::int64_t t : targets) count += t == c.loss.ignore_index ? 0.0f : 1.0f;
     count_ = count;
@@ -61,7 +64,7 @@ class plain_loss {
       const floats logs = log_probabilities(row);
       picked.push_back(ignored(row) ? 0 : logs[index(targets_[index(row)])]);
       const float sum =
-          reduced(c_, axis_reduction::sum, logs, logits_.rows, row, c_.loss.multiprocessors);
+          reduced(format_, axis_reduction::sum, logs, logits_.rows, row, c_.loss.multiprocessors);
       smooth.push_back(ignored(row) ? 0 : -sum);
     }
     if (c_.loss.reduction == loss_reduction::none) {
@@ -74,7 +77,7 @@ class plain_loss {
     float likelihood = number(
         torch::nll_sum(logits_.rows, [&](std::int64_t row) { return bits(picked[index(row)]); }));
     if (is_mean()) likelihood /= count_;
-    const float sum = reduced(c_, axis_reduction::sum, smooth, 1, 0, c_.loss.multiprocessors);
+    const float sum = reduced(format_, axis_reduction::sum, smooth, 1, 0, c_.loss.multiprocessors);
     put(out, 0, 0, with_smoothing(of_loss(likelihood), averaged(sum)));
   }
 
@@ -89,9 +92,9 @@ class plain_loss {
         of_logs[index(targets_[index(row)])] = bits(stored(smoothing == 0 ? own : own + all));
       }
       for (const float x : log_probabilities(row)) logs.push_back(bits(x));
-      const std::int64_t n = logits_.cols, shift = row * n % torch::vector_of(c_.format);
-      torch::log_softmax_gradient_row(torch::softmax_gradient_order(c_.format, n, shift),
-                                      logs.data(), of_logs.data(), n);
+      const std::int64_t n = logits_.cols, shift = row * n % torch::vector_of(format_);
+      torch::log_softmax_gradient_row(torch::softmax_gradient_order(format_, n, shift), logs.data(),
+                                      of_logs.data(), n);
       for (std::int64_t col = 0; col < n; ++col) put(out, row, col, number(of_logs[index(col)]));
     }
   }
@@ -101,7 +104,7 @@ class plain_loss {
     return targets_[index(row)] == c_.loss.ignore_index;
   }
   [[nodiscard]] bool is_mean() const { return c_.loss.reduction == loss_reduction::mean; }
-  [[nodiscard]] float stored(float x) const { return number(torch::stored(c_.format, bits(x))); }
+  [[nodiscard]] float stored(float x) const { return number(torch::stored(format_, bits(x))); }
   [[nodiscard]] float of_loss(float x) const {
     return c_.widens ? x : stored(x);  // a binary32 number
   }
@@ -121,10 +124,10 @@ class plain_loss {
   }
   [[nodiscard]] floats log_probabilities(std::int64_t row) const {
     const std::int64_t n = logits_.cols;
-    const std::int64_t shift = (c_.loss.offset + row * n) % torch::vector_of(c_.format);
+    const std::int64_t shift = (c_.loss.offset + row * n) % torch::vector_of(format_);
     words x;
     for (std::int64_t col = 0; col < n; ++col) x.push_back(bits(at(logits_, row, col)));
-    torch::log_softmax_row(torch::softmax_order(c_.format, n, shift), x.data(), n);
+    torch::log_softmax_row(torch::softmax_order(format_, n, shift), x.data(), n);
     floats logs;
     for (const std::uint32_t word : x) logs.push_back(stored(number(word)));
     return logs;
@@ -133,6 +136,7 @@ class plain_loss {
   const training_case& c_;
   const matrix_view& logits_;
   const std::vector<std::int64_t>& targets_;
+  format_id format_;  ///< in which PyTorch computes
   float count_;
 };
 
@@ -154,7 +158,7 @@ float clipped_in_plain_form(const training_case& c, const std::vector<std::uint3
   floats x;
   for (const std::uint32_t code : norms) x.push_back(number(torch::value_of(c.format, code)));
   constexpr int any_card = 132;
-  const float norm = reduced(c, axis_reduction::norm, x, 1, 0, any_card);
+  const float norm = reduced(c.format, axis_reduction::norm, x, 1, 0, any_card);
   const auto stored = [&](float y) { return number(torch::stored(c.format, bits(y))); };
   const float unclamped = stored(stored(1 / stored(norm + 1e-6f)) * max_norm);
   const float factor = unclamped > 1 ? 1 : unclamped;

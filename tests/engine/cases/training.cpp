@@ -75,6 +75,8 @@ training_case draw_training(const word_source& next) {
   constexpr double smoothing[] = {0, 0, 0.1, 1};
   c.loss.label_smoothing = one_of(smoothing, next);
   c.widens = c.loss.label_smoothing == 0 && below(3, next) == 0;
+  c.loss.upcast = c.format != format_id::fp32 && below(4, next) == 0;
+  if (c.loss.upcast) c.widens = true;
   c.loss.offset = below(9, next);
   c.threads = static_cast<int>(below(5, next));
   c.content = next();
@@ -85,7 +87,7 @@ training_case draw_training(const word_source& next) {
 /// entropy of rows up to those that a block cannot hold.
 training_case draw_on_device(const word_source& next) {
   training_case c = draw_training(next);
-  if (c.loss.label_smoothing != 0) c.widens = below(3, next) == 0;
+  if (c.loss.label_smoothing != 0) c.widens = c.loss.upcast || below(3, next) == 0;
   c.loss.label_smoothing = 0;
   if (c.of == of::embedding_gradient || (is_norm(c) && c.in.rows <= 65536)) return c;
   constexpr of losses[] = {of::cross_entropy, of::cross_entropy_gradient,
@@ -340,9 +342,12 @@ std::ostream& operator<<(std::ostream& out, const training_case& c) {
   return out << names[static_cast<int>(c.of)] << " of " << name(c.format) << ", in " << c.in
              << "; second " << c.second << "; " << c.multiprocessors << " multiprocessors, "
              << c.words << " words, padding " << c.embedding.padding << ", reduction "
-             << name(c.loss.reduction) << (c.widens ? ", in fp32" : "") << ", label smoothing "
-             << c.loss.label_smoothing << ", offset " << c.loss.offset << "; " << c.threads
-             << " threads; content " << c.content;
+             << name(c.loss.reduction)
+             << (c.loss.upcast ? ", upcast"
+                 : c.widens    ? ", in fp32"
+                               : "")
+             << ", label smoothing " << c.loss.label_smoothing << ", offset " << c.loss.offset
+             << "; " << c.threads << " threads; content " << c.content;
 }
 
 }  // namespace samebits::support

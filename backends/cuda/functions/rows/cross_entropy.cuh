@@ -93,6 +93,16 @@ void launch_losses(const row_launch& d, cudaStream_t stream) {
   launch_kernel(what, store_losses<Numbers>, static_cast<unsigned>(blocks), threads, 0, stream, d);
 }
 
+/// Enqueues the part of a call that reads the logits.
+template <class Numbers>
+void launch_rows_of_loss(const row_launch& d, cudaStream_t stream) {
+  if (d.loss.grad.data != nullptr) {
+    launch_in_memory<Numbers, row_function::cross_entropy_gradient>(d, stream);
+  } else if (d.rows > 0) {
+    launch_in_memory<Numbers, row_function::picked_log_softmax>(d, stream);
+  }
+}
+
 /// Enqueues a call that wants a loss or a gradient that is not empty. `words`: device memory of
 /// d.rows + 1 words.
 template <class Numbers>
@@ -104,11 +114,12 @@ void launch_cross_entropy(row_launch d, std::uint32_t* words, cudaStream_t strea
                   words);
     d.loss.factor = words;
   }
-  if (wants_gradient) {
-    launch_in_memory<Numbers, row_function::cross_entropy_gradient>(d, stream);
-  } else if (d.rows > 0) {
-    launch_in_memory<Numbers, row_function::picked_log_softmax>(d, stream);
+  bool upcast = false;
+  if constexpr (Numbers::bytes == 2) {
+    upcast = d.loss.rule.format != d.format;
+    if (upcast) launch_rows_of_loss<upcast_rows<Numbers>>(d, stream);
   }
+  if (!upcast) launch_rows_of_loss<Numbers>(d, stream);
   if (wants_loss) launch_losses<Numbers>(d, stream);
 }
 

@@ -65,6 +65,7 @@ struct definition_rows {
   static constexpr bool compiled = true;
   static constexpr bool native = false;
   static constexpr int bytes = Bytes;
+  static constexpr int vector = 16 / bytes;  ///< elements that PyTorch's threads add at once
   using largest = largest_number<definition_rows>;
   format_id format;
 
@@ -106,6 +107,7 @@ struct instruction_rows {
 #endif
   static constexpr bool native = true;
   static constexpr int bytes = storage_bytes(Format);
+  static constexpr int vector = 16 / bytes;
   using largest = std::conditional_t<bytes == 2, largest_pair<instruction_rows, Format>,
                                      largest_number<instruction_rows>>;
 
@@ -207,6 +209,16 @@ struct instruction_rows {
       }
     }
   };
+};
+
+/// 16-bit operands that are added as fp32 is, and whose intermediate numbers stay fp32.
+template <class Numbers>
+struct upcast_rows : Numbers {
+  static constexpr int vector = 4;
+  using Numbers::Numbers;
+  [[nodiscard]] __device__ typename Numbers::word stored(typename Numbers::word x) const {
+    return x;
+  }
 };
 
 }  // namespace samebits::cuda

@@ -77,7 +77,7 @@ void launch_rows(const Kernel& kernel, const row_launch& d, int threads, std::si
 /// room for too few of them.
 template <class Numbers, row_function F>
 void launch_in_memory(const row_launch& d, cudaStream_t stream) {
-  constexpr int vector = backends::is_norm(F) ? 4 : 16 / Numbers::bytes;
+  constexpr int vector = backends::is_norm(F) ? 4 : Numbers::vector;
   const int threads =
       std::clamp(d.orders.of_row(0).threads, torch::warp_lanes, max_threads_in_memory);
   if constexpr (Numbers::native && !backends::is_norm(F)) {

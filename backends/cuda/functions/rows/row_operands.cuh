@@ -58,6 +58,7 @@ struct loss_launch {
 struct row_launch {
   row_operand in, grad, weight, bias, mean, rstd, sum, out;  ///< as in backends::row_call
   std::int64_t rows;
+  format_id format;  ///< of the operands; orders.format is that of the sums
   backends::row_orders orders;
   std::uint32_t epsilon;
   loss_launch loss = {};

@@ -27,7 +27,7 @@ class row_vectors {
   static constexpr bool of_sum = backends::adds_rows(F) && !has_grad;
 
   __device__ __forceinline__ row_vectors(const row_launch& d, std::int64_t row)
-      : numbers(d.orders.format),
+      : numbers(d.format),
         n(d.orders.n),
         in(d.in, row),
         grad(d.grad, row),

@@ -30,6 +30,7 @@ row_launch launch_of(const backends::row_call& call) {
                      .sum = operand_of(call.sum),
                      .out = operand_of(call.out),
                      .rows = call.out.rows,
+                     .format = call.out.format,
                      .orders = backends::orders_of(call),
                      .epsilon = call.epsilon});
 }
@@ -38,7 +39,8 @@ row_launch launch_of(const backends::cross_entropy_call& call) {
   row_launch d = launch_of(backends::row_call{
       .of = row_function::log_softmax, .offset = call.offset, .in = call.in, .out = call.out});
   d.rows = call.in.rows;
-  d.orders.format = call.in.format;
+  d.format = call.in.format;
+  d.orders.format = call.rule.format;
   d.orders.n = call.in.cols;
   d.loss = {.rule = call.rule,
             .targets = call.targets,
@@ -56,7 +58,7 @@ parameter_launch launch_of(const backends::norm_parameters_call& call) {
 }
 
 void launch_definition_rows(const row_launch& d, cudaStream_t stream) {
-  if (d.orders.format == format_id::fp32) {
+  if (d.format == format_id::fp32) {
     launch_function_of_rows<definition_rows<4>>(d, stream);
   } else {
     launch_function_of_rows<definition_rows<2>>(d, stream);

@@ -162,9 +162,9 @@ def _nll_loss_backward(_how: Conditions, grad: Any, logs: Any, targets: Any, wei
                                             log_probabilities=True, ignore_index=ignored, **RULE)
 
 
-def _loss_options(reduction: str, ignored: int, smoothing: float, widens: bool) -> dict[str, Any]:
+def _loss_options(reduction: str, ignored: int, smoothing: float, widens: bool, upcast: bool) -> dict[str, Any]:
     return {"reduction": reduction, "ignore_index": ignored, "label_smoothing": smoothing,
-            "to": "fp32" if widens else None, **RULE}
+            "to": "fp32" if widens else None, "upcast": upcast, **RULE}
 
 
 @rule("cross_entropy")
