@@ -30,6 +30,10 @@ struct cross_entropy_options {
   std::int64_t offset = 0;
   /// Streaming multiprocessors of the GPU, >= 1. They matter with label smoothing.
   int multiprocessors = 132;
+  /// Device memory, one loss: cross_entropy_gradient() writes nothing if `grad` has the bits of this
+  /// matrix, for which `out` already holds the gradient. [1, 1] in the format of `grad`; without
+  /// data: it always writes.
+  const_matrix_view known_grad = {};
 };
 
 /// Computes torch.nn.functional.cross_entropy(in, targets). Host memory: needs memory of the size of

@@ -160,6 +160,7 @@ def cross_entropy_gradient(
     ignore_index: int = -100,
     to: FormatLike | None = None,
     offset: int = 0,
+    known: tuple[Any, Any] | None = None,
     **options: Unpack[RuleOptions],
 ) -> Any:
     """Return the gradient of cross entropy's logits as PyTorch's backward pass computes it.
@@ -170,6 +171,9 @@ def cross_entropy_gradient(
         The gradient of the loss, in its shape and format `to`: of no axis, or [rows] without reduction.
     x, targets, reduction, log_probabilities, upcast, label_smoothing, ignore_index, to, offset
         As in `cross_entropy`.
+    known : (array, array), optional
+        On a GPU: a gradient of the loss, and its gradient of `x`. The latter is returned, after it was
+        updated if `grad` has other bits. Nothing waits.
 
     Examples
     --------
@@ -181,7 +185,7 @@ def cross_entropy_gradient(
     """
     rule, *rest = _options(**options)
     how = (rule, reduction, log_probabilities, upcast, label_smoothing, ignore_index, offset)
-    return _core.cross_entropy_gradient(False, grad, x, _targets(targets), how, _loss_format(to, upcast), *rest)
+    return _core.cross_entropy_gradient(False, grad, x, _targets(targets), how, _loss_format(to, upcast), known, *rest)
 
 
 @options_of(_options)
@@ -219,7 +223,7 @@ def cross_entropy_and_gradient(
     """
     rule, *rest = _options(**options)
     how = (rule, reduction, log_probabilities, upcast, label_smoothing, ignore_index, offset, multiprocessors)
-    results: Any = _core.cross_entropy_gradient(True, grad, x, _targets(targets), how, _loss_format(to, upcast), *rest)
+    results: Any = _core.cross_entropy_gradient(True, grad, x, _targets(targets), how, _loss_format(to, upcast), None, *rest)
     return CrossEntropy(*results)
 
 

@@ -90,17 +90,25 @@ nb::object cross_entropy(nb::handle x, nb::handle targets, nb::handle how, nb::h
   return out.object;
 }
 
-// The gradient, or with `both` the loss and the gradient.
+// The gradient, or with `both` the loss and the gradient. `known`: None, or the gradient of the loss,
+// its gradient of x, which is updated.
 nb::object cross_entropy_gradient(bool both, nb::handle grad, nb::handle x, nb::handle targets,
-                                  nb::handle how, nb::handle to, nb::handle format,
-                                  nb::handle where) {
+                                  nb::handle how, nb::handle to, nb::handle known,
+                                  nb::handle format, nb::handle where) {
   void* const stream = stream_in(where);
   const viewed in(x, {.name = "x", .format = format_of(format), .stream = stream});
   const format_id of_loss = format_of(to, "to").value_or(in.a.format);
   const viewed g(grad, {.name = "grad", .format = of_loss, .stream = stream});
   const target_classes rows(targets, "targets", stream);
-  const auto options = options_of<cross_entropy_options>(how);
-  const output out = new_output(x, in.a, in.a.format);
+  auto options = options_of<cross_entropy_options>(how);
+  viewed before;
+  if (!known.is_none()) {
+    before = viewed(nb::handle(known[0]), {.name = "known", .format = of_loss, .stream = stream});
+    options.known_grad = before.view;
+  }
+  const output out =
+      output_like(x, in.a, in.a.format,
+                  known.is_none() ? nb::object(nb::none()) : nb::object(known[1]), stream);
   const matrix_view view = view_of({&out.a, "out"});
   const output loss = both ? new_output(x, in.a, g.a.dims, g.a.shape, of_loss) : output{};
   const matrix_view losses = both ? view_of({&loss.a, "loss"}) : matrix_view{};

@@ -144,7 +144,8 @@ class loss_call {
                            {address_of(out), "out"},
                            {address_of(in_), "in"},
                            {targets_.data(), "targets"},
-                           {address_of(grad), "grad"}},
+                           {address_of(grad), "grad"},
+                           {address_of(options_.known_grad), "known_grad"}},
                           where_.stream);
     const cross_entropy_call call{.rule = rule_,
                                   .ignore_index = options_.ignore_index,
@@ -153,7 +154,8 @@ class loss_call {
                                   .targets = targets_.data(),
                                   .loss = loss,
                                   .grad = grad,
-                                  .out = out};
+                                  .out = out,
+                                  .known_grad = options_.known_grad};
     backend_for(
         where_, memory_space::device, [&](const backend& b) { return b.cross_entropy.has(call); },
         "has no cross entropy")
@@ -170,6 +172,16 @@ class loss_call {
     check_space_of(out, "out", in_, "in");
     check_overlap(in_, "in", out);
     check_apart(grad, "grad", out, "out");
+    const const_matrix_view& known = options_.known_grad;
+    if (known.data == nullptr) return;
+    check_view(known, "known_grad");
+    check_shape(known, "known_grad", 1, 1);
+    check_format_of(known, "known_grad", grad, "grad");
+    check_apart(out, "out", known, "known_grad");
+    if (!rule_.reduces() || known.space != memory_space::device) {
+      throw invalid_argument("known_grad: needs device memory and a reduction");
+    }
+    check_space_of(known, "known_grad", in_, "in");
   }
 
   /// The losses, one or one for each row.

@@ -132,6 +132,8 @@ struct cross_entropy_call {
   matrix_view loss = {};        ///< written; data only if it is wanted
   const_matrix_view grad = {};  ///< of the loss; data only if the gradient is wanted
   matrix_view out = {};         ///< the gradient of `in`, written
+  /// Nothing is written if `grad` is equal to it; no data: written in any case.
+  const_matrix_view known_grad = {};
 };
 
 /// Words behind the n words of a row that kernels may read and overwrite.

@@ -25,8 +25,9 @@ from samebits.errors import InvalidArgument
 from samebits.rules import dir_of
 from samebits.torch import fused_functions
 from samebits.torch.aten.registry import require
+from samebits.torch.aten.rows import update_loss_gradient
 from samebits.torch.fused_functions import *
-from samebits.torch.row_operators import ops
+from samebits.torch.row_operators import is_seen, ops
 
 __all__ = ["add_layer_norm", "add_rms_norm", "cross_entropy", "layer_norm", "log_softmax", "rms_norm", "softmax"]
 __all__ += fused_functions.__all__
@@ -194,30 +195,34 @@ def add_rms_norm(input: torch.Tensor, residual: torch.Tensor, normalized_shape: 
 
 
 def _may_wait(x: torch.Tensor) -> bool:
-    """Whether the backward pass may look at the value of its gradient: not compiled, and not captured."""
-    return not torch.compiler.is_compiling() and not (x.is_cuda and torch.cuda.is_current_stream_capturing())
+    """Whether the backward pass may look at the value of its gradient: not captured."""
+    return not (x.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
 class _LossAndGradient(torch.autograd.Function):
     """Cross entropy whose gradient the forward pass computes, for the expected gradient of the loss.
 
-    For another gradient of the loss it is computed anew, and not scaled: PyTorch multiplies before it rounds.
+    For another gradient of the loss it is computed anew, and not scaled: PyTorch multiplies before it rounds. So it is
+    in a second backward pass, since a GPU updates the gradient in its place.
     """
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, targets: torch.Tensor, expected: torch.Tensor,
                 *options: Any) -> torch.Tensor:
         loss, gradient = ops.cross_entropy_and_gradient(expected, x, targets, *options)
-        ctx.options = options
-        ctx.save_for_backward(x, targets, expected, gradient)
+        ctx.options, ctx.gradient = options, gradient
+        ctx.save_for_backward(x, targets, expected)
         result: torch.Tensor = loss
         return result
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        x, targets, expected, gradient = ctx.saved_tensors
-        if not (_may_wait(x) and bool(grad == expected)):
+        x, targets, expected = ctx.saved_tensors
+        gradient, ctx.gradient = ctx.gradient, None
+        if gradient is not None and x.is_cuda and not is_seen((grad, x, targets)):
+            gradient = update_loss_gradient((expected, gradient), grad, x, targets, *ctx.options)
+        elif gradient is None or not (_may_wait(x) and bool(grad == expected)):
             gradient = ops.cross_entropy_backward(grad, x, targets, *ctx.options)
         return gradient, *[None] * (2 + len(ctx.options))
 
@@ -246,8 +251,8 @@ def cross_entropy(input: torch.Tensor, target: torch.Tensor, *, ignore_index: in
         loss is float32, and the gradient is rounded to the dtype of `input`.
     expected_gradient : float, Tensor or None
         The gradient of the loss that the backward pass will bring: 1 of ``loss.backward()``, with a loss scaler
-        its scale. To compare, the backward pass waits for the GPU once. None, ``reduction="none"``,
-        torch.compile and captured CUDA graphs: the backward pass computes the gradient, and nothing waits.
+        its scale. A kernel compares them; only recordings and other modes wait for the GPU. None,
+        ``reduction="none"`` and torch.compile: the backward pass computes the gradient.
 
     Examples
     --------
@@ -267,7 +272,7 @@ def cross_entropy(input: torch.Tensor, target: torch.Tensor, *, ignore_index: in
     options = (reduction, ignore_index, label_smoothing, widens, upcast)
     together = expected_gradient is not None and reduction != "none" and torch.is_grad_enabled()
     result: torch.Tensor
-    if together and x.requires_grad and _may_wait(x):
+    if together and x.requires_grad and not torch.compiler.is_compiling():
         expected: Any = expected_gradient
         if not isinstance(expected, torch.Tensor):
             expected = torch.full((), expected, dtype=to, device=x.device)

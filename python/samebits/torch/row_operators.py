@@ -51,7 +51,7 @@ def define(name: str, schema: str | None = None) -> None:
     dispatched = getattr(torch.ops.samebits, name)
 
     def call(*arguments: Any, **options: Any) -> Any:
-        if torch.compiler.is_compiling() or options or _is_seen(arguments):
+        if torch.compiler.is_compiling() or options or is_seen(arguments):
             return dispatched(*arguments, **options)
         if not torch.is_grad_enabled():
             return run(*arguments)
@@ -61,7 +61,7 @@ def define(name: str, schema: str | None = None) -> None:
     setattr(ops, name, call)
 
 
-def _is_seen(arguments: Any) -> bool:
+def is_seen(arguments: Any) -> bool:
     """Whether a mode, a transform or a tensor's class wants to see an operator: the dispatcher calls them.
 
     The dispatcher and its autograd take about 50 us of the host, as much as some kernels of the GPU.

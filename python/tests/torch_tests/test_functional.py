@@ -160,6 +160,26 @@ def test_a_finished_gradient_cannot_be_scaled(device: str) -> None:
     assert torch.equal(x.grad, one)
 
 
+def test_a_graph_compares_gradients_of_the_loss(cuda: str) -> None:
+    """With the expected gradient the backward pass leaves what the forward pass computed; else it replaces it."""
+    x, targets = torch.randn(7, 4096, device=cuda, requires_grad=True), torch.arange(7, device=cuda)
+    grad, graph = torch.ones((), device=cuda), torch.cuda.CUDAGraph()
+
+    def gradient(f: Any) -> torch.Tensor:
+        return torch.autograd.grad(f.cross_entropy(x, targets), x, grad)[0]
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        gradient(ours)
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        captured = gradient(ours)
+    for number in (1.0, 0.3, 1.0):
+        grad.fill_(number)
+        graph.replay()
+        assert torch.equal(captured, gradient(F))
+
+
 def test_smoothed_labels_on_a_cpu() -> None:
     targets = torch.tensor([0, 4, -100])
     compare(lambda x: F.cross_entropy(x, targets, label_smoothing=0.1),

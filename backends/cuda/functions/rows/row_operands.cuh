@@ -47,8 +47,9 @@ struct loss_launch {
   numerics::torch_2_11::cross_entropy_rule rule;
   const std::int64_t* targets = nullptr;
   std::int64_t ignore_index = 0;
-  row_operand loss;  ///< of all rows, or of each: [1, rows]; written
-  row_operand grad;  ///< of `loss`
+  row_operand loss;        ///< of all rows, or of each: [1, rows]; written
+  row_operand grad;        ///< of `loss`
+  row_operand known_grad;  ///< no work is left if `grad` is equal to it; no data: in any case
   /// The gradient of every target's log-probability, binary32; null without a reduction.
   const std::uint32_t* factor = nullptr;
   std::uint32_t* picked = nullptr;  ///< [rows], binary32, written; null: not wanted
@@ -146,11 +147,23 @@ struct operand_row {
   }
 };
 
-/// The code of the gradient of loss i, in the rows' format or in binary32.
+/// Code i of gradients of losses, in the rows' format or in binary32.
+template <int Bytes>
+__device__ __forceinline__ std::uint32_t loss_code(const loss_launch& d, const row_operand& of,
+                                                   std::int64_t i) {
+  if (d.rule.loss_format == format_id::fp32) return operand_row<4>(of, 0).load(i);
+  return operand_row<Bytes>(of, 0).load(i);
+}
+/// The code of the gradient of loss i.
 template <int Bytes>
 __device__ __forceinline__ std::uint32_t code_of_gradient(const loss_launch& d, std::int64_t i) {
-  if (d.rule.loss_format == format_id::fp32) return operand_row<4>(d.grad, 0).load(i);
-  return operand_row<Bytes>(d.grad, 0).load(i);
+  return loss_code<Bytes>(d, d.grad, i);
+}
+/// Whether the gradient of the logits is there already.
+template <int Bytes>
+__device__ __forceinline__ bool is_known(const loss_launch& d) {
+  return d.known_grad.data != nullptr &&
+         loss_code<Bytes>(d, d.known_grad, 0) == code_of_gradient<Bytes>(d, 0);
 }
 
 }  // namespace samebits::cuda

@@ -46,7 +46,8 @@ row_launch launch_of(const backends::cross_entropy_call& call) {
             .targets = call.targets,
             .ignore_index = call.ignore_index,
             .loss = operand_of(call.loss),
-            .grad = operand_of(call.grad)};
+            .grad = operand_of(call.grad),
+            .known_grad = operand_of(call.known_grad)};
   return with_order(d);
 }
 

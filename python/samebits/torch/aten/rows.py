@@ -179,6 +179,12 @@ def _cross_entropy_backward(_how: Conditions, grad: Any, x: Any, targets: Any, *
                                             **_loss_options(*options))
 
 
+def update_loss_gradient(known: tuple[Any, Any], grad: Any, x: Any, targets: Any, *options: Any) -> Any:
+    """Return the gradient of logits on a GPU: known[1], updated unless `grad` is known[0]. Nothing waits."""
+    return functions.cross_entropy_gradient(grad.contiguous(), x.contiguous(), targets, offset=_offset(x), known=known,
+                                            **_loss_options(*options))
+
+
 @rule("cross_entropy_and_gradient")
 def _cross_entropy_and_gradient(how: Conditions, grad: Any, x: Any, targets: Any, *options: Any) -> Any:
     return functions.cross_entropy_and_gradient(grad.contiguous(), x.contiguous(), targets, offset=_offset(x),
