@@ -180,6 +180,47 @@ void clip_fake_quantize_gradient(const const_matrix_view& grad, const const_matr
                                  const clip_fake_quantize_options& options = {},
                                  const executor& where = {});
 
+/// Options of scaled_softmax() and its gradient. Rows are [batch, heads, queries].
+struct scaled_softmax_options {
+  function_rule rule = function_rule::exact;  ///< function_rule::torch_2_11 is the only rule
+  double scale = 1;                           ///< rounded to binary32
+  bool causal = false;                        ///< row q of `queries` sees its columns 0 to q alone
+  std::int64_t heads = 1;
+  std::int64_t queries = 1;
+  /// [mask rows, cols], in the memory of the scores; data null: none. In the format of the scores:
+  /// added to them. In format_id::e8m0, a byte each: scores whose byte is not 0, such as true, are
+  /// filled with -Inf.
+  const_matrix_view mask = {};
+  /// Rows of the mask from one batch, head and query to the next; 0: they have the same row. The
+  /// default: each row of the scores has its own, if `heads` and `queries` are 1.
+  std::int64_t mask_steps[3] = {1, 0, 0};
+};
+
+/// Computes softmax of masked scores, as PyTorch's operators do one after another: RN(in * scale);
+/// masked_fill(mask, -Inf) or RN(... + mask); masked_fill above the diagonal, if causal; softmax().
+/// Each rounds to the format. A row without a visible number is NaN.
+///
+/// @param in  [rows, cols] in fp32, fp16 or bf16, host or device memory
+/// @param out  as in softmax(); must not overlap the mask
+/// @throws as softmax() does, and invalid_argument if
+///   - `heads` or `queries` is below 1, or rows are no multiple of their product;
+///   - a step is negative, or the mask has other columns, another format or too few rows.
+/// @note Device memory: one kernel, which reads and writes each score once where a row fits the
+///   registers of a block. It does not read the scores of hidden vectors.
+void scaled_softmax(const const_matrix_view& in, const matrix_view& out,
+                    const scaled_softmax_options& options, const executor& where = {});
+
+/// Computes the gradient of scaled_softmax()'s argument: softmax_gradient(), +0 where a score is
+/// filled, times the scale.
+///
+/// @param grad  the gradient of scaled_softmax()'s result
+/// @param result  scaled_softmax()'s result, in the shape and format of `grad`
+/// @param out  as in softmax_gradient()
+/// @throws as scaled_softmax() does.
+void scaled_softmax_gradient(const const_matrix_view& grad, const const_matrix_view& result,
+                             const matrix_view& out, const scaled_softmax_options& options,
+                             const executor& where = {});
+
 /// Computes sum = in + added, rounded to the format, and LayerNorm of the sum as layer_norm() does: a
 /// residual connection and the norm behind it.
 ///

@@ -121,6 +121,32 @@ nb::tuple clip_fake_quantize_gradient(nb::handle grad, nb::handle x, nb::handle 
   return nb::make_tuple(of_x.object, of_clip.object);
 }
 
+// Softmax of masked scores, or with its `result` the gradient of its argument `x`. `rows`: heads,
+// queries, and the steps of the mask. Booleans come as bytes.
+nb::object scaled_softmax(nb::handle x, nb::handle result, double scale, bool causal,
+                          nb::handle mask, bool is_boolean, nb::handle rows, nb::handle out,
+                          nb::handle rule, nb::handle where) {
+  scaled_softmax_options options{enumerator_of<function_rule>(rule, "rule"), scale, causal};
+  options.heads = nb::cast<std::int64_t>(item(rows, 0));
+  options.queries = nb::cast<std::int64_t>(item(rows, 1));
+  for (int i = 0; i < 3; ++i) options.mask_steps[i] = nb::cast<std::int64_t>(item(rows, 2 + i));
+  const fused_arrays a(x, result.is_none() ? "x" : "grad", where);
+  const viewed of_result = result.is_none() ? viewed{} : a.beside(result, "result");
+  viewed masks;
+  if (!mask.is_none()) {
+    const auto format = is_boolean ? std::optional(format_id::e8m0) : std::nullopt;
+    masks = viewed(mask, {.name = "mask", .format = format, .stream = a.stream});
+    options.mask = masks.view;
+  }
+  const output to = a.result(out);
+  const matrix_view y = view_of_output(to, "out");
+  a.run(where, [&](const executor& on) {
+    if (result.is_none()) return samebits::scaled_softmax(a.first.view, y, options, on);
+    scaled_softmax_gradient(a.first.view, of_result.view, y, options, on);
+  });
+  return to.object;
+}
+
 nb::object dropout(nb::handle x, double probability, std::uint64_t seed, std::uint64_t stream,
                    std::uint64_t offset, nb::handle where) {
   dropout_options options{.probability = probability};
@@ -204,6 +230,7 @@ void bind_operators(nb::module_& m) {
   def(m, "norm_of_sum_gradient", &norm_of_sum_gradient, "Returns the gradient of x + added.");
   def(m, "clip_fake_quantize", &clip_fake_quantize, "Returns fake quantization to integers.");
   def(m, "clip_fake_quantize_gradient", &clip_fake_quantize_gradient, "Returns its gradients.");
+  def(m, "scaled_softmax", &scaled_softmax, "Returns softmax of scores, or the gradient of these.");
   def(m, "dropout", &dropout, "Returns dropout by element index.");
 }
 

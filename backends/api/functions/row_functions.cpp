@@ -114,7 +114,8 @@ void run_checked_rows(const row_call& call, const executor& where) {
        {address_of(call.bias), adds_rows(call.of) && is_gradient(call.of) ? "of_sum" : "bias"},
        {address_of(call.mean), "mean"},
        {address_of(call.rstd), "rstd"},
-       {address_of(call.sum), "sum"}},
+       {address_of(call.sum), "sum"},
+       {address_of(call.mask), "mask"}},
       where.stream);
   const backend& chosen = backend_for(
       where, out.space, [&](const backend& b) { return b.row_functions.has(call); },

@@ -7,6 +7,7 @@
 #include "numerics/hardware/torch_operators/cross_entropy.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
 #include "numerics/hardware/torch_operators/row_order.hpp"
+#include "numerics/hardware/torch_operators/scores.hpp"
 #include "numerics/hardware/triton_functions/triton_softmax.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/row_functions.hpp"
@@ -28,6 +29,9 @@ enum class row_function : std::uint8_t {
   sum_layer_norm_gradient,
   sum_rms_norm,
   sum_rms_norm_gradient,
+  // Softmax of scores and its gradient (row_call::has_scores). No row_call has them.
+  scaled_softmax,
+  scaled_softmax_gradient,
   // Parts of cross_entropy() on device memory. No row_call has them.
   picked_log_softmax,
   cross_entropy_gradient,
@@ -39,7 +43,8 @@ enum class row_function : std::uint8_t {
 SAMEBITS_INLINE constexpr bool is_gradient(row_function f) {
   return f == row_function::softmax_gradient || f == row_function::log_softmax_gradient ||
          f == row_function::layer_norm_gradient || f == row_function::rms_norm_gradient ||
-         f == row_function::sum_layer_norm_gradient || f == row_function::sum_rms_norm_gradient;
+         f == row_function::sum_layer_norm_gradient || f == row_function::sum_rms_norm_gradient ||
+         f == row_function::scaled_softmax_gradient;
 }
 
 /// Whether the function is LayerNorm, RMSNorm or a gradient of these.
@@ -52,8 +57,15 @@ SAMEBITS_INLINE constexpr bool adds_rows(row_function f) {
   return f >= row_function::sum_layer_norm && f <= row_function::sum_rms_norm_gradient;
 }
 
-/// The same function, which adds no rows.
-SAMEBITS_INLINE constexpr row_function without_sum(row_function f) {
+/// Whether the function is softmax of scores, or its gradient.
+SAMEBITS_INLINE constexpr bool is_of_scores(row_function f) {
+  return f == row_function::scaled_softmax || f == row_function::scaled_softmax_gradient;
+}
+
+/// The same function, which adds no rows and has no scores.
+SAMEBITS_INLINE constexpr row_function plain_function(row_function f) {
+  if (f == row_function::scaled_softmax) return row_function::softmax;
+  if (f == row_function::scaled_softmax_gradient) return row_function::softmax_gradient;
   constexpr int distance =
       static_cast<int>(row_function::sum_layer_norm) - static_cast<int>(row_function::layer_norm);
   return adds_rows(f) ? static_cast<row_function>(static_cast<int>(f) - distance) : f;
@@ -75,6 +87,9 @@ struct row_call {
   const_matrix_view rstd = {};  ///< of layer_norm and rms_norm: written, if there is data
   matrix_view sum = {};         ///< of norms of sums: written
   matrix_view out = {};
+  bool has_scores = false;                       ///< of softmax and softmax_gradient
+  numerics::torch_2_11::score_rule scores = {};  ///< if has_scores
+  const_matrix_view mask = {};                   ///< of scores
 };
 
 /// What the orders of a call's sums depend on.
@@ -156,6 +171,11 @@ struct row_task {
   /// Codes of the gradient of the result, then of the row's. Scratch memory of all other functions.
   /// Padded.
   std::uint32_t* grad;
+  /// Of softmax and its gradient; null: the row has no scores.
+  const numerics::torch_2_11::score_rule* scores = nullptr;
+  /// Codes or bytes of the scores' mask; of a gradient: not 0 where a score is hidden. Padded.
+  std::uint32_t* mask = nullptr;
+  std::int64_t visible = 0;  ///< columns before the hidden ones above the diagonal
 };
 
 /// Computes one row.

@@ -14,6 +14,7 @@
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
 #include "numerics/hardware/torch_operators/row_order.hpp"
 #include "numerics/hardware/torch_operators/row_softmax.hpp"
+#include "numerics/hardware/torch_operators/scores.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "numerics/hardware/triton_functions/triton_softmax.hpp"
 
@@ -21,6 +22,8 @@ namespace samebits::backends {
 namespace {
 
 namespace torch = numerics::torch_2_11;
+namespace ptx = numerics::ptx;
+namespace binary32 = numerics::binary32;
 
 /// The codes of a row; none of a view without data.
 void load_row(const const_matrix_view& v, std::int64_t row, std::uint32_t* codes) {
@@ -45,9 +48,13 @@ class vector_of_words {
   std::vector<std::uint32_t> words_;
 };
 
-/// Computes the rows of one thread in two padded rows of scratch memory.
+/// Computes the rows of one thread in padded rows of scratch memory: two, or three with scores.
 class row_worker {
  public:
+  static std::int64_t scratch_words(const row_call& call) {
+    return (call.has_scores ? 3 : 2) * (call.out.cols + row_padding);
+  }
+
   row_worker(const row_call& call, row_kernel kernel, const std::uint32_t* weight,
              const std::uint32_t* bias, std::uint32_t* scratch)
       : call_(call), orders_(orders_of(call)), kernel_(kernel), task_{} {
@@ -61,12 +68,16 @@ class row_worker {
     task_.bias = bias;
     task_.x = scratch;
     task_.grad = scratch + call.out.cols + row_padding;
+    if (!call.has_scores) return;
+    task_.scores = &call.scores;
+    task_.mask = task_.grad + call.out.cols + row_padding;
   }
 
   void compute(std::int64_t row) {
     torch::row_statistics norms;
     load_row(call_.in, row, task_.x);
     load_row(call_.grad, row, task_.grad);
+    if (call_.has_scores) load_mask(row);
     if (is_gradient(call_.of)) {
       load_row(call_.mean, row, &norms.mean);
       load_row(call_.rstd, row, &norms.rstd);
@@ -81,6 +92,18 @@ class row_worker {
   }
 
  private:
+  void load_mask(std::int64_t row) {
+    const torch::score_rule& scores = call_.scores;
+    const bool gradient = is_gradient(call_.of);
+    task_.visible = scores.visible(row, task_.n);
+    if (gradient && scores.mask != torch::mask_use::fills) {
+      std::fill_n(task_.mask, task_.n, 0u);
+    } else {
+      load_row(call_.mask, scores.mask_row_of(row), task_.mask);
+    }
+    if (gradient) std::fill(task_.mask + task_.visible, task_.mask + task_.n, 1u);
+  }
+
   const row_call& call_;
   row_orders orders_;
   row_kernel kernel_;
@@ -91,12 +114,23 @@ void decode(const row_task& task, std::uint32_t* codes) {
   for (std::int64_t i = 0; i < task.n; ++i) codes[i] = torch::value_of(task.format, codes[i]);
 }
 
+/// Makes scores softmax's argument.
+void mask_scores(const row_task& task) {
+  const torch::tensor_numbers<std::uint32_t> numbers{task.format};
+  for (std::int64_t i = 0; i < task.n; ++i) {
+    const std::uint32_t y =
+        torch::masked_score(*task.scores, numbers, task.x[i], numbers.value(task.mask[i]));
+    task.x[i] = i < task.visible ? numbers.stored(y) : ptx::neg(binary32::inf);
+  }
+}
+
 }  // namespace
 
 void reference_row(const row_task& task) {
   const std::int64_t n = task.n;
   decode(task, task.x);
   if (is_gradient(task.of)) decode(task, task.grad);
+  if (task.scores != nullptr && !is_gradient(task.of)) mask_scores(task);
   switch (task.of) {
     case row_function::softmax:
       if (task.rule == function_rule::triton_3_6) {
@@ -127,7 +161,13 @@ void reference_row(const row_task& task) {
     default: break;  // parts of device backends
   }
   std::uint32_t* const y = is_gradient(task.of) ? task.grad : task.x;
-  for (std::int64_t i = 0; i < n; ++i) y[i] = torch::code_of(task.format, y[i]);
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (task.scores != nullptr && is_gradient(task.of)) {
+      y[i] =
+          torch::score_gradient(*task.scores, torch::stored(task.format, y[i]), task.mask[i] != 0);
+    }
+    y[i] = torch::code_of(task.format, y[i]);
+  }
 }
 
 void rows_on_threads(const row_call& call, const executor& where, row_kernel kernel,
@@ -140,7 +180,7 @@ void rows_on_threads(const row_call& call, const executor& where, row_kernel ker
   // All memory is allocated before the first element is written.
   const vector_of_words weight(call.weight);
   const vector_of_words bias(call.bias);
-  const std::int64_t scratch_of_part = 2 * (cols + row_padding);
+  const std::int64_t scratch_of_part = row_worker::scratch_words(call);
   std::vector<std::uint32_t> scratch(static_cast<std::size_t>(parts * scratch_of_part));
   interruption interrupt;
   for_each_task(parts, [&](std::int64_t i) {

@@ -74,19 +74,6 @@ SAMEBITS_HD constexpr fused_plan dropout_plan(format_id format, std::uint32_t pr
           ptx::to_int(ptx::mul(probability, whole))};
 }
 
-/// How tensors of a format hold numbers: `Numbers` of evaluate_fused().
-template <class Word>
-struct tensor_numbers {
-  using word = Word;
-  format_id format;
-
-  [[nodiscard]] SAMEBITS_HD constexpr Word value(Word code) const { return value_of(format, code); }
-  [[nodiscard]] SAMEBITS_HD constexpr Word stored(Word x) const {
-    return torch_2_11::stored(format, x);
-  }
-  [[nodiscard]] SAMEBITS_HD constexpr Word code(Word x) const { return code_of(format, x); }
-};
-
 /// a * cos + b * sin, where each product is rounded to the format; b's product becomes a gradient
 /// that autograd adds to zeros if `Gradient`, so that it is never -0.
 template <bool Gradient, class Numbers, class Word>

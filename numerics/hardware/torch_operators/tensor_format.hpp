@@ -42,4 +42,17 @@ SAMEBITS_HD constexpr Word stored(format_id format, Word value) {
   return value_of(format, code_of(format, value));
 }
 
+/// How tensors of a format hold numbers: `Numbers` of evaluate_fused().
+template <class Word>
+struct tensor_numbers {
+  using word = Word;
+  format_id format;
+
+  [[nodiscard]] SAMEBITS_HD constexpr Word value(Word code) const { return value_of(format, code); }
+  [[nodiscard]] SAMEBITS_HD constexpr Word stored(Word x) const {
+    return torch_2_11::stored(format, x);
+  }
+  [[nodiscard]] SAMEBITS_HD constexpr Word code(Word x) const { return code_of(format, x); }
+};
+
 }  // namespace samebits::numerics::torch_2_11

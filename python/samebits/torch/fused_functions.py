@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from samebits.recipes import Recipe
     from samebits.typing import FormatLike, RecipeName
 
-__all__ = ["bias_gelu", "dropout", "embedding", "clip_fake_quantize", "geglu", "gelu", "rotary", "silu", "swiglu",
-           "swiglu_quantize"]
+__all__ = ["bias_gelu", "dropout", "embedding", "clip_fake_quantize", "geglu", "gelu", "rotary", "scaled_softmax",
+           "silu", "swiglu", "swiglu_quantize"]
 
 Approximate = Literal["none", "tanh"]
 
@@ -227,6 +227,49 @@ def rotary(input: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, *, heads_l
         raise InvalidArgument(f"sin: the shape of cos, {[*cos.shape]}, is expected; got {[*sin.shape]}")
     require(not (torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)), "gradients of cos and sin")
     result: torch.Tensor = ops.rotary(input, cos, sin, input.shape[-2] if heads_last else 1)
+    return result
+
+
+def _check_mask(mask: torch.Tensor, x: torch.Tensor) -> None:
+    if mask.dtype not in (torch.bool, x.dtype):
+        raise InvalidArgument(f"mask: torch.bool or {x.dtype} is expected; got {mask.dtype}")
+    sizes = zip(mask.shape[::-1], x.shape[::-1], strict=False)
+    if not 0 < mask.dim() <= x.dim() or any(size not in (1, of) for size, of in sizes):
+        raise InvalidArgument(f"mask: a shape that broadcasts to {[*x.shape]} is expected; got {[*mask.shape]}")
+    require(not (torch.is_grad_enabled() and mask.requires_grad), "the gradient of a mask")
+
+
+def scaled_softmax(input: torch.Tensor, scale: float = 1.0, mask: torch.Tensor | None = None,
+                   causal: bool = False) -> torch.Tensor:
+    """Return softmax of scaled, masked scores, with the bits of PyTorch's operators on a GPU, in one pass.
+
+    These are ``y = input * scale``; ``y.masked_fill(mask, -inf)``, or ``y + mask`` for a mask of numbers; if
+    `causal` ``y.masked_fill(later, -inf)``, where ``later`` is ``torch.ones(q, n, dtype=torch.bool).triu(1)``;
+    ``softmax(y, -1)``. A row without a visible number is NaN. The gradient of `input` is 0 where a score is filled.
+
+    Parameters
+    ----------
+    input : Tensor [..., q, n]
+        fp32, bf16 or fp16.
+    scale : float
+        PyTorch's ``input / d`` on a GPU is ``input * s`` with ``s = float(1 / torch.tensor(d))``, in fp32.
+    mask : Tensor, optional
+        Booleans, True where a score is hidden; or numbers in the format of `input`, without a gradient. It
+        broadcasts to the shape of `input`.
+    causal : bool
+        Whether query i sees the scores 0 to i alone.
+
+    Examples
+    --------
+    >>> sbt.functional.scaled_softmax(torch.zeros(2, 2), causal=True)
+    tensor([[1.0000, 0.0000],
+            [0.5000, 0.5000]])
+    """
+    if input.dim() < 1 + causal:
+        raise InvalidArgument(f"input: scores [..., {'queries, ' * causal}n] are expected; got {[*input.shape]}")
+    if mask is not None:
+        _check_mask(mask, input)
+    result: torch.Tensor = ops.scaled_softmax(input, scale, mask, causal)
     return result
 
 

@@ -124,6 +124,16 @@ def _add_rms_norm_backward(ctx: Any, grad: Any, of_sum: Any, *_: Any) -> Any:
     return dx, dx, None, dw, None
 
 
+def _keep_scores(ctx: Any, inputs: Any, output: Any) -> None:
+    _, ctx.scale, mask, ctx.causal = inputs
+    ctx.save_for_backward(output, mask)
+
+
+def _scaled_softmax_backward(ctx: Any, grad: torch.Tensor) -> Any:
+    y, mask = ctx.saved_tensors
+    return ops.scaled_softmax_backward(grad, y, ctx.scale, mask, ctx.causal), None, None, None
+
+
 def _quantized_shapes(gate: torch.Tensor, up: torch.Tensor, function: str, rules: str, to: str) -> Any:
     recipe, rows = rules_of_text(rules), math.prod(gate.shape[:-1])
     return (new(gate, dtype=torch_dtype(to)),
@@ -131,6 +141,7 @@ def _quantized_shapes(gate: torch.Tensor, up: torch.Tensor, function: str, rules
 
 
 _SUM = "(Tensor x, Tensor added, SymInt[] shape, Tensor? weight"
+_SCORES = "float scale, Tensor? mask, bool causal) -> Tensor"
 _ROTARY = "Tensor cos, Tensor sin, int each) -> Tensor"
 _NONE = (None, refuse_second_derivative)
 #: By operator: the schema, None of ATen's; shapes of its results; what it keeps; its backward pass.
@@ -158,6 +169,8 @@ _OPERATORS: dict[str, tuple[Any, ...]] = {
                      _add_rms_norm_backward),
     "add_norm_backward": ("(Tensor grad, Tensor? of_sum, Tensor total, SymInt[] shape, Tensor? mean, Tensor rstd, "
                           "Tensor? weight) -> Tensor", _like, *_NONE),
+    "scaled_softmax": (f"(Tensor x, {_SCORES}", _like, _keep_scores, _scaled_softmax_backward),
+    "scaled_softmax_backward": (f"(Tensor grad, Tensor y, {_SCORES}", _like, *_NONE),
     "clip_fake_quantize": ("(Tensor x, Tensor clip, int bits) -> Tensor", _like, _keep(0, 2), _fake_quantize_backward),
     "clip_fake_quantize_backward": ("(Tensor grad, Tensor x, Tensor clip, int bits) -> (Tensor, Tensor)", _pair,
                                     *_NONE),

@@ -167,6 +167,45 @@ def test_norms_of_sums(device: str, dtype: torch.dtype, n: int) -> None:
         assert_same(a, b)
 
 
+def eager_scores(x: torch.Tensor, scale: float, mask: torch.Tensor | None, causal: bool) -> torch.Tensor:
+    """The operators that `scaled_softmax` stands for."""
+    y = x * scale
+    if mask is not None:
+        y = y.masked_fill(mask, -torch.inf) if mask.dtype == torch.bool else y + mask
+    if causal:
+        y = y.masked_fill(torch.ones(x.shape[-2:], dtype=torch.bool, device=x.device).triu(1), -torch.inf)
+    return F.softmax(y, -1)
+
+
+#: Shapes of scores, and of masks.
+SCORES: list[tuple[Any, list[Any]]] = [
+    ((5, 1), [(1,), (5, 1)]), ((2, 3, 7, 33), [(33,), (7, 33), (2, 1, 1, 33), (2, 1, 7, 33), (1, 3, 1, 33), (2, 3, 7, 1)]),
+    ((2, 2, 6, 64), [(6, 64), (2, 1, 6, 64)]), ((2, 1, 3, 2, 5, 130), [(2, 1, 3, 1, 5, 130), (3, 2, 1, 130), (2, 1, 1, 2, 5, 1)]),
+    ((2, 4, 1024), [(2, 1, 1024)]), ((1, 3, 2048), [(3, 2048)]), ((5, 1025), [(5, 1025)]), ((3, 4096), [(3, 4096)]),
+    ((2, 8200), [(8200,)]), ((2, 20001), [(2, 20001)])]
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize("shape, masks", SCORES)
+def test_softmax_of_scores(device: str, dtype: torch.dtype, shape: Any, masks: Any) -> None:
+    x, grad = numbers(shape, dtype, device), numbers(shape, dtype, device, 1)
+    finite = torch.randn(x.numel() + 1, device=device).to(dtype)[1:].view(shape)  # not aligned
+    for i, of in enumerate([None, *masks]):
+        g = torch.Generator().manual_seed(i)
+        hidden, added = None, None
+        if of is not None:
+            hidden = torch.rand(of, generator=g) < 0.4
+            hidden.view(-1, of[-1])[0] = True  # a row that is hidden whole
+            hidden, added = hidden.to(device), numbers(of, dtype, device, 7 + i)
+        for mask, scale, causal in ((hidden, 0.125, False), (added, 0.3, len(shape) > 2), (hidden, 1.0, True)):
+            for scores, of_result in ((x, grad), (finite, finite)):
+                compare(lambda t, s=scale, m=mask, c=causal: eager_scores(t, s, m, c),
+                        lambda t, s=scale, m=mask, c=causal: ours.scaled_softmax(t, s, m, c), of_result, scores)
+    moved = finite.transpose(0, 1) if len(shape) > 2 else finite
+    compare(lambda t: eager_scores(t, -2.0, None, True), lambda t: ours.scaled_softmax(t, -2.0, causal=True),
+            moved, moved)
+
+
 @pytest.mark.parametrize("dtype", FORMATS)
 def test_dropout_by_index(device: str, dtype: torch.dtype) -> None:
     """The mask is that of the element's index, on every device and in every shard; the gradient has it too."""
@@ -230,6 +269,7 @@ def test_compiled_recorded_and_checked_operators(device: str) -> None:
             (operators.biased, (x, bias.detach(), "gelu")), (operators.rotary, (x, cos, cos, 1)),
             (operators.dropout_by_index, (x, 0.5, 1, 2, 3)), (operators.gelu, (x,)), (operators.silu, (x,)),
             (operators.clip_fake_quantize, (x, torch.tensor(1.0, device=device), 8)),
+            (operators.scaled_softmax, (x, 0.5, x > 0, True)), (operators.scaled_softmax, (x, 2.0, None, False)),
             (operators.embed, (torch.tensor([1, 0], device=device), x, None, 2.0))]:
         torch.library.opcheck(operator.default, arguments)
 
@@ -246,6 +286,9 @@ def test_refusals(device: str) -> None:
                  lambda: ours.rotary(x, x[:, :2], x[:1, :2]), lambda: ours.dropout(x, seed=-1),
                  lambda: ours.embedding(x.long(), x[None]), lambda: ours.swiglu_quantize(x, x, "DSV3_IEEE", to="e2m1"),
                  lambda: ours.swiglu_quantize(x, x, "NVFP4_TE"),
+                 lambda: ours.scaled_softmax(x[0], causal=True), lambda: ours.scaled_softmax(x, mask=x[:, :3] > 0),
+                 lambda: ours.scaled_softmax(x, mask=x.half()), lambda: ours.scaled_softmax(x[0], mask=x > 0),
+                 lambda: ours.scaled_softmax(x, mask=torch.zeros(4, device=device, requires_grad=True)),
                  lambda: ours.embedding(torch.zeros(3, dtype=torch.int64, device=device), x, positions=x)):
         with pytest.raises((Unsupported, InvalidArgument)):
             call()

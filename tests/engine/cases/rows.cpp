@@ -20,10 +20,45 @@ using words = std::vector<std::uint32_t>;
 
 constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
 
-bool is_norm(const row_case& c) { return c.of >= row_function::layer_norm; }
+bool is_norm(const row_case& c) {
+  return c.of >= row_function::layer_norm && c.of < row_function::scaled_softmax;
+}
 bool reads_two(const row_case& c) {
   return c.of == row_function::softmax_gradient || c.of == row_function::log_softmax_gradient ||
-         c.of == row_function::layer_norm_gradient || c.of == row_function::rms_norm_gradient;
+         c.of == row_function::layer_norm_gradient || c.of == row_function::rms_norm_gradient ||
+         c.of == row_function::scaled_softmax_gradient;
+}
+bool has_scores(const row_case& c) { return c.of >= row_function::scaled_softmax; }
+
+/// The call's options, but for the mask. Its rows are those of batches, heads and queries that have
+/// their own.
+scaled_softmax_options score_options(const row_case& c, std::int64_t& mask_rows) {
+  const score_case& s = c.scores;
+  scaled_softmax_options options = {.rule = function_rule::torch_2_11,
+                                    .scale = s.scale,
+                                    .causal = s.causal,
+                                    .heads = s.heads,
+                                    .queries = s.queries};
+  const std::int64_t sizes[] = {c.in.rows / s.heads / s.queries, s.heads, s.queries};
+  mask_rows = 1;
+  for (int axis = 2; axis >= 0; --axis) {
+    options.mask_steps[axis] = s.own[axis] ? mask_rows : 0;
+    if (s.own[axis]) mask_rows *= sizes[axis];
+  }
+  return options;
+}
+
+score_case draw_scores(const word_source& next) {
+  score_case s;
+  constexpr double scales[] = {1, 0.125, 0.08838834764831845, -3, 0};
+  s.scale = one_of(scales, next);
+  s.causal = below(3, next) == 0;
+  s.heads = 1 + below(3, next);
+  s.queries = 1 + below(5, next);
+  s.has_mask = below(4, next) != 0;
+  s.adds = below(2, next) == 0;
+  for (bool& own : s.own) own = below(2, next) == 0;
+  return s;
 }
 
 row_case draw_rows(const word_source& next) {
@@ -43,7 +78,11 @@ row_case draw_rows(const word_source& next) {
   }
   constexpr double epsilons[] = {0.5, 1e-5, 0.0};
   c.epsilon = one_of(epsilons, next);
-  const std::int64_t rows = below(8, next) == 0 ? below(22, next) : 1 + below(5, next);
+  std::int64_t rows = below(8, next) == 0 ? below(22, next) : 1 + below(5, next);
+  if (has_scores(c)) {
+    c.scores = draw_scores(next);
+    rows = below(3, next) * c.scores.heads * c.scores.queries;
+  }
   const std::int64_t cols = below(8, next) == 0   ? 1 + below(13'000, next)
                             : below(4, next) == 0 ? 1 + below(2100, next)
                                                   : below(80, next);
@@ -67,6 +106,8 @@ std::vector<row_case> simpler_rows(const row_case& c) {
   simpler_cases<row_case> all(c);
   all.sizes(c.in.rows, c.in.cols, [](row_case& other, std::int64_t rows, std::int64_t cols) {
     for (array_layout* l : {&other.in, &other.second, &other.out}) l->resize(rows, cols);
+    score_case& s = other.scores;
+    if (rows % (s.heads * s.queries) != 0) s.heads = s.queries = 1;
   });
   const array_layout dense = dense_layout(c.in.rows, c.in.cols);
   all.change([&](row_case& other) { other.in = other.second = other.out = dense; });
@@ -75,6 +116,10 @@ std::vector<row_case> simpler_rows(const row_case& c) {
   all.set(&row_case::weight, false);
   all.set(&row_case::bias, false);
   all.set(&row_case::threads, 1);
+  all.set(
+      [](row_case & other) -> auto& { return other.scores.causal; }, false);
+  all.set(
+      [](row_case & other) -> auto& { return other.scores.has_mask; }, false);
   all.set(
       [](row_case & other) -> auto& { return other.options.offset; }, 0);
   return all.all();
@@ -107,7 +152,27 @@ strided_buffer rows_of(format_id format, const array_layout& layout, const word_
 }
 
 constexpr std::size_t at_in = 0, at_second = 1, at_weight = 2, at_bias = 3, at_mean = 4,
-                      at_rstd = 5, at_out = 6;
+                      at_rstd = 5, at_out = 6, at_mask = 7;
+
+/// A mask that fills, or is added: a third of the rows fill all, or nearly all.
+strided_buffer mask_of(const row_case& c, const word_source& next) {
+  if (!has_scores(c) || !c.scores.has_mask) return {c.format, {}};
+  std::int64_t rows = 0;
+  score_options(c, rows);
+  const array_layout layout = below(2, next) == 0
+                                  ? dense_layout(rows, c.in.cols)
+                                  : draw_layout(rows, c.in.cols, array_side::read, next);
+  if (c.scores.adds) return rows_of(c.format, layout, next);
+  strided_buffer m(format_id::e8m0, layout);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t kind = below(3, next);
+    for (std::int64_t col = 0; col < layout.cols; ++col) {
+      const bool fills = kind == 0 || below(kind == 1 ? 2 : 40, next) == 0;
+      m.store(layout.at(row, col), fills ? 1 + next() % 255 : 0);
+    }
+  }
+  return m;
+}
 
 buffers memory_of_rows(const row_case& c) {
   std::mt19937_64 engine(c.content);
@@ -134,6 +199,7 @@ buffers memory_of_rows(const row_case& c) {
   }
   all.push_back(
       {"out", buffer_use::result, strided_buffer(c.format, c.in_place ? array_layout{} : c.out)});
+  all.push_back({"mask", buffer_use::given, mask_of(c, next)});
   return all;
 }
 
@@ -148,6 +214,9 @@ returned_values rows_on(const row_case& c, const call_site& site) {
   const layer_norm_options norm{c.options.rule, c.epsilon, c.options.offset};
   const const_matrix_view weight = c.weight ? v[at_weight] : matrix_view{};
   const const_matrix_view bias = c.bias ? v[at_bias] : matrix_view{};
+  std::int64_t mask_rows = 0;
+  scaled_softmax_options scores = score_options(c, mask_rows);
+  if (c.scores.has_mask) scores.mask = v[at_mask];
   site.target.enqueue([&] {
     switch (c.of) {
       case row_function::softmax: softmax(in, out, c.options, where); break;
@@ -168,6 +237,10 @@ returned_values rows_on(const row_case& c, const call_site& site) {
       case row_function::rms_norm_gradient:
         rms_norm_gradient(in, second, v[at_rstd], weight, out, norm, where);
         break;
+      case row_function::scaled_softmax: scaled_softmax(in, out, scores, where); break;
+      case row_function::scaled_softmax_gradient:
+        scaled_softmax_gradient(in, second, out, scores, where);
+        break;
     }
   });
   return {};
@@ -180,6 +253,36 @@ words row_of(const matrix_view& v, std::int64_t row) {
   }
   return x;
 }
+
+/// The operators around softmax of one row, one after another.
+struct score_operators {
+  const row_case& c;
+  const matrix_view& mask;
+  std::int64_t row;
+  std::uint32_t scale = std::bit_cast<std::uint32_t>(static_cast<float>(c.scores.scale));
+
+  void multiply(words& x) const {
+    for (std::uint32_t& each : x) each = torch::stored(c.format, numerics::ptx::mul(each, scale));
+  }
+  /// masked_fill() by the mask and above the diagonal; or the sum with the mask, of `sums`.
+  void fill(words& x, std::uint32_t value, bool sums) const {
+    std::int64_t rows = 0;
+    const scaled_softmax_options o = score_options(c, rows);
+    const std::int64_t query = row % o.queries, matrix = row / o.queries;
+    const std::int64_t of = matrix / o.heads * o.mask_steps[0] +
+                            matrix % o.heads * o.mask_steps[1] + query * o.mask_steps[2];
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.size()); ++i) {
+      std::uint32_t& each = x[static_cast<std::size_t>(i)];
+      if (c.scores.has_mask) {
+        const auto code = static_cast<std::uint32_t>(code_at(mask, of, i));
+        if (c.scores.adds && sums)
+          each = torch::stored(c.format, numerics::ptx::add(each, torch::value_of(c.format, code)));
+        if (!c.scores.adds && code != 0) each = value;
+      }
+      if (c.scores.causal && i > query) each = value;
+    }
+  }
+};
 
 }  // namespace
 
@@ -200,6 +303,7 @@ returned_values rows_by_definition(const row_case& c, const call_site& site) {
     words x = row_of(v[at_in], row);
     const words second = reads_two(c) ? row_of(v[at_second], row) : words{};
     const auto shift = [&](std::int64_t from) { return (from + row * cols) % vector; };
+    const score_operators scores{c, v[at_mask], row};
     switch (c.of) {
       case row_function::softmax:
         if (c.options.rule == function_rule::triton_3_6) {
@@ -252,6 +356,18 @@ returned_values rows_by_definition(const row_case& c, const call_site& site) {
                                        weights.empty() ? nullptr : weights.data(), x.data(), cols,
                                        true);
         break;
+      case row_function::scaled_softmax:
+        scores.multiply(x);
+        scores.fill(x, 0xFF800000, true);
+        torch::softmax_row(torch::softmax_order(c.format, cols, shift(0)), x.data(), cols);
+        break;
+      case row_function::scaled_softmax_gradient:
+        torch::softmax_gradient_row(torch::softmax_gradient_order(c.format, cols, shift(0)),
+                                    c.format, second.data(), x.data(), cols);
+        for (std::uint32_t& each : x) each = torch::stored(c.format, each);
+        scores.fill(x, 0, false);
+        scores.multiply(x);
+        break;
     }
     for (std::int64_t col = 0; col < cols; ++col) {
       put_code(out, row, col, torch::code_of(c.format, x[static_cast<std::size_t>(col)]));
@@ -283,6 +399,12 @@ std::vector<row_case> every_width() {
           c.bias = all.size() % 3 == 0;
           c.threads = 3;
           c.content = all.size();
+          if (has_scores(c)) {
+            c.scores = {.scale = 0.3, .causal = offset == 3, .queries = rows};
+            c.scores.has_mask = offset != 3;
+            c.scores.adds = offset == 5;
+            c.scores.own[2] = true;
+          }
           all.push_back(c);
           if (c.of != row_function::softmax) continue;
           c.options = {.rule = function_rule::triton_3_6,
@@ -302,16 +424,23 @@ operation_of<row_case> row_functions() {
 }
 
 std::ostream& operator<<(std::ostream& out, const row_case& c) {
-  constexpr const char* names[] = {
-      "softmax",    "log_softmax",         "softmax_gradient", "log_softmax_gradient",
-      "layer_norm", "layer_norm_gradient", "rms_norm",         "rms_norm_gradient"};
+  constexpr const char* names[] = {"softmax",          "log_softmax",
+                                   "softmax_gradient", "log_softmax_gradient",
+                                   "layer_norm",       "layer_norm_gradient",
+                                   "rms_norm",         "rms_norm_gradient",
+                                   "scaled_softmax",   "scaled_softmax_gradient"};
+  const score_case& s = c.scores;
   return out << names[static_cast<int>(c.of)] << " by " << name(c.options.rule) << " of "
              << name(c.format) << ", offset " << c.options.offset << ", " << c.options.num_warps
              << " warps, " << c.options.elements_per_thread << " elements a thread, epsilon "
-             << c.epsilon << (c.weight ? ", weight" : "") << (c.bias ? ", bias" : "") << "; in "
-             << c.in << "; second " << c.second << "; out " << c.out
-             << (c.in_place ? " in place" : "") << "; " << c.threads << " threads; content "
-             << c.content;
+             << c.epsilon << ", scale " << s.scale << (s.causal ? ", causal" : "") << ", "
+             << s.heads << " heads, " << s.queries << " queries"
+             << (!s.has_mask ? ""
+                 : s.adds    ? ", added mask"
+                             : ", filling mask")
+             << (c.weight ? ", weight" : "") << (c.bias ? ", bias" : "") << "; in " << c.in
+             << "; second " << c.second << "; out " << c.out << (c.in_place ? " in place" : "")
+             << "; " << c.threads << " threads; content " << c.content;
 }
 
 }  // namespace samebits::support

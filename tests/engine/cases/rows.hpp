@@ -1,4 +1,5 @@
-// Functions of rows as cases: softmax, log_softmax, LayerNorm and RMSNorm, and their gradients.
+// Functions of rows as cases: softmax, also of scores, log_softmax, LayerNorm and RMSNorm, and their
+// gradients.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "engine/core/problem.hpp"
+#include "samebits/operators.hpp"
 #include "samebits/row_functions.hpp"
 
 namespace samebits::support {
@@ -19,8 +21,20 @@ enum class row_function : std::uint8_t {
   layer_norm_gradient,
   rms_norm,
   rms_norm_gradient,
+  scaled_softmax,
+  scaled_softmax_gradient,
 };
-inline constexpr int row_function_count = 8;
+inline constexpr int row_function_count = 10;
+
+/// How rows are scores.
+struct score_case {
+  double scale = 1;
+  bool causal = false;
+  std::int64_t heads = 1, queries = 1;
+  bool has_mask = false, adds = false;
+  bool own[3] = {};  ///< whether each batch, head, query has rows of the mask of its own
+  friend bool operator==(const score_case&, const score_case&) = default;
+};
 
 struct row_case {
   row_function of = row_function::softmax;
@@ -30,6 +44,7 @@ struct row_case {
   array_layout in = {}, second = {}, out = {};  ///< gradients read two matrices
   bool weight = false, bias = false;
   bool in_place = false;
+  score_case scores = {};
   int threads = 1;
   std::uint64_t content = 0;
 };

@@ -70,6 +70,11 @@ struct norm_gradient_call : operator_call {
   layer_norm_options options{.rule = function_rule::torch_2_11};
   void run() const { add_rms_norm_gradient(x, y, z, rstd, {}, out, options, where); }
 };
+struct scores_call : operator_call {
+  scaled_softmax_options options{
+      .rule = function_rule::torch_2_11, .mask = row(operands), .mask_steps = {}};
+  void run() const { scaled_softmax_gradient(x, y, out, options, where); }
+};
 
 TEST(OperatorArguments, WhatIsAllowed) {
   gated_call g;
@@ -136,6 +141,34 @@ TEST(OperatorArguments, OfEmbeddings) {
   expect_refused<embed_call, unsupported>(
       {{"rule exact has no embedding of fp32 numbers", "",
         [](auto& c) { c.options.rule = function_rule::exact; }}});
+}
+
+TEST(OperatorArguments, OfScores) {
+  scores_call allowed;
+  EXPECT_NO_THROW(allowed.run());
+  expect_refused<scores_call>({
+      {"heads: must be at least 1, got 0", "", [](auto& c) { c.options.heads = 0; }},
+      {"queries: must be at least 1, got -1", "", [](auto& c) { c.options.queries = -1; }},
+      {"out: rows must be a multiple of heads * queries, got 2", "",
+       [](auto& c) { c.options.queries = 3; }},
+      {"mask_steps: must be at least 0, got -1", "", [](auto& c) { c.options.mask_steps[1] = -1; }},
+      {"mask: has too few rows, 1", "", [](auto& c) { c.options.mask_steps[0] = 1; }},
+      {"mask: has too few rows, 2", "",
+       [](auto& c) {
+         c.options.mask = c.x;
+         c.options.queries = 2;
+         c.options.mask_steps[2] = std::int64_t{1} << 62;
+       }},
+      {"mask: has too few rows, 0", "", [](auto& c) { c.options.mask.rows = 0; }},
+      {"mask: shape must be [1, 4], got [1, 3]", "", [](auto& c) { c.options.mask.cols = 3; }},
+      {"mask: format must be that of out, fp32, got bf16", "",
+       [](auto& c) { c.options.mask.format = format_id::bf16; }},
+      {"mask", "", [](auto& c) { c.options.mask.data = c.out.data; }},
+      {"result: shape must be that of out, [2, 4], got [1, 4]", "", [](auto& c) { c.y.rows = 1; }},
+  });
+  expect_refused<scores_call, unsupported>(
+      {{"rule triton_3_6 has no scaled softmax of fp32 numbers", "",
+        [](auto& c) { c.options.rule = function_rule::triton_3_6; }}});
 }
 
 TEST(OperatorArguments, OfDropoutAndNormsOfSums) {

@@ -256,6 +256,7 @@ def fused(count, cols):
     angles = torch.randn(count, cols // 2, device="cuda").bfloat16()
     both = torch.cat((angles, angles), -1)
     _, mean, rstd = of_aten.native_layer_norm(x, [cols], weight, weight, 1e-5)
+    hidden = torch.rand(cols, device="cuda") < 0.3
 
     def rotated(x):
         first, second = x.chunk(2, -1)
@@ -285,6 +286,11 @@ def fused(count, cols):
                                lambda: F.layer_norm(x + y, [cols], weight, weight)),
         "gradient of sum and layer_norm": (
             4, lambda: of_ours.add_norm_backward(grad, y, x, [cols], mean, rstd, weight), of_sum),
+        "softmax of scores": (2, lambda: ours.scaled_softmax(x, 0.125, hidden),
+                              lambda: (x * 0.125).masked_fill(hidden, -torch.inf).softmax(-1)),
+        "gradient of scores": (
+            3, lambda: of_ours.scaled_softmax_backward(grad, y, 0.125, hidden, False),
+            lambda: of_aten._softmax_backward_data(grad, y, -1, y.dtype).masked_fill(hidden, 0) * 0.125),
         "dropout": (2, lambda: ours.dropout(x, 0.1, seed=1), lambda: F.dropout(x, 0.1)),
     }
     work = [("copy", 2 * size, lambda: y.copy_(x))]

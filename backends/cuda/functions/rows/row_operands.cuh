@@ -58,6 +58,8 @@ struct loss_launch {
 /// The parameters of the kernels.
 struct row_launch {
   row_operand in, grad, weight, bias, mean, rstd, sum, out;  ///< as in backends::row_call
+  row_operand mask;                                          ///< as in backends::row_call
+  numerics::torch_2_11::score_rule scores;
   std::int64_t rows;
   format_id format;  ///< of the operands; orders.format is that of the sums
   backends::row_orders orders;
@@ -90,6 +92,7 @@ struct operand_row {
 
   [[nodiscard]] __device__ __forceinline__ std::uint32_t load(std::int64_t i) const {
     const std::byte* const p = data + i * step;
+    if constexpr (Bytes == 1) return static_cast<std::uint32_t>(*p);
     if (!aligned) return static_cast<std::uint32_t>(load_code(p, Bytes));
     if constexpr (Bytes == 4) return *reinterpret_cast<const std::uint32_t*>(p);
     return *reinterpret_cast<const std::uint16_t*>(p);

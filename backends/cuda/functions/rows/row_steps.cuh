@@ -25,7 +25,7 @@ struct row_steps {
   using word = typename Row::word;
   using element = typename Row::element;
   using statistics = torch::gradient_sums<word>;
-  static constexpr row_function function = backends::without_sum(Row::function);
+  static constexpr row_function function = backends::plain_function(Row::function);
 
   const Row& row;
 
@@ -131,7 +131,16 @@ struct row_steps {
   __device__ __forceinline__ void softmax_gradient() const {
     const auto product = [&](const element& e) { return row.stored(mul(e.grad, e.x)); };
     const word s = sum([&](const element& e, int) { return product(e); });
-    store([&](const element& e, int) { return fma(neg(e.x), s, product(e)); });
+    const std::int64_t visible = row.launch.scores.visible(row.row, row.launch.orders.n);
+    store([&](const element& e, int) {
+      const word y = fma(neg(e.x), s, product(e));
+      if constexpr (backends::is_of_scores(Row::function)) {
+        const bool hidden = e.index >= visible || e.weight != word(0u);
+        return torch::score_gradient<word>(row.launch.scores, row.stored(y), hidden);
+      } else {
+        return y;
+      }
+    });
   }
   __device__ __forceinline__ void log_softmax_gradient() const {
     const word s = sum([](const element& e, int) { return e.grad; });

@@ -6,10 +6,14 @@
 #include "backends/cuda/functions/rows/row_formats.cuh"
 #include "backends/cuda/functions/rows/row_operands.cuh"
 #include "backends/dispatch/calls/row_functions.hpp"
+#include "numerics/hardware/torch_operators/scores.hpp"
 
 namespace samebits::cuda {
 
-/// An element of a row. `grad`, `weight` and `bias` are 0 if the call lacks them.
+namespace torch = numerics::torch_2_11;
+
+/// An element of a row. `grad`, `weight` and `bias` are 0 if the call lacks them. In the gradient of
+/// scores `weight` is not 0 where a mask fills.
 template <class Word>
 struct row_element {
   Word x, grad, weight, bias;
@@ -25,6 +29,7 @@ class row_vectors {
   static constexpr bool has_grad = backends::is_gradient(F);
   static constexpr bool of_norm = backends::is_norm(F);
   static constexpr bool of_sum = backends::adds_rows(F) && !has_grad;
+  static constexpr bool of_scores = F == row_function::scaled_softmax;
 
   __device__ __forceinline__ row_vectors(const row_launch& d, std::int64_t row)
       : numbers(d.format),
@@ -34,7 +39,11 @@ class row_vectors {
         weight(d.weight, 0),
         bias(d.bias, backends::adds_rows(F) && has_grad ? row : 0),
         sum(d.sum, row),
-        out(d.out, row) {}
+        out(d.out, row),
+        visible(of_scores ? d.scores.visible(row, n) : n),
+        scores(d.scores),
+        mask(d.mask, masks(d) ? d.scores.mask_row_of(row) : 0),
+        mask_bytes(d.mask, masks(d) ? d.scores.mask_row_of(row) : 0) {}
 
   /// Whether all operands have vectors of E elements at element i.
   template <int E>
@@ -44,7 +53,7 @@ class row_vectors {
       all = all && out.template has_vectors_at<E>(i);
     }
     if constexpr (has_grad || of_sum) all = all && grad.template has_vectors_at<E>(i);
-    if constexpr (of_sum) all = all && sum.template has_vectors_at<E>(i);
+    if constexpr (of_sum || of_scores) all = all && sum.template has_vectors_at<E>(i);
     if constexpr (of_norm) {
       all = all && (weight.data == nullptr || weight.template has_vectors_at<E>(i)) &&
             (bias.data == nullptr || bias.template has_vectors_at<E>(i));
@@ -58,6 +67,35 @@ class row_vectors {
       const operand_row<bytes>& of, std::int64_t i, bool wanted) {
     if constexpr (!of_norm) return {};
     return wanted && of.data != nullptr ? of.template load<E>(i) : row_codes<bytes, E>{};
+  }
+
+  /// The same of the weight's, which are the mask's in the gradient of scores.
+  template <int E>
+  [[nodiscard]] __device__ __forceinline__ row_codes<bytes, E> weight_codes(std::int64_t i,
+                                                                            bool wanted) const {
+    if constexpr (F == row_function::scaled_softmax_gradient) {
+      return wanted && scores.mask == torch::mask_use::fills ? codes_of_mask<E>(mask_bytes, i)
+                                                             : row_codes<bytes, E>{};
+    } else {
+      return column_codes<E>(weight, i, wanted);
+    }
+  }
+
+  /// Codes of softmax's argument, from those of the scores from element i on.
+  template <int E>
+  [[nodiscard]] __device__ __forceinline__ row_codes<bytes, E> masked(
+      std::int64_t i, const row_codes<bytes, E>& x) const {
+    row_codes<bytes, E> m{};
+    if (scores.mask == torch::mask_use::fills) m = codes_of_mask<E>(mask_bytes, i);
+    if (scores.mask == torch::mask_use::added) m = codes_of_mask<E>(mask, i);
+    word y[E];
+#pragma unroll
+    for (int k = 0; k < E; ++k) {
+      y[k] = i + k < visible ? torch::masked_score(scores, numbers, numbers.value(x.code(k)),
+                                                   numbers.value(m.code(k)))
+                             : word(numerics::binary32::sign_bit | numerics::binary32::inf);
+    }
+    return numbers.codes(y);
   }
 
   /// The elements from element i on, whose codes are x, g, w and b.
@@ -81,7 +119,7 @@ class row_vectors {
                                        row_element<word> (&v)[E]) const {
     row_codes<bytes, E> g{};
     if constexpr (has_grad) g = grad.template load<E>(i);
-    decode<E>(i, number, in.template load<E>(i), g, column_codes<E>(weight, i, true),
+    decode<E>(i, number, in.template load<E>(i), g, weight_codes<E>(i, true),
               column_codes<E>(bias, i, true), v);
   }
 
@@ -112,6 +150,31 @@ class row_vectors {
   Numbers numbers;
   std::int64_t n;
   operand_row<bytes> in, grad, weight, bias, sum, out;
+  std::int64_t visible;  ///< columns of scores that the diagonal does not hide
+
+ private:
+  [[nodiscard]] static __device__ __forceinline__ bool masks(const row_launch& d) {
+    return backends::is_of_scores(F) && d.scores.mask != torch::mask_use::none;
+  }
+  /// Codes of a row of the mask, or its bytes; it need not have vectors.
+  template <int E, int Bytes>
+  [[nodiscard]] static __device__ __forceinline__ row_codes<bytes, E> codes_of_mask(
+      const operand_row<Bytes>& of, std::int64_t i) {
+    row_codes<bytes, E> m{};
+    if (E > 1 && of.template has_vectors_at<E>(i)) {
+      const auto x = of.template load<E>(i);
+#pragma unroll
+      for (int k = 0; k < E; ++k) m.set(k, x.code(k));
+    } else {
+#pragma unroll
+      for (int k = 0; k < E; ++k) m.set(k, of.load(i + k));
+    }
+    return m;
+  }
+
+  const torch::score_rule& scores;
+  operand_row<bytes> mask;
+  operand_row<1> mask_bytes;
 };
 
 }  // namespace samebits::cuda

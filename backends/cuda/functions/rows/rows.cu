@@ -21,18 +21,26 @@ row_launch with_order(row_launch d) {
 }
 
 row_launch launch_of(const backends::row_call& call) {
-  return with_order({.in = operand_of(call.in),
-                     .grad = operand_of(call.grad),
-                     .weight = operand_of(call.weight),
-                     .bias = operand_of(call.bias),
-                     .mean = operand_of(call.mean),
-                     .rstd = operand_of(call.rstd),
-                     .sum = operand_of(call.sum),
-                     .out = operand_of(call.out),
-                     .rows = call.out.rows,
-                     .format = call.out.format,
-                     .orders = backends::orders_of(call),
-                     .epsilon = call.epsilon});
+  row_launch d = {.in = operand_of(call.in),
+                  .grad = operand_of(call.grad),
+                  .weight = operand_of(call.weight),
+                  .bias = operand_of(call.bias),
+                  .mean = operand_of(call.mean),
+                  .rstd = operand_of(call.rstd),
+                  .sum = operand_of(call.sum),
+                  .out = operand_of(call.out),
+                  .mask = operand_of(call.mask),
+                  .scores = call.scores,
+                  .rows = call.out.rows,
+                  .format = call.out.format,
+                  .orders = backends::orders_of(call),
+                  .epsilon = call.epsilon};
+  if (call.has_scores) {
+    d.orders.of = backends::is_gradient(call.of) ? row_function::scaled_softmax_gradient
+                                                 : row_function::scaled_softmax;
+    d.sum = d.out;  // rows in memory keep softmax's argument there
+  }
+  return with_order(d);
 }
 
 row_launch launch_of(const backends::cross_entropy_call& call) {

@@ -61,6 +61,7 @@ class row_in_memory {
   using numbers = Numbers;
   using word = typename Numbers::word;
   using element = row_element<word>;
+  using vectors = row_vectors<Numbers, F>;
   static constexpr row_function function = F;
   static constexpr bool takes_any_call = true;  ///< as in row_in_registers
 
@@ -84,14 +85,19 @@ class row_in_memory {
       place(vectors_.in, 0);
       if constexpr (backends::is_gradient(F))
         place(vectors_.grad, copied_elements(vectors_.n, bytes));
+      if constexpr (vectors::of_scores) vectors_.sum = vectors_.in;
       __syncthreads();
     }
     has_vectors_ = V > 1 && order_.vector == V && vectors_.template has_vectors_at<V>(order_.head);
-    if constexpr (row_vectors<Numbers, F>::of_sum) {
+    if constexpr (vectors::of_sum || vectors::of_scores) {
       for (int part = 0; part < parts(); ++part) {
         visit_places(part, [&]<int E>(index i, int) {
-          vectors_.template store_sum<E>(i, vectors_.in.template load<E>(i),
-                                         vectors_.grad.template load<E>(i));
+          const auto x = vectors_.in.template load<E>(i);
+          if constexpr (vectors::of_scores) {
+            vectors_.sum.template store<E>(i, vectors_.template masked<E>(i, x));
+          } else {
+            vectors_.template store_sum<E>(i, x, vectors_.grad.template load<E>(i));
+          }
         });
       }
       vectors_.in = vectors_.sum;  // a thread reads what it has stored
@@ -206,7 +212,7 @@ class row_in_memory {
     for (i = end + t; i < n; i += order_.threads) one(i);
   }
 
-  row_vectors<Numbers, F> vectors_;
+  vectors vectors_;
   torch::row_order order_;
   word* words_;
   bool has_vectors_;

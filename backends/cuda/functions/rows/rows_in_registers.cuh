@@ -39,6 +39,7 @@ class row_in_registers {
   using numbers = Numbers;
   using word = typename Numbers::word;
   using element = row_element<word>;
+  using vectors = row_vectors<Numbers, F>;
   static constexpr row_function function = F;
   /// Whether a call may have another rule than torch_2_11, or be of a norm without vectors.
   static constexpr bool takes_any_call = false;
@@ -54,6 +55,7 @@ class row_in_registers {
     const std::uint32_t code = has_grad ? 0u : vectors_.numbers.code(word(lowest));
     const auto load = [&](int j, bool inside) {
       const int i = first(j);
+      if constexpr (vectors::of_scores) inside = inside && i < vectors_.visible;
       x_[j] = inside ? vectors_.in.template load_once<V>(i) : repeated(code);
       if constexpr (has_grad) {
         grad_[j] = inside ? vectors_.grad.template load_once<V>(i) : repeated(code);
@@ -65,7 +67,8 @@ class row_in_registers {
 #pragma unroll
       for (int j = c; j < c + chunk; ++j) load(j, whole || first(j) < n_);
     }
-    if constexpr (row_vectors<Numbers, F>::of_sum) add_rows();
+    if constexpr (vectors::of_sum) add_rows();
+    if constexpr (vectors::of_scores) mask_scores();
   }
 
   /// f(element, its register) for the thread's elements.
@@ -158,6 +161,16 @@ class row_in_registers {
     }
   }
 
+  /// Makes the codes those of softmax's argument. Hidden vectors are -Inf already.
+  __device__ __forceinline__ void mask_scores() {
+#pragma unroll
+    for (int j = 0; j < J; ++j) {
+      if (first(j) < n_ && first(j) < vectors_.visible) {
+        x_[j] = vectors_.template masked<V>(first(j), x_[j]);
+      }
+    }
+  }
+
   [[nodiscard]] __device__ __forceinline__ int first(int j) const {
     return (j * threads.count() + threads.index()) * V;
   }
@@ -190,7 +203,7 @@ class row_in_registers {
 #pragma unroll
     for (int k = 0; k < chunk; ++k) {
       const int i = first(c + k);
-      weights[k] = vectors_.template column_codes<V>(vectors_.weight, i, Whole || i < n_);
+      weights[k] = vectors_.template weight_codes<V>(i, Whole || i < n_);
       biases[k] = vectors_.template column_codes<V>(vectors_.bias, i, Whole || i < n_);
     }
 #pragma unroll
@@ -205,7 +218,7 @@ class row_in_registers {
     }
   }
 
-  row_vectors<Numbers, F> vectors_;
+  vectors vectors_;
   codes x_[J];
   codes grad_[has_grad ? J : 1];
   int n_;  ///< 0 behind the last row

@@ -15,6 +15,7 @@
 #include "numerics/hardware/cuda_functions/log.hpp"
 #include "numerics/hardware/cuda_functions/steps.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
+#include "numerics/hardware/torch_operators/scores.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "numerics/hardware/triton_functions/full_divide.hpp"
 #include "numerics/hardware/triton_functions/triton_functions.hpp"
@@ -259,6 +260,30 @@ SAMEBITS_INLINE void layer_norm_gradient_row(const row_task& task) {
   }
 }
 
+/// Makes scores softmax's argument.
+template <class Isa>
+SAMEBITS_INLINE void mask_scores(const row_task& task) {
+  using lanes = typename Isa::word;
+  const torch::tensor_numbers<lanes> numbers{task.format};
+  combine_rows<Isa>(task.mask, task.x, task.n, [&](lanes mask, lanes x) {
+    return numbers.stored(torch::masked_score<torch::tensor_numbers<lanes>, lanes>(
+        *task.scores, numbers, x, numbers.value(mask)));
+  });
+  for (std::int64_t i = task.visible; i < task.n; ++i)
+    task.x[i] = binary32::sign_bit | binary32::inf;
+}
+
+/// Makes codes of the gradient of softmax's argument those of the scores.
+template <class Isa>
+SAMEBITS_INLINE void score_gradients(const row_task& task) {
+  using lanes = typename Isa::word;
+  const torch::tensor_numbers<lanes> numbers{task.format};
+  combine_rows<Isa>(task.mask, task.grad, task.n, [&](lanes mask, lanes grad) {
+    return numbers.code(
+        torch::score_gradient<lanes>(*task.scores, numbers.value(grad), mask != lanes(0u)));
+  });
+}
+
 /// row_kernel of backends/dispatch/calls/row_functions.hpp.
 template <class Isa>
 SAMEBITS_INLINE void row_of(const row_task& task) {
@@ -268,6 +293,7 @@ SAMEBITS_INLINE void row_of(const row_task& task) {
     transform<Isa>(task.x, task.x, task.n, decode);
     if (is_gradient(task.of)) transform<Isa>(task.grad, task.grad, task.n, decode);
   }
+  if (task.scores != nullptr && task.of == row_function::softmax) mask_scores<Isa>(task);
   switch (task.of) {
     case row_function::softmax:
       if (task.rule == function_rule::triton_3_6) {
@@ -277,7 +303,10 @@ SAMEBITS_INLINE void row_of(const row_task& task) {
       }
       break;
     case row_function::log_softmax: log_softmax_row<Isa>(task); break;
-    case row_function::softmax_gradient: softmax_gradient_row<Isa>(task); break;
+    case row_function::softmax_gradient:
+      softmax_gradient_row<Isa>(task);
+      if (task.scores != nullptr) score_gradients<Isa>(task);
+      break;
     case row_function::log_softmax_gradient: log_softmax_gradient_row<Isa>(task); break;
     case row_function::layer_norm: layer_norm_row<Isa>(task); break;
     case row_function::rms_norm: rms_norm_row<Isa>(task); break;

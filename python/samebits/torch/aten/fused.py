@@ -147,6 +147,50 @@ def _add_norm_backward(_how: Conditions, grad: Any, of_sum: Any, total: Any, sha
     return shaped(dx, total.shape)
 
 
+def _score_rows(shape: Any, mask: Any, causal: bool) -> tuple[Any, tuple[int, ...]]:
+    """Return the rows of a mask; heads and queries of scores of a shape, and the mask's rows from one to the next.
+
+    The leading axes of the scores, merged where one step leads from row to row of the mask, are at most three.
+    """
+    n = shape[-1]
+    if mask is None:
+        return None, (1, shape[-2] if causal else 1, 0, 0, 0)
+    mask = mask.expand(*mask.shape[:-1], n)
+    sizes = [*[1] * (len(shape) - mask.dim()), *mask.shape[:-1]]
+    axes: list[list[int]] = []  # [size, step], the last axis first
+    rows = 1
+    for size, own in zip(shape[-2::-1], sizes[::-1], strict=True):
+        step = rows if own > 1 else 0
+        rows *= own
+        merges = axes and not (causal and len(axes) == 1) and step == axes[-1][0] * axes[-1][1]
+        if merges or (axes and size == 1):
+            axes[-1][0] *= size
+        else:
+            axes.append([size, step])
+    if len(axes) > 3:
+        return _score_rows(shape, mask.expand(shape).contiguous(), causal)
+    queries, heads, batches = *axes, *[[1, 0]] * (3 - len(axes))
+    mask = mask.reshape(-1, n)
+    return mask.view(torch.uint8) if mask.dtype == torch.bool else mask, (
+        heads[0], queries[0], batches[1], heads[1], queries[1])
+
+
+def _scaled_softmax_of(x: Any, result: Any, scale: float, mask: Any, causal: bool, out: Any = None) -> Any:
+    masks, rows = _score_rows(x.shape, mask, causal)
+    is_boolean = mask is not None and mask.dtype == torch.bool
+    return _core.scaled_softmax(_rows(x), result, scale, causal, masks, is_boolean, rows, out, _RULE, _WHERE)
+
+
+@rule("scaled_softmax")
+def _scaled_softmax(_how: Conditions, x: Any, scale: float, mask: Any, causal: bool) -> Any:
+    return _scaled_softmax_of(x, None, scale, mask, causal)
+
+
+@rule("scaled_softmax_backward")
+def _scaled_softmax_backward(_how: Conditions, grad: Any, y: Any, scale: float, mask: Any, causal: bool) -> Any:
+    return _scaled_softmax_of(grad, _rows(y), scale, mask, causal)
+
+
 @rule("dropout_by_index")
 def _dropout(_how: Conditions, x: Any, p: float, seed: int, stream: int, offset: int) -> Any:
     return _core.dropout(x.contiguous(), p, seed, stream, offset, _WHERE)
