@@ -16,6 +16,8 @@ from samebits.torch.row_operators import ops
 from samebits.torch.tensors import constant_format_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from samebits.recipes import Recipe
     from samebits.typing import FormatLike, RecipeName
 
@@ -230,12 +232,13 @@ def rotary(input: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, *, heads_l
     return result
 
 
-def _check_mask(mask: torch.Tensor, x: torch.Tensor) -> None:
-    if mask.dtype not in (torch.bool, x.dtype):
-        raise InvalidArgument(f"mask: torch.bool or {x.dtype} is expected; got {mask.dtype}")
-    sizes = zip(mask.shape[::-1], x.shape[::-1], strict=False)
-    if not 0 < mask.dim() <= x.dim() or any(size not in (1, of) for size, of in sizes):
-        raise InvalidArgument(f"mask: a shape that broadcasts to {[*x.shape]} is expected; got {[*mask.shape]}")
+def check_mask(mask: torch.Tensor, dtype: torch.dtype, shape: Sequence[int], name: str = "mask") -> None:
+    """Refuse a mask of scores of a format and shape that `scaled_softmax` does not take."""
+    if mask.dtype not in (torch.bool, dtype):
+        raise InvalidArgument(f"{name}: torch.bool or {dtype} is expected; got {mask.dtype}")
+    sizes = zip(mask.shape[::-1], shape[::-1], strict=False)
+    if not 0 < mask.dim() <= len(shape) or any(size not in (1, of) for size, of in sizes):
+        raise InvalidArgument(f"{name}: a shape that broadcasts to {[*shape]} is expected; got {[*mask.shape]}")
     require(not (torch.is_grad_enabled() and mask.requires_grad), "the gradient of a mask")
 
 
@@ -268,7 +271,7 @@ def scaled_softmax(input: torch.Tensor, scale: float = 1.0, mask: torch.Tensor |
     if input.dim() < 1 + causal:
         raise InvalidArgument(f"input: scores [..., {'queries, ' * causal}n] are expected; got {[*input.shape]}")
     if mask is not None:
-        _check_mask(mask, input)
+        check_mask(mask, input.dtype, input.shape)
     result: torch.Tensor = ops.scaled_softmax(input, scale, mask, causal)
     return result
 

@@ -191,6 +191,16 @@ def _scaled_softmax_backward(_how: Conditions, grad: Any, y: Any, scale: float, 
     return _scaled_softmax_of(grad, _rows(y), scale, mask, causal)
 
 
+@rule("scaled_softmax_")
+def _scaled_softmax_in_place(_how: Conditions, x: Any, scale: float, mask: Any, causal: bool) -> None:
+    _scaled_softmax_of(x, None, scale, mask, causal, x)
+
+
+@rule("scaled_softmax_backward_")
+def _scaled_softmax_backward_in_place(_how: Conditions, y: Any, grad: Any, scale: float, mask: Any, causal: bool) -> None:
+    _scaled_softmax_of(grad, y, scale, mask, causal, y)
+
+
 @rule("dropout_by_index")
 def _dropout(_how: Conditions, x: Any, p: float, seed: int, stream: int, offset: int) -> Any:
     return _core.dropout(x.contiguous(), p, seed, stream, offset, _WHERE)
