@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import os
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -48,7 +50,7 @@ def assert_same(a: torch.Tensor, b: torch.Tensor) -> None:
 
 def results(function: Callable[..., torch.Tensor], grad: Any, *tensors: torch.Tensor) -> list[torch.Tensor]:
     """The result of a function, and the gradients of its tensors."""
-    leaves = [x.detach().clone().requires_grad_() for x in tensors]
+    leaves = [x.detach().requires_grad_() for x in tensors]
     y = function(*leaves)
     given = grad if isinstance(grad, torch.Tensor) else torch.full_like(y, grad)
     return [y.detach(), *torch.autograd.grad(y, leaves, given.to(y.dtype))]
@@ -112,6 +114,29 @@ def test_many_long_rows(device: str, dtype: torch.dtype, n: int) -> None:
             grad, x, weight, bias)
     compare(lambda x: F.cross_entropy(x, targets), lambda x: ours.cross_entropy(x, targets), 1.0, x)
     compare_rms_norm(x, grad, weight)
+
+
+@pytest.mark.skipif(os.environ.get("SAMEBITS_EXHAUSTIVE") != "1", reason="minutes; SAMEBITS_EXHAUSTIVE=1 asks for it")
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_every_width(cuda: str, dtype: torch.dtype) -> None:
+    """1 to 4,096 and 20 to 128,256, aligned and not; SAMEBITS_SHARD=3/16 takes every 16th from the fourth on."""
+    first, step = (int(n) for n in os.environ.get("SAMEBITS_SHARD", "0/1").split("/"))
+    wider = sorted(random.Random(7).sample(range(4097, 128_256), 18)) + [50_304, 128_256]
+    for n in [*range(1, 4097), *wider][first::step]:
+        for offset in (0, 1):
+            x, grad = rows(n, dtype, cuda), rows(n, dtype, cuda, seed=1)
+            x = torch.cat([x.new_zeros(offset), x.flatten()])[offset:].view(7, n)
+            weight, bias = rows(n, dtype, cuda, seed=2)[[0, 6]]
+            targets = torch.arange(7, device=cuda) % n
+            targets[2] = -100
+            compare(lambda x: F.softmax(x, -1), ours.softmax, grad, x)
+            compare(lambda x: F.log_softmax(x, -1), ours.log_softmax, grad, x)
+            compare(lambda *t, n=n: F.layer_norm(t[0], (n,), *t[1:]), lambda *t, n=n: ours.layer_norm(t[0], (n,), *t[1:]),
+                    grad, x, weight, bias)
+            compare_rms_norm(x, grad, weight)
+            compare(lambda x, t=targets: F.cross_entropy(x, t), lambda x, t=targets: ours.cross_entropy(x, t), 1.0, x)
+            compare(lambda x, t=targets: F.cross_entropy(x.float(), t),
+                    lambda x, t=targets: ours.cross_entropy(x, t, upcast=True), 1.0, x)
 
 
 def compare_rms_norm(x: torch.Tensor, grad: torch.Tensor, weight: torch.Tensor) -> None:
