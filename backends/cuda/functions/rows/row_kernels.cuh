@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(Threads, Blocks) rows_in_registers(const row_l
 inline constexpr int max_threads_in_memory = torch::max_threads / 2;
 
 /// The same by row_in_memory, for all operands and orders of sums. Shared memory: copies of the rows
-/// that are read, if Copied.
+/// that are read, if Copied, or of d.copied elements of a row.
 template <class Numbers, row_function F, int V, bool Copied>
 __global__ void __launch_bounds__(max_threads_in_memory, 2) rows_in_memory(const row_launch d) {
   if constexpr (Numbers::compiled) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(max_threads_in_memory, 2) rows_in_memory(const
       const row_type row(d, of_row, first + threadIdx.y, reinterpret_cast<std::byte*>(copies),
                          words);
       row_steps<row_type>{row}.compute();
-      if constexpr (Copied) __syncthreads();  // before the next row's copy
+      if (Copied || d.copied > 0) __syncthreads();  // before the next row's copy
     }
   }
 }
@@ -95,7 +95,17 @@ void launch_in_memory(const row_launch& d, cudaStream_t stream) {
     }
   }
   constexpr int loaded = Numbers::native ? vector : 1;
-  launch_rows(rows_in_memory<Numbers, F, loaded, false>, d, threads, 0, stream);
+  const auto kernel = rows_in_memory<Numbers, F, loaded, false>;
+  if constexpr (row_vectors<Numbers, F>::splits) {
+    constexpr int shared = 104 * 1024;  // two blocks of a multiprocessor have it
+    if (threads > torch::warp_lanes) {
+      row_launch begun = d;
+      begun.copied = (shared - 2 * 16) / Numbers::bytes;
+      allow_shared_memory("functions of rows", kernel, shared);
+      return launch_rows(kernel, begun, threads, shared, stream);
+    }
+  }
+  launch_rows(kernel, d, threads, 0, stream);
 }
 
 /// Whether row_in_registers can read rows in vectors of `vector` elements.

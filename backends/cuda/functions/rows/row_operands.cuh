@@ -67,6 +67,7 @@ struct row_launch {
   loss_launch loss = {};
   numerics::torch_2_11::row_order order = {};  ///< of all rows, if has_order
   bool has_order = false;
+  std::int64_t copied = 0;  ///< elements at the beginning of a row that rows_in_memory copies
 };
 
 /// Codes of E elements: packed, or one code in a word.

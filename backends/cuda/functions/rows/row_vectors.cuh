@@ -30,11 +30,15 @@ class row_vectors {
   static constexpr bool of_norm = backends::is_norm(F);
   static constexpr bool of_sum = backends::adds_rows(F) && !has_grad;
   static constexpr bool of_scores = F == row_function::scaled_softmax;
+  /// Whether a copy may hold the beginning of a row.
+  static constexpr bool splits =
+      Numbers::native && !has_grad && !of_norm && !backends::is_of_scores(F);
 
   __device__ __forceinline__ row_vectors(const row_launch& d, std::int64_t row)
       : numbers(d.format),
         n(d.orders.n),
         in(d.in, row),
+        copy(d.in, row),
         grad(d.grad, row),
         weight(d.weight, 0),
         bias(d.bias, backends::adds_rows(F) && has_grad ? row : 0),
@@ -59,6 +63,12 @@ class row_vectors {
             (bias.data == nullptr || bias.template has_vectors_at<E>(i));
     }
     return all;
+  }
+
+  /// The row that element i is read from.
+  [[nodiscard]] __device__ __forceinline__ const operand_row<bytes>& source(std::int64_t i) const {
+    if constexpr (splits) return i < copy_end ? copy : in;
+    return in;
   }
 
   /// Codes of a weight's or a bias's vector; zeros if the call lacks it, or not `wanted`.
@@ -119,7 +129,7 @@ class row_vectors {
                                        row_element<word> (&v)[E]) const {
     row_codes<bytes, E> g{};
     if constexpr (has_grad) g = grad.template load<E>(i);
-    decode<E>(i, number, in.template load<E>(i), g, weight_codes<E>(i, true),
+    decode<E>(i, number, source(i).template load<E>(i), g, weight_codes<E>(i, true),
               column_codes<E>(bias, i, true), v);
   }
 
@@ -149,8 +159,9 @@ class row_vectors {
 
   Numbers numbers;
   std::int64_t n;
-  operand_row<bytes> in, grad, weight, bias, sum, out;
-  std::int64_t visible;  ///< columns of scores that the diagonal does not hide
+  operand_row<bytes> in, copy, grad, weight, bias, sum, out;
+  std::int64_t copy_end = 0;  ///< elements before it are read from `copy`
+  std::int64_t visible;       ///< columns of scores that the diagonal does not hide
 
  private:
   [[nodiscard]] static __device__ __forceinline__ bool masks(const row_launch& d) {
@@ -161,14 +172,16 @@ class row_vectors {
   [[nodiscard]] static __device__ __forceinline__ row_codes<bytes, E> codes_of_mask(
       const operand_row<Bytes>& of, std::int64_t i) {
     row_codes<bytes, E> m{};
-    if (E > 1 && of.template has_vectors_at<E>(i)) {
-      const auto x = of.template load<E>(i);
+    if constexpr (E > 1 && E * Bytes % 4 == 0) {  // other codes are not packed
+      if (of.template has_vectors_at<E>(i)) {
+        const auto x = of.template load<E>(i);
 #pragma unroll
-      for (int k = 0; k < E; ++k) m.set(k, x.code(k));
-    } else {
-#pragma unroll
-      for (int k = 0; k < E; ++k) m.set(k, of.load(i + k));
+        for (int k = 0; k < E; ++k) m.set(k, x.code(k));
+        return m;
+      }
     }
+#pragma unroll
+    for (int k = 0; k < E; ++k) m.set(k, of.load(i + k));
     return m;
   }
 

@@ -65,7 +65,8 @@ class row_in_memory {
   static constexpr row_function function = F;
   static constexpr bool takes_any_call = true;  ///< as in row_in_registers
 
-  /// `copy`: shared memory for the row, of two rows with a gradient, if Copied. `words`: shared memory
+  /// `copy`: shared memory for the row, of two rows with a gradient, if Copied, else for its first
+  /// d.copied elements. `words`: shared memory
   /// of a word for each of PyTorch's threads.
   __device__ __forceinline__ row_in_memory(const row_launch& d, row_threads<word>& with,
                                            std::int64_t at, std::byte* copy, word* words)
@@ -88,6 +89,16 @@ class row_in_memory {
       if constexpr (vectors::of_scores) vectors_.sum = vectors_.in;
       __syncthreads();
     }
+    if constexpr (!Copied && vectors::splits) {
+      if (d.copied > 0) {
+        std::byte* const to = copy + order_.shift * bytes;
+        const std::int64_t count = d.copied < vectors_.n ? d.copied : vectors_.n;
+        copy_row(vectors_.in, to, count, threads.index(), threads.count());
+        vectors_.copy = operand_row<bytes>(to);
+        vectors_.copy_end = count - V + 1;  // of first elements of vectors
+        __syncthreads();
+      }
+    }
     has_vectors_ = V > 1 && order_.vector == V && vectors_.template has_vectors_at<V>(order_.head);
     if constexpr (vectors::of_sum || vectors::of_scores) {
       for (int part = 0; part < parts(); ++part) {
@@ -108,7 +119,7 @@ class row_in_memory {
     typename Numbers::largest max;
     for (int part = 0; part < parts(); ++part) {
       visit_places(part, [&]<int E>(index i, int) {
-        max.template take<E>(vectors_.numbers, vectors_.in.template load<E>(i));
+        max.template take<E>(vectors_.numbers, vectors_.source(i).template load<E>(i));
       });
     }
     return max.value();
@@ -155,7 +166,7 @@ class row_in_memory {
     return vectors_.numbers.value(code);
   }
   [[nodiscard]] __device__ __forceinline__ word number_at(std::int64_t i) const {
-    return number_of(vectors_.in.load(i));
+    return number_of(vectors_.source(i).load(i));
   }
   /// Whether the thread adds element i.
   [[nodiscard]] __device__ __forceinline__ bool owns(std::int64_t i) const {
