@@ -245,6 +245,31 @@ void add_rms_norm(const const_matrix_view& in, const const_matrix_view& added,
                   const matrix_view& rstd, const layer_norm_options& options,
                   const executor& where = {});
 
+/// Quantizes layer_norm(in), or the norm of sum = in + added, without a matrix between: codes, scales,
+/// statistics, sum, mean and rstd are those of add_layer_norm() or layer_norm(), then quantize(), bit
+/// for bit.
+///
+/// @param added  as in add_layer_norm(); data null: `in` itself is normalized, and `sum` is not read
+/// @param in, weight, bias, sum, mean, rstd, options, where  as in add_layer_norm() and layer_norm()
+/// @param outputs, quantization  as in quantize(); quantization.workspace is not read
+/// @throws as add_layer_norm() and quantize() do.
+/// @note `cuda-native` has one kernel for 1 x 128 tiles without transposed codes and statistics,
+///   rounded to nearest, if the columns are a multiple of 8 up to 8192 (of fp32 sums 4096), rows of
+///   operands are aligned to 4 elements and rows of codes to 8 bytes. All other calls take memory for
+///   the norm, on a device from the stream's pool.
+void layer_norm_quantize(const const_matrix_view& in, const const_matrix_view& added,
+                         const const_matrix_view& weight, const const_matrix_view& bias,
+                         const matrix_view& sum, const matrix_view& mean, const matrix_view& rstd,
+                         const quantize_outputs& outputs, const quantize_options& quantization,
+                         const layer_norm_options& options, const executor& where = {});
+
+/// The same with RMSNorm.
+void rms_norm_quantize(const const_matrix_view& in, const const_matrix_view& added,
+                       const const_matrix_view& weight, const matrix_view& sum,
+                       const matrix_view& rstd, const quantize_outputs& outputs,
+                       const quantize_options& quantization, const layer_norm_options& options,
+                       const executor& where = {});
+
 /// Computes the gradient of the sum, which is that of `in` and of `added`: the gradient of
 /// layer_norm()'s argument, rounded to the format, plus the gradient that reaches the sum itself.
 ///

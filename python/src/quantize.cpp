@@ -155,6 +155,51 @@ nb::tuple gated_quantize(nb::handle function_name, nb::handle gate, nb::handle u
   return nb::make_tuple(results.object(0), results.object(1));
 }
 
+// Codes and scales of a norm of x, or of x + added; then x + added, mean and rstd, or None. `norm` is
+// (RMSNorm, options, weight, bias), `to` as in gated_quantize.
+nb::tuple norm_quantize(nb::handle x, nb::handle added, nb::tuple norm, nb::handle to,
+                        nb::handle scale_format, nb::handle rules, nb::handle overflow_policy,
+                        nb::handle where) {
+  void* const s = stream_in(where);
+  const auto given = [&](nb::handle array, const char* name) {
+    return array.is_none() ? viewed() : viewed(array, {.name = name, .stream = s});
+  };
+  const bool rms = flag_of(norm[0], "rms"), adds = !added.is_none();
+  const auto how = options_of<layer_norm_options>(norm[1]);
+  const viewed in(x, {.name = "x", .stream = s}), second = given(added, "added"),
+                                                  weight = given(norm[2], "weight"),
+                                                  bias = given(norm[3], "bias");
+  auto options = options_of<quantize_options>(rules);
+  options.overflow = enumerator_of<overflow>(overflow_policy, "overflow");
+  const quantized_arrays results(x, in, nb::none(), false, false, options.tile,
+                                 format_named(to, "to"), format_named(scale_format, "scale_format"),
+                                 s);
+  const std::int64_t rows[] = {in.view.rows, 1};
+  const output sum = adds ? new_output(x, in.a, in.a.format) : output{},
+               mean = rms ? output{} : new_output(x, in.a, 2, rows, format_id::fp32),
+               rstd = new_output(x, in.a, 2, rows, format_id::fp32);
+  const auto view = [](const output& o, const char* name) {
+    return o.object.is_valid() ? view_of({&o.a, name}) : matrix_view{};
+  };
+  const matrix_view h = view(sum, "sum"), m = view(mean, "mean"), r = view(rstd, "rstd");
+  const quantize_outputs outputs = results.outputs();
+  const executor on = executor_of(where, in.a, in.a.size());
+  const auto call = [&] {
+    if (rms) {
+      return rms_norm_quantize(in.view, second.view, weight.view, h, r, outputs, options, how, on);
+    }
+    layer_norm_quantize(in.view, second.view, weight.view, bias.view, h, m, r, outputs, options,
+                        how, on);
+  };
+  run(in.a.size(), call,
+      {{"in", "x"}, {"outputs", "scale_format"}, {"codes", "to"}, {"scales", "scale_format"}});
+  const auto object = [](const output& o) {
+    return o.object.is_valid() ? o.object : nb::object(nb::none());
+  };
+  return nb::make_tuple(results.object(0), results.object(1), object(sum), object(mean),
+                        object(rstd));
+}
+
 nb::object dequantize(nb::handle codes, nb::handle format, nb::handle scales,
                       nb::handle scale_format, nb::handle tile, nb::handle scale,
                       nb::handle tensor_scale, nb::handle out, nb::handle to, nb::handle where) {
@@ -230,6 +275,8 @@ nb::tuple delayed_update(double inverse_scale, double scale, nb::handle history,
 
 void bind_quantize(nb::module_& m) {
   def(m, "gated_quantize", &gated_quantize, "Returns codes and scales of f(gate) * up.");
+  def(m, "norm_quantize", &norm_quantize,
+      "Returns codes and scales of a norm, and its statistics.");
   def(m, "quantize", &quantize,
       "Quantizes an array; returns codes, scales, both transposed or None, the tensor's scale "
       "or None, the fields of samebits.Statistics or None, and the codes' format.");

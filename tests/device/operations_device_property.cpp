@@ -108,6 +108,10 @@ array_operation fused_quantize_operation() {
   return make_operation("gated and quantized", gated_quantizations(), 256);
 }
 
+array_operation norm_quantize_operation() {
+  return make_operation("norms and quantized", norm_quantizations(), 256);
+}
+
 array_operation norms_of_sums_operation() {
   return make_operation("norms of sums", norms_of_sums(), 256);
 }
@@ -166,6 +170,9 @@ TEST_P(DeviceProperty, FunctionsOfRows) { expect_host_bits(rows_operation(), max
 TEST_P(DeviceProperty, FusedOperators) { expect_host_bits(fused_operation()); }
 TEST_P(DeviceProperty, GatedAndQuantized) {
   expect_host_bits(fused_quantize_operation(), max_cases / 4);
+}
+TEST_P(DeviceProperty, NormsAndQuantized) {
+  expect_host_bits(norm_quantize_operation(), max_cases / 4);
 }
 TEST_P(DeviceProperty, NormsOfSums) { expect_host_bits(norms_of_sums_operation(), max_cases / 4); }
 TEST_P(DeviceProperty, TrainingFunctions) {
@@ -233,6 +240,7 @@ TEST_P(CapturedProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
 TEST_P(CapturedProperty, FunctionsOfRows) { expect_host_bits(rows_operation()); }
 TEST_P(CapturedProperty, FusedOperators) { expect_host_bits(fused_operation()); }
 TEST_P(CapturedProperty, GatedAndQuantized) { expect_host_bits(fused_quantize_operation()); }
+TEST_P(CapturedProperty, NormsAndQuantized) { expect_host_bits(norm_quantize_operation()); }
 TEST_P(CapturedProperty, NormsOfSums) { expect_host_bits(norms_of_sums_operation()); }
 TEST_P(CapturedProperty, TrainingFunctions) { expect_host_bits(training_operation()); }
 TEST_P(CapturedProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }

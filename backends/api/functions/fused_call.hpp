@@ -18,6 +18,10 @@ using torch::fused;
 torch::fused_plan gated_plan(fused of, function f, function_rule rule,
                              const const_matrix_view& out);
 
+/// Adds the memory of a call's quantization.
+void add_quantization(device_finder& memory, const quantize_outputs& outputs,
+                      const quantize_options& options);
+
 /// Checks the views of a call in turn, then runs it. The first result has the shape, format and
 /// memory of all others.
 class checked_fused {

@@ -38,6 +38,20 @@ void run_on_host(fused_quantize_call call, const executor& where) {
 }
 
 }  // namespace
+
+void add_quantization(device_finder& memory, const quantize_outputs& outputs,
+                      const quantize_options& options) {
+  memory.add(address_of(outputs.codes), "outputs.codes");
+  memory.add(address_of(outputs.scales), "outputs.scales");
+  memory.add(address_of(outputs.codes_transposed), "outputs.codes_transposed");
+  memory.add(address_of(outputs.scales_transposed), "outputs.scales_transposed");
+  memory.add(address_of(outputs.tensor_scale), "outputs.tensor_scale");
+  memory.add(address_of(options.tensor_scale), "options.tensor_scale");
+  memory.add(outputs.statistics, "outputs.statistics");
+  memory.add(address_of(options.inverse_scales), "options.inverse_scales");
+  memory.add(options.skip_if_nonzero, "options.skip_if_nonzero");
+}
+
 }  // namespace backends
 
 void gated_quantize(function f, const const_matrix_view& gate, const const_matrix_view& up,
@@ -56,19 +70,11 @@ void gated_quantize(function f, const const_matrix_view& gate, const const_matri
   call.tiles.in = out;
   call.tiles.workspace = nullptr;
   if (gate.space == memory_space::host) return run_on_host(call, where);
-  const device_scope on(memory_space::device,
-                        {{address_of(gate), "gate"},
-                         {address_of(up), "up"},
-                         {address_of(outputs.codes), "outputs.codes"},
-                         {address_of(outputs.scales), "outputs.scales"},
-                         {address_of(outputs.codes_transposed), "outputs.codes_transposed"},
-                         {address_of(outputs.scales_transposed), "outputs.scales_transposed"},
-                         {address_of(outputs.tensor_scale), "outputs.tensor_scale"},
-                         {address_of(options.tensor_scale), "options.tensor_scale"},
-                         {outputs.statistics, "outputs.statistics"},
-                         {address_of(options.inverse_scales), "options.inverse_scales"},
-                         {options.skip_if_nonzero, "options.skip_if_nonzero"}},
-                        where.stream);
+  device_finder memory(memory_space::device);
+  memory.add(address_of(gate), "gate");
+  memory.add(address_of(up), "up");
+  add_quantization(memory, outputs, options);
+  const device_scope on(memory_space::device, memory.device(), where.stream);
   backend_for(
       where, memory_space::device, [&](const backend& b) { return b.fused_quantize.has(call); },
       "has no fused operators")

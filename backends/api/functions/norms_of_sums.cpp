@@ -1,4 +1,10 @@
-// Norms of sums and their gradients: on device memory one call, on host memory two.
+// Norms of sums and their gradients, and norms that are quantized: on device memory one call, on host
+// memory two or three.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "backends/api/functions/fused_call.hpp"
 #include "backends/api/functions/row_calls.hpp"
 #include "samebits/operators.hpp"
@@ -17,10 +23,20 @@ checked_fused sum_call(const const_matrix_view& in, const char* in_name,
   return call;
 }
 
-/// Runs a norm of in + added. `call`: that of the norm of `sum`. Device backends have one kernel for
-/// both.
-void run_norm_of_sum(row_call call, const const_matrix_view& in, const const_matrix_view& added,
-                     const matrix_view& sum, const executor& where) {
+/// A norm of rows, or of sums of rows, checked. Device backends have one kernel for both.
+struct checked_norm {
+  row_call call;
+  std::optional<checked_fused> sum = {};  ///< in host memory
+
+  void run(const executor& where) const {
+    if (sum) sum->run(where);
+    run_checked_rows(call, where);
+  }
+};
+
+/// Checks a norm of in + added. `call`: that of the norm of `sum`.
+checked_norm check_norm_of_sum(row_call call, const const_matrix_view& in,
+                               const const_matrix_view& added, const matrix_view& sum) {
   const checked_fused first = sum_call(in, "in", added, "added", sum, "sum");
   check_view(call.out, "out");
   check_shape_of(sum, "sum", call.out, "out");
@@ -33,16 +49,75 @@ void run_norm_of_sum(row_call call, const const_matrix_view& in, const const_mat
   }
   check_overlap(in, "in", call.out);
   check_overlap(added, "added", call.out);
-  if (sum.space == memory_space::device) {
-    call.of = call.of == row_function::layer_norm ? row_function::sum_layer_norm
-                                                  : row_function::sum_rms_norm;
-    call.in = in;
-    call.grad = added;
-    call.sum = sum;
-  } else {
-    first.run(where);
+  if (sum.space == memory_space::host) return {call, first};
+  call.of = call.of == row_function::layer_norm ? row_function::sum_layer_norm
+                                                : row_function::sum_rms_norm;
+  call.in = in;
+  call.grad = added;
+  call.sum = sum;
+  return {call};
+}
+
+/// A view that is read or written beside the quantization, if it has data.
+struct named_view {
+  const_matrix_view view;
+  const char* name;
+};
+
+/// Quantizes a norm of `in`, or of sum = in + added if `added` has data.
+void quantize_norm(row_call call, const const_matrix_view& in, const const_matrix_view& added,
+                   const matrix_view& sum, const quantize_outputs& outputs,
+                   const quantize_options& options, const executor& where) {
+  check_view(in, "in");
+  check_torch_rule(call.rule, "quantized norms", in.format);
+  const bool on_host = in.space == memory_space::host;
+  matrix_view out = {nullptr, in.format, in.rows, in.cols, in.cols, 1, in.space};
+  std::vector<std::byte> memory(
+      on_host ? static_cast<std::size_t>(in.rows * in.cols * storage_bytes(in.format)) : 0);
+  // On a device the backend has the norm's memory. Checks see an address that no view has.
+  out.data = on_host ? memory.data() : reinterpret_cast<void*>(std::uintptr_t{1} << 60);
+  fused_quantize_call both;
+  both.tiles = checked_call(out, outputs, options);
+  check_threads(where);
+  const bool adds = added.data != nullptr;
+  call.in = adds ? const_matrix_view(sum) : in;
+  call.out = out;
+  const checked_norm norm =
+      adds ? check_norm_of_sum(call, in, added, sum) : checked_norm{checked_rows(call)};
+  const named_view views[] = {{in, "in"},
+                              {added, "added"},
+                              {call.weight, "weight"},
+                              {call.bias, "bias"},
+                              {call.mean, "mean"},
+                              {call.rstd, "rstd"},
+                              {adds ? const_matrix_view(sum) : in, "sum"}};
+  device_finder device(in.space);
+  for (const auto& [view, name] : views) {
+    if (view.data == nullptr) continue;
+    device.add(address_of(view), name);
+    for (const matrix_view& result : {outputs.codes, outputs.scales, outputs.codes_transposed,
+                                      outputs.scales_transposed, outputs.tensor_scale}) {
+      if (result.data != nullptr) check_apart(view, name, result, "outputs");
+    }
   }
-  run_checked_rows(call, where);
+  both.tiles.workspace = nullptr;
+  if (on_host) {
+    norm.run(where);
+    return backend_for(
+               where, in.space, [&](const backend& b) { return b.quantize.has(both.tiles); },
+               "has no quantization")
+        .quantize.run(both.tiles, where);
+  }
+  add_quantization(device, outputs, options);
+  const device_scope on(in.space, device.device(), where.stream);
+  both.of_norm = true;
+  both.norm = norm.call;
+  both.norm.out.data = nullptr;
+  both.tiles.in = both.norm.out;
+  backend_for(
+      where, in.space, [&](const backend& b) { return b.fused_quantize.has(both); },
+      "has no fused operators")
+      .fused_quantize.run(both, where);
 }
 
 /// Runs the gradient of a norm of a sum, plus `of_sum`.
@@ -77,7 +152,7 @@ void add_layer_norm(const const_matrix_view& in, const const_matrix_view& added,
   call.bias = bias;
   call.mean = mean;
   call.rstd = rstd;
-  backends::run_norm_of_sum(call, in, added, sum, where);
+  backends::check_norm_of_sum(call, in, added, sum).run(where);
 }
 
 void add_rms_norm(const const_matrix_view& in, const const_matrix_view& added,
@@ -87,7 +162,31 @@ void add_rms_norm(const const_matrix_view& in, const const_matrix_view& added,
   row_call call = backends::norm_call(row_function::rms_norm, sum, out, options);
   call.weight = weight;
   call.rstd = rstd;
-  backends::run_norm_of_sum(call, in, added, sum, where);
+  backends::check_norm_of_sum(call, in, added, sum).run(where);
+}
+
+void layer_norm_quantize(const const_matrix_view& in, const const_matrix_view& added,
+                         const const_matrix_view& weight, const const_matrix_view& bias,
+                         const matrix_view& sum, const matrix_view& mean, const matrix_view& rstd,
+                         const quantize_outputs& outputs, const quantize_options& quantization,
+                         const layer_norm_options& options, const executor& where) {
+  row_call call = backends::norm_call(row_function::layer_norm, in, {}, options);
+  call.weight = weight;
+  call.bias = bias;
+  call.mean = mean;
+  call.rstd = rstd;
+  backends::quantize_norm(call, in, added, sum, outputs, quantization, where);
+}
+
+void rms_norm_quantize(const const_matrix_view& in, const const_matrix_view& added,
+                       const const_matrix_view& weight, const matrix_view& sum,
+                       const matrix_view& rstd, const quantize_outputs& outputs,
+                       const quantize_options& quantization, const layer_norm_options& options,
+                       const executor& where) {
+  row_call call = backends::norm_call(row_function::rms_norm, in, {}, options);
+  call.weight = weight;
+  call.rstd = rstd;
+  backends::quantize_norm(call, in, added, sum, outputs, quantization, where);
 }
 
 void add_layer_norm_gradient(const const_matrix_view& grad, const const_matrix_view& of_sum,

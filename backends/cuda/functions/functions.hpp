@@ -92,6 +92,13 @@ struct tile_task;  // backends/cuda/quantize/tiles/tile_task.cuh
 template <format_id Format>
 void launch_native_tiles(const backends::fused_quantize_call& call, const tile_task& task,
                          void* stream);
+/// Enqueues a norm whose result is quantized in 1 x 128 tiles, if its kernel serves the call; else
+/// returns false. Requires units_hold().
+bool launch_norm_tiles(const backends::fused_quantize_call& call, const tile_task& task,
+                       void* stream);
+template <format_id Format>
+bool launch_native_norm_tiles(const row_launch& d, const tile_task& task, format_id to,
+                              void* stream);
 
 /// The kernels of all rules but `exact` by the GPU's instructions. Require units_hold().
 void launch_instruction_functions(const backends::evaluate_call& call, void* stream);

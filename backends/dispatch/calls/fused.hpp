@@ -5,6 +5,7 @@
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/calls/quantize.hpp"
+#include "backends/dispatch/calls/row_functions.hpp"
 #include "numerics/hardware/torch_operators/fused_elements.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/rounding.hpp"
@@ -45,11 +46,13 @@ struct fused_call {
   [[nodiscard]] SAMEBITS_INLINE int results() const { return results_of(plan.of); }
 };
 
-/// A checked call whose one result is quantized at once. The result, elements.out[0] and tiles.in, has
-/// no data.
+/// A checked call whose result is quantized at once: that of fused elements, or of a norm. The result,
+/// tiles.in and elements.out[0] or norm.out, has no data.
 struct fused_quantize_call {
-  fused_call elements;
-  quantize_call tiles;
+  fused_call elements = {};
+  quantize_call tiles = {};
+  bool of_norm = false;
+  row_call norm = {};
 };
 
 /// Elements of a chunk, one per word. Kernels may read and write up to the next multiple of 16.

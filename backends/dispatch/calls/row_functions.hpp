@@ -73,7 +73,7 @@ SAMEBITS_INLINE constexpr row_function plain_function(row_function f) {
 
 /// A checked call. Views that the function lacks have no data.
 struct row_call {
-  row_function of;
+  row_function of = row_function::softmax;
   function_rule rule = function_rule::torch_2_11;
   std::uint32_t epsilon = 0;    ///< binary32
   std::int64_t offset = 0;      ///< 0..7 elements from a 16-byte boundary to the added tensor

@@ -23,15 +23,16 @@ from torch.autograd.function import once_differentiable
 import samebits
 from samebits.errors import InvalidArgument
 from samebits.rules import dir_of
-from samebits.torch import fused_functions, math_attention as _attention
+from samebits.torch import fused_functions, math_attention as _attention, quantized_norms
 from samebits.torch.aten.registry import require
 from samebits.torch.aten.rows import update_loss_gradient
 from samebits.torch.fused_functions import *
 from samebits.torch.math_attention import *
+from samebits.torch.quantized_norms import *
 from samebits.torch.row_operators import is_seen, ops
 
 __all__ = ["add_layer_norm", "add_rms_norm", "cross_entropy", "layer_norm", "log_softmax", "rms_norm", "softmax"]
-__all__ += fused_functions.__all__ + _attention.__all__
+__all__ += fused_functions.__all__ + _attention.__all__ + quantized_norms.__all__
 __dir__ = dir_of(__name__)
 
 

@@ -118,6 +118,18 @@ class _GatedSource(torch.autograd.Function):
         return *ops.gated_backward(grad, *ctx.saved_tensors, ctx.function), None
 
 
+def quantization_of(recipe: Any, to: Any) -> tuple[Any, str, str]:
+    """Return a recipe, its text and the name of the codes' format, for results that are quantized at once."""
+    text, name = rules_text(recipe, ()), constant_format_name(to)
+    rules = recipe_of_text(text)
+    if name not in ("e4m3", "e5m2"):
+        raise InvalidArgument(f"to: e4m3 or e5m2 is expected; got {name}")
+    if rules.source != "current" or rules.code_format not in ("e4m3", "e5m2"):
+        raise InvalidArgument("recipe: one of FP8 with scales of the tensor itself is expected; else pass the result to "
+                              "samebits.torch.quantize")
+    return rules, text, name
+
+
 def swiglu_quantize(gate: torch.Tensor, up: torch.Tensor | None = None, recipe: Recipe | RecipeName | None = None, *,
                     to: FormatLike = "e4m3") -> QuantizedTensor:
     """Return ``samebits.torch.quantize(swiglu(gate, up), recipe)``, bit for bit, without the tensor between.
@@ -145,13 +157,7 @@ def swiglu_quantize(gate: torch.Tensor, up: torch.Tensor | None = None, recipe: 
     if up is None:
         _check_halves(gate)
         gate, up = gate.chunk(2, -1)
-    text, name = rules_text(recipe, ()), constant_format_name(to)
-    rules = recipe_of_text(text)
-    if name not in ("e4m3", "e5m2"):
-        raise InvalidArgument(f"to: e4m3 or e5m2 is expected; got {name}")
-    if rules.source != "current" or rules.code_format not in ("e4m3", "e5m2"):
-        raise InvalidArgument("recipe: one of FP8 with scales of the tensor itself is expected; else pass swiglu() to "
-                              "samebits.torch.quantize")
+    rules, text, name = quantization_of(recipe, to)
     codes, scales = ops.gated_quantize(gate.detach(), up.detach(), "silu", text, name)
     made = QuantizedTensor(codes, scales, rules, name)
     if torch.is_grad_enabled() and (gate.requires_grad or up.requires_grad):

@@ -140,6 +140,13 @@ def _quantized_shapes(gate: torch.Tensor, up: torch.Tensor, function: str, rules
             new(gate, scales_shape(rows, gate.shape[-1], recipe.tile), torch_dtype(recipe.scale_format)))
 
 
+def _quantized_norm_shapes(x: torch.Tensor, added: Any, _weight: Any, _bias: Any, _eps: float, rms: bool, rules: str,
+                           to: str) -> Any:
+    of = statistics_shape(x, x.shape[-1:])
+    return (*_quantized_shapes(x, x, "", rules, to), new(x, (0,) if added is None else x.shape),
+            new(x, (0,) if rms else of, torch.float32), new(x, of, torch.float32))
+
+
 _SUM = "(Tensor x, Tensor added, SymInt[] shape, Tensor? weight"
 _SCORES = "float scale, Tensor? mask, bool causal) -> Tensor"
 _ROTARY = "Tensor cos, Tensor sin, int each) -> Tensor"
@@ -176,6 +183,8 @@ _OPERATORS: dict[str, tuple[Any, ...]] = {
                                     *_NONE),
     "gated_quantize": ("(Tensor gate, Tensor up, str function, str rules, str to) -> (Tensor, Tensor)",
                        _quantized_shapes, *_NONE),
+    "norm_quantize": ("(Tensor x, Tensor? added, Tensor? weight, Tensor? bias, float eps, bool rms, str rules, str to) "
+                      "-> (Tensor, Tensor, Tensor, Tensor, Tensor)", _quantized_norm_shapes, *_NONE),
     "dropout_by_index": ("(Tensor x, float p, int seed, int stream, int offset) -> Tensor", _like, _keep(1, 1),
                          _gradients("dropout_by_index")),
 }

@@ -88,6 +88,48 @@ def test_swiglu_into_codes(device: str, dtype: torch.dtype) -> None:
                 lambda g, u: ours.swiglu_quantize(g, u, "TE_CURRENT").dequantize(g.dtype), finite[0], *finite)
 
 
+@pytest.mark.parametrize("rms", [False, True])
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_quantized_norms(device: str, dtype: torch.dtype, rms: bool) -> None:
+    """Codes, scales, sums and gradients of the norm that is quantized after it."""
+    for shape in ((5, 128), (2, 3, 200), (3, 4096), (2, 16392), (4, 33)):
+        n = shape[-1]
+        x, added, grad = (numbers(shape, dtype, device, seed) for seed in range(3))
+        weight, bias = torch.randn(2, n, device=device).to(dtype)
+
+        def norm(x: torch.Tensor, *of: Any, n: int = n) -> torch.Tensor:
+            return ours.rms_norm(x, n, of[0] if of else None) if rms else ours.layer_norm(x, n, *of)
+
+        def quantized(x: torch.Tensor, *of: Any, **options: Any) -> Any:
+            return ours.rms_norm_quantize(x, of[0], **options) if rms else ours.layer_norm_quantize(x, *of, **options)
+
+        for recipe, to in (("DSV3_IEEE", "e4m3"), ("TE_BLOCK_1D", "e5m2"), ("TE_CURRENT", "e4m3")):
+            for of in ((weight, bias), (None, None)):
+                for residual in (None, added):
+                    total = x if residual is None else x + residual
+                    q, kept = quantized(x, *of, residual=residual, recipe=recipe, to=to)
+                    pair = sbt.quantize(norm(total, *of), recipe, to=to)
+                    assert torch.equal(q.codes.view(torch.uint8), pair.codes.view(torch.uint8))
+                    assert torch.equal(q.scales.view(torch.uint8), pair.scales.view(torch.uint8))
+                    assert_same(kept, total)
+
+        def both(norm_of: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+            return torch.stack((norm_of.to(dtype), total))
+
+        def apart(x: torch.Tensor, r: torch.Tensor, *of: Any) -> torch.Tensor:
+            y, total = ours.add_rms_norm(x, r, n, *of) if rms else ours.add_layer_norm(x, r, n, *of)
+            return both(sbt.quantize(y, "TE_CURRENT").dequantize(dtype), total)
+
+        def at_once(x: torch.Tensor, r: torch.Tensor, *of: Any) -> torch.Tensor:
+            q, total = quantized(x, *of, residual=r, recipe="TE_CURRENT")
+            return both(q.dequantize(dtype), total)
+
+        parameters = (weight,) if rms else (weight, bias)
+        compare(apart, at_once, torch.stack((grad, added)), x, added, *parameters)
+        compare(lambda x, *of: sbt.quantize(norm(x, *of), "TE_CURRENT").dequantize(dtype),
+                lambda x, *of: quantized(x, *of, recipe="TE_CURRENT")[0].dequantize(dtype), grad, x, *parameters)
+
+
 def rotate_half(x: torch.Tensor) -> torch.Tensor:
     n = x.shape[-1] // 2
     return torch.cat((-x[..., n:], x[..., :n]), dim=-1)
@@ -285,7 +327,8 @@ def test_refusals(device: str) -> None:
                  lambda: ours.clip_fake_quantize(x, x[0, 0], bits=1), lambda: ours.bias_gelu(x[0, 0], x[0, :1]),
                  lambda: ours.rotary(x, x[:, :2], x[:1, :2]), lambda: ours.dropout(x, seed=-1),
                  lambda: ours.embedding(x.long(), x[None]), lambda: ours.swiglu_quantize(x, x, "DSV3_IEEE", to="e2m1"),
-                 lambda: ours.swiglu_quantize(x, x, "NVFP4_TE"),
+                 lambda: ours.swiglu_quantize(x, x, "NVFP4_TE"), lambda: ours.rms_norm_quantize(x, recipe="TE_DELAYED"),
+                 lambda: ours.layer_norm_quantize(x, residual=x[:1]), lambda: ours.layer_norm_quantize(x, x),
                  lambda: ours.scaled_softmax(x[0], causal=True), lambda: ours.scaled_softmax(x, mask=x[:, :3] > 0),
                  lambda: ours.scaled_softmax(x, mask=x.half()), lambda: ours.scaled_softmax(x[0], mask=x > 0),
                  lambda: ours.scaled_softmax(x, mask=torch.zeros(4, device=device, requires_grad=True)),

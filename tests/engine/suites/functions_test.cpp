@@ -69,6 +69,11 @@ TEST(FusedOperators, GatedAndQuantized) {
                   gated_then_quantized, 1000);
 }
 
+TEST(FusedOperators, NormsAndQuantized) {
+  expect_on_hosts(make_operation("norms and quantized", norm_quantizations(), 256),
+                  "two or three calls", norm_then_quantized, 1000);
+}
+
 TEST(FusedOperators, NormsOfSums) {
   expect_on_hosts(make_operation("norms of sums", norms_of_sums(), 256), "PyTorch's operators",
                   norms_of_sums_by_definition, 1000);

@@ -31,15 +31,21 @@ namespace {
 
 constexpr const char* what = "fused operators: quantize";
 
-/// Computes the elements into memory of the stream's pool, then quantizes them.
-template <auto Elements, auto Quantize>
+/// Computes the elements or the norm into memory of the stream's pool, then quantizes them.
+template <auto Elements, auto Norm, auto Quantize>
 void enqueue_both(backends::fused_quantize_call call, void* stream) {
-  matrix_view& out = call.elements.out[0];
+  matrix_view& out = call.of_norm ? call.norm.out : call.elements.out[0];
   const auto bytes = static_cast<std::size_t>(out.rows * out.cols * storage_bytes(out.format));
   const workspace memory(nullptr, bytes, static_cast<cudaStream_t>(stream), what);
   out.data = memory.data();
   call.tiles.in = out;
-  if (bytes > 0) Elements(call.elements, stream);
+  if (bytes > 0) {
+    if (call.of_norm) {
+      Norm(call.norm, stream);
+    } else {
+      Elements(call.elements, stream);
+    }
+  }
   Quantize(call.tiles, stream);
 }
 
@@ -58,13 +64,17 @@ std::optional<tile_task> fused_task(const backends::quantize_call& call) {
 }  // namespace
 
 void enqueue_fused_quantize_emulated(const backends::fused_quantize_call& call, void* stream) {
-  enqueue_both<enqueue_fused_emulated, enqueue_quantize_emulated>(call, stream);
+  enqueue_both<enqueue_fused_emulated, enqueue_rows_emulated, enqueue_quantize_emulated>(call,
+                                                                                         stream);
 }
 
 void enqueue_fused_quantize_native(const backends::fused_quantize_call& call, void* stream) {
   const std::optional<tile_task> task = fused_task(call.tiles);
-  if (!task || !units_hold()) {
-    return enqueue_both<enqueue_fused_native, enqueue_quantize_native>(call, stream);
+  const bool by_kernel = task && units_hold();
+  if (by_kernel && call.of_norm && launch_norm_tiles(call, *task, stream)) return;
+  if (!by_kernel || call.of_norm) {
+    return enqueue_both<enqueue_fused_native, enqueue_rows_native, enqueue_quantize_native>(call,
+                                                                                            stream);
   }
   backends::visit_quantized(call.tiles.in.format, [&]<format_id Format>() {
     launch_native_tiles<Format>(call, *task, stream);

@@ -102,6 +102,15 @@ void enqueue_rows_native(const backends::row_call& call, void* stream) {
   });
 }
 
+bool launch_norm_tiles(const backends::fused_quantize_call& call, const tile_task& task,
+                       void* stream) {
+  bool launched = false;
+  backends::visit_quantized(call.norm.out.format, [&]<format_id Format>() {
+    launched = launch_native_norm_tiles<Format>(launch_of(call.norm), task, call.tiles.to, stream);
+  });
+  return launched;
+}
+
 std::size_t cross_entropy_bytes(const backends::cross_entropy_call& call) {
   return sizeof(std::uint32_t) * static_cast<std::size_t>(call.in.rows + 1);
 }

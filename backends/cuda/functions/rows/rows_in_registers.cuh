@@ -71,6 +71,11 @@ class row_in_registers {
     if constexpr (vectors::of_scores) mask_scores();
   }
 
+  /// Stores the results as dense elements at `to`, aligned to a vector.
+  __device__ __forceinline__ void store_at(std::byte* to) {
+    vectors_.out = operand_row<Numbers::bytes>(to);
+  }
+
   /// f(element, its register) for the thread's elements.
   template <class Function>
   __device__ __forceinline__ void for_each(const Function& f) const {

@@ -216,6 +216,20 @@ def _fake_quantize_backward(_how: Conditions, grad: Any, x: Any, clip: Any, bits
     return _core.clip_fake_quantize_gradient(_rows(grad), _rows(x), clip.reshape(1, 1), bits, _WHERE)
 
 
+@rule("norm_quantize")
+def _norm_quantize(_how: Conditions, x: Any, added: Any, weight: Any, bias: Any, eps: float, rms: bool, rules: str,
+                   to: str) -> Any:
+    recipe, shape = rules_of_text(rules), x.shape[-1:]
+    codes, scales, total, mean, rstd = _core.norm_quantize(
+        as_rows(x, shape), None if added is None else as_rows(added, shape),
+        (rms, _norm_options(eps, weight, bias), flat(weight), flat(bias)), to, recipe.scale_format,
+        attrgetter(*SCALE_RULES)(recipe), recipe.overflow, _WHERE)
+    of = statistics_shape(x, shape)
+    empty = x.new_empty((0,))  # an operator's results are tensors
+    return (shaped(codes, x.shape), scales, empty if total is None else shaped(total, x.shape),
+            empty.float() if mean is None else shaped(mean, of), shaped(rstd, of))
+
+
 @rule("gated_quantize")
 def _gated_quantize(_how: Conditions, gate: Any, up: Any, function: str, rules: str, to: str) -> Any:
     recipe = rules_of_text(rules)
