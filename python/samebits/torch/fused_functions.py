@@ -118,7 +118,7 @@ class _GatedSource(torch.autograd.Function):
         return *ops.gated_backward(grad, *ctx.saved_tensors, ctx.function), None
 
 
-def quantization_of(recipe: Any, to: Any) -> tuple[Any, str, str]:
+def quantization_of(recipe: Any, to: Any) -> tuple[Any, str, Any]:
     """Return a recipe, its text and the name of the codes' format, for results that are quantized at once."""
     text, name = rules_text(recipe, ()), constant_format_name(to)
     rules = recipe_of_text(text)
