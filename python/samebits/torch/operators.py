@@ -168,8 +168,7 @@ class OperatorMode(TorchDispatchMode):
 
     def module(self) -> str:
         """Return the name of the module that runs, or an empty text."""
-        modules = self._tracker.parents - {"Global"}
-        return max(modules, key=len) + (" backward" if self._tracker.is_bw else "") if modules else ""
+        return self._tracker.name()
 
 
 def _hide_from_compiler() -> None:
