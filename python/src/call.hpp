@@ -175,7 +175,7 @@ void def(nb::module_& m, const char* name, Result (*function)(Arguments...), con
   file(functions) file(reductions) file(quantize) file(tensor_list) file(loss_scaler)      \
   file(ranks) file(resident_scaler) file(rotary) file(row_functions)                       \
   file(axis_reductions) file(training_functions) file(attention) file(matmul)              \
-  file(codebook) file(operators) file(optimizer) file(tensor_places) file(backends)        \
+  file(codebook) file(operators) file(optimizer) file(tensor_places) file(recorded_tensors) file(backends) \
   file(autocast) file(testing)
 // clang-format on
 #define SAMEBITS_PYTHON_DECLARE(name) void bind_##name(nb::module_& m);

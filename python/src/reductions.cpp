@@ -1,10 +1,12 @@
 // Reductions: each returns numbers that describe an array.
 #include "samebits/reductions.hpp"
 
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
+#include <functional>
+#include <numeric>
+#include <vector>
 
 #include "call.hpp"
+#include "exchange.hpp"
 #include "samebits/hash.hpp"
 
 namespace samebits::python {
@@ -44,14 +46,30 @@ double dot(nb::handle x, nb::handle y, nb::handle format, nb::handle how, nb::ha
   return result;
 }
 
-/// Writes hashes of arrays that Python code keeps, each (address, count, bytes of a code, largest).
-void hash_codes(
-    const std::vector<std::tuple<std::uintptr_t, std::int64_t, int, std::uint64_t>>& arrays,
-    std::uintptr_t results, bool on_device, int threads, nb::handle stream) {
+/// The largest code that is no NaN; 0 for integers and formats with one NaN.
+std::uint64_t largest_of(dl_data_type type) {
+  switch (type.code << 8 | type.bits) {
+    case dl_code::real << 8 | 64: return 0x7FF0'0000'0000'0000;
+    case dl_code::real << 8 | 32: return 0x7F80'0000;
+    case dl_code::real << 8 | 16: return 0x7C00;
+    case dl_code::bfloat << 8 | 16: return 0x7F80;
+    case dl_code::e5m2 << 8 | 8: return 0x7C;
+    case dl_code::e4m3fn << 8 | 8: return 0x7E;
+    default: return 0;
+  }
+}
+
+/// Writes hashes of contiguous torch tensors of one device.
+void hash_codes(nb::list tensors, std::uintptr_t results, bool on_device, int threads,
+                nb::handle stream) {
+  const nb::object helper = nb::module_::import_("samebits.arrays");
   std::vector<code_array> codes;
-  codes.reserve(arrays.size());
-  for (const auto& [address, count, bytes, largest] : arrays) {
-    codes.push_back({at<const void>(address), count, bytes, largest});
+  codes.reserve(nb::len(tensors));
+  for (const nb::handle x : tensors) {
+    const dl_tensor t = describe_tensor(*exchange_table_of(x, helper), x);
+    const auto count =
+        std::accumulate(t.shape, t.shape + t.dims, std::int64_t{1}, std::multiplies<>());
+    codes.push_back({t.data, count, t.type.bits / 8, largest_of(t.type)});
   }
   const executor where{.threads = threads, .stream = stream_of(stream)};
   run([&] {
@@ -65,7 +83,7 @@ void hash_codes(
 void bind_reductions(nb::module_& m) {
   def(m, "reduce", &reduce, "Returns amax, sum, sum_of_squares or counts of an array.");
   def(m, "dot", &dot, "Returns the dot product of two arrays.");
-  def(m, "hash_codes", &hash_codes, "Writes hashes of arrays of codes.");
+  def(m, "hash_codes", &hash_codes, "Writes hashes of contiguous torch tensors.");
 }
 
 }  // namespace samebits::python

@@ -159,7 +159,7 @@ class Audit(OperatorMode):
         sample, tile, written, known = state
         try:
             with without_modes():
-                compared = {id(x) for x in operator.values([], result)} - known
+                compared = {id(x) for x in operator.valued(tensors_of([result])) if is_dense(x)} - known
                 if compared or written:
                     self._enqueue(sample, written, tile.of_result(_kept(result, compared)) if compared else [])
                 else:  # it returned no numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -22,7 +23,11 @@ __all__: list[str] = []
 #: Operators whose results have no values yet.
 _EMPTY = frozenset(["empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
                     "resize_"])
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+PLAIN = frozenset([torch.Tensor, torch.nn.Parameter])
+#: Arguments that have no tensors in them.
+_PLAIN_VALUES = frozenset([bool, int, float, str, type(None), torch.dtype, torch.device, torch.layout,
+                           torch.memory_format])
+_NO_CONTEXT = contextlib.nullcontext()
 _STRIDED = torch.strided
 _NO_WRAPPER = torch.Tensor.__torch_dispatch__  # also of subclasses that have only Python methods
 #: Products, by the place of their operands a and b.
@@ -39,39 +44,41 @@ class Operator:
     writes: tuple[tuple[int, str], ...] = ()  # places and names of arguments that it writes
     random: bool = False  # it draws random numbers
     moves: bool = False  # it gives an argument other memory or another shape
+    counts: bool = True  # tensors that it writes count it; below a dispatch mode, those in lists do not
 
     @classmethod
     def of(cls, func: Any) -> Operator:
         if isinstance(func, torch._ops.HigherOrderOperator):  # a program of torch.compile
             return cls(f"higher_order.{func.name()}", func.name(), False)
         schema = func._schema
-        writes = tuple((i, a.name) for i, a in enumerate(schema.arguments) if a.is_write)
-        return cls(str(func), schema.name.removeprefix("aten::"), func.is_view or func.namespace == "profiler", writes,
-                   torch.Tag.nondeterministic_seeded in func.tags, torch.Tag.inplace_view in func.tags)
+        written = [(i, a) for i, a in enumerate(schema.arguments) if a.is_write]
+        return cls(str(func), schema.name.removeprefix("aten::"), func.is_view or func.namespace == "profiler",
+                   tuple((i, a.name) for i, a in written), torch.Tag.nondeterministic_seeded in func.tags,
+                   torch.Tag.inplace_view in func.tags)
 
     @classmethod
     def of_call(cls, call: recorded_calls.Call) -> Operator:
-        return cls(call.name, call.name.removeprefix("samebits."), False, call.writes)
+        return cls(call.name, call.name.removeprefix("samebits."), False, call.writes, counts=False)  # it has counted
 
-    @property
+    @functools.cached_property
     def is_attention(self) -> bool:
         return "attention" in self.short
 
     def written(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
         """Return the arguments that the operator writes."""
-        return tensors_of([args[i] if i < len(args) else kwargs.get(name) for i, name in self.writes])
+        return [] if not self.writes else tensors_of([args[i] if i < len(args) else kwargs.get(name) for i, name in self.writes])
 
-    def values(self, written: list[torch.Tensor], result: Any,
-               dense: Callable[[torch.Tensor], bool] | None = None) -> list[torch.Tensor]:
-        """Return the tensors whose values the operator has written. dense: by default `is_dense`."""
-        values = [] if self.short in _EMPTY else [*{id(x): x for x in [*written, *tensors_of([result])]}.values()]
+    def valued(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Return those of the written tensors and results that have values."""
+        if self.short in _EMPTY:
+            return []
         if self.is_attention:  # without dropout, seeds are memory that nobody wrote
-            values = [x for x in values if x.is_floating_point()]
-        return [*filter(dense or is_dense, values)]
+            return [x for x in tensors if x.is_floating_point()]
+        return tensors
 
     def is_deterministic(self) -> bool:
         """Whether PyTorch now runs the operator by a deterministic algorithm."""
-        return torch.are_deterministic_algorithms_enabled() and not (  # where it only warns, attention stays
+        return torch._C._get_deterministic_algorithms() and not (  # where it only warns, attention stays
             self.is_attention and torch.is_deterministic_algorithms_warn_only_enabled())
 
 
@@ -96,7 +103,7 @@ class OperatorMode(TorchDispatchMode):
 
     def __enter__(self) -> Any:
         config: Any = sys.modules.get("torch._inductor.config")  # compiled programs are operators
-        self._patch = config.patch(wrap_inductor_compiled_regions=True) if config else contextlib.nullcontext()
+        self._patch = config.patch(wrap_inductor_compiled_regions=True) if config else _NO_CONTEXT
         self._patch.__enter__()
         self._tracker.__enter__()
         super().__enter__()
@@ -110,6 +117,9 @@ class OperatorMode(TorchDispatchMode):
         self._patch.__exit__(None, None, None)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        operator = self._operators.get(func)
+        if operator is not None and operator.passes and not torch.is_inference_mode_enabled():
+            return func(*args, **(kwargs or {}))
         with self._dispatching:
             return self._dispatched(func, args, kwargs or {})
 
@@ -121,7 +131,7 @@ class OperatorMode(TorchDispatchMode):
         if operator.passes and not whole:
             return func(*args, **kwargs)
         tensors = tensors_of([*args, *kwargs.values()])
-        if any(map(_is_wrapper, tensors)):
+        if not PLAIN.issuperset(map(type, tensors)) and any(map(_is_wrapper, tensors)):
             fake = any(isinstance(x, FakeTensor) for x in tensors)  # others pass their tensors on
             return func(*args, **kwargs) if fake else NotImplemented
         if whole:  # there operators made of others arrive as one
@@ -150,7 +160,7 @@ class OperatorMode(TorchDispatchMode):
 
     def while_running(self) -> contextlib.AbstractContextManager[Any]:
         """Return a context around an operator's run."""
-        return contextlib.nullcontext()
+        return _NO_CONTEXT
 
     def after(self, operator: Operator, result: Any, state: Any) -> None:
         """Called when an operator has run."""
@@ -185,18 +195,18 @@ _hide_from_compiler()
 
 def numbers_of(tensors: list[torch.Tensor], written: list[torch.Tensor]) -> set[int]:
     """Return the ids of tensors that kernels get as numbers: CPU tensors of no axis that they do not write."""
-    numbers = {id(x) for x in tensors if x.is_cpu and x.dim() == 0}
+    numbers = {id(x) for x in tensors if x.dim() == 0 and x.is_cpu}
     on_gpu = bool(numbers) and any(x.is_cuda for x in tensors)
     return numbers - {id(x) for x in written} if on_gpu else set()
 
 
 def _is_wrapper(x: torch.Tensor) -> bool:
-    return type(x) not in _PLAIN and type(x).__torch_dispatch__ is not _NO_WRAPPER
+    return type(x) not in PLAIN and type(x).__torch_dispatch__ is not _NO_WRAPPER
 
 
 def is_dense(x: torch.Tensor) -> bool:
     """Whether a tensor's memory has its numbers, one code after another."""
-    return ((type(x) in _PLAIN or not _is_wrapper(x)) and x.dtype in NAMES and x.layout is _STRIDED
+    return ((type(x) in PLAIN or not _is_wrapper(x)) and x.dtype in NAMES and x.layout is _STRIDED
             and (x.is_cuda or x.is_cpu) and not x.is_neg() and not x._is_zerotensor())
 
 
@@ -204,10 +214,15 @@ def tensors_of(arguments: Sequence[Any]) -> list[torch.Tensor]:
     """Return the tensors among arguments, and in lists and dicts of them."""
     found: list[torch.Tensor] = []
     for x in arguments:
-        if isinstance(x, torch.Tensor):
+        kind = type(x)
+        if kind in PLAIN:
+            found.append(x)
+        elif kind in _PLAIN_VALUES:
+            continue
+        elif isinstance(x, torch.Tensor):
             found.append(x)
         elif isinstance(x, list | tuple):
-            found += tensors_of(x)
+            found += x if PLAIN.issuperset(map(type, x)) else tensors_of(x)
         elif isinstance(x, dict):
             found += tensors_of([*x.values()])
     return found
@@ -215,4 +230,4 @@ def tensors_of(arguments: Sequence[Any]) -> list[torch.Tensor]:
 
 def without_modes() -> Any:
     """Return a context without the modes around this one."""
-    return _disable_current_modes() if torch._C._len_torch_dispatch_stack() else contextlib.nullcontext()
+    return _disable_current_modes() if torch._C._len_torch_dispatch_stack() else _NO_CONTEXT

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import math
 import os
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import _disable_current_modes
 
 import samebits
+from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.torch import recorded_calls
 from samebits.torch.launches import Launches
@@ -23,15 +22,10 @@ from samebits.torch.trace import NAMES, HashBuffer, Trace
 
 __all__ = ["record"]
 
-_expired = torch.UntypedStorage._expired  # type: ignore[attr-defined]  # of StorageWeakRef's pointer
 #: Rows and columns of a product that are kept to find its rule.
 SAMPLE = 64
-#: Arguments that JSON has as they are.
-_AS_THEY_ARE = frozenset([bool, int, str, type(None)])
 #: New objects after which Python looks for those that nobody uses; a step of a small GPT makes about so many.
 _OBJECTS = 100_000
-#: The version of a block that a kernel of no operator has written.
-_UNSEEN = -1
 #: Bytes of a source that is always kept: numbers that a program makes tensors of.
 SMALL = 64
 
@@ -58,7 +52,8 @@ def on_host(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     found: dict[str, torch.Tensor] = {}
     groups: dict[tuple[torch.device, torch.dtype], list[str]] = {}
     for name, x in tensors.items():
-        found[name] = x
+        part = x.is_cpu and x.nbytes < x.untyped_storage().nbytes()  # of a common copy
+        found[name] = x.clone() if part else x
         if not x.is_cpu:
             groups.setdefault((x.device, x.dtype), []).append(name)
     for names in groups.values():
@@ -82,15 +77,13 @@ class Recorder(OperatorMode):
         super().__init__()
         self._path, self._keep, self._names = path, keep, names
         self._patterns = ["*"] if keep == "all" else keep if isinstance(keep, list) else []
-        self._blocks: dict[int, tuple[StorageWeakRef, int]] = {}
-        self._versions: dict[int, int] = {}  # of blocks, after an operator last saw them
-        # Of this operator: sources that it reads written, tensors that it gets as numbers, places of tensors.
-        self._reads: list[Any] = []
-        self._numbers: set[int] = set()
-        self._places: dict[int, dict[str, list[Any]]] = {}
+        self._reads: list[Any] = []  # of this operator: sources that it reads written
+        self._small: dict[str, torch.Tensor] = {}  # of this operator: sources of a few bytes
         self._hashes = HashBuffer()
         self._launches = Launches() if kernels else None
         self.trace = Trace()
+        self._references: list[int] = []  # weak ones to memory blocks
+        self._tensors = _core.TensorEncoder(NAMES, self.trace.blocks, self._references)
 
     def __enter__(self) -> Recorder:
         self.trace.machine = machine()
@@ -133,10 +126,14 @@ class Recorder(OperatorMode):
 
     def _begun(self, operator: Operator, args: Any, kwargs: Any, numbers: set[int]) -> dict[str, Any]:
         """Return an operator's entry, with its arguments. numbers: ids of tensors that it gets as numbers."""
-        self._numbers, self._reads, self._places = numbers, [], {}
-        entry = {"op": operator.name, "args": self._encoded(args), "kwargs": self._encoded(kwargs)}
+        self._reads = []
+        self._tensors.begin(numbers)
+        encode = self._tensors.encode
+        entry = {"op": operator.name, "args": encode(args, False, self), "kwargs": encode(kwargs, False, self)}
         if self._reads:
             entry["read"] = self._reads
+        if self._small:
+            self._keep_small()
         self._hashes.enqueue()
         return entry
 
@@ -146,40 +143,35 @@ class Recorder(OperatorMode):
             args = arguments()
             entry = self._begun(operator, args, {}, set())
             result = run()
-            self._ended(operator, operator.written(args, {}), result, entry, counted=True)
+            self._ended(operator, operator.written(args, {}), result, entry)
 
     def written_unseen(self, x: torch.Tensor) -> None:
-        if (known := self._blocks.get(x.untyped_storage()._cdata)) is not None:
-            self._versions[known[1]] = _UNSEEN
+        self._tensors.written_unseen(x)
 
-    def _ended(self, operator: Operator, written: list[torch.Tensor], result: Any, entry: dict[str, Any],
-               counted: bool = False) -> None:
-        """Record what an operator has written.
-
-        counted: whether the version counters of the written tensors have been incremented. PyTorch increments
-        them only when this call has returned.
-        """
+    def _ended(self, operator: Operator, written: list[torch.Tensor], result: Any, entry: dict[str, Any]) -> None:
+        """Record what an operator has written. PyTorch counts its writes only when this call has returned."""
         number = len(self.trace.operators)
-        self._numbers = set()
+        tensors = self._tensors
         if operator.moves:
-            self._places = {}
-        entry["out"] = self._encoded(result, made=True)
-        for x in written:
-            self._encoded_tensor(x, False)
-        values = operator.values(written, result, lambda x: id(x) in self._places)
-        entry["wrote"] = [self._hashes.add([self._places[id(x)]["t"], ""], 1, x) for x in values]
+            tensors.begin(set())
+        entry["out"] = tensors.encode(result, True, self)
+        if written:
+            tensors.encode(written, False, self)
+        pairs: list[list[Any]] = []
+        values: list[torch.Tensor] = []
+        tensors.wrote(operator.valued(written), operator.counts, pairs, values)
+        tensors.wrote(operator.valued(tensors_of((result,))), False, pairs, values)
+        entry["wrote"] = pairs
+        self._hashes.add(pairs, values)
         self._hashes.enqueue()
-        will_count = () if counted else {id(x) for x in written}
-        for x in values:
-            if not x.is_inference():
-                self._versions[self._places[id(x)]["t"][0]] = x._version + (id(x) in will_count)
         if operator.is_deterministic():
             entry["deterministic"] = True
         if module := self.module():
             entry["module"] = module
         if operator.short in PRODUCTS and values:
             self._keep_tensor(f"sample.{number}", sample_of(values[0]))
-        if self._keeps(operator, entry) and not (operator.random and operator.is_attention):
+        if (operator.random or self._patterns) and self._keeps(operator, entry) and not (
+                operator.random and operator.is_attention):
             for i, x in enumerate(values):
                 self._keep_tensor(f"{number}.{i}", x)
         if operator.random and not operator.is_attention:
@@ -193,76 +185,58 @@ class Recorder(OperatorMode):
         names = (operator.name, entry.get("module", ""))
         return operator.random or any(fnmatchcase(name, p) for name in names for p in self._patterns)
 
+    def _keep_small(self) -> None:
+        """Copy the small sources of an operator together: an optimizer reads one of each parameter."""
+        small, self._small = self._small, {}
+        for device in {x.device for x in small.values()}:
+            there = {name: x for name, x in small.items() if x.device == device}
+            parts = torch.cat([*there.values()]).split([x.numel() for x in there.values()])
+            self.trace.tensors.update(zip(there, parts, strict=True))
+
     def _keep_tensor(self, name: str, x: torch.Tensor) -> None:
         """Keep a copy, a large one in host memory."""
         copy = x.detach().clone(memory_format=torch.contiguous_format)
         self.trace.tensors[name] = copy if copy.numel() <= SAMPLE * SAMPLE else copy.cpu()
 
-    def _encoded(self, x: Any, made: bool = False) -> Any:
-        """Return an argument or result for JSON. made: whether the operator has made it."""
-        if type(x) in _AS_THEY_ARE:
-            return x
-        if isinstance(x, torch.Tensor):
-            return self._encoded_tensor(x, made)
-        if isinstance(x, list | tuple):
-            return [self._encoded(y, made) for y in x]
+    # --- Called by the encoder -----------------------------------------------------------------------------
+
+    def _other(self, x: Any) -> Any:
         if isinstance(x, float):
-            return x if math.isfinite(x) else {"float": str(x)}
-        if isinstance(x, dict):
-            return {key: self._encoded(y, made) for key, y in x.items()}
-        if isinstance(x, int | str):
-            return x
+            return {"float": str(x)}
         if isinstance(x, torch.dtype | torch.device | torch.layout | torch.memory_format):
             return {"torch": str(x).removeprefix("torch.")}
         return {"other": type(x).__name__}  # a generator, a storage
 
-    def _encoded_tensor(self, x: torch.Tensor, made: bool) -> Any:
-        place = self._places.get(id(x))
-        if place is not None:
-            return place
-        if not is_dense(x):
-            return {"tensor": f"{x.dtype}, {x.layout}, {x.device.type}"}
-        if id(x) in self._numbers:
-            return {"number": self._encoded(x.item()), "dtype": NAMES[x.dtype]}
-        storage = x.untyped_storage()
-        known = self._blocks.get(storage._cdata)
-        if (known is None or _expired(known[0].cdata)
-                or self.trace.blocks[known[1]]["bytes"] != storage.nbytes()):  # a resized one is another block
-            block = self._new_block(x, storage, made)
-        else:
-            block = known[1]
-        place = {"t": [block, x.storage_offset(), [*x.shape], [*x.stride()], NAMES[x.dtype]]}
-        self._places[id(x)] = place
-        if not made and not x.is_inference():
-            self._check_version(x, place["t"])
-        return place
+    def _not_dense(self, x: torch.Tensor) -> Any:
+        return {"tensor": f"{x.dtype}, {x.layout}, {x.device.type}"}
 
-    def _check_version(self, x: torch.Tensor, place: list[Any]) -> None:
+    def _number(self, x: torch.Tensor) -> Any:
+        return {"number": self._tensors.encode(x.item(), False, self), "dtype": NAMES[x.dtype]}
+
+    def _written_elsewhere(self, x: torch.Tensor, place: list[Any], unseen: bool) -> None:
         """Hash what was written since an operator last saw it, and not by an operator; keep a few bytes of it."""
-        before = self._versions.setdefault(place[0], x._version)
-        if before == x._version:
-            return
-        self._versions[place[0]] = x._version
-        if before == _UNSEEN:  # all of the block may have been written
+        if unseen:  # all of the block may have been written
             x = bytes_of(x.untyped_storage(), x.device)
             place = [place[0], 0, [*x.shape], [1], NAMES[x.dtype]]
         if x.nbytes <= SMALL:
             self._keep_tensor(f"{len(self.trace.operators)}.read{len(self._reads)}", x)
-        self._reads.append(self._hashes.add([place, ""], 1, x))
+        self._reads.append([place, ""])
+        self._hashes.add(self._reads[-1:], [x])
 
-    def _new_block(self, x: torch.Tensor, storage: torch.UntypedStorage, made: bool) -> int:
-        """Return the number of a new memory block; one that no operator made is a source."""
-        number = len(self.trace.blocks)
-        self._blocks[storage._cdata] = (StorageWeakRef(storage), number)
-        block: dict[str, Any] = {"bytes": storage.nbytes()}
-        if not made:
-            content = bytes_of(storage, x.device)
-            block["source"] = self._names.get(storage._cdata, f"source {number}")
-            self._hashes.add(block, "hash", content)
-            if self._keep != "hashes" or storage.nbytes() <= SMALL:
-                self._keep_tensor(f"block.{number}", content)
-        self.trace.blocks.append(block)
-        return number
+    def _add_source(self, x: torch.Tensor, storage: torch.UntypedStorage, block: dict[str, Any]) -> None:
+        """Note a memory block that no operator made."""
+        number = len(self.trace.blocks) - 1
+        content = bytes_of(storage, x.device)
+        block["source"] = self._names.get(storage._cdata, f"source {number}")
+        self._hashes.add([block], [content])
+        if content.numel() <= SMALL:
+            self._small[f"block.{number}"] = content
+        elif self._keep != "hashes":
+            self._keep_tensor(f"block.{number}", content)
+
+    def __del__(self, free: Any = torch.UntypedStorage._free_weak_ref) -> None:
+        for reference in self._references:
+            free(reference)
 
 
 def record(path: str | os.PathLike[str] | None = None, *,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -154,61 +155,64 @@ def hash_of(x: torch.Tensor) -> str:
 
 def hashes_of(tensors: Sequence[torch.Tensor]) -> list[str]:
     """Return the hash of each tensor."""
-    buffer = HashBuffer()
-    found = [""] * len(tensors)
-    for i, x in enumerate(tensors):
-        buffer.add(found, i, x)
+    buffer = HashBuffer(max(len(tensors), 1))
+    pairs = [["", ""] for _ in tensors]
+    buffer.add(pairs, tensors)
     buffer.enqueue()
     buffer.finish()
-    return found
+    return [text for _, text in pairs]
 
 
 class HashBuffer:
     """Hashes that GPUs compute while the program goes on.
 
-    `add` notes a tensor, `enqueue` enqueues the hashes of what was noted on the current streams, one call for
+    `add` notes tensors, `enqueue` enqueues the hashes of what was noted on the current streams, one call for
     each device, and `finish` waits for all and writes them.
     """
 
-    def __init__(self, slots: int = 1 << 12) -> None:
-        self._slots = slots
-        self._noted: list[tuple[Any, Any, torch.Tensor]] = []
-        self._buffers: dict[int, tuple[torch.Tensor, list[tuple[Any, Any]]]] = {}  # by device; the CPU is -1
+    def __init__(self, slots: int = 1 << 16) -> None:
+        self._slots = slots  # enough for many steps: a full buffer is waited for
+        self._owners: list[Any] = []
+        self._tensors: list[torch.Tensor] = []
+        self._buffers: dict[int, tuple[torch.Tensor, list[Any]]] = {}  # by device; the CPU is -1
 
-    def add(self, of: Any, key: Any, x: torch.Tensor) -> Any:
-        """Note a tensor; of[key] gets the hash at the end. Returns `of`."""
-        self._noted.append((of, key, x))
-        return of
+    def add(self, owners: Sequence[Any], tensors: Sequence[torch.Tensor]) -> None:
+        """Note tensors. At the end owner[1] of a list, or owner["hash"] of a dict, is a tensor's hash."""
+        self._owners += owners
+        self._tensors += tensors
 
     def enqueue(self) -> None:
         """Hash what was noted."""
-        noted, self._noted = self._noted, []
-        if len(noted) == 1:
-            return self._enqueue(noted[0][2].get_device(), noted)
-        for device in dict.fromkeys(x.get_device() for _, _, x in noted):
-            there = [one for one in noted if one[2].get_device() == device]
+        if not self._tensors:
+            return
+        owners, tensors, self._owners, self._tensors = self._owners, self._tensors, [], []
+        devices = [x.get_device() for x in tensors]
+        if len(tensors) <= self._slots and devices.count(devices[0]) == len(tensors):
+            return self._enqueue(devices[0], owners, tensors)
+        for device in dict.fromkeys(devices):
+            there = [i for i, one in enumerate(devices) if one == device]
             for i in range(0, len(there), self._slots):
-                self._enqueue(device, there[i : i + self._slots])
+                part = there[i : i + self._slots]
+                self._enqueue(device, [owners[j] for j in part], [tensors[j] for j in part])
 
-    def _enqueue(self, device: int, noted: list[tuple[Any, Any, torch.Tensor]]) -> None:
-        buffer, owners = self._buffers.get(device, (None, []))
-        if buffer is None or len(owners) + len(noted) > self._slots:
+    def _enqueue(self, device: int, owners: list[Any], tensors: list[torch.Tensor]) -> None:
+        buffer, known = self._buffers.get(device, (None, []))
+        if buffer is None or len(known) + len(tensors) > self._slots:
             self._write(device)
             memory = torch.empty(self._slots, dtype=torch.int64, device="cpu" if device < 0 else device)
-            buffer, owners = self._buffers[device] = (memory, [])
+            buffer, known = self._buffers[device] = (memory, [])
             if device >= 0:
                 torch.cuda.synchronize(device)  # one stream may still write this memory when another hashes
-        rows = [x if x.is_contiguous() else x.contiguous() for _, _, x in noted]
-        arrays = [(x.data_ptr(), x.numel(), x.element_size(), _LARGEST.get(x.dtype, 0)) for x in rows]
-        results = buffer.data_ptr() + 8 * len(owners)
+        rows = [x if x.is_contiguous() else x.contiguous() for x in tensors]
+        results = buffer.data_ptr() + 8 * len(known)
         if device >= 0:
             try:
-                _core.hash_codes(arrays, results, True, 1, torch._C._cuda_getCurrentRawStream(device))
+                _core.hash_codes(rows, results, True, 1, torch._C._cuda_getCurrentRawStream(device))
             except Unsupported:  # a package without CUDA
-                return self._enqueue(-1, [(of, key, x.cpu()) for of, key, x in noted])
+                return self._enqueue(-1, owners, [x.cpu() for x in tensors])
         else:
-            _core.hash_codes(arrays, results, False, samebits.get_num_threads() or 0, None)
-        owners += [(of, key) for of, key, _ in noted]
+            _core.hash_codes(rows, results, False, samebits.get_num_threads() or 0, None)
+        known += owners
 
     def _write(self, device: int) -> None:
         """Wait for a device, on whatever stream, and write its hashes."""
@@ -217,8 +221,9 @@ class HashBuffer:
             return
         if device >= 0:
             torch.cuda.synchronize(device)
-        for (of, key), number in zip(owners, buffer.tolist(), strict=False):
-            of[key] = format(number & (2**64 - 1), "016x")
+        text = struct.pack(f">{len(owners)}q", *buffer[: len(owners)].tolist()).hex()
+        for i, owner in enumerate(owners):
+            owner["hash" if isinstance(owner, dict) else 1] = text[16 * i : 16 * i + 16]
 
     def finish(self) -> None:
         """Wait for all hashes, and write them."""
