@@ -54,7 +54,8 @@ class Operator:
         written = [(i, a) for i, a in enumerate(schema.arguments) if a.is_write]
         return cls(str(func), schema.name.removeprefix("aten::"), func.is_view or func.namespace == "profiler",
                    tuple((i, a.name) for i, a in written), torch.Tag.nondeterministic_seeded in func.tags,
-                   torch.Tag.inplace_view in func.tags)
+                   torch.Tag.inplace_view in func.tags,
+                   not any(isinstance(a.type, torch.ListType) for _, a in written))
 
     @classmethod
     def of_call(cls, call: recorded_calls.Call) -> Operator:

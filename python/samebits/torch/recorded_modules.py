@@ -79,10 +79,10 @@ class Modules:
 
     def _at_gradients(self, values: Any, call: Any) -> None:
         """Call a function in each backward pass that has computed the gradients of values."""
-        found = values if type(values) is tuple else (values,)
-        if not _PLAIN.issuperset(map(type, found)):
-            found = tree_leaves(values)
-        found = [x for x in found if isinstance(x, torch.Tensor) and x.requires_grad]
+        leaves = values if type(values) is tuple else (values,)
+        if not _PLAIN.issuperset(map(type, leaves)):
+            leaves = tree_leaves(values)
+        found = [x for x in leaves if isinstance(x, torch.Tensor) and x.requires_grad]
         if len(found) == 1:  # as register_multi_grad_hook does, but for its time and its reference cycle
             self._hooks.append(found[0].register_hook(lambda _: call(_) if _will_run(_node()) else None))
         elif found:

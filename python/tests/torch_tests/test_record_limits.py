@@ -198,6 +198,21 @@ def test_compiled_modules_are_compiled(compile: Any) -> None:
     assert len(graphs) == 1 and [name for name, *_ in steps] == ["ones", "addmm", "gelu"]
 
 
+@pytest.mark.parametrize("how", ["foreach", "fused"])
+def test_what_operators_write_in_lists_was_written_by_operators(how: str) -> None:
+    """Below a dispatch mode, PyTorch does not count the writes of tensors in lists."""
+    model = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.AdamW(model.parameters(), **{how: True})
+    with sbt.record(names=model) as recorder:
+        for _ in range(3):
+            model(torch.ones(2, 4)).sum().backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
+            optimizer.step()
+            optimizer.zero_grad()
+    assert not any("read" in entry for entry in recorder.trace.operators)
+    assert sum(entry["op"].startswith(f"aten._{how}_") for entry in recorder.trace.operators) >= 3
+
+
 # --- Files ----------------------------------------------------------------------------------------
 
 
