@@ -139,19 +139,21 @@ def steps(quick):
 
 
 def recordings(quick):
-    """Time steps of GPT-2 with and without a recording of hashes, in turn."""
+    """Time steps of GPT-2 without a recording of hashes, with one each, and five in one, in turn."""
     size = "tiny" if quick else "gpt2"
     for batch in (2,) if quick else (8, 32):
         SIZES["recorded"] = replace(SIZES[size], batch=batch)
         training = Training("recorded", "bf16_autocast", device=DEVICE, fused_attention=True, fused=True)
 
-        def recorded(training=training):
+        def recorded(steps, training=training):
             with record(keep="hashes"):
-                training.step()
+                for _ in range(steps):
+                    training.step()
 
         seconds(training.step, 1)
-        pairs = [(seconds(training.step, 1, 0), seconds(recorded, 1, 0)) for _ in range(3 if quick else 10)]
-        yield {"batch": batch, "seconds": [sorted(t)[len(pairs) // 2] for t in zip(*pairs)]}
+        times = [(seconds(training.step, 1, 0), seconds(lambda: recorded(1), 1, 0), seconds(lambda: recorded(5), 1, 0) / 5)
+                 for _ in range(3 if quick else 10)]
+        yield {"batch": batch, "seconds": [sorted(t)[len(times) // 2] for t in zip(*times)]}
         del training, recorded
         gc.collect()
 
