@@ -118,7 +118,7 @@ class Recorder(OperatorMode):
             return written, self._begun(operator, args, kwargs, numbers_of(tensors, written))
 
     def while_running(self) -> contextlib.AbstractContextManager[Any]:
-        return contextlib.nullcontext() if self._launches is None else self._launches.of(len(self.trace.operators))
+        return super().while_running() if self._launches is None else self._launches.of(len(self.trace.operators))
 
     def after(self, operator: Operator, result: Any, state: Any) -> None:
         with without_modes():
