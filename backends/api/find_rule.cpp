@@ -309,9 +309,9 @@ std::vector<product_rule> find_rule(const const_matrix_view& a, const const_matr
   const matrix_view result = {
       const_cast<void*>(d.data), d.format, d.rows, d.cols, d.row_stride, d.col_stride, d.space};
   const matmul_options& known = options.known;
-  const backends::matmul_call call =
-      backends::checked(a, b, result, accumulator::exact(),
-                        {known.a_scales, known.b_scales, known.scale_order, known.c, addend::last});
+  const backends::matmul_call call = backends::checked_matmul(
+      a, b, result, accumulator::exact(),
+      {known.a_scales, known.b_scales, known.scale_order, known.c, addend::last});
   backends::check_format(d, "d", backends::number_formats);
   backends::check_at_least("options.max_slices", options.max_slices, 1);
   backends::check_at_least("options.sample", options.sample, 0);

@@ -211,8 +211,9 @@ void check_disjoint(const matmul_call& call) {
   check(call.c, "options.c");
 }
 
-matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
-                    const accumulator& sum, const matmul_options& options) {
+matmul_call checked_matmul(const const_matrix_view& a, const const_matrix_view& b,
+                           const matrix_view& d, const accumulator& sum,
+                           const matmul_options& options) {
   check_operand(a, "a");
   check_operand(b, "b");
   check_shape(b, "b", a.cols, b.cols);
@@ -250,7 +251,7 @@ matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, cons
 
 void matmul(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
             const accumulator& sum, const matmul_options& options, const executor& where) {
-  const backends::matmul_call call = backends::checked(a, b, d, sum, options);
+  const backends::matmul_call call = backends::checked_matmul(a, b, d, sum, options);
   backends::check_disjoint(call);
   const backends::backend& chosen = backends::backend_for(
       where, memory_space::host, [&](const backends::backend& one) { return one.matmul.has(call); },

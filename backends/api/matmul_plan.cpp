@@ -101,9 +101,9 @@ matmul_call device_call(const const_matrix_view& a, const const_matrix_view& b,
                                                    fp8 && !options.fast_accumulation ? 128 : 0);
   const matrix_view to = {d.data,       d.format,          d.rows, d.cols, d.row_stride,
                           d.col_stride, memory_space::host};
-  matmul_call call = checked(on_host(a), on_host(b), to, sum,
-                             {.a_scales = {on_host(of_a.values), of_a.tile},
-                              .b_scales = {on_host(of_b.values), of_b.tile}});
+  matmul_call call = checked_matmul(on_host(a), on_host(b), to, sum,
+                                    {.a_scales = {on_host(of_a.values), of_a.tile},
+                                     .b_scales = {on_host(of_b.values), of_b.tile}});
   check_disjoint(call);
   for (const auto& [v, which] : {std::pair{a, "a"}, {b, "b"}, {const_matrix_view(d), "d"}}) {
     check_device(v, which);

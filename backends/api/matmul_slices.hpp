@@ -6,8 +6,9 @@
 namespace samebits::backends {
 
 /// Checks the arguments of matmul(), and throws what it throws. d may overlap the other views.
-matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
-                    const accumulator& sum, const matmul_options& options);
+matmul_call checked_matmul(const const_matrix_view& a, const const_matrix_view& b,
+                           const matrix_view& d, const accumulator& sum,
+                           const matmul_options& options);
 
 /// Requires that d overlaps no other view of the call.
 void check_disjoint(const matmul_call& call);

@@ -59,7 +59,7 @@ checked_norm check_norm_of_sum(row_call call, const const_matrix_view& in,
 }
 
 /// A view that is read or written beside the quantization, if it has data.
-struct named_view {
+struct view_of_norm {
   const_matrix_view view;
   const char* name;
 };
@@ -84,13 +84,13 @@ void quantize_norm(row_call call, const const_matrix_view& in, const const_matri
   call.out = out;
   const checked_norm norm =
       adds ? check_norm_of_sum(call, in, added, sum) : checked_norm{checked_rows(call)};
-  const named_view views[] = {{in, "in"},
-                              {added, "added"},
-                              {call.weight, "weight"},
-                              {call.bias, "bias"},
-                              {call.mean, "mean"},
-                              {call.rstd, "rstd"},
-                              {adds ? const_matrix_view(sum) : in, "sum"}};
+  const view_of_norm views[] = {{in, "in"},
+                                {added, "added"},
+                                {call.weight, "weight"},
+                                {call.bias, "bias"},
+                                {call.mean, "mean"},
+                                {call.rstd, "rstd"},
+                                {adds ? const_matrix_view(sum) : in, "sum"}};
   device_finder device(in.space);
   for (const auto& [view, name] : views) {
     if (view.data == nullptr) continue;
