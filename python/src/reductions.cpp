@@ -66,7 +66,9 @@ void hash_codes(nb::list tensors, std::uintptr_t results, bool on_device, int th
   std::vector<code_array> codes;
   codes.reserve(nb::len(tensors));
   for (const nb::handle x : tensors) {
-    const dl_tensor t = describe_tensor(*exchange_table_of(x, helper), x);
+    const exchange_table* const table = exchange_table_of(x, helper);
+    if (table == nullptr) raise_invalid("tensors: one has no memory of its own");
+    const dl_tensor t = describe_tensor(*table, x);
     const auto count =
         std::accumulate(t.shape, t.shape + t.dims, std::int64_t{1}, std::multiplies<>());
     codes.push_back({t.data, count, t.type.bits / 8, largest_of(t.type)});
