@@ -67,7 +67,9 @@ class Operator:
 
     def written(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
         """Return the arguments that the operator writes."""
-        return [] if not self.writes else tensors_of([args[i] if i < len(args) else kwargs.get(name) for i, name in self.writes])
+        if not self.writes:
+            return []
+        return tensors_of([args[i] if i < len(args) else kwargs.get(name) for i, name in self.writes])
 
     def valued(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         """Return those of the written tensors and results that have values."""
