@@ -141,7 +141,7 @@ def steps(quick):
 def recordings(quick):
     """Time steps of GPT-2 without a recording of hashes, with one each, and five in one, in turn."""
     size = "tiny" if quick else "gpt2"
-    for batch in (2,) if quick else (8, 32):
+    for batch in (2,) if quick else (8, 32, 64):
         SIZES["recorded"] = replace(SIZES[size], batch=batch)
         training = Training("recorded", "bf16_autocast", device=DEVICE, fused_attention=True, fused=True)
 
@@ -152,7 +152,7 @@ def recordings(quick):
 
         seconds(training.step, 1)
         times = [(seconds(training.step, 1, 0), seconds(lambda: recorded(1), 1, 0), seconds(lambda: recorded(5), 1, 0) / 5)
-                 for _ in range(3 if quick else 10)]
+                 for _ in range(3 if quick else 5)]
         yield {"batch": batch, "seconds": [sorted(t)[len(times) // 2] for t in zip(*times)]}
         del training, recorded
         gc.collect()
