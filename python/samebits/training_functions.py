@@ -183,6 +183,8 @@ def cross_entropy_gradient(
     >>> samebits.functions.cross_entropy_gradient(grad, x, [1], rule="torch_2_11").tolist()
     [[0.5, -0.5]]
     """
+    if known is not None and not (isinstance(known, tuple) and len(known) == 2):
+        raise TypeError("known: a tuple of two arrays is expected")
     rule, *rest = _options(**options)
     how = (rule, reduction, log_probabilities, upcast, label_smoothing, ignore_index, offset)
     return _core.cross_entropy_gradient(False, grad, x, _targets(targets), how, _loss_format(to, upcast), known, *rest)

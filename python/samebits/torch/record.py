@@ -220,7 +220,7 @@ class Recorder(OperatorMode):
             place = [place[0], 0, [*x.shape], [1], NAMES[x.dtype]]
         if x.nbytes <= SMALL:
             self._keep_tensor(f"{len(self.trace.operators)}.read{len(self._reads)}", x)
-        return
+        self._reads.append([place, ""])
         self._hashes.add(self._reads[-1:], [x])
 
     def _add_source(self, x: torch.Tensor, storage: torch.UntypedStorage, block: dict[str, Any]) -> None:
