@@ -14,7 +14,8 @@ namespace samebits {
 namespace backends {
 
 struct matmul_plan_data {
-  matmul_call call;  ///< its addresses tell alignments alone
+  matmul_call call;  ///< of its addresses only the alignment is used
+  int device;
   std::shared_ptr<const device_product> product;
 };
 
@@ -69,6 +70,7 @@ void check_layout(const const_matrix_view& s, const tile_shape& tile, const char
   if (s.format != format_id::fp32) {
     refuse(std::string(which) + ": format must be fp32, got " + std::string(name(s.format)));
   }
+  if (alignment_of(s.data) < 16) refuse(std::string(which) + ": must be aligned to 16 bytes");
   const bool square = tile.rows > 1;
   const std::int64_t row = square ? (s.cols + 3) / 4 * 4 : 1, col = square ? 1 : s.rows;
   if ((s.rows == 1 || s.row_stride == row) && (s.cols == 1 || s.col_stride == col)) return;
@@ -94,9 +96,9 @@ matmul_call device_call(const const_matrix_view& a, const const_matrix_view& b,
   }
   check_formats(a, b, d);
   if ((of_a.values.data == nullptr) != (of_b.values.data == nullptr)) {
-    refuse("options: a_scales and b_scales must be given for both operands or for none");
+    refuse("a_scales, b_scales: must be given for both operands or for none");
   }
-  if (!fp8 && of_a.values.data != nullptr) refuse("options: scales need FP8 operands");
+  if (!fp8 && of_a.values.data != nullptr) refuse("a_scales, b_scales: need FP8 operands");
   const accumulator sum = accumulator::tensor_core(tensor_unit::hopper_wgmma,
                                                    fp8 && !options.fast_accumulation ? 128 : 0);
   const matrix_view to = {d.data,       d.format,          d.rows, d.cols, d.row_stride,
@@ -122,12 +124,6 @@ matmul_call device_call(const const_matrix_view& a, const const_matrix_view& b,
   return call;
 }
 
-/// Bytes to which an address is aligned, up to 256.
-std::uintptr_t alignment_of(const void* address) {
-  const auto bits = reinterpret_cast<std::uintptr_t>(address) | 256;
-  return bits & (~bits + 1);
-}
-
 /// Requires a view that differs from the plan's in its address alone, and is aligned as well.
 void check_like(const const_matrix_view& v, const const_matrix_view& planned, const char* which) {
   check_shape(v, which, planned.rows, planned.cols);
@@ -144,14 +140,16 @@ void check_like(const const_matrix_view& v, const const_matrix_view& planned, co
   }
 }
 
-device_scope scope_of(const matmul_call& call, void* stream, completion ends) {
-  return device_scope(memory_space::device,
-                      {{call.a.data, "a"},
-                       {call.b.data, "b"},
-                       {call.d.data, "d"},
-                       {call.a_scales.values.data, "options.a_scales.values"},
-                       {call.b_scales.values.data, "options.b_scales.values"}},
-                      stream, ends);
+/// The device that holds all memory of a call, `expected` unless that is no_device.
+int device_of(const matmul_call& call, int expected) {
+  device_finder finder(memory_space::device);
+  finder.add_device(expected, "the plan");
+  finder.add(call.a.data, "a");
+  finder.add(call.b.data, "b");
+  finder.add(call.d.data, "d");
+  finder.add(call.a_scales.values.data, "options.a_scales.values");
+  finder.add(call.b_scales.values.data, "options.b_scales.values");
+  return finder.device() != no_device ? finder.device() : current_device_number();
 }
 
 }  // namespace
@@ -165,10 +163,12 @@ matmul_plan::matmul_plan(const const_matrix_view& a, const const_matrix_view& b,
       where, memory_space::device,
       [](const backends::backend& one) { return one.plan_product != nullptr; },
       "cannot plan products");
-  const auto on = backends::scope_of(call, where.stream, backends::completion::awaited);
+  const int device = backends::device_of(call, backends::no_device);
+  const backends::device_scope on(memory_space::device, device, where.stream,
+                                  backends::completion::awaited);
   auto product = chosen.plan_product(call, where.stream);
   data_ = std::make_shared<backends::matmul_plan_data>(
-      backends::matmul_plan_data{call, std::move(product)});
+      backends::matmul_plan_data{call, device, std::move(product)});
 }
 
 const accumulator& matmul_plan::rule() const { return data_->call.sum; }
@@ -187,7 +187,8 @@ void matmul_plan::run(const const_matrix_view& a, const const_matrix_view& b, co
       call.a_scales.tile != planned.a_scales.tile || call.b_scales.tile != planned.b_scales.tile) {
     throw invalid_argument("options: accumulation and tiles must be those of the plan");
   }
-  const auto on = backends::scope_of(call, where.stream, backends::completion::enqueued);
+  const backends::device_scope on(memory_space::device, backends::device_of(call, data_->device),
+                                  where.stream);
   data_->product->run(call, where.stream);
 }
 

@@ -30,9 +30,9 @@ struct cross_entropy_options {
   std::int64_t offset = 0;
   /// Streaming multiprocessors of the GPU, >= 1. They matter with label smoothing.
   int multiprocessors = 132;
-  /// Device memory, one loss: cross_entropy_gradient() writes nothing if `grad` has the bits of this
-  /// matrix, for which `out` already holds the gradient. [1, 1] in the format of `grad`; without
-  /// data: it always writes.
+  /// For cross_entropy_gradient() on device memory with a reduction: [1, 1] in the format of `grad`. If
+  /// `grad` has the same bits, nothing is written: `out` already holds the gradient. Without data,
+  /// `out` is always written.
   const_matrix_view known_grad = {};
 };
 

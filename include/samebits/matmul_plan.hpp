@@ -26,6 +26,7 @@ struct matmul_plan_data;
 struct matmul_plan_options {
   /// Dequantization scales in fp32, in device memory, laid out as cuBLASLt reads them. Operands are
   /// [lines, K]; the lines of B are its columns, so scales and tiles of B are the transpose.
+  /// Aligned to 16 bytes.
   /// - tile {0, 0}: one scale
   /// - {1, 0}: [lines, 1], dense
   /// - {1, 128}: [lines, tiles of K], stored by tiles of K: element (l, t) at t * lines + l
@@ -40,9 +41,9 @@ struct matmul_plan_options {
 /// that does not split K.
 ///
 /// The constructor asks cuBLASLt for its algorithms, times them, and takes the fastest one whose
-/// results are those of rule(): it multiplies operands of its own, in which half of the sums cancel
-/// but for roundings, and compares 4,096 results in 64 rows with matmul() on the CPU. An algorithm
-/// with other bits is not used.
+/// results are those of rule(): it multiplies random operands of its own and compares up to 4,096
+/// results with matmul() on the CPU. The exact value of half of these sums is 0, so that the result
+/// consists of roundings and shows their order. An algorithm with other bits is not used.
 ///
 /// An element of D depends on one row of A and one column of B. So weights that are concatenated
 /// give the bits of separate products.
@@ -67,7 +68,7 @@ class matmul_plan {
   ///   product, and if no algorithm has the rule's bits; the message says which.
   /// @throws cuda_error for errors of the device
   /// @note The library is the one that the environment variable SAMEBITS_CUBLASLT names, else
-  ///   libcublasLt.so.13 or .12 as the process has loaded it or the loader finds it.
+  ///   libcublasLt.so.13 or .12 that the process has loaded, else the one that the loader finds.
   matmul_plan(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
               const matmul_plan_options& options = {}, const executor& where = {});
 
@@ -79,9 +80,9 @@ class matmul_plan {
 
   /// Computes d = a * b.
   ///
-  /// @param a, b, d  of the plan's shapes, formats and strides, in memory that is aligned as well. d
-  ///   overlaps no operand.
-  /// @param options  the plan's, with scales at any address
+  /// @param a, b, d  of the plan's shapes, formats, strides and device, at addresses with at least the
+  ///   plan's alignment. d overlaps no operand.
+  /// @param options  the plan's; the scales may lie elsewhere
   /// @param where  stream; the backend is not read
   /// @throws invalid_argument if an argument is not as the plan's
   /// @throws cuda_error for errors of the device

@@ -151,9 +151,10 @@ struct planned {
     options.fast_accumulation = flag_of(how[2], "fast_accumulation");
     on = executor_of(where, a.a, elements_without_release);
   }
+  // `result`: what the caller named D by.
   template <class Call>
-  void run(const Call& call) const {
-    python::run(call, {{"d", "out"},
+  void run(const Call& call, const char* result) const {
+    python::run(call, {{"d", result},
                        {"a_scales.values", "a_scales"},
                        {"b_scales.values", "b_scales"},
                        {"a_scales.tile", "a_tile"},
@@ -163,7 +164,7 @@ struct planned {
 
 matmul_plan plan_of(const planned& p) {
   std::optional<matmul_plan> made;
-  p.run([&] { made.emplace(p.a.view, p.b.view, p.d.view, p.options, p.on); });
+  p.run([&] { made.emplace(p.a.view, p.b.view, p.d.view, p.options, p.on); }, "out_dtype");
   return *std::move(made);
 }
 
@@ -176,7 +177,7 @@ struct plan {
   void run(nb::handle a, nb::handle b, nb::handle out, nb::tuple scales, nb::tuple how,
            nb::handle where) const {
     const planned p(a, b, out, scales, how, where);
-    p.run([&] { of.run(p.a.view, p.b.view, p.d.view, p.options, p.on); });
+    p.run([&] { of.run(p.a.view, p.b.view, p.d.view, p.options, p.on); }, "out");
   }
   [[nodiscard]] std::string rule() const { return rule_text({of.rule(), addend::last}); }
 };

@@ -120,7 +120,7 @@ nb::object cross_entropy_gradient(bool both, nb::handle grad, nb::handle x, nb::
       samebits::cross_entropy_gradient(g.view, in.view, rows.all, view, options, on);
     }
   };
-  run(in.a.size(), call, {{"in", "x"}});
+  run(in.a.size(), call, {{"in", "x"}, {"known_grad", "known"}});
   if (!both) return out.object;
   return nb::make_tuple(loss.object, out.object);
 }

@@ -296,6 +296,9 @@ void cross_entropy_and_gradient(const const_matrix_view& grad, const const_matri
                                 std::span<const std::int64_t> targets, const matrix_view& loss,
                                 const matrix_view& out, const cross_entropy_options& options,
                                 const executor& where) {
+  if (options.known_grad.data != nullptr) {
+    throw invalid_argument("known_grad: is of cross_entropy_gradient() alone");
+  }
   const backends::loss_call call(in, targets, options, loss.format, where);
   call.check_losses(loss);
   call.check_gradient(grad, out);

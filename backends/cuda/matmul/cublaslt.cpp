@@ -59,9 +59,15 @@ void cublaslt::load(Function& function, const char* name) {
 }
 
 cublaslt::cublaslt() {
-  const char* chosen = std::getenv("SAMEBITS_CUBLASLT");
-  for (const char* name : {chosen, "libcublasLt.so.13", "libcublasLt.so.12"}) {
-    if (library_ == nullptr && name != nullptr) library_ = dlopen(name, RTLD_NOW);
+  constexpr const char* names[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
+  if (const char* chosen = std::getenv("SAMEBITS_CUBLASLT")) {
+    library_ = dlopen(chosen, RTLD_NOW);
+    if (library_ == nullptr) throw unsupported(std::string("SAMEBITS_CUBLASLT: ") + dlerror());
+  }
+  for (const int mode : {RTLD_NOW | RTLD_NOLOAD, RTLD_NOW}) {
+    for (const char* name : names) {
+      if (library_ == nullptr) library_ = dlopen(name, mode);
+    }
   }
   if (library_ == nullptr) {
     throw unsupported(
@@ -100,7 +106,7 @@ const cublaslt& library_of_current_device() {
 
 template <class Value>
 void lt_product::set(cublasLtMatmulDescAttributes_t attribute, const Value& value) const {
-  const cublasStatus_t status = lt_.desc_set(desc_, attribute, &value, sizeof value);
+  const cublasStatus_t status = lt_.desc_set(of_.product, attribute, &value, sizeof value);
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw unsupported("cuBLASLt " + std::to_string(lt_.version()) + ": attribute " +
                     std::to_string(static_cast<int>(attribute)) + ": status " + text_of(status));
@@ -115,37 +121,38 @@ void lt_product::set_scales(const backends::scale_source& s, bool of_a) const {
 }
 
 // Memory in columns holds D^T = B^T * A^T: B is the library's first operand.
-lt_product::lt_product(const cublaslt& lt, const backends::matmul_call& call)
-    : lt_(lt), call_(call) {
-  const bool fp8 =
-      type_of(call.a.format) == CUDA_R_8F_E4M3 || type_of(call.a.format) == CUDA_R_8F_E5M2;
-  const bool b_by_k = is_by_columns(call.b), a_turned = a_is_turned(call.a);
+lt_product::descriptors::descriptors(const cublaslt& library, const backends::matmul_call& call)
+    : lt(library) {
   const auto layout = [&](cublasLtMatrixLayout_t& to, format_id format, const columns& c) {
-    lt.layout_create(&to, type_of(format), static_cast<std::uint64_t>(c.rows),
-                     static_cast<std::uint64_t>(c.cols), c.pitch);
+    return lt.layout_create(&to, type_of(format), static_cast<std::uint64_t>(c.rows),
+                            static_cast<std::uint64_t>(c.cols), c.pitch) == CUBLAS_STATUS_SUCCESS;
   };
-  lt.desc_create(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-  layout(b_layout_, call.b.format, columns_of(call.b, b_by_k));
-  layout(a_layout_, call.a.format, columns_of(call.a, a_turned));
-  layout(d_layout_, call.d.format, columns_of(call.d, false));
-  try {
-    set(CUBLASLT_MATMUL_DESC_TRANSA, b_by_k ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(CUBLASLT_MATMUL_DESC_TRANSB, a_turned ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM,
-        static_cast<std::int8_t>(fp8 && call.sum.promotion == 0 ? 1 : 0));
-    set_scales(call.b_scales, false);
-    set_scales(call.a_scales, true);
-  } catch (...) {  // no destructor runs after a constructor throws
-    this->~lt_product();
-    throw;
-  }
+  complete = lt.desc_create(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
+             layout(b, call.b.format, columns_of(call.b, is_by_columns(call.b))) &&
+             layout(a, call.a.format, columns_of(call.a, a_is_turned(call.a))) &&
+             layout(d, call.d.format, columns_of(call.d, false));
 }
 
-lt_product::~lt_product() {
-  for (cublasLtMatrixLayout_t layout : {a_layout_, b_layout_, d_layout_}) {
-    lt_.layout_destroy(layout);
+lt_product::descriptors::~descriptors() {
+  for (cublasLtMatrixLayout_t layout : {a, b, d}) {
+    if (layout != nullptr) lt.layout_destroy(layout);
   }
-  lt_.desc_destroy(desc_);
+  if (product != nullptr) lt.desc_destroy(product);
+}
+
+lt_product::lt_product(const cublaslt& lt, const backends::matmul_call& call)
+    : lt_(lt), call_(call), of_(lt, call) {
+  if (!of_.complete) {
+    throw unsupported("cuBLASLt " + std::to_string(lt.version()) +
+                      ": cannot describe this product");
+  }
+  const bool fp8 = storage_bytes(call.a.format) == 1;
+  set(CUBLASLT_MATMUL_DESC_TRANSA, is_by_columns(call.b) ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, a_is_turned(call.a) ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_FAST_ACCUM,
+      static_cast<std::int8_t>(fp8 && call.sum.promotion == 0 ? 1 : 0));
+  set_scales(call.b_scales, false);
+  set_scales(call.a_scales, true);
 }
 
 std::vector<lt_algorithm> lt_product::algorithms(std::size_t workspace_bytes) const {
@@ -154,10 +161,7 @@ std::vector<lt_algorithm> lt_product::algorithms(std::size_t workspace_bytes) co
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t what, const auto& value) {
     lt_.preference_set(preference, what, &value, sizeof value);
   };
-  const auto alignment_of = [](const void* address) {
-    const auto bits = reinterpret_cast<std::uintptr_t>(address) | 256;
-    return static_cast<std::uint32_t>(bits & (~bits + 1));
-  };
+  using backends::alignment_of;
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(call_.b.data));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(call_.a.data));
@@ -169,8 +173,8 @@ std::vector<lt_algorithm> lt_product::algorithms(std::size_t workspace_bytes) co
   constexpr int maximum = 32;
   cublasLtMatmulHeuristicResult_t found[maximum];
   int count = 0;
-  const cublasStatus_t status = lt_.heuristic(lt_.handle, desc_, b_layout_, a_layout_, d_layout_,
-                                              d_layout_, preference, maximum, found, &count);
+  const cublasStatus_t status = lt_.heuristic(lt_.handle, of_.product, of_.b, of_.a, of_.d, of_.d,
+                                              preference, maximum, found, &count);
   lt_.preference_destroy(preference);
 
   std::vector<lt_algorithm> all;
@@ -211,8 +215,8 @@ void lt_product::run(const cublasLtMatmulAlgo_t& by, const backends::matmul_call
   const float one = 1, zero = 0;
   void* d = on.d.data;
   const cublasStatus_t status =
-      lt_.matmul(lt_.handle, desc_, &one, on.b.data, b_layout_, on.a.data, a_layout_, &zero, d,
-                 d_layout_, d, d_layout_, &by, workspace, workspace_bytes, stream);
+      lt_.matmul(lt_.handle, of_.product, &one, on.b.data, of_.b, on.a.data, of_.a, &zero, d, of_.d,
+                 d, of_.d, &by, workspace, workspace_bytes, stream);
   if (status != CUBLAS_STATUS_SUCCESS) {
     throw cuda_error("cublasLtMatmul: status " + text_of(status), static_cast<int>(status));
   }

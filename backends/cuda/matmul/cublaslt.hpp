@@ -15,9 +15,10 @@ namespace samebits::cuda {
 /// The library's functions, and a handle of the device that was current first.
 class cublaslt {
  public:
-  /// Loads the library that SAMEBITS_CUBLASLT names, else version 13 or 12 as the loader finds it.
+  /// Loads the library that SAMEBITS_CUBLASLT names, else version 13 or 12 that the process has
+  /// loaded, else the one that the loader finds.
   ///
-  /// @throws unsupported if there is none
+  /// @throws unsupported if there is none, or the named one cannot be loaded
   cublaslt();
   cublaslt(const cublaslt&) = delete;
   cublaslt& operator=(const cublaslt&) = delete;
@@ -57,9 +58,6 @@ class lt_product {
  public:
   /// @throws unsupported if the library knows no such product
   lt_product(const cublaslt& lt, const backends::matmul_call& call);
-  ~lt_product();
-  lt_product(const lt_product&) = delete;
-  lt_product& operator=(const lt_product&) = delete;
 
   /// The algorithms that the library's heuristic offers and that do not split K, its best first.
   ///
@@ -77,10 +75,22 @@ class lt_product {
   void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) const;
   void set_scales(const backends::scale_source& s, bool of_a) const;
 
+  /// Owner of the descriptors.
+  struct descriptors {
+    descriptors(const cublaslt& lt, const backends::matmul_call& call);
+    ~descriptors();
+    descriptors(const descriptors&) = delete;
+    descriptors& operator=(const descriptors&) = delete;
+
+    const cublaslt& lt;
+    cublasLtMatmulDesc_t product = nullptr;
+    cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
+    bool complete = false;  ///< whether the library made all of them
+  };
+
   const cublaslt& lt_;
   const backends::matmul_call call_;
-  cublasLtMatmulDesc_t desc_ = nullptr;
-  cublasLtMatrixLayout_t a_layout_ = nullptr, b_layout_ = nullptr, d_layout_ = nullptr;
+  const descriptors of_;
 };
 
 }  // namespace samebits::cuda

@@ -1,9 +1,10 @@
 // Chooses an algorithm of cuBLASLt: times all that do not split K, fastest first compares 4,096
 // results with matmul() on the host, and keeps the first one that is equal.
 //
-// The operands of the comparison are drawn by elements, on the device and again on the host. Lines of
-// B with an odd number have their second half of K negated, and both halves of A are equal: these
-// sums cancel but for the roundings on their way, so that the result shows the order of the sum.
+// The operands of the comparison are random. The device and the host compute each element by itself.
+// The second half of K repeats the first half, with the opposite sign in lines of A and B that a
+// random bit chooses. Where one of the two lines is chosen, the exact sum is 0: the result consists of
+// roundings, and another order of the sum gives another result.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -27,30 +28,37 @@ namespace {
 constexpr const char* what = "matmul_plan";
 constexpr std::int64_t sampled_lines = 64, sampled_results = 4096;
 
+/// Elements of K that are repeated: whole tiles of 128 if scales change along K. 0: none.
+std::int64_t repeated(const backends::matmul_call& call) {
+  const bool tiles = call.a_scales.tile.cols == 128 || call.b_scales.tile.rows == 128;
+  return tiles ? call.a.cols / 256 * 128 : call.a.cols / 2;
+}
+
 /// An operand of the comparison: [lines, K] codes of random signs, magnitudes of 2^-6 to 2^2.
-struct drawn_operand {
+struct random_operand {
   format_id format;
   std::uint64_t seed;
-  std::int64_t k;
-  bool cancels;  ///< B: odd lines are negated in their second half
+  std::int64_t k, half;  ///< half: repeated(); what is left behind twice as many is 0
 
   SAMEBITS_HD std::uint32_t code(std::int64_t line, std::int64_t at) const {
     const format_spec f = spec_of(format);
-    const std::int64_t half = k / 2;
+    if (half > 0 && at >= 2 * half) return 0;
     const bool second = at >= half && at < 2 * half;
     const std::uint32_t word =
         numerics::random_word(seed, static_cast<std::uint64_t>(line),
                               static_cast<std::uint64_t>(second ? at - half : at), 32);
     const std::uint32_t exponent = static_cast<std::uint32_t>(f.bias - 6) + (word >> 20) % 8;
     const std::uint32_t mantissa = word & ((1u << f.mantissa_bits) - 1);
-    const std::uint32_t sign = (word >> 31) ^ (cancels && second ? line & 1 : 0);
+    const std::uint32_t negated =
+        numerics::random_word(seed + 10, 0, static_cast<std::uint64_t>(line), 1);
+    const std::uint32_t sign = (word >> 31) ^ (second ? negated : 0);
     return sign << (f.storage_bits - 1) | exponent << f.mantissa_bits | mantissa;
   }
 };
 
 /// Fills memory of `lines` by K elements; strides in elements.
 template <class Code>
-__global__ void draw_kernel(Code* data, drawn_operand of, std::int64_t lines,
+__global__ void draw_kernel(Code* data, random_operand of, std::int64_t lines,
                             std::int64_t line_stride, std::int64_t k_stride) {
   const std::int64_t n = lines * of.k, step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
@@ -63,7 +71,7 @@ std::int64_t elements_spanned(const const_matrix_view& v) {
   return (v.rows - 1) * v.row_stride + (v.cols - 1) * v.col_stride + 1;
 }
 
-/// Memory for a view like `v`, at an address that is aligned as well as v's and not better.
+/// Memory for a view like `v`, at an address with the alignment of v's.
 const_matrix_view allocated(allocation& memory, const const_matrix_view& v) {
   const std::size_t skew = reinterpret_cast<std::uintptr_t>(v.data) % 256;
   const auto bytes = static_cast<std::size_t>(elements_spanned(v) * storage_bytes(v.format));
@@ -72,7 +80,7 @@ const_matrix_view allocated(allocation& memory, const const_matrix_view& v) {
   return own;
 }
 
-void draw(const const_matrix_view& lines, const drawn_operand& of, cudaStream_t stream) {
+void draw(const const_matrix_view& lines, const random_operand& of, cudaStream_t stream) {
   const auto fill = [&]<class Code>(Code* data) {
     launch_kernel(what, draw_kernel<Code>, 1024, 256, 0, stream, data, of, lines.rows,
                   lines.row_stride, lines.col_stride);
@@ -98,7 +106,7 @@ struct host_lines {
   std::vector<float> scales;
   std::int64_t tiles = 1;  ///< of K
 
-  host_lines(const drawn_operand& of, const std::vector<std::int64_t>& lines) {
+  host_lines(const random_operand& of, const std::vector<std::int64_t>& lines) {
     for (const std::int64_t line : lines) {
       for (std::int64_t at = 0; at < of.k; ++at) {
         const std::uint32_t code = of.code(line, at);
@@ -115,25 +123,33 @@ struct host_lines {
   }
 };
 
-/// Draws the scales of an operand of `lines`, puts them into device memory, and notes those of the
-/// host's lines. `s` has lines in rows.
+/// Puts random scales of an operand into device memory, and those of the host's lines into `host`.
+/// Scales along K repeat as the operand does. `of_lines`: the scales with lines in rows.
 const_matrix_view draw_scales(allocation& memory, const backends::scale_source& s,
                               const const_matrix_view& of_lines, const tile_shape& tile,
-                              std::uint64_t seed, const std::vector<std::int64_t>& lines,
-                              host_lines& host) {
+                              std::uint64_t seed, std::int64_t half,
+                              const std::vector<std::int64_t>& lines, host_lines& host) {
   if (s.values.data == nullptr) return s.values;
   std::vector<float> all(static_cast<std::size_t>(elements_spanned(of_lines)));
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::uint32_t word = numerics::random_word(seed, 0, i, 32);
-    const std::uint32_t bits = (word & 0x7FFFFFu) | (124 + (word >> 26) % 4) << 23;
-    std::memcpy(&all[i], &bits, sizeof bits);
+  const std::int64_t tiles = half / 128;
+  const auto place = [&](std::int64_t row, std::int64_t t) {
+    return static_cast<std::size_t>(row * of_lines.row_stride + t * of_lines.col_stride);
+  };
+  for (std::int64_t row = 0; row < of_lines.rows; ++row) {
+    for (std::int64_t t = 0; t < of_lines.cols; ++t) {
+      const bool second = of_lines.cols > 1 && t >= tiles && t < 2 * tiles;
+      const std::uint32_t word =
+          numerics::random_word(seed, static_cast<std::uint64_t>(row),
+                                static_cast<std::uint64_t>(second ? t - tiles : t), 32);
+      const std::uint32_t bits = (word & 0x7FFFFFu) | (124 + (word >> 26) % 4) << 23;
+      std::memcpy(&all[place(row, t)], &bits, sizeof bits);
+    }
   }
   host.tiles = of_lines.cols;
   for (const std::int64_t line : lines) {
     const std::int64_t row = tile.rows == 0 ? 0 : line / tile.rows;
     for (std::int64_t t = 0; t < of_lines.cols; ++t) {
-      host.scales.push_back(
-          all[static_cast<std::size_t>(row * of_lines.row_stride + t * of_lines.col_stride)]);
+      host.scales.push_back(all[place(row, t)]);
     }
   }
   const_matrix_view own = s.values;
@@ -143,15 +159,16 @@ const_matrix_view draw_scales(allocation& memory, const backends::scale_source& 
   return own;
 }
 
-/// A product of drawn operands on the device, and some of its results by the rule.
+/// A product of random operands on the device, and some of its results by the rule.
 class comparison {
  public:
   comparison(const backends::matmul_call& call, cudaStream_t stream)
       : call_(call),
         rows_(sampled(call.a.rows, std::max(sampled_lines, sampled_results / call.b.cols))),
         cols_(sampled(call.b.cols, sampled_results / static_cast<std::int64_t>(rows_.size()))) {
-    const drawn_operand a = {call.a.format, 1, call.a.cols, false};
-    const drawn_operand b = {call.b.format, 2, call.a.cols, true};
+    const std::int64_t half = repeated(call);
+    const random_operand a = {call.a.format, 1, call.a.cols, half};
+    const random_operand b = {call.b.format, 2, call.a.cols, half};
     call_.a = allocated(a_memory_, call.a);
     call_.b = allocated(b_memory_, call.b);
     const const_matrix_view d = allocated(d_memory_, call.d);
@@ -161,14 +178,14 @@ class comparison {
     host_lines a_lines(a, rows_), b_lines(b, cols_);
     const tile_shape b_tile = {call.b_scales.tile.cols, call.b_scales.tile.rows};
     call_.a_scales.values = draw_scales(a_scales_, call.a_scales, call.a_scales.values,
-                                        call.a_scales.tile, 3, rows_, a_lines);
+                                        call.a_scales.tile, 3, half, rows_, a_lines);
     call_.b_scales.values = draw_scales(b_scales_, call.b_scales, transposed(call.b_scales.values),
-                                        b_tile, 4, cols_, b_lines);
+                                        b_tile, 4, half, cols_, b_lines);
     multiply_on_host(a_lines, b_lines);
     check(cudaStreamSynchronize(stream), what);
   }
 
-  /// The call on the drawn operands.
+  /// The call on the random operands.
   [[nodiscard]] const backends::matmul_call& call() const { return call_; }
 
   /// How many sampled results of d differ from the rule's.
@@ -240,7 +257,12 @@ class stopwatch {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t replay = nullptr;
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), what);
-    for (int i = 0; i < 8; ++i) enqueue(stream_);
+    try {
+      for (int i = 0; i < 8; ++i) enqueue(stream_);
+    } catch (...) {
+      if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
+      throw;
+    }
     check(cudaStreamEndCapture(stream_, &graph), what);
     const cudaError_t made = cudaGraphInstantiate(&replay, graph, 0);
     cudaGraphDestroy(graph);

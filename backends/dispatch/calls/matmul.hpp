@@ -40,6 +40,12 @@ struct matmul_call {
   addend c_enters;
 };
 
+/// Bytes to which an address is aligned, up to 256.
+inline std::uint32_t alignment_of(const void* address) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(address) | 256;
+  return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
+
 /// A product in device memory, by an algorithm whose results were compared with matmul().
 class device_product {
  public:

@@ -212,19 +212,19 @@ class _LossAndGradient(torch.autograd.Function):
     def forward(ctx: Any, x: torch.Tensor, targets: torch.Tensor, expected: torch.Tensor,
                 *options: Any) -> torch.Tensor:
         loss, gradient = ops.cross_entropy_and_gradient(expected, x, targets, *options)
-        ctx.options, ctx.gradient = options, gradient
-        ctx.save_for_backward(x, targets, expected)
+        ctx.options, ctx.updated = options, False
+        ctx.save_for_backward(x, targets, expected, gradient)
         result: torch.Tensor = loss
         return result
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        x, targets, expected = ctx.saved_tensors
-        gradient, ctx.gradient = ctx.gradient, None
-        if gradient is not None and x.is_cuda and not is_seen((grad, x, targets)):
-            gradient = update_loss_gradient((expected, gradient), grad, x, targets, *ctx.options)
-        elif gradient is None or not (_may_wait(x) and bool(grad == expected)):
+        x, targets, expected, gradient = ctx.saved_tensors
+        if x.is_cuda and not ctx.updated and not is_seen((grad, x, targets)):
+            ctx.updated = True
+            update_loss_gradient((expected, gradient.data), grad, x, targets, *ctx.options)  # not a write for autograd
+        elif ctx.updated or not (_may_wait(x) and bool(grad == expected)):
             gradient = ops.cross_entropy_backward(grad, x, targets, *ctx.options)
         return gradient, *[None] * (2 + len(ctx.options))
 

@@ -26,6 +26,7 @@ class _MathAttention(torch.autograd.Function):
     def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
                 *options: Any) -> torch.Tensor:
         ctx.options, ctx.shapes = options, (q.shape, k.transpose(-2, -1).shape, v.shape)
+        ctx.used = False
         ctx.scores = (*q.shape[:-1], k.shape[-2])
         with torch.autocast(q.device.type, enabled=False):
             q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in (q, k.transpose(-2, -1), v))
@@ -41,6 +42,9 @@ class _MathAttention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        if ctx.used:  # hooks of saved tensors may hide from PyTorch that they were overwritten
+            raise InvalidArgument("math_attention: its backward pass can run once; ask for all gradients at once")
+        ctx.used = not torch.compiler.is_compiling()
         q, k, v, p, mask = ctx.saved_tensors
         of_q = of_k = of_v = None
         with torch.autocast(q.device.type, enabled=False):
@@ -75,7 +79,8 @@ def math_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, 
     Memory, for B sequences of L tokens, N heads and N * D = H columns, in elements: B N L L probabilities are kept,
     beside the operands. The forward pass takes no more. The backward pass overwrites the probabilities by the
     gradients of the scores; it takes B L H for the gradient of `value` and max(B N L L, 2 B L H) for a workspace,
-    which becomes the gradients of `query` and `key`. So it can run once: PyTorch refuses a second one.
+    which becomes the gradients of `query` and `key`. So it can run once, for all gradients together: a second one is
+    refused. A compiled call can run it again.
 
     Parameters
     ----------
@@ -101,6 +106,9 @@ def math_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, 
         raise InvalidArgument(f"key: [..., keys, D] is expected for query of shape {[*query.shape]}; got {[*key.shape]}")
     if value.shape[:-1] != key.shape[:-1]:
         raise InvalidArgument(f"value: [..., keys, D] is expected for key of shape {[*key.shape]}; got {[*value.shape]}")
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x.numel() == 0:
+            raise InvalidArgument(f"{name}: a tensor with elements is expected; got shape {[*x.shape]}")
     if attn_mask is not None:
         check_mask(attn_mask, query.dtype, (*query.shape[:-1], key.shape[-2]), "attn_mask")
         attn_mask = ~attn_mask if attn_mask.dtype == torch.bool else attn_mask

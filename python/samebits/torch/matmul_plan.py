@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from samebits import _core
+from samebits.errors import InvalidArgument
 from samebits.torch.tensors import stream_of
 
 __all__ = ["MatmulPlan"]
@@ -64,6 +65,9 @@ class MatmulPlan:
                  a_scales: torch.Tensor | None = None, a_tile: tuple[int, int] = (0, 0),
                  b_scales: torch.Tensor | None = None, b_tile: tuple[int, int] = (0, 0),
                  fast_accumulation: bool = False) -> None:
+        for name, x in (("a", a), ("b", b)):
+            if x.dim() != 2:
+                raise InvalidArgument(f"{name}: two axes are expected; got shape {[*x.shape]}")
         half = a.dtype in (torch.bfloat16, torch.float16)
         self._dtype = out_dtype or (a.dtype if half else torch.bfloat16)
         self._how = (a_tile, b_tile, fast_accumulation)

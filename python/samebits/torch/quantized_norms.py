@@ -60,7 +60,7 @@ def layer_norm_quantize(input: torch.Tensor, weight: torch.Tensor | None = None,
     Parameters
     ----------
     input, residual : Tensor [..., n]
-        fp32, bf16 or fp16, of one shape. None: `input` itself is normalized.
+        fp32, bf16 or fp16, of one shape. None: `input` itself is normalized. Autocast does not convert them.
     weight, bias : Tensor [n], optional
         In the format of `input`.
     eps : float
@@ -74,7 +74,8 @@ def layer_norm_quantize(input: torch.Tensor, weight: torch.Tensor | None = None,
 
     Examples
     --------
-    >>> q, total = sbt.functional.layer_norm_quantize(torch.ones(2, 128), residual=torch.ones(2, 128), recipe="DSV3_IEEE")
+    >>> x = torch.ones(2, 128)
+    >>> q, total = sbt.functional.layer_norm_quantize(x, residual=x, recipe="DSV3_IEEE")
     >>> q.codes.shape, q.scales.shape, total[0, 0].item()
     (torch.Size([2, 128]), torch.Size([2, 1]), 2.0)
     """
@@ -105,8 +106,13 @@ def rms_norm_quantize(input: torch.Tensor, weight: torch.Tensor | None = None, e
 
 def _quantized(x: torch.Tensor, added: torch.Tensor | None, weight: torch.Tensor | None, bias: torch.Tensor | None,
                eps: float, rms: bool, recipe: Any, to: Any) -> tuple[QuantizedTensor, torch.Tensor]:
-    if added is not None and added.shape != x.shape:
-        raise InvalidArgument(f"residual: shape {[*x.shape]} is expected; got {[*added.shape]}")
+    if x.dim() == 0:
+        raise InvalidArgument("input: at least one axis is expected")
+    if added is not None and (added.shape != x.shape or added.dtype != x.dtype):
+        raise InvalidArgument(f"residual: {x.dtype} {[*x.shape]} is expected; got {added.dtype} {[*added.shape]}")
+    for what, p in (("weight", weight), ("bias", bias)):
+        if p is not None and p.shape != x.shape[-1:]:
+            raise InvalidArgument(f"{what}: shape {[*x.shape[-1:]]} is expected; got {[*p.shape]}")
     rules, text, name = quantization_of(recipe, to)
     source, total, codes, scales = _QuantizedNorm.apply(  # type: ignore[no-untyped-call]
         x, added, weight, bias, eps, rms, text, name)

@@ -78,8 +78,8 @@ def test_a_cpu_has_no_plans() -> None:
 
 @pytest.mark.parametrize("given, message", [
     ({"fast_accumulation": True}, "^fast_accumulation: needs FP8"),
-    ({"a_scales": torch.ones(1, 1)}, "a_scales and b_scales must be given"),
-    ({"out_dtype": torch.float16}, "^out: format must be fp32")])
+    ({"a_scales": torch.ones(1, 1)}, "a_scales, b_scales: must be given"),
+    ({"out_dtype": torch.float16}, "^out_dtype: format must be fp32")])
 def test_what_has_no_product_is_refused(given: dict[str, Any], message: str) -> None:
     a = torch.zeros(8, 16, dtype=torch.bfloat16)
     with pytest.raises(sb.InvalidArgument, match=message):

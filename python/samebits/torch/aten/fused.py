@@ -176,6 +176,8 @@ def _score_rows(shape: Any, mask: Any, causal: bool) -> tuple[Any, tuple[int, ..
 
 
 def _scaled_softmax_of(x: Any, result: Any, scale: float, mask: Any, causal: bool, out: Any = None) -> Any:
+    if x.numel() == 0:
+        return x.new_empty(x.shape) if out is None else out
     masks, rows = _score_rows(x.shape, mask, causal)
     is_boolean = mask is not None and mask.dtype == torch.bool
     return _core.scaled_softmax(_rows(x), result, scale, causal, masks, is_boolean, rows, out, _RULE, _WHERE)

@@ -162,30 +162,31 @@ def _nll_loss_backward(_how: Conditions, grad: Any, logs: Any, targets: Any, wei
                                             log_probabilities=True, ignore_index=ignored, **RULE)
 
 
-def _loss_options(reduction: str, ignored: int, smoothing: float, widens: bool, upcast: bool) -> dict[str, Any]:
-    return {"reduction": reduction, "ignore_index": ignored, "label_smoothing": smoothing,
-            "to": "fp32" if widens else None, "upcast": upcast, **RULE}
+def _loss_options(x: Any, reduction: str, ignored: int, smoothing: float, widens: bool, upcast: bool) -> dict[str, Any]:
+    """Return the options of a loss of logits x. Logits in fp32 are a new tensor, which begins at a boundary."""
+    return {"reduction": reduction, "ignore_index": ignored, "label_smoothing": smoothing, "to": "fp32" if widens else None,
+            "upcast": upcast, "offset": 0 if upcast else _offset(x), **RULE}
 
 
 @rule("cross_entropy")
 def _cross_entropy(how: Conditions, x: Any, targets: Any, *options: Any) -> Any:
-    return functions.cross_entropy(x.contiguous(), targets, offset=_offset(x), multiprocessors=how.multiprocessors,
-                                   **_loss_options(*options))
+    return functions.cross_entropy(x.contiguous(), targets, multiprocessors=how.multiprocessors,
+                                   **_loss_options(x, *options))
 
 
 @rule("cross_entropy_backward")
 def _cross_entropy_backward(_how: Conditions, grad: Any, x: Any, targets: Any, *options: Any) -> Any:
-    return functions.cross_entropy_gradient(grad.contiguous(), x.contiguous(), targets, offset=_offset(x),
-                                            **_loss_options(*options))
+    return functions.cross_entropy_gradient(grad.contiguous(), x.contiguous(), targets,
+                                            **_loss_options(x, *options))
 
 
 def update_loss_gradient(known: tuple[Any, Any], grad: Any, x: Any, targets: Any, *options: Any) -> Any:
     """Return the gradient of logits on a GPU: known[1], updated unless `grad` is known[0]. Nothing waits."""
-    return functions.cross_entropy_gradient(grad.contiguous(), x.contiguous(), targets, offset=_offset(x), known=known,
-                                            **_loss_options(*options))
+    return functions.cross_entropy_gradient(grad.contiguous(), x.contiguous(), targets, known=known,
+                                            **_loss_options(x, *options))
 
 
 @rule("cross_entropy_and_gradient")
 def _cross_entropy_and_gradient(how: Conditions, grad: Any, x: Any, targets: Any, *options: Any) -> Any:
-    return functions.cross_entropy_and_gradient(grad.contiguous(), x.contiguous(), targets, offset=_offset(x),
-                                                multiprocessors=how.multiprocessors, **_loss_options(*options))
+    return functions.cross_entropy_and_gradient(grad.contiguous(), x.contiguous(), targets,
+                                                multiprocessors=how.multiprocessors, **_loss_options(x, *options))
