@@ -311,7 +311,7 @@ def test_compiled_recorded_and_checked_operators(device: str) -> None:
             (operators.biased, (x, bias.detach(), "gelu")), (operators.rotary, (x, cos, cos, 1)),
             (operators.dropout_by_index, (x, 0.5, 1, 2, 3)), (operators.gelu, (x,)), (operators.silu, (x,)),
             (operators.clip_fake_quantize, (x, torch.tensor(1.0, device=device), 8)),
-            (operators.scaled_softmax, (x, 0.5, torch.arange(24, device=device) == 3, True)), (operators.scaled_softmax, (x, 2.0, None, False)),
+            (operators.scaled_softmax, (x, 0.5, torch.arange(48, device=device) == 3, True)), (operators.scaled_softmax, (x, 2.0, None, False)),
             (operators.embed, (torch.tensor([1, 0], device=device), x, None, 2.0))]:
         torch.library.opcheck(operator.default, arguments)
 
