@@ -141,7 +141,7 @@ void check_like(const const_matrix_view& v, const const_matrix_view& planned, co
 }
 
 /// The device that holds all memory of a call, `expected` unless that is no_device.
-int device_of(const matmul_call& call, int expected) {
+int device_of_product(const matmul_call& call, int expected) {
   device_finder finder(memory_space::device);
   finder.add_device(expected, "the plan");
   finder.add(call.a.data, "a");
@@ -163,7 +163,7 @@ matmul_plan::matmul_plan(const const_matrix_view& a, const const_matrix_view& b,
       where, memory_space::device,
       [](const backends::backend& one) { return one.plan_product != nullptr; },
       "cannot plan products");
-  const int device = backends::device_of(call, backends::no_device);
+  const int device = backends::device_of_product(call, backends::no_device);
   const backends::device_scope on(memory_space::device, device, where.stream,
                                   backends::completion::awaited);
   auto product = chosen.plan_product(call, where.stream);
@@ -187,8 +187,8 @@ void matmul_plan::run(const const_matrix_view& a, const const_matrix_view& b, co
       call.a_scales.tile != planned.a_scales.tile || call.b_scales.tile != planned.b_scales.tile) {
     throw invalid_argument("options: accumulation and tiles must be those of the plan");
   }
-  const backends::device_scope on(memory_space::device, backends::device_of(call, data_->device),
-                                  where.stream);
+  const backends::device_scope on(memory_space::device,
+                                  backends::device_of_product(call, data_->device), where.stream);
   data_->product->run(call, where.stream);
 }
 
