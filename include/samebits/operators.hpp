@@ -263,7 +263,7 @@ void layer_norm_quantize(const const_matrix_view& in, const const_matrix_view& a
                          const quantize_outputs& outputs, const quantize_options& quantization,
                          const layer_norm_options& options, const executor& where = {});
 
-/// The same with RMSNorm.
+/// Quantizes rms_norm(in), or RMSNorm of sum = in + added, as layer_norm_quantize() does.
 void rms_norm_quantize(const const_matrix_view& in, const const_matrix_view& added,
                        const const_matrix_view& weight, const matrix_view& sum,
                        const matrix_view& rstd, const quantize_outputs& outputs,

@@ -1,5 +1,5 @@
-// Chooses an algorithm of cuBLASLt: times all that do not split K, fastest first compares 4,096
-// results with matmul() on the host, and keeps the first one that is equal.
+// Chooses an algorithm of cuBLASLt: times all that do not split K, fastest first compares up
+// to 4,096 results with matmul() on the host, and keeps the first one that is equal.
 //
 // The operands of the comparison are random. The device and the host compute each element by itself.
 // The second half of K repeats the first half, with the opposite sign in lines of A and B that a

@@ -7,8 +7,8 @@
 
 namespace samebits::cuda {
 
-/// Chooses an algorithm for a checked call, and waits. The addresses of the call tell alignments
-/// alone. Throws what matmul_plan does.
+/// Chooses an algorithm for a checked call, and waits. Only the alignment of the call's addresses is
+/// used; no element is read or written. Throws what matmul_plan does.
 std::shared_ptr<const backends::device_product> plan_product(const backends::matmul_call& call,
                                                              void* stream);
 

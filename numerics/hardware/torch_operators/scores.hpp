@@ -11,8 +11,12 @@
 
 namespace samebits::numerics::torch_2_11 {
 
-/// What a mask does: nothing; it fills scores with -Inf where its byte is not 0; it is added to them.
-enum class mask_use : std::uint8_t { none, fills, added };
+/// What a mask does to the scores.
+enum class mask_use : std::uint8_t {
+  none,   ///< there is no mask
+  fills,  ///< a score becomes -Inf where the mask's byte is not 0
+  added,  ///< the mask's number is added to the score
+};
 
 /// The steps of a call. Its rows are [batch, heads, queries].
 struct score_rule {

@@ -192,7 +192,7 @@ for _name, (_schema, *_parts) in _OPERATORS.items():
     define(_name, _schema)
 register({name: tuple(parts) for name, (_, *parts) in _OPERATORS.items()})
 
-# In place of the scores, and of softmax's result. Without derivatives: `math_attention` calls them where none are asked.
+# These write over the scores, and over softmax's result. They have no derivatives: `math_attention` has its own.
 for _name, _first in (("scaled_softmax_", "x"), ("scaled_softmax_backward_", "y, Tensor grad")):
     define(_name, f"(Tensor(a!) {_first}, {_SCORES.removesuffix('Tensor')}()")
     torch.library.register_fake(f"samebits::{_name}")(lambda *_: None)

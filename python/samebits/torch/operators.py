@@ -59,7 +59,8 @@ class Operator:
 
     @classmethod
     def of_call(cls, call: recorded_calls.Call) -> Operator:
-        return cls(call.name, call.name.removeprefix("samebits."), False, call.writes, counts=False)  # it has counted
+        short = call.name.removeprefix("samebits.")
+        return cls(call.name, short, False, call.writes, counts=False)  # the call raised the versions already
 
     @functools.cached_property
     def is_attention(self) -> bool:

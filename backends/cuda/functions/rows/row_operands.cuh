@@ -49,7 +49,7 @@ struct loss_launch {
   std::int64_t ignore_index = 0;
   row_operand loss;        ///< of all rows, or of each: [1, rows]; written
   row_operand grad;        ///< of `loss`
-  row_operand known_grad;  ///< no work is left if `grad` is equal to it; no data: in any case
+  row_operand known_grad;  ///< kernels return if `grad` is equal to it; no data: never
   /// The gradient of every target's log-probability, binary32; null without a reduction.
   const std::uint32_t* factor = nullptr;
   std::uint32_t* picked = nullptr;  ///< [rows], binary32, written; null: not wanted

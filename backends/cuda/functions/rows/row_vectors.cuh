@@ -79,7 +79,8 @@ class row_vectors {
     return wanted && of.data != nullptr ? of.template load<E>(i) : row_codes<bytes, E>{};
   }
 
-  /// The same of the weight's, which are the mask's in the gradient of scores.
+  /// Codes of the weights of elements from element i on. In the gradient of scores they are the codes of
+  /// a mask that fills.
   template <int E>
   [[nodiscard]] __device__ __forceinline__ row_codes<bytes, E> weight_codes(std::int64_t i,
                                                                             bool wanted) const {
