@@ -250,15 +250,15 @@ class stopwatch {
   stopwatch(const stopwatch&) = delete;
   stopwatch& operator=(const stopwatch&) = delete;
 
-  /// Milliseconds of eight times enqueue(stream), the least of three rounds.
+  /// Milliseconds of 16 times enqueue(stream), the least of the rounds.
   template <class Enqueue>
-  float time(const Enqueue& enqueue) const {
+  float time(int rounds, const Enqueue& enqueue) const {
     enqueue(stream_);  // what is loaded by the first call cannot be captured
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t replay = nullptr;
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), what);
     try {
-      for (int i = 0; i < 8; ++i) enqueue(stream_);
+      for (int i = 0; i < 16; ++i) enqueue(stream_);
     } catch (...) {
       if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
       throw;
@@ -268,7 +268,7 @@ class stopwatch {
     cudaGraphDestroy(graph);
     check(made, what);
     float best = 0;
-    for (int round = 0; round < 4; ++round) {  // the first one warms up
+    for (int round = 0; round <= rounds; ++round) {  // the first one warms up
       float milliseconds = 0;
       cudaEventRecord(events_[0], stream_);
       cudaGraphLaunch(replay, stream_);
@@ -286,23 +286,30 @@ class stopwatch {
   cudaEvent_t events_[2] = {};
 };
 
-/// Positions of the algorithms, fastest first; what the library refuses to run is left out.
+/// Positions of the algorithms, fastest first; what the library refuses to run is left out. The first
+/// ones are timed again, longer: their times differ by less than those of a few rounds scatter.
 std::vector<std::size_t> by_time(const lt_product& product, const backends::matmul_call& call,
                                  const std::vector<lt_algorithm>& all) {
-  std::vector<std::pair<float, std::size_t>> times;
+  constexpr std::size_t timed_again = 8;
   const stopwatch watch;
+  const auto time = [&](std::size_t position, int rounds) {
+    return watch.time(rounds, [&](cudaStream_t stream) {
+      product.run(all[position].algo, call, nullptr, 0, stream);
+    });
+  };
+  std::vector<std::pair<float, std::size_t>> times;
   for (std::size_t i = 0; i < all.size(); ++i) {
     try {
-      times.emplace_back(watch.time([&](cudaStream_t stream) {
-        product.run(all[i].algo, call, nullptr, 0, stream);
-      }),
-                         i);
+      times.emplace_back(time(i, 3), i);
     } catch (const cuda_error&) {  // offered, and then refused
     }
   }
   std::sort(times.begin(), times.end());
+  const auto first = times.begin(), last = first + std::min(timed_again, times.size());
+  for (auto one = first; one != last; ++one) one->first = time(one->second, 20);
+  std::sort(first, last);
   std::vector<std::size_t> order;
-  for (const auto& [time, position] : times) order.push_back(position);
+  for (const auto& [milliseconds, position] : times) order.push_back(position);
   return order;
 }
 

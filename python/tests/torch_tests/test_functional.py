@@ -129,14 +129,25 @@ def test_every_width(cuda: str, dtype: torch.dtype) -> None:
             weight, bias = rows(n, dtype, cuda, seed=2)[[0, 6]]
             targets = torch.arange(7, device=cuda) % n
             targets[2] = -100
-            compare(lambda x: F.softmax(x, -1), ours.softmax, grad, x)
-            compare(lambda x: F.log_softmax(x, -1), ours.log_softmax, grad, x)
-            compare(lambda *t, n=n: F.layer_norm(t[0], (n,), *t[1:]), lambda *t, n=n: ours.layer_norm(t[0], (n,), *t[1:]),
-                    grad, x, weight, bias)
-            compare_rms_norm(x, grad, weight)
-            compare(lambda x, t=targets: F.cross_entropy(x, t), lambda x, t=targets: ours.cross_entropy(x, t), 1.0, x)
-            compare(lambda x, t=targets: F.cross_entropy(x.float(), t),
-                    lambda x, t=targets: ours.cross_entropy(x, t, upcast=True), 1.0, x)
+            compare_every_function(x, grad, weight, bias, targets)
+
+
+def test_more_elements_than_32_bits_count(cuda: str) -> None:
+    x, grad = (torch.randn(2**18 + 3, 8192, device=cuda, dtype=torch.bfloat16) for _ in range(2))
+    weight, bias = torch.randn(2, 8192, device=cuda, dtype=torch.bfloat16)
+    compare_every_function(x, grad, weight, bias, torch.arange(len(x), device=cuda) % 8192)
+
+
+def compare_every_function(x: torch.Tensor, grad: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor,
+                           targets: torch.Tensor) -> None:
+    shape = x.shape[1:]
+    compare(lambda x: F.softmax(x, -1), ours.softmax, grad, x)
+    compare(lambda x: F.log_softmax(x, -1), ours.log_softmax, grad, x)
+    compare(lambda *t: F.layer_norm(t[0], shape, *t[1:]), lambda *t: ours.layer_norm(t[0], shape, *t[1:]),
+            grad, x, weight, bias)
+    compare_rms_norm(x, grad, weight)
+    compare(lambda x: F.cross_entropy(x, targets), lambda x: ours.cross_entropy(x, targets), 1.0, x)
+    compare(lambda x: F.cross_entropy(x.float(), targets), lambda x: ours.cross_entropy(x, targets, upcast=True), 1.0, x)
 
 
 def compare_rms_norm(x: torch.Tensor, grad: torch.Tensor, weight: torch.Tensor) -> None:
