@@ -17,7 +17,7 @@ std::string kind_of(nb::handle value) {
 }
 
 // What a value is: its repr if that is short.
-std::string text_of(nb::handle value) {
+std::string shown(nb::handle value) {
   constexpr std::size_t short_text = 40;
   PyObject* const repr = PyObject_Repr(value.ptr());
   if (repr == nullptr) PyErr_Clear();
@@ -47,12 +47,12 @@ nb::object index_of(nb::handle value, const char* name) {
       PyLong_Check(value.ptr()) ? PyNumber_Long(value.ptr()) : PyNumber_Index(value.ptr());
   if (index != nullptr) return nb::steal(index);
   PyErr_Clear();
-  raise_type(std::string(name) + ": an integer is expected; got " + text_of(value));
+  raise_type(std::string(name) + ": an integer is expected; got " + shown(value));
 }
 
 void refuse_range(nb::handle value, const char* name, std::int64_t low, std::uint64_t high) {
   raise_invalid(std::string(name) + ": an integer of " + std::to_string(low) + " .. " +
-                bound_text(high) + " is expected; got " + text_of(value));
+                bound_text(high) + " is expected; got " + shown(value));
 }
 
 double number_of(nb::handle value, const char* name) {
@@ -67,7 +67,7 @@ double number_of(nb::handle value, const char* name) {
     PyErr_Clear();
     if (large) raise_invalid(std::string(name) + ": a number below 2^1024 is expected");
   }
-  raise_type(std::string(name) + ": a number is expected; got " + text_of(value));
+  raise_type(std::string(name) + ": a number is expected; got " + shown(value));
 }
 
 bool flag_of(nb::handle value, const char* name) {
@@ -78,7 +78,7 @@ bool flag_of(nb::handle value, const char* name) {
   }
   const std::string kind = kind_of(value);
   if (kind == "a bool" || kind == "a bool_") return PyObject_IsTrue(value.ptr()) == 1;  // of NumPy
-  raise_type(std::string(name) + ": True or False is expected; got " + text_of(value));
+  raise_type(std::string(name) + ": True or False is expected; got " + shown(value));
 }
 
 std::string_view text_of(nb::handle text, const char* name) {
@@ -88,7 +88,7 @@ std::string_view text_of(nb::handle text, const char* name) {
       PyUnicode_Check(text.ptr()) ? PyUnicode_AsUTF8AndSize(text.ptr(), &size) : nullptr;
   if (bytes != nullptr) return {bytes, static_cast<std::size_t>(size)};
   PyErr_Clear();
-  raise_type(std::string(name) + ": a string is expected; got " + text_of(text));
+  raise_type(std::string(name) + ": a string is expected; got " + shown(text));
 }
 
 nb::object name_among(nb::handle value, const char* argument, const nb::list& names) {

@@ -27,7 +27,7 @@ bool begins_with_name(std::string_view message, std::string_view name) {
 }
 
 // The message of an exception and of those nested in it, with the caller's name of the argument.
-std::string text_of(const std::exception& error, argument_names names) {
+std::string message_of(const std::exception& error, argument_names names) {
   std::string_view message = error.what();
   for (const std::string_view holder : {"where.", "options.", "outputs.", "in.", "how.", "sum."}) {
     if (message.starts_with(holder)) message.remove_prefix(holder.size());
@@ -41,7 +41,7 @@ std::string text_of(const std::exception& error, argument_names names) {
   try {
     std::rethrow_if_nested(error);
   } catch (const std::exception& cause) {
-    text += ": " + text_of(cause, names);
+    text += ": " + message_of(cause, names);
   } catch (...) {
     text += ": an exception of an unknown type";
   }
@@ -53,7 +53,7 @@ std::string text_of(const std::exception& error, argument_names names) {
 void raise_current(argument_names names) {
   if (PyErr_Occurred() != nullptr) throw nb::python_error();  // of a signal handler
   const auto raise_as = [&](const char* type, const std::exception& e) {
-    raise(type_named(type), text_of(e, names));
+    raise(type_named(type), message_of(e, names));
   };
   try {
     throw;
@@ -80,7 +80,7 @@ void raise_current(argument_names names) {
   } catch (const std::bad_alloc&) {
     raise(PyExc_MemoryError, "out of memory");
   } catch (const std::exception& e) {
-    raise_internal("internal error: " + text_of(e, {}));
+    raise_internal("internal error: " + message_of(e, {}));
   } catch (...) {
     raise_internal("internal error: an exception of an unknown type");
   }
