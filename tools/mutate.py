@@ -128,7 +128,6 @@ TESTS = [
 ]
 LIBRARIES = ["tests/tensor_cores/libsamebits_tensor_core_cases.a",
              "tools/tensor_core_probe/libsamebits_tensor_core_probe.a",
-             "tools/function_unit_probe/libsamebits_function_unit_probe.a",
              "tests/testkit/libsamebits_testkit.a", "tests/testkit/libsamebits_testkit_checks.a",
              "libsamebits_core.a"]
 # What the tests include of others: read once, not for every mutant.

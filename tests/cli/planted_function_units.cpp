@@ -22,11 +22,8 @@ std::uint64_t planted_sum(numerics::real::exact_function f) {
 }
 
 constexpr device planted = {[] { return std::string(); },
-                            [] { return std::string("a planted GPU"); },
-                            [] { return 80; },
-                            compare_planted,
-                            nullptr,
-                            planted_sum};
+                            [] { return std::string("a planted GPU"); }, [] { return 80; },
+                            compare_planted, planted_sum};
 
 }  // namespace
 }  // namespace samebits::function_units

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,8 +75,6 @@ struct device {
   int (*capability)();
   /// Compares the results of all operands with the model: 2^32 or 2^16.
   comparison (*compare)(instruction what);
-  /// The results at these operands.
-  std::vector<std::uint32_t> (*record)(instruction what, std::span<const std::uint32_t> operands);
   /// The sum over all 2^32 operands of the results of cuda-native by the rule `exact`.
   std::uint64_t (*exact_sum)(numerics::real::exact_function f);
 };

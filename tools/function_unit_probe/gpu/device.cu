@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "function_unit_probe/device.hpp"
 #include "function_unit_probe/gpu/exact_sums.hpp"
@@ -74,25 +72,9 @@ __global__ void compare_kernel(found* all) {
   if (atomicAdd(&all->differed, differed) == 0) all->operand = operand;
 }
 
-/// results[i] = the instruction's result at operands[i]. One operand per thread in a grid-stride
-/// loop.
 template <class Unit>
-__global__ void record_kernel(const std::uint32_t* operands, std::uint64_t count,
-                              std::uint32_t* results) {
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
-       i += step) {
-    results[i] = Unit::result(operands[i]);
-  }
-}
-
-template <class Unit>
-std::vector<std::uint32_t> record_one(std::span<const std::uint32_t> operands) {
-  const device_array<std::uint32_t> in(operands.data(), operands.size()), out(operands.size());
-  record_kernel<Unit><<<1024, 256>>>(in.data(), operands.size(), out.data());
-  check(cudaGetLastError(), "record_kernel");
-  check(cudaDeviceSynchronize(), "record_kernel");
-  return out.read();
+__global__ void one_result_kernel(std::uint32_t operand, std::uint32_t* result) {
+  *result = Unit::result(operand);
 }
 
 template <class Unit>
@@ -104,7 +86,10 @@ comparison compare_one() {
   const found f = on_device.read()[0];
   comparison c{Unit::operands, f.differed, f.operand, 0, 0};
   if (f.differed == 0) return c;
-  c.result = record_one<Unit>(std::span(&c.operand, 1))[0];
+  const device_array<std::uint32_t> result(1);
+  one_result_kernel<Unit><<<1, 1>>>(c.operand, result.data());
+  check(cudaGetLastError(), "one_result_kernel");
+  c.result = result.read()[0];
   c.expected = Unit::model(c.operand);
   return c;
 }
@@ -118,17 +103,8 @@ comparison compare(instruction what) {
   (std::make_integer_sequence<int, function_units::instruction_count>{});
 }
 
-std::vector<std::uint32_t> record(instruction what, std::span<const std::uint32_t> operands) {
-  return [&]<int... I>(std::integer_sequence<int, I...>) {
-    using function = std::vector<std::uint32_t> (*)(std::span<const std::uint32_t>);
-    static constexpr function functions[] = {record_one<unit<static_cast<instruction>(I)>>...};
-    return functions[static_cast<int>(what)](operands);
-  }
-  (std::make_integer_sequence<int, function_units::instruction_count>{});
-}
-
-constexpr function_units::device this_device = {why_unsupported, description, capability,
-                                                compare,         record,      exact_sum};
+constexpr function_units::device this_device = {why_unsupported, description, capability, compare,
+                                                exact_sum};
 
 }  // namespace
 }  // namespace samebits::cuda
