@@ -147,11 +147,8 @@ void add_layer_norm(const const_matrix_view& in, const const_matrix_view& added,
                     const matrix_view& sum, const matrix_view& out, const matrix_view& mean,
                     const matrix_view& rstd, const layer_norm_options& options,
                     const executor& where) {
-  row_call call = backends::norm_call(row_function::layer_norm, sum, out, options);
-  call.weight = weight;
-  call.bias = bias;
-  call.mean = mean;
-  call.rstd = rstd;
+  const row_call call = norm_call(row_function::layer_norm, sum, out, options,
+                                  {.weight = weight, .rstd = rstd, .bias = bias, .mean = mean});
   backends::check_norm_of_sum(call, in, added, sum).run(where);
 }
 
@@ -159,9 +156,8 @@ void add_rms_norm(const const_matrix_view& in, const const_matrix_view& added,
                   const const_matrix_view& weight, const matrix_view& sum, const matrix_view& out,
                   const matrix_view& rstd, const layer_norm_options& options,
                   const executor& where) {
-  row_call call = backends::norm_call(row_function::rms_norm, sum, out, options);
-  call.weight = weight;
-  call.rstd = rstd;
+  const row_call call =
+      norm_call(row_function::rms_norm, sum, out, options, {.weight = weight, .rstd = rstd});
   backends::check_norm_of_sum(call, in, added, sum).run(where);
 }
 
@@ -170,11 +166,8 @@ void layer_norm_quantize(const const_matrix_view& in, const const_matrix_view& a
                          const matrix_view& sum, const matrix_view& mean, const matrix_view& rstd,
                          const quantize_outputs& outputs, const quantize_options& quantization,
                          const layer_norm_options& options, const executor& where) {
-  row_call call = backends::norm_call(row_function::layer_norm, in, {}, options);
-  call.weight = weight;
-  call.bias = bias;
-  call.mean = mean;
-  call.rstd = rstd;
+  const row_call call = norm_call(row_function::layer_norm, in, {}, options,
+                                  {.weight = weight, .rstd = rstd, .bias = bias, .mean = mean});
   backends::quantize_norm(call, in, added, sum, outputs, quantization, where);
 }
 
@@ -183,9 +176,8 @@ void rms_norm_quantize(const const_matrix_view& in, const const_matrix_view& add
                        const matrix_view& rstd, const quantize_outputs& outputs,
                        const quantize_options& quantization, const layer_norm_options& options,
                        const executor& where) {
-  row_call call = backends::norm_call(row_function::rms_norm, in, {}, options);
-  call.weight = weight;
-  call.rstd = rstd;
+  const row_call call =
+      norm_call(row_function::rms_norm, in, {}, options, {.weight = weight, .rstd = rstd});
   backends::quantize_norm(call, in, added, sum, outputs, quantization, where);
 }
 
@@ -194,11 +186,8 @@ void add_layer_norm_gradient(const const_matrix_view& grad, const const_matrix_v
                              const const_matrix_view& rstd, const const_matrix_view& weight,
                              const matrix_view& out, const layer_norm_options& options,
                              const executor& where) {
-  row_call call = backends::norm_call(row_function::layer_norm_gradient, sum, out, options);
-  call.grad = grad;
-  call.weight = weight;
-  call.mean = mean;
-  call.rstd = rstd;
+  const row_call call = norm_call(row_function::layer_norm_gradient, sum, out, options,
+                                  {.weight = weight, .rstd = rstd, .mean = mean, .grad = grad});
   backends::run_gradient_of_sum(call, of_sum, where);
 }
 
@@ -206,10 +195,8 @@ void add_rms_norm_gradient(const const_matrix_view& grad, const const_matrix_vie
                            const const_matrix_view& sum, const const_matrix_view& rstd,
                            const const_matrix_view& weight, const matrix_view& out,
                            const layer_norm_options& options, const executor& where) {
-  row_call call = backends::norm_call(row_function::rms_norm_gradient, sum, out, options);
-  call.grad = grad;
-  call.weight = weight;
-  call.rstd = rstd;
+  const row_call call = norm_call(row_function::rms_norm_gradient, sum, out, options,
+                                  {.weight = weight, .rstd = rstd, .grad = grad});
   backends::run_gradient_of_sum(call, of_sum, where);
 }
 

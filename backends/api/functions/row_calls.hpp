@@ -6,9 +6,14 @@
 
 namespace samebits::backends {
 
-/// The call of a norm or of its gradient, without its other operands.
+/// What a norm or its gradient reads and writes beside the rows; no data: the call lacks it.
+struct norm_operands {
+  const_matrix_view weight = {}, rstd = {}, bias = {}, mean = {}, grad = {};
+};
+
+/// The call of a norm or of its gradient.
 row_call norm_call(row_function f, const const_matrix_view& in, const matrix_view& out,
-                   const layer_norm_options& options);
+                   const layer_norm_options& options, const norm_operands& beside);
 
 /// Checks a call whose `offset` is the caller's. The checked call has the offset that backends read.
 row_call checked_rows(row_call call);

@@ -124,20 +124,25 @@ void run_checked_rows(const row_call& call, const executor& where) {
 }
 
 row_call norm_call(row_function f, const const_matrix_view& in, const matrix_view& out,
-                   const layer_norm_options& options) {
+                   const layer_norm_options& options, const norm_operands& beside) {
   return {.of = f,
           .rule = options.rule,
           .epsilon = numerics::torch_2_11::narrow(std::bit_cast<std::uint64_t>(options.epsilon)),
           .offset = options.offset,
+          .grad = beside.grad,
           .in = in,
+          .weight = beside.weight,
+          .bias = beside.bias,
+          .mean = beside.mean,
+          .rstd = beside.rstd,
           .out = out};
 }
 
 namespace {
 
-/// The call of softmax or of its logarithm.
+/// The call of softmax or of its logarithm; with `grad` that of its gradient.
 row_call softmax_call(row_function f, const const_matrix_view& in, const matrix_view& out,
-                      const softmax_options& options) {
+                      const softmax_options& options, const const_matrix_view& grad = {}) {
   check_block(options);
   const int elements = options.elements_per_thread;
   return {
@@ -146,88 +151,72 @@ row_call softmax_call(row_function f, const const_matrix_view& in, const matrix_
       .offset = options.offset,
       .num_warps = options.num_warps,
       .elements_per_thread = elements == 0 ? numerics::torch_2_11::vector_of(out.format) : elements,
+      .grad = grad,
       .in = in,
       .out = out};
+}
+
+void run_rows(const row_call& call, const executor& where) {
+  run_checked_rows(checked_rows(call), where);
 }
 
 }  // namespace
 }  // namespace backends
 
-using backends::row_call;
-using backends::row_function;
-
-namespace {
-void run_rows(const row_call& call, const executor& where) {
-  backends::run_checked_rows(backends::checked_rows(call), where);
-}
-}  // namespace
+using backends::row_function, backends::run_rows, backends::softmax_call;
 
 void softmax(const const_matrix_view& in, const matrix_view& out, const softmax_options& options,
              const executor& where) {
-  run_rows(backends::softmax_call(row_function::softmax, in, out, options), where);
+  run_rows(softmax_call(row_function::softmax, in, out, options), where);
 }
 
 void log_softmax(const const_matrix_view& in, const matrix_view& out,
                  const softmax_options& options, const executor& where) {
-  run_rows(backends::softmax_call(row_function::log_softmax, in, out, options), where);
+  run_rows(softmax_call(row_function::log_softmax, in, out, options), where);
 }
 
 void softmax_gradient(const const_matrix_view& grad, const const_matrix_view& result,
                       const matrix_view& out, const softmax_options& options,
                       const executor& where) {
-  row_call call = backends::softmax_call(row_function::softmax_gradient, result, out, options);
-  call.grad = grad;
-  run_rows(call, where);
+  run_rows(softmax_call(row_function::softmax_gradient, result, out, options, grad), where);
 }
 
 void log_softmax_gradient(const const_matrix_view& grad, const const_matrix_view& result,
                           const matrix_view& out, const softmax_options& options,
                           const executor& where) {
-  row_call call = backends::softmax_call(row_function::log_softmax_gradient, result, out, options);
-  call.grad = grad;
-  run_rows(call, where);
+  run_rows(softmax_call(row_function::log_softmax_gradient, result, out, options, grad), where);
 }
 
 void layer_norm(const const_matrix_view& in, const const_matrix_view& weight,
                 const const_matrix_view& bias, const matrix_view& out, const matrix_view& mean,
                 const matrix_view& rstd, const layer_norm_options& options, const executor& where) {
-  row_call call = backends::norm_call(row_function::layer_norm, in, out, options);
-  call.weight = weight;
-  call.bias = bias;
-  call.mean = mean;
-  call.rstd = rstd;
-  run_rows(call, where);
+  run_rows(norm_call(row_function::layer_norm, in, out, options,
+                     {.weight = weight, .rstd = rstd, .bias = bias, .mean = mean}),
+           where);
 }
 
 void rms_norm(const const_matrix_view& in, const const_matrix_view& weight, const matrix_view& out,
               const matrix_view& rstd, const layer_norm_options& options, const executor& where) {
-  row_call call = backends::norm_call(row_function::rms_norm, in, out, options);
-  call.weight = weight;
-  call.rstd = rstd;
-  run_rows(call, where);
+  run_rows(norm_call(row_function::rms_norm, in, out, options, {.weight = weight, .rstd = rstd}),
+           where);
 }
 
 void layer_norm_gradient(const const_matrix_view& grad, const const_matrix_view& in,
                          const const_matrix_view& mean, const const_matrix_view& rstd,
                          const const_matrix_view& weight, const matrix_view& out,
                          const layer_norm_options& options, const executor& where) {
-  row_call call = backends::norm_call(row_function::layer_norm_gradient, in, out, options);
-  call.grad = grad;
-  call.weight = weight;
-  call.mean = mean;
-  call.rstd = rstd;
-  run_rows(call, where);
+  run_rows(norm_call(row_function::layer_norm_gradient, in, out, options,
+                     {.weight = weight, .rstd = rstd, .mean = mean, .grad = grad}),
+           where);
 }
 
 void rms_norm_gradient(const const_matrix_view& grad, const const_matrix_view& in,
                        const const_matrix_view& rstd, const const_matrix_view& weight,
                        const matrix_view& out, const layer_norm_options& options,
                        const executor& where) {
-  row_call call = backends::norm_call(row_function::rms_norm_gradient, in, out, options);
-  call.grad = grad;
-  call.weight = weight;
-  call.rstd = rstd;
-  run_rows(call, where);
+  run_rows(norm_call(row_function::rms_norm_gradient, in, out, options,
+                     {.weight = weight, .rstd = rstd, .grad = grad}),
+           where);
 }
 
 }  // namespace samebits
