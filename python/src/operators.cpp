@@ -2,54 +2,21 @@
 // sums, dropout.
 #include "samebits/operators.hpp"
 
-#include "call.hpp"
+#include "call_arrays.hpp"
 
 namespace samebits::python {
 namespace {
-
-// The arrays of one call: operands in the shape and format of the first one, and results, given or
-// new.
-struct fused_arrays {
-  nb::handle like;
-  void* stream;
-  viewed first;
-
-  fused_arrays(nb::handle x, const char* name, nb::handle where)
-      : like(x), stream(stream_in(where)), first(x, {.name = name, .stream = stream}) {}
-
-  [[nodiscard]] viewed beside(nb::handle x, const char* name) const {
-    viewed v(x, {.name = name, .stream = stream});
-    check_shape({&v.a, name}, first.a.dims, first.a.shape);
-    return v;
-  }
-  // An operand of any number of rows.
-  [[nodiscard]] viewed rows(nb::handle x, const char* name) const {
-    return viewed(x, {.name = name, .stream = stream});
-  }
-  [[nodiscard]] output result(nb::handle given) const {
-    return output_like(like, first.a, first.a.format, given, stream);
-  }
-  template <class Call>
-  void run(nb::handle where, const Call& call) const {
-    const executor on = executor_of(where, first.a, first.a.size());
-    python::run(first.a.size(), [&] { call(on); }, {{"in", "x"}});
-  }
-};
-
-matrix_view view_of_output(const output& o, const char* name) { return view_of({&o.a, name}); }
 
 // f(gate) * up.
 nb::object gated(nb::handle name, nb::handle gate, nb::handle up, nb::handle rule,
                  nb::handle where) {
   const auto f = enumerator_of<function>(name, "function");
   const auto by = enumerator_of<function_rule>(rule, "rule");
-  const fused_arrays a(gate, "gate", where);
+  const call_arrays a(gate, "gate", where);
   const viewed second = a.beside(up, "up");
-  const output out = a.result(nb::none());
-  const matrix_view y = view_of_output(out, "out");
-  a.run(where,
-        [&](const executor& on) { samebits::gated(f, a.first.view, second.view, y, by, on); });
-  return out.object;
+  return a.compute([&](const matrix_view& y, const executor& on) {
+    samebits::gated(f, a.first.view, second.view, y, by, on);
+  });
 }
 
 // The gradients of gate and up, into of_gate and of_up.
@@ -57,11 +24,11 @@ void gated_gradient(nb::handle name, nb::handle grad, nb::handle gate, nb::handl
                     nb::handle of_gate, nb::handle of_up, nb::handle rule, nb::handle where) {
   const auto f = enumerator_of<function>(name, "function");
   const auto by = enumerator_of<function_rule>(rule, "rule");
-  const fused_arrays a(grad, "grad", where);
+  const call_arrays a(grad, "grad", where);
   const viewed first = a.beside(gate, "gate"), second = a.beside(up, "up");
   const output to_gate = a.result(of_gate), to_up = a.result(of_up);
-  const matrix_view y = view_of_output(to_gate, "of_gate"), z = view_of_output(to_up, "of_up");
-  a.run(where, [&](const executor& on) {
+  const matrix_view y = view_of(to_gate, "of_gate"), z = view_of(to_up, "of_up");
+  a.run([&](const executor& on) {
     samebits::gated_gradient(f, a.first.view, first.view, second.view, y, z, by, on);
   });
 }
@@ -71,51 +38,43 @@ nb::object biased(nb::handle name, nb::handle grad, nb::handle x, nb::handle bia
                   nb::handle where) {
   const auto f = enumerator_of<function>(name, "function");
   const auto by = enumerator_of<function_rule>(rule, "rule");
-  const fused_arrays a(x, "x", where);
-  const viewed row = a.rows(bias, "bias");
-  const viewed grads = grad.is_none() ? viewed{} : a.beside(grad, "grad");
-  const output out = a.result(nb::none());
-  const matrix_view y = view_of_output(out, "out");
-  a.run(where, [&](const executor& on) {
+  const call_arrays a(x, "x", where);
+  const viewed row = a.operand(bias, "bias"), grads = a.beside(grad, "grad");
+  return a.compute([&](const matrix_view& y, const executor& on) {
     if (grad.is_none()) return samebits::biased(f, a.first.view, row.view, y, by, on);
-    samebits::biased_gradient(f, grads.view, a.first.view, row.view, y, by, on);
+    biased_gradient(f, grads.view, a.first.view, row.view, y, by, on);
   });
-  return out.object;
 }
 
 // The rotary embedding of x, or the gradient of its argument.
 nb::object rotate(bool gradient, nb::handle x, nb::handle cos, nb::handle sin, std::int64_t each,
                   nb::handle rule, nb::handle where) {
   const rotate_options options{enumerator_of<function_rule>(rule, "rule"), each};
-  const fused_arrays a(x, "x", where);
-  const viewed c = a.rows(cos, "cos"), s = a.rows(sin, "sin");
-  const output out = a.result(nb::none());
-  const matrix_view y = view_of_output(out, "out");
-  const auto call = gradient ? &samebits::rotate_gradient : &samebits::rotate;
-  a.run(where, [&](const executor& on) { call(a.first.view, c.view, s.view, y, options, on); });
-  return out.object;
+  const call_arrays a(x, "x", where);
+  const viewed c = a.operand(cos, "cos"), s = a.operand(sin, "sin");
+  const auto call = gradient ? &rotate_gradient : &samebits::rotate;
+  return a.compute([&](const matrix_view& y, const executor& on) {
+    call(a.first.view, c.view, s.view, y, options, on);
+  });
 }
 
 // The nearest of 2^bits - 1 numbers from -clip to clip.
 nb::object clip_fake_quantize(nb::handle x, nb::handle clip, int bits, nb::handle where) {
-  const fused_arrays a(x, "x", where);
-  const viewed c = a.rows(clip, "clip");
-  const output out = a.result(nb::none());
-  const matrix_view y = view_of_output(out, "out");
-  a.run(where, [&](const executor& on) {
+  const call_arrays a(x, "x", where);
+  const viewed c = a.operand(clip, "clip");
+  return a.compute([&](const matrix_view& y, const executor& on) {
     samebits::clip_fake_quantize(a.first.view, c.view, y, {bits}, on);
   });
-  return out.object;
 }
 
 // The gradient of x, and what each element adds to that of the clip.
 nb::tuple clip_fake_quantize_gradient(nb::handle grad, nb::handle x, nb::handle clip, int bits,
                                       nb::handle where) {
-  const fused_arrays a(grad, "grad", where);
-  const viewed in = a.beside(x, "x"), c = a.rows(clip, "clip");
-  const output of_x = a.result(nb::none()), of_clip = a.result(nb::none());
-  const matrix_view y = view_of_output(of_x, "of_in"), z = view_of_output(of_clip, "of_clip");
-  a.run(where, [&](const executor& on) {
+  const call_arrays a(grad, "grad", where);
+  const viewed in = a.beside(x, "x"), c = a.operand(clip, "clip");
+  const output of_x = a.result(), of_clip = a.result();
+  const matrix_view y = view_of(of_x, "of_in"), z = view_of(of_clip, "of_clip");
+  a.run([&](const executor& on) {
     samebits::clip_fake_quantize_gradient(a.first.view, in.view, c.view, y, z, {bits}, on);
   });
   return nb::make_tuple(of_x.object, of_clip.object);
@@ -130,21 +89,15 @@ nb::object scaled_softmax(nb::handle x, nb::handle result, double scale, bool ca
   options.heads = nb::cast<std::int64_t>(item(rows, 0));
   options.queries = nb::cast<std::int64_t>(item(rows, 1));
   for (int i = 0; i < 3; ++i) options.mask_steps[i] = nb::cast<std::int64_t>(item(rows, 2 + i));
-  const fused_arrays a(x, result.is_none() ? "x" : "grad", where);
-  const viewed of_result = result.is_none() ? viewed{} : a.beside(result, "result");
-  viewed masks;
-  if (!mask.is_none()) {
-    const auto format = is_boolean ? std::optional(format_id::e8m0) : std::nullopt;
-    masks = viewed(mask, {.name = "mask", .format = format, .stream = a.stream});
-    options.mask = masks.view;
-  }
-  const output to = a.result(out);
-  const matrix_view y = view_of_output(to, "out");
-  a.run(where, [&](const executor& on) {
+  const call_arrays a(x, result.is_none() ? "x" : "grad", where);
+  const viewed of_result = a.beside(result, "result");
+  const auto format = is_boolean ? std::optional(format_id::e8m0) : std::nullopt;
+  const viewed masks = a.operand(mask, "mask", format);
+  options.mask = masks.view;
+  return a.compute(a.result(out), [&](const matrix_view& y, const executor& on) {
     if (result.is_none()) return samebits::scaled_softmax(a.first.view, y, options, on);
     scaled_softmax_gradient(a.first.view, of_result.view, y, options, on);
   });
-  return to.object;
 }
 
 nb::object dropout(nb::handle x, double probability, std::uint64_t seed, std::uint64_t stream,
@@ -153,48 +106,31 @@ nb::object dropout(nb::handle x, double probability, std::uint64_t seed, std::ui
   options.random.seed = seed;
   options.random.stream = stream;
   options.random.offset = offset;
-  const fused_arrays a(x, "x", where);
-  const output out = a.result(nb::none());
-  const matrix_view y = view_of_output(out, "out");
-  a.run(where, [&](const executor& on) { samebits::dropout(a.first.view, y, options, on); });
-  return out.object;
-}
-
-// The last axis of 1 of fp32 arrays with one number per row.
-output new_column(const fused_arrays& a) {
-  std::int64_t sizes[max_dims];
-  for (int i = 0; i < a.first.a.dims; ++i) sizes[i] = a.first.a.shape[i];
-  if (a.first.a.dims > 0) sizes[a.first.a.dims - 1] = 1;
-  return new_output(a.like, a.first.a, a.first.a.dims, sizes, format_id::fp32);
-}
-matrix_view column(const output& o, const fused_arrays& a) {
-  return {o.a.data, o.a.format, a.first.view.rows, 1, 1, 1, o.a.memory};
-}
-
-viewed optional(nb::handle x, const char* name, const fused_arrays& a) {
-  return x.is_none() ? viewed{} : a.rows(x, name);
+  const call_arrays a(x, "x", where);
+  return a.compute([&](const matrix_view& y, const executor& on) {
+    samebits::dropout(a.first.view, y, options, on);
+  });
 }
 
 // LayerNorm or RMSNorm of x + added: out, the sum, mean of LayerNorm, and rstd.
 nb::tuple norm_of_sum(bool rms, nb::handle x, nb::handle added, nb::handle weight, nb::handle bias,
                       nb::handle how, nb::handle where) {
   const auto options = options_of<layer_norm_options>(how);
-  const fused_arrays a(x, "x", where);
-  const viewed second = a.beside(added, "added"), weights = optional(weight, "weight", a),
-               biases = optional(bias, "bias", a);
-  const output sum = a.result(nb::none()), out = a.result(nb::none());
-  const output mean = rms ? output{} : new_column(a), rstd = new_column(a);
-  const matrix_view h = view_of_output(sum, "sum"), y = view_of_output(out, "out");
-  a.run(where, [&](const executor& on) {
+  const call_arrays a(x, "x", where);
+  const viewed second = a.beside(added, "added"), weights = a.operand(weight, "weight"),
+               biases = a.operand(bias, "bias");
+  const output sum = a.result(), mean = rms ? output{} : a.new_column(), rstd = a.new_column();
+  const matrix_view h = view_of(sum, "sum");
+  const nb::object out = a.compute([&](const matrix_view& y, const executor& on) {
     if (rms) {
-      return add_rms_norm(a.first.view, second.view, weights.view, h, y, column(rstd, a), options,
+      return add_rms_norm(a.first.view, second.view, weights.view, h, y, a.column(rstd), options,
                           on);
     }
-    add_layer_norm(a.first.view, second.view, weights.view, biases.view, h, y, column(mean, a),
-                   column(rstd, a), options, on);
+    add_layer_norm(a.first.view, second.view, weights.view, biases.view, h, y, a.column(mean),
+                   a.column(rstd), options, on);
   });
-  return rms ? nb::make_tuple(out.object, sum.object, rstd.object)
-             : nb::make_tuple(out.object, sum.object, mean.object, rstd.object);
+  return rms ? nb::make_tuple(out, sum.object, rstd.object)
+             : nb::make_tuple(out, sum.object, mean.object, rstd.object);
 }
 
 // The gradient of the sum; of RMSNorm if there is no mean.
@@ -202,13 +138,11 @@ nb::object norm_of_sum_gradient(nb::handle grad, nb::handle of_sum, nb::handle s
                                 nb::handle rstd, nb::handle weight, nb::handle how,
                                 nb::handle where) {
   const auto options = options_of<layer_norm_options>(how);
-  const fused_arrays a(grad, "grad", where);
-  const viewed added = of_sum.is_none() ? viewed{} : a.beside(of_sum, "of_sum"),
-               h = a.beside(sum, "sum"), means = optional(mean, "mean", a),
-               rstds = optional(rstd, "rstd", a), weights = optional(weight, "weight", a);
-  const output out = a.result(nb::none());
-  const matrix_view y = view_of_output(out, "out");
-  a.run(where, [&](const executor& on) {
+  const call_arrays a(grad, "grad", where);
+  const viewed added = a.beside(of_sum, "of_sum"), h = a.beside(sum, "sum"),
+               means = a.operand(mean, "mean"), rstds = a.operand(rstd, "rstd"),
+               weights = a.operand(weight, "weight");
+  return a.compute([&](const matrix_view& y, const executor& on) {
     if (mean.is_none()) {
       return add_rms_norm_gradient(a.first.view, added.view, h.view, rstds.view, weights.view, y,
                                    options, on);
@@ -216,7 +150,6 @@ nb::object norm_of_sum_gradient(nb::handle grad, nb::handle of_sum, nb::handle s
     add_layer_norm_gradient(a.first.view, added.view, h.view, means.view, rstds.view, weights.view,
                             y, options, on);
   });
-  return out.object;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Losses, gradients of parameters, and norms of lists, by PyTorch's rules.
-#include "call.hpp"
+#include "call_arrays.hpp"
 #include "samebits/axis_reductions.hpp"
 #include "samebits/cross_entropy.hpp"
 #include "samebits/operators.hpp"
@@ -9,31 +9,23 @@
 namespace samebits::python {
 namespace {
 
-// An array beside the first one, in its format; None is allowed.
-viewed beside(nb::handle x, const char* name, format_id format, void* stream) {
-  return x.is_none() ? viewed{} : viewed(x, {.name = name, .format = format, .stream = stream});
-}
-
 nb::tuple norm_parameter_gradients(nb::handle grad, nb::handle x, nb::handle mean, nb::handle rstd,
                                    nb::handle how, nb::handle format, nb::handle where) {
-  void* const stream = stream_in(where);
-  const viewed g(grad, {.name = "grad", .format = format_of(format), .stream = stream});
-  const viewed in = beside(x, "x", g.a.format, stream);
-  const viewed means = beside(mean, "mean", format_id::fp32, stream);
-  const viewed rstds = beside(rstd, "rstd", format_id::fp32, stream);
+  const call_arrays a(grad, "grad", where, format);
+  const viewed in = a.operand(x, "x", a.first.a.format),
+               means = a.operand(mean, "mean", format_id::fp32),
+               rstds = a.operand(rstd, "rstd", format_id::fp32);
   const auto options = options_of<norm_parameter_options>(how);
-  const auto new_gradient = [&] { return new_output(grad, g.a, 1, &g.view.cols, g.a.format); };
-  const output weight = new_gradient();
-  const output bias = mean.is_none() ? output{} : new_gradient();
-  const matrix_view to_weight = view_of({&weight.a, "weight"});
-  const matrix_view to_bias = mean.is_none() ? matrix_view{} : view_of({&bias.a, "bias"});
-  const executor on = executor_of(where, g.a, g.a.size());
-  run(g.a.size(),
-      [&] {
-        samebits::norm_parameter_gradients(g.view, in.view, means.view, rstds.view, to_weight,
-                                           to_bias, options, on);
-      },
-      {{"in", "x"}});
+  const auto new_gradient = [&] {
+    return new_output(grad, a.first.a, 1, &a.first.view.cols, a.first.a.format);
+  };
+  const output weight = new_gradient(), bias = mean.is_none() ? output{} : new_gradient();
+  const matrix_view to_weight = view_of(weight, "weight");
+  const matrix_view to_bias = mean.is_none() ? matrix_view{} : view_of(bias, "bias");
+  a.run([&](const executor& on) {
+    samebits::norm_parameter_gradients(a.first.view, in.view, means.view, rstds.view, to_weight,
+                                       to_bias, options, on);
+  });
   return nb::make_tuple(weight.object, mean.is_none() ? nb::none() : bias.object);
 }
 
@@ -61,33 +53,28 @@ struct target_classes {
 
 nb::object embedding_gradient(nb::handle grad, nb::handle indices, std::int64_t words,
                               nb::handle how, nb::handle format, nb::handle where) {
-  void* const stream = stream_in(where);
-  const viewed g(grad, {.name = "grad", .format = format_of(format), .stream = stream});
-  const target_classes rows(indices, "indices", stream);
+  const call_arrays a(grad, "grad", where, format);
+  const target_classes rows(indices, "indices", a.stream);
   const auto options = options_of<embedding_options>(how);
-  const std::int64_t shape[] = {words, g.view.cols};
-  const output out = new_output(grad, g.a, 2, shape, g.a.format);
-  const matrix_view view = view_of({&out.a, "out"});
-  const executor on = executor_of(where, g.a, g.a.size());
-  run(g.a.size(), [&] { samebits::embedding_gradient(g.view, rows.all, view, options, on); });
-  return out.object;
+  const std::int64_t shape[] = {words, a.first.view.cols};
+  const output out = new_output(grad, a.first.a, 2, shape, a.first.a.format);
+  return a.compute(out, [&](const matrix_view& view, const executor& on) {
+    samebits::embedding_gradient(a.first.view, rows.all, view, options, on);
+  });
 }
 
 // `to`: the format of the loss, or None for that of x.
 nb::object cross_entropy(nb::handle x, nb::handle targets, nb::handle how, nb::handle to,
                          nb::handle format, nb::handle where) {
-  void* const stream = stream_in(where);
-  const viewed in(x, {.name = "x", .format = format_of(format), .stream = stream});
-  const target_classes rows(targets, "targets", stream);
+  const call_arrays a(x, "x", where, format);
+  const target_classes rows(targets, "targets", a.stream);
   const auto options = options_of<cross_entropy_options>(how);
   const bool one = options.reduction != loss_reduction::none;
-  const output out =
-      new_output(x, in.a, one ? 0 : 1, &in.view.rows, format_of(to, "to").value_or(in.a.format));
-  const matrix_view loss = view_of({&out.a, "loss"});
-  const executor on = executor_of(where, in.a, in.a.size());
-  run(in.a.size(), [&] { samebits::cross_entropy(in.view, rows.all, loss, options, on); },
-      {{"in", "x"}});
-  return out.object;
+  const output out = new_output(x, a.first.a, one ? 0 : 1, &a.first.view.rows,
+                                format_of(to, "to").value_or(a.first.a.format));
+  return a.compute(out, [&](const matrix_view& loss, const executor& on) {
+    samebits::cross_entropy(a.first.view, rows.all, loss, options, on);
+  });
 }
 
 // The gradient, or with `both` the loss and the gradient. `known`: None, or the gradient of the loss,
@@ -95,50 +82,43 @@ nb::object cross_entropy(nb::handle x, nb::handle targets, nb::handle how, nb::h
 nb::object cross_entropy_gradient(bool both, nb::handle grad, nb::handle x, nb::handle targets,
                                   nb::handle how, nb::handle to, nb::handle known,
                                   nb::handle format, nb::handle where) {
-  void* const stream = stream_in(where);
-  const viewed in(x, {.name = "x", .format = format_of(format), .stream = stream});
-  const format_id of_loss = format_of(to, "to").value_or(in.a.format);
-  const viewed g(grad, {.name = "grad", .format = of_loss, .stream = stream});
-  const target_classes rows(targets, "targets", stream);
+  const call_arrays a(x, "x", where, format);
+  const format_id of_loss = format_of(to, "to").value_or(a.first.a.format);
+  const viewed g(grad, {.name = "grad", .format = of_loss, .stream = a.stream});
+  const target_classes rows(targets, "targets", a.stream);
   auto options = options_of<cross_entropy_options>(how);
-  viewed before;
+  nb::object before = nb::none(), into = nb::none();
   if (!known.is_none()) {
-    before = viewed(nb::handle(known[0]), {.name = "known", .format = of_loss, .stream = stream});
-    options.known_grad = before.view;
+    before = known[0];
+    into = known[1];
   }
-  const output out =
-      output_like(x, in.a, in.a.format,
-                  known.is_none() ? nb::object(nb::none()) : nb::object(known[1]), stream);
-  const matrix_view view = view_of({&out.a, "out"});
-  const output loss = both ? new_output(x, in.a, g.a.dims, g.a.shape, of_loss) : output{};
-  const matrix_view losses = both ? view_of({&loss.a, "loss"}) : matrix_view{};
-  const executor on = executor_of(where, in.a, in.a.size());
-  const auto call = [&] {
+  const viewed known_grad = a.operand(before, "known", of_loss);
+  options.known_grad = known_grad.view;
+  const output out = a.result(into);
+  const output loss = both ? new_output(x, a.first.a, g.a.dims, g.a.shape, of_loss) : output{};
+  const matrix_view losses = both ? view_of(loss, "loss") : matrix_view{};
+  const nb::object gradient = a.compute(out, [&](const matrix_view& view, const executor& on) {
     if (both) {
-      cross_entropy_and_gradient(g.view, in.view, rows.all, losses, view, options, on);
-    } else {
-      samebits::cross_entropy_gradient(g.view, in.view, rows.all, view, options, on);
+      return cross_entropy_and_gradient(g.view, a.first.view, rows.all, losses, view, options, on);
     }
-  };
-  run(in.a.size(), call, {{"in", "x"}, {"known_grad", "known"}});
-  if (!both) return out.object;
-  return nb::make_tuple(loss.object, out.object);
+    samebits::cross_entropy_gradient(g.view, a.first.view, rows.all, view, options, on);
+  });
+  return both ? nb::make_tuple(loss.object, gradient) : gradient;
 }
 
 // Rows of a table, [indices, cols]; `positions` may be None.
 nb::object embed(nb::handle indices, nb::handle table, nb::handle positions, double scale,
                  nb::handle rule, nb::handle where) {
-  void* const stream = stream_in(where);
-  const viewed words(table, {.name = "table", .stream = stream});
-  const viewed added = beside(positions, "positions", words.a.format, stream);
-  const target_classes rows(indices, "indices", stream);
+  const call_arrays a(table, "table", where);
+  const viewed added = a.operand(positions, "positions", a.first.a.format);
+  const target_classes rows(indices, "indices", a.stream);
   const embed_options options{enumerator_of<function_rule>(rule, "rule"), scale};
-  const std::int64_t shape[] = {static_cast<std::int64_t>(rows.all.size()), words.view.cols};
-  const output out = new_output(table, words.a, 2, shape, words.a.format);
-  const matrix_view view = view_of({&out.a, "out"});
-  const executor on = executor_of(where, words.a, shape[0] * shape[1]);
-  run(shape[0] * shape[1],
-      [&] { samebits::embed(rows.all, words.view, added.view, view, options, on); });
+  const std::int64_t shape[] = {static_cast<std::int64_t>(rows.all.size()), a.first.view.cols};
+  const output out = new_output(table, a.first.a, 2, shape, a.first.a.format);
+  const matrix_view view = view_of(out, "out");
+  a.run(shape[0] * shape[1], [&](const executor& on) {
+    samebits::embed(rows.all, a.first.view, added.view, view, options, on);
+  });
   return out.object;
 }
 
