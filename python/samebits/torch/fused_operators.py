@@ -13,7 +13,7 @@ import torch
 from samebits.torch.aten import fused  # noqa: F401 - it registers the rules
 from samebits.torch.aten.rows import statistics_shape
 from samebits.torch.quantize import rules_of_text, scales_shape
-from samebits.torch.row_operators import define, new, ops, refuse_second_derivative, register
+from samebits.torch.row_operators import define, gradients_by, keep_arguments, new, norm_gradients, ops
 from samebits.torch.tensors import torch_dtype
 
 __all__: list[str] = []
@@ -33,23 +33,6 @@ def _pair(x: torch.Tensor, *_: Any) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _half(x: torch.Tensor, *_: Any) -> torch.Tensor:
     return new(x, (*x.shape[:-1], x.shape[-1] // 2))
-
-
-def _keep(first: int, end: int) -> Any:
-    """Keep the arguments from `first` to `end`, tensors, and those behind as options."""
-    def keep(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*inputs[first:end])
-        ctx.options, ctx.count = inputs[end:], len(inputs)
-    return keep
-
-
-def _gradients(name: str) -> Any:
-    """Compute the gradients of the first arguments by an operator of the gradient and of what was kept."""
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        of = getattr(ops, name)(grad, *ctx.saved_tensors, *ctx.options)
-        of = of if isinstance(of, tuple) else (of,)
-        return *of, *[None] * (ctx.count - len(of))
-    return backward
 
 
 def _keep_gelu(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
@@ -99,29 +82,27 @@ def _sum_shapes(statistics: int) -> Any:
 
 
 def _keep_sum(ctx: Any, inputs: Any, output: Any) -> None:
-    _, _, ctx.shape, weight, *rest = inputs
+    _, _, ctx.shape, weight, *bias, _ = inputs
+    _, total, *mean, rstd = output
     ctx.mark_non_differentiable(*output[2:])
     ctx.set_materialize_grads(False)  # a result without users has no gradient, not zeros
-    ctx.save_for_backward(weight, *rest[:-1], *output[1:])
+    ctx.save_for_backward(total, *mean or [None], rstd, weight, *bias or [None])
 
 
-def _add_layer_norm_backward(ctx: Any, grad: Any, of_sum: Any, *_: Any) -> Any:
-    weight, bias, total, mean, rstd = ctx.saved_tensors
+def gradients_of_sum(wanted: Any, grad: Any, of_sum: Any, total: torch.Tensor, shape: Any, mean: Any, rstd: Any,
+                     weight: Any, bias: Any) -> Any:
+    """Return the gradients of a sum, and of its norm's weight and bias, if `wanted`; `grad` is that of the norm."""
     if grad is None:
-        return of_sum, of_sum, None, None, None, None
-    mask = [False, *(ctx.needs_input_grad[i] for i in (3, 4))]
-    _, dw, db = ops.native_layer_norm_backward(grad, total, ctx.shape, mean, rstd, weight, bias, mask)
-    dx = ops.add_norm_backward(grad, of_sum, total, ctx.shape, mean, rstd, weight)
-    return dx, dx, None, dw, db, None
+        return of_sum, None, None
+    _, dw, db = norm_gradients([False, *wanted], grad, total, shape, mean, rstd, weight, bias)
+    return ops.add_norm_backward(grad, of_sum, total, shape, mean, rstd, weight), dw, db
 
 
-def _add_rms_norm_backward(ctx: Any, grad: Any, of_sum: Any, *_: Any) -> Any:
-    weight, total, rstd = ctx.saved_tensors
-    if grad is None:
-        return of_sum, of_sum, None, None, None
-    _, dw = ops._fused_rms_norm_backward(grad, total, ctx.shape, rstd, weight, [False, ctx.needs_input_grad[3]])
-    dx = ops.add_norm_backward(grad, of_sum, total, ctx.shape, None, rstd, weight)
-    return dx, dx, None, dw, None
+def _add_norm_backward(ctx: Any, grad: Any, of_sum: Any, *_: Any) -> Any:
+    total, *tensors = ctx.saved_tensors
+    needed = ctx.needs_input_grad
+    dx, *others = gradients_of_sum(needed[3:5], grad, of_sum, total, ctx.shape, *tensors)
+    return (dx, dx, None, *others, None)[:len(needed)]
 
 
 def _keep_scores(ctx: Any, inputs: Any, output: Any) -> None:
@@ -150,49 +131,48 @@ def _quantized_norm_shapes(x: torch.Tensor, added: Any, _weight: Any, _bias: Any
 _SUM = "(Tensor x, Tensor added, SymInt[] shape, Tensor? weight"
 _SCORES = "float scale, Tensor? mask, bool causal) -> Tensor"
 _ROTARY = "Tensor cos, Tensor sin, int each) -> Tensor"
-_NONE = (None, refuse_second_derivative)
 #: By operator: the schema, None of ATen's; shapes of its results; what it keeps; its backward pass.
 _OPERATORS: dict[str, tuple[Any, ...]] = {
-    "silu": (None, _like, _keep(0, 1), _gradients("silu_backward")),
-    "silu_backward": (None, _like, *_NONE),
+    "silu": (None, _like, keep_arguments(0, 1), gradients_by("silu_backward")),
+    "silu_backward": (None, _like),
     "gelu": (None, _like, _keep_gelu, _gelu_backward),
-    "gelu_backward": (None, _like, *_NONE),
-    "gated": ("(Tensor gate, Tensor up, str function) -> Tensor", _like, _keep(0, 2), _gradients("gated_backward")),
-    "gated_backward": ("(Tensor grad, Tensor gate, Tensor up, str function) -> (Tensor, Tensor)", _pair, *_NONE),
-    "gated_halves": ("(Tensor x, str function) -> Tensor", _half, _keep(0, 1), _gradients("gated_halves_backward")),
-    "gated_halves_backward": ("(Tensor grad, Tensor x, str function) -> Tensor", _like_second, *_NONE),
-    "biased": ("(Tensor x, Tensor bias, str function) -> Tensor", _like, _keep(0, 2), _biased_backward),
-    "biased_backward": ("(Tensor grad, Tensor x, Tensor bias, str function) -> Tensor", _like, *_NONE),
-    "sum_of_rows": ("(Tensor x, int dims) -> Tensor", lambda x, dims: new(x, x.shape[dims:]), *_NONE),
-    "rotary": (f"(Tensor x, {_ROTARY}", _like, _keep(1, 3), _gradients("rotary_backward")),
-    "rotary_backward": (f"(Tensor grad, {_ROTARY}", _like, *_NONE),
+    "gelu_backward": (None, _like),
+    "gated": ("(Tensor gate, Tensor up, str function) -> Tensor", _like, keep_arguments(0, 2),
+              gradients_by("gated_backward")),
+    "gated_backward": ("(Tensor grad, Tensor gate, Tensor up, str function) -> (Tensor, Tensor)", _pair),
+    "gated_halves": ("(Tensor x, str function) -> Tensor", _half, keep_arguments(0, 1),
+                     gradients_by("gated_halves_backward")),
+    "gated_halves_backward": ("(Tensor grad, Tensor x, str function) -> Tensor", _like_second),
+    "biased": ("(Tensor x, Tensor bias, str function) -> Tensor", _like, keep_arguments(0, 2), _biased_backward),
+    "biased_backward": ("(Tensor grad, Tensor x, Tensor bias, str function) -> Tensor", _like),
+    "sum_of_rows": ("(Tensor x, int dims) -> Tensor", lambda x, dims: new(x, x.shape[dims:])),
+    "rotary": (f"(Tensor x, {_ROTARY}", _like, keep_arguments(1, 3), gradients_by("rotary_backward")),
+    "rotary_backward": (f"(Tensor grad, {_ROTARY}", _like),
     "embed": ("(Tensor indices, Tensor table, Tensor? positions, float scale) -> Tensor", _embed_shape,
               _keep_indices, _embed_backward),
     "embed_backward": ("(Tensor grad, Tensor indices, int words, float scale) -> Tensor",
-                       lambda grad, indices, words, scale: new(grad, (words, grad.shape[-1])), *_NONE),
+                       lambda grad, indices, words, scale: new(grad, (words, grad.shape[-1]))),
     "add_layer_norm": (f"{_SUM}, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor, Tensor)", _sum_shapes(2),
-                       _keep_sum, _add_layer_norm_backward),
+                       _keep_sum, _add_norm_backward),
     "add_rms_norm": (f"{_SUM}, float? eps) -> (Tensor, Tensor, Tensor)", _sum_shapes(1), _keep_sum,
-                     _add_rms_norm_backward),
+                     _add_norm_backward),
     "add_norm_backward": ("(Tensor grad, Tensor? of_sum, Tensor total, SymInt[] shape, Tensor? mean, Tensor rstd, "
-                          "Tensor? weight) -> Tensor", _like, *_NONE),
+                          "Tensor? weight) -> Tensor", _like),
     "scaled_softmax": (f"(Tensor x, {_SCORES}", _like, _keep_scores, _scaled_softmax_backward),
-    "scaled_softmax_backward": (f"(Tensor grad, Tensor y, {_SCORES}", _like, *_NONE),
-    "clip_fake_quantize": ("(Tensor x, Tensor clip, int bits) -> Tensor", _like, _keep(0, 2), _fake_quantize_backward),
-    "clip_fake_quantize_backward": ("(Tensor grad, Tensor x, Tensor clip, int bits) -> (Tensor, Tensor)", _pair,
-                                    *_NONE),
+    "scaled_softmax_backward": (f"(Tensor grad, Tensor y, {_SCORES}", _like),
+    "clip_fake_quantize": ("(Tensor x, Tensor clip, int bits) -> Tensor", _like, keep_arguments(0, 2),
+                           _fake_quantize_backward),
+    "clip_fake_quantize_backward": ("(Tensor grad, Tensor x, Tensor clip, int bits) -> (Tensor, Tensor)", _pair),
     "gated_quantize": ("(Tensor gate, Tensor up, str function, str rules, str to) -> (Tensor, Tensor)",
-                       _quantized_shapes, *_NONE),
+                       _quantized_shapes),
     "norm_quantize": ("(Tensor x, Tensor? added, Tensor? weight, Tensor? bias, float eps, bool rms, str rules, str to) "
-                      "-> (Tensor, Tensor, Tensor, Tensor, Tensor)", _quantized_norm_shapes, *_NONE),
-    "dropout_by_index": ("(Tensor x, float p, int seed, int stream, int offset) -> Tensor", _like, _keep(1, 1),
-                         _gradients("dropout_by_index")),
+                      "-> (Tensor, Tensor, Tensor, Tensor, Tensor)", _quantized_norm_shapes),
+    "dropout_by_index": ("(Tensor x, float p, int seed, int stream, int offset) -> Tensor", _like, keep_arguments(1, 1),
+                         gradients_by("dropout_by_index")),
 }
-for _name, (_schema, *_parts) in _OPERATORS.items():
-    define(_name, _schema)
-register({name: tuple(parts) for name, (_, *parts) in _OPERATORS.items()})
+for _name, _parts in _OPERATORS.items():
+    define(_name, *_parts)
 
 # These write over the scores, and over softmax's result. They have no derivatives: `math_attention` has its own.
 for _name, _first in (("scaled_softmax_", "x"), ("scaled_softmax_backward_", "y, Tensor grad")):
-    define(_name, f"(Tensor(a!) {_first}, {_SCORES.removesuffix('Tensor')}()")
-    torch.library.register_fake(f"samebits::{_name}")(lambda *_: None)
+    define(_name, f"(Tensor(a!) {_first}, {_SCORES.removesuffix('Tensor')}()", lambda *_: None)

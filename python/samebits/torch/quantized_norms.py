@@ -8,8 +8,8 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from samebits.errors import InvalidArgument
-from samebits.torch import fused_operators  # noqa: F401 - it defines the operators
 from samebits.torch.fused_functions import quantization_of
+from samebits.torch.fused_operators import gradients_of_sum
 from samebits.torch.quantize import QuantizedTensor
 from samebits.torch.row_operators import ops
 
@@ -27,8 +27,8 @@ class _QuantizedNorm(torch.autograd.Function):
     def forward(ctx: Any, x: torch.Tensor, added: torch.Tensor | None, weight: torch.Tensor | None,
                 bias: torch.Tensor | None, *options: Any) -> Any:
         codes, scales, total, mean, rstd = ops.norm_quantize(x, added, weight, bias, *options)
-        ctx.adds, ctx.rms = added is not None, options[1]
-        ctx.save_for_backward(weight, bias, total if ctx.adds else x, mean, rstd)
+        ctx.adds, rms = added is not None, options[1]
+        ctx.save_for_backward(total if ctx.adds else x, None if rms else mean, rstd, weight, bias)
         ctx.mark_non_differentiable(codes, scales)
         ctx.set_materialize_grads(False)
         return x.new_zeros(()).expand(x.shape), total if ctx.adds else x.view_as(x), codes, scales
@@ -36,18 +36,8 @@ class _QuantizedNorm(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Any, of_sum: Any, *_: Any) -> Any:
-        weight, bias, total, mean, rstd = ctx.saved_tensors
-        dw = db = None
-        if grad is None:
-            dx = of_sum
-        else:
-            shape, wants = total.shape[-1:], ctx.needs_input_grad
-            dx = ops.add_norm_backward(grad, of_sum, total, shape, None if ctx.rms else mean, rstd, weight)
-            if ctx.rms:
-                _, dw = ops._fused_rms_norm_backward(grad, total, shape, rstd, weight, [False, wants[2]])
-            else:
-                _, dw, db = ops.native_layer_norm_backward(grad, total, shape, mean, rstd, weight, bias,
-                                                           [False, *wants[2:4]])
+        total, *tensors = ctx.saved_tensors
+        dx, dw, db = gradients_of_sum(ctx.needs_input_grad[2:4], grad, of_sum, total, total.shape[-1:], *tensors)
         return dx, dx if ctx.adds else None, dw, db, None, None, None, None
 
 

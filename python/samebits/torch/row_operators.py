@@ -17,19 +17,9 @@ from samebits.torch.aten.registry import RULES, Conditions
 
 __all__: list[str] = []
 
-#: widens: the loss alone is fp32; upcast: the logits are converted to fp32
-_LOSS = "str reduction, int ignore_index, float label_smoothing, bool widens, bool upcast"
-_OF_ATEN = ("_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data", "native_layer_norm",
-            "native_layer_norm_backward", "_fused_rms_norm", "_fused_rms_norm_backward")
-_OWN = {
-    "cross_entropy": f"(Tensor x, Tensor targets, {_LOSS}) -> Tensor",
-    "cross_entropy_backward": f"(Tensor grad, Tensor x, Tensor targets, {_LOSS}) -> Tensor",
-    "cross_entropy_and_gradient": f"(Tensor grad, Tensor x, Tensor targets, {_LOSS}) -> (Tensor, Tensor)",
-}
 #: The operators that `define` has defined. Calls skip the dispatcher if no mode, transform or subclass needs them.
 ops: Any = SimpleNamespace()
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-_direct: dict[str, Any] = {}  # autograd functions, by operator; None: it has no derivative
 
 
 def _how(x: torch.Tensor) -> Conditions:
@@ -38,9 +28,14 @@ def _how(x: torch.Tensor) -> Conditions:
     return Conditions(torch.cuda.get_device_properties(x.device).multi_processor_count)
 
 
-def define(name: str, schema: str | None = None) -> None:
-    """Define an operator that runs the rule of its name; without a schema it has that of ATen's operator."""
+def define(name: str, schema: str | None, fake: Any, keep: Any = None, backward: Any = None) -> None:
+    """Define an operator that runs the rule of its name.
+
+    `fake` returns results of its shapes, `keep` what its backward pass reads. Without a schema it has that of ATen's
+    operator, and without `backward` no derivative.
+    """
     schema = schema or str(getattr(torch.ops.aten, name).default._schema).removeprefix(f"aten::{name}")
+    direct = backward and _function_of(name, keep, backward)
 
     def run(x: torch.Tensor, *arguments: Any, **options: Any) -> Any:
         results = RULES[name](_how(x), x, *arguments, **options)
@@ -48,6 +43,9 @@ def define(name: str, schema: str | None = None) -> None:
 
     torch.library.define(f"samebits::{name}", schema)
     torch.library.impl(f"samebits::{name}", ("CPU", "CUDA"))(run)
+    torch.library.register_fake(f"samebits::{name}")(fake)
+    if "!" not in schema:  # it writes no argument
+        torch.library.register_autograd(f"samebits::{name}", backward or _refuse_second_derivative, setup_context=keep)
     dispatched = getattr(torch.ops.samebits, name)
 
     def call(*arguments: Any, **options: Any) -> Any:
@@ -55,7 +53,6 @@ def define(name: str, schema: str | None = None) -> None:
             return dispatched(*arguments, **options)
         if not torch.is_grad_enabled():
             return run(*arguments)
-        direct = _direct[name]
         return direct.apply(*arguments) if direct else dispatched(*arguments)
 
     setattr(ops, name, call)
@@ -93,12 +90,6 @@ def _function_of(name: str, keep: Any, backward: Any) -> Any:
     return made(name, (Direct,), {})  # with the name that errors and anomalies show
 
 
-for _name in _OF_ATEN:
-    define(_name)
-for _name, _schema in _OWN.items():
-    define(_name, _schema)
-
-
 def new(x: torch.Tensor, shape: Any = None, dtype: torch.dtype | None = None) -> torch.Tensor:
     return x.new_empty(x.shape if shape is None else shape, dtype=dtype or x.dtype)
 
@@ -131,73 +122,68 @@ def _fake_loss_and_gradient(grad: torch.Tensor, x: torch.Tensor, *rest: Any) -> 
     return _fake_loss(x, *rest), new(x)
 
 
+def keep_arguments(first: int, end: int) -> Any:
+    """Keep the arguments from `first` to `end`, tensors, and those behind as options."""
+    def keep(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs[first:end])
+        ctx.options, ctx.count = inputs[end:], len(inputs)
+    return keep
+
+
+def gradients_by(name: str) -> Any:
+    """Compute the gradients of the first arguments by an operator of the gradient and of what was kept."""
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        of = getattr(ops, name)(grad, *ctx.saved_tensors, *ctx.options)
+        of = of if isinstance(of, tuple) else (of,)
+        return *of, *[None] * (ctx.count - len(of))
+    return backward
+
+
 def _keep_softmax(ctx: Any, inputs: Any, output: torch.Tensor) -> None:
-    x, ctx.dim, _ = inputs
-    ctx.dtype = x.dtype
+    x, dim, _ = inputs
+    ctx.options, ctx.count = (dim, x.dtype), len(inputs)
     ctx.save_for_backward(output)
 
 
-def _softmax_backward(ctx: Any, grad: torch.Tensor) -> Any:
-    y, = ctx.saved_tensors
-    return ops._softmax_backward_data(grad, y, ctx.dim, ctx.dtype), None, None
-
-
-def _log_softmax_backward(ctx: Any, grad: torch.Tensor) -> Any:
-    y, = ctx.saved_tensors
-    return ops._log_softmax_backward_data(grad, y, ctx.dim, ctx.dtype), None, None
-
-
 def _keep_norm(ctx: Any, inputs: Any, output: Any) -> None:
-    x, ctx.shape, weight, *rest = inputs
+    x, ctx.shape, weight, *bias, _ = inputs
+    _, *mean, rstd = output
     ctx.mark_non_differentiable(*output[1:])
-    ctx.save_for_backward(x, weight, *rest[:-1], *output[1:])  # LayerNorm's bias stands between
+    ctx.save_for_backward(x, *mean or [None], rstd, weight, *bias or [None])
 
 
-def _layer_norm_backward(ctx: Any, grad: torch.Tensor, *_: Any) -> Any:
-    x, weight, bias, mean, rstd = ctx.saved_tensors
-    mask = [ctx.needs_input_grad[i] for i in (0, 2, 3)]
-    dx, dw, db = ops.native_layer_norm_backward(grad, x, ctx.shape, mean, rstd, weight, bias, mask)
-    return dx, None, dw, db, None
+def norm_gradients(wanted: Any, grad: Any, x: torch.Tensor, shape: Any, mean: Any, rstd: Any, weight: Any,
+                   bias: Any) -> Any:
+    """Return the wanted gradients of a norm's argument, weight and bias; of RMSNorm if there is no mean."""
+    if mean is None:
+        return *ops._fused_rms_norm_backward(grad, x, shape, rstd, weight, [*wanted[:2]]), None
+    return ops.native_layer_norm_backward(grad, x, shape, mean, rstd, weight, bias, [*wanted])
 
 
-def _rms_norm_backward(ctx: Any, grad: torch.Tensor, *_: Any) -> Any:
-    x, weight, rstd = ctx.saved_tensors
-    mask = [ctx.needs_input_grad[i] for i in (0, 2)]
-    dx, dw = ops._fused_rms_norm_backward(grad, x, ctx.shape, rstd, weight, mask)
-    return dx, None, dw, None
+def _norm_backward(ctx: Any, grad: torch.Tensor, *_: Any) -> Any:
+    x, *tensors = ctx.saved_tensors
+    needed = ctx.needs_input_grad
+    dx, *others = norm_gradients((needed[0], *needed[2:4]), grad, x, ctx.shape, *tensors)
+    return (dx, None, *others, None)[:len(needed)]
 
 
-def _keep_logits(ctx: Any, inputs: Any, output: torch.Tensor) -> None:
-    x, targets, *ctx.options = inputs
-    ctx.save_for_backward(x, targets)
-
-
-def _cross_entropy_backward(ctx: Any, grad: torch.Tensor) -> Any:
-    return ops.cross_entropy_backward(grad, *ctx.saved_tensors, *ctx.options), *[None] * 6
-
-
-def refuse_second_derivative(ctx: Any, *_: Any) -> Any:
+def _refuse_second_derivative(ctx: Any, *_: Any) -> Any:
     raise Unsupported("functions of samebits.torch.functional have no second derivative")
 
 
-def register(parts: dict[str, tuple[Any, Any, Any]]) -> None:
-    """Register, by operator: shapes of its results; what it keeps; its backward pass."""
-    for name, (fake, keep, backward) in parts.items():
-        torch.library.register_fake(f"samebits::{name}")(fake)
-        torch.library.register_autograd(f"samebits::{name}", backward, setup_context=keep)
-        _direct[name] = None if backward is refuse_second_derivative else _function_of(name, keep, backward)
-
-
-register({
-    "_softmax": (_fake_softmax, _keep_softmax, _softmax_backward),
-    "_log_softmax": (_fake_softmax, _keep_softmax, _log_softmax_backward),
-    "_softmax_backward_data": (_fake_softmax_backward, None, refuse_second_derivative),
-    "_log_softmax_backward_data": (_fake_softmax_backward, None, refuse_second_derivative),
-    "native_layer_norm": (_fake_norm(2), _keep_norm, _layer_norm_backward),
-    "native_layer_norm_backward": (_fake_norm_backward, None, refuse_second_derivative),
-    "_fused_rms_norm": (_fake_norm(1), _keep_norm, _rms_norm_backward),
-    "_fused_rms_norm_backward": (_fake_norm_backward, None, refuse_second_derivative),
-    "cross_entropy": (_fake_loss, _keep_logits, _cross_entropy_backward),
-    "cross_entropy_backward": (lambda grad, x, *_: new(x), None, refuse_second_derivative),
-    "cross_entropy_and_gradient": (_fake_loss_and_gradient, None, refuse_second_derivative),
-})
+#: widens: the loss alone is fp32; upcast: the logits are converted to fp32
+_LOSS = "str reduction, int ignore_index, float label_smoothing, bool widens, bool upcast"
+define("_softmax", None, _fake_softmax, _keep_softmax, gradients_by("_softmax_backward_data"))
+define("_log_softmax", None, _fake_softmax, _keep_softmax, gradients_by("_log_softmax_backward_data"))
+define("_softmax_backward_data", None, _fake_softmax_backward)
+define("_log_softmax_backward_data", None, _fake_softmax_backward)
+define("native_layer_norm", None, _fake_norm(2), _keep_norm, _norm_backward)
+define("native_layer_norm_backward", None, _fake_norm_backward)
+define("_fused_rms_norm", None, _fake_norm(1), _keep_norm, _norm_backward)
+define("_fused_rms_norm_backward", None, _fake_norm_backward)
+define("cross_entropy", f"(Tensor x, Tensor targets, {_LOSS}) -> Tensor", _fake_loss, keep_arguments(0, 2),
+       gradients_by("cross_entropy_backward"))
+define("cross_entropy_backward", f"(Tensor grad, Tensor x, Tensor targets, {_LOSS}) -> Tensor",
+       lambda grad, x, *_: new(x))
+define("cross_entropy_and_gradient", f"(Tensor grad, Tensor x, Tensor targets, {_LOSS}) -> (Tensor, Tensor)",
+       _fake_loss_and_gradient)
