@@ -6,6 +6,7 @@
 #include <bit>
 #include <string>
 
+#include "backends/api/functions/fused_call.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "samebits/error.hpp"
@@ -199,6 +200,21 @@ numerics::scale_settings scale_settings_of(const quantize_options& o, format_id 
 
 }  // namespace
 
+void add_quantization(device_finder& memory, const quantize_call& call) {
+  const quantize_outputs& o = call.outputs;
+  memory.add(address_of(call.in), "in");
+  memory.add(address_of(o.codes), "outputs.codes");
+  memory.add(address_of(o.scales), "outputs.scales");
+  memory.add(address_of(o.codes_transposed), "outputs.codes_transposed");
+  memory.add(address_of(o.scales_transposed), "outputs.scales_transposed");
+  memory.add(o.statistics, "outputs.statistics");
+  memory.add(o.tensor_scale.data, "outputs.tensor_scale");
+  memory.add(address_of(call.inverse_scales), "options.inverse_scales");
+  memory.add(call.tensor_scale.data, "options.tensor_scale");
+  memory.add(call.skip_if_nonzero, "options.skip_if_nonzero");
+  memory.add(call.workspace, "options.workspace");
+}
+
 quantize_call checked_call(const const_matrix_view& in, const quantize_outputs& outputs,
                            const quantize_options& options) {
   check_view(in, "in");
@@ -241,20 +257,9 @@ quantize_call checked(const const_matrix_view& in, const quantize_outputs& outpu
 
 /// Makes the call's device current until the end of the scope.
 device_scope scope_of(const quantize_call& call, const executor& where) {
-  const quantize_outputs& o = call.outputs;
-  return device_scope(call.in.space,
-                      {{address_of(call.in), "in"},
-                       {address_of(o.codes), "outputs.codes"},
-                       {address_of(o.scales), "outputs.scales"},
-                       {address_of(o.codes_transposed), "outputs.codes_transposed"},
-                       {address_of(o.scales_transposed), "outputs.scales_transposed"},
-                       {o.statistics, "outputs.statistics"},
-                       {o.tensor_scale.data, "outputs.tensor_scale"},
-                       {address_of(call.inverse_scales), "options.inverse_scales"},
-                       {call.tensor_scale.data, "options.tensor_scale"},
-                       {call.skip_if_nonzero, "options.skip_if_nonzero"},
-                       {call.workspace, "options.workspace"}},
-                      where.stream);
+  device_finder memory(call.in.space);
+  add_quantization(memory, call);
+  return device_scope(call.in.space, memory.device(), where.stream);
 }
 
 const backend& quantizing_backend(const quantize_call& call, const executor& where) {

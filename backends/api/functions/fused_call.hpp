@@ -18,9 +18,15 @@ using torch::fused;
 torch::fused_plan gated_plan(fused of, function f, function_rule rule,
                              const const_matrix_view& out);
 
-/// Adds the memory of a call's quantization.
-void add_quantization(device_finder& memory, const quantize_outputs& outputs,
-                      const quantize_options& options);
+/// Adds the memory of a checked call.
+void add_quantization(device_finder& memory, const quantize_call& call);
+
+/// Requires that a view shares no memory with what a quantization writes.
+void check_apart_from(const quantize_outputs& outputs, const const_matrix_view& v,
+                      const char* which);
+
+/// Runs a checked call in device memory. `memory` has the operands.
+void run_on_device(const fused_quantize_call& call, device_finder memory, const executor& where);
 
 /// Checks the views of a call in turn, then runs it. The first result has the shape, format and
 /// memory of all others.

@@ -16,11 +16,7 @@ void check_second(const const_matrix_view& v, const char* which, const quantize_
   check_shape_of(v, which, tiles.in, "gate");
   check_format_of(v, which, tiles.in, "gate");
   check_space_of(v, which, tiles.in, "gate");
-  const quantize_outputs& o = tiles.outputs;
-  for (const matrix_view& out :
-       {o.codes, o.scales, o.codes_transposed, o.scales_transposed, o.tensor_scale}) {
-    if (out.data != nullptr) check_apart(v, which, out, "outputs");
-  }
+  check_apart_from(tiles.outputs, v, which);
 }
 
 void run_on_host(fused_quantize_call call, const executor& where) {
@@ -39,17 +35,21 @@ void run_on_host(fused_quantize_call call, const executor& where) {
 
 }  // namespace
 
-void add_quantization(device_finder& memory, const quantize_outputs& outputs,
-                      const quantize_options& options) {
-  memory.add(address_of(outputs.codes), "outputs.codes");
-  memory.add(address_of(outputs.scales), "outputs.scales");
-  memory.add(address_of(outputs.codes_transposed), "outputs.codes_transposed");
-  memory.add(address_of(outputs.scales_transposed), "outputs.scales_transposed");
-  memory.add(address_of(outputs.tensor_scale), "outputs.tensor_scale");
-  memory.add(address_of(options.tensor_scale), "options.tensor_scale");
-  memory.add(outputs.statistics, "outputs.statistics");
-  memory.add(address_of(options.inverse_scales), "options.inverse_scales");
-  memory.add(options.skip_if_nonzero, "options.skip_if_nonzero");
+void check_apart_from(const quantize_outputs& outputs, const const_matrix_view& v,
+                      const char* which) {
+  for (const matrix_view& out : {outputs.codes, outputs.scales, outputs.codes_transposed,
+                                 outputs.scales_transposed, outputs.tensor_scale}) {
+    if (out.data != nullptr) check_apart(v, which, out, "outputs");
+  }
+}
+
+void run_on_device(const fused_quantize_call& call, device_finder memory, const executor& where) {
+  add_quantization(memory, call.tiles);
+  const device_scope on(memory_space::device, memory.device(), where.stream);
+  backend_for(
+      where, memory_space::device, [&](const backend& b) { return b.fused_quantize.has(call); },
+      "has no fused operators")
+      .fused_quantize.run(call, where);
 }
 
 }  // namespace backends
@@ -73,12 +73,7 @@ void gated_quantize(function f, const const_matrix_view& gate, const const_matri
   device_finder memory(memory_space::device);
   memory.add(address_of(gate), "gate");
   memory.add(address_of(up), "up");
-  add_quantization(memory, outputs, options);
-  const device_scope on(memory_space::device, memory.device(), where.stream);
-  backend_for(
-      where, memory_space::device, [&](const backend& b) { return b.fused_quantize.has(call); },
-      "has no fused operators")
-      .fused_quantize.run(call, where);
+  run_on_device(call, memory, where);
 }
 
 }  // namespace samebits

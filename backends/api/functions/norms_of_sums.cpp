@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "backends/api/functions/fused_call.hpp"
@@ -58,12 +59,6 @@ checked_norm check_norm_of_sum(row_call call, const const_matrix_view& in,
   return {call};
 }
 
-/// A view that is read or written beside the quantization, if it has data.
-struct view_of_norm {
-  const_matrix_view view;
-  const char* name;
-};
-
 /// Quantizes a norm of `in`, or of sum = in + added if `added` has data.
 void quantize_norm(row_call call, const const_matrix_view& in, const const_matrix_view& added,
                    const matrix_view& sum, const quantize_outputs& outputs,
@@ -84,21 +79,14 @@ void quantize_norm(row_call call, const const_matrix_view& in, const const_matri
   call.out = out;
   const checked_norm norm =
       adds ? check_norm_of_sum(call, in, added, sum) : checked_norm{checked_rows(call)};
-  const view_of_norm views[] = {{in, "in"},
-                                {added, "added"},
-                                {call.weight, "weight"},
-                                {call.bias, "bias"},
-                                {call.mean, "mean"},
-                                {call.rstd, "rstd"},
-                                {adds ? const_matrix_view(sum) : in, "sum"}};
+  const std::pair<const_matrix_view, const char*> views[] = {
+      {in, "in"},          {added, "added"},    {call.weight, "weight"}, {call.bias, "bias"},
+      {call.mean, "mean"}, {call.rstd, "rstd"}, {call.in, "sum"}};
   device_finder device(in.space);
-  for (const auto& [view, name] : views) {
+  for (const auto& [view, name] : views) {  // with data: read or written beside the quantization
     if (view.data == nullptr) continue;
     device.add(address_of(view), name);
-    for (const matrix_view& result : {outputs.codes, outputs.scales, outputs.codes_transposed,
-                                      outputs.scales_transposed, outputs.tensor_scale}) {
-      if (result.data != nullptr) check_apart(view, name, result, "outputs");
-    }
+    check_apart_from(outputs, view, name);
   }
   both.tiles.workspace = nullptr;
   if (on_host) {
@@ -108,16 +96,11 @@ void quantize_norm(row_call call, const const_matrix_view& in, const const_matri
                "has no quantization")
         .quantize.run(both.tiles, where);
   }
-  add_quantization(device, outputs, options);
-  const device_scope on(in.space, device.device(), where.stream);
   both.of_norm = true;
   both.norm = norm.call;
   both.norm.out.data = nullptr;
   both.tiles.in = both.norm.out;
-  backend_for(
-      where, in.space, [&](const backend& b) { return b.fused_quantize.has(both); },
-      "has no fused operators")
-      .fused_quantize.run(both, where);
+  run_on_device(both, device, where);
 }
 
 /// Runs the gradient of a norm of a sum, plus `of_sum`.
