@@ -6,6 +6,7 @@
 // random bit chooses. Where one of the two lines is chosen, the exact sum is 0: the result consists of
 // roundings, and another order of the sum gives another result.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "backends/cuda/common/allocation.hpp"
+#include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/common/runtime.hpp"
@@ -57,13 +59,13 @@ struct random_operand {
 };
 
 /// Fills memory of `lines` by K elements; strides in elements.
-template <class Code>
-__global__ void draw_kernel(Code* data, random_operand of, std::int64_t lines,
+__global__ void draw_kernel(std::byte* data, random_operand of, std::int64_t lines,
                             std::int64_t line_stride, std::int64_t k_stride) {
+  const int bytes = storage_bytes(of.format);
   const std::int64_t n = lines * of.k, step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
     const std::int64_t line = i / of.k, at = i % of.k;
-    data[line * line_stride + at * k_stride] = static_cast<Code>(of.code(line, at));
+    store_code(data + (line * line_stride + at * k_stride) * bytes, bytes, of.code(line, at));
   }
 }
 
@@ -81,13 +83,9 @@ const_matrix_view allocated(allocation& memory, const const_matrix_view& v) {
 }
 
 void draw(const const_matrix_view& lines, const random_operand& of, cudaStream_t stream) {
-  const auto fill = [&]<class Code>(Code* data) {
-    launch_kernel(what, draw_kernel<Code>, 1024, 256, 0, stream, data, of, lines.rows,
-                  lines.row_stride, lines.col_stride);
-  };
-  auto* const data = const_cast<void*>(lines.data);
-  storage_bytes(of.format) == 1 ? fill(static_cast<std::uint8_t*>(data))
-                                : fill(static_cast<std::uint16_t*>(data));
+  auto* const data = static_cast<std::byte*>(const_cast<void*>(lines.data));
+  launch_kernel(what, draw_kernel, 1024, 256, 0, stream, data, of, lines.rows, lines.row_stride,
+                lines.col_stride);
 }
 
 /// Some numbers below n, evenly, first and last among them.
@@ -101,8 +99,7 @@ std::vector<std::int64_t> sampled(std::int64_t n, std::int64_t count) {
 
 /// The lines of an operand that the host multiplies, and their scales, one for each tile of K.
 struct host_lines {
-  std::vector<std::uint16_t> wide;
-  std::vector<std::uint8_t> narrow;
+  std::vector<std::byte> codes;
   std::vector<float> scales;
   std::int64_t tiles = 1;  ///< of K
 
@@ -110,16 +107,10 @@ struct host_lines {
     for (const std::int64_t line : lines) {
       for (std::int64_t at = 0; at < of.k; ++at) {
         const std::uint32_t code = of.code(line, at);
-        if (storage_bytes(of.format) == 1) {
-          narrow.push_back(static_cast<std::uint8_t>(code));
-        } else {
-          wide.push_back(static_cast<std::uint16_t>(code));
-        }
+        const auto* const first = reinterpret_cast<const std::byte*>(&code);  // its lowest
+        codes.insert(codes.end(), first, first + storage_bytes(of.format));
       }
     }
-  }
-  [[nodiscard]] const void* data() const {
-    return wide.empty() ? static_cast<const void*>(narrow.data()) : wide.data();
   }
 };
 
@@ -220,8 +211,8 @@ class comparison {
       return s.values.data != nullptr && along == 128 ? 128 : 0;
     };
     expected_.resize(static_cast<std::size_t>(m * n * storage_bytes(call_.d.format)));
-    matmul(view_of_codes(call_.a.format, a.data(), m, call_.a.cols),
-           transposed(view_of_codes(call_.b.format, b.data(), n, call_.a.cols)),
+    matmul(view_of_codes(call_.a.format, a.codes.data(), m, call_.a.cols),
+           transposed(view_of_codes(call_.b.format, b.codes.data(), n, call_.a.cols)),
            view_of_codes(call_.d.format, expected_.data(), m, n), call_.sum,
            {.a_scales = {scales(a, m), {1, depth(call_.a_scales, call_.a_scales.tile.cols)}},
             .b_scales = {transposed(scales(b, n)),
