@@ -127,11 +127,9 @@ bool has_embedding_gradient(const backends::device_embedding_call& call) {
 void enqueue_embedding_gradient_emulated(const backends::device_embedding_call& call,
                                          void* stream) {
   enqueue(call, stream, [&](const embedding_launch& d) {
-    if (d.format == format_id::fp32) {
-      launch_sums<definition_rows<4>, 1>(d, static_cast<cudaStream_t>(stream));
-    } else {
-      launch_sums<definition_rows<2>, 1>(d, static_cast<cudaStream_t>(stream));
-    }
+    with_definition_rows(d.format, [&]<class Numbers>() {
+      launch_sums<Numbers, 1>(d, static_cast<cudaStream_t>(stream));
+    });
   });
 }
 

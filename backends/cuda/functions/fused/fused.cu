@@ -13,12 +13,9 @@
 namespace samebits::cuda {
 
 void enqueue_fused_emulated(const backends::fused_call& call, void* stream) {
-  const auto on = static_cast<cudaStream_t>(stream);
-  if (call.plan.f.format == format_id::fp32) {
-    launch_fused<definition_rows<4>, any_fused, 1>(call, on);
-  } else {
-    launch_fused<definition_rows<2>, any_fused, 1>(call, on);
-  }
+  with_definition_rows(call.plan.f.format, [&]<class Numbers>() {
+    launch_fused<Numbers, any_fused, 1>(call, static_cast<cudaStream_t>(stream));
+  });
 }
 
 void enqueue_fused_native(const backends::fused_call& call, void* stream) {

@@ -211,6 +211,13 @@ struct instruction_rows {
   };
 };
 
+/// Calls launch<Numbers>() with the integer steps of a format.
+template <class Launch>
+void with_definition_rows(format_id format, const Launch& launch) {
+  if (format == format_id::fp32) return launch.template operator()<definition_rows<4>>();
+  launch.template operator()<definition_rows<2>>();
+}
+
 /// 16-bit operands that are added as fp32 is, and whose intermediate numbers stay fp32.
 template <class Numbers>
 struct upcast_rows : Numbers {

@@ -66,14 +66,6 @@ parameter_launch launch_of(const backends::norm_parameters_call& call) {
           call.order.threads};
 }
 
-void launch_definition_rows(const row_launch& d, cudaStream_t stream) {
-  if (d.format == format_id::fp32) {
-    launch_function_of_rows<definition_rows<4>>(d, stream);
-  } else {
-    launch_function_of_rows<definition_rows<2>>(d, stream);
-  }
-}
-
 /// The workspace of a call, and the call on the stream.
 struct loss_work {
   cudaStream_t stream;
@@ -92,7 +84,9 @@ struct loss_work {
 }  // namespace
 
 void enqueue_rows_emulated(const backends::row_call& call, void* stream) {
-  launch_definition_rows(launch_of(call), static_cast<cudaStream_t>(stream));
+  with_definition_rows(call.out.format, [&]<class Numbers>() {
+    launch_function_of_rows<Numbers>(launch_of(call), static_cast<cudaStream_t>(stream));
+  });
 }
 
 void enqueue_rows_native(const backends::row_call& call, void* stream) {
@@ -117,11 +111,9 @@ std::size_t cross_entropy_bytes(const backends::cross_entropy_call& call) {
 
 void enqueue_cross_entropy_emulated(const backends::cross_entropy_call& call, void* stream) {
   const loss_work work(call, stream);
-  if (call.in.format == format_id::fp32) {
-    launch_cross_entropy<definition_rows<4>>(work.launch, work.words(), work.stream);
-  } else {
-    launch_cross_entropy<definition_rows<2>>(work.launch, work.words(), work.stream);
-  }
+  with_definition_rows(call.in.format, [&]<class Numbers>() {
+    launch_cross_entropy<Numbers>(work.launch, work.words(), work.stream);
+  });
 }
 
 void enqueue_cross_entropy_native(const backends::cross_entropy_call& call, void* stream) {
@@ -137,12 +129,9 @@ bool has_norm_parameters(const backends::norm_parameters_call& call) {
 }
 
 void enqueue_norm_parameters_emulated(const backends::norm_parameters_call& call, void* stream) {
-  const auto on = static_cast<cudaStream_t>(stream);
-  if (call.grad.format == format_id::fp32) {
-    launch_norm_parameters<definition_rows<4>>(launch_of(call), on);
-  } else {
-    launch_norm_parameters<definition_rows<2>>(launch_of(call), on);
-  }
+  with_definition_rows(call.grad.format, [&]<class Numbers>() {
+    launch_norm_parameters<Numbers>(launch_of(call), static_cast<cudaStream_t>(stream));
+  });
 }
 
 void enqueue_norm_parameters_native(const backends::norm_parameters_call& call, void* stream) {
