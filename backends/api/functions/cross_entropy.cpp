@@ -26,19 +26,15 @@ namespace backends {
 namespace {
 
 /// A dense matrix of codes.
-class code_matrix {
- public:
-  code_matrix(format_id format, std::int64_t rows, std::int64_t cols)
-      : format_(format),
-        rows_(rows),
-        cols_(cols),
-        codes_(static_cast<std::size_t>(rows * cols * storage_bytes(format))) {}
-  matrix_view view() { return view_of_codes(format_, codes_.data(), rows_, cols_); }
+struct code_matrix {
+  std::vector<std::byte> codes;
+  matrix_view view;
 
- private:
-  format_id format_;
-  std::int64_t rows_, cols_;
-  std::vector<std::byte> codes_;
+  code_matrix(format_id format, std::int64_t rows, std::int64_t cols)
+      : codes(static_cast<std::size_t>(rows * cols * storage_bytes(format))),
+        view(view_of_codes(format, codes.data(), rows, cols)) {}
+  code_matrix(const code_matrix&) = delete;
+  code_matrix& operator=(const code_matrix&) = delete;
 };
 
 /// The numbers of a checked call, as binary32 bits of numbers in the format.
@@ -91,13 +87,7 @@ class loss_call {
       if (!options.log_probabilities && options.label_smoothing == 0) return in;
       throw unsupported("cross entropy of device memory: log_probabilities and label_smoothing");
     }
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-      const std::int64_t target = targets[i];
-      if (target == options.ignore_index || (target >= 0 && target < in.cols)) continue;
-      throw invalid_argument("targets: must be from 0 to " + std::to_string(in.cols - 1) +
-                             " or ignore_index, got " + std::to_string(target) + " at position " +
-                             std::to_string(i));
-    }
+    check_indices(targets, "targets", in.cols, options.ignore_index);
     return in;
   }
 
@@ -212,7 +202,7 @@ class loss_call {
     const const_matrix_view logs =
         options_.log_probabilities ? const_matrix_view{} : log_probabilities(memory);
     const bool narrows = rule_.format != out.format;
-    const matrix_view to = narrows ? wide.emplace(rule_.format, out.rows, out.cols).view() : out;
+    const matrix_view to = narrows ? wide.emplace(rule_.format, out.rows, out.cols).view : out;
     values numbers(at(in_.cols));
     for (std::int64_t row = 0; row < in_.rows; ++row) {
       const torch::loss_gradient of =
@@ -237,10 +227,10 @@ class loss_call {
     if (options_.log_probabilities) return in_;
     memory.emplace(rule_.format, in_.rows, in_.cols);
     const bool widens = rule_.format != in_.format;
-    if (widens) convert(in_, memory->view(), {}, where_);
-    log_softmax(widens ? const_matrix_view(memory->view()) : in_, memory->view(),
+    if (widens) convert(in_, memory->view, {}, where_);
+    log_softmax(widens ? const_matrix_view(memory->view) : in_, memory->view,
                 {.rule = options_.rule, .offset = options_.offset}, where_);
-    return memory->view();
+    return memory->view;
   }
 
   /// The negative sums of the rows' log-probabilities, reduced.
@@ -251,18 +241,18 @@ class loss_call {
     }
     if (!rule_.reduces()) return smooth;
     code_matrix one_row(rule_.format, 1, in_.rows);
-    store_numbers(one_row.view(), 0, 0, in_.rows, smooth.data());
-    return {rule_.mean(sums(one_row.view())[0])};
+    store_numbers(one_row.view, 0, 0, in_.rows, smooth.data());
+    return {rule_.mean(sums(one_row.view)[0])};
   }
   /// torch.sum of a dense matrix over its columns.
   [[nodiscard]] values sums(const const_matrix_view& m) const {
     code_matrix codes(m.format, 1, m.rows);
     const std::int64_t sizes[] = {m.rows, m.cols}, strides[] = {m.cols, 1};
     const int axes[] = {1};
-    reduce_axes({m.data, m.format, sizes, strides}, axes, codes.view(),
+    reduce_axes({m.data, m.format, sizes, strides}, axes, codes.view,
                 {.rule = options_.rule, .multiprocessors = options_.multiprocessors}, where_);
     values numbers(at(m.rows));
-    load_numbers(codes.view(), 0, 0, m.rows, numbers.data());
+    load_numbers(codes.view, 0, 0, m.rows, numbers.data());
     return numbers;
   }
 

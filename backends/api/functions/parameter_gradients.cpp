@@ -114,12 +114,8 @@ struct sorted_rows {
 
   sorted_rows(std::span<const std::int64_t> indices, std::int64_t words_count,
               std::int64_t padding) {
+    check_indices(indices, "indices", words_count);
     for (std::size_t i = 0; i < indices.size(); ++i) {
-      if (indices[i] < 0 || indices[i] >= words_count) {
-        throw invalid_argument("indices: must be from 0 to " + std::to_string(words_count - 1) +
-                               ", got " + std::to_string(indices[i]) + " at position " +
-                               std::to_string(i));
-      }
       if (indices[i] != padding) rows.push_back(static_cast<std::int64_t>(i));
     }
     const auto word_of = [&](std::int64_t row) { return indices[static_cast<std::size_t>(row)]; };

@@ -27,6 +27,16 @@ void check_read(const const_matrix_view& v, const char* which, std::int64_t rows
   check_apart(v, which, out, out_name);
 }
 
+void check_indices(std::span<const std::int64_t> indices, const char* which, std::int64_t count,
+                   std::optional<std::int64_t> ignored) {
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if ((indices[i] >= 0 && indices[i] < count) || indices[i] == ignored) continue;
+    throw invalid_argument(std::string(which) + ": must be from 0 to " + std::to_string(count - 1) +
+                           (ignored ? " or ignore_index" : "") + ", got " +
+                           std::to_string(indices[i]) + " at position " + std::to_string(i));
+  }
+}
+
 const sum_kernels& sums_of(const executor& where, memory_space space, const char* what) {
   return backend_for(
              where, space, [](const backend& b) { return b.sums != nullptr; },

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,10 @@ void check_torch_rule(function_rule rule, const std::string& what, format_id for
 /// element with `out`.
 void check_read(const const_matrix_view& v, const char* which, std::int64_t rows, std::int64_t cols,
                 format_id format, const matrix_view& out, const char* out_name);
+
+/// Requires numbers from 0 to count - 1, or the ignored one, which messages call ignore_index.
+void check_indices(std::span<const std::int64_t> indices, const char* which, std::int64_t count,
+                   std::optional<std::int64_t> ignored = {});
 
 /// The kernels of the executor's backend. `what` stands in messages: "reductions over axes".
 const sum_kernels& sums_of(const executor& where, memory_space space, const char* what);
