@@ -56,8 +56,7 @@ def _softmax(log: bool, x: torch.Tensor, dim: int, dtype: torch.dtype | None) ->
     to = dtype or _autocast_dtype(name, x) or x.dtype
     widens = x.dtype == torch.float16 and to == torch.float32  # within PyTorch's kernel
     x = x if widens else x.to(to)
-    result: torch.Tensor = (ops._log_softmax if log else ops._softmax)(x, dim, widens)
-    return result
+    return (ops._log_softmax if log else ops._softmax)(x, dim, widens)
 
 
 def softmax(input: torch.Tensor, dim: int = -1, *, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -126,8 +125,7 @@ def layer_norm(input: torch.Tensor, normalized_shape: Sequence[int] | int, weigh
     shape = _shape_of(input, normalized_shape)
     tensors: list[Any] = [input, weight, bias]
     x, weight, bias = (t if t is None else t.to(_autocast_dtype("layer_norm", t) or t.dtype) for t in tensors)
-    result: torch.Tensor = ops.native_layer_norm(x, shape, weight, bias, eps)[0]
-    return result
+    return ops.native_layer_norm(x, shape, weight, bias, eps)[0]
 
 
 def rms_norm(input: torch.Tensor, normalized_shape: Sequence[int] | int, weight: torch.Tensor | None = None,
@@ -146,8 +144,7 @@ def rms_norm(input: torch.Tensor, normalized_shape: Sequence[int] | int, weight:
     >>> sbt.functional.rms_norm(torch.tensor([[3.0, 4]]), 2)
     tensor([[0.8485, 1.1314]])
     """
-    result: torch.Tensor = ops._fused_rms_norm(input, _shape_of(input, normalized_shape), weight, eps)[0]
-    return result
+    return ops._fused_rms_norm(input, _shape_of(input, normalized_shape), weight, eps)[0]
 
 
 def add_layer_norm(input: torch.Tensor, residual: torch.Tensor, normalized_shape: Sequence[int] | int,
@@ -214,8 +211,7 @@ class _LossAndGradient(torch.autograd.Function):
         loss, gradient = ops.cross_entropy_and_gradient(expected, x, targets, *options)
         ctx.options, ctx.updated = options, False
         ctx.save_for_backward(x, targets, expected, gradient)
-        result: torch.Tensor = loss
-        return result
+        return loss
 
     @staticmethod
     @once_differentiable
@@ -273,13 +269,11 @@ def cross_entropy(input: torch.Tensor, target: torch.Tensor, *, ignore_index: in
     x = input if widens or upcast else input.to(to)
     options = (reduction, ignore_index, label_smoothing, widens, upcast)
     together = expected_gradient is not None and reduction != "none" and torch.is_grad_enabled()
-    result: torch.Tensor
-    if together and x.requires_grad and not torch.compiler.is_compiling():
-        expected: Any = expected_gradient
-        if not isinstance(expected, torch.Tensor):
-            expected = torch.full((), expected, dtype=to, device=x.device)
-        expected = expected.detach().to(x.device, to).reshape(())
-        result = _LossAndGradient.apply(x, target, expected, *options)
-    else:
-        result = ops.cross_entropy(x, target, *options)
+    if not (together and x.requires_grad) or torch.compiler.is_compiling():
+        return ops.cross_entropy(x, target, *options)
+    expected: Any = expected_gradient
+    if not isinstance(expected, torch.Tensor):
+        expected = torch.full((), expected, dtype=to, device=x.device)
+    expected = expected.detach().to(x.device, to).reshape(())
+    result: torch.Tensor = _LossAndGradient.apply(x, target, expected, *options)
     return result

@@ -46,8 +46,7 @@ def silu(input: torch.Tensor) -> torch.Tensor:
     >>> sbt.functional.silu(torch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7311])
     """
-    result: torch.Tensor = ops.silu(input)
-    return result
+    return ops.silu(input)
 
 
 def gelu(input: torch.Tensor, approximate: Approximate = "none") -> torch.Tensor:
@@ -65,8 +64,7 @@ def gelu(input: torch.Tensor, approximate: Approximate = "none") -> torch.Tensor
     tensor([0.0000, 0.8413])
     """
     _function("gelu", approximate)
-    result: torch.Tensor = ops.gelu(input, approximate=approximate)
-    return result
+    return ops.gelu(input, approximate=approximate)
 
 
 def _check_halves(gate: torch.Tensor) -> None:
@@ -75,13 +73,10 @@ def _check_halves(gate: torch.Tensor) -> None:
 
 
 def _gated(function: str, gate: torch.Tensor, up: torch.Tensor | None) -> torch.Tensor:
-    result: torch.Tensor
-    if up is None:
-        _check_halves(gate)
-        result = ops.gated_halves(gate, function)
-    else:
-        result = ops.gated(gate, up, function)
-    return result
+    if up is not None:
+        return ops.gated(gate, up, function)
+    _check_halves(gate)
+    return ops.gated_halves(gate, function)
 
 
 def swiglu(gate: torch.Tensor, up: torch.Tensor | None = None) -> torch.Tensor:
@@ -202,8 +197,7 @@ def bias_gelu(input: torch.Tensor, bias: torch.Tensor, approximate: Approximate 
         raise InvalidArgument("input: columns are expected; got a tensor of no axis")
     if bias.dim() != 1 or bias.shape[0] != input.shape[-1]:
         raise InvalidArgument(f"bias: one number for each column is expected; got shape {[*bias.shape]}")
-    result: torch.Tensor = ops.biased(input, bias, _function("gelu", approximate))
-    return result
+    return ops.biased(input, bias, _function("gelu", approximate))
 
 
 def rotary(input: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, *, heads_last: bool = False) -> torch.Tensor:
@@ -234,8 +228,7 @@ def rotary(input: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, *, heads_l
     if sin.shape != cos.shape:
         raise InvalidArgument(f"sin: the shape of cos, {[*cos.shape]}, is expected; got {[*sin.shape]}")
     require(not (torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)), "gradients of cos and sin")
-    result: torch.Tensor = ops.rotary(input, cos, sin, input.shape[-2] if heads_last else 1)
-    return result
+    return ops.rotary(input, cos, sin, input.shape[-2] if heads_last else 1)
 
 
 def check_mask(mask: torch.Tensor, dtype: torch.dtype, shape: Sequence[int], name: str = "mask") -> None:
@@ -278,8 +271,7 @@ def scaled_softmax(input: torch.Tensor, scale: float = 1.0, mask: torch.Tensor |
         raise InvalidArgument(f"input: scores [..., {'queries, ' * causal}n] are expected; got {[*input.shape]}")
     if mask is not None:
         check_mask(mask, input.dtype, input.shape)
-    result: torch.Tensor = ops.scaled_softmax(input, scale, mask, causal)
-    return result
+    return ops.scaled_softmax(input, scale, mask, causal)
 
 
 def embedding(input: torch.Tensor, weight: torch.Tensor, *, scale: float = 1.0,
@@ -306,8 +298,7 @@ def embedding(input: torch.Tensor, weight: torch.Tensor, *, scale: float = 1.0,
         raise InvalidArgument(f"weight: [words, columns] is expected; got {[*weight.shape]}")
     if positions is not None and (input.dim() == 0 or positions.shape != (input.shape[-1], weight.shape[-1])):
         raise InvalidArgument(f"positions: [length, columns] are expected; got {[*positions.shape]}")
-    result: torch.Tensor = ops.embed(input, weight, positions, scale)
-    return result
+    return ops.embed(input, weight, positions, scale)
 
 
 def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, *, seed: int, stream: int = 0,
@@ -343,8 +334,7 @@ def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, *, seed:
             raise InvalidArgument(f"{what}: must be from 0 to 2^63 - 1; got {number}")
     if not training:
         return input
-    result: torch.Tensor = ops.dropout_by_index(input, p, seed, stream, offset)
-    return result
+    return ops.dropout_by_index(input, p, seed, stream, offset)
 
 
 def clip_fake_quantize(input: torch.Tensor, clip: torch.Tensor, *, bits: int = 8) -> torch.Tensor:
@@ -369,5 +359,4 @@ def clip_fake_quantize(input: torch.Tensor, clip: torch.Tensor, *, bits: int = 8
     """
     if clip.numel() != 1:
         raise InvalidArgument(f"clip: one element is expected; got shape {[*clip.shape]}")
-    result: torch.Tensor = ops.clip_fake_quantize(input, clip, bits)
-    return result
+    return ops.clip_fake_quantize(input, clip, bits)

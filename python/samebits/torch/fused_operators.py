@@ -13,7 +13,7 @@ import torch
 from samebits.torch.aten import fused  # noqa: F401 - it registers the rules
 from samebits.torch.aten.rows import statistics_shape
 from samebits.torch.quantize import rules_of_text, scales_shape
-from samebits.torch.row_operators import define, gradients_by, keep_arguments, new, norm_gradients, ops
+from samebits.torch.row_operators import define, fake_norm, gradients_by, keep_arguments, new, norm_gradients, ops
 from samebits.torch.tensors import torch_dtype
 
 __all__: list[str] = []
@@ -21,18 +21,6 @@ __all__: list[str] = []
 
 def _like(x: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
     return new(x)
-
-
-def _like_second(_grad: torch.Tensor, x: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
-    return new(x)
-
-
-def _pair(x: torch.Tensor, *_: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    return new(x), new(x)
-
-
-def _half(x: torch.Tensor, *_: Any) -> torch.Tensor:
-    return new(x, (*x.shape[:-1], x.shape[-1] // 2))
 
 
 def _keep_gelu(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
@@ -57,10 +45,6 @@ def _fake_quantize_backward(ctx: Any, grad: torch.Tensor) -> Any:
     return of_x, total, None
 
 
-def _embed_shape(indices: torch.Tensor, table: torch.Tensor, *_: Any) -> torch.Tensor:
-    return new(table, (*indices.shape, table.shape[1]))
-
-
 def _keep_indices(ctx: Any, inputs: Any, output: Any) -> None:
     indices, table, positions, ctx.scale = inputs
     ctx.words, ctx.positions = table.shape[0], positions is not None
@@ -74,11 +58,8 @@ def _embed_backward(ctx: Any, grad: torch.Tensor) -> Any:
     return None, of_table, of_positions, None
 
 
-def _sum_shapes(statistics: int) -> Any:
-    def shapes(x: torch.Tensor, added: torch.Tensor, shape: Any, *_: Any) -> tuple[torch.Tensor, ...]:
-        of = statistics_shape(x, shape)
-        return (new(x), new(x), *(new(x, of, torch.float32) for _ in range(statistics)))
-    return shapes
+def _fake_sum(statistics: int) -> Any:
+    return lambda x, _, *rest: (new(x), *fake_norm(statistics)(x, *rest))
 
 
 def _keep_sum(ctx: Any, inputs: Any, output: Any) -> None:
@@ -139,22 +120,23 @@ _OPERATORS: dict[str, tuple[Any, ...]] = {
     "gelu_backward": (None, _like),
     "gated": ("(Tensor gate, Tensor up, str function) -> Tensor", _like, keep_arguments(0, 2),
               gradients_by("gated_backward")),
-    "gated_backward": ("(Tensor grad, Tensor gate, Tensor up, str function) -> (Tensor, Tensor)", _pair),
-    "gated_halves": ("(Tensor x, str function) -> Tensor", _half, keep_arguments(0, 1),
-                     gradients_by("gated_halves_backward")),
-    "gated_halves_backward": ("(Tensor grad, Tensor x, str function) -> Tensor", _like_second),
+    "gated_backward": ("(Tensor grad, Tensor gate, Tensor up, str function) -> (Tensor, Tensor)",
+                       lambda x, *_: (new(x), new(x))),
+    "gated_halves": ("(Tensor x, str function) -> Tensor", lambda x, _: new(x, (*x.shape[:-1], x.shape[-1] // 2)),
+                     keep_arguments(0, 1), gradients_by("gated_halves_backward")),
+    "gated_halves_backward": ("(Tensor grad, Tensor x, str function) -> Tensor", lambda _, x, *__: new(x)),
     "biased": ("(Tensor x, Tensor bias, str function) -> Tensor", _like, keep_arguments(0, 2), _biased_backward),
     "biased_backward": ("(Tensor grad, Tensor x, Tensor bias, str function) -> Tensor", _like),
     "sum_of_rows": ("(Tensor x, int dims) -> Tensor", lambda x, dims: new(x, x.shape[dims:])),
     "rotary": (f"(Tensor x, {_ROTARY}", _like, keep_arguments(1, 3), gradients_by("rotary_backward")),
     "rotary_backward": (f"(Tensor grad, {_ROTARY}", _like),
-    "embed": ("(Tensor indices, Tensor table, Tensor? positions, float scale) -> Tensor", _embed_shape,
-              _keep_indices, _embed_backward),
+    "embed": ("(Tensor indices, Tensor table, Tensor? positions, float scale) -> Tensor",
+              lambda indices, table, *_: new(table, (*indices.shape, table.shape[1])), _keep_indices, _embed_backward),
     "embed_backward": ("(Tensor grad, Tensor indices, int words, float scale) -> Tensor",
                        lambda grad, indices, words, scale: new(grad, (words, grad.shape[-1]))),
-    "add_layer_norm": (f"{_SUM}, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor, Tensor)", _sum_shapes(2),
+    "add_layer_norm": (f"{_SUM}, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor, Tensor)", _fake_sum(2),
                        _keep_sum, _add_norm_backward),
-    "add_rms_norm": (f"{_SUM}, float? eps) -> (Tensor, Tensor, Tensor)", _sum_shapes(1), _keep_sum,
+    "add_rms_norm": (f"{_SUM}, float? eps) -> (Tensor, Tensor, Tensor)", _fake_sum(1), _keep_sum,
                      _add_norm_backward),
     "add_norm_backward": ("(Tensor grad, Tensor? of_sum, Tensor total, SymInt[] shape, Tensor? mean, Tensor rstd, "
                           "Tensor? weight) -> Tensor", _like),
@@ -162,7 +144,8 @@ _OPERATORS: dict[str, tuple[Any, ...]] = {
     "scaled_softmax_backward": (f"(Tensor grad, Tensor y, {_SCORES}", _like),
     "clip_fake_quantize": ("(Tensor x, Tensor clip, int bits) -> Tensor", _like, keep_arguments(0, 2),
                            _fake_quantize_backward),
-    "clip_fake_quantize_backward": ("(Tensor grad, Tensor x, Tensor clip, int bits) -> (Tensor, Tensor)", _pair),
+    "clip_fake_quantize_backward": ("(Tensor grad, Tensor x, Tensor clip, int bits) -> (Tensor, Tensor)",
+                                    lambda x, *_: (new(x), new(x))),
     "gated_quantize": ("(Tensor gate, Tensor up, str function, str rules, str to) -> (Tensor, Tensor)",
                        _quantized_shapes),
     "norm_quantize": ("(Tensor x, Tensor? added, Tensor? weight, Tensor? bias, float eps, bool rms, str rules, str to) "

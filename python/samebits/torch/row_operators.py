@@ -6,8 +6,7 @@ and CUDA tensors. Cross entropy has operators of its own, which read the logits 
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -15,10 +14,21 @@ from samebits.errors import Unsupported
 from samebits.torch.aten import rows  # noqa: F401 - it registers the rules
 from samebits.torch.aten.registry import RULES, Conditions
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__: list[str] = []
 
-#: The operators that `define` has defined. Calls skip the dispatcher if no mode, transform or subclass needs them.
-ops: Any = SimpleNamespace()
+
+class _Operators:
+    """What `define` has defined. Calls skip the dispatcher if no mode, transform or subclass needs to see them."""
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Callable[..., torch.Tensor]:
+            """Return an operator. Several results are unpacked, as one tensor would be."""
+
+
+ops = _Operators()
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -102,7 +112,7 @@ def _fake_softmax_backward(grad: torch.Tensor, y: torch.Tensor, dim: int, input_
     return new(grad, dtype=input_dtype)
 
 
-def _fake_norm(statistics: int) -> Any:
+def fake_norm(statistics: int) -> Any:
     def shapes(x: torch.Tensor, shape: Any, *_: Any) -> tuple[torch.Tensor, ...]:
         of = rows.statistics_shape(x, shape)
         return (new(x), *(new(x, of, torch.float32) for _ in range(statistics)))
@@ -177,9 +187,9 @@ define("_softmax", None, _fake_softmax, _keep_softmax, gradients_by("_softmax_ba
 define("_log_softmax", None, _fake_softmax, _keep_softmax, gradients_by("_log_softmax_backward_data"))
 define("_softmax_backward_data", None, _fake_softmax_backward)
 define("_log_softmax_backward_data", None, _fake_softmax_backward)
-define("native_layer_norm", None, _fake_norm(2), _keep_norm, _norm_backward)
+define("native_layer_norm", None, fake_norm(2), _keep_norm, _norm_backward)
 define("native_layer_norm_backward", None, _fake_norm_backward)
-define("_fused_rms_norm", None, _fake_norm(1), _keep_norm, _norm_backward)
+define("_fused_rms_norm", None, fake_norm(1), _keep_norm, _norm_backward)
 define("_fused_rms_norm_backward", None, _fake_norm_backward)
 define("cross_entropy", f"(Tensor x, Tensor targets, {_LOSS}) -> Tensor", _fake_loss, keep_arguments(0, 2),
        gradients_by("cross_entropy_backward"))
