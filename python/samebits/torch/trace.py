@@ -139,11 +139,6 @@ def places(encoded: Any) -> Iterator[list[Any]]:
 
 # --- Hashes ----------------------------------------------------------------------------------------
 
-#: By dtype the largest code that is no NaN; formats with one NaN, and integers, have none.
-_LARGEST = {torch.float64: 0x7FF0_0000_0000_0000, torch.float32: 0x7F80_0000, torch.bfloat16: 0x7F80,
-            torch.float16: 0x7C00, torch.float8_e5m2: 0x7C, torch.float8_e4m3fn: 0x7E}
-
-
 def hash_of(x: torch.Tensor) -> str:
     """Return a hash of a tensor's values in their order; NaNs of all kinds are alike.
 

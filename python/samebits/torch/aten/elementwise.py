@@ -20,24 +20,13 @@ def _fp32(x: Number) -> torch.Tensor:
     return x.to(torch.float32) if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=torch.float32)
 
 
-def _add(x: Number, y: Number) -> Any:
-    return samebits.add(_fp32(x), _fp32(y), to="fp32").value
+def _in_fp32(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operation on numbers that are rounded to fp32 first."""
+    return lambda *numbers: operation(*map(_fp32, numbers), to="fp32").value
 
 
-def _subtract(x: Number, y: Number) -> Any:
-    return samebits.subtract(_fp32(x), _fp32(y), to="fp32").value
-
-
-def multiply(x: Number, y: Number) -> Any:
-    return samebits.multiply(_fp32(x), _fp32(y), to="fp32").value
-
-
-def divide(x: Number, y: Number) -> Any:
-    return samebits.divide(_fp32(x), _fp32(y), to="fp32").value
-
-
-def _fma(x: Number, y: Number, z: Number) -> Any:
-    return samebits.fma(_fp32(x), _fp32(y), _fp32(z), to="fp32").value
+_add, _subtract, _fma = map(_in_fp32, (samebits.add, samebits.subtract, samebits.fma))
+multiply, divide = map(_in_fp32, (samebits.multiply, samebits.divide))
 
 
 def _plus(x: Number, y: Number, alpha: float = 1) -> Any:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from samebits import functions
-from samebits.torch.aten.registry import RULE, Conditions, require, rule
+from samebits.torch.aten.registry import RULE, RULES, Conditions, require, rule
 
 
-def _reduce(function: Callable[..., Any], how: Conditions, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _reduce(function: Callable[..., Any], how: Conditions, x: Any, dim: Any = None, keepdim: bool = False, *,
+            dtype: Any = None) -> Any:
     require(dtype in (None, x.dtype), f"a reduction of {x.dtype} with dtype {dtype}")
     axes = range(x.dim()) if dim is None or dim == [] else [dim] if isinstance(dim, int) else dim
     axes = sorted(axis % x.dim() for axis in axes) if x.dim() else []
@@ -18,21 +20,14 @@ def _reduce(function: Callable[..., Any], how: Conditions, x: Any, dim: Any, kee
     return y.reshape(shape)
 
 
-@rule("sum")
-def _sum(how: Conditions, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    return _reduce(functions.sum, how, x, dim, keepdim, dtype)
-
-
-@rule("mean")
-def _mean(how: Conditions, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    return _reduce(functions.mean, how, x, dim, keepdim, dtype)
+RULES["sum"] = partial(_reduce, functions.sum)
+RULES["mean"] = partial(_reduce, functions.mean)
 
 
 @rule("linalg_vector_norm")
-def _norm(how: Conditions, x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, *,
-          dtype: Any = None) -> Any:
+def _norm(how: Conditions, x: Any, ord: float = 2, *args: Any, **kwargs: Any) -> Any:
     require(ord == 2, f"a norm of order {ord}")
-    return _reduce(functions.norm, how, x, dim, keepdim, dtype)
+    return _reduce(functions.norm, how, x, *args, **kwargs)
 
 
 @rule("_foreach_norm")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 
 import samebits
 from samebits.torch.aten.elementwise import divide, multiply
-from samebits.torch.aten.registry import Conditions, require, rule, stored
+from samebits.torch.aten.registry import RULES, Conditions, require, rule, stored
 
 
-def _fused(optimizer: Any, lists: Any, lr: Any, betas: tuple[float, float], weight_decay: float, eps: float,
-           amsgrad: bool, maximize: bool, grad_scale: Any, found_inf: Any) -> None:
+def _fused(optimizer: Any, _how: Conditions, *lists: Any, lr: Any, beta1: float, beta2: float, weight_decay: float,
+           eps: float, amsgrad: bool, maximize: bool, grad_scale: Any = None, found_inf: Any = None) -> None:
     require(not amsgrad, "amsgrad")
     tensors = [x for one in lists[:4] for x in one]
     require(all(x.is_contiguous() and x.dtype == torch.float32 for x in tensors),
@@ -22,23 +23,15 @@ def _fused(optimizer: Any, lists: Any, lr: Any, betas: tuple[float, float], weig
     for parameter, grad, average, square, steps in zip(*lists[:4], lists[5], strict=True):
         if grad_scale is not None:
             grad.copy_(divide(grad, grad_scale))
-        one = optimizer(parameter.numpy(), lr=float(lr), betas=betas, eps=eps, weight_decay=weight_decay,
+        one = optimizer(parameter.numpy(), lr=float(lr), betas=(beta1, beta2), eps=eps, weight_decay=weight_decay,
                         maximize=maximize, profile="torch_fused")
         one.state["0"] = {"exp_avg": average.numpy(), "exp_avg_sq": square.numpy()}
         one._steps = int(steps.item()) - 1
         one.step(grad.numpy())
 
 
-@rule("_fused_adamw_")
-def _fused_adamw(_how: Conditions, *lists: Any, lr: Any, beta1: float, beta2: float, weight_decay: float, eps: float,
-                 amsgrad: bool, maximize: bool, grad_scale: Any = None, found_inf: Any = None) -> None:
-    _fused(samebits.optim.AdamW, lists, lr, (beta1, beta2), weight_decay, eps, amsgrad, maximize, grad_scale, found_inf)
-
-
-@rule("_fused_adam_")
-def _fused_adam(_how: Conditions, *lists: Any, lr: Any, beta1: float, beta2: float, weight_decay: float, eps: float,
-                amsgrad: bool, maximize: bool, grad_scale: Any = None, found_inf: Any = None) -> None:
-    _fused(samebits.optim.Adam, lists, lr, (beta1, beta2), weight_decay, eps, amsgrad, maximize, grad_scale, found_inf)
+RULES["_fused_adamw_"] = partial(_fused, samebits.optim.AdamW)
+RULES["_fused_adam_"] = partial(_fused, samebits.optim.Adam)
 
 
 @rule("_amp_foreach_non_finite_check_and_unscale_")
