@@ -6,8 +6,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -201,16 +200,6 @@ class _Blocks:
         return x.set_(self.blocks[number], offset, shape, stride)  # type: ignore[arg-type]
 
 
-@contextmanager
-def _tf32(allowed: bool) -> Iterator[None]:
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = allowed
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
-
-
 def _check_call(name: str, case: kernel_rules.Case, expected: str | None, device: str, to: CardCheck) -> None:
     """Compare a call with its sum; one without a sum, and one that differs, with the rules of its operators."""
     if expected is not None:
@@ -287,7 +276,7 @@ def check_card(recording: str | os.PathLike[str] | Trace | None = None, *given: 
     began, result = time.perf_counter(), CardCheck()
     if recording is not None:
         trace = recording if isinstance(recording, Trace) else Trace.load(recording)
-        with _disable_current_modes(), _tf32(trace.machine.get("tf32", False)):
+        with _disable_current_modes(), kernel_rules.tf32(trace.machine.get("tf32", False)):
             card = _Card(trace, given, device)
             for i in range(len(trace.operators)):
                 card.check(i, result)

@@ -28,7 +28,7 @@ import torch
 
 import samebits
 from samebits.torch.record import record as recorded
-from samebits.torch.operators import PRODUCTS
+from samebits.torch.operators import PRODUCTS, tensors_of
 from samebits.torch.replay import replay
 from samebits.torch.trace import hashes_of
 
@@ -66,6 +66,17 @@ def deterministic(on: bool = True) -> Iterator[None]:
         yield
     finally:
         torch.set_deterministic_debug_mode(before)
+
+
+@contextmanager
+def tf32(allowed: bool) -> Iterator[None]:
+    """Set whether products of fp32 may be computed as TF32."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def indices(seed: int, count: int, limit: int) -> torch.Tensor:
@@ -173,9 +184,9 @@ def _losses(dtype: torch.dtype) -> Iterator[Case]:
         y.backward()
         return y, logits.grad
 
+    @deterministic()
     def embedding(grad: Any, t: Any, words: int) -> Any:
-        with deterministic():
-            return aten.embedding_dense_backward(grad, t, words, -1, False)
+        return aten.embedding_dense_backward(grad, t, words, -1, False)
 
     for rows, classes in ((17, 100), (777, 3000), (64, 50257)):
         x, targets = operand(30, (rows, classes), dtype), indices(31, rows, classes)
@@ -191,35 +202,25 @@ def _losses(dtype: torch.dtype) -> Iterator[Case]:
 
 def _products(dtype: torch.dtype) -> Iterator[Case]:
     """Products of a linear layer with bias, of its gradients, and of attention; in fp32 also as TF32."""
-    def product(run: Callable[..., Any], tf32: bool) -> Callable[..., Any]:
-        def call(*operands: torch.Tensor) -> Any:
-            before = torch.backends.cuda.matmul.allow_tf32
-            torch.backends.cuda.matmul.allow_tf32 = tf32
-            try:
-                return run(*operands)
-            finally:
-                torch.backends.cuda.matmul.allow_tf32 = before
-        return call
-
-    for tf32 in (False, True) if dtype == torch.float32 else (False,):
+    for allowed in (False, True) if dtype == torch.float32 else (False,):
+        suffix = ", tf32" if allowed else ""
         for rows, cols, inner in ((128, 384, 384), (512, 1536, 384), (512, 384, 1536), (1024, 512, 512)):
             x, w = operand(40, (rows, inner), dtype), operand(41, (cols, inner), dtype)
             bias, dy = operand(42, (cols,), dtype), operand(43, (rows, cols), dtype)
-            at = f"[{rows}, {inner}] to {cols}" + (", tf32" if tf32 else "")
-            yield Case(f"linear {at}", (x, w, bias), product(F.linear, tf32))
-            yield Case(f"linear_dx {at}", (dy, w), product(torch.mm, tf32))
-            yield Case(f"linear_dw {at}", (dy, x), product(lambda dy, x: dy.T @ x, tf32))
+            at = f"[{rows}, {inner}] to {cols}{suffix}"
+            yield Case(f"linear {at}", (x, w, bias), tf32(allowed)(F.linear))
+            yield Case(f"linear_dx {at}", (dy, w), tf32(allowed)(torch.mm))
+            yield Case(f"linear_dw {at}", (dy, x), tf32(allowed)(lambda dy, x: dy.T @ x))
         q, k = operand(44, (12, 256, 64), dtype), operand(45, (12, 64, 256), dtype)
-        yield Case("bmm [12, 256, 64] to 256" + (", tf32" if tf32 else ""), (q, k),
-                   product(torch.bmm, tf32))
+        yield Case(f"bmm [12, 256, 64] to 256{suffix}", (q, k), tf32(allowed)(torch.bmm))
 
 
+@deterministic()
 def _flash(q: Any, k: Any, v: Any, grad: Any, causal: bool) -> Any:
     """Return FlashAttention's result, log-sum-exp and deterministic gradients."""
     leaves = [t.detach().clone().requires_grad_() for t in (q, k, v)]
-    with deterministic():
-        out, lse, *_ = aten._scaled_dot_product_flash_attention(*leaves, 0.0, causal, False)
-        out.backward(grad)
+    out, lse, *_ = aten._scaled_dot_product_flash_attention(*leaves, 0.0, causal, False)
+    out.backward(grad)
     return out, lse, *(t.grad for t in leaves)
 
 
@@ -249,8 +250,7 @@ GROUPS: dict[str, Callable[[torch.dtype], Iterator[Case]]] = {
 
 def hash_of_results(results: Any) -> str:
     """Return one hash of a tensor or of several; None among them is left out."""
-    given = [x for x in ([results] if isinstance(results, torch.Tensor) else results) if x is not None]
-    return hashlib.sha256("".join(hashes_of(given)).encode()).hexdigest()[:16]
+    return hashlib.sha256("".join(hashes_of(tensors_of([results]))).encode()).hexdigest()[:16]
 
 
 def judged(case: Case, device: str) -> dict[str, Any]:
@@ -271,17 +271,17 @@ def judged(case: Case, device: str) -> dict[str, Any]:
     return {**entry, "differ": sum(step.differ or 0 for step in steps)}
 
 
-def _kernels(run: Callable[[], None], device: str) -> list[str]:
-    """Return the names of the kernels that `run` launches."""
+@contextmanager
+def _launched(device: str) -> Iterator[list[str]]:
+    """Return a list that gets the names of the kernels that the block launches."""
+    names: list[str] = []
     if device == "cpu":
-        run()
-        return []
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CUDA]) as trace:
-        run()
+        yield names
+        return
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as trace:
+        yield names
         torch.cuda.synchronize()
-    return sorted({e.key[:160] for e in trace.key_averages()})
+    names += sorted({e.key[:160] for e in trace.key_averages()})
 
 
 def _machine(device: str) -> dict[str, Any]:
@@ -321,11 +321,9 @@ def record(device: str = "cuda", groups: list[str] | None = None) -> dict[str, A
     kernels: dict[str, list[str]] = {}
     for group in groups or list(GROUPS):
         for form, dtype in FORMATS.items():
-            def run(group: str = group, form: str = form, dtype: torch.dtype = dtype) -> None:
+            with _launched(device) as kernels[f"{group} {form}"]:
                 for case in GROUPS[group](dtype):
                     cases[f"{group} {form}: {case.name}"] = judged(case, device)
-
-            kernels[f"{group} {form}"] = _kernels(run, device)
     return {"machine": _machine(device), "cases": cases, "kernels": kernels}
 
 
