@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.utils._pytree import tree_map
 from torch.utils._python_dispatch import _disable_current_modes, _get_current_dispatch_mode
 
 from samebits.errors import InvalidArgument, Unsupported
@@ -161,7 +162,8 @@ class Audit(OperatorMode):
             with without_modes():
                 compared = {id(x) for x in operator.valued(tensors_of([result])) if is_dense(x)} - known
                 if compared or written:
-                    self._enqueue(sample, written, tile.of_result(_kept(result, compared)) if compared else [])
+                    results = tree_map(lambda y: y if id(y) in compared else None, result)
+                    self._enqueue(sample, written, tile.of_result(results) if compared else [])
                 else:  # it returned no numbers
                     self._report.chosen -= 1
                     self._release(sample.size)
@@ -286,13 +288,6 @@ class Audit(OperatorMode):
                 self._on_finding(finding)
             except Exception as error:  # noqa: BLE001 - of the program, whose thread gets it
                 self._failure = error
-
-
-def _kept(result: Any, keep: set[int]) -> Any:
-    """Return results with None for those that are not compared."""
-    if isinstance(result, list | tuple):
-        return [_kept(y, keep) for y in result]
-    return result if id(result) in keep else None
 
 
 def random_word(*numbers: int) -> int:

@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
-import samebits
 from samebits.errors import InvalidArgument, Unsupported
+from samebits.torch.aten.products import rules_of_product
+from samebits.torch.aten.registry import require
 from samebits.torch.copies import restored
 from samebits.torch.differences import Difference, difference
-from samebits.torch.operators import PRODUCTS, Operator
+from samebits.torch.operators import Operator
 from samebits.torch.other_rules import other_rules
-from samebits.torch.recompute import Conditions, recompute
-from samebits.torch.recorded_calls import RECOMPUTED, recompute_call
+from samebits.torch.recompute import Conditions, recompute_recorded
 from samebits.torch.tiles import Place
 
 __all__: list[str] = []
@@ -96,19 +96,16 @@ class Sample:
         wrong = self._wrong(self._by_rule)
         if wrong is None:
             return None
-        if self.operator.name not in RECOMPUTED:
-            for name, rule in other_rules(self.operator.name, self.how).items():
-                try:
-                    if self._wrong(rule) is None:
-                        return self._finding(*wrong, name)
-                except Exception:  # noqa: BLE001, S112 - a rule that does not apply
-                    continue
+        for name, rule in other_rules(self.operator.name, self.how).items():
+            try:
+                if self._wrong(rule) is None:
+                    return self._finding(*wrong, name)
+            except Exception:  # noqa: BLE001, S112 - a rule that does not apply
+                continue
         return self._finding(*wrong)
 
     def _by_rule(self, args: Any, kwargs: Any, product: str | None = None) -> Any:
-        if self.operator.name in RECOMPUTED:
-            return recompute_call(self.operator.name, args)
-        return recompute(self.operator.name, args, kwargs, replace(self.how, product=product))
+        return recompute_recorded(self.operator.name, args, kwargs, replace(self.how, product=product))
 
     def _wrong(self, rule: Callable[[Any, Any], Any]) -> tuple[int, Difference] | None:
         """Return the first result that differs from a rule, and where."""
@@ -174,22 +171,16 @@ class Sample:
 
     def _search(self, args: Any, given: torch.Tensor, rows: slice, cols: slice) -> list[str]:
         """Return the rules of a part of the tile."""
-        name = self.operator.short
-        a, b = (args[i] for i in PRODUCTS[name])
-        if name == "bmm":
-            a, b, given = a[0], b[0], given[0]
-        if name == "addmm" and (self.kwargs.get("beta", 1) != 1 or self.kwargs.get("alpha", 1) != 1):
-            raise Unsupported("not covered: addmm with beta or alpha")
-        c = args[0][rows, cols].contiguous() if name == "addmm" else None
+        require(self.kwargs.get("beta", 1) == 1 == self.kwargs.get("alpha", 1), "addmm with beta or alpha")
         try:
-            return samebits.find_rule(a[rows], b[:, cols], given[rows, cols], c=c, sample=0)
+            return rules_of_product(self.operator.short, args, given.flatten(0, -2)[rows, cols], rows, cols)
         except InvalidArgument as error:
-            raise Unsupported(f"not covered: {self.operator.name} of {a.dtype}: {error}") from None
+            raise Unsupported(f"not covered: {self.operator.name} of {args[-1].dtype}: {error}") from None
 
 
 def _pairs(given: Any, found: Any) -> Iterator[tuple[Any, Any]]:
     """Yield each result with the recomputed one; None without a rule."""
-    if isinstance(given, list):
+    if isinstance(given, list | tuple):
         if not given:
             return
         results = [None] * len(given) if found is None else found

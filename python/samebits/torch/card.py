@@ -21,8 +21,9 @@ from samebits.torch.operators import PRODUCTS
 from samebits.torch.recompute import overload_of
 from samebits.torch.record import sample_of
 from samebits.torch.recorded_calls import RECOMPUTED
-from samebits.torch.replay import DRAWS, Player, conditions, decoded, short_name
-from samebits.torch.trace import Trace
+from samebits.torch.replay import Player, decoded, only_draws, short_name
+from samebits.torch.replay_memory import Copies
+from samebits.torch.trace import Trace, hash_of
 
 __all__ = ["CardCheck", "CardFinding", "check_card"]
 
@@ -122,7 +123,7 @@ class _Card(Player):
             elif entry.get("random"):
                 if not self.take_recorded(i, entry):
                     raise Unsupported("random numbers that the recording has not kept")
-                if short_name(entry["op"]).removesuffix("_") not in DRAWS:  # it computes with them, as dropout
+                if not only_draws(entry["op"]):  # it computes with them, as dropout
                     to.not_covered[entry["op"]] += 1
             else:
                 self.check_reads(i, entry)
@@ -136,7 +137,7 @@ class _Card(Player):
         self.memory.free(i, entry)
 
     def _run_there(self, i: int) -> None:
-        entry, there = self._trace.operators[i], _Blocks(self, self._device)
+        entry, there = self._trace.operators[i], Copies(self.memory, self._device)
         if entry["op"] in RECOMPUTED:
             raise Unsupported("an operator of this package runs its own kernels")
         args, kwargs = (decoded(entry[key], there.tensor, device=self._device) for key in ("args", "kwargs"))
@@ -153,10 +154,12 @@ class _Card(Player):
         """Say where a result differs, and which other rule it follows; go on with the right values."""
         entry = self._trace.operators[i]
         place = entry["wrote"][j][0]
-        wrong = self.memory.tensor(place).clone()
-        follows = self._other_rule(i, entry, right, place, wrong)
+        wrong, follows = self.memory.tensor(place).clone(), ""
+        if short_name(entry["op"]) in PRODUCTS:  # another library may choose another rule
+            seen = Trace(self._trace.machine, operators=self._trace.operators, tensors={f"sample.{i}": sample_of(wrong)})
+            follows = right.rule_giving(i, j, hash_of(wrong), seen)
         try:
-            Player.run(right, i)
+            right.run(i)
         except Unsupported as error:
             return CardFinding(name, f"result {j} differs, and has no rule: {error}", None, follows)
         if right.compare(entry):
@@ -164,40 +167,6 @@ class _Card(Player):
         where = difference(wrong, right.memory.tensor(place))
         self.memory.take(right.memory, entry)
         return CardFinding(name, f"result {j}, {where}", where, follows)
-
-    def _other_rule(self, i: int, entry: Any, right: Player, place: list[Any], wrong: torch.Tensor) -> str:
-        """Return another rule of a product that the device's result follows: another library may choose it."""
-        short = short_name(entry["op"])
-        if short not in PRODUCTS:
-            return ""
-        seen = Trace(self._trace.machine, tensors={f"sample.{i}": sample_of(wrong)})
-        try:
-            rules = right.rules_of(i, short, seen)
-        except Unsupported:
-            return ""
-        for rule in rules:
-            fork = right.fork(i)
-            fork.run_by(i, conditions(self._trace, i, rule))
-            if difference(fork.memory.tensor(place), wrong) is None:
-                return rule
-        return ""
-
-
-class _Blocks:
-    """Copies of memory blocks on a device, for one operator."""
-
-    def __init__(self, player: Player, device: str) -> None:
-        self._player, self._device = player, device
-        self.blocks: dict[int, torch.UntypedStorage] = {}
-
-    def tensor(self, place: list[Any]) -> torch.Tensor:
-        number, offset, shape, stride, dtype = place
-        if number not in self.blocks:
-            storage = self._player.memory.tensor(place).untyped_storage()
-            content = torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[arg-type]
-            self.blocks[number] = content.to(self._device, copy=True).untyped_storage()
-        x = torch.empty(0, dtype=getattr(torch, dtype), device=self._device)
-        return x.set_(self.blocks[number], offset, shape, stride)  # type: ignore[arg-type]
 
 
 def _check_call(name: str, case: kernel_rules.Case, expected: str | None, device: str, to: CardCheck) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map_only
 
 __all__: list[str] = []
 
@@ -29,10 +31,8 @@ class HostCopy:
     @staticmethod
     def nbytes(x: torch.Tensor) -> int:
         """Return the bytes of a copy."""
-        n = 1
-        for size, stride in zip(x.shape, x.stride(), strict=True):
-            n *= size if stride else min(size, 1)
-        return n * x.element_size()
+        axes = zip(x.shape, x.stride(), strict=True)
+        return math.prod(size if stride else min(size, 1) for size, stride in axes) * x.element_size()
 
     def tensor(self) -> torch.Tensor:
         """Return a new tensor with the shape, strides and alignment of the copied one."""
@@ -45,21 +45,11 @@ class HostCopy:
 
 def copied(x: Any, numbers: set[int], as_number: bool) -> Any:
     """Return arguments or results with a HostCopy for each tensor; `numbers` are those that kernels get as numbers."""
-    if isinstance(x, torch.Tensor):
-        return x.item() if as_number and id(x) in numbers else HostCopy(x)
-    if isinstance(x, list | tuple):
-        return [copied(y, numbers, as_number) for y in x]
-    if isinstance(x, dict):
-        return {key: copied(y, numbers, as_number) for key, y in x.items()}
-    return x
+    def copy(y: torch.Tensor) -> Any:
+        return y.item() if as_number and id(y) in numbers else HostCopy(y)
+    return tree_map_only(torch.Tensor, copy, x)
 
 
 def restored(x: Any) -> Any:
     """Return what `copied` got, with new tensors on the CPU."""
-    if isinstance(x, HostCopy):
-        return x.tensor()
-    if isinstance(x, list):
-        return [restored(y) for y in x]
-    if isinstance(x, dict):
-        return {key: restored(y) for key, y in x.items()}
-    return x
+    return tree_map_only(HostCopy, HostCopy.tensor, x)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,11 +12,9 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch.differences import difference
-from samebits.torch.operators import PRODUCTS
-from samebits.torch.other_rules import OtherRule, other_rules
-from samebits.torch.recompute import Conditions, overload_of
+from samebits.torch.recompute import overload_of
 from samebits.torch.record import record
-from samebits.torch.replay import DRAWS, Player, conditions, short_name
+from samebits.torch.replay import Player, only_draws, short_name
 from samebits.torch.trace import Trace, places
 
 __all__ = ["Explanation", "explain"]
@@ -142,11 +139,11 @@ def explain(a: Any, b: Any, *given: Any, operator: str | None = None, inputs: Se
             return Explanation("source", f"{_source(old, changed[0])} was written on one side, by no operator\n"
                                f"  read first by {_named(i, one)}", i)
         if wrong and one.get("random"):
-            others = "" if short_name(one["op"]).removesuffix("_") in DRAWS else ", or computed something else"
+            others = "" if only_draws(one["op"]) else ", or computed something else"
             return Explanation("source", f"{_named(i, one)} drew other random numbers{others}: another seed?", i)
         if wrong:
             with _disable_current_modes():
-                return _Difference(old, new, i, wrong[0]).explained(given)
+                return _of_results((old, new), i, wrong[0], given)
     if len(old.operators) != len(new.operators):
         i = min(len(old.operators), len(new.operators))
         more = old if len(old.operators) > i else new
@@ -205,73 +202,37 @@ def _other_program(old: Trace, new: Trace, i: int) -> Explanation:
 # --- One operator, with equal operands and other results -----------------------------------------------------
 
 
-class _Difference:
-    def __init__(self, old: Trace, new: Trace, i: int, result: int) -> None:
-        self._traces, self._i, self._result = (old, new), i, result
-        self._entry = old.operators[i]
-        self._name = short_name(self._entry["op"])
+def _of_results(traces: Sequence[Trace], i: int, result: int, given: Any) -> Explanation:
+    """Say which rule each side's result of an operator follows."""
+    entry = traces[0].operators[i]
+    first = f"first difference: {_named(i, entry)}, same operands"
+    try:
+        player = Player(traces[0], given)
+        steps = [player.step(n) for n in range(i)]
+        if player.reads_wrong(entry):
+            raise InvalidArgument(str(next(step for step in steps if step.state != "equal")))
+        found = [player.rule_giving(i, result, trace.operators[i]["wrote"][result][1], trace) for trace in traces]
+    except InvalidArgument as error:
+        return Explanation("no known rule", f"{first}\n  no rule is named without the operands: {error}", i)
+    except Unsupported as error:
+        reason = str(error).removeprefix("not covered: ")
+        return Explanation("no known rule", f"{first}\n  it has no rule: {reason}", i)
+    kept = [trace.tensors.get(f"{i}.{result}") for trace in traces]
+    lines = [first, *(f"{side}: {rule or 'no known rule'}" for side, rule in zip("ab", found, strict=True)),
+             f"cause: {_cause(found, kept)}"]
+    return Explanation("rule" if all(found) else "no known rule", "\n  ".join(lines), i)
 
-    def explained(self, given: Any) -> Explanation:
-        first = f"first difference: {_named(self._i, self._entry)}, same operands"
-        try:
-            player = Player(self._traces[0], given)
-            steps = [player.step(i) for i in range(self._i)]
-            operands = [place[0] for place in places([self._entry["args"], self._entry["kwargs"]])]
-            if any(map(player.memory.is_wrong, operands)):
-                raise InvalidArgument(str(next(step for step in steps if step.state != "equal")))
-            found = [self._followed(player, trace) for trace in self._traces]
-        except InvalidArgument as error:
-            return Explanation("no known rule", f"{first}\n  no rule is named without the operands: {error}", self._i)
-        except Unsupported as error:
-            reason = str(error).removeprefix("not covered: ")
-            return Explanation("no known rule", f"{first}\n  it has no rule: {reason}", self._i)
-        lines = [first, *(f"  {side}: {rule or 'no known rule'}" for side, rule in zip("ab", found, strict=True))]
-        lines.append(f"  {self._cause(found)}")
-        return Explanation("rule" if all(found) else "no known rule", "\n".join(lines), self._i)
 
-    def _followed(self, player: Player, trace: Trace) -> str:
-        """Return the rule that one recording's result follows, or an empty text."""
-        candidates: dict[str, Callable[[Player], None]] = {}
-        how = conditions(trace, self._i)
-        if self._name in PRODUCTS:
-            try:
-                rules = player.rules_of(self._i, self._name, trace)
-            except Unsupported:
-                rules = []
-            for rule in rules:
-                candidates[rule] = partial(self._by_rule, replace(how, product=rule))
-        else:
-            player.fork(self._i).run_by(self._i, how)  # whether it has a rule
-            candidates["the rule of PyTorch's kernel"] = partial(self._by_rule, how)
-            for name, other in other_rules(self._entry["op"], how).items():
-                candidates[name] = partial(self._by_other_rule, other)
-        expected = trace.operators[self._i]["wrote"][self._result][1]
-        for name, attempt in candidates.items():
-            fork = player.fork(self._i)
-            try:
-                attempt(fork)
-            except Exception:  # noqa: BLE001, S112 - a candidate that does not apply
-                continue
-            if fork.hash_of_written(self._i, self._result) == expected:
-                return name
-        return ""
-
-    def _by_rule(self, how: Conditions, fork: Player) -> None:
-        fork.run_by(self._i, how)
-
-    def _by_other_rule(self, rule: OtherRule, fork: Player) -> None:
-        fork.store(self._i, rule(*fork.operands(self._i)))
-
-    def _cause(self, found: list[str]) -> str:
-        if all(found):
-            return "cause: each side follows a rule; nothing computes wrongly" + _advice(found)
-        if not any(found):
-            return "cause: both sides follow other rules than the known ones"
-        odd = "a" if not found[0] else "b"
-        kept = [t.tensors.get(f"{self._i}.{self._result}") for t in self._traces]
-        if kept[0] is None or kept[1] is None:
-            return f"cause: {odd} follows no known rule: another kernel, or a wrong result"
-        return f"cause: {difference(kept[0], kept[1])}; {odd} follows no known rule: suspect it"
+def _cause(found: list[str], kept: list[torch.Tensor | None]) -> str:
+    """Return what the rules of both sides tell; kept: their results, if they were kept."""
+    if all(found):
+        return "each side follows a rule; nothing computes wrongly" + _advice(found)
+    if not any(found):
+        return "both sides follow other rules than the known ones"
+    odd = "a" if not found[0] else "b"
+    if kept[0] is None or kept[1] is None:
+        return f"{odd} follows no known rule: another kernel, or a wrong result"
+    return f"{difference(kept[0], kept[1])}; {odd} follows no known rule: suspect it"
 
 
 def _advice(found: list[str]) -> str:

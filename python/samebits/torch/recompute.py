@@ -14,6 +14,7 @@ from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch.aten import functions, products, reductions, rows, updates  # noqa: F401 - they register rules
 from samebits.torch.aten.elementwise import ELEMENTWISE, elementwise
 from samebits.torch.aten.registry import RULES, Conditions, require
+from samebits.torch.recorded_calls import RECOMPUTED
 
 __all__ = ["Conditions", "recompute"]
 
@@ -128,6 +129,11 @@ def recompute(operator: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any]
         return _recomputed(overload_of(operator), args, dict(kwargs or {}), how)
     except (InvalidArgument, TypeError) as error:  # formats or arguments that a rule does not have
         raise Unsupported(f"not covered: {operator}: {error}") from None
+
+
+def recompute_recorded(operator: str, args: Sequence[Any], kwargs: Mapping[str, Any], how: Conditions) -> Any:
+    """Recompute an operator of PyTorch, or of this package: its own kernels follow the same rules everywhere."""
+    return RECOMPUTED[operator](*args) if operator in RECOMPUTED else recompute(operator, args, kwargs, how)
 
 
 def _recomputed(overload: Any, args: Sequence[Any], kwargs: dict[str, Any], how: Conditions) -> Any:

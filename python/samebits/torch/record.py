@@ -18,7 +18,7 @@ from samebits.errors import InvalidArgument
 from samebits.torch import recorded_calls
 from samebits.torch.launches import Launches
 from samebits.torch.operators import PRODUCTS, Operator, OperatorMode, is_dense, numbers_of, tensors_of, without_modes
-from samebits.torch.trace import NAMES, HashBuffer, Trace
+from samebits.torch.trace import NAMES, HashBuffer, Trace, bytes_of
 
 __all__ = ["record"]
 
@@ -40,11 +40,6 @@ def spaced(n: int) -> slice:
     """Return the places of a sample among `n`."""
     step = max(n // SAMPLE, 1)
     return slice(0, min(n, SAMPLE) * step, step)
-
-
-def bytes_of(storage: torch.UntypedStorage, device: torch.device) -> torch.Tensor:
-    """Return a block's memory as bytes."""
-    return torch.empty(0, dtype=torch.uint8, device=device).set_(storage)
 
 
 def on_host(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -216,7 +211,7 @@ class Recorder(OperatorMode):
     def _written_elsewhere(self, x: torch.Tensor, place: list[Any], unseen: bool) -> None:
         """Hash what was written since an operator last saw it, and not by an operator; keep a few bytes of it."""
         if unseen:  # all of the block may have been written
-            x = bytes_of(x.untyped_storage(), x.device)
+            x = bytes_of(x.untyped_storage())
             place = [place[0], 0, [*x.shape], [1], NAMES[x.dtype]]
         if x.nbytes <= SMALL:
             self._keep_tensor(f"{len(self.trace.operators)}.read{len(self._reads)}", x)
@@ -226,7 +221,7 @@ class Recorder(OperatorMode):
     def _add_source(self, x: torch.Tensor, storage: torch.UntypedStorage, block: dict[str, Any]) -> None:
         """Note a memory block that no operator made."""
         number = len(self.trace.blocks) - 1
-        content = bytes_of(storage, x.device)
+        content = bytes_of(storage)
         block["source"] = self._names.get(storage._cdata, f"source {number}")
         self._hashes.add([block], [content])
         if content.numel() <= SMALL:

@@ -71,11 +71,6 @@ def states_of(optimizer: Any) -> list[list[Any]]:
     return [[*optimizer.state.get(p, {}).values()] for group in optimizer.param_groups for p in group["params"]]
 
 
-def recompute_call(name: str, arguments: Sequence[Any]) -> Any:
-    """Run an operator of this package on the CPU: it writes its arguments, and returns its results."""
-    return RECOMPUTED[name](*arguments)
-
-
 def _step(kind: str, groups: Sequence[Mapping[str, Any]], at: Sequence[int], values: Sequence[torch.Tensor],
           gradients: Sequence[Any], states: Sequence[Any], scaling: Mapping[str, torch.Tensor]) -> list[list[Any]]:
     from samebits.torch import optim
@@ -100,4 +95,5 @@ def _unscale(gradients: Sequence[Any], words: torch.Tensor, report: torch.Tensor
     lists.unscale(gradients, words, GradientReport(report), **options)
 
 
+#: By operator of this package what runs it on the CPU: it writes its arguments, and returns its results.
 RECOMPUTED: dict[str, Any] = {STEP.name: _step, UNSCALE.name: _unscale, INSPECT.name: _unscale}

@@ -7,27 +7,29 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-import samebits
 from samebits.errors import Unsupported
 from samebits.torch.aten.elementwise import ELEMENTWISE
-from samebits.torch.recompute import Conditions, recompute
+from samebits.torch.aten.products import rules_of_product
+from samebits.torch.differences import difference
 from samebits.torch.operators import PRODUCTS
+from samebits.torch.other_rules import OtherRule, other_rules
+from samebits.torch.recompute import Conditions, recompute_recorded
 from samebits.torch.record import spaced
-from samebits.torch.recorded_calls import RECOMPUTED, recompute_call
 from samebits.torch.replay_memory import Memory, MissingSource, blocks_of
 from samebits.torch.trace import Trace, hash_of, hashes_of, places
 
 __all__ = ["Replay", "Step", "replay"]
 
-#: Operators that do nothing but draw random numbers.
-DRAWS = frozenset("""bernoulli binomial cauchy exponential geometric log_normal multinomial normal normal_functional
+_DRAWS = frozenset("""bernoulli binomial cauchy exponential geometric log_normal multinomial normal normal_functional
     poisson rand rand_like randint randint_like randn randn_like random randperm uniform""".split())
 
 
@@ -133,6 +135,11 @@ def short_name(operator: str) -> str:
     return operator.removeprefix("aten.").partition(".")[0] if operator.startswith("aten.") else operator
 
 
+def only_draws(operator: str) -> bool:
+    """Whether an operator does nothing but draw random numbers."""
+    return short_name(operator).removesuffix("_") in _DRAWS
+
+
 def conditions(trace: Trace, i: int, product: str | None = None) -> Conditions:
     """Return what an operator's results depend on besides its operands."""
     return Conditions(trace.machine.get("multiprocessors", 132),
@@ -177,7 +184,7 @@ class Player:
         differ = 0 if state != "differs" else self._differing(i, entry, wrong) if wrong else None
         if state != "equal":
             taken = self.take_recorded(i, entry)
-            if state == "not covered" and taken and short_name(entry["op"]).removesuffix("_") in DRAWS:
+            if state == "not covered" and taken and only_draws(entry["op"]):
                 state, detail = "random", ""
         self.memory.free(i, entry)
         return Step(i, entry["op"], entry.get("module", ""), state, detail, elements, differ)
@@ -231,10 +238,7 @@ class Player:
         """Recompute an operator."""
         args, kwargs = self.operands(i)
         operator = self._trace.operators[i]["op"]
-        if operator in RECOMPUTED:
-            self.store(i, recompute_call(operator, args))
-        else:
-            self.store(i, recompute(operator, args, kwargs, how))
+        self.store(i, recompute_recorded(operator, args, kwargs, how))
 
     def store(self, i: int, results: Any) -> None:
         """Copy an operator's results to where it wrote them."""
@@ -246,10 +250,6 @@ class Player:
         other = copy.copy(self)
         other.memory = self.memory.fork(blocks_of(self._trace.operators[i]))
         return other
-
-    def written(self, i: int) -> list[torch.Tensor]:
-        """Return what an operator writes."""
-        return [self.memory.tensor(place) for place, _ in self._trace.operators[i]["wrote"]]
 
     def hash_of_written(self, i: int, j: int) -> str | None:
         """Return the hash of what an operator wrote; None without a rule."""
@@ -281,19 +281,38 @@ class Player:
         args, kwargs = (decoded(entry[key], self.memory.tensor, as_number) for key in ("args", "kwargs"))
         return args, kwargs
 
+    def rule_giving(self, i: int, j: int, expected: str, trace: Trace) -> str:
+        """Return the known rule by which a result has a hash, or an empty text; `trace` samples a product's results."""
+        operator = self._trace.operators[i]["op"]
+        name, how = short_name(operator), conditions(trace, i)
+        rules: dict[str, OtherRule] = {}
+        if name in PRODUCTS:
+            with suppress(Unsupported):
+                rules = {product: partial(recompute_recorded, operator, how=replace(how, product=product))
+                         for product in self.rules_of(i, name, trace)}
+        else:
+            self.fork(i).run_by(i, how)  # whether it has a rule
+            rules = {"the rule of PyTorch's kernel": partial(recompute_recorded, operator, how=how),
+                     **other_rules(operator, how)}
+        for text, rule in rules.items():
+            fork = self.fork(i)
+            try:
+                fork.store(i, rule(*fork.operands(i)))
+            except Exception:  # noqa: BLE001, S112 - a candidate that does not apply
+                continue
+            if fork.hash_of_written(i, j) == expected:
+                return text
+        return ""
+
     def rules_of(self, i: int, name: str, trace: Trace) -> list[str]:
         """Return the rules that give a recording's sample of a product."""
         args, _ = self.operands(i)
         a, b = (args[place] for place in PRODUCTS[name])
-        rows, cols = spaced(a.shape[-2]), spaced(b.shape[-1])
-        if name == "bmm":
-            a, b = a[0], b[0]
-        c = args[0].expand(a.shape[0], b.shape[1])[rows][:, cols] if name == "addmm" else None
         if (sample := trace.tensors.get(f"sample.{i}")) is None:
             raise Unsupported(f"aten.{name} without a sample of its results")
-        rules = samebits.find_rule(a[rows], b[:, cols], sample, c=c, sample=0)
+        rules = rules_of_product(name, args, sample, spaced(a.shape[-2]), spaced(b.shape[-1]))
         if not rules:
-            raise Unsupported(f"aten.{name} of {a.dtype}, K = {a.shape[1]}: no rule gives the sampled results")
+            raise Unsupported(f"aten.{name} of {a.dtype}, K = {a.shape[-1]}: no rule gives the sampled results")
         return rules
 
     def take_recorded(self, i: int, entry: Any) -> bool:
@@ -306,16 +325,14 @@ class Player:
         return all(x is not None for x in kept)
 
     def _differing(self, i: int, entry: Any, wrong: list[int]) -> int | None:
-        """Return how many elements of results differ from the kept ones; NaNs are alike."""
+        """Return how many elements of results differ from the kept ones; None if not all were kept."""
         count = 0
         for j in wrong:
-            x, kept = self.memory.tensor(entry["wrote"][j][0]), self._trace.tensors.get(f"{i}.{j}")
+            kept = self._trace.tensors.get(f"{i}.{j}")
             if kept is None:
                 return None
-            same = x == kept
-            if x.dtype.is_floating_point:
-                same = same & (x.signbit() == kept.signbit()) | x.isnan() & kept.isnan()
-            count += int((~same).sum())
+            where = difference(self.memory.tensor(entry["wrote"][j][0]), kept)
+            count += where.count if where else 0
         return count
 
     def compare(self, entry: Any) -> list[int]:

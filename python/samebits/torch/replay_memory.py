@@ -11,7 +11,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from samebits.errors import InvalidArgument
-from samebits.torch.trace import Trace, hash_of, places
+from samebits.torch.trace import Trace, bytes_of, hash_of, places
 
 __all__: list[str] = []
 
@@ -25,20 +25,21 @@ class Memory:
 
     def __init__(self, trace: Trace, given: Any) -> None:
         self._trace = trace
-        self._blocks: dict[int, torch.UntypedStorage] = {}
+        self.blocks: dict[int, torch.UntypedStorage] = {}
         self._wrong: set[int] = set()  # blocks whose values differ from the recorded ones
         self._last: dict[int, int] = {}
         for i, entry in enumerate(trace.operators):
             self._last.update(dict.fromkeys(blocks_of(entry), i))
-        self._given = {(hash_of(y), y.numel()): y for y in map(_bytes_of, _tensors_of(given))}
+        sources = (bytes_of(x.detach().cpu().untyped_storage()) for x in _tensors_of(given))
+        self._given = {(hash_of(x), x.numel()): x for x in sources}
 
     def tensor(self, place: list[Any], fresh: bool = False) -> torch.Tensor:
         """Return a tensor of the recording. fresh: an operator is about to make it."""
         number, offset, shape, stride, dtype = place
-        if number not in self._blocks:
-            self._blocks[number] = self._made(number, fresh)
-        x = torch.empty(0, dtype=getattr(torch, dtype))
-        return x.set_(self._blocks[number], offset, shape, stride)  # type: ignore[arg-type]
+        if number not in self.blocks:
+            self.blocks[number] = self._made(number, fresh)
+        x = torch.empty(0, dtype=getattr(torch, dtype), device=self.blocks[number].device)
+        return x.set_(self.blocks[number], offset, shape, stride)  # type: ignore[arg-type]
 
     def _made(self, number: int, fresh: bool) -> torch.UntypedStorage:
         block = self._trace.blocks[number]
@@ -68,23 +69,30 @@ class Memory:
     def fork(self, blocks: set[int]) -> Memory:
         """Return a memory that has copies of some blocks, and shares the others."""
         other = copy.copy(self)
-        other._blocks = {n: block.clone() if n in blocks else block for n, block in self._blocks.items()}
+        other.blocks = {n: block.clone() if n in blocks else block for n, block in self.blocks.items()}
         other._wrong = set(self._wrong)
         return other
 
     def take(self, other: Memory, entry: Any) -> None:
         """Go on with what another memory has for an operator."""
-        self._blocks.update({n: other._blocks[n] for n in blocks_of(entry) if n in other._blocks})
+        self.blocks.update({n: other.blocks[n] for n in blocks_of(entry) if n in other.blocks})
         self._wrong = other._wrong
 
     def free(self, i: int, entry: Any) -> None:
         for number in blocks_of(entry):
             if self._last[number] == i:
-                self._blocks.pop(number, None)
+                self.blocks.pop(number, None)
 
 
-def _bytes_of(x: torch.Tensor) -> torch.Tensor:
-    return torch.empty(0, dtype=torch.uint8).set_(x.detach().cpu().untyped_storage())  # type: ignore[arg-type]
+class Copies(Memory):
+    """Copies of a memory's blocks on a device, made when they are needed."""
+
+    def __init__(self, of: Memory, device: str) -> None:
+        self._of, self._device, self.blocks = of, device, {}
+
+    def _made(self, number: int, fresh: bool) -> torch.UntypedStorage:
+        storage = self._of.tensor([number, 0, [0], [1], "uint8"]).untyped_storage()
+        return bytes_of(storage).to(self._device, copy=True).untyped_storage()
 
 
 def _tensors_of(given: Any) -> Iterator[torch.Tensor]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map_only
 
 from samebits.torch.aten.elementwise import ELEMENTWISE
 from samebits.torch.copies import ALIGNMENT
@@ -121,13 +123,8 @@ def _item_of(args: Any, kwargs: Any, name: str, item: int) -> tuple[list[Any], d
     return [of(x) for x in args], {key: of(x) for key, x in kwargs.items()}
 
 
-def _mapped(function: Callable[[torch.Tensor], torch.Tensor], x: Any) -> Any:
-    """Apply a function to each tensor of arguments."""
-    if isinstance(x, torch.Tensor):
-        return function(x)
-    if isinstance(x, list | tuple):
-        return [_mapped(function, y) for y in x]
-    return {key: _mapped(function, y) for key, y in x.items()} if isinstance(x, dict) else x
+#: Applies a function to each tensor of arguments.
+_mapped = partial(tree_map_only, torch.Tensor)
 
 
 def _of_elements(args: Any, kwargs: Any, word: int, size: int) -> Tile:

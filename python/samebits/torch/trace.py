@@ -137,6 +137,11 @@ def places(encoded: Any) -> Iterator[list[Any]]:
             yield from places(value)
 
 
+def bytes_of(storage: torch.UntypedStorage) -> torch.Tensor:
+    """Return a block's memory as bytes."""
+    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)  # type: ignore[arg-type]
+
+
 # --- Hashes ----------------------------------------------------------------------------------------
 
 def hash_of(x: torch.Tensor) -> str:

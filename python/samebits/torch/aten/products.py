@@ -8,7 +8,8 @@ import torch
 
 import samebits
 from samebits import functions
-from samebits.torch.aten.registry import Conditions, require, rule
+from samebits.torch.aten.registry import RULES, Conditions, require, rule
+from samebits.torch.operators import PRODUCTS
 
 
 def _product(how: Conditions, a: Any, b: Any, c: Any = None) -> Any:
@@ -16,9 +17,16 @@ def _product(how: Conditions, a: Any, b: Any, c: Any = None) -> Any:
     return samebits.matmul(a, b, rule=how.product, c=c, out=a.dtype)
 
 
-@rule("mm")
-def _mm(how: Conditions, a: Any, b: Any) -> Any:
-    return _product(how, a, b)
+def rules_of_product(name: str, args: Any, results: torch.Tensor, rows: slice, cols: slice) -> list[str]:
+    """Return the rules that give the results in some rows and columns of a product; of a batch, of its first one."""
+    a, b = (args[i] for i in PRODUCTS[name])
+    if name == "bmm":
+        a, b = a[0], b[0]
+    c = args[0].expand(a.shape[0], b.shape[1])[rows, cols].contiguous() if name == "addmm" else None
+    return samebits.find_rule(a[rows], b[:, cols], results, c=c, sample=0)
+
+
+RULES["mm"] = _product
 
 
 @rule("addmm")
