@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
+from bisect import bisect_right
 from pathlib import Path
 from typing import Any
 
@@ -48,20 +50,16 @@ def kernels_of(events: list[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
 
     A launch lies in the time of its operator, on the operator's thread, and has its kernel's correlation.
     """
-    spans = [(e["tid"], e["ts"], e["ts"] + e["dur"], int(e["name"].removeprefix(_LABEL))) for e in events
-             if e.get("cat") == "user_annotation" and e["name"].startswith(_LABEL)]
+    spans = sorted((e["tid"], e["ts"], e["ts"] + e["dur"], int(e["name"].removeprefix(_LABEL))) for e in events
+                   if e.get("cat") == "user_annotation" and e["name"].startswith(_LABEL))
     kernels = {e["args"]["correlation"]: e for e in events if e.get("cat") == "kernel"}
     launches = sorted((e["ts"], e["tid"], e["args"]["correlation"]) for e in events
                       if e.get("cat") in ("cuda_runtime", "cuda_driver") and e.get("args", {}).get("correlation") in kernels)
     found: dict[int, list[dict[str, Any]]] = {}
-    by_thread: dict[Any, list[tuple[float, float, int]]] = {}
-    for thread, begin, end, number in spans:
-        by_thread.setdefault(thread, []).append((begin, end, number))
     for time, thread, correlation in launches:
-        for begin, end, number in by_thread.get(thread, ()):
-            if begin <= time <= end:
-                kernel = kernels[correlation]
-                found.setdefault(number, []).append({
-                    "name": kernel["name"], "grid": kernel["args"]["grid"], "block": kernel["args"]["block"]})
-                break
+        at = bisect_right(spans, (thread, time, math.inf, 0)) - 1  # the last that has begun
+        if at >= 0 and spans[at][0] == thread and time <= spans[at][2]:
+            kernel = kernels[correlation]
+            found.setdefault(spans[at][3], []).append({
+                "name": kernel["name"], "grid": kernel["args"]["grid"], "block": kernel["args"]["block"]})
     return found

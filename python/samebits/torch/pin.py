@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -15,40 +18,31 @@ __all__ = ["pin"]
 _WORKSPACES = (":4096:8", ":16:8")
 
 
-def _get_flag(path: str) -> Callable[[], Any]:
-    return lambda: getattr(_owner(path), path.rpartition(".")[2])
-
-
-def _set_flag(path: str) -> Callable[[Any], None]:
-    return lambda value: setattr(_owner(path), path.rpartition(".")[2], value)
-
-
-def _owner(path: str) -> Any:
-    found: Any = torch
-    for name in path.split(".")[1:-1]:
-        found = getattr(found, name)
-    return found
-
-
-def _get_deterministic() -> int:
-    return torch.get_deterministic_debug_mode()
-
-
 _CUDA = torch.backends.cuda
-_FLAGS = {"torch.backends.cuda.matmul.allow_tf32": False, "torch.backends.cudnn.allow_tf32": False,
-          "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction": False,
-          "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction": False,
-          "torch.backends.cuda.matmul.allow_fp16_accumulation": False}
-#: What is set, in this order: name, how to read it, how to write it, value.
-_SETTINGS: list[tuple[str, Callable[[], Any], Callable[[Any], None], Any]] = [
-    ("torch.set_deterministic_debug_mode", _get_deterministic, torch.set_deterministic_debug_mode, 2),
-    *((path, _get_flag(path), _set_flag(path), value) for path, value in _FLAGS.items()),
-    ("torch.backends.cuda.enable_flash_sdp", _CUDA.flash_sdp_enabled, _CUDA.enable_flash_sdp, True),
-    ("torch.backends.cuda.enable_math_sdp", _CUDA.math_sdp_enabled, _CUDA.enable_math_sdp, True),
-    ("torch.backends.cuda.enable_cudnn_sdp", _CUDA.cudnn_sdp_enabled, _CUDA.enable_cudnn_sdp, False),
-    ("torch.backends.cuda.enable_mem_efficient_sdp", _CUDA.mem_efficient_sdp_enabled,
-     _CUDA.enable_mem_efficient_sdp, False),
-]
+#: The name of a setting, how to read it, how to write it, and its value.
+Setting = tuple[str, Callable[[], Any], Callable[[Any], None], Any]
+
+
+def _attribute(owner: str, name: str) -> Setting:
+    """Return a setting of PyTorch that is an attribute, and is off."""
+    module = attrgetter(owner)(torch)
+    return f"torch.{owner}.{name}", partial(getattr, module, name), partial(setattr, module, name), False
+
+
+def _attention(kernel: str, value: bool) -> Setting:
+    """Return whether PyTorch may choose a kernel of attention."""
+    name = f"enable_{kernel}_sdp"
+    return f"torch.backends.cuda.{name}", getattr(_CUDA, f"{kernel}_sdp_enabled"), getattr(_CUDA, name), value
+
+
+#: What is set, in this order.
+_SETTINGS: list[Setting] = [
+    ("torch.set_deterministic_debug_mode", torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode, 2),
+    _attribute("backends.cuda.matmul", "allow_tf32"), _attribute("backends.cudnn", "allow_tf32"),
+    _attribute("backends.cuda.matmul", "allow_fp16_reduced_precision_reduction"),
+    _attribute("backends.cuda.matmul", "allow_bf16_reduced_precision_reduction"),
+    _attribute("backends.cuda.matmul", "allow_fp16_accumulation"),
+    _attention("flash", True), _attention("math", True), _attention("cudnn", False), _attention("mem_efficient", False)]
 
 
 class Pin:
@@ -61,12 +55,12 @@ class Pin:
     """
 
     def __init__(self) -> None:
-        self._before: list[tuple[Callable[[Any], None], Any]] = []
+        self._before = ExitStack()
         try:
             for name, get, put, value in _SETTINGS:
                 before = get()
                 put(value)
-                self._before.append((put, before))
+                self._before.callback(put, before)
         except (AttributeError, RuntimeError) as error:  # set in two ways, of which PyTorch reads one
             self.restore()
             raise Unsupported(f"{name} cannot be pinned: {error}") from None
@@ -74,9 +68,7 @@ class Pin:
 
     def restore(self) -> None:
         """Set what was set before; a second call does nothing."""
-        while self._before:
-            put, value = self._before.pop()
-            put(value)
+        self._before.close()
 
     def __enter__(self) -> Pin:
         return self

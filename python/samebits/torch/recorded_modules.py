@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.autograd.graph import register_multi_grad_hook
@@ -25,7 +25,7 @@ class Modules:
     """
 
     def __init__(self) -> None:
-        self._names: dict[int, tuple[weakref.ref[torch.nn.Module], str]] = {}  # by id, which is not unique for ever
+        self._names: WeakKeyDictionary[torch.nn.Module, str] = WeakKeyDictionary()
         self._running: dict[str, None] = {}
         self._name = ""  # of the innermost module that runs
         self._hooks: list[Any] = []
@@ -89,16 +89,14 @@ class Modules:
             self._hooks.append(register_multi_grad_hook(found, call))
 
     def _name_of(self, module: torch.nn.Module) -> str:
-        known = self._names.get(id(module))
-        if known is None or known[0]() is not module:
-            return self._named(module, type(module).__name__)
-        return known[1]
+        name = self._names.get(module)
+        return self._named(module, type(module).__name__) if name is None else name
 
     def _named(self, module: torch.nn.Module, name: str) -> str:
         """Name a module and those in it."""
-        before = self._names.get(id(module))
-        self._names[id(module)] = weakref.ref(module), name
-        if before is None or before[0]() is not module:
+        is_new = module not in self._names
+        self._names[module] = name
+        if is_new:
             for child, inner in module.named_children():
                 self._named(inner, f"{name}.{child}")
         return name
