@@ -20,7 +20,7 @@ def _fp32(x: Number) -> torch.Tensor:
     return x.to(torch.float32) if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=torch.float32)
 
 
-def _in_fp32(operation: Callable[..., Any]) -> Callable[..., Any]:
+def _in_fp32(operation: Any) -> Callable[..., Any]:
     """Return an operation on numbers that are rounded to fp32 first."""
     return lambda *numbers: operation(*map(_fp32, numbers), to="fp32").value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from samebits import functions
-from samebits.torch.aten.registry import RULE, RULES, Conditions, Rule, rule
+from samebits.torch.aten.registry import RULE, RULES, Rule
 
 
 def _of_one_number(name: Any) -> Rule:
@@ -20,16 +20,9 @@ def gelu_of(approximate: str) -> Any:
     return "gelu_tanh" if approximate == "tanh" else "gelu"
 
 
-@rule("gelu")
-def _gelu(_how: Conditions, x: Any, approximate: str = "none") -> Any:
-    return functions.evaluate(gelu_of(approximate), x, **RULE)
-
-
-@rule("gelu_backward")
-def _gelu_backward(_how: Conditions, grad: Any, x: Any, approximate: str = "none") -> Any:
-    return functions.gradient(gelu_of(approximate), grad, x, **RULE)
-
-
-@rule("silu_backward")
-def _silu_backward(_how: Conditions, grad: Any, x: Any) -> Any:
-    return functions.gradient("silu", grad, x, **RULE)
+RULES.update({
+    "gelu": lambda _how, x, approximate="none": functions.evaluate(gelu_of(approximate), x, **RULE),
+    "gelu_backward": lambda _how, grad, x, approximate="none": functions.gradient(
+        gelu_of(approximate), grad, x, **RULE),
+    "silu_backward": lambda _how, grad, x: functions.gradient("silu", grad, x, **RULE),
+})

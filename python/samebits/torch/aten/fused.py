@@ -37,9 +37,23 @@ def function_of(name: str, approximate: str = "none") -> str:
     return gelu_of(approximate) if name == "gelu" else name
 
 
-@rule("gated")
-def _gated(_how: Conditions, gate: Any, up: Any, function: str) -> Any:
-    return _core.gated(function, _rows(gate), _rows(up), _RULE, _WHERE)
+RULES.update({
+    "gated": lambda _how, gate, up, function: _core.gated(function, _rows(gate), _rows(up), _RULE, _WHERE),
+    "gated_halves": lambda how, x, function: RULES["gated"](how, *x.chunk(2, -1), function),
+    "biased": lambda _how, x, bias, function: _core.biased(function, None, _rows(x), bias, _RULE, _WHERE),
+    "biased_backward": lambda _how, grad, x, bias, function: _core.biased(
+        function, _rows(grad), _rows(x), bias, _RULE, _WHERE),
+    "rotary": lambda _how, x, cos, sin, each: _core.rotate(False, _rows(x), cos, sin, each, _RULE, _WHERE),
+    "rotary_backward": lambda _how, grad, cos, sin, each: _core.rotate(True, _rows(grad), cos, sin, each, _RULE, _WHERE),
+    "dropout_by_index": lambda _how, x, p, seed, stream, offset: _core.dropout(
+        x.contiguous(), p, seed, stream, offset, _WHERE),
+    "clip_fake_quantize": lambda _how, x, clip, bits: _core.clip_fake_quantize(
+        _rows(x), clip.reshape(1, 1), bits, _WHERE),
+    "clip_fake_quantize_backward": lambda _how, grad, x, clip, bits: _core.clip_fake_quantize_gradient(
+        _rows(grad), _rows(x), clip.reshape(1, 1), bits, _WHERE),
+    "scaled_softmax": lambda _how, x, *options: _scaled_softmax_of(x, None, *options),
+    "scaled_softmax_backward": lambda _how, grad, y, *options: _scaled_softmax_of(grad, _rows(y), *options),
+})
 
 
 def _gated_gradients(grad: Any, gate: Any, up: Any, function: str, of_gate: Any, of_up: Any) -> None:
@@ -48,33 +62,17 @@ def _gated_gradients(grad: Any, gate: Any, up: Any, function: str, of_gate: Any,
 
 @rule("gated_backward")
 def _gated_backward(_how: Conditions, grad: Any, gate: Any, up: Any, function: str) -> Any:
-    results = torch.empty(grad.shape, dtype=grad.dtype, device=grad.device), torch.empty(
-        grad.shape, dtype=grad.dtype, device=grad.device)
+    results = grad.new_empty(grad.shape), grad.new_empty(grad.shape)
     _gated_gradients(grad, gate, up, function, *results)
     return results
 
 
-@rule("gated_halves")
-def _gated_halves(how: Conditions, x: Any, function: str) -> Any:
-    return _gated(how, *x.chunk(2, -1), function)
-
-
 @rule("gated_halves_backward")
 def _gated_halves_backward(_how: Conditions, grad: Any, x: Any, function: str) -> Any:
-    result = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    result = x.new_empty(x.shape)
     (gate, up), (of_gate, of_up) = x.chunk(2, -1), result.chunk(2, -1)
     _gated_gradients(grad, gate, up, function, of_gate, of_up)
     return result
-
-
-@rule("biased")
-def _biased(_how: Conditions, x: Any, bias: Any, function: str) -> Any:
-    return _core.biased(function, None, _rows(x), bias, _RULE, _WHERE)
-
-
-@rule("biased_backward")
-def _biased_backward(_how: Conditions, grad: Any, x: Any, bias: Any, function: str) -> Any:
-    return _core.biased(function, _rows(grad), _rows(x), bias, _RULE, _WHERE)
 
 
 @rule("sum_of_rows")
@@ -84,16 +82,6 @@ def _sum_of_rows(how: Conditions, x: Any, dims: int) -> Any:
     if not axes:
         return x.clone()
     return x.sum(axes) if x.is_cuda else RULES["sum"](how, x.contiguous(), axes)
-
-
-@rule("rotary")
-def _rotary(_how: Conditions, x: Any, cos: Any, sin: Any, each: int) -> Any:
-    return _core.rotate(False, _rows(x), cos, sin, each, _RULE, _WHERE)
-
-
-@rule("rotary_backward")
-def _rotary_backward(_how: Conditions, grad: Any, cos: Any, sin: Any, each: int) -> Any:
-    return _core.rotate(True, _rows(grad), cos, sin, each, _RULE, _WHERE)
 
 
 @rule("embed")
@@ -183,16 +171,6 @@ def _scaled_softmax_of(x: Any, result: Any, scale: float, mask: Any, causal: boo
     return _core.scaled_softmax(_rows(x), result, scale, causal, masks, is_boolean, rows, out, _RULE, _WHERE)
 
 
-@rule("scaled_softmax")
-def _scaled_softmax(_how: Conditions, x: Any, scale: float, mask: Any, causal: bool) -> Any:
-    return _scaled_softmax_of(x, None, scale, mask, causal)
-
-
-@rule("scaled_softmax_backward")
-def _scaled_softmax_backward(_how: Conditions, grad: Any, y: Any, scale: float, mask: Any, causal: bool) -> Any:
-    return _scaled_softmax_of(grad, _rows(y), scale, mask, causal)
-
-
 @rule("scaled_softmax_")
 def _scaled_softmax_in_place(_how: Conditions, x: Any, scale: float, mask: Any, causal: bool) -> None:
     _scaled_softmax_of(x, None, scale, mask, causal, x)
@@ -201,21 +179,6 @@ def _scaled_softmax_in_place(_how: Conditions, x: Any, scale: float, mask: Any, 
 @rule("scaled_softmax_backward_")
 def _scaled_softmax_backward_in_place(_how: Conditions, y: Any, grad: Any, scale: float, mask: Any, causal: bool) -> None:
     _scaled_softmax_of(grad, y, scale, mask, causal, y)
-
-
-@rule("dropout_by_index")
-def _dropout(_how: Conditions, x: Any, p: float, seed: int, stream: int, offset: int) -> Any:
-    return _core.dropout(x.contiguous(), p, seed, stream, offset, _WHERE)
-
-
-@rule("clip_fake_quantize")
-def _fake_quantize(_how: Conditions, x: Any, clip: Any, bits: int) -> Any:
-    return _core.clip_fake_quantize(_rows(x), clip.reshape(1, 1), bits, _WHERE)
-
-
-@rule("clip_fake_quantize_backward")
-def _fake_quantize_backward(_how: Conditions, grad: Any, x: Any, clip: Any, bits: int) -> Any:
-    return _core.clip_fake_quantize_gradient(_rows(grad), _rows(x), clip.reshape(1, 1), bits, _WHERE)
 
 
 @rule("norm_quantize")
