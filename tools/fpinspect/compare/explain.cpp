@@ -26,21 +26,10 @@ owned_matrix elements_of(const compared_tensor& t) {
   return all;
 }
 
-/// The elements of one tensor, with every NaN made the canonical one, to be compared with what a rule
-/// makes from the other tensor.
-class target {
- public:
-  target(owned_matrix elements, const executor& where)
-      : format(elements.format), codes_(converted(elements, format, {}, where).bytes) {}
-  /// Whether the elements are those of `made`, which its format holds exactly.
-  [[nodiscard]] bool is(owned_matrix& made, const executor& where) const {
-    return converted(made, format, {}, where).bytes == codes_;
-  }
-  format_id format;
-
- private:
-  std::vector<std::byte> codes_;
-};
+/// Whether a rule made the elements of `to`, whose format holds them exactly and whose NaNs are canonical.
+bool is_made(const owned_matrix& to, owned_matrix& made, const executor& where) {
+  return converted(made, to.format, {}, where).bytes == to.bytes;
+}
 
 /// Whether a format holds the values of one of rounded_formats.
 bool holds(format_id wide, format_id narrow) {
@@ -49,13 +38,13 @@ bool holds(format_id wide, format_id narrow) {
 }
 
 /// " rounded to bf16 (nearest_even)"
-std::string rounded_rule(owned_matrix& from, const target& to, const executor& where) {
+std::string rounded_rule(owned_matrix& from, const owned_matrix& to, const executor& where) {
   for (const format_id f : rounded_formats) {
     if (!holds(to.format, f)) continue;
     for (const rounding r : {rounding::nearest_even, rounding::toward_zero}) {
       for (const overflow o : {overflow::ieee, overflow::saturate}) {
         owned_matrix made = converted(from, f, {.rounding = r, .overflow = o}, where);
-        if (!to.is(made, where)) continue;
+        if (!is_made(to, made, where)) continue;
         return cat(" rounded to ", name(f), " (", name(r),
                    o == overflow::saturate ? ", saturating)" : ")");
       }
@@ -76,8 +65,8 @@ owned_matrix requantized(owned_matrix& from, const recipe& r, format_id to, cons
 
 /// " by recipe TE_BLOCK_2D to e4m3"
 /// @param stored  the target's codes and scales, or null: recipes of other tiles are none then
-std::string requantized_rule(owned_matrix& from, const target& to, const quantized_matrix* stored,
-                             const executor& where) {
+std::string requantized_rule(owned_matrix& from, const owned_matrix& to,
+                             const quantized_matrix* stored, const executor& where) {
   if (from.format == format_id::fp64 || storage_bytes(from.format) == 1) return {};
   const auto scales = [&](const tile_shape& tile) {
     return scales_shape(from.shape.rows, from.shape.cols, tile);
@@ -89,7 +78,7 @@ std::string requantized_rule(owned_matrix& from, const target& to, const quantiz
     for (const format_id f : {rules.code_format, format_id::e5m2}) {
       if (f != rules.code_format && rules.code_format != format_id::e4m3) continue;
       owned_matrix made = requantized(from, rules, f, where);
-      if (to.is(made, where)) return cat(" by recipe ", preset.name, " to ", name(f));
+      if (is_made(to, made, where)) return cat(" by recipe ", preset.name, " to ", name(f));
     }
   }
   return {};
@@ -98,7 +87,8 @@ std::string requantized_rule(owned_matrix& from, const target& to, const quantiz
 std::string rule_from(const char* what, const compared_tensor& a, const compared_tensor& b,
                       const executor& where) {
   owned_matrix from = elements_of(a);
-  const target to(elements_of(b), where);
+  owned_matrix elements = elements_of(b);
+  const owned_matrix to = converted(elements, elements.format, {}, where);
   std::string rule = rounded_rule(from, to, where);
   if (rule.empty()) rule = requantized_rule(from, to, b.made.get(), where);
   return rule.empty() ? rule : what + rule;
