@@ -44,7 +44,8 @@ RULES.update({
     "biased_backward": lambda _how, grad, x, bias, function: _core.biased(
         function, _rows(grad), _rows(x), bias, _RULE, _WHERE),
     "rotary": lambda _how, x, cos, sin, each: _core.rotate(False, _rows(x), cos, sin, each, _RULE, _WHERE),
-    "rotary_backward": lambda _how, grad, cos, sin, each: _core.rotate(True, _rows(grad), cos, sin, each, _RULE, _WHERE),
+    "rotary_backward": lambda _how, grad, cos, sin, each: _core.rotate(
+        True, _rows(grad), cos, sin, each, _RULE, _WHERE),
     "dropout_by_index": lambda _how, x, p, seed, stream, offset: _core.dropout(
         x.contiguous(), p, seed, stream, offset, _WHERE),
     "clip_fake_quantize": lambda _how, x, clip, bits: _core.clip_fake_quantize(
