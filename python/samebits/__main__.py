@@ -10,6 +10,7 @@ import importlib.util
 import os
 import sys
 import time
+from importlib.metadata import PackageNotFoundError, files, version
 
 from samebits import __version__, _core, backends, self_test, set_num_threads, verify
 from samebits.errors import Error
@@ -22,8 +23,6 @@ def _module_line(name: str, without: str) -> str:
     """
     if importlib.util.find_spec(name) is None:
         return f"{name} not installed: {without}"
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         return f"{name} {version(name)} found"
     except PackageNotFoundError:
@@ -32,8 +31,6 @@ def _module_line(name: str, without: str) -> str:
 
 def _fpinspect_line() -> str:
     """Return a line that says where the installed package has its command ``fpinspect``, or that it lacks it."""
-    from importlib.metadata import PackageNotFoundError, files
-
     try:
         commands = [f for f in files("samebits") or [] if f.name == "fpinspect"]
     except PackageNotFoundError:
@@ -69,19 +66,19 @@ def report() -> bool:
     return passed
 
 
-def _of_torch(command: str, files: list[str]) -> int:
+def _of_torch(command: str, *recordings: str) -> int:
     """Print what a command of `samebits.torch` finds; return 0 if all bits are right, 3 if it cannot be asked."""
     set_num_threads(0)
     try:
         if command == "replay":
             from samebits.torch.replay import replay
 
-            played = replay(*files)
+            played = replay(*recordings)
             print(played)
             return 0 if played.equal else 1
         from samebits.torch import card
 
-        checked = card.check_card(*files)
+        checked = card.check_card(*recordings)
     except (Error, ImportError, OSError, RuntimeError) as error:  # PyTorch's, of blocks without memory
         print(error, file=sys.stderr)
         return 3
@@ -91,9 +88,8 @@ def _of_torch(command: str, files: list[str]) -> int:
 
 def run(arguments: list[str]) -> int:
     """Run the command; ``--verify`` also compares every backend with the reference."""
-    files = arguments[1:]
-    if (arguments[:1], len(files)) in ((["replay"], 1), (["check-card"], 0), (["check-card"], 1)):
-        return _of_torch(arguments[0], files)
+    if (arguments[:1], len(arguments)) in ((["replay"], 2), (["check-card"], 1), (["check-card"], 2)):
+        return _of_torch(*arguments)
     if arguments not in ([], ["--verify"]):
         print("usage: python -m samebits [--verify | replay FILE | check-card [FILE]]", file=sys.stderr)
         return 2

@@ -2,33 +2,89 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils._pytree import tree_map
-from torch.utils._python_dispatch import _disable_current_modes, _get_current_dispatch_mode
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 
-from samebits.errors import InvalidArgument, Unsupported
-from samebits.torch import recorded_calls
-from samebits.torch.aten.elementwise import ELEMENTWISE
-from samebits.torch.audit_report import AuditReport
+from samebits.errors import InvalidArgument
+from samebits.torch.aten.elementwise import is_elementwise
 from samebits.torch.audit_sample import Finding, Sample
 from samebits.torch.copies import HostCopy, copied
 from samebits.torch.operators import Operator, OperatorMode, is_dense, numbers_of, tensors_of, without_modes
-from samebits.torch.recompute import Conditions
+from samebits.torch.recompute import Conditions, reason_of
 from samebits.torch.tiles import tile_of
 
 __all__ = ["AuditReport", "Finding", "audit"]
 
 #: Errors of arguments that no rule expects, and of memory: they must not end the program.
 _UNEXPECTED = (IndexError, RuntimeError, TypeError, ValueError)
+#: How names of worker threads begin.
+_WORKER = "samebits audit"
 #: Products without a known rule that are kept until their shape has one.
 _UNSURE = 16
+
+
+@dataclass
+class AuditReport:
+    """What an audit has seen so far.
+
+    Attributes
+    ----------
+    steps, operators : int
+        Steps of optimizers that have ended; operators that ran in audited steps.
+    chosen, tiles, equal : int
+        Operators that were chosen; parts that were recomputed; those that were equal, bit for bit.
+    findings : list of Finding
+        Parts that differ from the rule, also those that follow another known rule.
+    not_covered : dict
+        Chosen operators without a rule: how many, by name.
+    dropped : int
+        Chosen operators that were not copied, because `max_bytes` were waiting.
+    bytes : int
+        Bytes that were copied.
+    seconds, worker_seconds, wall_seconds : float
+        Time that the program's thread spent on the audit's own work, time of the workers, time in the block.
+    """
+
+    steps: int = 0
+    operators: int = 0
+    chosen: int = 0
+    tiles: int = 0
+    equal: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    not_covered: Counter[str] = field(default_factory=Counter)
+    dropped: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    worker_seconds: float = 0.0
+    wall_seconds: float = 0.0
+
+    @property
+    def suspect(self) -> list[Finding]:
+        """The findings that follow no known rule, and are sure."""
+        return [finding for finding in self.findings if finding.sure and not finding.follows]
+
+    def __str__(self) -> str:
+        lines = [f"{self.tiles} tiles of {self.operators} operators in {self.steps} steps recomputed: "
+                 f"{self.equal} equal, bit for bit"]
+        lines += [f"  {finding}" for finding in self.findings]
+        lines += [f"  {n} not covered: {name}" for name, n in sorted(self.not_covered.items())]
+        if self.dropped:
+            lines.append(f"  {self.dropped} dropped: too many bytes were waiting")
+        share = self.seconds / self.wall_seconds if self.wall_seconds else 0.0
+        lines.append(f"  cost: {100 * share:.1f} % of the program's time, {self.worker_seconds:.1f} s of workers, "
+                     f"{self.bytes / 1e6:.1f} MB copied")
+        return "\n".join(lines)
 
 
 class Audit(OperatorMode):
@@ -42,22 +98,18 @@ class Audit(OperatorMode):
         self._threads, self._first_step, self._on_finding = threads, first_step, on_finding
         self._report = AuditReport()
         self._number = self._waiting = 0  # of the operator in its step; bytes in the queue
-        self._queue: queue.Queue[Sample | None] = queue.Queue()
+        self._pending: list[Future[None]] = []  # samples that are not judged, or whose errors are not raised
         self._lock = threading.Lock()
-        self._workers: list[threading.Thread] = []
         self._rules: dict[str, list[str]] = {}  # of products, by shapes
         self._unsure: dict[str, tuple[Sample, Finding]] = {}  # the first that has no rule, by shapes
         self._hook: Any = None
         self._entered = 0.0
         self._multiprocessors = 132
-        self._failure: Exception | None = None
 
     def __enter__(self) -> Audit:
         if torch.cuda.is_available():
             self._multiprocessors = torch.cuda.get_device_properties().multi_processor_count
-        self._workers = [threading.Thread(target=self._work, daemon=True) for _ in range(self._threads)]
-        for worker in self._workers:
-            worker.start()
+        self._pool = ThreadPoolExecutor(self._threads, _WORKER)
         self._hook = register_optimizer_step_post_hook(self._step_ended)
         self._entered = time.perf_counter()
         self._activate()
@@ -70,11 +122,7 @@ class Audit(OperatorMode):
         self._hook.remove()
         self._report.wall_seconds += time.perf_counter() - self._entered
         self._entered = 0.0
-        for _ in self._workers:
-            self._queue.put(None)
-        for worker in self._workers:
-            worker.join()
-        self._workers = []
+        self._pool.shutdown()
         if failure[0] is None:
             self._raise()
 
@@ -83,7 +131,7 @@ class Audit(OperatorMode):
 
         An error of `on_finding` is raised here, or at the end of the block.
         """
-        self._queue.join()
+        wait(self._pending)
         if self._entered:
             now = time.perf_counter()
             self._report.wall_seconds += now - self._entered
@@ -92,14 +140,14 @@ class Audit(OperatorMode):
         return self._report
 
     def _raise(self) -> None:
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
+        pending, self._pending = self._pending, []
+        for sample in pending:
+            sample.result()
 
     # --- On the program's thread ---------------------------------------------------------------------------
 
     def _step_ended(self, *_: Any) -> None:
-        if threading.current_thread() not in self._workers:  # which recompute steps
+        if not threading.current_thread().name.startswith(_WORKER):  # it recomputes steps
             self._report.steps += 1
             self._number = 0
             self._activate()
@@ -124,17 +172,22 @@ class Audit(OperatorMode):
 
     def before(self, operator: Operator, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
         word = self._chosen(operator)
-        if word is None:
-            return None
+        if word is not None:
+            with self._own_work(operator):
+                return self._begun(operator, args, kwargs, tensors, word)
+        return None
+
+    @contextmanager
+    def _own_work(self, operator: Operator, sample: Sample | None = None) -> Iterator[None]:
+        """Count the time of the audit's own work, and its errors, after which the program goes on."""
         began = time.perf_counter()
-        state = None
         try:
             with without_modes():
-                state = self._begun(operator, args, kwargs, tensors, word)
+                yield
         except _UNEXPECTED as error:
+            self._release(sample.size if sample else 0)
             self._count(f"{operator.name}: {error}")
         self._report.seconds += time.perf_counter() - began
-        return state
 
     def _begun(self, operator: Operator, args: Any, kwargs: Any, tensors: list[torch.Tensor], word: int) -> Any:
         """Copy the arguments of a part of an operator; None if it cannot be recomputed."""
@@ -147,65 +200,36 @@ class Audit(OperatorMode):
             return self._count(f"{operator.name} of sparse or complex tensors")
         tile = tile_of(operator, args, kwargs, word, self._tile)
         written = operator.written(tile.args, tile.kwargs)
-        sample = self._sample(operator, tile.args, tile.kwargs, tensors, written)
-        if sample is None:
+        size = sum(map(HostCopy.nbytes, [*tensors_of([tile.args, tile.kwargs]), *written, *written]))
+        if not self._reserve(size):
             return None
-        sample.tile = tile.place
+        numbers = numbers_of(tensors, written) if is_elementwise(operator.short) else set()
+        how = Conditions(self._multiprocessors, operator.is_deterministic())
+        try:
+            own_args, own_kwargs = copied((tile.args, tile.kwargs), numbers)
+            sample = Sample(self._first_step + self._report.steps, self._number - 1, operator, self.module(), how,
+                            own_args, own_kwargs, size, tile.place)
+        except RuntimeError:  # no memory
+            self._release(size)
+            raise
         return sample, tile, written, {id(x) for x in operator.written(args, kwargs)}
 
     def after(self, operator: Operator, result: Any, state: Any) -> None:
         if state is None:
             return
-        began = time.perf_counter()
         sample, tile, written, known = state
-        try:
-            with without_modes():
-                compared = {id(x) for x in operator.valued(tensors_of([result])) if is_dense(x)} - known
-                if compared or written:
-                    results = tree_map(lambda y: y if id(y) in compared else None, result)
-                    self._enqueue(sample, written, tile.of_result(results) if compared else [])
-                else:  # it returned no numbers
-                    self._report.chosen -= 1
-                    self._release(sample.size)
-        except _UNEXPECTED as error:
-            self._release(sample.size)
-            self._count(f"{operator.name}: {error}")
-        self._report.seconds += time.perf_counter() - began
+        with self._own_work(operator, sample):
+            compared = {id(x) for x in operator.valued(tensors_of([result])) if is_dense(x)} - known
+            if compared or written:
+                results = tree_map(lambda y: y if id(y) in compared else None, result)
+                self._enqueue(sample, written, tile.of_result(results) if compared else [])
+            else:  # it returned no numbers
+                self.failed(operator, state)
 
     def failed(self, operator: Operator, state: Any) -> None:
         if state is not None:
             self._report.chosen -= 1
             self._release(state[0].size)
-
-    def record_call(self, call: recorded_calls.Call, arguments: Callable[[], list[Any]], run: Callable[[], Any]) -> None:
-        operator = Operator.of_call(call)
-        with _disable_current_modes():
-            args = arguments()
-            state = self.before(operator, args, {}, tensors_of(args))
-            try:
-                result = run()
-            except BaseException:
-                self.failed(operator, state)
-                raise
-            self.after(operator, result, state)
-
-    def _sample(self, operator: Operator, args: list[Any], kwargs: dict[str, Any], tensors: list[torch.Tensor],
-                written: list[torch.Tensor]) -> Sample | None:
-        """Copy an operator's arguments; None if too many bytes are waiting."""
-        size = sum(HostCopy.nbytes(x) for x in tensors_of([args, kwargs]))
-        size += 2 * sum(HostCopy.nbytes(x) for x in written)
-        if not self._reserve(size):
-            return None
-        plain = operator.short.removeprefix("_foreach_").removesuffix("_")
-        numbers = numbers_of(tensors, operator.written(args, kwargs))
-        how = Conditions(self._multiprocessors, operator.is_deterministic())
-        try:
-            return Sample(self._first_step + self._report.steps, self._number - 1, operator, self.module(), how,
-                          copied(args, numbers, plain in ELEMENTWISE), copied(kwargs, numbers, plain in ELEMENTWISE),
-                          size=size)
-        except RuntimeError:  # no memory
-            self._release(size)
-            raise
 
     def _reserve(self, size: int) -> bool:
         with self._lock:
@@ -218,15 +242,16 @@ class Audit(OperatorMode):
 
     def _enqueue(self, sample: Sample, written: list[torch.Tensor], results: Any) -> None:
         """Copy what an operator wrote, and hand it to a worker."""
-        size = sum(HostCopy.nbytes(x) for x in tensors_of([results]))
+        size = sum(map(HostCopy.nbytes, tensors_of([results])))
         if not self._reserve(size):
             self._release(sample.size)
             return
         sample.size += size
-        sample.written, sample.results = copied(written, set(), False), copied(results, set(), False)
+        sample.written, sample.results = copied((written, results))
         devices = {x.device for x in tensors_of([written, results]) if x.is_cuda}
         sample.ready = [torch.cuda.current_stream(device).record_event() for device in devices]
-        self._queue.put(sample)
+        self._pending = [one for one in self._pending if not one.done() or one.exception()]
+        self._pending.append(self._pool.submit(self._work, sample))
 
     # --- On a worker's thread ------------------------------------------------------------------------------
 
@@ -238,28 +263,27 @@ class Audit(OperatorMode):
         with self._lock:
             self._report.not_covered[name] += 1
 
-    def _work(self) -> None:
-        while (sample := self._queue.get()) is not None:
-            began = time.perf_counter()
-            try:
-                self._judge(sample)
-            finally:
-                self._release(sample.size)
-                with self._lock:
-                    self._report.worker_seconds += time.perf_counter() - began
-                self._queue.task_done()
-        self._queue.task_done()
+    def _work(self, sample: Sample) -> None:
+        began = time.perf_counter()
+        try:
+            self._judge(sample)
+        finally:
+            self._release(sample.size)
+            with self._lock:
+                self._report.worker_seconds += time.perf_counter() - began
 
-    def _judge(self, sample: Sample) -> None:
+    def _judge(self, sample: Sample, before: Finding | None = None) -> None:
+        """Judge a sample. before: what was found of a product whose shape had no known rule yet."""
         try:
             finding = sample.judged(self._rules)
-        except Unsupported as error:
-            return self._count(str(error).removeprefix("not covered: "))
-        except Exception as error:  # of PyTorch, from arguments that no rule expects
-            return self._count(f"{sample.operator.name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
+        except Exception as error:  # noqa: BLE001 - also of PyTorch, from arguments that no rule expects
+            return self._count(reason_of(error, sample.operator.name))
+        unsure = None
         with self._lock:
-            self._report.tiles += 1
-            unsure = None
+            if before is None:
+                self._report.tiles += 1
+            else:
+                self._report.findings.remove(before)
             if finding is None:
                 self._report.equal += 1
                 unsure = self._unsure.pop(sample.tile.alike, None)
@@ -267,27 +291,10 @@ class Audit(OperatorMode):
                 self._report.findings.append(finding)
                 if not finding.sure and len(self._unsure) < _UNSURE:
                     self._unsure.setdefault(sample.tile.alike, (sample, finding))
-        self._tell(finding)
-        if unsure is not None:
-            self._judge_again(*unsure)
-
-    def _judge_again(self, sample: Sample, before: Finding) -> None:
-        """Judge a product whose shape has a known rule now."""
-        finding = sample.judged(self._rules)
-        with self._lock:
-            self._report.findings.remove(before)
-            if finding is None:
-                self._report.equal += 1
-            else:
-                self._report.findings.append(finding)
-        self._tell(finding)
-
-    def _tell(self, finding: Finding | None) -> None:
         if finding is not None and self._on_finding is not None:
-            try:
-                self._on_finding(finding)
-            except Exception as error:  # noqa: BLE001 - of the program, whose thread gets it
-                self._failure = error
+            self._on_finding(finding)  # its errors arrive on the program's thread
+        if unsure is not None:
+            self._judge(*unsure)
 
 
 def random_word(*numbers: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -81,10 +82,10 @@ class Sample:
     how: Conditions
     args: Any
     kwargs: Any
-    size: int = 0  # bytes
+    size: int  # bytes
+    tile: Place
     written: Any = field(default_factory=list)
     results: Any = field(default_factory=list)
-    tile: Place = field(default_factory=Place)
     ready: list[Any] = field(default_factory=list)  # events of GPUs
 
     def judged(self, rules: dict[str, list[str]]) -> Finding | None:
@@ -93,7 +94,7 @@ class Sample:
             event.synchronize()
         if self.tile.alike:
             return self._product(rules)
-        wrong = self._wrong(self._by_rule)
+        wrong = self._wrong_by(None)
         if wrong is None:
             return None
         for name, rule in other_rules(self.operator.name, self.how).items():
@@ -103,9 +104,6 @@ class Sample:
             except Exception:  # noqa: BLE001, S112 - a rule that does not apply
                 continue
         return self._finding(*wrong)
-
-    def _by_rule(self, args: Any, kwargs: Any, product: str | None = None) -> Any:
-        return recompute_recorded(self.operator.name, args, kwargs, replace(self.how, product=product))
 
     def _wrong(self, rule: Callable[[Any, Any], Any]) -> tuple[int, Difference] | None:
         """Return the first result that differs from a rule, and where."""
@@ -120,21 +118,12 @@ class Sample:
             compared += 1
             if given.dtype != right.dtype or given.numel() != right.numel():
                 raise Unsupported(f"not covered: {self.operator.name} with other results than its rule's")
-            where = self._placed(given, right.reshape(given.shape))
+            where = difference(given, right.reshape(given.shape), self.tile.origin, self.tile.shape)
             if where is not None:
                 return i, where
         if not compared:
             raise Unsupported(f"not covered: {self.operator.name}")
         return None
-
-    def _placed(self, given: torch.Tensor, right: torch.Tensor) -> Difference | None:
-        """Return where a result differs, in places of the whole result."""
-        where = difference(given, right, self.tile.origin)
-        if where is None or self.tile.shape is None:
-            return where
-        first, last = ([int(n) for n in torch.unravel_index(torch.tensor(at[0]), self.tile.shape)]
-                       for at in (where.first, where.last))
-        return replace(where, first=first, last=last)
 
     def _finding(self, result: int, where: Difference | None, follows: str = "", sure: bool = True) -> Finding:
         return Finding(self.step, self.number, self.operator.name, self.module, result, self.tile.origin, where,
@@ -155,8 +144,9 @@ class Sample:
         others = [*{rule for seen in [*rules.values()] for rule in seen}, *self._rules_of_parts(args, given)]
         return self._finding(*self._closest(others), sure=False)
 
-    def _wrong_by(self, rule: str) -> tuple[int, Difference] | None:
-        return self._wrong(lambda args, kwargs: self._by_rule(args, kwargs, rule))
+    def _wrong_by(self, product: str | None) -> tuple[int, Difference] | None:
+        how = replace(self.how, product=product)
+        return self._wrong(partial(recompute_recorded, self.operator.name, how=how))
 
     def _closest(self, rules: list[str]) -> tuple[int, Difference | None]:
         """Return where the tile differs by the rule that most of its results follow."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 from typing import Any
 
 import torch
@@ -43,11 +44,9 @@ class HostCopy:
         return memory.as_strided(self._shape, self._strides, self._offset)
 
 
-def copied(x: Any, numbers: set[int], as_number: bool) -> Any:
-    """Return arguments or results with a HostCopy for each tensor; `numbers` are those that kernels get as numbers."""
-    def copy(y: torch.Tensor) -> Any:
-        return y.item() if as_number and id(y) in numbers else HostCopy(y)
-    return tree_map_only(torch.Tensor, copy, x)
+def copied(x: Any, numbers: Set[int] = frozenset()) -> Any:
+    """Return arguments or results with a HostCopy for each tensor, or a number for those whose ids are `numbers`."""
+    return tree_map_only(torch.Tensor, lambda y: y.item() if id(y) in numbers else HostCopy(y), x)
 
 
 def restored(x: Any) -> Any:

@@ -39,8 +39,12 @@ class Difference:
         return f"{self.count} of {self.elements} results, the first at {self.first}{last}"
 
 
-def difference(x: torch.Tensor, y: torch.Tensor, origin: Sequence[int] = ()) -> Difference | None:
-    """Return where two tensors of one shape and dtype differ, or None; `origin` is added to the places."""
+def difference(x: torch.Tensor, y: torch.Tensor, origin: Sequence[int] = (),
+               shape: Sequence[int] | None = None) -> Difference | None:
+    """Return where two tensors of one shape and dtype differ, or None; `origin` is added to the places.
+
+    shape: the tensors are consecutive elements of larger ones of this shape, from the element `origin` on.
+    """
     integer = _INTEGERS[x.element_size()]
     codes = [z.contiguous().reshape(-1).view(integer) for z in (x, y)]
     changed = codes[0] != codes[1]
@@ -49,8 +53,9 @@ def difference(x: torch.Tensor, y: torch.Tensor, origin: Sequence[int] = ()) -> 
     found = changed.nonzero().reshape(-1)
     if not len(found):
         return None
-    first, last = ([int(n) + at for n, at in zip(torch.unravel_index(found[i], x.shape),
-                                                 [*origin, *[0] * x.dim()], strict=False)] for i in (0, -1))
+    start, origin = (0, [*origin, *[0] * x.dim()]) if shape is None else (origin[0], [0] * len(shape))
+    first, last = ([int(n) + at for n, at in zip(torch.unravel_index(found[i] + start, shape or x.shape), origin,
+                                                 strict=False)] for i in (0, -1))
     bits = int(codes[0][found[0]] ^ codes[1][found[0]]) & (2 ** (8 * x.element_size()) - 1)
     one_bit = len(found) == 1 and bits.bit_count() == 1
     return Difference(len(found), x.numel(), first, last, bits.bit_length() - 1 if one_bit else None)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch.differences import difference
-from samebits.torch.recompute import overload_of
+from samebits.torch.recompute import overload_of, reason_of
 from samebits.torch.record import record
 from samebits.torch.replay import Player, only_draws, short_name
 from samebits.torch.trace import Trace, places
@@ -154,13 +155,9 @@ def explain(a: Any, b: Any, *given: Any, operator: str | None = None, inputs: Se
 
 def _shown(entry: Any) -> Any:
     """Return an operator's arguments without the numbers of memory blocks, which tell nothing."""
-    def plain(x: Any) -> Any:
-        if isinstance(x, list):
-            return [plain(y) for y in x]
-        if isinstance(x, dict):
-            return {"t": x["t"][1:]} if "t" in x else {k: plain(y) for k, y in x.items()}
-        return x
-    return plain([entry["args"], entry["kwargs"]])
+    def is_tensor(x: Any) -> bool:
+        return isinstance(x, dict) and "t" in x
+    return tree_map(lambda x: {"t": x["t"][1:]} if is_tensor(x) else x, [entry["args"], entry["kwargs"]], is_leaf=is_tensor)
 
 
 def _named(i: int, entry: Any) -> str:
@@ -215,8 +212,7 @@ def _of_results(traces: Sequence[Trace], i: int, result: int, given: Any) -> Exp
     except InvalidArgument as error:
         return Explanation("no known rule", f"{first}\n  no rule is named without the operands: {error}", i)
     except Unsupported as error:
-        reason = str(error).removeprefix("not covered: ")
-        return Explanation("no known rule", f"{first}\n  it has no rule: {reason}", i)
+        return Explanation("no known rule", f"{first}\n  it has no rule: {reason_of(error, entry['op'])}", i)
     kept = [trace.tensors.get(f"{i}.{result}") for trace in traces]
     lines = [first, *(f"{side}: {rule or 'no known rule'}" for side, rule in zip("ab", found, strict=True)),
              f"cause: {_cause(found, kept)}"]

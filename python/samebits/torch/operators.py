@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._C._dynamo import eval_frame
 from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
@@ -174,8 +175,17 @@ class OperatorMode(TorchDispatchMode):
         """Called in place of `after` when an operator has raised an error."""
 
     def record_call(self, call: recorded_calls.Call, arguments: Callable[[], list[Any]], run: Callable[[], Any]) -> None:
-        """Run kernels of this package, which are one operator."""
-        raise NotImplementedError
+        """Run kernels of this package, which are one operator, whose tensors of no axis are no numbers."""
+        operator = Operator.of_call(call)
+        with self._dispatching, _disable_current_modes():
+            args = arguments()
+            state = self.before(operator, args, {}, [])
+            try:
+                result = run()
+            except BaseException:
+                self.failed(operator, state)
+                raise
+            self.after(operator, result, state)
 
     def written_unseen(self, x: torch.Tensor) -> None:
         """Called when a kernel has written x, and is part of no operator."""
@@ -185,16 +195,9 @@ class OperatorMode(TorchDispatchMode):
         return self._tracker.name()
 
 
-def _hide_from_compiler() -> None:
-    """Let torch.compile run the mode and what it calls as they are."""
-    from torch._C._dynamo import eval_frame
-
-    skip = eval_frame._FrameAction.SKIP
-    eval_frame.set_code_exec_strategy(OperatorMode.__torch_dispatch__.__code__,
-                                      eval_frame._FrameExecStrategy(skip, skip))
-
-
-_hide_from_compiler()
+# torch.compile runs the mode and what it calls as they are.
+eval_frame.set_code_exec_strategy(OperatorMode.__torch_dispatch__.__code__, eval_frame._FrameExecStrategy(
+    eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP))
 
 
 def numbers_of(tensors: list[torch.Tensor], written: list[torch.Tensor]) -> set[int]:

@@ -131,6 +131,14 @@ def recompute(operator: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any]
         raise Unsupported(f"not covered: {operator}: {error}") from None
 
 
+def reason_of(error: Exception, operator: str) -> str:
+    """Return why an operator could not be recomputed; what is no Unsupported is PyTorch's or a rule's error."""
+    text = str(error)
+    if isinstance(error, Unsupported):
+        return text.removeprefix("not covered: ")
+    return f"{operator}: {type(error).__name__}: {text.partition(chr(10))[0]}"
+
+
 def recompute_recorded(operator: str, args: Sequence[Any], kwargs: Mapping[str, Any], how: Conditions) -> Any:
     """Recompute an operator of PyTorch, or of this package: its own kernels follow the same rules everywhere."""
     return RECOMPUTED[operator](*args) if operator in RECOMPUTED else recompute(operator, args, kwargs, how)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
 import samebits
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.torch import recorded_calls
 from samebits.torch.launches import Launches
 from samebits.torch.operators import PRODUCTS, Operator, OperatorMode, is_dense, numbers_of, tensors_of, without_modes
 from samebits.torch.trace import NAMES, HashBuffer, Trace, bytes_of
@@ -110,40 +108,28 @@ class Recorder(OperatorMode):
     def before(self, operator: Operator, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
         with without_modes():
             written = operator.written(args, kwargs)
-            return written, self._begun(operator, args, kwargs, numbers_of(tensors, written))
+            self._reads = []
+            self._tensors.begin(numbers_of(tensors, written))
+            encode = self._tensors.encode
+            entry = {"op": operator.name, "args": encode(args, False, self), "kwargs": encode(kwargs, False, self)}
+            if self._reads:
+                entry["read"] = self._reads
+            if self._small:
+                self._keep_small()
+            self._hashes.enqueue()
+            return written, entry
 
     def while_running(self) -> contextlib.AbstractContextManager[Any]:
         return super().while_running() if self._launches is None else self._launches.of(len(self.trace.operators))
 
-    def after(self, operator: Operator, result: Any, state: Any) -> None:
-        with without_modes():
-            self._ended(operator, state[0], result, state[1])
-
-    def _begun(self, operator: Operator, args: Any, kwargs: Any, numbers: set[int]) -> dict[str, Any]:
-        """Return an operator's entry, with its arguments. numbers: ids of tensors that it gets as numbers."""
-        self._reads = []
-        self._tensors.begin(numbers)
-        encode = self._tensors.encode
-        entry = {"op": operator.name, "args": encode(args, False, self), "kwargs": encode(kwargs, False, self)}
-        if self._reads:
-            entry["read"] = self._reads
-        if self._small:
-            self._keep_small()
-        self._hashes.enqueue()
-        return entry
-
-    def record_call(self, call: recorded_calls.Call, arguments: Callable[[], list[Any]], run: Callable[[], Any]) -> None:
-        operator = Operator.of_call(call)
-        with self._dispatching, _disable_current_modes():
-            args = arguments()
-            entry = self._begun(operator, args, {}, set())
-            result = run()
-            self._ended(operator, operator.written(args, {}), result, entry)
-
     def written_unseen(self, x: torch.Tensor) -> None:
         self._tensors.written_unseen(x)
 
-    def _ended(self, operator: Operator, written: list[torch.Tensor], result: Any, entry: dict[str, Any]) -> None:
+    def after(self, operator: Operator, result: Any, state: Any) -> None:
+        with without_modes():
+            self._ended(operator, result, *state)
+
+    def _ended(self, operator: Operator, result: Any, written: list[torch.Tensor], entry: dict[str, Any]) -> None:
         """Record what an operator has written. PyTorch counts its writes only when this call has returned."""
         number = len(self.trace.operators)
         tensors = self._tensors
@@ -175,10 +161,9 @@ class Recorder(OperatorMode):
 
     def _keeps(self, operator: Operator, entry: dict[str, Any]) -> bool:
         """Whether an operator's results are kept."""
-        if self._keep in ("hashes", "sources"):
-            return operator.random and self._keep == "sources"
         names = (operator.name, entry.get("module", ""))
-        return operator.random or any(fnmatchcase(name, p) for name in names for p in self._patterns)
+        return operator.random and self._keep != "hashes" or any(
+            fnmatchcase(name, pattern) for name in names for pattern in self._patterns)
 
     def _keep_small(self) -> None:
         """Copy the small sources of an operator together: an optimizer reads one of each parameter."""

@@ -17,12 +17,12 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from samebits.errors import Unsupported
-from samebits.torch.aten.elementwise import ELEMENTWISE
+from samebits.torch.aten.elementwise import is_elementwise
 from samebits.torch.aten.products import rules_of_product
 from samebits.torch.differences import difference
 from samebits.torch.operators import PRODUCTS
 from samebits.torch.other_rules import OtherRule, other_rules
-from samebits.torch.recompute import Conditions, recompute_recorded
+from samebits.torch.recompute import Conditions, reason_of, recompute_recorded
 from samebits.torch.record import spaced
 from samebits.torch.replay_memory import Memory, MissingSource, blocks_of
 from samebits.torch.trace import Trace, hash_of, hashes_of, places
@@ -157,26 +157,23 @@ class Player:
         """Recompute one operator, and compare what it writes."""
         entry = self._trace.operators[i]
         follows = self.reads_wrong(entry)
-        state, detail = "follows" if follows else "equal", ""
+        state, detail, wrong = "follows" if follows else "equal", "", []
         self._without_rule: dict[int, bool] = {}  # blocks of results: whether operators compute with them
         try:
             if not follows:
                 self.check_reads(i, entry)
                 detail = self.run(i)
-        except Unsupported as error:
-            state, detail = "not covered", str(error).removeprefix("not covered: ")
-        except _OtherNumber as error:
-            state, detail = "differs", str(error)
         except MissingSource:
             raise
-        except Exception as error:  # of PyTorch, from arguments that no rule expects
-            state, detail = "not covered", f"{entry['op']}: {type(error).__name__}: {str(error).splitlines()[0]}"
+        except _OtherNumber as error:
+            state, detail = "differs", str(error)
+        except Exception as error:  # noqa: BLE001 - also of PyTorch, from arguments that no rule expects
+            state, detail = "not covered", reason_of(error, entry["op"])
         if state != "equal":
             self.mark_wrong(entry)
-        wrong = self.compare(entry) if state == "equal" else []
-        if wrong:
+        elif wrong := self.compare(entry):
             state, detail = "differs", f"result {', '.join(map(str, wrong))}"
-        elif state == "equal" and any(self._without_rule.values()):
+        elif any(self._without_rule.values()):
             state, detail = "not covered", f"one result of {entry['op']}"
         compared = [place for place, _ in entry["wrote"] if place[0] not in self._without_rule]
         without = state in ("not covered", "random", "follows")
@@ -277,7 +274,7 @@ class Player:
     def operands(self, i: int) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments of an operator, whose values are those of this moment."""
         entry = self._trace.operators[i]
-        as_number = short_name(entry["op"]).removeprefix("_foreach_").removesuffix("_") in ELEMENTWISE
+        as_number = is_elementwise(short_name(entry["op"]))
         args, kwargs = (decoded(entry[key], self.memory.tensor, as_number) for key in ("args", "kwargs"))
         return args, kwargs
 

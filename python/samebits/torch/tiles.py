@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_only
 
-from samebits.torch.aten.elementwise import ELEMENTWISE
+from samebits.torch.aten.elementwise import is_elementwise
 from samebits.torch.copies import ALIGNMENT
 from samebits.torch.operators import PRODUCTS, Operator, tensors_of
 
@@ -72,7 +72,7 @@ def tile_of(operator: Operator, args: Any, kwargs: Any, word: int, size: int) ->
         if name == "_foreach_norm":
             return Tile(args, kwargs, lambda y: y[item : item + 1], Place(item=item))
     plain = name.removeprefix("_foreach_").removesuffix("_")
-    if plain in ELEMENTWISE or plain in _FUNCTIONS or name.startswith("_fused_ad") or name.startswith("_fused_sgd"):
+    if is_elementwise(name) or plain in _FUNCTIONS or name.startswith(("_fused_ad", "_fused_sgd")):
         tile = _of_elements(args, kwargs, word, size * size)
     elif name in _ROWS and _has_rows(name, args):
         tile = _of_rows(args, kwargs, [args[i] for i in _ROWS[name]], word, size * size,

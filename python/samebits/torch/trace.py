@@ -155,7 +155,7 @@ def hash_of(x: torch.Tensor) -> str:
 
 def hashes_of(tensors: Sequence[torch.Tensor]) -> list[str]:
     """Return the hash of each tensor."""
-    buffer = HashBuffer(max(len(tensors), 1))
+    buffer = HashBuffer(len(tensors))
     pairs = [["", ""] for _ in tensors]
     buffer.add(pairs, tensors)
     buffer.enqueue()
@@ -187,19 +187,18 @@ class HashBuffer:
             return
         owners, tensors, self._owners, self._tensors = self._owners, self._tensors, [], []
         devices = [x.get_device() for x in tensors]
-        if len(tensors) <= self._slots and devices.count(devices[0]) == len(tensors):
+        if devices.count(devices[0]) == len(tensors):
             return self._enqueue(devices[0], owners, tensors)
         for device in dict.fromkeys(devices):
             there = [i for i, one in enumerate(devices) if one == device]
-            for i in range(0, len(there), self._slots):
-                part = there[i : i + self._slots]
-                self._enqueue(device, [owners[j] for j in part], [tensors[j] for j in part])
+            self._enqueue(device, [owners[i] for i in there], [tensors[i] for i in there])
 
     def _enqueue(self, device: int, owners: list[Any], tensors: list[torch.Tensor]) -> None:
         buffer, known = self._buffers.get(device, (None, []))
-        if buffer is None or len(known) + len(tensors) > self._slots:
+        if buffer is None or len(known) + len(tensors) > len(buffer):
             self._write(device)
-            memory = torch.empty(self._slots, dtype=torch.int64, device="cpu" if device < 0 else device)
+            slots = max(self._slots, len(tensors))
+            memory = torch.empty(slots, dtype=torch.int64, device="cpu" if device < 0 else device)
             buffer, known = self._buffers[device] = (memory, [])
             if device >= 0:
                 torch.cuda.synchronize(device)  # one stream may still write this memory when another hashes
@@ -216,9 +215,7 @@ class HashBuffer:
 
     def _write(self, device: int) -> None:
         """Wait for a device, on whatever stream, and write its hashes."""
-        buffer, owners = self._buffers.pop(device, (None, []))
-        if buffer is None:
-            return
+        buffer, owners = self._buffers.pop(device, (torch.empty(0, dtype=torch.int64), []))
         if device >= 0:
             torch.cuda.synchronize(device)
         text = struct.pack(f">{len(owners)}q", *buffer[: len(owners)].tolist()).hex()

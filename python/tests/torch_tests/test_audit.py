@@ -335,7 +335,7 @@ def test_rows_of_a_tile_are_those_of_the_whole(cols: int, dtype: torch.dtype) ->
         whole = sbt.recompute(func, args)
         for word in range(0, 24, 5):
             tile = tile_of(Operator.of(func), args, {}, word * 7919, 8)
-            found = sbt.recompute(func, restored(copied(tile.args, set(), False)))
+            found = sbt.recompute(func, restored(copied(tile.args)))
             expected = tile.of_result(whole if isinstance(whole, torch.Tensor) else [*whole])
             pairs = zip([found], [expected], strict=True) if isinstance(found, torch.Tensor) else zip(found, expected)
             for one, other in pairs:

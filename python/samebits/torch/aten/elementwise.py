@@ -78,6 +78,11 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
 }
 
 
+def is_elementwise(name: str) -> bool:
+    """Whether an operator is elementwise, in place and of lists too."""
+    return name.removeprefix("_foreach_").removesuffix("_") in ELEMENTWISE
+
+
 def elementwise(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], to: torch.dtype | None) -> Any:
     """Return an operator's result, rounded to `to` or else to the format that PyTorch chooses."""
     kind = (ELEMENTWISE_TYPE_PROMOTION_KIND.INT_TO_FLOAT if name in ("div", "reciprocal", "sqrt")
