@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,12 +15,6 @@ namespace samebits::python {
 namespace {
 
 nb::object interned(const char* name) { return nb::steal(PyUnicode_InternFromString(name)); }
-
-nb::object call(nb::handle object, const nb::object& method) {
-  PyObject* const result = PyObject_CallMethodObjArgs(object.ptr(), method.ptr(), nullptr);
-  if (result == nullptr) throw nb::python_error();
-  return nb::steal(result);
-}
 
 nb::object list_of(const std::int64_t* numbers, std::int32_t count) {
   nb::object list = nb::steal(PyList_New(count));
@@ -76,7 +71,7 @@ class tensor_encoder {
       const std::int64_t version = version_of(x);
       if (version != uncounted) blocks_[found->second.block].version = version + counts;
       nb::list pair;
-      pair.append(found->second.place);
+      pair.append(found->second.layout->place);
       pair.append(empty_);
       pairs.append(pair);
       written.append(x);
@@ -85,7 +80,7 @@ class tensor_encoder {
 
   // Notes that a kernel of no operator may have written all of a tensor's block.
   void written_unseen(nb::handle x) {
-    const auto found = numbers_of_blocks_.find(address_of(call(x, untyped_storage_)));
+    const auto found = numbers_of_blocks_.find(address_of(x.attr(untyped_storage_)()));
     if (found != numbers_of_blocks_.end()) blocks_[found->second].version = unseen;
   }
 
@@ -100,12 +95,12 @@ class tensor_encoder {
   struct block {
     std::int64_t bytes;
     std::int64_t version;  // of its tensors, after an operator last saw them
-    std::vector<encoded_layout> layouts;
+    std::deque<encoded_layout> layouts;
   };
   struct known_tensor {
     std::size_t block;
-    nb::object encoded, place;
-    bool wrote;
+    const encoded_layout* layout;
+    bool wrote = false;
   };
 
   bool is_tensor(nb::handle x) const {
@@ -121,15 +116,14 @@ class tensor_encoder {
   }
 
   std::int64_t version_of(nb::handle x) const {
-    PyObject* const version = PyObject_GetAttr(x.ptr(), version_.ptr());
-    if (version != nullptr) return nb::cast<std::int64_t>(nb::steal(version));
-    PyErr_Clear();  // made in inference mode
-    return uncounted;
+    const nb::object version = nb::getattr(x, version_, nb::none());
+    return version.is_none() ? uncounted
+                             : nb::cast<std::int64_t>(version);  // none: of inference mode
   }
 
   nb::object encode_tensor(nb::handle x, bool made, nb::handle recorder) {
     const auto known = known_.find(x.ptr());
-    if (known != known_.end()) return known->second.encoded;
+    if (known != known_.end()) return known->second.layout->encoded;
     dl_tensor t;
     const nb::object dtype = nb::getattr(x, dtype_);
     if (!names_.contains(dtype) || !is_dense(x, t)) return recorder.attr("_not_dense")(x);
@@ -138,11 +132,10 @@ class tensor_encoder {
       return recorder.attr("_number")(x);
     }
     const std::size_t number = block_of(x, made, recorder);
-    const encoded_layout& found = layout_of(number, x, t, dtype);
-    const nb::object encoded = found.encoded, place = found.place;
-    known_.emplace(x.ptr(), known_tensor{number, encoded, place, false});
-    if (!made) check_version(x, number, place, recorder);
-    return encoded;
+    const encoded_layout& layout = layout_of(number, x, t, dtype);
+    known_.emplace(x.ptr(), known_tensor{number, &layout});
+    if (!made) check_version(x, number, layout.place, recorder);
+    return layout.encoded;
   }
 
   // Whether a tensor's memory has its numbers, one code after another.
@@ -156,18 +149,18 @@ class tensor_encoder {
     }
     const bool empty = std::find(t.shape, t.shape + t.dims, 0) != t.shape + t.dims;
     const bool reachable = t.device.type <= dl_device::cuda_host && (t.data != nullptr || empty);
-    return reachable && !call(x, is_neg_).is(Py_True);
+    return reachable && !x.attr(is_neg_)().is(Py_True);
   }
 
   std::size_t block_of(nb::handle x, bool made, nb::handle recorder) {
-    const nb::object storage = call(x, untyped_storage_);
-    const auto bytes = nb::cast<std::int64_t>(call(storage, nbytes_));
+    const nb::object storage = x.attr(untyped_storage_)();
+    const auto bytes = nb::cast<std::int64_t>(nb::object(storage.attr(nbytes_)()));
     const auto [found, is_new] =
         numbers_of_blocks_.try_emplace(address_of(storage), blocks_.size());
     if (!is_new && blocks_[found->second].bytes == bytes) return found->second;
     const std::size_t number = found->second = blocks_.size();  // a resized one is another block
     blocks_.push_back({bytes, uncounted, {}});
-    references_.append(call(storage, weak_ref_));
+    references_.append(storage.attr(weak_ref_)());
     nb::dict entry;
     entry["bytes"] = bytes;
     listed_.append(entry);
@@ -177,8 +170,8 @@ class tensor_encoder {
 
   const encoded_layout& layout_of(std::size_t number, nb::handle x, const dl_tensor& t,
                                   nb::handle dtype) {
-    words_.assign(
-        {nb::cast<std::int64_t>(call(x, storage_offset_)), t.type.code << 8 | t.type.bits});
+    words_.assign({nb::cast<std::int64_t>(nb::object(x.attr(storage_offset_)())),
+                   t.type.code << 8 | t.type.bits});
     words_.insert(words_.end(), t.shape, t.shape + t.dims);
     words_.insert(words_.end(), t.strides, t.strides + t.dims);
     for (const encoded_layout& known : blocks_[number].layouts) {
@@ -217,7 +210,7 @@ class tensor_encoder {
   std::unordered_map<PyObject*, known_tensor> known_;  // of this operator
   std::unordered_map<std::int64_t, std::size_t>
       numbers_of_blocks_;  // by the address of their storage
-  std::vector<block> blocks_;
+  std::deque<block> blocks_;
   std::vector<std::int64_t> words_;
 };
 
