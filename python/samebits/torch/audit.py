@@ -102,13 +102,11 @@ class Audit(OperatorMode):
         self._lock = threading.Lock()
         self._rules: dict[str, list[str]] = {}  # of products, by shapes
         self._unsure: dict[str, tuple[Sample, Finding]] = {}  # the first that has no rule, by shapes
-        self._hook: Any = None
         self._entered = 0.0
-        self._multiprocessors = 132
 
     def __enter__(self) -> Audit:
-        if torch.cuda.is_available():
-            self._multiprocessors = torch.cuda.get_device_properties().multi_processor_count
+        self._multiprocessors = (torch.cuda.get_device_properties().multi_processor_count
+                                 if torch.cuda.is_available() else Conditions.multiprocessors)
         self._pool = ThreadPoolExecutor(self._threads, _WORKER)
         self._hook = register_optimizer_step_post_hook(self._step_ended)
         self._entered = time.perf_counter()
@@ -162,19 +160,14 @@ class Audit(OperatorMode):
             self._active = False
             super().__exit__(None, None, None)
 
-    def _chosen(self, operator: Operator) -> int | None:
-        """Count an operator; return 64 random bits if it is chosen."""
+    def before(self, operator: Operator, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
         self._report.operators += 1
         self._number += 1
         step = self._first_step + self._report.steps
         word = random_word(self._seed, step, self._number - 1)
-        return random_word(word, step, self._number) if word < self._threshold else None
-
-    def before(self, operator: Operator, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
-        word = self._chosen(operator)
-        if word is not None:
+        if word < self._threshold:
             with self._own_work(operator):
-                return self._begun(operator, args, kwargs, tensors, word)
+                return self._begun(operator, args, kwargs, tensors, random_word(word, step, self._number))
         return None
 
     @contextmanager

@@ -111,18 +111,13 @@ class Sample:
         found = rule(args, kwargs)
         written = self.operator.written(args, kwargs)
         pairs = [*zip(restored(self.written), written, strict=True), *_pairs(restored(self.results), found)]
-        compared = 0
-        for i, (given, right) in enumerate(pairs):
-            if right is None:  # a result without a rule
-                continue
-            compared += 1
-            if given.dtype != right.dtype or given.numel() != right.numel():
-                raise Unsupported(f"not covered: {self.operator.name} with other results than its rule's")
-            where = difference(given, right.reshape(given.shape), self.tile.origin, self.tile.shape)
-            if where is not None:
+        compared = [(i, *pair) for i, pair in enumerate(pairs) if pair[1] is not None]  # None: no rule
+        require(bool(compared), self.operator.name)
+        for i, given, right in compared:
+            alike = given.dtype == right.dtype and given.numel() == right.numel()
+            require(alike, f"{self.operator.name} with other results than its rule's")
+            if where := difference(given, right.reshape(given.shape), self.tile.origin, self.tile.shape):
                 return i, where
-        if not compared:
-            raise Unsupported(f"not covered: {self.operator.name}")
         return None
 
     def _finding(self, result: int, where: Difference | None, follows: str = "", sure: bool = True) -> Finding:

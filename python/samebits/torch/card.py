@@ -7,7 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,7 @@ class _Card(Player):
         place = entry["wrote"][j][0]
         wrong, follows = self.memory.tensor(place).clone(), ""
         if short_name(entry["op"]) in PRODUCTS:  # another library may choose another rule
-            seen = Trace(self._trace.machine, operators=self._trace.operators, tensors={f"sample.{i}": sample_of(wrong)})
+            seen = replace(self._trace, tensors={f"sample.{i}": sample_of(wrong)})
             follows = right.rule_giving(i, j, hash_of(wrong), seen)
         try:
             right.run(i)

@@ -157,7 +157,9 @@ def _shown(entry: Any) -> Any:
     """Return an operator's arguments without the numbers of memory blocks, which tell nothing."""
     def is_tensor(x: Any) -> bool:
         return isinstance(x, dict) and "t" in x
-    return tree_map(lambda x: {"t": x["t"][1:]} if is_tensor(x) else x, [entry["args"], entry["kwargs"]], is_leaf=is_tensor)
+
+    return tree_map(lambda x: {"t": x["t"][1:]} if is_tensor(x) else x, [entry["args"], entry["kwargs"]],
+                    is_leaf=is_tensor)
 
 
 def _named(i: int, entry: Any) -> str:

@@ -45,7 +45,7 @@ _SETTINGS: list[Setting] = [
     _attention("flash", True), _attention("math", True), _attention("cudnn", False), _attention("mem_efficient", False)]
 
 
-class Pin:
+class Pin(ExitStack):
     """The settings that `pin` has made; also a context manager.
 
     Attributes
@@ -55,12 +55,12 @@ class Pin:
     """
 
     def __init__(self) -> None:
-        self._before = ExitStack()
+        super().__init__()
         try:
             for name, get, put, value in _SETTINGS:
                 before = get()
                 put(value)
-                self._before.callback(put, before)
+                self.callback(put, before)
         except (AttributeError, RuntimeError) as error:  # set in two ways, of which PyTorch reads one
             self.restore()
             raise Unsupported(f"{name} cannot be pinned: {error}") from None
@@ -68,13 +68,7 @@ class Pin:
 
     def restore(self) -> None:
         """Set what was set before; a second call does nothing."""
-        self._before.close()
-
-    def __enter__(self) -> Pin:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self.restore()
+        self.close()
 
     def __str__(self) -> str:
         return "\n".join(f"{name} = {value}" for name, value in self.settings.items())

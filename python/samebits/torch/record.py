@@ -162,8 +162,8 @@ class Recorder(OperatorMode):
     def _keeps(self, operator: Operator, entry: dict[str, Any]) -> bool:
         """Whether an operator's results are kept."""
         names = (operator.name, entry.get("module", ""))
-        return operator.random and self._keep != "hashes" or any(
-            fnmatchcase(name, pattern) for name in names for pattern in self._patterns)
+        matches = any(fnmatchcase(name, pattern) for name in names for pattern in self._patterns)
+        return matches or (operator.random and self._keep != "hashes")
 
     def _keep_small(self) -> None:
         """Copy the small sources of an operator together: an optimizer reads one of each parameter."""

@@ -200,13 +200,11 @@ class Player:
         unknown = []
         for k, (place, expected) in enumerate(entry.get("read", ())):
             x, kept = self.memory.tensor(place), self._trace.tensors.get(f"{i}.read{k}")
-            if hash_of(x) == expected:
-                continue
             if kept is not None:
                 x.copy_(kept)
-                continue
-            self.memory.mark(place, wrong=True)
-            unknown.append(self._trace.blocks[place[0]].get("source", f"an operand of {entry['op']}"))
+            elif hash_of(x) != expected:
+                self.memory.mark(place, wrong=True)
+                unknown.append(self._trace.blocks[place[0]].get("source", f"an operand of {entry['op']}"))
         if unknown:
             raise Unsupported(f"{unknown[0]} was written by no operator that PyTorch's dispatcher sees")
 
@@ -248,11 +246,6 @@ class Player:
         other.memory = self.memory.fork(blocks_of(self._trace.operators[i]))
         return other
 
-    def hash_of_written(self, i: int, j: int) -> str | None:
-        """Return the hash of what an operator wrote; None without a rule."""
-        place = self._trace.operators[i]["wrote"][j][0]
-        return None if place[0] in self._without_rule else hash_of(self.memory.tensor(place))
-
     def _store(self, out: Any, results: Any) -> None:
         """Copy results to where the operator wrote them."""
         if isinstance(out, list):
@@ -280,7 +273,7 @@ class Player:
 
     def rule_giving(self, i: int, j: int, expected: str, trace: Trace) -> str:
         """Return the known rule by which a result has a hash, or an empty text; `trace` samples a product's results."""
-        operator = self._trace.operators[i]["op"]
+        operator, place = self._trace.operators[i]["op"], self._trace.operators[i]["wrote"][j][0]
         name, how = short_name(operator), conditions(trace, i)
         rules: dict[str, OtherRule] = {}
         if name in PRODUCTS:
@@ -297,7 +290,7 @@ class Player:
                 fork.store(i, rule(*fork.operands(i)))
             except Exception:  # noqa: BLE001, S112 - a candidate that does not apply
                 continue
-            if fork.hash_of_written(i, j) == expected:
+            if place[0] not in fork._without_rule and hash_of(fork.memory.tensor(place)) == expected:
                 return text
         return ""
 

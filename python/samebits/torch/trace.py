@@ -67,16 +67,16 @@ class Trace:
         """Return the recording in a file, at `path`."""
         from safetensors import SafetensorError, safe_open
 
+        path = os.fspath(path)
         try:
-            opened = safe_open(os.fspath(path), "pt")
+            with safe_open(path, "pt") as file:
+                text = (file.metadata() or {}).get(_KEY)
+                if text is None:
+                    raise InvalidArgument(f"{path}: a recording of version {_VERSION} is expected; "
+                                          f"got no metadata {_KEY}")
+                tensors = {name: file.get_tensor(name) for name in file.keys()}
         except SafetensorError as error:
-            raise InvalidArgument(f"{os.fspath(path)}: {error}") from None
-        with opened as file:
-            text = (file.metadata() or {}).get(_KEY)
-            if text is None:
-                raise InvalidArgument(f"{os.fspath(path)}: a recording of version {_VERSION} is expected; "
-                                      f"got no metadata {_KEY}")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            raise InvalidArgument(f"{path}: {error}") from None
         try:
             header = json.loads(text)
             version = header["version"]
@@ -84,9 +84,9 @@ class Trace:
             if version == _VERSION:
                 trace._check()
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-            raise InvalidArgument(f"{os.fspath(path)}: {_KEY} is no recording: {error!r}") from None
+            raise InvalidArgument(f"{path}: {_KEY} is no recording: {error!r}") from None
         if version != _VERSION:
-            raise InvalidArgument(f"{os.fspath(path)}: a recording of version {_VERSION} is expected; got {version}")
+            raise InvalidArgument(f"{path}: a recording of version {_VERSION} is expected; got {version}")
         return trace
 
     def _check(self) -> None:
