@@ -29,10 +29,10 @@ void check_read(const const_matrix_view& v, const char* which, std::int64_t rows
 
 void check_indices(std::span<const std::int64_t> indices, const char* which, std::int64_t count,
                    std::optional<std::int64_t> ignored) {
+  const std::string expected = std::to_string(count - 1) + (ignored ? " or ignore_index" : "");
   for (std::size_t i = 0; i < indices.size(); ++i) {
     if ((indices[i] >= 0 && indices[i] < count) || indices[i] == ignored) continue;
-    throw invalid_argument(std::string(which) + ": must be from 0 to " + std::to_string(count - 1) +
-                           (ignored ? " or ignore_index" : "") + ", got " +
+    throw invalid_argument(std::string(which) + ": must be from 0 to " + expected + ", got " +
                            std::to_string(indices[i]) + " at position " + std::to_string(i));
   }
 }

@@ -278,7 +278,8 @@ class stopwatch {
 };
 
 /// Positions of the algorithms, fastest first; what the library refuses to run is left out. The first
-/// ones are timed again, longer: their times differ by less than those of a few rounds scatter.
+/// ones are timed again, for up to 0.4 s each or 3 rounds: their times differ by less than those of a
+/// few rounds scatter.
 std::vector<std::size_t> by_time(const lt_product& product, const backends::matmul_call& call,
                                  const std::vector<lt_algorithm>& all) {
   constexpr std::size_t timed_again = 8;
@@ -297,7 +298,9 @@ std::vector<std::size_t> by_time(const lt_product& product, const backends::matm
   }
   std::sort(times.begin(), times.end());
   const auto first = times.begin(), last = first + std::min(timed_again, times.size());
-  for (auto one = first; one != last; ++one) one->first = time(one->second, 20);
+  for (auto one = first; one != last; ++one) {
+    one->first = time(one->second, std::clamp(static_cast<int>(400 / one->first), 3, 20));
+  }
   std::sort(first, last);
   std::vector<std::size_t> order;
   for (const auto& [milliseconds, position] : times) order.push_back(position);

@@ -29,6 +29,7 @@ enum class fused : std::uint8_t {
   clip_fake_quantize,  ///< x, clip: the nearest of 2 * scale + 1 numbers from -clip to clip
   clip_fake_quantize_gradient,  ///< grad, x, clip: the gradient of x, and what x adds to that of clip
 };
+inline constexpr int fused_count = 11;
 
 inline constexpr int max_fused_operands = 4;
 inline constexpr int max_fused_results = 2;

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,8 +28,6 @@ __all__ = ["AuditReport", "Finding", "audit"]
 
 #: Errors of arguments that no rule expects, and of memory: they must not end the program.
 _UNEXPECTED = (IndexError, RuntimeError, TypeError, ValueError)
-#: How names of worker threads begin.
-_WORKER = "samebits audit"
 #: Products without a known rule that are kept until their shape has one.
 _UNSURE = 16
 
@@ -98,7 +96,9 @@ class Audit(OperatorMode):
         self._threads, self._first_step, self._on_finding = threads, first_step, on_finding
         self._report = AuditReport()
         self._number = self._waiting = 0  # of the operator in its step; bytes in the queue
-        self._pending: list[Future[None]] = []  # samples that are not judged, or whose errors are not raised
+        self._queue: queue.Queue[Sample | None] = queue.Queue()
+        self._workers: list[threading.Thread] = []
+        self._failure: Exception | None = None
         self._lock = threading.Lock()
         self._rules: dict[str, list[str]] = {}  # of products, by shapes
         self._unsure: dict[str, tuple[Sample, Finding]] = {}  # the first that has no rule, by shapes
@@ -107,7 +107,9 @@ class Audit(OperatorMode):
     def __enter__(self) -> Audit:
         self._multiprocessors = (torch.cuda.get_device_properties().multi_processor_count
                                  if torch.cuda.is_available() else Conditions.multiprocessors)
-        self._pool = ThreadPoolExecutor(self._threads, _WORKER)
+        self._workers = [threading.Thread(target=self._work, daemon=True) for _ in range(self._threads)]
+        for worker in self._workers:
+            worker.start()
         self._hook = register_optimizer_step_post_hook(self._step_ended)
         self._entered = time.perf_counter()
         self._activate()
@@ -120,7 +122,11 @@ class Audit(OperatorMode):
         self._hook.remove()
         self._report.wall_seconds += time.perf_counter() - self._entered
         self._entered = 0.0
-        self._pool.shutdown()
+        for _ in self._workers:
+            self._queue.put(None)
+        for worker in self._workers:
+            worker.join()
+        self._workers = []
         if failure[0] is None:
             self._raise()
 
@@ -129,7 +135,7 @@ class Audit(OperatorMode):
 
         An error of `on_finding` is raised here, or at the end of the block.
         """
-        wait(self._pending)
+        self._queue.join()
         if self._entered:
             now = time.perf_counter()
             self._report.wall_seconds += now - self._entered
@@ -138,14 +144,14 @@ class Audit(OperatorMode):
         return self._report
 
     def _raise(self) -> None:
-        pending, self._pending = self._pending, []
-        for sample in pending:
-            sample.result()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     # --- On the program's thread ---------------------------------------------------------------------------
 
     def _step_ended(self, *_: Any) -> None:
-        if not threading.current_thread().name.startswith(_WORKER):  # it recomputes steps
+        if threading.current_thread() not in self._workers:  # which recompute steps
             self._report.steps += 1
             self._number = 0
             self._activate()
@@ -243,8 +249,7 @@ class Audit(OperatorMode):
         sample.written, sample.results = copied((written, results))
         devices = {x.device for x in tensors_of([written, results]) if x.is_cuda}
         sample.ready = [torch.cuda.current_stream(device).record_event() for device in devices]
-        self._pending = [one for one in self._pending if not one.done() or one.exception()]
-        self._pending.append(self._pool.submit(self._work, sample))
+        self._queue.put(sample)
 
     # --- On a worker's thread ------------------------------------------------------------------------------
 
@@ -256,14 +261,15 @@ class Audit(OperatorMode):
         with self._lock:
             self._report.not_covered[name] += 1
 
-    def _work(self, sample: Sample) -> None:
-        began = time.perf_counter()
-        try:
+    def _work(self) -> None:
+        while (sample := self._queue.get()) is not None:
+            began = time.perf_counter()
             self._judge(sample)
-        finally:
             self._release(sample.size)
             with self._lock:
                 self._report.worker_seconds += time.perf_counter() - began
+            self._queue.task_done()
+        self._queue.task_done()
 
     def _judge(self, sample: Sample, before: Finding | None = None) -> None:
         """Judge a sample. before: what was found of a product whose shape had no known rule yet."""
@@ -285,7 +291,10 @@ class Audit(OperatorMode):
                 if not finding.sure and len(self._unsure) < _UNSURE:
                     self._unsure.setdefault(sample.tile.alike, (sample, finding))
         if finding is not None and self._on_finding is not None:
-            self._on_finding(finding)  # its errors arrive on the program's thread
+            try:
+                self._on_finding(finding)
+            except Exception as error:  # noqa: BLE001 - of the program, whose thread gets it
+                self._failure = error
         if unsure is not None:
             self._judge(*unsure)
 

@@ -160,7 +160,7 @@ class Sample:
         try:
             return rules_of_product(self.operator.short, args, given.flatten(0, -2)[rows, cols], rows, cols)
         except InvalidArgument as error:
-            raise Unsupported(f"not covered: {self.operator.name} of {args[-1].dtype}: {error}") from None
+            raise Unsupported(f"not covered: {self.operator.name} of {given.dtype}: {error}") from None
 
 
 def _pairs(given: Any, found: Any) -> Iterator[tuple[Any, Any]]:

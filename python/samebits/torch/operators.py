@@ -179,7 +179,7 @@ class OperatorMode(TorchDispatchMode):
         operator = Operator.of_call(call)
         with self._dispatching, _disable_current_modes():
             args = arguments()
-            state = self.before(operator, args, {}, [])
+            state = self.before(operator, args, {}, tensors_of(args))
             try:
                 result = run()
             except BaseException:

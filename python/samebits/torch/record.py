@@ -14,6 +14,7 @@ import torch
 import samebits
 from samebits import _core
 from samebits.errors import InvalidArgument
+from samebits.torch import recorded_calls
 from samebits.torch.launches import Launches
 from samebits.torch.operators import PRODUCTS, Operator, OperatorMode, is_dense, numbers_of, tensors_of, without_modes
 from samebits.torch.trace import NAMES, HashBuffer, Trace, bytes_of
@@ -109,7 +110,8 @@ class Recorder(OperatorMode):
         with without_modes():
             written = operator.written(args, kwargs)
             self._reads = []
-            self._tensors.begin(numbers_of(tensors, written))
+            own = operator.name in recorded_calls.RECOMPUTED  # their tensors of no axis are no numbers
+            self._tensors.begin(set() if own else numbers_of(tensors, written))
             encode = self._tensors.encode
             entry = {"op": operator.name, "args": encode(args, False, self), "kwargs": encode(kwargs, False, self)}
             if self._reads:

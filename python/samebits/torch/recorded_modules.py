@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch.autograd.graph import register_multi_grad_hook
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.utils._pytree import tree_leaves
+from torch.utils.weak import WeakIdKeyDictionary
 
 __all__: list[str] = []
 
@@ -25,7 +25,7 @@ class Modules:
     """
 
     def __init__(self) -> None:
-        self._names: WeakKeyDictionary[torch.nn.Module, str] = WeakKeyDictionary()
+        self._names = WeakIdKeyDictionary()  # of modules, some of which may be equal
         self._running: dict[str, None] = {}
         self._name = ""  # of the innermost module that runs
         self._hooks: list[Any] = []

@@ -200,9 +200,11 @@ class Player:
         unknown = []
         for k, (place, expected) in enumerate(entry.get("read", ())):
             x, kept = self.memory.tensor(place), self._trace.tensors.get(f"{i}.read{k}")
+            if hash_of(x) == expected:
+                continue
             if kept is not None:
                 x.copy_(kept)
-            elif hash_of(x) != expected:
+            else:
                 self.memory.mark(place, wrong=True)
                 unknown.append(self._trace.blocks[place[0]].get("source", f"an operand of {entry['op']}"))
         if unknown:

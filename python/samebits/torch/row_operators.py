@@ -13,6 +13,7 @@ import torch
 from samebits.errors import Unsupported
 from samebits.torch.aten import rows  # noqa: F401 - it registers the rules
 from samebits.torch.aten.registry import RULES, Conditions
+from samebits.torch.operators import tensors_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +64,8 @@ def define(name: str, schema: str | None, fake: Any, keep: Any = None, backward:
             return dispatched(*arguments, **options)
         if not torch.is_grad_enabled():
             return run(*arguments)
+        if "!" in schema and any(x.requires_grad for x in tensors_of(arguments)):
+            raise Unsupported(f"{name}: its arguments, which it writes, must not require gradients")
         return direct.apply(*arguments) if direct else dispatched(*arguments)
 
     setattr(ops, name, call)

@@ -17,6 +17,7 @@
 namespace samebits::cuda {
 
 using numerics::torch_2_11::fused;
+using numerics::torch_2_11::fused_count;
 using numerics::torch_2_11::fused_plan;
 
 /// An operand and its rows, as in backends::fused_operand.

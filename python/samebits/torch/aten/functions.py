@@ -15,7 +15,7 @@ def gelu_of(approximate: str) -> Any:
     return "gelu_tanh" if approximate == "tanh" else "gelu"
 
 
-RULES.update({name: lambda _how, x, name=name: functions.evaluate(name, x, **RULE) for name in _OF_ONE_NUMBER})
+RULES.update({name: lambda _how, x, *, name=name: functions.evaluate(name, x, **RULE) for name in _OF_ONE_NUMBER})
 RULES.update({
     "gelu": lambda _how, x, approximate="none": functions.evaluate(gelu_of(approximate), x, **RULE),
     "gelu_backward": lambda _how, grad, x, approximate="none": functions.gradient(

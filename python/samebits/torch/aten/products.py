@@ -26,7 +26,7 @@ def rules_of_product(name: str, args: Any, results: torch.Tensor, rows: slice, c
     return samebits.find_rule(a[rows], b[:, cols], results, c=c, sample=0)
 
 
-RULES["mm"] = _product
+RULES["mm"] = lambda how, a, b: _product(how, a, b)
 
 
 @rule("addmm")
