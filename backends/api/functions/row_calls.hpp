@@ -6,7 +6,7 @@
 
 namespace samebits::backends {
 
-/// What a norm or its gradient reads and writes beside the rows; no data: the call lacks it.
+/// The operands of a norm or of its gradient beside the rows. A view without data: there is none.
 struct norm_operands {
   const_matrix_view weight = {}, rstd = {}, bias = {}, mean = {}, grad = {};
 };

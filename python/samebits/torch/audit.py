@@ -264,11 +264,13 @@ class Audit(OperatorMode):
     def _work(self) -> None:
         while (sample := self._queue.get()) is not None:
             began = time.perf_counter()
-            self._judge(sample)
-            self._release(sample.size)
-            with self._lock:
-                self._report.worker_seconds += time.perf_counter() - began
-            self._queue.task_done()
+            try:
+                self._judge(sample)
+            finally:  # else report() would wait for ever
+                self._release(sample.size)
+                with self._lock:
+                    self._report.worker_seconds += time.perf_counter() - began
+                self._queue.task_done()
         self._queue.task_done()
 
     def _judge(self, sample: Sample, before: Finding | None = None) -> None:
