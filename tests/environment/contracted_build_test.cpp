@@ -1,4 +1,4 @@
-// The library compiled with -ffp-contract=fast -mfma: no macro tells, the self-test does.
+// The reference compiled with -ffp-contract=fast -mfma: no macro tells, the self-test does.
 #include <gtest/gtest.h>
 
 #include "environment/broken_process.hpp"
