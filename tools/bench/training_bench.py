@@ -1,13 +1,12 @@
 """training_bench: the times and the memory in docs/training.md.
 
-usage: training_bench.py --out FOLDER [--quick] [--only PART ...]
-Writes swapped.json, graphs.json, steps.json, products.json, recordings.json, optimizers.json and device.txt, in about
-3 minutes on an H200. --quick is for a trial on a CPU. `swapped` needs CUBLAS_WORKSPACE_CONFIG=:4096:8.
+usage: training_bench.py [--quick] [--only PART ...]
+Prints each row as it is measured, in about 3 minutes on an H200. --quick is for a trial on a CPU. `swapped` needs
+CUBLAS_WORKSPACE_CONFIG=:4096:8.
 """
 
 import argparse
 import gc
-import json
 import sys
 import time
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from unittest import mock
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples" / "gpt"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "gpt"))
 from model import GPT, SIZES
 from precision import NORM, PRECISIONS
 from train import Training
@@ -61,7 +60,8 @@ def swapped(quick):
     torch.use_deterministic_algorithms(True)
     losses, weights = [], set()
     for own in (False, True):
-        training = Training("tiny" if quick else "gpt2", "bf16_autocast", device=DEVICE, fused_attention=True, fused=True)
+        size = "tiny" if quick else "gpt2"
+        training = Training(size, "bf16_autocast", device=DEVICE, fused_attention=True, fused=True)
         with operators(training, own):
             losses.append(torch.stack([training.step() for _ in range(20)]).tolist())
         weights.add(training.digest())
@@ -151,12 +151,11 @@ def recordings(quick):
                     training.step()
 
         seconds(training.step, 1)
-        times = [(seconds(training.step, 1, 0), seconds(lambda: recorded(1), 1, 0), seconds(lambda: recorded(5), 1, 0) / 5)
-                 for _ in range(3 if quick else 5)]
+        times = [(seconds(training.step, 1, 0), seconds(lambda: recorded(1), 1, 0),
+                  seconds(lambda: recorded(5), 1, 0) / 5) for _ in range(3 if quick else 5)]
         yield {"batch": batch, "seconds": [sorted(t)[len(times) // 2] for t in zip(*times)]}
         del training, recorded
         gc.collect()
-
 
 
 def optimizers(quick):
@@ -196,20 +195,14 @@ def products(quick):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--quick", action="store_true")
     parts = {f.__name__: f for f in (swapped, graphs, steps, products, recordings, optimizers)}
     parser.add_argument("--only", choices=parts, nargs="*", default=[*parts])
     given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    name = torch.cuda.get_device_name() if DEVICE == "cuda" else "a CPU"
-    (given.out / "device.txt").write_text(f"{name}, PyTorch {torch.__version__}", encoding="utf-8")
-    for measure in map(parts.get, given.only):
-        rows = []
-        for row in measure(given.quick):
-            rows.append(row)  # written at once, so that a failure later loses nothing
-            (given.out / f"{measure.__name__}.json").write_text(json.dumps(rows), encoding="utf-8")
-        print(f"{measure.__name__}: {len(rows)} rows", flush=True)
+    print(torch.cuda.get_device_name() if DEVICE == "cuda" else "a CPU", "PyTorch", torch.__version__)
+    for name in given.only:
+        for row in parts[name](given.quick):
+            print(name, row, flush=True)
 
 
 if __name__ == "__main__":
