@@ -13,11 +13,11 @@
 # the build (-DSAMEBITS_PYTHON=ON with that python3); otherwise one line says what is missing.
 #
 # In order: device tests (conformance, properties, self-test, 2^30 quantized elements), the scales of all
-# amaxes (of every 509th with --quick), examples, fpinspect verify, also of tensor cores and
-# of all results of rule exact, the Python tests on CUDA tensors, every device
-# test once more under compute-sanitizer (memcheck, racecheck, initcheck), benchmarks beside a device
-# copy and, if python3 has PyTorch, beside its casts. The last line of the summary, printed too, is the run's
-# line for the table of docs/results/README.md; docs/testing.md says how to commit it.
+# amaxes (of every 509th with --quick), examples, fpinspect verify, also of tensor cores and of all results
+# of rule exact, the Python tests on CUDA tensors, every device test once more under compute-sanitizer
+# (memcheck, racecheck, initcheck), and benchmarks beside a device copy and PyTorch. The last line of the
+# summary, printed too, is the run's line for the table of docs/results/README.md; docs/testing.md says
+# how to commit it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -124,7 +124,9 @@ part verify_exact_functions "$fpinspect" verify --exact-functions
 # Python: samebits on CUDA tensors of torch. A skipped test is a failure, unless it needs two GPUs.
 package=$(realpath "$build/python/package")
 python_needs="import torch, pytest, hypothesis, nanobind_backend, samebits; assert torch.cuda.is_available()"
+has_python=0
 if missing=$(PYTHONPATH=$package python3 -c "$python_needs" 2>&1); then
+  has_python=1
   for test in python/tests/test_gpu.py python/tests/torch_tests/test_*.py; do
     part "python_$(basename "$test" .py)" env PYTHONPATH="$package" SAMEBITS_REQUIRE_TORCH=1 \
       SAMEBITS_REQUIRE_GPU=1 python3 -m pytest -q -p no:cacheprovider --rootdir python "$test"
@@ -152,20 +154,15 @@ for tool in memcheck racecheck initcheck; do
 done
 unset SAMEBITS_TEST_EFFORT
 
-part copy_and_conversions "$build/tools/bench/gpu/gpu_bench"
-part copy_and_lists "$build/tools/bench/gpu/gpu_list_bench"
-part copy_and_arithmetic "$build/tools/bench/gpu/gpu_arithmetic_bench"
-part copy_and_functions "$build/tools/bench/gpu/gpu_function_bench"
-if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-  part torch python3 tools/bench/gpu/torch_bench.py
-  part torch_lists python3 tools/bench/gpu/torch_bench.py --lists
-  part torch_arithmetic python3 tools/bench/gpu/torch_bench.py --arith
-  part torch_functions python3 tools/bench/gpu/torch_bench.py --functions --log2-elements 28
-  part torch_rows env PYTHONPATH="$package" python3 tools/bench/gpu/torch_bench.py --rows 16384 8192
-  part torch_losses env PYTHONPATH="$package" python3 tools/bench/gpu/torch_bench.py --rows 8192 50304
-  part grad_scaler env PYTHONPATH="$package" python3 tools/bench/gpu/grad_scaler_bench.py
-  part torch_calls env PYTHONPATH="$package" python3 tools/bench/torch_calls.py
-  part host_time python3 tools/bench/gpu/torch_bench.py --host-time "$build/tools/bench/gpu/libgpu_host_time.so"
+bench=(env PYTHONPATH="$package" python3 tools/bench/bench.py --device cuda
+       --library "$build/tools/bench/libsamebits_bench_calls.so")
+speeds=(conversions quantization arithmetic functions calls lists scalers optimizers rows losses fused)
+if ((has_python)); then
+  for speed in "${speeds[@]}"; do
+    cols=8192
+    [[ $speed != losses ]] || cols=50304
+    part "bench_$speed" "${bench[@]}" "$speed" --cols "$cols"
+  done
 fi
 
 # result_line: the run as one line of the table in docs/results/README.md. Counts the results of verify and
@@ -217,10 +214,9 @@ result_line() {
   echo
   echo "## Speed"
   echo
-  for speed in copy_and_conversions torch copy_and_lists torch_lists copy_and_arithmetic \
-      torch_arithmetic copy_and_functions torch_functions torch_rows torch_losses grad_scaler torch_calls host_time; do
-    [[ -f "$logs/$speed" ]] || continue
-    grep -h '^|' "$logs/$speed" || true
+  for speed in "${speeds[@]}"; do
+    [[ -f "$logs/bench_$speed" ]] || continue
+    grep -h '^|' "$logs/bench_$speed" || true
     echo
   done
   echo "## Line for docs/results/README.md"

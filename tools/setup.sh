@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Installs what the build needs and is missing, on Debian 12 or a system alike.
 #   tools/setup.sh build   compiler, CMake and what fpinspect is made of
-#   tools/setup.sh test    besides these what the tests and benchmarks need
+#   tools/setup.sh test    besides these what the tests need
 set -euo pipefail
 
 packages=(g++ cmake ninja-build libcli11-dev nlohmann-json3-dev zlib1g-dev)
 if [[ "${1:-}" == test ]]; then
   packages+=(libboost1.81-dev libgtest-dev libgmock-dev librapidcheck-dev libeigen3-dev
-             libbenchmark-dev ccache gappa sollya doxygen python3 python3-dev python3-venv
+             ccache gappa sollya doxygen python3 python3-dev python3-venv
              clang lld wasi-libc libc++-14-dev-wasm32 libclang-rt-14-dev-wasm32)  # fpinspect explorer
 fi
 

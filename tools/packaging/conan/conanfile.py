@@ -53,7 +53,7 @@ class SamebitsConan(ConanFile):
     def generate(self):
         toolchain = CMakeToolchain(self)
         toolchain.user_presets_path = False  # writes nothing into the checkout outside build/
-        for option in ("TESTS", "TESTKIT", "TOOLS", "BENCH", "PYTHON"):
+        for option in ("TESTS", "TESTKIT", "TOOLS", "PYTHON"):
             toolchain.cache_variables[f"SAMEBITS_{option}"] = "OFF"
         toolchain.cache_variables["SAMEBITS_INSTALL"] = "ON"
         toolchain.cache_variables["SAMEBITS_C"] = "ON" if self.options.with_c else "OFF"

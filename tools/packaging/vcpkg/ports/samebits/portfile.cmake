@@ -26,7 +26,6 @@ vcpkg_cmake_configure(
     -DSAMEBITS_TESTS=OFF
     -DSAMEBITS_TESTKIT=OFF
     -DSAMEBITS_TOOLS=OFF
-    -DSAMEBITS_BENCH=OFF
     -DSAMEBITS_PYTHON=OFF)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/samebits)
