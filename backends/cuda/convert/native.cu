@@ -26,43 +26,35 @@ bool launch_pair(const convert_call& call, cudaStream_t stream) {
   return true;
 }
 
-template <format_id From, format_id To>
-bool launch_policy(const convert_call& call, cudaStream_t stream) {
-  return call.rule.overflow == overflow::saturate ? launch_pair<From, To, true>(call, stream)
-                                                  : launch_pair<From, To, false>(call, stream);
-}
-
-template <format_id From>
-bool launch_from(const convert_call& call, cudaStream_t stream) {
-  switch (call.out.format) {
-    case e4m3: return launch_policy<From, e4m3>(call, stream);
-    case e5m2: return launch_policy<From, e5m2>(call, stream);
-    case fp16:
-      if constexpr (From == fp32) return launch_policy<fp32, fp16>(call, stream);
-      break;
-    case bf16:
-      if constexpr (From == fp32) return launch_policy<fp32, bf16>(call, stream);
-      break;
-    default: break;
-  }
-  return false;
+/// Whether a pair of formats has a kernel. fp16 and bf16 into fp32, and FP8 into FP8, have none: the definition's
+/// kernel moves the former as fast, and the latter is rare.
+constexpr bool has_kernel(format_id from, format_id to) {
+  const auto is_fp8 = [](format_id f) { return f == e4m3 || f == e5m2; };
+  const auto is_half = [](format_id f) { return f == fp16 || f == bf16; };
+  if (is_fp8(from)) return is_half(to) || to == fp32;
+  return from != to && (is_half(from) || from == fp32) && (is_fp8(to) || is_half(to));
 }
 
 }  // namespace
 
 bool native_supports(const convert_call& call) {
-  const format_id from = call.in.format, to = call.out.format;
-  const bool fp8 = (to == e4m3 || to == e5m2) && (from == fp32 || from == fp16 || from == bf16);
-  const bool half = (to == fp16 || to == bf16) && from == fp32;
-  return (fp8 || half) && call.rule.rounding == rounding::nearest_even &&
+  return has_kernel(call.in.format, call.out.format) &&
+         call.rule.rounding == rounding::nearest_even &&
          call.rule.overflow != overflow::saturate_finite && call.rule.nan == nan_policy::canonical;
 }
 
 void launch_native(const convert_call& call, void* stream) {
   const auto s = static_cast<cudaStream_t>(stream);
-  const bool done = call.in.format == fp32   ? launch_from<fp32>(call, s)
-                    : call.in.format == fp16 ? launch_from<fp16>(call, s)
-                                             : launch_from<bf16>(call, s);
+  bool done = false;
+  backends::visit_list_format(call.in.format, [&](auto from) {
+    backends::visit_list_format(call.out.format, [&](auto to) {
+      constexpr format_id From = decltype(from)::id, To = decltype(to)::id;
+      if constexpr (has_kernel(From, To)) {
+        done = call.rule.overflow == overflow::saturate ? launch_pair<From, To, true>(call, s)
+                                                        : launch_pair<From, To, false>(call, s);
+      }
+    });
+  });
   // Strided and unaligned views use the definition's general kernel, which gives the same bits.
   if (!done) return launch_emulated(call, stream);
 }

@@ -10,11 +10,13 @@
 #include <cstdint>
 
 #include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/common/divisor.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/quantize/general/quantize_task.cuh"
+#include "backends/cuda/quantize/value_vectors.cuh"
 #include "backends/cuda/tensor_list/list_codes.cuh"
 #include "backends/dispatch/visit.hpp"
 #include "numerics/bits/decode.hpp"
@@ -23,20 +25,6 @@
 
 namespace samebits::cuda {
 namespace {
-
-/// Divides by the size of a block: by a shift if the size is a power of two, because a division of 64
-/// bits takes over a hundred instructions.
-struct divisor {
-  std::uint64_t by;
-  int shift;  ///< -1: no power of two
-
-  explicit divisor(std::int64_t size)
-      : by(static_cast<std::uint64_t>(size)),
-        shift(std::has_single_bit(by) ? std::countr_zero(by) : -1) {}
-  __device__ std::uint64_t quotient(std::uint64_t n) const {
-    return shift < 0 ? n / by : n >> shift;
-  }
-};
 
 /// The elements of a call, and the blocks and the book they belong to.
 struct blocks_task {
@@ -157,12 +145,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// Vectors of 16 bytes that a thread writes: their loads are in flight together.
-constexpr int vectors_in_flight = 4;
-
-/// Elements of a vector, and those of all vectors of a thread block.
-template <format_id F>
-inline constexpr int vector_elements_of = 128 / spec_of(F).storage_bits;
+/// Elements of the vectors of a thread block.
 template <format_id F>
 inline constexpr int tile_elements_of = vector_elements_of<F>* vectors_in_flight* block_threads;
 
@@ -227,14 +210,8 @@ __global__ void __launch_bounds__(block_threads)
   __syncthreads();
 #pragma unroll
   for (int k = 0; k < vectors_in_flight; ++k) {
-    value_vector<length> values;
-#pragma unroll
-    for (int i = 0; i < length; ++i) {
-      const int shift = CodeBits == 8 ? 8 * i : 8 * (i / 2) + (i % 2 == 0 ? 4 : 0);
-      const auto code = static_cast<unsigned>(words[k] >> shift) & ((1u << CodeBits) - 1);
-      values.x[i] = hardware::product(numbers[code], absmax[k]);
-    }
-    codes_of<F>(values).store(t.out + (first + k * block_threads) * 16);
+    store_numbers<F, CodeBits>(numbers, words[k], absmax[k],
+                               t.out + (first + k * block_threads) * 16);
   }
 }
 

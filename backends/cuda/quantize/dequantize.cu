@@ -1,66 +1,134 @@
-// Dequantization: computes RN(value of code * scale), rounded to the output's format. One thread
-// per element, in a grid-stride loop. Any tile size, strides and alignment.
+// Dequantization: computes RN(value of code * scale), rounded to the output's format. Dense matrices of
+// 8-bit codes are written by vectors; all else, of any tile size, strides and alignment, element by element.
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
+#include "backends/cuda/common/divisor.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/quantize/general/quantize_task.cuh"
 #include "backends/cuda/quantize/quantize.hpp"
+#include "backends/cuda/quantize/value_vectors.cuh"
+#include "backends/dispatch/visit.hpp"
 #include "numerics/bits/encode.hpp"
 
 namespace samebits::cuda {
 namespace {
 
-/// Launch parameters of dequantize_kernel; format specs of codes, output and scales.
+/// Launch parameters of dequantization; format specs of codes, output and scales.
 struct dequantize_task {
   cells codes, scales, out;
   format_spec source, target, scale;
-  std::uint64_t rows, cols, tile_rows, tile_cols;
+  std::uint64_t count;                 ///< elements
+  divisor cols, tile_rows, tile_cols;  ///< elements of a row and of a tile
   scale_rule rule;
   cells tensor_scale;
+
+  /// The number by which codes at a place are multiplied.
+  template <class Arithmetic>
+  __device__ __forceinline__ std::uint32_t scale_at(std::uint64_t row, std::uint64_t col) const {
+    const std::byte* const p = scales.at(tile_rows.quotient(row), tile_cols.quotient(col));
+    const auto code = static_cast<std::uint32_t>(load_code(p, scale.storage_bits / 8));
+    const auto s = numerics::decode<std::uint32_t>(scale, code);
+    if (!has_two_levels(rule)) return s;
+    const auto stored = static_cast<std::uint32_t>(load_code(tensor_scale.data, 4));
+    return numerics::full_scale<Arithmetic>(
+        rule, numerics::tensor_level_of<Arithmetic>(rule, source, stored), s);
+  }
 };
 
 /// Dequantizes every element. One element per thread and step.
 template <class Arithmetic>
 __global__ void dequantize_kernel(const dequantize_task t) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < t.rows * t.cols;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < t.count;
        i += step) {
-    const std::uint64_t row = i / t.cols, col = i - row * t.cols;
-    const auto scale = static_cast<std::uint32_t>(
-        load_code(t.scales.at(row / t.tile_rows, col / t.tile_cols), t.scale.storage_bits / 8));
-    const auto s = numerics::decode<std::uint32_t>(t.scale, scale);
-    std::uint32_t d = s;
-    if (has_two_levels(t.rule)) {
-      const auto stored = static_cast<std::uint32_t>(load_code(t.tensor_scale.data, 4));
-      d = numerics::full_scale<Arithmetic>(
-          t.rule, numerics::tensor_level_of<Arithmetic>(t.rule, t.source, stored), s);
-    }
-    const std::uint32_t y = numerics::rescaled<Arithmetic>(
-        t.source, static_cast<std::uint32_t>(*t.codes.at(row, col)), d);
+    const std::uint64_t row = t.cols.quotient(i), col = i - row * t.cols.by;
+    const std::uint32_t y =
+        numerics::rescaled<Arithmetic>(t.source, static_cast<std::uint32_t>(*t.codes.at(row, col)),
+                                       t.scale_at<Arithmetic>(row, col));
     store_code(t.out.at(row, col), t.target.storage_bits / 8,
                numerics::encode<std::uint32_t>(t.target, cast_rule{}, y, 0).code);
   }
 }
 
+/// Dequantizes dense matrices by vectors of 16 bytes of results. Requires: codes of 8 bits; each vector lies in
+/// one tile; output aligned to 16 bytes, codes to those of a vector.
+/// Shared memory: the numbers of all codes.
+template <format_id F>
+__global__ void __launch_bounds__(block_threads)
+    dequantize_vectors_kernel(const dequantize_task t) {
+  constexpr int length = vector_elements_of<F>;
+  using code_word = typename samebits::detail::storage_of<length * 8>::type;
+  static_assert(block_threads == 256);
+  __shared__ std::uint32_t numbers[256];
+  numbers[threadIdx.x] = numerics::decode<std::uint32_t>(t.source, threadIdx.x);
+  __syncthreads();
+  const std::uint64_t first =
+      std::uint64_t{blockIdx.x} * (block_threads * vectors_in_flight) + threadIdx.x;
+  code_word words[vectors_in_flight];
+  std::uint32_t scales[vectors_in_flight];
+#pragma unroll
+  for (int k = 0; k < vectors_in_flight; ++k) {
+    const std::uint64_t v = first + k * block_threads, i = v * length;
+    if (i >= t.count) break;
+    words[k] = __ldcs(reinterpret_cast<const code_word*>(t.codes.data) + v);
+    const std::uint64_t row = t.cols.quotient(i);
+    scales[k] = t.scale_at<hardware>(row, i - row * t.cols.by);
+  }
+#pragma unroll
+  for (int k = 0; k < vectors_in_flight; ++k) {
+    const std::uint64_t v = first + k * block_threads;
+    if (v * length >= t.count) break;
+    store_numbers<F, 8>(numbers, words[k], scales[k], t.out.data + v * 16);
+  }
+}
+
+/// Enqueues a call in vectors. False if it has none.
+template <format_id F>
+bool launch_vectors(const backends::dequantize_call& call, const dequantize_task& t,
+                    cudaStream_t stream) {
+  constexpr std::uint64_t length = vector_elements_of<F>;
+  const auto aligned = [](const void* p, std::uint64_t to) {
+    return reinterpret_cast<std::uintptr_t>(p) % to == 0;
+  };
+  const auto dense = [&](const const_matrix_view& v) {
+    return v.col_stride == 1 && (v.row_stride == v.cols || v.rows == 1);
+  };
+  const std::uint64_t blocks = (t.count / length - 1) / (block_threads * vectors_in_flight) + 1;
+  if (call.out.format != F || t.source.storage_bits != 8 || !dense(call.codes) ||
+      !dense(call.out) || t.cols.by % length != 0 || t.tile_cols.by % length != 0 ||
+      !aligned(call.out.data, 16) || !aligned(call.codes.data, length) || blocks > 0x7FFFFFFF) {
+    return false;
+  }
+  launch_kernel("dequantize", dequantize_vectors_kernel<F>, static_cast<unsigned>(blocks),
+                block_threads, 0, stream, t);
+  return true;
+}
+
 template <class Arithmetic>
 void launch_dequantize(const backends::dequantize_call& call, cudaStream_t stream) {
-  const auto unsigned_of = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
   const dequantize_task t{cells_of(call.codes),
                           cells_of(call.scales),
                           cells_of(call.out),
                           spec_of(call.codes.format),
                           spec_of(call.out.format),
                           spec_of(call.scales.format),
-                          unsigned_of(call.codes.rows),
-                          unsigned_of(call.codes.cols),
-                          unsigned_of(call.grid.tile_rows),
-                          unsigned_of(call.grid.tile_cols),
+                          static_cast<std::uint64_t>(call.codes.rows * call.codes.cols),
+                          divisor(call.codes.cols),
+                          divisor(call.grid.tile_rows),
+                          divisor(call.grid.tile_cols),
                           call.level.scale,
                           cells_of(call.level.tensor_scale)};
-  if (t.rows == 0 || t.cols == 0) return;
-  const std::uint64_t blocks = (t.rows * t.cols + block_threads - 1) / block_threads;
+  if (t.count == 0) return;
+  if constexpr (std::is_same_v<Arithmetic, hardware>) {
+    bool done = false;
+    backends::visit_quantized(call.out.format,
+                              [&]<format_id F>() { done = launch_vectors<F>(call, t, stream); });
+    if (done) return;
+  }
+  const std::uint64_t blocks = (t.count - 1) / block_threads + 1;
   const auto grid = static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
   launch_kernel("dequantize", dequantize_kernel<Arithmetic>, grid, block_threads, 0, stream, t);
 }

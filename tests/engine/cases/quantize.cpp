@@ -105,17 +105,21 @@ matrix_shape draw_large_shape(const word_source& next) {
   }
 }
 
+/// Gives every third case such a shape.
+void draw_large(quantize_case& c, const word_source& next) {
+  if (below(3, next) != 0) return;
+  c.plain = below(8, next) != 0;
+  const matrix_shape s = draw_large_shape(next);
+  lay_out(c, s.rows, s.cols, next);
+}
+
 quantize_case draw_quantization(matrix_sizes sizes, const word_source& next) {
   quantize_case c = draw_quantize_case(next);
   if (below(4, next) == 0) {
     draw_two_levels(c, next);
     lay_out(c, c.in.rows, c.in.cols, next);
   }
-  if (sizes == matrix_sizes::any && below(3, next) == 0) {
-    c.plain = below(8, next) != 0;
-    const matrix_shape s = draw_large_shape(next);
-    lay_out(c, s.rows, s.cols, next);
-  }
+  if (sizes == matrix_sizes::any) draw_large(c, next);
   if (below(2, next) == 0) {  // what draws random bits by whole blocks asks for
     c.options.random.offset &= ~std::uint64_t{15};
     if (c.options.random.pitch) *c.options.random.pitch &= ~std::uint64_t{15};
@@ -575,6 +579,7 @@ array_operation dequantize_operation() {
       draw_two_levels(c, next);
       lay_out(c, c.in.rows, c.in.cols, next);
     }
+    draw_large(c, next);
     return c;
   };
   return make_operation<quantize_case>(
