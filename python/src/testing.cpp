@@ -2,6 +2,7 @@
 // with the GIL, on the calling thread.
 #include <memory>
 #include <random>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -85,8 +86,32 @@ std::uint64_t seed_of(nb::handle seed) {
   return integer_of<std::uint64_t>(seed, "examples_seed") % ~std::uint64_t{0} + 1;
 }
 
-// check_conversion() returns None if all results are right. Otherwise (text, codes, offset, element) of
-// the smallest failing call; the text is None if call(codes, offset, results) raised.
+/// Returns what find() returns: the failure of a check, if there is one. Each check returns None if all
+/// results are right. Otherwise (text, codes, offset, rows, columns, wrong element) of the smallest
+/// failing call; the text is None if the call raised.
+template <class Tested, class Find>
+nb::object failure_of(const Tested& tested, const Find& find) {
+  decltype(find()) failure;
+  try {
+    failure = find();
+  } catch (...) {
+    raise_current({});
+  }
+  if (!failure) return nb::none();
+  const auto& [in, found] = std::tie(failure->in, failure->found);
+  nb::object text = nb::none();
+  if (found.wrong) text = nb::str(case_text(tested, *failure).c_str());
+  return nb::make_tuple(text, list_of(in.codes), in.in_offset, in.rows, in.cols,
+                        found.wrong ? found.wrong->element : 0);
+}
+
+/// call(codes, offset, results) as a function of arrays.
+array_function elementwise(nb::handle call, format_id from, format_id to) {
+  return [=](const trial& in, std::span<guarded_array> arrays) {
+    call(memory_of(arrays[0], from, false), in.in_offset, memory_of(arrays[1], to, true));
+  };
+}
+
 nb::object check_conversion(nb::handle call, nb::handle source, nb::handle target, nb::handle how,
                             nb::handle any_nan, nb::handle where, nb::handle only,
                             nb::handle offsets, nb::handle examples, nb::handle seed) {
@@ -98,32 +123,16 @@ nb::object check_conversion(nb::handle call, nb::handle source, nb::handle targe
       .random = options.random,
       .nan = flag_of(any_nan, "nan") ? nan_result::any : nan_result::by_rule,
       .domain = domain_of(where)};
-  const auto function = [&](const trial& in, std::span<guarded_array> arrays) {
-    call(memory_of(arrays[0], tested.from, false), in.in_offset,
-         memory_of(arrays[1], tested.to, true));
-  };
-  check_outcome done;
-  try {
-    if (only.is_none()) {
-      done =
-          check_calls(tested, function,
-                      {.batches = integer_of<int>(examples, "examples", 0), .seed = seed_of(seed)},
-                      {true, integer_of<int>(offsets, "layouts", 1), 1});
-    } else {
-      done = check_one_call(tested, function, codes_of(only));
-    }
-  } catch (...) {
-    raise_current({});
-  }
-  if (!done.failure) return nb::none();
-  const failed_call& f = *done.failure;
-  const bool wrong = f.found.wrong.has_value();
-  const nb::object text = wrong ? nb::object(nb::str(case_text(tested, f).c_str())) : nb::none();
-  return nb::make_tuple(text, list_of(f.in.codes), f.in.in_offset,
-                        wrong ? f.found.wrong->element : 0);
+  const array_function function = elementwise(call, tested.from, tested.to);
+  return failure_of(tested, [&] {
+    if (!only.is_none()) return check_one_call(tested, function, codes_of(only)).failure;
+    return check_calls(tested, function,
+                       {.batches = integer_of<int>(examples, "examples", 0), .seed = seed_of(seed)},
+                       {true, integer_of<int>(offsets, "layouts", 1), 1})
+        .failure;
+  });
 }
 
-// check_quantize(): as check_conversion(), with (text, codes, rows, cols) of the smallest failing call;
 // `only` is None or (rows, cols, codes).
 nb::object check_quantize(nb::handle call, nb::handle source, nb::handle to,
                           nb::handle scale_format, nb::handle rules, nb::handle how,
@@ -144,32 +153,19 @@ nb::object check_quantize(nb::handle call, nb::handle source, nb::handle to,
          memory_of(arrays[2], tested.to, true), memory_of(arrays[1], tested.scale_format, true));
   };
   const auto size_of = [](nb::handle n) { return integer_of<std::int64_t>(n, "shapes", 0); };
-  check_outcome done;
-  try {
-    if (only.is_none()) {
-      std::vector<matrix_shape> all;
-      for (const nb::handle s : shapes) all.push_back({size_of(s[0]), size_of(s[1])});
-      const int more = integer_of<int>(examples, "examples", 0);
-      done = check_quantizer_calls(
-          tested, function,
-          {.matrices = static_cast<int>(all.size()) + more, .seed = seed_of(seed)}, all);
-    } else {
-      done = check_one_quantizer_call(tested, function,
-                                      {size_of(only[0]), size_of(only[1]), codes_of(only[2])});
+  return failure_of(tested, [&] {
+    if (!only.is_none()) {
+      trial in{size_of(only[0]), size_of(only[1]), codes_of(only[2])};
+      return check_one_quantizer_call(tested, function, std::move(in)).failure;
     }
-  } catch (...) {
-    raise_current({});
-  }
-  if (!done.failure) return nb::none();
-  const failed_call& f = *done.failure;
-  const nb::object text =
-      f.found.wrong ? nb::object(nb::str(case_text(tested, f).c_str())) : nb::none();
-  return nb::make_tuple(text, list_of(f.in.codes), f.in.rows, f.in.cols);
+    std::vector<matrix_shape> all;
+    for (const nb::handle s : shapes) all.push_back({size_of(s[0]), size_of(s[1])});
+    const int count = static_cast<int>(all.size()) + integer_of<int>(examples, "examples", 0);
+    return check_quantizer_calls(tested, function, {.matrices = count, .seed = seed_of(seed)}, all)
+        .failure;
+  });
 }
 
-// check_function(): as check_conversion(), with (text of the explanation, codes, offset, wrong
-// elements, the first of these, got, expected, (distance, wrong, results) of all calls); the distance may
-// be None.
 nb::object check_function(nb::handle call, nb::handle name, nb::handle format, nb::handle rule,
                           nb::handle parameter, nb::handle any_nan, nb::handle where,
                           nb::handle only, nb::handle offsets, nb::handle examples,
@@ -180,31 +176,14 @@ nb::object check_function(nb::handle call, nb::handle name, nb::handle format, n
                              .nan = flag_of(any_nan, "nan") ? nan_result::any : nan_result::by_rule,
                              .domain = domain_of(where)};
   if (!parameter.is_none()) tested.options.parameter = nb::cast<double>(parameter);
-  const auto kernel = [&](const trial& in, std::span<guarded_array> arrays) {
-    call(memory_of(arrays[0], tested.format, false), in.in_offset,
-         memory_of(arrays[1], tested.format, true));
-  };
-  std::optional<failed_function> failure;
-  try {
-    failure = only.is_none()
-                  ? check_function_calls(tested, kernel,
-                                         {.offsets = integer_of<int>(offsets, "layouts", 1),
-                                          .examples = integer_of<int>(examples, "examples", 0),
-                                          .seed = seed_of(seed)})
-                  : check_one_function_call(tested, kernel, codes_of(only));
-  } catch (...) {
-    raise_current({});
-  }
-  if (!failure) return nb::none();
-  const verdict& v = failure->found;
-  const nb::list codes = list_of(failure->in.codes);
-  if (!v.wrong) return nb::make_tuple(nb::none(), codes, failure->in.in_offset);
-  const std::size_t i = v.wrong->element;
-  const nb::object distance =
-      failure->distance ? nb::object(nb::int_(*failure->distance)) : nb::none();
-  return nb::make_tuple(failure->why.text(), codes, failure->in.in_offset, v.wrong_counts[0], i,
-                        v.call.got[0][i], v.call.expected[0][i],
-                        nb::make_tuple(distance, failure->why.wrong, failure->why.results));
+  const array_function kernel = elementwise(call, tested.format, tested.format);
+  return failure_of(tested, [&] {
+    if (!only.is_none()) return check_one_function_call(tested, kernel, codes_of(only));
+    return check_function_calls(tested, kernel,
+                                {.offsets = integer_of<int>(offsets, "layouts", 1),
+                                 .examples = integer_of<int>(examples, "examples", 0),
+                                 .seed = seed_of(seed)});
+  });
 }
 
 nb::list simpler_codes(nb::handle format, std::uint64_t code) {
@@ -213,6 +192,10 @@ nb::list simpler_codes(nb::handle format, std::uint64_t code) {
 
 nb::list special_codes(nb::handle format) {
   return list_of(support::special_codes(format_named(format, "format")));
+}
+
+std::string code_text(nb::handle format, std::uint64_t code) {
+  return short_code_text(format_named(format, "format"), code);
 }
 
 /// Returns codes, 8 bytes each, that conversions to the target get wrong.
@@ -234,6 +217,7 @@ void bind_testing(nb::module_& m) {
       "Checks a function; samebits.testing.check_function() describes the arguments.");
   def(m, "check_quantize", &check_quantize,
       "Checks a quantizer; samebits.testing.check_quantize() describes the arguments.");
+  def(m, "code_text", &code_text, "Returns a code and its value, such as 0x3F80 = 1.");
   def(m, "draw_codes", &draw_codes, "Draws codes that conversions get wrong.");
   def(m, "simpler_codes", &simpler_codes,
       "Returns codes that are simpler than a code, the simplest first.");

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -11,16 +12,12 @@ import numpy as np
 import pytest
 
 import samebits as sb
-from planted import SEEDS, results_per_error
+from planted import SEEDS, failure_of, repeated, results_per_error
 from planted_kernels import PLANTED, STOCHASTIC, Planted, saturating_e4m3, stochastic, to_bf16
 from samebits.testing import Layout, check_conversion
 
 
-def failure(kernel: Any, *args: Any, **options: Any) -> str:
-    """Return the text of a check that must fail."""
-    with pytest.raises(AssertionError) as caught:
-        check_conversion(kernel, *args, **options)
-    return str(caught.value)
+failure = partial(failure_of, check_conversion)
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda p: p.name)
@@ -40,14 +37,7 @@ def test_planted_error_is_found_shrunk_and_named(planted: Planted, record_proper
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda p: p.name)
 def test_repeat_line_fails_with_the_same_case(planted: Planted) -> None:
     text = failure(planted.kernel, "fp32", planted.target, examples=1, **planted.options)
-    line = text.splitlines()[-1].replace("  repeat:   ", "")
-    name = getattr(planted.kernel, "__name__", "kernel")
-    scope = {"check_conversion": check_conversion, "np": np, name: planted.kernel,
-             "Layout": Layout}
-    with pytest.raises(AssertionError) as again:
-        eval(line, scope)
-    cut = text.splitlines()
-    assert str(again.value).splitlines()[-4:-2] == cut[-4:-2]
+    assert repeated(text, check_conversion, planted.kernel)[-4:-2] == text.splitlines()[-4:-2]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

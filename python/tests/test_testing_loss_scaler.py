@@ -99,7 +99,7 @@ def test_text_of_a_wrong_gradient() -> None:
     text = failure(PLANTED["unscaled by the scale instead of 1 / scale"])
     lines = text.splitlines()
     assert lines[2] == "  gradient  tensor 0[0]: 0x3F800000 = 1, scale 65536"
-    assert lines[3] == "  got       0x47800000 = 2^16   expected 0x37800000 = 2^-16"
+    assert lines[3] == "  got       0x47800000 = 65536   expected 0x37800000 = 1.52587890625e-05"
 
 
 def test_settings_are_fixed() -> None:

@@ -17,7 +17,7 @@ TEST(FailureText, CodesByField) {
   EXPECT_EQ(code_text(e4m3, 0xFF), "0xFF = 1|1111|111 = -nan = -nan");
   EXPECT_EQ(code_text(e5m2, 0xFC), "0xFC = 1|11111|00 = -inf = -inf");
   EXPECT_EQ(code_text(fp16, 0x8001),
-            "0x8001 = 1|00000|0000000001 = -0x1p-24 = -5.9604644775390625e-08");
+            "0x8001 = 1|00000|0000000001 = -0x1p-24 = -5.960464477539063e-08");
   EXPECT_EQ(code_text(bf16, 0x8000), "0x8000 = 1|00000000|0000000 = -0x0p+0 = -0");
   EXPECT_EQ(code_text(e2m1, 0x17), "0x17 = 0|11|1 = 0x1.8p+2 = 6");
   EXPECT_EQ(code_text(e8m0, 0x80), "0x80 = 10000000 = 0x1p+1 = 2");

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from samebits import _core
-from samebits.errors import InvalidArgument
-from samebits.testing.domain import Domain
-from samebits.testing.memory import Layout, Predicate, memory_on
-from samebits.testing.number_formats import codes_of, format_named
+from samebits.testing.memory import Layout, Predicate
 from samebits.testing.report import arguments_text, repeat_line
-from samebits.testing.runs import Calls, Function, Kernel
+from samebits.testing.runs import Function, KernelCalls
 from samebits.typing import NanPolicy, Overflow, Rounding
 
 LAYOUTS: tuple[Layout, ...] = tuple(Layout(offset) for offset in (0, 1, 2, 3, 4, 7, 8, 16))
@@ -98,27 +95,20 @@ def check_conversion(
     >>> import ml_dtypes
     >>> check_conversion(lambda x: x.astype(ml_dtypes.bfloat16), "fp32", "bf16")
     """
-    memory = memory_on(device)
-    if not layouts:
-        raise InvalidArgument("layouts: at least one Layout is expected")
-    if examples < 0:
-        raise InvalidArgument(f"examples: 0 or a positive number is expected; got {examples}")
-    kernel = Kernel(fn, format_named(source), format_named(target), fills_out, memory)
-    calls, domain = Calls(kernel, layouts), Domain(where, kernel.source, memory)
-    one_call = None if only is None else codes_of(np.ravel(np.asarray(only)), kernel.source)
+    calls = KernelCalls(fn, source, target, where=where, device=device, fills_out=fills_out,
+                        layouts=layouts)
+    names = calls.source.name, calls.target.name
     how = (rounding, overflow, "canonical" if nan == "any" else nan, seed, random_stream, offset,
            None, random_bits)
-    failed: Any
-    with domain.refused():
-        failed = _core.check_conversion(
-            calls, kernel.source.name, kernel.target.name, how, nan == "any", domain.predicate,
-            None if one_call is None else one_call.tolist(), len(layouts), examples, examples_seed)
-    calls.raise_interruption()
+    failed = calls.failure_of(
+        _core.check_conversion, *names, how, nan == "any", calls.predicate,
+        None if only is None else calls.codes_of(only).ravel().tolist(), len(layouts), examples,
+        examples_seed)
     if failed is None:
         return
-    text, codes, layout, element = failed
+    text, codes, layout, *_, element = failed
     if text is None:
-        text = f"{kernel.source.name} to {kernel.target.name}: {calls.raised}"
+        text = f"{names[0]} to {names[1]}: {calls.raised}"
     elif len(codes) > 1:
         first, rest = text.split("\n", 1)
         text = f"{first}\n  element  {element} of a call of {len(codes)} elements\n{rest}"
@@ -126,8 +116,7 @@ def check_conversion(
         ("rounding", rounding, "nearest_even"), ("overflow", overflow, "ieee"), ("nan", nan, "any"),
         ("seed", seed, 0), ("random_stream", random_stream, 0), ("offset", offset, 0),
         ("random_bits", random_bits, 32), ("fills_out", fills_out, False),
-        ("device", memory.device, None)])
-    formats = f'"{kernel.source.name}", "{kernel.target.name}"'
-    call = f"check_conversion({kernel.name}, {formats}{options}"
-    line = repeat_line(call, np.array(codes, np.uint64), kernel.source, calls.layout(layout))
+        ("device", calls.memory.device, None)])
+    call = f'check_conversion({calls.name}, "{names[0]}", "{names[1]}"{options}'
+    line = repeat_line(call, np.array(codes, np.uint64), calls.source, calls.layout(layout))
     raise AssertionError(f"{text}\n{line}") from calls.raised

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -49,28 +49,36 @@ class Layout:
         return placed
 
 
-class Memory(Protocol):
-    """Arrays of one kind on one device.
+class Memory:
+    """NumPy and ml_dtypes arrays; a subclass has torch tensors.
 
     Attributes
     ----------
     kind : str
-        The type that messages expect of a result, such as "a NumPy array".
+        The type that messages expect of a result.
     device : str or None
         The argument `device` of the checks.
     """
 
-    kind: str
-    device: str | None
+    kind = "a NumPy array"
+    device: str | None = None
 
     def place(self, codes: Codes, f: Format, layout: Layout = Layout()) -> Any:
         """Return codes as an input in the format's dtype. Only 1-D codes may have a layout."""
+        array = array_of(codes, f)
+        return layout.place(array) if array.ndim == 1 else array.copy()
 
     def output(self, size: int, f: Format) -> tuple[Any, Callable[[], bool]]:
         """Return an output of `size` elements, and whether the memory beside it is unchanged."""
+        edge, fill = EDGE * f.dtype.itemsize, fill_of(size)
+        memory = np.full(2 * edge + size * f.dtype.itemsize, fill, np.uint8)
+        beside = memory[:edge], memory[memory.size - edge:]
+        return (memory[edge:memory.size - edge].view(f.dtype),
+                lambda: all((part == fill).all() for part in beside))
 
     def holds(self, result: Any) -> bool:
         """Return whether a result is of this kind."""
+        return isinstance(result, (np.ndarray, np.generic))
 
     def codes(self, array: Any, f: Format) -> Codes:
         """Return the codes of an array; waits for the device.
@@ -80,46 +88,15 @@ class Memory(Protocol):
         TypeError
             The array has another dtype.
         """
-
-    def number(self, result: Any) -> Array:
-        """Return a number, or an array of one, as a NumPy array; waits for the device."""
-
-    def allowed(self, where: Predicate, codes: Codes, f: Format) -> Mask:
-        """Return for each code whether it satisfies the caller's predicate."""
-
-
-class NumpyMemory:
-    """NumPy and ml_dtypes arrays."""
-
-    kind = "a NumPy array"
-    device: str | None = None
-
-    def place(self, codes: Codes, f: Format, layout: Layout = Layout()) -> Any:
-        array = array_of(codes, f)
-        return layout.place(array) if array.ndim == 1 else array.copy()
-
-    def output(self, size: int, f: Format) -> tuple[Any, Callable[[], bool]]:
-        dtype = array_of(np.zeros(0, np.uint64), f).dtype
-        fill = fill_of(size)
-        memory = np.full((size + 2 * EDGE) * dtype.itemsize, fill, np.uint8)
-        edge = EDGE * dtype.itemsize
-
-        def intact() -> bool:
-            return bool((memory[:edge] == fill).all()
-                        and (memory[memory.size - edge:] == fill).all())
-        return memory[edge:memory.size - edge].view(dtype), intact
-
-    def holds(self, result: Any) -> bool:
-        return isinstance(result, (np.ndarray, np.generic))
-
-    def codes(self, array: Any, f: Format) -> Codes:
         whole = np.asarray(array)
         return codes_of(np.ascontiguousarray(whole), f).reshape(whole.shape)
 
     def number(self, result: Any) -> Array:
+        """Return a number, or an array of one, as a NumPy array; waits for the device."""
         return np.asarray(result)
 
     def allowed(self, where: Predicate, codes: Codes, f: Format) -> Mask:
+        """Return for each code whether it satisfies the caller's predicate."""
         return np.asarray(where(array_of(codes, f)), np.bool_)
 
 
@@ -132,7 +109,7 @@ def memory_on(device: object) -> Memory:
         torch is not installed, or does not find the device.
     """
     if device is None:
-        return NumpyMemory()
+        return Memory()
     try:
         from torch import Tensor  # noqa: F401
     except ImportError:

@@ -14,24 +14,17 @@ import numpy.typing as npt
 
 from samebits import _core
 from samebits.convert import convert
-from samebits.formats import dtype_of, finfo, format_name
+from samebits.formats import FloatInfo, dtype_of, finfo
 
 Codes = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Format:
+class Format(FloatInfo):
     """A number format. A magnitude is a code without its sign and without its unused bits."""
 
     name: Any
-    mantissa_bits: int
-    bias: int
-    storage_bits: int
-    bits: int  # of a code without its unused bits
-    unused_low_bits: int  # low bits of a code that are written as 0 and ignored when read
-    sign: int  # code with only the sign bit set; 0 without sign
-    has_inf: bool
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
@@ -44,6 +37,17 @@ class Format:
         return np.dtype(f"u{self.storage_bits // 8}")
 
     @cached_property
+    def unused_low_bits(self) -> int:
+        """Number of low bits of a code that are written as 0 and ignored when read."""
+        return self.storage_bits - self.bits if self.storage_bits > 8 else 0
+
+    @cached_property
+    def sign(self) -> int:
+        """Code with only the sign bit set; 0 without sign."""
+        has_sign = self.bits > self.exponent_bits + self.mantissa_bits
+        return 1 << (self.bits - 1 + self.unused_low_bits) if has_sign else 0
+
+    @cached_property
     def one(self) -> int:
         """Code of 1.0."""
         return self.bias << self.mantissa_bits << self.unused_low_bits
@@ -51,17 +55,19 @@ class Format:
     @cached_property
     def max_magnitude(self) -> int:
         """Magnitude of the largest finite number."""
-        return self._code(finfo(self.name).max) >> self.unused_low_bits
+        return self.code_of(self.max) >> self.unused_low_bits
 
     @cached_property
     def canonical_nan(self) -> int:
         """Code of the canonical NaN; of the largest finite number if there is no NaN."""
-        return self._code(np.nan)
+        return self.code_of(np.nan)
 
-    def _code(self, x: float) -> int:
+    def code_of(self, x: float) -> int:
+        """Return the code of a number, rounded to the format."""
         return int(np.asarray(convert(np.array([x]), self.name)).view(self.code_dtype)[0])
 
 
+@cache
 def format_named(name: Any) -> Format:
     """Return the format of a name or of a dtype.
 
@@ -77,16 +83,7 @@ def format_named(name: Any) -> Format:
     >>> format_named(np.float32).name
     'fp32'
     """
-    return _format(format_name(name))
-
-
-@cache
-def _format(name: Any) -> Format:
-    f = finfo(name)
-    unused = f.storage_bits - f.bits if f.storage_bits > 8 else 0
-    has_sign = f.bits > f.exponent_bits + f.mantissa_bits
-    return Format(name, f.mantissa_bits, f.bias, f.storage_bits, f.bits, unused,
-                  1 << (f.bits - 1 + unused) if has_sign else 0, f.has_inf)
+    return Format(**vars(finfo(name)))
 
 
 def values(codes: Codes, f: Format) -> npt.NDArray[np.float64]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from samebits import _core
 from samebits.testing.memory import Layout
-from samebits.testing.number_formats import Codes, Format, values
+from samebits.testing.number_formats import Codes, Format
 
 _MAX_RUNS = 64  # runs of equal codes that a repeat line shows
 
@@ -19,33 +19,10 @@ def code_text(code: int, f: Format) -> str:
     Examples
     --------
     >>> from samebits.testing.number_formats import format_named
-    >>> code_text(0x3A800000, format_named("fp32")), code_text(0xFF, format_named("e4m3"))
-    ('0x3A800000 = 2^-10', '0xFF = NaN')
+    >>> code_text(0x3A800000, format_named("fp32")), code_text(0xC0, format_named("e4m3"))
+    ('0x3A800000 = 0.0009765625', '0xC0 = -2')
     """
-    return f"0x{code:0{f.storage_bits // 4}X} = {value_text(code, f)}"
-
-
-def value_text(code: int, f: Format) -> str:
-    """Return the value of a code: a power of two, or a short decimal text."""
-    x = float(values(np.array([code], np.uint64), f)[0])
-    if math.isnan(x):
-        return "NaN"
-    sign = "-" if math.copysign(1.0, x) < 0 else ""
-    if math.isinf(x):
-        return sign + "Inf"
-    if x == 0:
-        return sign + "0"
-    mantissa, exponent = math.frexp(abs(x))
-    if mantissa == 0.5 and not -2 <= exponent - 1 <= 9:
-        return f"{sign}2^{exponent - 1}"
-    text = repr(x) if f.mantissa_bits > 23 else str(np.float32(x))
-    return text[:-2] if text.endswith(".0") else text
-
-
-def count_text(wrong: int, total: int) -> str:
-    """Return "k of n elements are wrong"."""
-    elements = "element" if total == 1 else "elements"
-    return f"{wrong} of {total} {elements} {'is' if wrong == 1 else 'are'} wrong"
+    return _core.code_text(f.name, code)
 
 
 def array_text(codes: Codes, f: Format) -> str | None:

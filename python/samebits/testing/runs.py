@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from samebits.testing.memory import Layout, Memory
-from samebits.testing.number_formats import Codes, Format
+from samebits.errors import InvalidArgument
+from samebits.testing.memory import Layout, Memory, Predicate, memory_on
+from samebits.testing.number_formats import Codes, Format, codes_of, format_named
 
 Function = Callable[..., Any]
 
@@ -52,46 +53,17 @@ def smallest_failing(case: T, simpler: Callable[[T], Iterable[T]], fails: Callab
     return case
 
 
-class Interrupted:
-    """Remembers what a call raised: the checks of the engine go on, or end, without the exception."""
-
-    raised: BaseException | None = None
-
-    def result_of(self, call: Callable[[], T]) -> T:
-        """Return call(), unless an earlier call was interrupted."""
-        self.raise_interruption()
-        try:
-            return call()
-        except BaseException as error:
-            self.raised = error
-            raise
-
-    def raise_interruption(self) -> None:
-        """Raise an exception that says nothing of the function, such as KeyboardInterrupt."""
-        if self.raised is not None and not isinstance(self.raised, CallFailed):
-            raise self.raised
-
-
-def checked_codes(name: str, result: Any, shape: tuple[int, ...], f: Format, memory: Memory,
-                  what: str = "", x_shape: tuple[int, ...] = ()) -> Codes:
-    """Return the codes of a result; `what` names a result of several, for x of shape `x_shape`.
-
-    Raises
-    ------
-    CallFailed
-        The result is of another kind, shape or dtype.
-    """
+def checked_codes(name: str, result: Any, shape: tuple[int, ...], f: Format,
+                  memory: Memory) -> Codes:
+    """Return the codes of a result; CallFailed if it has another kind, shape or dtype."""
     if not memory.holds(result):
-        named = f" as {what}" if what else ""
-        raise CallFailed(f"{name} returned {_kind_of(result)}{named}; expected {memory.kind}")
+        raise CallFailed(f"{name} returned {_kind_of(result)}; expected {memory.kind}")
     if tuple(result.shape) != shape:
-        of = f"{what} of shape {tuple(result.shape)} for x of shape {x_shape}" if what else (
-            f"shape {tuple(result.shape)}")
-        raise CallFailed(f"{name} returned {of}; expected {shape}")
+        raise CallFailed(f"{name} returned shape {tuple(result.shape)}; expected {shape}")
     try:
         return memory.codes(result, f)
     except TypeError as error:
-        raise CallFailed(f"{name}: " + (f"{what}: " if what else "") + str(error)) from None
+        raise CallFailed(f"{name}: {error}") from None
 
 
 def _kind_of(result: Any) -> str:
@@ -101,68 +73,99 @@ def _kind_of(result: Any) -> str:
     return kind if device is None or isinstance(result, np.ndarray) else f"{kind} on {device}"
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Calls:
+    """A function under test, and its inputs, as a check of the engine calls them.
+
+    The engine goes on, or ends, without an exception of a call, which `raised` remembers.
+    """
+
+    def __init__(self, fn: Function, source: Any, where: Predicate | None, device: object) -> None:
+        self.fn, self.name, self.source = fn, name_of(fn), format_named(source)
+        self.memory, self.where = memory_on(device), where
+        self.raised: BaseException | None = None
+        self._asked = self._found = False  # whether an input was asked for, and satisfied `where`
+
+    def failure_of(self, check: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the failure that a check of the engine finds, None if there is none."""
+        try:
+            failed = check(self, *arguments)
+        except InvalidArgument:
+            if self._asked and not self._found:
+                raise InvalidArgument("where: no input satisfies the predicate") from None
+            raise
+        self._raise_interruption()
+        return failed
+
+    @property
+    def predicate(self) -> Callable[[memoryview], bytes] | None:
+        """The predicate of codes in memory, 8 bytes each; None if every code is an input."""
+        return None if self.where is None else self._accepted
+
+    def _accepted(self, codes: memoryview) -> bytes:
+        """Return a byte for each code: 1 if it is an input."""
+        given = np.asarray(codes).view(np.uint64)
+        assert self.where is not None
+        accepted = self.memory.allowed(self.where, given, self.source)
+        self._asked, self._found = True, self._found or bool(accepted.any())
+        return np.broadcast_to(accepted, given.shape).tobytes()
+
+    def codes_of(self, only: npt.ArrayLike) -> Codes:
+        """Return the codes of the one array that a caller passes."""
+        return codes_of(np.asarray(only), self.source)
+
+    def result_of(self, codes: Codes, layout: Layout, which: str, call: Callable[[Any], T]) -> T:
+        """Return call(x) for an input of codes.
+
+        Raises
+        ------
+        CallFailed
+            The function raised, returned something else, or changed its input.
+        """
+        self._raise_interruption()
+        try:
+            x = self.memory.place(codes, self.source, layout)
+            got = called(self.name, which, lambda: call(x))
+            if (self.memory.codes(x, self.source) != codes).any():
+                raise CallFailed(f"{self.name} changed its input in a call with {which}")
+            return got
+        except BaseException as error:
+            self.raised = error
+            raise
+
+    def _raise_interruption(self) -> None:
+        """Raise an exception that says nothing of the function, such as KeyboardInterrupt."""
+        if self.raised is not None and not isinstance(self.raised, CallFailed):
+            raise self.raised
+
+
+class KernelCalls(Calls):
     """A function from an array to an array of as many elements.
 
     `fills_out` says that the function is called as ``fn(x, out)`` and writes its results to `out`.
     """
 
-    fn: Function
-    source: Format
-    target: Format
-    fills_out: bool
-    memory: Memory
-
-    @property
-    def name(self) -> str:
-        return name_of(self.fn)
-
-    def call(self, codes: Codes, layout: Layout = Layout()) -> Codes:
-        """Call the function on codes and return the codes of its results.
-
-        Raises
-        ------
-        CallFailed
-            If the function raises, returns another shape or dtype, changes its input or writes
-            beside its output.
-        """
-        x = self.memory.place(codes, self.source, layout)
-        got, unchanged = called(self.name, _elements(codes.size), lambda: self._results(x, codes))
-        if not unchanged:
-            raise CallFailed(f"{self.name} changed its input in a call with "
-                             f"{_elements(codes.size)}")
-        return got
-
-    def _results(self, x: Any, codes: Codes) -> tuple[Codes, bool]:
-        """Call the function; return its results and whether its input is unchanged."""
-        result = self._filled(x, codes.size) if self.fills_out else self.fn(x)
-        got = checked_codes(self.name, result, codes.shape, self.target, self.memory)
-        return got, bool((self.memory.codes(x, self.source) == codes).all())
-
-    def _filled(self, x: Any, size: int) -> Any:
-        out, intact = self.memory.output(size, self.target)
-        self.fn(x, out)
-        if not intact():
-            raise CallFailed(f"{self.name} wrote beside its output in a call with "
-                             f"{_elements(size)}")
-        return out
-
-
-def _elements(count: int) -> str:
-    return "1 element" if count == 1 else f"{count} elements"
-
-
-class Calls(Interrupted):
-    """The kernel as the function of codes in memory that a check calls."""
-
-    def __init__(self, kernel: Kernel, layouts: Sequence[Layout]) -> None:
-        self.kernel, self.layouts = kernel, layouts
+    def __init__(self, fn: Function, source: Any, target: Any, *, where: Predicate | None,
+                 device: object, fills_out: bool, layouts: Sequence[Layout]) -> None:
+        super().__init__(fn, source, where, device)
+        self.target, self.fills_out, self.layouts = format_named(target), fills_out, layouts
+        if not layouts:
+            raise InvalidArgument("layouts: at least one Layout is expected")
 
     def layout(self, number: int) -> Layout:
         return self.layouts[number % len(self.layouts)]
 
     def __call__(self, codes: memoryview, layout: int, results: memoryview) -> None:
-        given = np.asarray(codes).view(self.kernel.source.code_dtype)
-        got = self.result_of(lambda: self.kernel.call(given, self.layout(layout)))
-        np.asarray(results).view(self.kernel.target.code_dtype)[:] = got
+        given = np.asarray(codes).view(self.source.code_dtype)
+        which = f"{given.size} element{'' if given.size == 1 else 's'}"
+
+        def call(x: Any) -> Codes:
+            if not self.fills_out:
+                result = self.fn(x)
+            else:
+                result, intact = self.memory.output(given.size, self.target)
+                self.fn(x, result)
+                if not intact():
+                    raise CallFailed(f"{self.name} wrote beside its output in a call with {which}")
+            return checked_codes(self.name, result, given.shape, self.target, self.memory)
+        np.asarray(results).view(self.target.code_dtype)[:] = self.result_of(
+            given, self.layout(layout), which, call)

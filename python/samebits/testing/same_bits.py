@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from samebits.errors import InvalidArgument
 from samebits.testing.number_formats import codes_of, format_named, values
-from samebits.testing.report import code_text, count_text
+from samebits.testing.report import code_text
 
 _SHOWN = 5  # wrong elements in a text
 
@@ -41,7 +41,7 @@ def assert_same_bits(got: npt.ArrayLike, expected: npt.ArrayLike, format: object
     >>> assert_same_bits(np.float32([0.0]), np.float32([-0.0]))
     Traceback (most recent call last):
     ...
-    AssertionError: fp32: 1 of 1 element is wrong
+    AssertionError: fp32: 1 of 1 elements is wrong
       [0]   got 0x00000000 = 0   expected 0x80000000 = -0
     """
     got_array, expected_array = np.asarray(got), np.asarray(expected)
@@ -56,13 +56,14 @@ def assert_same_bits(got: npt.ArrayLike, expected: npt.ArrayLike, format: object
         wrong &= ~(np.isnan(values(got_codes, f)) & np.isnan(values(expected_codes, f)))
     if not wrong.any():
         return
-    lines = [f"{f.name}: {count_text(int(wrong.sum()), wrong.size)}"]
+    count = int(wrong.sum())
+    lines = [f"{f.name}: {count} of {wrong.size} elements {'is' if count == 1 else 'are'} wrong"]
     for at in np.argwhere(wrong)[:_SHOWN].tolist():
         place = tuple(at)
         lines.append(f"  {at}   got {code_text(int(got_codes[place]), f)}   "
                      f"expected {code_text(int(expected_codes[place]), f)}")
-    if wrong.sum() > _SHOWN:
-        lines.append(f"  and {wrong.sum() - _SHOWN} more")
+    if count > _SHOWN:
+        lines.append(f"  and {count - _SHOWN} more")
     raise AssertionError("\n".join(lines))
 
 

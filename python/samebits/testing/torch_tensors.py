@@ -13,7 +13,7 @@ import torch
 
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.formats import array_attribute
-from samebits.testing.memory import EDGE, GUARD, Array, Layout, Predicate, fill_of
+from samebits.testing.memory import EDGE, GUARD, Array, Layout, Memory, Predicate, fill_of
 from samebits.testing.number_formats import Codes, Format, Mask
 
 _SIGNED = {8: torch.uint8, 16: torch.int16, 32: torch.int32, 64: torch.int64}
@@ -41,7 +41,7 @@ def _checked_device(device: Any) -> torch.device:
     return found
 
 
-class TorchMemory:
+class TorchMemory(Memory):
     """Torch tensors on one device.
 
     Examples
@@ -55,7 +55,7 @@ class TorchMemory:
 
     def __init__(self, device: object) -> None:
         self.torch_device = _checked_device(device)
-        self.device: str | None = str(device)
+        self.device = str(device)
         self.kind = f"a torch tensor on {self.device}"
 
     def _filled(self, size: int, fill: int) -> torch.Tensor:
@@ -75,13 +75,11 @@ class TorchMemory:
         return placed.view(dtype_of(f)).reshape(codes.shape)
 
     def output(self, size: int, f: Format) -> tuple[Any, Callable[[], bool]]:
-        edge = EDGE * f.storage_bits // 8
-        memory = self._filled(2 * edge + size * f.storage_bits // 8, fill_of(size))
-
-        def intact() -> bool:
-            beside = torch.cat([memory[:edge], memory[memory.numel() - edge:]])
-            return bool((beside == fill_of(size)).all().item())
-        return memory[edge:memory.numel() - edge].view(dtype_of(f)), intact
+        edge, fill = EDGE * f.storage_bits // 8, fill_of(size)
+        memory = self._filled(2 * edge + size * f.storage_bits // 8, fill)
+        beside = memory[:edge], memory[memory.numel() - edge:]
+        return (memory[edge:memory.numel() - edge].view(dtype_of(f)),
+                lambda: all(bool((part == fill).all()) for part in beside))
 
     def holds(self, result: Any) -> bool:
         return isinstance(result, torch.Tensor) and result.device.type == self.torch_device.type

@@ -7,6 +7,8 @@ and SAMEBITS_REQUIRE_GPU=1 make that a failure.
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,8 @@ except ImportError:
     if os.environ.get("SAMEBITS_REQUIRE_TORCH") == "1":
         raise
     collect_ignore_glob = ["test_*.py"]
+
+sys.path.append(str(Path(__file__).parents[1]))  # for `planted`
 
 
 def _require_gpu() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,18 +10,11 @@ import pytest
 import torch
 
 import samebits as sb
+from planted import SEEDS, failure_of, repeated
 from samebits.testing import Layout, check_conversion, check_quantize, check_reduction
 
-SEEDS = range(int(os.environ.get("SAMEBITS_TEST_SEEDS", "10")))
 E4M3 = torch.float8_e4m3fn
 SATURATE = {"overflow": "saturate"}
-
-
-def failure(check: Callable[..., None], *args: Any, **options: Any) -> str:
-    """Return the text of a check that must fail."""
-    with pytest.raises(AssertionError) as caught:
-        check(*args, **options)
-    return str(caught.value)
 
 
 def saturating(x: Any) -> Any:
@@ -73,16 +65,13 @@ def test_planted_conversion_error_is_found_shrunk_and_named(
         kernel: Callable[[Any], Any], target: str, says: str, options: dict[str, Any],
         device: str) -> None:
     for seed in SEEDS:
-        text = failure(check_conversion, kernel, "fp32", target, device=device, examples=1,
+        text = failure_of(check_conversion, kernel, "fp32", target, device=device, examples=1,
                        examples_seed=seed, **options)
         assert says in text.split("looks like: ")[1], text
         assert "(smallest case found)" in text
         assert int(text.split(" of ")[1].split()[0]) <= 3, text
-    line = text.splitlines()[-1].replace("  repeat:   ", "")
-    assert f'device="{device}"' in line
-    scope = {"check_conversion": check_conversion, "np": np, kernel.__name__: kernel}
-    with pytest.raises(AssertionError, match="looks like"):
-        eval(line, scope)
+    assert f'device="{device}"' in text.splitlines()[-1]
+    assert "looks like" in repeated(text, check_conversion, kernel)[-2]
 
 
 @pytest.mark.parametrize(("source", "target", "dtype"), [
@@ -132,9 +121,9 @@ def test_out_arguments(device: str) -> None:
         out[written] = x.to(torch.bfloat16)[written]
 
     check_conversion(fills, "fp32", "bf16", device=device, examples=1, fills_out=True)
-    assert "writes_beside wrote beside its output in a call with 0 elements" in failure(
+    assert "writes_beside wrote beside its output in a call with 0 elements" in failure_of(
         check_conversion, writes_beside, "fp32", "bf16", device=device, fills_out=True)
-    assert "looks like: some elements are not written" in failure(
+    assert "looks like: some elements are not written" in failure_of(
         check_conversion, skips, "fp32", "bf16", device=device, examples=1, fills_out=True)
 
 
@@ -150,7 +139,7 @@ def test_wrong_results_are_reported(device: str) -> None:
         return result
 
     def text(kernel: Any) -> str:
-        return failure(check_conversion, kernel, "fp32", "bf16", device=device, examples=1)
+        return failure_of(check_conversion, kernel, "fp32", "bf16", device=device, examples=1)
 
     assert "refuses raised ValueError: n must be a multiple of 8\n  in a call with 1 element" in (
         text(refuses))
@@ -209,7 +198,7 @@ def test_right_quantizer_passes(device: str) -> None:
 ], ids=["by_inverse", "eps"])
 def test_planted_quantizer_error_is_found_and_named(kernel: Any, says: str, device: str) -> None:
     for seed in SEEDS:
-        text = failure(check_quantize, kernel, device=device, examples=24, examples_seed=seed,
+        text = failure_of(check_quantize, kernel, device=device, examples=24, examples_seed=seed,
                        **QUANTIZE)
         assert says in text.split("looks like: ")[1], text
     assert "repeat:   check_quantize(kernel, tile=(1, 128)" in text
@@ -225,7 +214,7 @@ def test_planted_quantizer_error_is_found_and_named(kernel: Any, says: str, devi
 def test_planted_reduction_error_is_found_and_named(reduction: str, kernel: Any, says: str,
                                                     device: str) -> None:
     for seed in SEEDS:
-        text = failure(check_reduction, kernel, reduction, device=device, examples=8,
+        text = failure_of(check_reduction, kernel, reduction, device=device, examples=8,
                        examples_seed=seed)
         assert says in text.split("looks like: ")[1], text
 

@@ -2,6 +2,7 @@
 #include "engine/core/text.hpp"
 
 #include <bit>
+#include <charconv>
 #include <cstdio>
 
 #include "numerics/bits/decode.hpp"
@@ -16,20 +17,9 @@ std::string binary(std::uint64_t code, int low, int count) {
   return text;
 }
 
-std::string format_double(const char* pattern, double x) {
-  char text[64];
-  std::snprintf(text, sizeof text, pattern, x);
-  return text;
-}
-
 std::string shortest(double x) {
-  for (int digits = 1; digits < 17; ++digits) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.*g", digits, x);
-    double back = 0;
-    if (std::sscanf(text, "%lf", &back) == 1 && back == x) return text;
-  }
-  return format_double("%.17g", x);
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
 
 }  // namespace
@@ -55,7 +45,14 @@ std::string code_text(format_id format, std::uint64_t code) {
   }
   if (f.storage_bits < 64 && code >> f.storage_bits != 0) return text + " = no code of the format";
   const auto x = std::bit_cast<double>(numerics::decode<std::uint64_t>(f, code));
-  return text + " = " + format_double("%a", x) + " = " + shortest(x);
+  char exact[32];
+  std::snprintf(exact, sizeof exact, "%a", x);
+  return text + " = " + exact + " = " + shortest(x);
+}
+
+std::string short_code_text(format_id format, std::uint64_t code) {
+  const std::string text = code_text(format, code);
+  return text.substr(0, text.find(' ')) + text.substr(text.rfind(" = "));
 }
 
 std::string text_of(const random_stream& r) {

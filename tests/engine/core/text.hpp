@@ -18,6 +18,8 @@ std::string hex(std::uint64_t code, int storage_bits);
 ///
 /// Fields are sign|exponent|mantissa, then unused low bits, as far as the format has them.
 std::string code_text(format_id format, std::uint64_t code);
+/// A code and its value in a few characters: "0x43E80000 = 464".
+std::string short_code_text(format_id format, std::uint64_t code);
 
 /// "upward ieee canonical".
 inline std::string text_of(const cast_rule& rule) {

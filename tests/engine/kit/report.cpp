@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "engine/core/conversion_case.hpp"
-#include "engine/core/text.hpp"
 #include "samebits/scalar.hpp"
 
 namespace samebits::testkit {
@@ -12,10 +11,9 @@ namespace {
 
 using support::code_text;
 
-/// A code and its value in a few characters, such as "0x01 = 0.001953125".
-std::string short_code_text(format_id format, std::uint64_t code) {
-  const std::string text = code_text(format, code);
-  return text.substr(0, text.find(' ')) + text.substr(text.rfind(" = "));
+std::string count_text(std::size_t wrong, std::size_t all) {
+  return std::to_string(wrong) + " of " + std::to_string(all) +
+         (wrong == 1 ? " elements is" : " elements are") + " wrong";
 }
 
 // ---- Conversions ----
@@ -27,13 +25,12 @@ std::string call_text(const trial& t) {
 }
 
 std::string heading(const conversion_under_test& c, const verdict& v) {
-  const std::size_t wrong = v.wrong_counts[0];
   const std::string nan = c.nan == nan_result::any ? "any NaN" : std::string(name(c.rule.nan));
   return std::string(name(c.from)) + " to " + std::string(name(c.to)) + ", " +
          std::string(name(c.rule.rounding)) + " " + std::string(name(c.rule.overflow)) + ", " +
-         nan + ", by the function under test: " + std::to_string(wrong) + " of " +
-         std::to_string(v.call.in.codes.size()) + (wrong == 1 ? " elements is" : " elements are") +
-         " wrong (smallest case found)";
+         nan +
+         ", by the function under test: " + count_text(v.wrong_counts[0], v.call.in.codes.size()) +
+         " (smallest case found)";
 }
 
 support::conversion_case wrong_case(const conversion_under_test& c, const failed_call& failure) {
@@ -176,6 +173,26 @@ std::string failure_text(const quantizer_under_test& q, const failed_call& failu
            "\n  for a matrix " + shape_text(failure.in.rows, failure.in.cols) + failure.how;
   }
   return case_text(q, failure) + failure.how;
+}
+
+std::string case_text(const function_under_test& f, const failed_function& failure) {
+  const verdict& v = failure.found;
+  const std::size_t i = v.wrong->element, count = failure.in.codes.size();
+  const std::uint64_t expected = v.call.expected[0][i];
+  std::string text = count_text(v.wrong_counts[0], count) + " (smallest case found)";
+  if (count > 1) {
+    text += "\n  element   " + std::to_string(i) + " of a call of " + std::to_string(count) +
+            " elements";
+  }
+  text += "\n  input     " + short_code_text(f.format, failure.in.codes[i]) + "\n  got       " +
+          short_code_text(f.format, v.call.got[0][i]) + "   expected " +
+          short_code_text(f.format, expected);
+  if (f.nan == nan_result::any && is_nan(f.format, expected)) text += " or another NaN";
+  if (failure.distance) {
+    text += "\n  distance  at most " + std::to_string(*failure.distance) +
+            " codes from the right one; " + count_text(failure.why.wrong, failure.why.results);
+  }
+  return text + "\n  " + failure.why.text();
 }
 
 quantize_counterexample wrong_of(const quantizer_under_test& q, const verdict& v) {

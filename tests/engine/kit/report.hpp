@@ -3,10 +3,14 @@
 
 #include <string>
 
+#include "engine/core/text.hpp"
 #include "engine/kit/failed_call.hpp"
+#include "engine/kit/function.hpp"
 #include "engine/kit/specifications.hpp"
 
 namespace samebits::testkit {
+
+using support::short_code_text;
 
 /// The place of a finite input between two neighbouring codes of the target.
 struct neighbours {
@@ -24,6 +28,9 @@ std::string failure_text(const conversion_under_test& c, const failed_call& fail
 /// The same of a quantizer.
 std::string case_text(const quantizer_under_test& q, const failed_call& failure);
 std::string failure_text(const quantizer_under_test& q, const failed_call& failure);
+
+/// The wrong result of the smallest failing call of a function, the largest distance, and the errors.
+std::string case_text(const function_under_test& f, const failed_function& failure);
 
 /// The wrong scale or code of a quantizer.
 quantize_counterexample wrong_of(const quantizer_under_test& q, const verdict& v);
