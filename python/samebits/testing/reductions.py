@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +13,12 @@ from samebits import _core
 from samebits.convert import convert
 from samebits.errors import InvalidArgument
 from samebits.formats import nearest_first
-from samebits.testing.explanation import Explanation
-from samebits.testing.memory import Memory, Predicate, memory_on
-from samebits.testing.number_formats import (Codes, Format, array_of, codes_of, drawn_codes,
-                                             format_named, special_codes, values)
-from samebits.testing.reduction_errors import REDUCTIONS, Floats, ReductionError, errors_of
-from samebits.testing.report import arguments_text, array_text, code_text
-from samebits.testing.runs import CallFailed, called, name_of, smallest_failing
+from samebits.testing.memory import Layout, Predicate
+from samebits.testing.number_formats import (Codes, array_of, drawn_codes, format_named,
+                                             special_codes, values)
+from samebits.testing.reduction_errors import REDUCTIONS, errors_of
+from samebits.testing.report import arguments_text, array_text, code_text, explanation_text
+from samebits.testing.runs import CallFailed, Calls, smallest_failing
 
 _CHUNK = 4096  # kernels often split longer arrays into chunks of so many elements
 _SIZES = (*range(34), *(n + d for n in (64, 128, 256, 512, 1024, _CHUNK, 5 * _CHUNK)
@@ -49,10 +47,10 @@ def check_reduction(
 
     The arrays have 0 to 24575 elements, among them NaN, Inf, zeros, subnormal and huge elements.
     Of each size, there are arrays of random codes, of finite numbers and of -0. In others, one
-    element is the maximum, the format's largest number, NaN or Inf: each of the first two, the last,
-    those beside multiples of 16, 32 and 4096, and one at random. For amax, each of 1031 elements is
-    the maximum once. Some sums have other bits if the elements are added
-    in another order.
+    element is the maximum, the format's largest number, NaN or Inf: each of the first two, the
+    last, those beside multiples of 16, 32 and 4096, and one at random. For amax, each of 1031
+    elements is the maximum once. Some sums have other bits if the elements are added in another
+    order.
 
     Parameters
     ----------
@@ -65,45 +63,28 @@ def check_reduction(
         Format of `x`.
     nan : str
         "any": any NaN is right where NaN is expected. "canonical": only the canonical NaN.
-    only : array of codes [n], optional
-        Makes one call, on exactly these codes.
-    where : callable, optional
-        Predicate of arrays in the source's dtype, for example ``np.isfinite``.
     examples : int
         Number of random sizes, beside those of every run.
-    examples_seed : int
-        Seed of the inputs.
-    device : str or torch.device, optional
-        "cuda" or "cpu": the kernel gets torch tensors there; so does `where`, on the
-        CPU. By default they get NumPy arrays.
+    only, where, examples_seed, device
+        As in `check_conversion`.
 
     Raises
     ------
-    AssertionError
-        A result is wrong.
-    InvalidArgument
-        The reduction or the format is unknown, or the format cannot be reduced.
-    Unsupported
-        torch is not installed, or does not find the device.
+    AssertionError, InvalidArgument, Unsupported
+        As in `check_conversion`; the format may be one that cannot be reduced.
 
     Examples
     --------
     >>> check_reduction(lambda x: np.max(np.abs(x), initial=np.float32(0)), "amax")
     """
-    memory = memory_on(device)
     if reduction not in REDUCTIONS:
         raise InvalidArgument(f"reduction: {reduction!r} is not one of "
                               f"{nearest_first(reduction, REDUCTIONS)}")
-    test = _ReductionTest(fn, reduction, format_named(source), nan == "any", where, memory)
-    calls: list[Callable[[], Codes]]
+    test = _ReductionTest(fn, reduction, source, nan, where, device)
     if only is not None:
-        codes = codes_of(np.ravel(np.asarray(only)), test.source)
-        calls = [codes.copy]
+        test.check([test.codes_of(only).ravel().copy], shrinks=False)
     else:
-        calls = list(test.calls(examples, np.random.default_rng(examples_seed)))
-    options = arguments_text([("source", test.source.name, "fp32"), ("nan", nan, "any"),
-                              ("device", memory.device, None)])
-    test.check(calls, options, shrinks=only is None)
+        test.check([*test.calls(examples, np.random.default_rng(examples_seed))], shrinks=True)
 
 
 def _positions(size: int, rng: np.random.Generator) -> list[int]:
@@ -121,30 +102,22 @@ def _planted(codes: Codes, position: int, code: int) -> Codes:
     return copy
 
 
-@dataclass(frozen=True)
-class _Call:
-    """A call of the kernel: its elements, the result, and the right result."""
+class _Call(NamedTuple):
+    """A call of the kernel."""
 
     codes: Codes
-    source: Format
-    got: int
-    expected: int
-
-    @cached_property
-    def x(self) -> Floats:
-        """The elements, which the usual errors reduce."""
-        wide: Floats = convert(array_of(self.codes, self.source), "fp32", format=self.source.name)
-        return wide
+    got: np.float64
+    expected: np.float64
 
 
-class _ReductionTest:
+class _ReductionTest(Calls):
     """Calls a reduction, compares its results, and shrinks a failure."""
 
-    def __init__(self, fn: Callable[..., Any], name: str, source: Format, any_nan: bool,
-                 where: Predicate | None, memory: Memory) -> None:
-        self.fn, self.name, self.source, self.memory = fn, name, source, memory
-        self.any_nan, self.where = any_nan, where
-        self.result = format_named("fp32" if name == "amax" else "fp64")
+    def __init__(self, fn: Callable[..., Any], reduction: str, source: object, nan: str,
+                 where: Predicate | None, device: object) -> None:
+        super().__init__(fn, source, where, device)
+        self.reduction, self.nan = reduction, nan
+        self.result = format_named("fp32" if reduction == "amax" else "fp64")
         # Finite arrays have magnitudes in 2^±spread: their sums do not fit into binary64.
         f = self.source
         self.spread = 20 + (23 - f.mantissa_bits) // 2
@@ -153,25 +126,24 @@ class _ReductionTest:
     def calls(self, examples: int, rng: np.random.Generator) -> Iterator[Callable[[], Codes]]:
         """Yield functions that return the codes of a call."""
         odd = [_CHUNK * k + 2 * int(rng.integers(1, _CHUNK // 2)) + 1 for k in range(1, 6)]
-        sizes = [*_SIZES, *odd, *rng.integers(1, 2048, examples).tolist()]
-        for number, size in enumerate(sizes):
-            if number >= len(sizes) - examples:
-                yield self.allowed(self.content(number % 4, size, rng)).copy
-                yield self.allowed(self.content(2, size, rng)).copy
-                continue
+        more = rng.integers(1, 2048, examples).tolist()
+        for size in [*_SIZES, *odd]:
             for kind in (0, 1, 3, 2):
-                finite = self.allowed(self.content(kind, size, rng))
+                finite = self.content(kind, size, rng)
                 yield finite.copy
             yield self.allowed(np.full(size, self.source.sign, np.uint64)).copy
             yield from self.planted(finite, _positions(finite.size, rng), self.marks(), rng)
+        for number, size in enumerate(more):
+            yield self.content(number % 4, size, rng).copy
+            yield self.content(2, size, rng).copy
         for code in self.allowed(special_codes(self.source)).reshape(-1, 1):
             yield code.copy
-        if self.name == "amax":  # a sum differs without any of its elements, amax without one only
-            finite = self.allowed(self.content(2, _EVERY, rng))
+        if self.reduction == "amax":  # which differs without one of its elements only
+            finite = self.content(2, _EVERY, rng)
             yield from self.planted(finite, range(finite.size), self.marks()[:1], rng)
         else:
             for size in rng.integers(4 * _CHUNK, 6 * _CHUNK, _LONG).tolist():
-                yield self.allowed(self.content(2, size, rng)).copy
+                yield self.content(2, size, rng).copy
 
     def allowed(self, codes: Codes) -> Codes:
         """Return the codes that satisfy the caller's predicate."""
@@ -181,7 +153,7 @@ class _ReductionTest:
         return narrow[self.memory.allowed(self.where, narrow, self.source)]
 
     def marks(self) -> Codes:
-        """Return the codes that are planted: a maximum, the format's largest number, NaN, and Inf."""
+        """Return the codes that are planted: a maximum, the format's largest number, Inf, NaN."""
         f = self.source
         numbers = [self.above, f.max_magnitude] + [f.max_magnitude + 1] * f.has_inf
         marks = [n << f.unused_low_bits for n in numbers]
@@ -191,18 +163,18 @@ class _ReductionTest:
                 rng: np.random.Generator) -> Iterator[Callable[[], Codes]]:
         """Yield calls of `codes`, each with one mark of a random sign in one of the positions."""
         for position in positions:
-            for mark in marks:
-                code = int(mark) | int(rng.integers(2)) * self.source.sign
+            for mark in marks.tolist():
+                code = mark | int(rng.integers(2)) * self.source.sign
                 yield partial(_planted, codes, position, code)
 
     def content(self, kind: int, size: int, rng: np.random.Generator) -> Codes:
-        """Return random codes of a kind.
+        """Return random codes of a kind that satisfy the caller's predicate.
 
         0: any codes. 1: finite. 2: magnitudes in 2^±spread. 3: as 2, with some special codes.
         """
         f = self.source
         if kind == 0:
-            return drawn_codes(f, f, size, int(rng.integers(1 << 63)))
+            return self.allowed(drawn_codes(f, f, size, int(rng.integers(1 << 63))))
         low = 0 if kind == 1 else max((f.bias - self.spread) << f.mantissa_bits, 0)
         above = f.max_magnitude + 1 if kind == 1 else self.above
         codes = rng.integers(low, above, size, np.uint64) << np.uint64(f.unused_low_bits)
@@ -210,96 +182,78 @@ class _ReductionTest:
         if kind == 3:
             special = rng.choice(special_codes(f), size)
             codes = np.where(rng.random(size) < 2.0 / max(size, 1), special, codes)
-        return codes
+        return self.allowed(codes)
 
-    def call(self, codes: Codes) -> int:
-        """Call the function and return the code of its result.
+    def call(self, codes: Codes) -> _Call:
+        """Call the function; every number of its result's format is one of binary64.
 
         Raises
         ------
         CallFailed
-            If the function raises or does not return a number.
+            The function raises, does not return a number, or changes its input.
         """
-        name, x = name_of(self.fn), self.memory.place(codes, self.source)
-        result = called(name, f"{codes.size} elements", lambda: self.memory.number(self.fn(x)))
-        if result.size != 1 or result.dtype.kind not in "fiu":
-            raise CallFailed(f"{name} returned {result.dtype} of shape {result.shape}; "
+        got = self.result_of(codes, Layout(), f"{codes.size} elements", self.number)
+        right = REDUCTIONS[self.reduction](array_of(codes, self.source), format=self.source.name)
+        return _Call(codes, got, np.float64(right))
+
+    def number(self, x: Any) -> np.float64:
+        """Return the result of the function."""
+        result = self.memory.number(self.fn(x))
+        if result.size != 1 or result.dtype.kind not in "fiu" or result.itemsize > 8:
+            raise CallFailed(f"{self.name} returned {result.dtype} of shape {result.shape}; "
                              f"expected one number of {self.result.name}")
-        if result.dtype in (self.result.code_dtype, self.result.dtype):
-            return int(result.reshape(1).view(self.result.code_dtype)[0])
-        return self.code_of(result.reshape(())[()])
+        if result.dtype == self.result.code_dtype:
+            result = result.reshape(1).view(self.result.dtype)
+        return np.float64(result.reshape(()))
 
-    def code_of(self, number: Any) -> int:
-        """Return the code of a number in the result's format.
-
-        A number that the format lacks gets a code outside the format, which equals no right code.
-        """
-        narrow = self.result.dtype.type(number)
-        if narrow == number or np.isnan(number):
-            return int(narrow.view(self.result.code_dtype))
-        return 1 << self.result.storage_bits
-
-    def right(self, codes: Codes) -> int:
-        """Return the code of the right result."""
-        return self.code_of(REDUCTIONS[self.name](array_of(codes, self.source),
-                                                  format=self.source.name))
-
-    def same(self, got: int, expected: int) -> bool:
-        return got == expected or (self.any_nan and self.is_nan(got) and self.is_nan(expected))
-
-    def is_nan(self, code: int) -> bool:
-        return code >> self.result.storage_bits == 0 and bool(
-            np.isnan(values(np.array([code], np.uint64), self.result)[0]))
+    def same(self, got: np.float64, expected: np.float64) -> bool:
+        return got.tobytes() == expected.tobytes() or (
+            self.nan == "any" and bool(np.isnan(got) and np.isnan(expected)))
 
     @np.errstate(all="ignore")
-    def check(self, calls: Sequence[Callable[[], Codes]], options: str, *, shrinks: bool) -> None:
-        head = f'check_reduction({name_of(self.fn)}, "{self.name}"{options}'
+    def check(self, calls: list[Callable[[], Codes]], *, shrinks: bool) -> None:
         seen: list[_Call] = []
-        wrong: list[_Call] = []
         for first in range(_ROUNDS):
-            for call in calls[first::_ROUNDS]:
-                codes = call()
+            for make in calls[first::_ROUNDS]:
+                codes = make()
                 try:
-                    got = self.call(codes)
+                    seen.append(self.call(codes))
                 except CallFailed as error:
-                    raise AssertionError(f"{self.title()}: {error}\n{self.repeat(head, codes)}"
+                    raise AssertionError(f"{self.title()}: {error}\n{self.repeat(codes)}"
                                          ) from error
-                seen.append(_Call(codes, self.source, got, self.right(codes)))
-                if not self.same(got, seen[-1].expected):
-                    wrong.append(seen[-1])
+            wrong = [c for c in seen if not self.same(c.got, c.expected)]
             if len(wrong) >= _ENOUGH:
                 break
-        if wrong:
-            wrong.sort(key=lambda c: c.codes.size)
-            why = self.explain(seen, wrong)
-            # A case of zeros, whose result has another sign, says less than any other.
-            smallest = next((c for c in wrong if c.x.any()), wrong[0]).codes
-            raise AssertionError(self.text(self.shrink(smallest) if shrinks else smallest, why,
-                                           head))
+        if not wrong:
+            return
+        wrong.sort(key=lambda c: c.codes.size)
+        # A case of zeros, whose result has another sign, says less than any other.
+        smallest = next((c for c in wrong if values(c.codes, self.source).any()), wrong[0])
+        if shrinks:
+            smallest = self.call(self.shrink(smallest.codes))
+        raise AssertionError(self.text(smallest, self.explanation(seen, wrong)))
 
     def title(self) -> str:
-        return f"{self.name} of {self.source.name}, result in {self.result.name}"
+        return f"{self.reduction} of {self.source.name}, result in {self.result.name}"
 
-    def explain(self, seen: list[_Call], wrong: list[_Call]) -> Explanation:
-        """Return the usual errors that give all results; `wrong` are the wrong calls of `seen`."""
-        def gives(error: ReductionError, calls: list[_Call]) -> bool:
-            return all(self.same(c.got, self.by(error, c)) for c in calls)
-        found = [e for e in errors_of(self.name) if gives(e, wrong) and gives(e, seen)]
-        return Explanation(tuple(e.sentence for e in found), len(seen), len(wrong))
-
-    def by(self, error: ReductionError, call: _Call) -> int:
-        """Return the code that a kernel with a usual error gives; each NaN is the canonical one."""
-        number = error.reduce(call.x)
-        return self.result.canonical_nan if np.isnan(number) else self.code_of(number)
+    def explanation(self, seen: list[_Call], wrong: list[_Call]) -> str:
+        """Return the line of the usual errors that give all results; `wrong` ones come first."""
+        def gives(error: Callable[[Any], Any], c: _Call) -> bool:
+            x = convert(array_of(c.codes, self.source), "fp32", format=self.source.name)
+            number = np.float64(error(x))
+            return self.same(c.got, np.float64("nan") if np.isnan(number) else number)
+        found = [sentence for sentence, error in errors_of(self.reduction).items()
+                 if all(gives(error, c) for c in [*wrong, *seen])]
+        return explanation_text(found, len(seen), len(wrong))
 
     def shrink(self, codes: Codes) -> Codes:
         """Return fewer and simpler codes whose result is still wrong."""
         def fails(tried: Codes) -> bool:
             try:
-                return self.allowed(tried).size == tried.size and not self.same(
-                    self.call(tried), self.right(tried))
+                call = self.call(tried)
             except CallFailed:
                 return False
+            return not self.same(call.got, call.expected)
         return smallest_failing(codes, self.simpler, fails, _MAX_STEPS)
 
     def simpler(self, codes: Codes) -> list[Codes]:
@@ -312,23 +266,28 @@ class _ReductionTest:
         for i in range(n if n <= _FEW else 0):
             for code in _core.simpler_codes(self.source.name, int(codes[i])):
                 parts.append(_planted(codes, i, code))
-        return [p for p in parts if p.size < n or (p != codes).any()]
+        return [p for p in parts if (p.size < n or (p != codes).any())
+                and self.allowed(p).size == p.size]
 
-    def repeat(self, head: str, codes: Codes) -> str:
+    def repeat(self, codes: Codes) -> str:
+        options = arguments_text([("source", self.source.name, "fp32"), ("nan", self.nan, "any"),
+                                  ("device", self.memory.device, None)])
         array = array_text(codes, self.source)
-        return f"  repeat:   {head}" + (f", only={array})" if array else ")")
+        return (f'  repeat:   check_reduction({self.name}, "{self.reduction}"{options}'
+                + (f", only={array})" if array else ")"))
 
-    def text(self, codes: Codes, why: Explanation, head: str) -> str:
-        got, expected = self.call(codes), self.right(codes)
-        shown = ", ".join(code_text(int(c), self.source) for c in codes[:4])
-        more = f", and {codes.size - 4} more" if codes.size > 4 else ""
+    def text(self, call: _Call, why: str) -> str:
+        count = call.codes.size
+        shown = ", ".join(code_text(code, self.source) for code in call.codes[:4].tolist())
+        more = f", and {count - 4} more" if count > 4 else ""
+        got, expected = self.result_text(call.got), self.result_text(call.expected)
         return "\n".join([
-            f"{self.title()}: the result of {codes.size} elements is wrong (smallest case found)",
-            f"  input     [{shown}{more}]",
-            f"  got       {self.result_text(got)}   expected {self.result_text(expected)}",
-            f"  {why.text}", self.repeat(head, codes)])
+            f"{self.title()}: the result of {count} elements is wrong (smallest case found)",
+            f"  input     [{shown}{more}]", f"  got       {got}   expected {expected}",
+            why, self.repeat(call.codes)])
 
-    def result_text(self, code: int) -> str:
-        if code >> self.result.storage_bits:
+    def result_text(self, number: np.float64) -> str:
+        narrow = self.result.dtype.type(number)
+        if narrow != number and not np.isnan(number):
             return f"a number that {self.result.name} does not have"
-        return code_text(code, self.result)
+        return code_text(int(narrow.view(self.result.code_dtype)), self.result)

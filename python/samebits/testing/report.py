@@ -11,6 +11,7 @@ from samebits.testing.memory import Layout
 from samebits.testing.number_formats import Codes, Format
 
 _MAX_RUNS = 64  # runs of equal codes that a repeat line shows
+_MAX_NAMED = 3  # usual errors in one text
 
 
 def code_text(code: int, f: Format) -> str:
@@ -67,3 +68,11 @@ def arguments_text(arguments: Sequence[tuple[str, object, object]]) -> str:
 
 def _literal(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def explanation_text(sentences: Sequence[str], results: int, wrong: int) -> str:
+    """Return the line of a text that names the usual errors that give all results seen."""
+    evidence = f"all {results} results seen, {wrong} wrong"
+    if not sentences:
+        return f"  looks like: none of the usual errors (none fits {evidence})"
+    return f"  looks like: {'; or '.join(sentences[:_MAX_NAMED])} (fits {evidence})"
