@@ -42,21 +42,27 @@ class Scaler:
             self.back_off()
             return
         self.tracker += 1
-        if self.tracker == self.interval:
+        if self.grows():
             self.grow()
 
+    def grows(self) -> bool:
+        return self.tracker == self.interval
+
     def back_off(self) -> None:
-        self.scale, self.tracker = np.float32(float(self.scale) * self.backoff), 0
+        self.set(float(self.scale) * self.backoff)
 
     def grow(self) -> None:
         grown = np.float32(float(self.scale) * self.growth)
-        self.scale, self.tracker = grown if np.isfinite(grown) else self.scale, 0
+        self.set(grown if np.isfinite(grown) else self.scale)
+
+    def set(self, scale: Any, tracker: int = 0) -> None:
+        self.scale, self.tracker = np.float32(scale), tracker
 
     def state_dict(self) -> dict[str, Any]:
         return {"scale": self.scale, "tracker": self.tracker}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.scale, self.tracker = state["scale"], state["tracker"]
+        self.set(state["scale"], state["tracker"])
 
 
 def planted(**methods: Callable[..., Any]) -> Callable[..., Scaler]:
@@ -69,33 +75,6 @@ def planted(**methods: Callable[..., Any]) -> Callable[..., Scaler]:
     return make_scaler
 
 
-def _keeps_tracker(self: Any) -> None:
-    self.scale = np.float32(float(self.scale) * self.backoff)
-
-
-def _backs_off_twice(self: Any) -> None:
-    self.scale, self.tracker = np.float32(float(self.scale) * self.backoff**2), 0
-
-
-def _no_backoff(self: Any) -> None:
-    self.tracker = 0
-
-
-def _keeps_growing(self: Any) -> None:
-    self.scale = np.float32(float(self.scale) * self.growth)
-
-
-def _update_if(reached: Callable[[Any], bool]) -> Callable[[Any, bool], None]:
-    def update(self: Any, bad: bool) -> None:
-        if bad:
-            self.back_off()
-            return
-        self.tracker += 1
-        if reached(self):
-            self.grow()
-    return update
-
-
 def _counts_skipped(self: Any, bad: bool) -> None:
     self.tracker += 1
     if self.tracker == self.interval:
@@ -103,10 +82,6 @@ def _counts_skipped(self: Any, bad: bool) -> None:
         self.tracker = 0
     if bad:
         self.scale = np.float32(float(self.scale) * self.backoff)
-
-
-def _grows_to_inf(self: Any) -> None:
-    self.scale, self.tracker = np.float32(float(self.scale) * self.growth), 0
 
 
 def _updated_first(self: Any, gradients: Any) -> bool:
@@ -127,23 +102,19 @@ def _square_overflows(self: Any, gradients: Any) -> bool:
     return not np.isfinite(np.float32(total))
 
 
-def _forgets_tracker(self: Any, state: dict[str, Any]) -> None:
-    self.scale = state["scale"]
-
-
 PLANTED: dict[str, Callable[..., Scaler]] = {
-    "the growth tracker is not reset by a skipped step": planted(back_off=_keeps_tracker),
+    "the growth tracker is not reset by a skipped step": planted(
+        back_off=lambda s: s.set(float(s.scale) * s.backoff, s.tracker)),
     "a skipped step counts towards the next growth": planted(update=_counts_skipped),
     "the scale grows at every further step": planted(
-        grow=_keeps_growing, update=_update_if(lambda s: bool(s.tracker >= s.interval))),
-    "growth one step too late": planted(
-        update=_update_if(lambda s: bool(s.tracker == s.interval + 1))),
-    "growth one step too early": planted(
-        update=_update_if(lambda s: bool(s.tracker == s.interval - 1))),
-    "backoff applied twice": planted(back_off=_backs_off_twice),
-    "no backoff: a skipped step keeps the scale": planted(back_off=_no_backoff),
-    "the scale never grows": planted(grow=_no_backoff),
-    "the scale grows to Inf": planted(grow=_grows_to_inf),
+        grow=lambda s: s.set(float(s.scale) * s.growth, s.tracker),
+        grows=lambda s: s.tracker >= s.interval),
+    "growth one step too late": planted(grows=lambda s: s.tracker == s.interval + 1),
+    "growth one step too early": planted(grows=lambda s: s.tracker == s.interval - 1),
+    "backoff applied twice": planted(back_off=lambda s: s.set(float(s.scale) * s.backoff**2)),
+    "no backoff: a skipped step keeps the scale": planted(back_off=lambda s: s.set(s.scale)),
+    "the scale never grows": planted(grow=lambda s: s.set(s.scale)),
+    "the scale grows to Inf": planted(grow=lambda s: s.set(float(s.scale) * s.growth)),
     "seen only in an optimizer's first tensor": planted(is_bad=lambda s, g: nonfinite(g[:1])),
     "seen only in an optimizer's last tensor": planted(is_bad=lambda s, g: nonfinite(g[-1:])),
     "seen only in the first element": planted(
@@ -165,6 +136,12 @@ PLANTED: dict[str, Callable[..., Scaler]] = {
         unscaled=lambda s, g, n: g if n else g * (np.float32(1) / s.scale)),
     "unscaled gradients are rounded to fp16": planted(
         unscaled=lambda s, g, n: (g * (np.float32(1) / s.scale)).astype(np.float16)),
-    "the growth tracker is lost in state_dict": planted(load_state_dict=_forgets_tracker),
+    "the growth tracker is lost in state_dict": planted(
+        load_state_dict=lambda s, state: s.set(state["scale"], s.tracker)),
     "load_state_dict does nothing": planted(load_state_dict=lambda s, state: None),
 }
+
+#: Found, but without a name.
+UNNAMED = {"unscaled by the next scale",
+           "the step after a skipped one is skipped too",
+           "only an optimizer's first tensor is unscaled"}

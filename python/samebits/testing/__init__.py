@@ -12,7 +12,7 @@ The Hypothesis strategies are in `samebits.testing.strategies`; nothing else nee
 
 from samebits.testing.conversions import check_conversion
 from samebits.testing.functions import check_function
-from samebits.testing.loss_scaler_traces import Trace
+from samebits.testing.loss_scaler_runs import Trace
 from samebits.testing.loss_scalers import check_loss_scaler
 from samebits.testing.memory import Layout
 from samebits.testing.quantizers import check_quantize
