@@ -25,29 +25,35 @@ struct dequantize_task {
   scale_rule rule;
   cells tensor_scale;
 
+  /// The numbers of the tensor, if the rule has two levels.
+  template <class Arithmetic>
+  __device__ __forceinline__ numerics::tensor_level level() const {
+    if (!has_two_levels(rule)) return {};
+    const auto stored = static_cast<std::uint32_t>(load_code(tensor_scale.data, 4));
+    return numerics::tensor_level_of<Arithmetic>(rule, source, stored);
+  }
   /// The number by which codes at a place are multiplied.
   template <class Arithmetic>
-  __device__ __forceinline__ std::uint32_t scale_at(std::uint64_t row, std::uint64_t col) const {
+  __device__ __forceinline__ std::uint32_t scale_at(const numerics::tensor_level& tensor,
+                                                    std::uint64_t row, std::uint64_t col) const {
     const std::byte* const p = scales.at(tile_rows.quotient(row), tile_cols.quotient(col));
     const auto code = static_cast<std::uint32_t>(load_code(p, scale.storage_bits / 8));
     const auto s = numerics::decode<std::uint32_t>(scale, code);
-    if (!has_two_levels(rule)) return s;
-    const auto stored = static_cast<std::uint32_t>(load_code(tensor_scale.data, 4));
-    return numerics::full_scale<Arithmetic>(
-        rule, numerics::tensor_level_of<Arithmetic>(rule, source, stored), s);
+    return numerics::full_scale<Arithmetic>(rule, tensor, s);
   }
 };
 
 /// Dequantizes every element. One element per thread and step.
 template <class Arithmetic>
 __global__ void dequantize_kernel(const dequantize_task t) {
+  const numerics::tensor_level tensor = t.level<Arithmetic>();
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < t.count;
        i += step) {
     const std::uint64_t row = t.cols.quotient(i), col = i - row * t.cols.by;
     const std::uint32_t y =
         numerics::rescaled<Arithmetic>(t.source, static_cast<std::uint32_t>(*t.codes.at(row, col)),
-                                       t.scale_at<Arithmetic>(row, col));
+                                       t.scale_at<Arithmetic>(tensor, row, col));
     store_code(t.out.at(row, col), t.target.storage_bits / 8,
                numerics::encode<std::uint32_t>(t.target, cast_rule{}, y, 0).code);
   }
@@ -65,6 +71,7 @@ __global__ void __launch_bounds__(block_threads)
   __shared__ std::uint32_t numbers[256];
   numbers[threadIdx.x] = numerics::decode<std::uint32_t>(t.source, threadIdx.x);
   __syncthreads();
+  const numerics::tensor_level tensor = t.level<hardware>();
   const std::uint64_t first =
       std::uint64_t{blockIdx.x} * (block_threads * vectors_in_flight) + threadIdx.x;
   code_word words[vectors_in_flight];
@@ -75,7 +82,7 @@ __global__ void __launch_bounds__(block_threads)
     if (i >= t.count) break;
     words[k] = __ldcs(reinterpret_cast<const code_word*>(t.codes.data) + v);
     const std::uint64_t row = t.cols.quotient(i);
-    scales[k] = t.scale_at<hardware>(row, i - row * t.cols.by);
+    scales[k] = t.scale_at<hardware>(tensor, row, i - row * t.cols.by);
   }
 #pragma unroll
   for (int k = 0; k < vectors_in_flight; ++k) {
