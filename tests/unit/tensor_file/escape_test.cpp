@@ -50,7 +50,7 @@ TEST(Escape, MarksQuotesAndBackslashes) {
 
 TEST(Escape, CutsAtACharacter) {
   EXPECT_EQ(escape(std::string(80, 'a')), std::string(80, 'a'));
-  EXPECT_EQ(escape(std::string(81, 'a')), std::string(80, 'a') + "...");
+  EXPECT_EQ(escape(std::string(81, 'a')), std::string(80, 'a').append("..."));
   EXPECT_EQ(escape("aaé", 3), "aa...");
   EXPECT_EQ(escape("aaé", 4), "aaé");
   EXPECT_EQ(escape("aa\n", 5), "aa...");

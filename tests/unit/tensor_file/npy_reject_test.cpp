@@ -151,7 +151,7 @@ TEST(NpyRefuses, KeyTwice) {
 
 TEST(NpyRefuses, UnknownKey) {
   refuse(good.substr(0, good.size() - 1) + ", 'order': 'C'}", "unknown key \"order\"");
-  refuse("{'" + std::string(500, 'k') + "': 1}", std::string(80, 'k') + "...\"");
+  refuse("{'" + std::string(500, 'k') + "': 1}", std::string(80, 'k').append("...\""));
   refuse("{'a\x01\"b': 1}", "unknown key \"a\\x01\\\"b\"");
 }
 
