@@ -1,6 +1,6 @@
 // The general quantization kernels: any tile size, strides and outputs.
 //
-// Small tiles, no statistics: one pass, one warp per tile. Large tiles or statistics: three
+// Small tiles, no statistics: one pass, one warp per tile, or one thread if a tile has at most a warp's elements. Large tiles or statistics: three
 // kernels. Workspace: an amax and a scale per tile, and the partial statistics of each chunk.
 //   amaxes_kernel   one warp per span of 4096 elements of a tile: atomic maximum into amaxes[tile]
 //   scales_kernel   one thread per tile: scale from amax or from the caller's inverse scale
@@ -21,15 +21,15 @@ namespace {
 
 using backends::quantize_call;
 
-/// One warp quantizes one tile. The matrix is read from device memory once.
-template <class Arithmetic>
+/// One warp, or one thread, quantizes one tile. The matrix is read from device memory once.
+template <class Arithmetic, int Lanes>
 __global__ void __launch_bounds__(block_threads) tiles_kernel(const quantize_task t) {
   if (t.skipped()) return;
   const std::uint64_t tiles = t.grid_rows * t.grid_cols;
-  const std::uint64_t warps = std::uint64_t{gridDim.x} * (block_threads / 32);
-  for (std::uint64_t tile = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) / 32;
-       tile < tiles; tile += warps) {
-    quantize_tile<Arithmetic>(t, tile, threadIdx.x % 32);
+  const std::uint64_t step = std::uint64_t{gridDim.x} * (block_threads / Lanes);
+  for (std::uint64_t tile = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) / Lanes;
+       tile < tiles; tile += step) {
+    quantize_tile<Arithmetic, Lanes>(t, tile, threadIdx.x % Lanes);
   }
 }
 
@@ -224,9 +224,11 @@ void launch_passes(const quantize_call& call, const quantize_task& t, std::byte*
 /// Small tiles without statistics: one kernel.
 template <class Arithmetic>
 void launch_tiles(const quantize_task& t, cudaStream_t stream) {
-  if (t.rows == 0 || t.cols == 0) return;
-  launch_kernel("quantize", tiles_kernel<Arithmetic>,
-                grid_for(t.grid_rows * t.grid_cols, block_threads / 32), block_threads, 0, stream,
+  const std::uint64_t tiles = t.grid_rows * t.grid_cols;
+  if (tiles == 0) return;
+  const bool by_threads = t.tile_rows * t.tile_cols <= 32;
+  launch_kernel("quantize", by_threads ? tiles_kernel<Arithmetic, 1> : tiles_kernel<Arithmetic, 32>,
+                grid_for(tiles, block_threads / (by_threads ? 1 : 32)), block_threads, 0, stream,
                 t);
 }
 

@@ -29,28 +29,29 @@ __device__ quantized_element quantized(const quantize_task& t, const numerics::t
   return {x, y, cast.code & magnitude, cast.code, cast.overflow};
 }
 
-/// The amax of elements [begin, end) of a tile, computed by one warp. All lanes must call.
+/// The amax of elements [begin, end) of a tile, computed by one warp, whose lanes all call, or by one thread.
+template <int Lanes = 32>
 __device__ inline tile_amax amax_of_span(const quantize_task& t, std::uint64_t tile,
                                          std::uint64_t begin, std::uint64_t end, unsigned lane) {
   tile_amax amax = numerics::no_amax;
-  for_each_of_tile<32>(t, tile, begin, end, lane, [&](std::uint64_t row, std::uint64_t col) {
+  for_each_of_tile<Lanes>(t, tile, begin, end, lane, [&](std::uint64_t row, std::uint64_t col) {
     amax = numerics::combined(amax,
                               numerics::amax_contribution(t.scale.nonfinite, t.element(row, col)));
   });
-  return __reduce_max_sync(all_lanes, amax);
+  return Lanes == 1 ? amax : __reduce_max_sync(all_lanes, amax);
 }
 
-/// One warp quantizes one tile. All lanes must call. The elements are read again for rounding, then
-/// from the caches.
-template <class Arithmetic>
+/// One warp quantizes one tile: all lanes must call. Or one thread, for tiles with less to do than their scale takes.
+/// The elements are read again for rounding, then from the caches.
+template <class Arithmetic, int Lanes = 32>
 __device__ void quantize_tile(const quantize_task& t, std::uint64_t tile, unsigned lane) {
   const std::uint64_t all = t.tile_rows * t.tile_cols;
   const std::uint64_t tile_row = tile / t.grid_cols, tile_col = tile % t.grid_cols;
   const tile_amax amax =
-      t.has_given_scales() ? numerics::no_amax : amax_of_span(t, tile, 0, all, lane);
+      t.has_given_scales() ? numerics::no_amax : amax_of_span<Lanes>(t, tile, 0, all, lane);
   const auto scale = t.scale_of_tile<Arithmetic>(tile_row, tile_col, amax);
   if (lane == 0) t.store_scale(tile_row, tile_col, scale.dequantization_scale);
-  for_each_of_tile<32>(t, tile, 0, all, lane, [&](std::uint64_t row, std::uint64_t col) {
+  for_each_of_tile<Lanes>(t, tile, 0, all, lane, [&](std::uint64_t row, std::uint64_t col) {
     quantized<Arithmetic>(t, scale, row, col);
   });
 }
