@@ -45,6 +45,7 @@ class Test:
     compiled: list  # sources compiled with the changed copy; paths in the repository
     built: list = ()  # test sources whose object files are taken from the build
     runs: list = ("",)  # command lines' arguments; {cases} is the file of mutation_cases
+    definition: str = "MUTANT"  # of a macro, for the compiler
 
 # A mutant meets the tests of its header in this order, until one kills it.
 TESTS = [
@@ -100,8 +101,8 @@ TESTS = [
           ["tests/unit/text_test.cpp", "tests/property/text_property.cpp"]),
     Test("loss_scale", ["tests/unit/loss_scale_test.cpp"]),
     Test("loss_scale", ["tests/exhaustive/loss_scale_laws.cpp"], runs=["1000"]),
-    Test("loss_scale_compat", ["tests/exhaustive/loss_scale_traces.cpp"],
-          runs=[f"{p} 500" for p in ("torch", "apex", "apex_amp", "megatron", "deepspeed")]),
+    Test("loss_scale_compat", ["tests/golden/loss_scale_golden.cpp"],
+         definition=f'SAMEBITS_GOLDEN_TRACES="{ROOT}/tests/golden/loss_scale"'),
     Test("decide inspect squares", ["tests/unit/decide_test.cpp"]),
     Test("gradient_report", ["tests/unit/gradient_report_test.cpp"]),
     Test("inspect squares",
@@ -273,7 +274,7 @@ class Bench:
         """"killed", "survived" or "invalid", and by what."""
         # The library's objects hold several sources each: where a changed source stands in one, the
         # linker takes the changed definition, which comes first.
-        compiled = run([self.compiler, *self.flags, "-Wl,--allow-multiple-definition", "-include", self.scratch / "precompiled.hpp",
+        compiled = run([self.compiler, *self.flags, "-Wl,--allow-multiple-definition", f"-D{test.definition}", "-include", self.scratch / "precompiled.hpp",
                         f"-I{folder}", f"-I{ROOT}", f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}", f"-I{ROOT / 'tools'}",
                         f"-I{ROOT / 'tests' / 'testkit'}",
                         *(ROOT / source for source in test.compiled),

@@ -9,9 +9,11 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
+#include "backends/loss_scaler/fields.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/text.hpp"
 
@@ -96,23 +98,20 @@ class fnv1a {
   std::uint64_t hash_ = 0xCBF29CE484222325u;
 };
 
-std::vector<std::int64_t> counters(const torch_state& s) { return {s.growth_tracker}; }
-std::vector<std::int64_t> counters(const apex_state& s) {
-  return {s.growth_tracker, s.hysteresis_tracker};
-}
-std::vector<std::int64_t> counters(const apex_amp_state& s) { return {s.unskipped}; }
-std::vector<std::int64_t> counters(const megatron_state& s) {
-  return {s.growth_tracker, s.hysteresis_tracker};
-}
-std::vector<std::int64_t> counters(const deepspeed_state& s) {
-  return {s.cur_iter, s.last_overflow_iter, s.cur_hysteresis};
-}
-std::vector<std::int64_t> counters(const native_state&) { return {}; }
-
 std::string option_text(double value) {
   const bool is_integer = std::abs(value) < 0x1p63 && value == std::trunc(value);
   return is_integer ? std::to_string(static_cast<std::int64_t>(value))
                     : to_hex_float(format_id::fp64, detail::bits_of(value));
+}
+
+/// Whether a decision names the change of the scale. (A bad step may end with the scale that it
+/// began with and yet have lowered it: apex.amp's window may be over at the same time.)
+bool tells_what_happened(const step_decision& decision, double before, double after) {
+  if (decision.apply) {
+    return decision.change == (after == before ? scale_change::kept : scale_change::grown);
+  }
+  return after < before ? decision.change == scale_change::backed_off
+                        : decision.change != scale_change::grown;
 }
 
 struct comparison_counts {
@@ -142,6 +141,9 @@ std::string replay(recording& file, const Settings& settings, std::size_t steps,
     if (!stopped) {
       const step_decision decision = advance(settings, state, {.nonfinite = nonfinite});
       if (decision.apply == nonfinite) return "step " + std::to_string(step) + ": apply";
+      if (!tells_what_happened(decision, before, scale_of(state))) {
+        return "step " + std::to_string(step) + ": change";
+      }
       stopped = decision.stop;
       if (stopped != (raised == step)) return "step " + std::to_string(step) + ": stop";
     }
@@ -155,7 +157,9 @@ std::string replay(recording& file, const Settings& settings, std::size_t steps,
     seen.grown += change == 1 ? 1 : 0;
     seen.backed_off += change == 2 ? 1 : 0;
   }
-  for (const std::int64_t n : counters(state)) hash.add(n);
+  backends::for_each_field(state, [&](std::string_view field, const auto& value) {
+    if (!field.ends_with("scale")) hash.add(static_cast<std::int64_t>(value));  // counters
+  });
   seen.raised += raised != not_raised ? 1 : 0;
   if (scale_of(state) != last) return "the last scale";
   return hash.value() != digest ? "the scales' bits or the counters" : "";
