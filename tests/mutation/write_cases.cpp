@@ -24,8 +24,14 @@ class writer {
   void write_all() {
     for (int i = 0; i < 400000; ++i) computed(i);
     for (int i = 0; i < 300000; ++i) converted();
-    for (int i = 0; i < 60000; ++i) integers();
-    for (int i = 0; i < 60000; ++i) scaled();
+    for (int i = 0; i < 60000; ++i) {
+      const format_id f = any_arithmetic();
+      integers(f, any_code(f, f));
+    }
+    for (int i = 0; i < 60000; ++i) {
+      const format_id f = any_arithmetic(), to = any_arithmetic();
+      scaled(f, to, any_code(f, to));
+    }
     for (int i = 0; i < 60000; ++i) ordered();
     for (int i = 0; i < 3000; ++i) random_words();
     for (const format_id f : all_formats()) {
@@ -111,8 +117,7 @@ class writer {
     put(r);
   }
 
-  void integers() {
-    const format_id f = any_arithmetic();
+  void integers(format_id f, std::uint64_t code) {
     const int bits = next() % 2 == 0 ? 32 : 64;
     const bool is_signed = next() % 2 == 0;
     const random_bits random = draw_random(words_);
@@ -121,7 +126,7 @@ class writer {
     const cast_rule rule = any_rule(r, random);
     r.kind = call::to_integer;
     r.format[0] = id(f);
-    r.a = any_code(f, f);
+    r.a = code;
     if (next() % 2 == 0 && f == format_id::fp32) {
       r.a = (r.a & 0x80000000u) + ((next() % 70 + 124) << 23) + next() % 5 - 2;
     }
@@ -142,14 +147,12 @@ class writer {
     put(r, oracle::from_integer(n, oracle_of(f), rule, random));
   }
 
-  void scaled() {
+  void scaled(format_id f, format_id to, std::uint64_t code) {
     record r{};
     r.kind = call::scale_b;
-    const format_id f = any_arithmetic();
-    const format_id to = any_arithmetic();
     r.format[0] = id(f);
     r.to = id(to);
-    r.a = any_code(f, to);
+    r.a = code;
     const random_bits random = draw_random(words_);
     const cast_rule rule = any_rule(r, random);
     auto n = static_cast<std::int32_t>(next() % 80) - 40;
@@ -184,6 +187,13 @@ class writer {
     put(r);
   }
 
+  /// A code of 8 or 16 bits as an integer and times a power of two.
+  void measured(format_id format, std::uint64_t code) {
+    if (!has_arithmetic(format)) return;
+    integers(format, code);
+    scaled(format, any_arithmetic(), code);
+  }
+
   /// Every code of at most 8 bits, and every pair of them; some with bits above the code set, which
   /// are ignored.
   void small_format(format_id format) {
@@ -200,6 +210,7 @@ class writer {
       r.c = steps.below(code);
       put(r);
       negated(format, code, ignored);
+      for (int i = 0; i < 64; ++i) measured(format, code);
       for (std::uint64_t other = 0; other < codes; ++other) compared(format, code, other);
     }
   }
@@ -238,7 +249,11 @@ class writer {
       const std::uint64_t code = any & ~low;
       neighbours(format, code, any & low);
       negated(format, code, any & low);
-      if (f.code_bits != 16) compared(format, code, any_code(format, format));
+      if (f.code_bits == 16) {
+        measured(format, code);
+      } else {
+        compared(format, code, any_code(format, format));
+      }
     }
   }
 
