@@ -25,14 +25,6 @@ namespace {
 
 using namespace support;
 
-struct sweep_settings {
-  std::vector<operation> operations;
-  std::vector<std::optional<format_id>> formats;  ///< nothing: mixed
-  std::uint64_t cases = 0;
-  std::uint64_t seed = 1;
-  std::uint64_t threads = 1;
-};
-
 struct flag_counts : comparison_counts {
   std::uint64_t raised[5] = {};  ///< how often each flag was expected: none may stay 0
 
@@ -94,59 +86,37 @@ flag_counts run(operation op, const std::optional<format_id>& format, std::uint6
   return t;
 }
 
-flag_counts run_threads(operation op, const std::optional<format_id>& format,
-                        const sweep_settings& p) {
-  return sum_on_threads(p.threads, [&](std::uint64_t thread) {
-    const std::uint64_t seed = ((p.seed * 1000 + static_cast<std::uint64_t>(op)) * 16 +
-                                (format ? static_cast<std::uint64_t>(*format) : 15)) *
-                                   1024 +
-                               thread;
-    return run(op, format, p.cases / p.threads + (thread < p.cases % p.threads ? 1 : 0), seed);
-  });
-}
-
-std::optional<sweep_settings> settings_of(const command_line& words) {
-  if (words.size() < 3 || words.size() > 5) return std::nullopt;
-  sweep_settings p;
-  const std::string& format = words[1];
-  if (words[0] == "all") {
-    p.operations = all_operations();
-  } else if (const auto found = find_enumerator<operation>(words[0])) {
-    p.operations = {*found};
-  } else {
-    return std::nullopt;
-  }
-  if (format == "all") p.formats.assign(arithmetic_formats.begin(), arithmetic_formats.end());
-  if (format == "all" || format == "mixed") {
-    p.formats.emplace_back(std::nullopt);
-  } else if (const auto found = find_format(format); found && has_arithmetic(*found)) {
-    p.formats.emplace_back(*found);
-  } else {
-    return std::nullopt;
-  }
-  p.cases = (words.number(2) + effort_divisor - 1) / effort_divisor;
-  p.seed = words.number(3, 1);
-  p.threads = words.number(4, 1);
-  if (p.cases == 0 || p.threads == 0) return std::nullopt;
-  return p;
+std::uint64_t seed_of(std::uint64_t seed, operation op, const std::optional<format_id>& format,
+                      std::uint64_t thread) {
+  const std::uint64_t number = format ? static_cast<std::uint64_t>(*format) : 15;
+  return ((seed * 1000 + static_cast<std::uint64_t>(op)) * 16 + number) * 1024 + thread;
 }
 
 std::optional<bool> agrees(const command_line& words) {
-  const std::optional<sweep_settings> p = settings_of(words);
-  if (!p) return std::nullopt;
+  if (words.size() < 3 || words.size() > 5) return std::nullopt;
+  const std::uint64_t cases = (words.number(2) + effort_divisor - 1) / effort_divisor;
+  const std::uint64_t seed = words.number(3, 1), threads = words.number(4, 1);
+  if (cases == 0 || threads == 0) return std::nullopt;
   comparison_counts sum;
-  for (const operation op : p->operations) {
-    for (const auto& format : p->formats) {
-      const flag_counts t = run_threads(op, format, *p);
-      std::printf("flags %llu %llu %llu %llu %llu, ", static_cast<unsigned long long>(t.raised[0]),
-                  static_cast<unsigned long long>(t.raised[1]),
-                  static_cast<unsigned long long>(t.raised[2]),
-                  static_cast<unsigned long long>(t.raised[3]),
-                  static_cast<unsigned long long>(t.raised[4]));
-      all_agree(std::string(name(op)) + ' ' + (format ? std::string(name(*format)) : "mixed"), t);
+  for (const operation op : all_operations()) {
+    if (words[0] != "all" && words[0] != name(op)) continue;
+    for (std::size_t i = 0; i <= arithmetic_formats.size(); ++i) {
+      std::optional<format_id> format;  // nothing: mixed
+      if (i < arithmetic_formats.size()) format = arithmetic_formats[i];
+      const std::string text(format ? name(*format) : "mixed");
+      if (words[1] != "all" && words[1] != text) continue;
+      const flag_counts t = sum_on_threads(threads, [&](std::uint64_t thread) {
+        return run(op, format, cases / threads + (thread < cases % threads ? 1 : 0),
+                   seed_of(seed, op, format, thread));
+      });
+      std::printf("flags");
+      for (const std::uint64_t n : t.raised)
+        std::printf(" %llu", static_cast<unsigned long long>(n));
+      all_agree(", " + std::string(name(op)) + ' ' + text, t);
       sum += t;
     }
   }
+  if (sum.compared == 0) return std::nullopt;
   return all_agree("all", sum);
 }
 

@@ -10,7 +10,6 @@
 // Prints one line per function; exits 1 if a decided fast value differs.
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,16 +29,6 @@ using real::exact_function;
 
 constexpr std::uint64_t block_size = 1 << 16;
 
-struct tally {
-  std::uint64_t undecided = 0, differing = 0;
-
-  tally& operator+=(const tally& other) {
-    undecided += other.undecided;
-    differing += other.differing;
-    return *this;
-  }
-};
-
 /// Number of lanes set.
 std::uint64_t count_of(avx2::real_mask m) {
   return static_cast<std::uint64_t>(
@@ -56,7 +45,7 @@ avx2::real_mask are_beyond(reals a, reals b) {
 }
 
 template <exact_function F>
-void compare_block(std::uint32_t first, tally& t) {
+void compare_block(std::uint32_t first, comparison_counts& t) {
   constexpr std::uint64_t grid = 28;  // bits below the last of 25
   for (std::uint32_t i = 0; i < block_size; i += reals::count) {
     const std::array<std::uint32_t, 4> x = {first + i, first + i + 1, first + i + 2, first + i + 3};
@@ -67,7 +56,7 @@ void compare_block(std::uint32_t first, tally& t) {
     const avx2::real_mask on_grid = (defined & reals((1u << grid) - 1)) == reals(std::uint64_t{0});
     const avx2::real_mask same = ((fast >> grid) == (defined >> grid)) & !on_grid;
     const avx2::real_mask beyond = are_beyond(fast, defined);
-    t.undecided += reals::count - count_of(decided);
+    t.compared += count_of(decided);
     t.differing += count_of(decided & !(same | beyond));
   }
 }
@@ -75,19 +64,15 @@ void compare_block(std::uint32_t first, tally& t) {
 template <exact_function F>
 bool run(std::string_view label, std::uint64_t threads, std::uint64_t first_block,
          std::uint64_t step) {
-  const tally t = sum_on_threads(threads, [&](std::uint64_t thread) {
-    tally mine;
+  const comparison_counts t = sum_on_threads(threads, [&](std::uint64_t thread) {
+    comparison_counts mine;
     for (std::uint64_t block = first_block + thread * step; block < 65536;
          block += step * threads) {
       compare_block<F>(static_cast<std::uint32_t>(block * block_size), mine);
     }
     return mine;
   });
-  std::printf("%-10s undecided: %llu, differing: %llu\n", std::string(label).c_str(),
-              static_cast<unsigned long long>(t.undecided),
-              static_cast<unsigned long long>(t.differing));
-  std::fflush(stdout);
-  return t.differing == 0;
+  return all_agree("decided fast values of " + std::string(label), t);
 }
 
 std::optional<bool> agrees(const command_line& words) {

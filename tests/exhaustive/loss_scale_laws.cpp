@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <optional>
 #include <random>
+#include <string>
 
 #include "exhaustive/sweep_program.hpp"
 #include "samebits/loss_scaler.hpp"
@@ -222,9 +223,8 @@ std::optional<bool> agrees(const support::command_line& words) {
     }
     steps += t.steps();
   }
-  std::printf("native: %llu traces, %llu steps, every law holds\n",
-              static_cast<unsigned long long>(traces), static_cast<unsigned long long>(steps));
-  return true;
+  return support::all_agree("native: " + std::to_string(traces) + " traces by every law",
+                            {steps, 0});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/target.hpp"
 #include "samebits/convert.hpp"
 
 namespace samebits::support {
@@ -17,14 +18,14 @@ constexpr std::uint64_t codes = std::uint64_t{1} << 32;
 constexpr std::uint64_t sign = 0x80000000u;
 constexpr std::uint64_t infinity = 0x7F800000u;
 
-std::uint64_t element_at(const std::vector<std::byte>& data, int bits, std::size_t i) {
-  std::uint64_t element = 0;  // the hosts this runs on are little-endian, as the library is
-  const auto bytes = static_cast<std::size_t>(bits / 8);
-  std::memcpy(&element, data.data() + i * bytes, bytes);
-  return element;
-}
-
 }  // namespace
+
+std::optional<std::size_t> first_difference(format_id f, const std::vector<std::byte>& a,
+                                            const std::vector<std::byte>& b) {
+  if (std::memcmp(a.data(), b.data(), a.size()) == 0) return std::nullopt;  // the usual case, fast
+  const auto at = std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin();
+  return static_cast<std::size_t>(at / storage_bytes(f));
+}
 
 code_steps::code_steps(const oracle::step_function& f) : storage_bits_(f.to->storage_bits) {
   if (f.from->name != "fp32") {
@@ -68,6 +69,17 @@ void code_steps::fill(std::uint64_t first, std::uint64_t stride, std::size_t cou
   }
 }
 
+std::vector<std::uint64_t> code_steps::at(const std::vector<std::uint32_t>& inputs) const {
+  std::vector<std::uint64_t> expected;
+  expected.reserve(inputs.size());
+  auto next = segments_.begin();
+  for (const std::uint32_t code : inputs) {
+    while (next->first <= code) ++next;
+    expected.push_back(std::prev(next)->code);
+  }
+  return expected;
+}
+
 std::vector<std::uint32_t> code_steps::codes_around(std::uint32_t reach) const {
   std::vector<std::uint32_t> found;
   for (const segment& s : segments_) {
@@ -90,8 +102,7 @@ std::vector<std::uint32_t> code_steps::codes_around(std::uint32_t reach) const {
 sweep_result sweep(const oracle::step_function& f, const code_steps& steps, format_id to,
                    const sweep_range& range, const executor& where) {
   constexpr std::size_t chunk = std::size_t{1} << 16;  // stays in a second-level cache
-  const int bits = spec_of(to).storage_bits;
-  const auto bytes = static_cast<std::size_t>(bits / 8);
+  const auto bytes = static_cast<std::size_t>(storage_bytes(to));
   std::vector<std::uint32_t> in(chunk);
   std::vector<std::byte> got(chunk * bytes);
   std::vector<std::byte> expected(chunk * bytes);
@@ -110,12 +121,14 @@ sweep_result sweep(const oracle::step_function& f, const code_steps& steps, form
     steps.fill(code, range.stride, count, expected.data());
     result.compared += count;
     if (std::memcmp(got.data(), expected.data(), count * bytes) != 0) {
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t a = element_at(got, bits, i);
-        const std::uint64_t b = element_at(expected, bits, i);
+      const const_matrix_view out = view_of_codes(to, std::as_const(got).data(), 1, columns);
+      const const_matrix_view right = view_of_codes(to, std::as_const(expected).data(), 1, columns);
+      for (std::int64_t i = 0; i < columns; ++i) {
+        const std::uint64_t a = code_at(out, 0, i);
+        const std::uint64_t b = code_at(right, 0, i);
         if (a == b) continue;
         if (result.differing++ == 0) {
-          result.first_differing = in[i];
+          result.first_differing = in[static_cast<std::size_t>(i)];
           result.got = a;
           result.expected = b;
         }

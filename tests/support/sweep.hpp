@@ -17,6 +17,10 @@
 
 namespace samebits::support {
 
+/// The first code in which two arrays of the same size differ.
+std::optional<std::size_t> first_difference(format_id f, const std::vector<std::byte>& a,
+                                            const std::vector<std::byte>& b);
+
 /// A step function of fp32 in the order of its codes 0 .. 2^32 - 1, specials included.
 class code_steps {
  public:
@@ -26,6 +30,9 @@ class code_steps {
   /// Writes the right codes of first, first + stride, ... (count of them, all below 2^32) as
   /// elements of the destination's storage width.
   void fill(std::uint64_t first, std::uint64_t stride, std::size_t count, void* expected) const;
+
+  /// The right codes of sorted inputs.
+  [[nodiscard]] std::vector<std::uint64_t> at(const std::vector<std::uint32_t>& inputs) const;
 
   /// The fp32 codes within `reach` codes of a change of the result, among them the first and last
   /// finite ones; and NaNs: every payload of one bit or of all but one, both signs. Sorted.

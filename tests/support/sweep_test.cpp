@@ -22,9 +22,13 @@ void expect_fills_like_the_oracle(const char* to, std::uint64_t first, std::uint
   const auto count = static_cast<std::size_t>((end - first + stride - 1) / stride);
   std::vector<Element> codes(count);
   code_steps(f).fill(first, stride, count, codes.data());
+  std::vector<std::uint32_t> inputs(count);
+  for (std::size_t i = 0; i < count; ++i)
+    inputs[i] = static_cast<std::uint32_t>(first + i * stride);
+  const std::vector<std::uint64_t> at = code_steps(f).at(inputs);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t code = first + i * stride;
-    ASSERT_EQ(codes[i], oracle::evaluate(f, static_cast<std::uint32_t>(code))) << to << ' ' << code;
+    ASSERT_EQ(codes[i], oracle::evaluate(f, inputs[i])) << to << ' ' << inputs[i];
+    ASSERT_EQ(codes[i], at[i]) << to << ' ' << inputs[i];
   }
 }
 

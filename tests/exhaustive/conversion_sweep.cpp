@@ -1,0 +1,272 @@
+// Conversion against the oracle, by every deterministic rule, scalar and on every host backend: every
+// code of 8 and 16 bits into every format; from fp32 each threshold with its neighbours, all NaN
+// samples, and the whole range in prime steps, or all 2^32 codes with SAMEBITS_SWEEP_STRIDE=1 in the
+// environment. Stochastic rounding of fp16 codes. Arrays of more than 2^31 elements.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/core/target.hpp"
+#include "exhaustive/sweep_program.hpp"
+#include "oracle/arithmetic.hpp"
+#include "oracle/convert.hpp"
+#include "oracle/thresholds.hpp"
+#include "samebits/samebits.hpp"
+#include "support/backends.hpp"
+#include "support/conversion_case.hpp"
+#include "support/rules.hpp"
+#include "support/sweep.hpp"
+
+namespace samebits {
+namespace {
+
+using namespace support;
+
+/// Codes in the width of their format, little-endian as the library is.
+template <class Code>
+std::vector<std::byte> packed(format_id f, const std::vector<Code>& codes) {
+  const auto width = static_cast<std::size_t>(storage_bytes(f));
+  std::vector<std::byte> bytes(codes.size() * width);
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    std::memcpy(bytes.data() + i * width, &codes[i], width);
+  }
+  return bytes;
+}
+
+/// Converts by the scalar function and on every host backend. The first difference is a failure: one
+/// is enough to repeat.
+void expect_codes(conversion_case c, const std::vector<std::uint32_t>& inputs,
+                  const std::vector<std::uint64_t>& expected) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    c.input = inputs[i];
+    const std::uint64_t got = convert_code(c.from, c.to, c.input, c.rule).code;
+    if (got != expected[i]) FAIL() << same_code(c, got, expected[i]).message();
+  }
+  const std::vector<std::byte> in = packed(c.from, inputs), right = packed(c.to, expected);
+  const auto count = static_cast<std::int64_t>(inputs.size());
+  for (const std::string& backend : supported_backends()) {
+    std::vector<std::byte> out(right.size());
+    const matrix_view to = view_of_codes(c.to, out.data(), 1, count);
+    convert(view_of_codes(c.from, in.data(), 1, count), to,
+            {c.rule.rounding, c.rule.overflow, c.rule.nan, {}}, {backend, 1});
+    const auto wrong = first_difference(c.to, out, right);
+    if (!wrong) continue;
+    c.input = inputs[*wrong];
+    c.where = "convert on " + backend;
+    FAIL() << same_code(c, code_at(to, 0, static_cast<std::int64_t>(*wrong)), expected[*wrong])
+                  .message();
+  }
+}
+
+std::string name_of(const ::testing::TestParamInfo<format_id>& info) {
+  return std::string(name(info.param));
+}
+
+class NarrowSources : public ::testing::TestWithParam<format_id> {};
+
+/// tf32, fp32 and fp64 hold every number of these sources. So they have no steps, and the oracle
+/// converts once for all roundings.
+TEST_P(NarrowSources, IntoEveryFormat) {
+  const format_id from = GetParam();
+  const oracle::format& source = oracle_of(from);
+  std::vector<std::uint32_t> codes(std::size_t{1} << spec_of(from).storage_bits);
+  std::iota(codes.begin(), codes.end(), 0u);
+  for (const format_id to : all_formats()) {
+    const bool holds_all = spec_of(to).mantissa_bits >= 10 && spec_of(to).exponent_bits >= 8;
+    std::vector<std::uint64_t> expected;
+    for (const overflow policy : overflow_policies) {
+      for (const nan_policy nan : nan_policies) {
+        expected.clear();
+        for (const rounding mode : deterministic_modes) {
+          const cast_rule rule{mode, policy, nan};
+          if (!holds_all) {
+            const auto f = oracle::make_step_function(source, oracle_of(to), rule);
+            expected.clear();
+            for (const auto code : codes) expected.push_back(oracle::evaluate(f, code));
+          } else if (expected.empty()) {
+            for (const auto code : codes) {
+              expected.push_back(oracle::convert(source, oracle_of(to), code, rule));
+            }
+          }
+          expect_codes({from, to, 0, rule}, codes, expected);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(UpTo16Bits, NarrowSources, ::testing::ValuesIn(formats_up_to(16)),
+                         name_of);
+
+class ConvertThresholds : public ::testing::TestWithParam<format_id> {};
+
+/// The four formats that tensors are stored in are swept ten times as densely as the rest.
+std::uint64_t stride_into(format_id to) {
+  const bool main = to == format_id::fp16 || to == format_id::bf16 || to == format_id::e4m3 ||
+                    to == format_id::e5m2;
+  return sweep_stride(main ? 1009 : 10007);  // primes, times 16 where instrumented
+}
+
+TEST_P(ConvertThresholds, NeighboursAndPrimeSteps) {
+  const format_id to = GetParam();
+  const std::uint64_t stride = stride_into(to);
+  std::uint64_t start = 0;
+  for (const cast_rule& rule : deterministic_rules()) {
+    const oracle::step_function f =
+        oracle::make_step_function(oracle_of(format_id::fp32), oracle_of(to), rule);
+    const code_steps steps(f);
+    std::vector<std::uint32_t> codes;
+    const std::vector<std::uint32_t> around = steps.codes_around(2);
+    for (std::size_t i = 0; i < around.size(); i += effort_divisor) codes.push_back(around[i]);
+    conversion_case c{format_id::fp32, to, 0, rule};
+    expect_codes(c, codes, steps.at(codes));
+    if (HasFatalFailure()) return;
+    for (const std::string& backend : supported_backends()) {
+      start = (start + 97) % stride;  // other codes for every rule
+      const sweep_result result =
+          sweep(f, steps, to, {start, stride}, {backend, stride == 1 ? 0 : 1});
+      if (!result.first_differing) continue;
+      c.input = *result.first_differing;
+      c.where = "convert on " + backend;
+      FAIL() << result.differing << " of " << result.compared
+             << " differ, the first: " << same_code(c, result.got, result.expected).message();
+    }
+  }
+}
+
+/// All but fp64 and fp32, into which every fp32 value goes as it is.
+std::vector<format_id> narrower_than_fp32() {
+  std::vector<format_id> formats = all_formats();
+  std::erase(formats, format_id::fp64);
+  std::erase(formats, format_id::fp32);
+  return formats;
+}
+
+INSTANTIATE_TEST_SUITE_P(From32, ConvertThresholds, ::testing::ValuesIn(narrower_than_fp32()),
+                         name_of);
+
+/// How stochastic rounding by K random bits converts an fp16 code: `kept` for R below `away_from`,
+/// `away` from there on.
+struct decision {
+  std::uint64_t away_from, kept, away;
+};
+
+template <format_id To>
+decision decision_of(std::uint64_t input, const cast_rule& rule, int k) {
+  const oracle::format &from = oracle_of(format_id::fp16), &to = oracle_of(To);
+  const std::uint64_t end = std::uint64_t{1} << k;
+  const auto by_oracle = [&](std::uint64_t r) {
+    return oracle::convert(from, to, input, rule, {static_cast<std::uint32_t>(r), k});
+  };
+  const std::uint64_t first =
+      oracle::placed_outcome(to, {oracle::decode(from, input)}).smallest_away(k);
+  const decision d{first, by_oracle(0), by_oracle(end - 1)};
+  EXPECT_TRUE(first == 0 || by_oracle(first - 1) == d.kept) << input;
+  EXPECT_TRUE(first == end || by_oracle(first) == d.away) << input;
+  return d;
+}
+
+/// Each input with both words beside its decision, and every `step`-th word.
+template <format_id To>
+void expect_decisions(std::uint64_t first, std::uint64_t inputs_step, std::uint64_t words_step,
+                      overflow policy, int k = 16) {
+  const cast_rule rule{rounding::stochastic, policy};
+  const std::uint64_t words = std::uint64_t{1} << k;
+  std::uint64_t moving = 0, inputs = 0;
+  for (std::uint64_t input = first; input < 65536; input += inputs_step) {
+    const decision d = decision_of<To>(input, rule, k);
+    moving += d.away_from > 0 && d.away_from < words;
+    const auto is_right = [&](std::uint64_t r) {
+      const random_bits bits{static_cast<std::uint32_t>(r), k};
+      const std::uint64_t got =
+          convert_code<To, format_id::fp16>(static_cast<std::uint16_t>(input), rule, bits);
+      const std::uint64_t expected = r < d.away_from ? d.kept : d.away;
+      if (got == expected) return true;
+      conversion_case c{format_id::fp16, To, input, rule, bits};
+      c.where = "convert_code<To, From>";
+      ADD_FAILURE() << same_code(c, got, expected).message();
+      return false;
+    };
+    if (!is_right(d.away_from % words) || !is_right((d.away_from - 1) % words)) return;
+    for (std::uint64_t r = inputs++ % words_step; r < words; r += words_step) {
+      if (!is_right(r)) return;
+    }
+  }
+  EXPECT_GT(moving, inputs / 3);
+}
+
+/// With SAMEBITS_SWEEP_STRIDE=1 in the environment: by every word.
+TEST(Stochastic, EveryCodeOfFp16) {
+  const std::uint64_t step = sweep_stride(257);
+  expect_decisions<format_id::e4m3>(0, effort_divisor, step, overflow::ieee);
+  expect_decisions<format_id::e5m2>(0, effort_divisor, step, overflow::ieee);
+}
+
+/// The other policies differ from ieee beyond max only: from 384 upward, of both signs.
+TEST(Stochastic, OtherPoliciesNearMaxAndBeyond) {
+  for (const overflow policy : {overflow::saturate, overflow::saturate_finite}) {
+    for (const std::uint64_t first : {0x5E00u, 0xDE00u}) {
+      expect_decisions<format_id::e4m3>(first, 31, 251, policy);
+      expect_decisions<format_id::e5m2>(first, 31, 251, policy);
+    }
+  }
+}
+
+TEST(Stochastic, OtherWidths) {
+  for (const int k : {1, 7, 8, 13, 32}) {
+    const std::uint64_t step = (std::uint64_t{1} << k) / 3 + 1;
+    expect_decisions<format_id::e4m3>(0, 7, step, overflow::ieee, k);
+    expect_decisions<format_id::e5m2>(0, 7, step, overflow::ieee, k);
+  }
+}
+
+constexpr std::int64_t period = 16'777'213;  // a prime
+constexpr std::int64_t huge_count = (std::int64_t{1} << 31) + 4'099;
+
+/// Spans of one period each are converted by the reference for comparison.
+void expect_equal_spans(const std::vector<bf16>& in, const std::vector<e4m3>& out,
+                        const convert_options& options, const std::string& backend) {
+  std::vector<e4m3> expected(period);
+  for (std::int64_t at = 0; at < huge_count; at += period) {
+    const std::int64_t n = std::min(period, huge_count - at);
+    convert_options here = options;
+    here.random.offset = static_cast<std::uint64_t>(at);
+    if (options.rounding == rounding::stochastic || at == 0) {
+      convert(view_of(in.data() + at, 1, n), view_of(expected.data(), 1, n), here,
+              find_executor("reference", 0));
+    }
+    ASSERT_EQ(std::memcmp(out.data() + at, expected.data(), static_cast<std::size_t>(n)), 0)
+        << backend << ", " << name(options.rounding) << ", elements from " << at;
+  }
+}
+
+/// Needs 7 GiB.
+TEST(ConvertHuge, MoreThan2To31Elements) {
+  std::vector<bf16> in(huge_count);
+  for (std::int64_t i = 0; i < huge_count; ++i) {
+    const auto code = static_cast<std::uint32_t>(i % period) * 40'503u >> 3;
+    in[static_cast<std::size_t>(i)] = bf16::from_bits(static_cast<std::uint16_t>(code));
+  }
+  std::vector<e4m3> out(huge_count);
+  for (const std::string& backend : supported_backends()) {
+    for (const rounding mode : {rounding::nearest_even, rounding::stochastic}) {
+      const convert_options options{.rounding = mode, .random = {.seed = 9, .bits = 16}};
+      std::memset(static_cast<void*>(out.data()), 0x55, out.size());
+      convert(view_of(in.data(), 1, huge_count), view_of(out.data(), 1, huge_count), options,
+              find_executor(backend, 0));
+      expect_equal_spans(in, out, options, backend);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace samebits
