@@ -240,11 +240,14 @@ TEST_P(recipe_golden, HasTheLibrarysBits) {
   std::int64_t elements = 0;
   for (const recorded_case& c : r.cases) {
     SCOPED_TRACE(c.name + " " + c.format + " " + c.mode);
-    bytes input = input_of(c);
-    ASSERT_EQ(golden::sha256(input), c.input) << "not the same input as when it was recorded";
-    const answer ours = run(preset->rules, c, std::move(input));
-    EXPECT_EQ(golden::sha256(ours.codes), c.codes) << "codes";
-    EXPECT_EQ(golden::sha256(ours.scales), c.scales) << "scales";
+    const bytes input = input_of(c);
+    const answer ours = run(preset->rules, c, input);
+    const std::string codes = golden::sha256(ours.codes), scales = golden::sha256(ours.scales);
+    if (codes != c.codes || scales != c.scales) {
+      ASSERT_EQ(golden::sha256(input), c.input) << "not the same input as when it was recorded";
+    }
+    EXPECT_EQ(codes, c.codes) << "codes";
+    EXPECT_EQ(scales, c.scales) << "scales";
     if (!c.code_rows.empty()) check_listed(c, ours);
     elements += c.rows * c.cols;
   }

@@ -161,15 +161,16 @@ inline std::vector<std::uint8_t> draw_matrix(const random_matrix& m) {
   std::vector<std::uint8_t> out(static_cast<std::size_t>(m.rows * m.cols) * bytes);
   const std::int64_t per_row = (m.cols + m.tile_cols - 1) / m.tile_cols;
   constexpr std::uint64_t low = 0x7FFFFFFFFFFFFFFFu;
-  for (std::int64_t r = 0; r < m.rows; ++r) {
-    for (std::int64_t c = 0; c < m.cols; ++c) {
+  for (std::int64_t part = 0; part < m.rows * per_row; ++part) {  // the elements of a row in a tile
+    const std::int64_t r = part / per_row, first = part % per_row * m.tile_cols;
+    const auto of_tile = static_cast<std::uint64_t>(r / m.tile_rows * per_row + part % per_row);
+    const std::uint64_t tile_word = word_at(~m.seed, of_tile);
+    for (std::int64_t c = first; c < std::min(first + m.tile_cols, m.cols); ++c) {
       const auto index = static_cast<std::uint64_t>(r * m.cols + c);
-      const auto of_tile =
-          static_cast<std::uint64_t>((r / m.tile_rows) * per_row + c / m.tile_cols);
       const std::uint64_t word = word_at(m.seed, index);
       const draw d = {f, static_cast<std::int64_t>(word & low),
-                      static_cast<std::int64_t>(word_at(~m.seed, of_tile) & low),
-                      r % m.tile_rows == 0 && c % m.tile_cols == 0};
+                      static_cast<std::int64_t>(tile_word & low),
+                      r % m.tile_rows == 0 && c == first};
       std::uint64_t sign = word >> 63;
       if (m.shape == profile::edges && d.kind() < 2) sign = static_cast<std::uint64_t>(d.kind());
       const std::uint64_t bits =
