@@ -58,15 +58,6 @@ std::uint64_t sum_of_arrays(const Call& call) {
   return sum;
 }
 
-/// The sum of a function of the rule `exact`; of a gradient with a result's gradient of 1.
-std::uint64_t exact_sum_of(const numerics::real::exact_row& row, const executor& where) {
-  const std::vector<float> ones(1 << 20, 1.0f);
-  return sum_of_arrays([&](const std::vector<float>& x, std::vector<float>& y) {
-    if (!row.gradient) return evaluate(row.of, view_of(x), view_of(y), {}, where);
-    evaluate_gradient(row.of, view_of(ones), view_of(x), view_of(y), {}, where);
-  });
-}
-
 /// Prints a sum; returns whether the sum is as expected.
 bool is_expected(std::string_view name, std::uint64_t sum, std::uint64_t expected) {
   std::printf("%-22s sum %016llX, expected %016llX\n", std::string(name).c_str(),
@@ -76,10 +67,15 @@ bool is_expected(std::string_view name, std::uint64_t sum, std::uint64_t expecte
 }
 
 bool exact_sums_are_equal(const executor& where) {
+  const std::vector<float> ones(1 << 20, 1.0f);  // the gradient of a result
   bool equal = true;
   for (const numerics::real::exact_row& row : numerics::real::exact_rows) {
+    const std::uint64_t sum = sum_of_arrays([&](const auto& x, auto& y) {
+      if (!row.gradient) return evaluate(row.of, view_of(x), view_of(y), {}, where);
+      evaluate_gradient(row.of, view_of(ones), view_of(x), view_of(y), {}, where);
+    });
     const std::string text = std::string(name(row.of)) + (row.gradient ? " gradient" : "");
-    equal = is_expected(text, exact_sum_of(row, where), row.sum) && equal;
+    equal = is_expected(text, sum, row.sum) && equal;
   }
   return equal;
 }
@@ -87,13 +83,12 @@ bool exact_sums_are_equal(const executor& where) {
 bool array_sums_are_equal(const executor& where) {
   bool equal = true;
   for (std::size_t i = 0; i < std::size(array_functions); ++i) {
-    const std::uint64_t sum =
-        sum_of_arrays([&](const std::vector<float>& x, std::vector<float>& y) {
-          evaluate(array_functions[i], view_of(x), view_of(y), {.rule = function_rule::cuda_13_0},
-                   where);
-        });
-    equal =
-        is_expected(support::cuda_functions[i].name, sum, support::cuda_functions[i].sum) && equal;
+    const std::uint64_t sum = sum_of_arrays([&](const auto& x, auto& y) {
+      evaluate(array_functions[i], view_of(x), view_of(y), {.rule = function_rule::cuda_13_0},
+               where);
+    });
+    const support::summed_function& f = support::cuda_functions[i];
+    equal = is_expected(f.name, sum, f.sum) && equal;
   }
   return equal;
 }

@@ -4,17 +4,18 @@
 //
 // Angles are positions times base^(-i / n), positions times binary64 numbers, and binary32 numbers.
 // Every case is compared in fp32, fp16 and bf16, as the library computes it and with each number of
-// words that decides. Constants and rounded frequencies are compared too. Prints how many results
-// were compared; exits 1 at the first difference.
+// words that decides. Constants and rounded frequencies are compared too. Exits 1 at the first
+// difference.
 #include <mpfr.h>
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
+#include <optional>
 #include <random>
 
+#include "exhaustive/sweep_program.hpp"
 #include "numerics/bits/convert.hpp"
 #include "numerics/functions/rotary.hpp"
 
@@ -192,18 +193,19 @@ bool constants_are_right() {
   return is_constant(numerics::log2_e_table, x, "1 / ln 2 - 1") && right;
 }
 
+std::optional<bool> agrees(const support::command_line& words) {
+  if (words.empty() || words.size() > 2) return std::nullopt;
+  if (!constants_are_right()) return false;
+  case_source source(words.number(1, 1));
+  for (std::uint64_t left = words.number(0); left > 0; --left) {
+    if (!is_right(source.draw())) return false;
+  }
+  return support::all_agree("rotary tables", {static_cast<std::uint64_t>(compared), 0});
+}
+
 }  // namespace
 }  // namespace samebits
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::printf("usage: rotary_sweep CASES [SEED]\n");
-    return 2;
-  }
-  if (!samebits::constants_are_right()) return 1;
-  samebits::case_source source(argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 1);
-  for (long left = std::strtol(argv[1], nullptr, 0); left > 0; --left) {
-    if (!samebits::is_right(source.draw())) return 1;
-  }
-  std::printf("%ld results compared with MPFR: 0 differ\n", samebits::compared);
+  return samebits::support::run_program(argc, argv, "rotary_sweep CASES [SEED]", samebits::agrees);
 }
