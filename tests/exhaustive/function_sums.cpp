@@ -110,8 +110,8 @@ std::optional<bool> agrees(const support::command_line& words) {
   if (words.empty() || words.size() > 3) return std::nullopt;
   const std::uint64_t threads = words.number(1, 1);
   if (threads == 0 || threads > 1024) return std::nullopt;
-  const executor where = {.backend = words.size() > 2 ? words[2] : "",
-                          .threads = static_cast<int>(threads)};
+  const std::string backend = words.size() > 2 ? words[2] : "";
+  const executor where = {.backend = backend, .threads = static_cast<int>(threads)};
   if (words[0] == "arrays") return array_sums_are_equal(where);
   if (words[0] == "exact") return exact_sums_are_equal(where);
   if (words.size() > 2) return std::nullopt;
