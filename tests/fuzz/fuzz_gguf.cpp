@@ -21,7 +21,7 @@ void check(file_bytes file) {
     require(info.offset >= end && info.offset <= file.size(), "tensors share no bytes");
     end = info.offset;
     if (!info.unread.empty()) {
-      require_message({tensor_file::error_kind::unsupported, info.unread});
+      require_message(info.unread);
       continue;
     }
     require_tensor(file, info);

@@ -37,7 +37,7 @@ void require_read(file_bytes file, tensor_file::zip_members& members, const tens
     require_tensor(bytes, info);
     require_fortran_strides(info);
   } catch (const tensor_file::file_error& error) {
-    require_message(error);
+    require_message(error.what());
   }
 }
 
@@ -53,7 +53,7 @@ void check(file_bytes file) {
   for (const tensor_info& info : contents.tensors) {
     require(info.part <= parts, "a part is a member");
     if (!info.unread.empty()) {
-      require_message({tensor_file::error_kind::unsupported, info.unread});
+      require_message(info.unread);
     } else {
       require(info.part != 0, "a tensor that is read has a member");
       require_read(file, read, info);

@@ -16,7 +16,7 @@ void require_read(file_bytes file, tensor_file::zip_members& members, const tens
   try {
     require_tensor(info.part == 0 ? file : members.bytes(file, info.part - 1), info);
   } catch (const tensor_file::file_error& error) {
-    require_message(error);
+    require_message(error.what());
   }
 }
 
@@ -35,7 +35,7 @@ void check(file_bytes file) {
     if (info.unread.empty()) {
       require_read(file, members, info);
     } else {
-      require_message({tensor_file::error_kind::unsupported, info.unread});
+      require_message(info.unread);
     }
   }
 }

@@ -29,9 +29,8 @@ inline void require(bool condition, const char* what) {
 }
 
 /// A refusal is one short line of text.
-inline void require_message(const tensor_file::file_error& error) {
-  const std::string_view message = error.what();
-  require(!message.empty() && message.size() < 600, "a message has a length that fits a line");
+inline void require_message(std::string_view message, std::size_t limit = 600) {
+  require(!message.empty() && message.size() < limit, "a message has a length that can be read");
   require(tensor_file::find_invalid_utf8(message) == std::string_view::npos, "a message is UTF-8");
   for (const char c : message) {
     require(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "a message has no controls");
@@ -45,7 +44,7 @@ bool accepts(Parsed& parsed, const Read& read) {
     parsed = read();
     return true;
   } catch (const tensor_file::file_error& error) {
-    require_message(error);
+    require_message(error.what());
     return false;
   }
 }

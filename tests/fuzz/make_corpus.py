@@ -422,10 +422,5 @@ def write(folder, seeds):
 
 
 if __name__ == "__main__":
-    write(HERE / "corpus" / "npy", npy_seeds())
-    write(HERE / "corpus" / "npz", npz_seeds())
-    write(HERE / "corpus" / "safetensors", safetensors_seeds())
-    write(HERE / "corpus" / "shard_index", shard_index_seeds())
-    write(HERE / "corpus" / "gguf", gguf_seeds())
-    write(HERE / "corpus" / "torch", torch_seeds())
-    write(HERE / "corpus" / "command_line", command_line_seeds())
+    for reader in ("npy", "npz", "safetensors", "shard_index", "gguf", "torch", "command_line"):
+        write(HERE / "corpus" / reader, globals()[reader + "_seeds"]())
