@@ -1,17 +1,20 @@
-# Records traces by running the files of Megatron, DeepSpeed and Apex themselves.
+# Records traces by running the files of Megatron, DeepSpeed and Apex themselves, and PyTorch.
 #
 #   python3 make_traces.py megatron  GRAD_SCALER.py             --commit C --out megatron.trace
 #   python3 make_traces.py deepspeed LOSS_SCALER.py             --commit C --out deepspeed.trace
 #   python3 make_traces.py apex_amp  SCALER.py                  --commit C --out apex_amp.trace
 #   python3 make_traces.py apex      UPDATE_SCALE_HYSTERESIS.cu --commit C --out apex.trace
+#   python3 make_traces.py torch     cuda                       --out torch.trace
 #
 # The files are run as they are, from wherever they lie; none of them is part of this project. What
 # they import is replaced: `torch` by the few operations on one-element tensors that they use, in
 # NumPy's float32, which rounds every operation as binary32 does; logging and process groups by
-# nothing. Of the .cu file the kernel, which is plain C++, is compiled for the host.
+# nothing. Of the .cu file the kernel, which is plain C++, is compiled for the host. PyTorch's own kernel
+# needs a GPU; with cpu instead of cuda, its kernel for the CPU runs.
 import argparse
 import ctypes
 import hashlib
+import math
 import os
 import subprocess
 import sys
@@ -165,6 +168,48 @@ def compiled_kernel(path):
         return ctypes.CDLL(os.path.join(folder, "kernel.so"))
 
 
+def torch_on(device):
+    """An adapter of PyTorch's GradScaler. Every step is a whole one: scale(), a gradient that is 1 or Inf, step()
+    with an optimizer that counts, update(), get_scale()."""
+    import torch
+
+    class Counting(torch.optim.Optimizer):
+        def __init__(self, parameters):
+            super().__init__(parameters, {})
+            self.steps = 0
+
+        def step(self):
+            self.steps += 1
+
+    class Torch:
+        def __init__(self, library, settings):
+            self.scaler = library(
+                device, **{k: int(v) if k == "growth_interval" else v for k, v in settings.items()})
+            self.loss = torch.zeros((), device=device)
+            self.parameter = torch.zeros(1, device=device, requires_grad=True)
+            self.parameter.grad = torch.zeros(1, device=device)
+            self.optimizer = Counting([self.parameter])
+            self.scaler.scale(self.loss)  # from here on get_scale() reads the device
+
+        def scale(self):
+            return self.scaler.get_scale()
+
+        def update(self, bad):
+            self.scaler.scale(self.loss)
+            self.parameter.grad.fill_(math.inf if bad else 1.0)
+            before = self.optimizer.steps
+            self.scaler.step(self.optimizer)
+            assert self.optimizer.steps == before + (not bad)
+            self.scaler.update()
+
+        def counters(self):
+            return (self.scaler.state_dict()["_growth_tracker"],)
+
+    source = {"library": "torch " + torch.__version__, "commit": torch.version.git_version,
+              "device": torch.cuda.get_device_name() if device == "cuda" else "cpu"}
+    return torch.amp.GradScaler, Torch, source
+
+
 def load(policy, path):
     """The library and the adapter that drives it."""
     if policy == "apex":
@@ -191,17 +236,20 @@ def load(policy, path):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("policy", choices=["megatron", "deepspeed", "apex_amp", "apex"])
+    parser.add_argument("policy", choices=list(trace_format.SETTINGS))
     parser.add_argument("file")
-    parser.add_argument("--commit", required=True)
+    parser.add_argument("--commit")
     parser.add_argument("--out", required=True)
     arguments = parser.parse_args()
-    library, adapter = load(arguments.policy, arguments.file)
-    with open(arguments.file, "rb") as file:
-        digest = hashlib.sha256(file.read()).hexdigest()
-    source = {"file": os.path.basename(arguments.file), "sha256": digest,
-              "commit": arguments.commit, "made by": "make_traces.py " + arguments.policy,
-              "numpy": numpy.__version__}
+    if arguments.policy == "torch":
+        library, adapter, source = torch_on(arguments.file)
+    else:
+        library, adapter = load(arguments.policy, arguments.file)
+        with open(arguments.file, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        source = {"file": os.path.basename(arguments.file), "sha256": digest, "commit": arguments.commit,
+                  "numpy": numpy.__version__}
+    source["made by"] = "make_traces.py " + arguments.policy
     trace_format.write(arguments.out, arguments.policy,
                        lambda settings: adapter(library, settings), source)
 
