@@ -1,6 +1,6 @@
 """Asks a solver whether a script in SMT-LIB 2 has a model.
 
-usage: solve.py SOLVER FILE [NAME ...]      SOLVER: bitwuzla, cvc5 or z3
+usage: solve.py SOLVER FILE [NAME ...]      SOLVER: bitwuzla or z3
 
 Prints `unsat`, or `sat` and the values of the named bit-vectors, in hexadecimal; anything else is no answer.
 """
@@ -25,25 +25,6 @@ def bitwuzla(script, names):
     return None if result == b.Result.UNSAT else "unknown"
 
 
-def cvc5(script, names):
-    import cvc5 as c
-
-    manager = c.TermManager()
-    solver = c.Solver(manager)
-    solver.setOption("produce-models", "true")
-    solver.setOption("fp-exp", "true")
-    parser = c.InputParser(solver)
-    parser.setStringInput(c.InputLanguage.SMT_LIB_2_6, script, "script")
-    symbols = parser.getSymbolManager()
-    while not (command := parser.nextCommand()).isNull():
-        command.invoke(solver, symbols)
-    result = solver.checkSat()
-    if result.isSat():
-        constants = {str(t): t for t in symbols.getDeclaredTerms()}
-        return [int(solver.getValue(constants[n]).getBitVectorValue(10)) for n in names]
-    return None if result.isUnsat() else "unknown"
-
-
 def z3(script, names):
     import z3 as z
 
@@ -58,7 +39,7 @@ def z3(script, names):
 
 def main():
     solver, file, *names = sys.argv[1:]
-    found = {"bitwuzla": bitwuzla, "cvc5": cvc5, "z3": z3}[solver](Path(file).read_text(), names)
+    found = {"bitwuzla": bitwuzla, "z3": z3}[solver](Path(file).read_text(), names)
     print("unsat" if found is None else found if found == "unknown" else
           " ".join(["sat", *(f"{value:x}" for value in found)]))
 
