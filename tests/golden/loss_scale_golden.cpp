@@ -104,14 +104,14 @@ std::string option_text(double value) {
                     : to_hex_float(format_id::fp64, detail::bits_of(value));
 }
 
-/// Whether a decision names the change of the scale. (A bad step may end with the scale that it
-/// began with and yet have lowered it: apex.amp's window may be over at the same time.)
+/// Whether a decision names the change of the scale.
 bool tells_what_happened(const step_decision& decision, double before, double after) {
   if (decision.apply) {
     return decision.change == (after == before ? scale_change::kept : scale_change::grown);
   }
-  return after < before ? decision.change == scale_change::backed_off
-                        : decision.change != scale_change::grown;
+  const bool lowered = decision.change == scale_change::backed_off;
+  // A bad step may raise a scale below the minimum to the minimum, whatever that is called.
+  return decision.change != scale_change::grown && (after > before || lowered == (after < before));
 }
 
 struct comparison_counts {
@@ -205,6 +205,20 @@ TEST(LossScaleGolden, Recordings) {
     std::cout << path.filename().string() << ": " << seen.traces << " traces, " << seen.steps
               << " steps, " << seen.bad << " bad, " << seen.grown << " grown, " << seen.backed_off
               << " backed off, " << seen.raised << " raised\n";
+  }
+}
+
+/// No recording has one. apex.amp halves the scale and doubles it in the same step; PyTorch's never grows.
+TEST(LossScaleGolden, IntervalOfZero) {
+  const apex_amp_scaling amp{8.0, 0, 0.0, 1024.0};
+  auto amp_state = initial_state(amp);
+  EXPECT_EQ(advance(amp, amp_state, {.nonfinite = true}).change, scale_change::backed_off);
+  EXPECT_EQ(scale_of(amp_state), 8.0);
+  EXPECT_EQ(advance(amp, amp_state, {}).change, scale_change::kept);
+  const torch_scaling torch{8.0, 2.0, 0.5, 0};
+  auto torch_state = initial_state(torch);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(advance(torch, torch_state, {}).change, scale_change::kept);
   }
 }
 
