@@ -172,7 +172,12 @@ void probe_codes(const kernels& by, backends::code_report& report) {
       }
     }
     for (const format_id to : {fp16, bf16}) {
-      probe_conversion(by, fp32, to, o, stream.get(), report.conversion);
+      for (const format_id from : {fp32, e4m3, e5m2, to == fp16 ? bf16 : fp16}) {
+        probe_conversion(by, from, to, o, stream.get(), report.conversion);
+      }
+    }
+    for (const format_id from : {e4m3, e5m2}) {
+      probe_conversion(by, from, fp32, o, stream.get(), report.conversion);
     }
   }
   for (const format_id from : {fp32, bf16}) {
