@@ -34,9 +34,9 @@ for file in gpt_sample.safetensors adam.pt; do
 done
 "$work/user/bin/pip" install --quiet --disable-pip-version-check -r "$OLDPWD/python/requirements-test.txt" \
   -r "$OLDPWD/tests/witness/requirements.txt"
-# All modules are in it, each imports, its examples hold, and type checkers find its types. The rest of the tests runs on
-# the package of the build tree, whose code and sources are the same. The environment has no torch, whatever the caller
-# requires.
+# All modules are in it, each that needs no torch imports, its examples hold, and type checkers find its types. The rest
+# of the tests runs on the package of the build tree, whose code and sources are the same. The environment has no torch,
+# whatever the caller requires.
 modules() { (cd "$1" && find . -name '*.py' | sort); }
 installed=$("$work/user/bin/python" -c 'import os, samebits; print(os.path.dirname(samebits.__file__))')
 comm -23 <(modules "$OLDPWD/python/samebits") <(modules "$installed") | tee "$work/missing"

@@ -274,7 +274,8 @@ class Bench:
         """"killed", "survived" or "invalid", and by what."""
         # The library's objects hold several sources each: where a changed source stands in one, the
         # linker takes the changed definition, which comes first.
-        compiled = run([self.compiler, *self.flags, "-Wl,--allow-multiple-definition", f"-D{test.definition}", "-include", self.scratch / "precompiled.hpp",
+        compiled = run([self.compiler, *self.flags, "-Wl,--allow-multiple-definition",
+                        f"-D{test.definition}", "-include", self.scratch / "precompiled.hpp",
                         f"-I{folder}", f"-I{ROOT}", f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}", f"-I{ROOT / 'tools'}",
                         f"-I{ROOT / 'tests' / 'testkit'}",
                         *(ROOT / source for source in test.compiled),

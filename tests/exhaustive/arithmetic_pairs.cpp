@@ -24,6 +24,7 @@ class oracle_sweep {
   oracle_sweep(operation op, format_id to) : memo_(to, deterministic_rules()) {
     case_.op = op;
     case_.to = to;
+    EXPECT_EQ(memo_.rules().size(), 36u);  // 6 roundings, 3 overflows, 2 NaN policies
   }
 
   /// False after a failure was added.

@@ -348,10 +348,12 @@ std::optional<bool> agrees(const command_line& words) {
   const std::uint64_t threads = words.number(1, 1), step = words.number(3, 1);
   if (words.empty() || words.size() > 5 || threads == 0 || step == 0) return std::nullopt;
   std::FILE* const file = words.size() > 4 ? std::fopen(words[4].c_str(), "w") : nullptr;
-  bool good = true;
+  if (words.size() > 4 && file == nullptr) return std::nullopt;
+  bool good = true, known = false;
   std::uint64_t state = 1;
   for (const exact_row& row : numerics::real::exact_rows) {
     if (words[0] != "all" && words[0] != text_of(row)) continue;
+    known = true;
     tally t = sum_on_threads(threads, [&](std::uint64_t thread) {
       return sweep(row, words.number(2) + thread * step, step * threads);
     });
@@ -360,7 +362,7 @@ std::optional<bool> agrees(const command_line& words) {
     if (file != nullptr) write_values(file, row, t, state);
   }
   if (file != nullptr) std::fclose(file);
-  return good;
+  return known ? std::optional(good) : std::nullopt;
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 //
 // binary32 is computed in nearest even by the machine. NaNs are compared as canonical ones; flags are
 // not read, which costs hundreds of cycles. Of fp16 and 8-bit codes binary64 holds every sum, product
-// and fused result: the machine computes it exactly, the oracle rounds it by every mode and overflow
-// policy and says which flags are raised. Prints one line; the exit status is 1 if any result differs
+// and fused result: the machine computes it exactly, the oracle rounds it by every mode and, of
+// 8-bit codes, overflow policy (fp16: ieee alone), and says which flags are raised. Prints one line; the exit status is 1 if any result differs
 // and 2 for a bad command line. Must be compiled with -ffp-contract=off.
 #include <algorithm>
 #include <array>

@@ -56,7 +56,7 @@ void check(const std::vector<std::uint32_t>& amaxes, scale_rule rule, format_id 
     if (t.differing++ == 0) {
       std::printf("%s %s amax %08X: scale %08X, expected %08X%s\n", std::string(name(to)).c_str(),
                   std::string(name(rule)).c_str(), amaxes[i], scales[i], expected.s,
-                  sure ? "" : ", which is not the oracle's own division");
+                  sure ? "" : "; the oracle's integers differ from IEEE division or rationals");
     }
   }
 }

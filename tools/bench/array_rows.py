@@ -89,7 +89,7 @@ def quantization(m: Machine) -> Iterator[list[Row]]:
         rows.append(Row(name, x[of].nbytes + written,
                         lambda x=x[of], q=q, o=options: samebits.quantize(x, out=q, **o)))
     for name in ("DSV3_IEEE", "MXFP8_FLOOR", "MXFP4_FLOOR", "NVFP4_TE", "NVFP4_TE_2D"):
-        if m.wants(f"dequantize {name}"):
+        if m.wants(f"dequantize {name} to bf16"):
             q = samebits.quantize(x["bf16"], name)
             rows.append(Row(f"dequantize {name} to bf16", q.codes.nbytes + q.scales.nbytes + y["bf16"].nbytes,
                             lambda q=q: q.dequantize("bf16", out=y["bf16"])))
@@ -116,7 +116,9 @@ def statistics_rows(m: Machine, x: dict[str, torch.Tensor]) -> Iterator[Row]:
 def codebook_rows(m: Machine, x: torch.Tensor, y: dict[str, torch.Tensor]) -> Iterator[Row]:
     """Codebooks in blocks of 64."""
     for book in ("nf4", "dynamic8"):
-        if not m.wants(f"quantize dequantize {book}"):
+        names = [f"quantize {book}, blocks of 64", *(f"dequantize {book} to {to}, blocks of 64{double}"
+                                                     for to in WIDE for double in ("", ", double"))]
+        if not any(map(m.wants, names)):
             continue
         for double in (False, True):
             q = samebits.quantize_blocks(x, book, double=double, offset=0.0 if double else None)
@@ -236,7 +238,7 @@ def calls(m: Machine) -> Iterator[list[Row]]:
         "QuantizedTensor.dequantize": lambda: q.dequantize("bf16")}
     library = library_of(m)
     if library:
-        work["convert() of C++"] = library("convert", x, y, 1000, 1)
+        work["convert() of C++"] = library("convert", x, y, 1000)
     rows = [Row(name, 0, call, {"t.to(bfloat16)": lambda: x.to(torch.bfloat16)}, "host") for name, call in work.items()]
     if m.device == "cpu":
         import ml_dtypes

@@ -21,7 +21,6 @@ def matrices(m: Machine, count: int) -> list[torch.Tensor]:
     return [m.normal(m.elements // m.cols, m.cols).bfloat16() for _ in range(count)]
 
 
-
 def rows(m: Machine) -> Iterator[list[Row]]:
     """Softmax and norms of rows, and their gradients, beside torch and torch.compile."""
     cols = m.cols

@@ -1,5 +1,6 @@
-// Dequantization: computes RN(value of code * scale), rounded to the output's format. Dense matrices of
-// 8-bit codes are written by vectors; all else, of any tile size, strides and alignment, element by element.
+// Dequantization: computes RN(value of code * scale), rounded to the output's format. Dense matrices
+// of 8-bit codes are written by vectors; all else, of any tile size, strides and alignment, element
+// by element.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -59,8 +60,8 @@ __global__ void dequantize_kernel(const dequantize_task t) {
   }
 }
 
-/// Dequantizes dense matrices by vectors of 16 bytes of results. Requires: codes of 8 bits; each vector lies in
-/// one tile; output aligned to 16 bytes, codes to those of a vector.
+/// Dequantizes dense matrices by vectors of 16 bytes of results. Requires: codes of 8 bits; each
+/// vector lies in one tile; output aligned to 16 bytes, codes to those of a vector.
 /// Shared memory: the numbers of all codes.
 template <format_id F>
 __global__ void __launch_bounds__(block_threads)
@@ -92,7 +93,8 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// Enqueues a call in vectors. False if it has none.
+/// Launches the kernel of vectors. False, without a launch, for strides, alignment, codes or tile
+/// widths that it does not support.
 template <format_id F>
 bool launch_vectors(const backends::dequantize_call& call, const dequantize_task& t,
                     cudaStream_t stream) {

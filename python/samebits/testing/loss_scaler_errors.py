@@ -17,7 +17,7 @@ from samebits.testing.memory import Memory
 from samebits.testing.number_formats import Format
 
 State = dict[str, float]  # of LossScaler.state_dict()
-Tracker = "_growth_tracker"
+_TRACKER = "_growth_tracker"
 
 
 def _not_finite(x: Any) -> Any:
@@ -25,7 +25,7 @@ def _not_finite(x: Any) -> Any:
 
 
 def _any(bad: Callable[[Any], Any]) -> Callable[[list[Any]], bool]:
-    """Return whether a predicate of the elements holds for one of an optimizer's gradients."""
+    """Return what says whether a predicate holds for an element of an optimizer's gradients."""
     return lambda gradients: any(bool(np.any(bad(x))) for x in gradients)
 
 
@@ -49,9 +49,9 @@ ERRORS: Final[dict[str, dict[str, Any]]] = {
         "growth one step too late": lambda s: {"growth_interval": s["growth_interval"] + 1},
         "growth one step too early": lambda s: {"growth_interval": s["growth_interval"] - 1}},
     "skipped": {
-        "the growth tracker is not reset by a skipped step": lambda s: {Tracker: s[Tracker]},
+        "the growth tracker is not reset by a skipped step": lambda s: {_TRACKER: s[_TRACKER]},
         "a skipped step counts towards the next growth": lambda s: {
-            Tracker: (s[Tracker] + 1) % s["growth_interval"]},
+            _TRACKER: (s[_TRACKER] + 1) % s["growth_interval"]},
         "backoff applied twice": lambda s: {"scale": s["scale"] * s["backoff_factor"]**2},
         "no backoff: a skipped step keeps the scale": lambda s: {"scale": s["scale"]},
         "the scale does not fall below 1": lambda s: {
@@ -60,9 +60,9 @@ ERRORS: Final[dict[str, dict[str, Any]]] = {
         "the scale never grows": lambda s: {"scale": s["scale"]},
         "the scale grows to Inf": lambda s: {"scale": s["scale"] * s["growth_factor"]},
         "after a growth the scale grows at every further step": lambda s: {
-            "scale": s["scale"] * s["growth_factor"], Tracker: s["growth_interval"] - 1}},
+            "scale": s["scale"] * s["growth_factor"], _TRACKER: s["growth_interval"] - 1}},
     "resumed": {
-        "the growth tracker is lost in state_dict or load_state_dict": lambda new: {Tracker: 0},
+        "the growth tracker is lost in state_dict or load_state_dict": lambda new: {_TRACKER: 0},
         "load_state_dict does nothing": lambda new: new},
     "bad": {
         "Inf and NaN are seen only in an optimizer's first tensor": lambda g: _bad(g[:1]),
@@ -109,7 +109,7 @@ class _Faulty:
         before = self.state_dict()
         if not self.core.update().applied:
             self._change("skipped", before)
-        elif self.state_dict()[Tracker] != before[Tracker] + 1:
+        elif self.state_dict()[_TRACKER] != before[_TRACKER] + 1:
             self._change("grown", before)
 
     def load_state_dict(self, state: State) -> None:

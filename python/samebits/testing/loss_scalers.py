@@ -197,7 +197,7 @@ class _ScalerTest:
 
 
 def _number(x: Any) -> str:
-    """Return a setting or a scale: a power of two, or the shortest decimal."""
+    """Return a setting or a scale as the shortest decimal."""
     text = repr(x)
     return text[:-2] if text.endswith(".0") and len(text) < 12 else text
 

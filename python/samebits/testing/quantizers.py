@@ -146,7 +146,7 @@ class _QuantizerCalls(Calls):
                 raise CallFailed(f"{self.name} returned {type(result).__name__}; expected "
                                  "(codes, scales)")
             return tuple(
-                checked_codes(f"{self.name}, {what} of x {shape}", got, size, f, self.memory)
+                checked_codes(f"{self.name} (x of shape {shape}, {what})", got, size, f, self.memory)
                 for got, (what, _, size, f) in zip(result, parts))
         got = self.result_of(given, Layout(), f"shape {shape}", call)
         for array, (_, memory, _, f) in zip(got, parts):

@@ -241,15 +241,18 @@ def main():
     parser.add_argument("--commit")
     parser.add_argument("--out", required=True)
     arguments = parser.parse_args()
+    made = {"made by": "make_traces.py " + arguments.policy}
     if arguments.policy == "torch":
         library, adapter, source = torch_on(arguments.file)
+        source |= made
+    elif arguments.commit is None:
+        parser.error("--commit is needed")
     else:
         library, adapter = load(arguments.policy, arguments.file)
         with open(arguments.file, "rb") as file:
             digest = hashlib.sha256(file.read()).hexdigest()
         source = {"file": os.path.basename(arguments.file), "sha256": digest, "commit": arguments.commit,
-                  "numpy": numpy.__version__}
-    source["made by"] = "make_traces.py " + arguments.policy
+                  **made, "numpy": numpy.__version__}
     trace_format.write(arguments.out, arguments.policy,
                        lambda settings: adapter(library, settings), source)
 

@@ -1,7 +1,8 @@
 // The general quantization kernels: any tile size, strides and outputs.
 //
-// Small tiles, no statistics: one pass, one warp per tile, or one thread if a tile has at most a warp's elements. Large tiles or statistics: three
-// kernels. Workspace: an amax and a scale per tile, and the partial statistics of each chunk.
+// Small tiles, no statistics: one pass, one warp per tile, or one thread per tile of at most 32
+// elements. Large tiles or statistics: three kernels. Workspace: an amax and a scale per tile, and
+// the partial statistics of each chunk.
 //   amaxes_kernel   one warp per span of 4096 elements of a tile: atomic maximum into amaxes[tile]
 //   scales_kernel   one thread per tile: scale from amax or from the caller's inverse scale
 //   chunks_kernel   one block per chunk of 4096 elements of the matrix: round, then sum and count

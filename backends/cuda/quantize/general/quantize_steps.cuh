@@ -29,7 +29,8 @@ __device__ quantized_element quantized(const quantize_task& t, const numerics::t
   return {x, y, cast.code & magnitude, cast.code, cast.overflow};
 }
 
-/// The amax of elements [begin, end) of a tile, computed by one warp, whose lanes all call, or by one thread.
+/// The amax of elements [begin, end) of a tile, computed by one warp, whose lanes all call, or by
+/// one thread.
 template <int Lanes = 32>
 __device__ inline tile_amax amax_of_span(const quantize_task& t, std::uint64_t tile,
                                          std::uint64_t begin, std::uint64_t end, unsigned lane) {
@@ -41,8 +42,8 @@ __device__ inline tile_amax amax_of_span(const quantize_task& t, std::uint64_t t
   return Lanes == 1 ? amax : __reduce_max_sync(all_lanes, amax);
 }
 
-/// One warp quantizes one tile: all lanes must call. Or one thread, for tiles with less to do than their scale takes.
-/// The elements are read again for rounding, then from the caches.
+/// One warp quantizes one tile: all lanes must call. Or one thread, for tiles of at most 32
+/// elements. The elements are read again for rounding, then from the caches.
 template <class Arithmetic, int Lanes = 32>
 __device__ void quantize_tile(const quantize_task& t, std::uint64_t tile, unsigned lane) {
   const std::uint64_t all = t.tile_rows * t.tile_cols;
