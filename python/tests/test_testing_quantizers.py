@@ -66,7 +66,7 @@ def test_wrong_results_are_reported() -> None:
     assert "(x of shape (1, 1), codes) returned shape (1, 1, 1); expected (1, 1)" in failure(
         lambda x: (right(x)[0][None], right(x)[1]), shapes=SHAPES)
     assert "expected (codes, scales)" in failure(lambda x: right(x)[0], shapes=SHAPES)
-    assert "scales of x (1, 1): expected an array of float32" in failure(
+    assert "(x of shape (1, 1), scales): expected an array of float32" in failure(
         lambda x: (right(x)[0], right(x)[1].astype(np.float64)), shapes=SHAPES)
 
 
