@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import samebits
+from recorded import FORMATS, differing, recording, sha
 
-FORMATS = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16}
 #: A row a call of two heads: kernel (with _bwd its backward), format, head dimension, length, causal, seed
 #: of q (then k, v and the gradient), and a part of the SHA-256 of each result, at most 192 rows of it.
 #: Results: out and lse; dq, dk and dv (of cudnn above 256 keys dq is not reproducible); of math out, dq,
 #: dk and dv.
-RECORDED = json.loads((Path(__file__).parent / "torch_attention.json").read_text())
+RECORDED = recording("attention")
 attention = samebits.functions.attention
 attention_backward = samebits.functions.attention_backward
 
@@ -35,31 +32,20 @@ def operands(seed: int, length: int, dimension: int, form: str) -> list[Any]:
     return [one(seed + i) for i in range(4)]
 
 
-def hashes(results: Any) -> list[str]:
-    """Return a part of the hash of at most 192 rows of each result."""
-    found = []
-    for x in results:
-        rows = np.linspace(0, x.shape[2] - 1, min(192, x.shape[2])).astype(np.int64)
-        found.append(hashlib.sha256(np.ascontiguousarray(x[:, :, rows]).tobytes()).hexdigest()[:12])
-    return found
+def hashes(name: str, form: str, dimension: int, length: int, causal: bool, seed: int, **options: Any) -> list[str]:
+    q, k, v, grad = operands(seed, length, dimension, form)
+    kernel = name.removesuffix("_bwd")
+    how = {"kernel": kernel, "causal": causal} | options
+    results = list(attention(q, k, v, **how))
+    if kernel == "math":
+        results[1:] = attention_backward(grad, q, k, v, **how)
+    elif name != kernel:
+        results = list(attention_backward(grad, q, k, v, *results, **how))
+    rows = np.linspace(0, length - 1, min(192, length)).astype(np.int64)
+    return [sha(x[:, :, rows], 12) for x in results]
 
 
-def differing(rows: list[Any], **options: Any) -> list[Any]:
-    """Return the rows whose results have other bits than the GPU's."""
-    differ = []
-    for row in rows:
-        name, form, dimension, length, causal, seed, expected = row
-        q, k, v, grad = operands(seed, length, dimension, form)
-        kernel = name.removesuffix("_bwd")
-        how = {"kernel": kernel, "causal": causal} | options
-        results = list(attention(q, k, v, **how))
-        if kernel == "math":
-            results[1:] = attention_backward(grad, q, k, v, **how)
-        elif name != kernel:
-            results = list(attention_backward(grad, q, k, v, *results, **how))
-        if hashes(results) != expected:
-            differ.append(row)
-    return differ
+differing = partial(differing, hashes)
 
 
 @pytest.mark.parametrize("kernel", ["flash", "flash_bwd", "cudnn", "cudnn_bwd", "math"])

@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import samebits
+from recorded import differing, elements, recording, sha
 
-FORMATS = {"fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16}
 #: A row a call: operation, format, shape, order of the axes in memory, reduced axes, elements before the
 #: tensor, seed of the elements, and the first half of the SHA-256 of at most 4096 results.
-RECORDED = json.loads((Path(__file__).parent / "torch_axis_reductions.json").read_text())
+RECORDED = recording("axis_reductions")
 
 
-def elements(seed: int, count: int) -> Any:
-    """Return numbers of magnitude 2^-7 to 2, the same on every machine."""
-    words = np.random.Generator(np.random.PCG64(seed)).integers(0, 1 << 32, count, dtype=np.uint32)
-    exponent = ((words >> np.uint32(23)) & np.uint32(7)) + np.uint32(120)
-    return ((words & np.uint32(0x807FFFFF)) | (exponent << np.uint32(23))).view(np.float32)
+def hash_of(name: str, form: str, shape: Any, order: Any, axes: Any, before: int, seed: int, **options: Any) -> str:
+    flat = elements(seed, int(np.prod(shape)) + before, form)[before:]
+    x = flat.reshape([shape[axis] for axis in order]).transpose([order.index(axis) for axis in range(len(order))])
+    y = getattr(samebits.functions, name)(x, axes, **{"rule": "torch_2_11", "offset": before} | options)
+    y = np.asarray(y).reshape(-1)
+    return sha(y if y.size <= 4096 else y[np.linspace(0, y.size - 1, 4096).astype(np.int64)])
 
 
-def differing(rows: list[Any], **options: Any) -> list[Any]:
-    """Return the rows whose results have other bits than the GPU's."""
-    differ = []
-    for row in rows:
-        name, form, shape, order, axes, offset, seed, expected = row
-        flat = elements(seed, int(np.prod(shape)) + offset).astype(FORMATS[form])[offset:]
-        places = [order.index(axis) for axis in range(len(order))]
-        x = flat.reshape([shape[axis] for axis in order]).transpose(places)
-        function = getattr(samebits.functions, name)
-        y = function(x, axes, **{"rule": "torch_2_11", "offset": offset} | options)
-        y = np.asarray(y).reshape(-1)
-        if y.size > 4096:
-            y = y[np.linspace(0, y.size - 1, 4096).astype(np.int64)]
-        if hashlib.sha256(y.tobytes()).hexdigest()[:16] != expected:
-            differ.append(row)
-    return differ
+differing = partial(differing, hash_of)
 
 
 def test_recorded_on_a_gpu() -> None:

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import samebits as sb
+from recorded import elements, recording, sha
 
-FORMATS = {"fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16}
 #: A row a product: which, format, M, N, K, first seed, rule, and the first half of the SHA-256 of at
 #: most 16 x 16 results. Of 736 recorded products 735 have a rule; these are rows with every kind of rule.
-RECORDED = json.loads((Path(__file__).parent / "torch_products.json").read_text())
-
-
-def elements(seed: int, shape: tuple[int, ...], form: str) -> Any:
-    """Return numbers of magnitude 2^-7 to 2, the same on every machine."""
-    words = np.random.Generator(np.random.PCG64(seed)).integers(0, 1 << 32, int(np.prod(shape)),
-                                                                dtype=np.uint32)
-    exponent = ((words >> np.uint32(23)) & np.uint32(7)) + np.uint32(120)
-    numbers = (words & np.uint32(0x807FFFFF)) | (exponent << np.uint32(23))
-    return numbers.view(np.float32).reshape(shape).astype(FORMATS[form])
+RECORDED = recording("products")
 
 
 def operands(row: Any) -> tuple[Any, Any, Any]:
@@ -55,8 +42,7 @@ def product(row: Any, rule: str) -> Any:
 
 def test_recorded_on_a_gpu() -> None:
     for row in RECORDED:
-        d = product(row, row[6])
-        assert hashlib.sha256(d.tobytes()).hexdigest()[:16] == row[7], row
+        assert sha(product(row, row[6])) == row[7], row
 
 
 def test_finds_the_rules() -> None:
