@@ -29,36 +29,31 @@ def bits(array: Any) -> Any:
 
 
 def test_adamw_in_numpy() -> None:
+    """Settings arrive, each in its place; the library's own tests prove the rule."""
     f = np.float32
     w, m, v = numbers(1000, 0), np.zeros(1000, f), np.zeros(1000, f)
     expected = w.copy()
-    optimizer = optim.AdamW(w, lr=0.01, betas=(0.9, 0.99), weight_decay=0.1)
-    b1, b2 = f(0.9), f(0.99)
-    for step in range(1, 6):
+    optimizer = optim.AdamW(w, lr=0.01, betas=(0.9, 0.99), weight_decay=0.1, maximize=True)
+    for step in range(1, 4):
         g = numbers(1000, step)
-        optimizer.step(g, grad_mul=0.25)
+        optimizer.step(-g, grad_mul=0.25)
         g = g * f(0.25)
-        c1, c2 = 1 - np.prod([float(b1)] * step), 1 - np.prod([float(b2)] * step)
-        expected = expected * f(1 - 0.01 * 0.1)
-        m = b1 * m + (1 - b1) * g
-        v = b2 * v + (1 - b2) * (g * g)
-        d = np.sqrt(v) / f(np.sqrt(c2)) + f(1e-8)
-        expected = expected - (f(0.01 / c1) * m) / d
+        m = f(0.9) * m + (1 - f(0.9)) * g
+        v = f(0.99) * v + (1 - f(0.99)) * (g * g)
+        c1, c2 = (1 - np.prod([float(f(b))] * step) for b in (0.9, 0.99))
+        expected = expected * f(1 - 0.01 * 0.1) - (f(0.01 / c1) * m) / (np.sqrt(v) / f(np.sqrt(c2)) + f(1e-8))
         assert bits(w) == bits(expected), step
-        assert bits(optimizer.state["0"]["exp_avg"]) == bits(m)
-        assert bits(optimizer.state["0"]["exp_avg_sq"]) == bits(v)
-    assert optimizer.applied_steps == 5
+    state = optimizer.state["0"]
+    assert (bits(state["exp_avg"]), bits(state["exp_avg_sq"])) == (bits(m), bits(v)) and optimizer.applied_steps == 3
 
 
 def test_sgd_in_numpy() -> None:
-    f = np.float32
-    w = numbers(100, 0)
-    expected, m = w.copy(), np.zeros(100, f)
+    f, w, m = np.float32, numbers(100, 0), np.zeros(100, np.float32)
+    expected = w.copy()
     optimizer = optim.SGD(w, lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True)
-    for step in range(1, 5):
-        g = numbers(100, step)
-        optimizer.step(g)
-        g = g + f(0.01) * expected
+    for step in range(1, 4):
+        optimizer.step(numbers(100, step))
+        g = numbers(100, step) + f(0.01) * expected
         m = g if step == 1 else f(0.9) * m + g
         expected = expected - f(0.1) * (g + f(0.9) * m)
         assert bits(w) == bits(expected), step
@@ -99,72 +94,6 @@ def test_every_mode_steps_and_resumes(kind: Any, weights: str, states: str, tmp_
     assert resumed.applied_steps == 4
 
 
-def test_masters_are_the_fp32_run() -> None:
-    w32 = numbers(500, 0, BF16).astype(np.float32)
-    runs = {mode: w32.astype(BF16) for mode in ("master32", "split16")}
-    optimizers = {mode: optim.AdamW(w, weights=mode) for mode, w in runs.items()}
-    plain = optim.AdamW(w32)
-    for step in range(5):
-        g = numbers(500, step, BF16)
-        plain.step(g)
-        for optimizer in optimizers.values():
-            optimizer.step(g)
-    master = optimizers["master32"].state["0"]["master"]
-    assert bits(master) == bits(w32)
-    assert bits(runs["master32"]) == bits(w32.astype(BF16))
-    low = optimizers["split16"].state["0"]["low"].astype(np.int64)
-    high = runs["split16"].view(np.uint16).astype(np.int64)
-    joined = ((high - (low < 0)) << 16) + (low & 0xFFFF)
-    assert joined.tolist() == bits(w32)
-
-
-def test_the_fp8_copy_is_that_of_the_weights() -> None:
-    w = numbers(300, 0)
-    optimizer = optim.AdamW(w, weights="fp8_copy")
-    for step in range(3):
-        codes, scales = (optimizer.state["0"][k] for k in ("fp8", "fp8_scale"))
-        for block, scale in enumerate(scales):
-            part = slice(128 * block, 128 * block + 128)
-            s = np.float32(448) / np.abs(w[part]).max()
-            assert scale == 1 / s
-            expected = samebits.convert(w[part] * s, "e4m3", overflow="saturate")
-            assert bits(codes[part]) == bits(expected)
-        optimizer.step(numbers(300, step + 1))
-
-
-def dynamic_values(signed: bool) -> Any:
-    """The numbers of bitsandbytes' 8-bit codes, as recorded."""
-    maps = Path(__file__).resolve().parents[2] / "tests/golden/optimizer/bitsandbytes_dynamic_maps.csv"
-    rows = [line.split(",") for line in maps.read_text().splitlines()[1:]]
-    return np.array([int(row[1 if signed else 2], 16) for row in rows], np.uint32).view(np.float32)
-
-
-def test_dynamic_states_have_the_nearest_codes() -> None:
-    f = np.float32
-    w = numbers(600, 0)
-    optimizer = optim.AdamW(w, states="dynamic8", block=256)
-    gradient = numbers(600, 1)
-    optimizer.step(gradient)
-    state = optimizer.state["0"]
-    b1, b2 = f(0.9), f(0.999)
-    moments = {"exp_avg": (1 - b1) * gradient, "exp_avg_sq": (1 - b2) * (gradient * gradient)}
-    for key, exact in moments.items():
-        table = dynamic_values(key == "exp_avg")
-        middles = (table[:-1] + table[1:]) / f(2)
-        for block, scale in enumerate(state[key + "_scale"]):
-            part = slice(256 * block, 256 * block + 256)
-            assert scale == np.abs(exact[part]).max()
-            codes = np.searchsorted(middles, exact[part] * (1 / scale))
-            assert state[key][part].tolist() == codes.tolist()
-
-
-def test_dynamic_states_are_not_loaded_as_fp8(tmp_path: Path) -> None:
-    path = tmp_path / "state.safetensors"
-    optim.AdamW(numbers(10, 0), states="dynamic8").save(path)
-    with pytest.raises(samebits.InvalidArgument, match="in e4m3 is expected; got"):
-        optim.AdamW(numbers(10, 0), states="e4m3").load(path)
-
-
 def test_a_skipped_step_changes_nothing() -> None:
     w = numbers(10, 0)
     optimizer = optim.Adam(w)
@@ -174,21 +103,12 @@ def test_a_skipped_step_changes_nothing() -> None:
 
 
 def test_backends_threads_and_the_scale_of_the_gradients_change_no_bit() -> None:
-    results = []
+    results = set()
     for scale, options in ((1.0, {}), (2.0**-20, {"threads": 2}), (2.0**10, {"backend": "reference"})):
         w = numbers(9000, 0)
-        optimizer = optim.AdamW(w, profile="torch_fused")
-        for step in range(3):
-            optimizer.step(numbers(9000, step + 1) * np.float32(scale), grad_mul=1 / scale, **options)
-        results.append(bits(w))
-    assert results[0] == results[1] == results[2]
-
-
-def test_maximize_follows_the_gradient() -> None:
-    up, down = numbers(10, 0), numbers(10, 0)
-    optim.SGD(up, lr=0.5, maximize=True).step(numbers(10, 1))
-    optim.SGD(down, lr=0.5).step(-numbers(10, 1))
-    assert bits(up) == bits(down)
+        optim.AdamW(w, profile="torch_fused").step(numbers(9000, 1) * np.float32(scale), grad_mul=1 / scale, **options)
+        results.add(w.tobytes())
+    assert len(results) == 1
 
 
 def test_every_rule_has_a_class() -> None:
@@ -213,75 +133,60 @@ def test_random_streams() -> None:
     streams = {optim.random_stream(name, tensor, step) for name in names
                for tensor in (0, 1, 2**24 - 1) for step in (0, 1, 2**32 - 1)}
     assert len(streams) == 9 * len(names)
-    w = numbers(64, 0, BF16)
-    before = w.copy()
-    g = numbers(64, 1, BF16)
-    optim.SGD(w, lr=0.1, weights="stochastic", profile="fma", seed=5).step(g)
-    exact = before.astype(np.float64) - np.float32(0.1).astype(np.float64) * g.astype(np.float64)
-    expected = samebits.convert(exact.astype(np.float32), "bf16", rounding="stochastic",
-                                random_bits=16, seed=5,
+    w = np.ones(64, BF16)
+    optim.SGD(w, lr=0.1, weights="stochastic", seed=5).step(w.copy())
+    expected = samebits.convert(np.full(64, 1 - np.float32(0.1)), "bf16", rounding="stochastic", random_bits=16, seed=5,
                                 random_stream=optim.random_stream("weights", 0, 1))
     assert bits(w) == bits(expected)
 
 
-def test_refusals(tmp_path: Path) -> None:
-    w = numbers(4, 0)
-    for message, call in (
-        ("states: 'e4m2' is not one of", lambda: optim.AdamW(w, states="e4m2")),
-        ("eps: must be a number >= 0", lambda: optim.Adam(w, eps=-1.0).step(w.copy())),
-        (r"betas\[0\]: must be in", lambda: optim.AdamW(w, betas=(1.0, 0.9)).step(w.copy())),
-        ("has no such profile", lambda: optim.Lion(w, profile="apex_te").step(w.copy())),
-        ("C-contiguous", lambda: optim.AdamW(w[::2])),
-        ("split16 needs parameters in bf16", lambda: optim.AdamW(w.astype(np.float16),
-                                                                 weights="split16")),
-        ("fp8_copy needs parameters in fp32", lambda: optim.AdamW(w.astype(BF16),
-                                                                  weights="fp8_copy")),
-        ("params: fp32, bf16 or fp16|parameters: fp32", lambda: optim.AdamW(w.astype(np.float64))),
-        ("gradients: one for each", lambda: optim.AdamW({"w": w}).step({"v": w})),
-        (r"gradients\[0\]: shape", lambda: optim.AdamW(w).step(w[:3].copy())),
-        ("overlap", lambda: optim.AdamW([w, w[:2]]).step([w.copy(), w[:2].copy()])),
-    ):
-        with pytest.raises(samebits.InvalidArgument, match=message):
-            call()
-    with pytest.raises(samebits.InvalidArgument, match=r"tensor: an integer of 0 .. 2\^24 - 1 is expected; got 16777216"):
-        optim.random_stream("weights", 2**24, 0)
-    with pytest.raises(TypeError, match="a NumPy array"):
-        optim.AdamW([[1.0, 2.0]])
-    path = tmp_path / "s"
-    optim.AdamW(w).save(path)
-    with pytest.raises(samebits.InvalidArgument, match="rule adam is expected; got adamw"):
-        optim.Adam(w).load(path)
-    with pytest.raises(samebits.InvalidArgument, match="only in the file"):
-        optim.AdamW({"a": w}).load(path)
-    with pytest.raises(samebits.InvalidArgument, match="0.parameter: shape"):
-        optim.AdamW(w[:3].copy()).load(path)
+W = np.random.default_rng(0).normal(size=4).astype(np.float32)
+
+
+@pytest.mark.parametrize("message, call", [
+    ("eps: must be a number >= 0", lambda path: optim.Adam(W, eps=-1.0).step(W.copy())),
+    ("has no such profile", lambda path: optim.Lion(W, profile="apex_te").step(W.copy())),
+    ("C-contiguous", lambda path: optim.AdamW(W[::2])),
+    ("split16 needs parameters in bf16", lambda path: optim.AdamW(W.astype(np.float16), weights="split16")),
+    ("fp8_copy needs parameters in fp32", lambda path: optim.AdamW(W.astype(BF16), weights="fp8_copy")),
+    ("params: fp32, bf16 or fp16|parameters: fp32", lambda path: optim.AdamW(W.astype(np.float64))),
+    ("gradients: one for each", lambda path: optim.AdamW({"w": W}).step({"v": W})),
+    (r"gradients\[0\]: shape", lambda path: optim.AdamW(W).step(W[:3].copy())),
+    ("overlap", lambda path: optim.AdamW([W, W[:2]]).step([W.copy(), W[:2].copy()])),
+    (r"tensor: an integer of 0 .. 2\^24 - 1 is expected; got 16777216",
+     lambda path: optim.random_stream("weights", 2**24, 0)),
+    ("a NumPy array", lambda path: optim.AdamW([[1.0, 2.0]])),
+    ("rule adam is expected; got adamw", lambda path: optim.Adam(W).load(path)),
+    ("only in the file", lambda path: optim.AdamW({"a": W}).load(path)),
+    ("0.parameter: shape", lambda path: optim.AdamW(W[:3].copy()).load(path)),
+    *((f"in {other} is expected; got", lambda path, other=other: (
+        optim.AdamW(W, states="dynamic8").save(path), optim.AdamW(W, states=other).load(path)))
+      for other in ("e4m3", "e5m2")),
+])
+def test_refusals(message: str, call: Any, tmp_path: Path) -> None:
+    optim.AdamW(W).save(tmp_path / "s")
+    with pytest.raises((samebits.InvalidArgument, TypeError), match=message):
+        call(tmp_path / "s")
 
 
 def test_states_that_do_not_fit_are_refused() -> None:
+    fixed = numbers(300, 0)
+    fixed.flags.writeable = False
     for key, array in (
-        ("exp_avg", np.zeros(300, BF16)), ("exp_avg", np.zeros(299, np.float32)),
+        ("exp_avg", np.zeros(300, BF16)), ("exp_avg", np.zeros(299, np.float32)), ("exp_avg", fixed),
         ("exp_avg", np.zeros(600, np.float32)[::2]), ("exp_avg", [0.0] * 300),
         ("exp_avg_sq_scale", np.ones(2, np.float32)), ("exp_avg_sq_scale", np.ones(3)),
     ):
         optimizer = optim.AdamW(numbers(300, 0), states=("fp32", "e4m3"))
-        optimizer.state["0"][key] = array  # type: ignore[assignment]
+        old, optimizer.state["0"][key] = optimizer.state["0"][key], array  # type: ignore[assignment]
         with pytest.raises(samebits.InvalidArgument, match=rf"state\[0\]\[{key}\]: a writable"):
             optimizer.step(numbers(300, 1))
         del optimizer.state["0"][key]
         with pytest.raises(samebits.InvalidArgument, match=rf"state\[0\]\[{key}\]: a writable"):
             optimizer.step(numbers(300, 1))
-    optimizer = optim.AdamW(numbers(300, 0))
-    optimizer.state["0"]["exp_avg"].flags.writeable = False
-    with pytest.raises(samebits.InvalidArgument, match="a writable"):
+        new = optimizer.state["0"][key] = old.copy()  # the one that is updated
         optimizer.step(numbers(300, 1))
-
-
-def test_a_replaced_state_is_the_one_that_is_updated() -> None:
-    optimizer = optim.SGD(numbers(300, 0), momentum=0.5)
-    old, new = optimizer.state["0"]["momentum_buffer"], numbers(300, 2)
-    optimizer.state["0"]["momentum_buffer"] = new
-    optimizer.step(numbers(300, 1))
-    assert not old.any() and bits(new) == bits(numbers(300, 1))
+        assert new.tobytes() != old.tobytes()
 
 
 @pytest.mark.parametrize("applied", [True, False])
@@ -304,16 +209,11 @@ def test_a_refused_step_changes_no_setting(applied: bool) -> None:
     assert bits(w) == bits(expected)
 
 
-def test_a_file_has_formats_and_the_seed(tmp_path: Path) -> None:
-    path = tmp_path / "s"
-    optim.AdamW(numbers(4, 0), states="e4m3").save(path)
-    with pytest.raises(samebits.InvalidArgument, match="in e5m2 is expected; got .* in e4m3"):
-        optim.AdamW(numbers(4, 0), states="e5m2").load(path)
+def test_a_file_has_the_seed(tmp_path: Path) -> None:
     runs = [numbers(300, 0, BF16) for _ in range(2)]
-    first, second = (optim.SGD(w, weights="stochastic", seed=s)
-                     for w, s in zip(runs, (5, 6), strict=True))
-    first.save(path)
-    second.load(path)
+    first, second = (optim.SGD(w, weights="stochastic", seed=s) for w, s in zip(runs, (5, 6), strict=True))
+    first.save(tmp_path / "s")
+    second.load(tmp_path / "s")
     for optimizer in (first, second):
         optimizer.step(numbers(300, 1, BF16))
     assert bits(runs[0]) == bits(runs[1])
@@ -326,16 +226,6 @@ def test_second_moments_in_fp16_are_refused(kind: Any, states: Any) -> None:
                        r"2\^-24, .* exp_avg_sq .* eps alone; use fp16_scaled or bf16"):
         kind(numbers(4, 0), states=states)
     optim.Lion(numbers(4, 0), states="fp16").step(numbers(4, 1))
-
-
-def test_small_gradients_have_steps_of_their_own_size() -> None:
-    """Formats of both moments that are accepted keep the ratio of the moments."""
-    for states in (("fp16", "fp16_scaled"), ("fp16_stochastic", "bf16"), "fp16_scaled", "bf16"):
-        w = np.zeros(128, np.float32)
-        optimizer = optim.Adam(w, lr=1.0, states=states, seed=1)
-        for _ in range(3):
-            optimizer.step(np.full(128, 1e-3, np.float32))
-        assert np.all(np.abs(w + 3) < 0.1), states
 
 
 @pytest.mark.parametrize("backend", ["reference", "avx2", "avx512"])
