@@ -63,7 +63,7 @@ class Processes:
 
     def _answer(self, rank: int) -> Any:
         if not self._pipes[rank].poll(RANK_LIMIT):
-            self.stop()
+            self.__exit__()
             pytest.fail(f"rank {rank} did not answer in {RANK_LIMIT} s")
         return self._pipes[rank].recv()
 
@@ -97,7 +97,10 @@ class Processes:
         result, failure = self._answer(rank)
         return result if failure is None else failure
 
-    def stop(self) -> None:
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
         """End all processes."""
         for pipe in self._pipes:
             try:

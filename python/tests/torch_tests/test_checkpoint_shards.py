@@ -82,11 +82,8 @@ def of_rank(paths: list[str]) -> Any:
 
 def test_ranks_have_the_same_bits(shards: list[str], tmp_path: Path) -> None:
     alone = program.report(shards, program.by_one)
-    processes = Processes("gloo", 4, str(tmp_path / "store"))
-    try:
+    with Processes("gloo", 4, str(tmp_path / "store")) as processes:
         found = processes.results(of_rank, shards)
-    finally:
-        processes.stop()
     assert repr(found) == repr(4 * [alone])
 
 

@@ -91,11 +91,8 @@ def digests(store: str) -> list[list[str]]:
 
 
 def test_the_number_of_ranks_changes_no_bit(tmp_path: Path) -> None:
-    processes = Processes("gloo", 4, str(tmp_path / "store"))
-    try:
+    with Processes("gloo", 4, str(tmp_path / "store")) as processes:
         found = processes.results(digests, str(tmp_path / "stores"))
-    finally:
-        processes.stop()
     alone = found[0][-1]
     assert found == 4 * [3 * [alone]]
     assert len(set(alone)) == len(CASES)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from processes import Processes
 
 import samebits as sb
 from samebits.torch import optim
@@ -24,55 +25,47 @@ def values(step: int) -> list[torch.Tensor]:
     return [torch.randn(shape, generator=make).bfloat16() for shape in SHAPES]
 
 
-def _rank(rank: int, folder: str) -> None:
-    torch.set_num_threads(1)
-    distributed.init_process_group("gloo", rank=rank, world_size=2,
-                                   store=distributed.FileStore(f"{folder}/store", 2))
-    try:
-        mesh = distributed.device_mesh.init_device_mesh("cpu", (2,))
+def stepped(of: Any, weights: str, states: str) -> list[Any]:
+    """Return parameters after three steps, or those of their shards."""
+    params = [torch.nn.Parameter(t) for t in of(values(0))]
+    optimizer = optim.AdamW(params, lr=0.1, weights=weights, states=states, seed=3)
+    for step in range(1, 4):
+        for p, g in zip(params, of(values(step)), strict=True):
+            p.grad = g
+        optimizer.step()
+    return params
 
-        def shards(whole: list[torch.Tensor], dim: int = 0) -> list[Any]:
-            return [tensors.distribute_tensor(t, mesh, [tensors.Shard(dim)]) for t in whole]
 
-        results = []
-        for weights, states in MODES:
-            params = [torch.nn.Parameter(t) for t in shards(values(0))]
-            optimizer = optim.AdamW(params, lr=0.1, weights=weights, states=states, seed=3)
-            for step in range(1, 4):
-                for p, g in zip(params, shards(values(step)), strict=True):
-                    p.grad = g
-                optimizer.step()
-            results.append([p.full_tensor().detach() for p in params])
-        refusals = []
-        for make, dim in ((lambda p: optim.LAMB(p), 0),
-                          (lambda p: optim.AdamW(p, weights="stochastic"), 1)):
-            params = [torch.nn.Parameter(shards(values(0)[:1], dim)[0])]
-            params[0].grad = shards(values(1)[:1], dim)[0]
-            try:
-                make(params).step()
-            except sb.InvalidArgument as error:
-                refusals.append(str(error))
-        torch.save((results, refusals), f"{folder}/{rank}.pt")
-        distributed.barrier()  # a rank that leaves first can abort the other one's connections
-    finally:
-        distributed.destroy_process_group()
+def same(results: list[list[Any]], expected: list[list[Any]]) -> bool:
+    return all(torch.equal(p.detach().view(torch.int16), q.detach().view(torch.int16))
+               for ps, qs in zip(results, expected, strict=True) for p, q in zip(ps, qs, strict=True))
+
+
+def of_rank() -> Any:
+    mesh = distributed.device_mesh.init_device_mesh("cpu", (2,))
+
+    def shards(whole: list[torch.Tensor], dim: int = 0) -> list[Any]:
+        return [tensors.distribute_tensor(t, mesh, [tensors.Shard(dim)]) for t in whole]
+
+    results = [[p.full_tensor().detach() for p in stepped(shards, *mode)] for mode in MODES]
+    refusals = []
+    for make, dim in ((lambda p: optim.LAMB(p), 0), (lambda p: optim.AdamW(p, weights="stochastic"), 1)):
+        params = [torch.nn.Parameter(shards(values(0)[:1], dim)[0])]
+        params[0].grad = shards(values(1)[:1], dim)[0]
+        try:
+            make(params).step()
+        except sb.InvalidArgument as error:
+            refusals.append(str(error))
+    return results, refusals
 
 
 def test_shards_have_the_bits_of_the_whole(tmp_path: Path) -> None:
-    torch.multiprocessing.spawn(_rank, (str(tmp_path),), nprocs=2)
-    for rank in range(2):
-        results, refusals = torch.load(tmp_path / f"{rank}.pt")
-        for (weights, states), found in zip(MODES, results, strict=True):
-            params = [torch.nn.Parameter(t) for t in values(0)]
-            optimizer = optim.AdamW(params, lr=0.1, weights=weights, states=states, seed=3)
-            for step in range(1, 4):
-                for p, g in zip(params, values(step), strict=True):
-                    p.grad = g
-                optimizer.step()
-            for p, q in zip(params, found, strict=True):
-                assert torch.equal(p.detach().view(torch.int16), q.view(torch.int16)), weights
-        assert "LAMB needs whole parameters" in refusals[0]
-        assert "sharded along its first dimension" in refusals[1]
+    whole = [stepped(lambda whole: whole, *mode) for mode in MODES]
+    with Processes("gloo", 2, str(tmp_path / "store")) as processes:
+        for results, refusals in processes.results(of_rank):
+            assert same(results, whole)
+            assert "LAMB needs whole parameters" in refusals[0]
+            assert "sharded along its first dimension" in refusals[1]
 
 
 def _model() -> torch.nn.Module:
@@ -118,32 +111,21 @@ def _train_and_write(model: torch.nn.Module, weights: str, mesh: Any) -> list[to
             for p in model.parameters()]
 
 
-def _fsdp_rank(rank: int, folder: str) -> None:
+def of_fsdp_rank() -> list[list[torch.Tensor]]:
     from torch.distributed.fsdp import fully_shard
 
-    torch.set_num_threads(1)
-    distributed.init_process_group("gloo", rank=rank, world_size=2,
-                                   store=distributed.FileStore(f"{folder}/store", 2))
-    try:
-        mesh = distributed.device_mesh.init_device_mesh("cpu", (2,))
-        results = []
-        for weights in ("master32", "kahan"):
-            model: Any = _model()
-            for layer in model:
-                fully_shard(layer, mesh=mesh)
-            fully_shard(model, mesh=mesh)
-            results.append(_train_and_write(model, weights, mesh))
-        torch.save(results, f"{folder}/{rank}.pt")
-        distributed.barrier()  # a rank that leaves first can abort the other one's connections
-    finally:
-        distributed.destroy_process_group()
+    mesh = distributed.device_mesh.init_device_mesh("cpu", (2,))
+    results = []
+    for weights in ("master32", "kahan"):
+        model: Any = _model()
+        for layer in model:
+            fully_shard(layer, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+        results.append(_train_and_write(model, weights, mesh))
+    return results
 
 
 def test_written_parameters_of_fsdp2_have_the_bits_of_whole_ones(tmp_path: Path) -> None:
-    torch.multiprocessing.spawn(_fsdp_rank, (str(tmp_path),), nprocs=2)
-    for rank in range(2):
-        results = torch.load(tmp_path / f"{rank}.pt")
-        for weights, found in zip(("master32", "kahan"), results, strict=True):
-            expected = _train_and_write(_model(), weights, None)
-            for p, q in zip(expected, found, strict=True):
-                assert torch.equal(p.view(torch.int16), q.view(torch.int16)), weights
+    whole = [_train_and_write(_model(), weights, None) for weights in ("master32", "kahan")]
+    with Processes("gloo", 2, str(tmp_path / "store")) as processes:
+        assert all(same(results, whole) for results in processes.results(of_fsdp_rank))

@@ -49,9 +49,8 @@ def processes(request: Any, tmp_path_factory: Any) -> Iterator[Processes]:
     backend, size = request.param.split("-")
     if backend == "nccl":
         _require_gpus(int(size))
-    started = Processes(backend, int(size), str(tmp_path_factory.mktemp("store") / "store"))
-    yield started
-    started.stop()
+    with Processes(backend, int(size), str(tmp_path_factory.mktemp("store") / "store")) as started:
+        yield started
 
 
 @pytest.fixture
@@ -418,12 +417,9 @@ def test_without_a_process_group() -> None:
 
 
 def test_a_rank_that_ends_does_not_leave_the_other_waiting(tmp_path: Path) -> None:
-    pair = Processes("gloo", 2, str(tmp_path / "store"))
-    try:
+    with Processes("gloo", 2, str(tmp_path / "store")) as pair:
         pair.send(0, reduce, "cpu", {}, False)
         pair.end(1)
         outcome = pair.answer(0)
         assert isinstance(outcome, Failure)
         assert outcome.kind in ("RuntimeError", "DistBackendError", "DistNetworkError")
-    finally:
-        pair.stop()
