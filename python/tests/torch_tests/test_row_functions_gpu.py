@@ -5,8 +5,8 @@ Widths: about 350 up to 51,000 by default; with SAMEBITS_EXHAUSTIVE=1 every widt
 200 wider ones. SAMEBITS_SHARD=3/16 compares every 16th of these widths, beginning with the fourth, so
 that 16 processes can share the work. The rows of a tensor hold usual numbers, equal numbers, one large
 number, Inf, NaN and others (`rows_of`). Tensors begin at a 16-byte boundary, or `offset` elements behind
-one. All NaN count as equal. Every test prints one line per operation and class of widths. The rule is
-that of PyTorch 2.11 on Hopper; other versions and other GPUs are skipped.
+one. All NaN count as equal. Every test prints one line per operation. The rule is that of PyTorch 2.11 on
+Hopper; other versions and other GPUs are skipped.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from gpu_rules import FORMATS, different, require
 
 from samebits import functions
 
 RULE = "torch_2_11"
 EXHAUSTIVE = os.environ.get("SAMEBITS_EXHAUSTIVE") == "1"
 SHARD, SHARDS = (int(n) for n in os.environ.get("SAMEBITS_SHARD", "0/1").split("/"))
-FORMATS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 EPSILON = 1e-5
 BORDERS = (32, 64, 128, 256, 512, 1024, 2048, 4096, 9216, 12256, 12272, 24512, 24544, 32000, 50257,
            50304)  # the kernels change near most of these widths
@@ -109,22 +109,21 @@ class Operation:
         return self.name
 
 
-def softmax(c: Case) -> tuple[Tensors, Tensors]:
-    return (aten._softmax(c.x, -1, False),), ()
+def rows_operation(name: str) -> Operation:
+    return Operation(name, lambda c: ((getattr(aten, f"_{name}")(c.x, -1, False),), ()), lambda c, _: (
+        getattr(functions, name)(c.x, offset=c.offset, rule=RULE, threads=1),))
 
 
-def log_softmax(c: Case) -> tuple[Tensors, Tensors]:
-    return (aten._log_softmax(c.x, -1, False),), ()
+def rows_gradient(name: str) -> Operation:
+    def by_torch(c: Case) -> tuple[Tensors, Tensors]:
+        y = getattr(aten, f"_{name}")(c.x, -1, False)
+        return (getattr(aten, f"_{name}_backward_data")(c.grad, y, -1, c.x.dtype),), (y,)
 
+    def by_model(c: Case, given: Tensors) -> Tensors:
+        offset = {"offset": c.offset} if name == "log_softmax" else {}
+        return (getattr(functions, f"{name}_gradient")(c.grad, *given, **offset, rule=RULE, threads=1),)
 
-def softmax_gradient(c: Case) -> tuple[Tensors, Tensors]:
-    y = aten._softmax(c.x, -1, False)
-    return (aten._softmax_backward_data(c.grad, y, -1, c.x.dtype),), (y,)
-
-
-def log_softmax_gradient(c: Case) -> tuple[Tensors, Tensors]:
-    y = aten._log_softmax(c.x, -1, False)
-    return (aten._log_softmax_backward_data(c.grad, y, -1, c.x.dtype),), (y,)
+    return Operation(f"gradient of {name}", by_torch, by_model)
 
 
 def affine_of(c: Case, kind: str) -> tuple[torch.Tensor | None, torch.Tensor | None]:
@@ -160,42 +159,24 @@ def layer_norm_gradient(kind: str) -> Operation:
 
 
 OPERATIONS = [
-    Operation("softmax", softmax, lambda c, _: (
-        functions.softmax(c.x, offset=c.offset, rule=RULE, threads=1),)),
-    Operation("log_softmax", log_softmax, lambda c, _: (
-        functions.log_softmax(c.x, offset=c.offset, rule=RULE, threads=1),)),
-    Operation("gradient of softmax", softmax_gradient, lambda c, given: (
-        functions.softmax_gradient(c.grad, *given, rule=RULE, threads=1),)),
-    Operation("gradient of log_softmax", log_softmax_gradient, lambda c, given: (
-        functions.log_softmax_gradient(c.grad, *given, offset=c.offset, rule=RULE, threads=1),)),
+    *(rows_operation(name) for name in ("softmax", "log_softmax")),
+    *(rows_gradient(name) for name in ("softmax", "log_softmax")),
     *(layer_norm(kind) for kind in ("", ", weight", ", bias", ", weight, bias")),
     *(layer_norm_gradient(kind) for kind in ("", ", weight, bias")),
 ]
 
 
-def bits(t: torch.Tensor) -> npt.NDArray[np.int32 | np.int16]:
-    """The codes of a tensor, all NaN alike."""
-    integer = torch.int32 if t.dtype == torch.float32 else torch.int16
-    nan = 0x7FFFFFFF if t.dtype == torch.float32 else 0x7FFF
-    own = t.cpu().contiguous()
-    array: npt.NDArray[np.int32 | np.int16] = (
-        own.view(integer).masked_fill(own.isnan(), nan).numpy())
-    return array
+def cases() -> Iterator[tuple[int, int]]:
+    for n in widths():
+        for offset in (0, 1, 3):
+            if offset == 0 or EXHAUSTIVE or n % 5 == 0 or n > 1024:
+                yield n, offset
 
 
 def first_difference(results: Tensors, models: Tensors) -> str:
     """What differs in the results of one width, or an empty text."""
-    for number, (result, model) in enumerate(zip(results, models, strict=True)):
-        got, expected = bits(result), bits(model)
-        wrong = np.argwhere(got != expected)
-        if len(wrong) == 0:
-            continue
-        at = tuple(int(i) for i in wrong[0])
-        mask = 0xFFFFFFFF if got.itemsize == 4 else 0xFFFF
-        rows = sorted({int(index[0]) for index in wrong})
-        return (f"result {number}: {len(wrong)} of {got.size} in rows {rows}; first {at}: "
-                f"PyTorch {int(got[at]) & mask:X}, model {int(expected[at]) & mask:X}")
-    return ""
+    texts = (different(result, model) for result, model in zip(results, models, strict=True))
+    return next((f"result {number}: {text}" for number, text in enumerate(texts) if text), "")
 
 
 def compare(n: int, format: str, offset: int, device: str) -> dict[str, str]:
@@ -212,53 +193,21 @@ def compare(n: int, format: str, offset: int, device: str) -> dict[str, str]:
     return found
 
 
-def class_of(n: int, offset: int) -> str:
-    """Widths for which PyTorch uses the same kernel have one class."""
-    upper = next((w for w in (1024, 2048, 9216, 12256, 12272, 24512, 24544) if n <= w), 99999)
-    multiple = next(m for m in (8, 4, 1) if n % m == 0)
-    return f"up to {upper:5}, multiple of {multiple}, offset {offset}"
-
-
-@dataclass
-class Summary:
-    """Compared widths of one class, and what differs."""
-
-    compared: int = 0
-    differences: dict[int, str] = field(default_factory=dict)
-
-
-def cases() -> Iterator[tuple[int, int]]:
-    for n in widths():
-        for offset in (0, 1, 3):
-            if offset == 0 or EXHAUSTIVE or n % 5 == 0 or n > 1024:
-                yield n, offset
-
-
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_gpu_returns_the_rules_bits(format: str, cuda: str) -> None:
-    if not torch.__version__.startswith("2.11."):
-        pytest.skip(f"the rule is that of PyTorch 2.11, not {torch.__version__}")
-    if torch.cuda.get_device_capability() != (9, 0):
-        pytest.skip("the rule is that of GPUs of compute capability 9.0")
+    require(torch="2.11.")
     chosen = list(cases())
-    summaries: dict[tuple[str, str], Summary] = {}
+    compared: dict[str, list[int]] = {}
+    report = []
     with ThreadPoolExecutor(max((os.cpu_count() or 1) // SHARDS, 1)) as pool:
         found = pool.map(lambda c: compare(c[0], format, c[1], cuda), chosen)
         for (n, offset), texts in zip(chosen, found, strict=True):
             for name, text in texts.items():
-                summary = summaries.setdefault((name, class_of(n, offset)), Summary())
-                summary.compared += 1
-                if text:
-                    summary.differences[n] = text
-    report = []
-    for (name, widths_of_class), summary in sorted(summaries.items()):
-        wrong = summary.differences
-        line = f"{name} {format}, {widths_of_class}: {len(wrong)} of {summary.compared} widths differ"
-        print(line)
-        if wrong:
-            report.append(line + "".join(
-                f"\n  width {n}: {text}" for n, text in list(wrong.items())[:2]))
-    assert not report, "\n".join(report)
+                compared.setdefault(name, []).append(n)
+                report += [f"{name} {format}, width {n}, offset {offset}: {text}"] if text else []
+    for name, of in compared.items():
+        print(f"{name} {format}: {len(of)} comparisons of a width")
+    assert not report, "\n".join([f"{len(report)} differ", *report[:40]])
 
 
 def test_the_comparison_names_a_difference() -> None:

@@ -8,20 +8,16 @@ versions and other GPUs are skipped.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
 import torch.nn.functional as F
+from gpu_rules import FORMATS, codes, different, require
 
 from samebits import functions
-
-STRIDE = 1 if os.environ.get("SAMEBITS_EXHAUSTIVE") == "1" else 61
-CHUNK = 1 << 24
-FORMATS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 try:
     import triton
@@ -54,48 +50,8 @@ try:
         v = tl.load(x + at, mask=i < n, other=float("-inf")).to(tl.float32)
         tl.store(y + at, tl.softmax(v), mask=i < n)
 
-    TRITON = str(triton.__version__)
-except ImportError:
-    TRITON = "missing"
-
-
-def require(cuda: str) -> None:
-    if not TRITON.startswith("3.6.") or not torch.__version__.startswith("2.11."):
-        pytest.skip(f"the rules are those of PyTorch 2.11 and Triton 3.6, not "
-                    f"{torch.__version__} and {TRITON}")
-    if torch.cuda.get_device_capability() != (9, 0):
-        pytest.skip("the rules are those of GPUs of compute capability 9.0")
-
-
-def codes(format: str, device: str) -> Iterator[torch.Tensor]:
-    """The operands as tensors of at most CHUNK elements, multiples of 1024."""
-    if format != "fp32":
-        yield torch.arange(1 << 16, device=device).to(torch.int16).view(FORMATS[format])
-        return
-    for first in range(0, 1 << 32, CHUNK * STRIDE):
-        numbers = first + STRIDE * torch.arange(CHUNK, device=device, dtype=torch.int64)
-        yield (numbers & 0xFFFFFFFF).to(torch.int32).view(torch.float32)
-
-
-def bits(t: torch.Tensor) -> npt.NDArray[np.int32 | np.int16]:
-    """The codes of a tensor, all NaN alike."""
-    integer = torch.int32 if t.dtype == torch.float32 else torch.int16
-    nan = 0x7FFFFFFF if t.dtype == torch.float32 else 0x7FFF
-    array: npt.NDArray[np.int32 | np.int16] = (
-        t.contiguous().view(integer).masked_fill(t.isnan(), nan).cpu().numpy())
-    return array
-
-
-def different(result: torch.Tensor, model: torch.Tensor, x: torch.Tensor) -> str:
-    """The number of results that differ and the first one, or an empty text."""
-    got, expected = bits(result), bits(model)
-    wrong = np.argwhere(got != expected)
-    if len(wrong) == 0:
-        return ""
-    at = tuple(int(i) for i in wrong[0])
-    mask = 0xFFFFFFFF if got.itemsize == 4 else 0xFFFF
-    return (f"{len(wrong)} of {got.size}; at {at}, x = {x[at].item()!r}: "
-            f"GPU {int(got[at]) & mask:X}, model {int(expected[at]) & mask:X}")
+except ImportError:  # the tests are skipped
+    pass
 
 
 def compare(format: str, device: str, gpu: Callable[[torch.Tensor], torch.Tensor],
@@ -112,7 +68,7 @@ def compare(format: str, device: str, gpu: Callable[[torch.Tensor], torch.Tensor
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ["exp", "exp2", "log", "log2", "erf", "rsqrt", "sigmoid"])
 def test_triton_returns_the_rules_bits(name: str, format: str, cuda: str) -> None:
-    require(cuda)
+    require(torch="2.11.", triton="3.6.")
 
     def run(x: torch.Tensor) -> torch.Tensor:
         y = torch.empty_like(x)
@@ -134,7 +90,7 @@ ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_torch_compile_returns_the_rules_bits(name: str, format: str, cuda: str) -> None:
-    require(cuda)
+    require(torch="2.11.", triton="3.6.")
     torch._dynamo.reset()
     compiled = torch.compile(ACTIVATIONS[name])
     model = getattr(functions, name)
@@ -142,7 +98,7 @@ def test_torch_compile_returns_the_rules_bits(name: str, format: str, cuda: str)
     assert not found, f"{len(found)} chunks differ, first: {found[0]}"
 
 
-def rows_of(n: int, block: int) -> npt.NDArray[np.float32]:
+def rows_of(n: int, block: int) -> Any:
     """Rows of different kinds, [8, block]; elements from n on are not read."""
     random = np.random.default_rng(n)
     x = random.standard_normal((8, block)).astype(np.float32) * 3
@@ -167,7 +123,7 @@ def softmax_differences(n: int, block: int, warps: int, format: str, device: str
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_softmax_of_triton_returns_the_rules_bits(format: str, cuda: str) -> None:
-    require(cuda)
+    require(torch="2.11.", triton="3.6.")
     found = []
     cases = 0
     for block in (1 << i for i in range(1, 15)):
