@@ -42,54 +42,36 @@ def quantizer(*, eps: float = 1e-4, largest: float = 448, width: int = 128,
     return kernel
 
 
-def by_bf16(y: Any) -> Any:
-    return y.astype(ml_dtypes.bfloat16).astype(E4M3)
+def changed(codes: Any, where: Any, become: Any) -> Any:
+    return np.where(where, become, codes.view(np.uint8))
+
+
+def magnitude(codes: Any) -> Any:
+    return np.abs(codes.astype(np.float32))
 
 
 def truncated(y: Any) -> Any:
     """Round toward zero: the nearest code, moved down if it is above."""
     codes = y.astype(E4M3)
-    above = np.abs(codes.astype(np.float32)) > np.abs(y)
-    return np.where(above, codes.view(np.uint8) - 1, codes.view(np.uint8))
-
-
-def pow2(a: Any, m: Any) -> Any:
-    return np.exp2(np.ceil(np.log2((a / m).astype(np.float64)))).astype(np.float32)
+    return changed(codes, magnitude(codes) > np.abs(y), codes.view(np.uint8) - 1)
 
 
 def flushed(y: Any) -> Any:
     codes = y.astype(E4M3)
-    small = np.abs(codes.astype(np.float32)) < np.float32(2.0**-6)
-    return np.where(small, codes.view(np.uint8) & 0x80, codes.view(np.uint8))
+    return changed(codes, magnitude(codes) < np.float32(2.0**-6), codes.view(np.uint8) & 0x80)
 
 
-def from_fp64(y: Any) -> Any:
-    """Round fp64 numbers once; ml_dtypes would round them to fp32 first."""
-    return sb.convert(y.astype(np.float64), "e4m3")
-
-
-def last_tile_missing(x: Any) -> Any:
-    codes, scales = quantizer()(x)
-    whole = x.shape[1] // 128
-    scales[:, whole:] = -7
-    return codes, scales
-
-
-def scales_of_next_tile(x: Any) -> Any:
-    codes, scales = quantizer()(x)
-    return codes, np.roll(scales.ravel(), -1).reshape(scales.shape)
-
-
-def zeros_unscaled(x: Any) -> Any:
-    codes, scales = quantizer()(x)
-    zeros = np.abs(tiles_of(x, 128)).max(axis=2) == 0
-    return codes, np.where(zeros, ONE, scales)
+def with_scales(change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """Return a quantizer with other scales: those of a function of the matrix and the right scales."""
+    def kernel(x: Any) -> Any:
+        codes, scales = quantizer()(x)
+        return codes, change(x, scales)
+    return kernel
 
 
 def by_inverse_scale(x: Any) -> Any:
     tiles = tiles_of(x, 128)
-    amax = np.maximum(np.max(np.abs(tiles), axis=2), np.float32(1e-4))
-    inverse = np.float32(448) / amax
+    inverse = np.float32(448) / np.maximum(np.max(np.abs(tiles), axis=2), np.float32(1e-4))
     codes = (tiles * inverse[:, :, None]).astype(E4M3)
     return codes.reshape(x.shape[0], -1)[:, :x.shape[1]], ONE / inverse
 
@@ -101,20 +83,24 @@ PLANTED = {
     "scale rule rcp instead of div": quantizer(scaled=lambda t, s: t * (ONE / s)),
     "scale rule te instead of div": by_inverse_scale,
     "scales stored as their inverse (S instead of s)": quantizer(stored=lambda s: ONE / s),
-    "rounded up to a power of two": quantizer(stored=lambda s: pow2(s, ONE)),
+    "rounded up to a power of two": quantizer(
+        stored=lambda s: np.exp2(np.ceil(np.log2(s.astype(np.float64)))).astype(np.float32)),
     "eps missing": quantizer(eps=0),
     "eps is 1e-12 instead of 0.0001": quantizer(eps=1e-12),
     "the maximum of the elements instead of their magnitudes": quantizer(
         amax=lambda t: np.max(t, axis=2)),
     "the scale is made for 240": quantizer(largest=240),
-    "only tiles cut off at the edge of the matrix are wrong": last_tile_missing,
-    "scales of the next tile": scales_of_next_tile,
-    "only tiles of zeros are wrong": zeros_unscaled,
+    "only tiles cut off at the edge of the matrix are wrong": with_scales(
+        lambda x, s: np.where(np.arange(s.shape[1]) < x.shape[1] // 128, s, np.float32(-7))),
+    "scales of the next tile": with_scales(lambda x, s: np.roll(s.ravel(), -1).reshape(s.shape)),
+    "only tiles of zeros are wrong": with_scales(
+        lambda x, s: np.where(np.abs(tiles_of(x, 128)).max(axis=2) == 0, ONE, s)),
     "codes rounded toward zero": quantizer(cast=truncated),
     "subnormal codes flushed to zero": quantizer(cast=flushed),
-    "the scaled element is rounded to bf16 before the cast": quantizer(cast=by_bf16),
-    "the scaled element is not rounded to fp32": quantizer(
-        scaled=lambda t, s: t.astype(np.float64) / s, cast=from_fp64),
+    "the scaled element is rounded to bf16 before the cast": quantizer(
+        cast=lambda y: y.astype(ml_dtypes.bfloat16).astype(E4M3)),
+    "the scaled element is not rounded to fp32": quantizer(  # ml_dtypes would round fp64 to fp32 first
+        scaled=lambda t, s: t.astype(np.float64) / s, cast=lambda y: sb.convert(y.astype(np.float64), "e4m3")),
 }
 
 #: What the check says of an error, if it says it in other words.

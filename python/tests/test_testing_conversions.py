@@ -22,20 +22,14 @@ failure = partial(failure_of, check_conversion)
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda p: p.name)
 def test_planted_error_is_found_shrunk_and_named(planted: Planted, record_property: Any) -> None:
+    largest = {"next_element": 3, "first_1024": 1025, "K_15": 4, "K_17": 4}.get(planted.name, 1)
     for seed in SEEDS:
-        text = failure(planted.kernel, "fp32", planted.target, examples=2, examples_seed=seed,
-                       **planted.options)
+        text = failure(planted.kernel, "fp32", planted.target, examples=2, examples_seed=seed, **planted.options)
         lines = text.splitlines()
         assert "looks like: " in text and planted.says in text, text
         assert "(smallest case found)" in lines[0]
-        size = int(lines[0].split(" of ")[1].split()[0])
-        largest = {"next_element": 3, "first_1024": 1025, "K_15": 4, "K_17": 4}
-        assert size <= largest.get(planted.name, 1), text
+        assert int(lines[0].split(" of ")[1].split()[0]) <= largest, text
         record_property("cases", results_per_error(text))
-
-
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda p: p.name)
-def test_repeat_line_fails_with_the_same_case(planted: Planted) -> None:
     text = failure(planted.kernel, "fp32", planted.target, examples=1, **planted.options)
     assert repeated(text, check_conversion, planted.kernel)[-4:-2] == text.splitlines()[-4:-2]
 
@@ -60,25 +54,18 @@ def test_right_kernels_pass(seed: int) -> None:
     ("fp64", "fp32"), ("fp32", "fp16"), ("fp16", "e5m2"), ("bf16", "e4m3"),
     ("bf16", "e4m3fnuz"), ("e4m3", "fp32"), ("fp32", "e5m2fnuz")])
 def test_right_kernels_of_other_formats_pass(source: str, target: str) -> None:
-    dtypes = {"fp64": np.float64, "fp32": np.float32, "fp16": np.float16,
-              "bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn,
-              "e5m2": ml_dtypes.float8_e5m2,
-              "e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "e5m2fnuz": ml_dtypes.float8_e5m2fnuz}
-    check_conversion(lambda x: x.astype(dtypes[target]), source, target, examples=2)
+    check_conversion(lambda x: x.astype(sb.dtype_of(target)), source, target, examples=2)
 
 
 def test_codes_as_results_and_out_arguments() -> None:
-    def codes(x: Any) -> Any:
-        return x.astype(ml_dtypes.bfloat16).view(np.uint16)
-
     def fills(x: Any, out: Any) -> None:
-        out[...] = x.astype(ml_dtypes.bfloat16)
+        out[...] = to_bf16(x)
 
     def writes_beside(x: Any, out: Any) -> None:
         fills(x, out)
         np.lib.stride_tricks.as_strided(out, (out.size + 1,))[-1] = 0
 
-    check_conversion(codes, "fp32", "bf16", examples=1)
+    check_conversion(lambda x: to_bf16(x).view(np.uint16), "fp32", "bf16", examples=1)
     check_conversion(fills, "fp32", "bf16", examples=1, fills_out=True)
     text = failure(writes_beside, "fp32", "bf16", examples=1, fills_out=True)
     assert "writes_beside wrote beside its output in a call with 0 elements" in text
@@ -87,7 +74,7 @@ def test_codes_as_results_and_out_arguments() -> None:
 def test_unwritten_elements_are_named_where_the_output_was_filled() -> None:
     def skips(x: Any, out: Any) -> None:
         written = np.arange(x.size) % 5 != 4
-        out[written] = x.astype(ml_dtypes.bfloat16)[written]
+        out[written] = to_bf16(x)[written]
 
     text = failure(skips, "fp32", "bf16", examples=1, fills_out=True)
     assert "looks like: some elements are not written" in text
@@ -96,11 +83,10 @@ def test_unwritten_elements_are_named_where_the_output_was_filled() -> None:
 def test_inputs_outside_the_domain_are_neither_generated_nor_compared() -> None:
     def no_nan(x: Any) -> Any:
         assert np.isfinite(x).all()
-        return x.astype(ml_dtypes.bfloat16)
+        return to_bf16(x)
 
     check_conversion(no_nan, "fp32", "bf16", where=np.isfinite, examples=2)
-    with pytest.raises(ValueError, match="where: no input satisfies"):
-        check_conversion(no_nan, "fp32", "bf16", where=lambda x: np.zeros(x.shape, bool))
+
 
 
 def test_one_call_of_a_matrix() -> None:
@@ -112,7 +98,7 @@ def test_one_call_of_a_matrix() -> None:
 
 def test_unknown_error_is_called_unknown() -> None:
     def one_is_two(x: Any) -> Any:
-        y = x.astype(ml_dtypes.bfloat16)
+        y = to_bf16(x)
         y[y == 1] = 2
         return y
 
@@ -130,11 +116,11 @@ def test_exceptions_and_wrong_results_are_reported() -> None:
     def refuses(x: Any) -> Any:
         if x.size % 8:
             raise ValueError("n must be a multiple of 8")
-        return x.astype(ml_dtypes.bfloat16)
+        return to_bf16(x)
 
     def writes_input(x: Any) -> Any:
         x[...] = 0
-        return x.astype(ml_dtypes.bfloat16)
+        return to_bf16(x)
 
     text = failure(refuses, "fp32", "bf16")
     assert "refuses raised ValueError: n must be a multiple of 8" in text
@@ -156,10 +142,7 @@ def test_interruptions_pass_through(calls: int) -> None:
         made += 1
         if made == calls:
             raise KeyboardInterrupt
-        return truncated(x) if calls < 100 else to_bf16(x)  # a wrong result, then interrupted
-
-    def truncated(x: Any) -> Any:
-        return (x.view(np.uint32) >> 16).astype(np.uint16)
+        return -to_bf16(x) if calls < 100 else to_bf16(x)  # a wrong result, then interrupted
 
     with pytest.raises(KeyboardInterrupt):
         check_conversion(interrupted, "fp32", "bf16")
@@ -174,7 +157,7 @@ def test_layouts() -> None:
         return y
 
     def aligned_only(x: Any) -> Any:
-        y = x.astype(ml_dtypes.bfloat16)
+        y = to_bf16(x)
         return y if x.ctypes.data % 16 == 0 else np.zeros_like(y)
 
     check_conversion(contiguous_only, "fp32", "bf16", examples=1)
@@ -185,14 +168,16 @@ def test_layouts() -> None:
     check_conversion(aligned_only, "fp32", "bf16", examples=1, layouts=[Layout(), Layout(4)])
 
 
-def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("options", "kind", "message"), [
+    ({"device": "cuda"}, NotImplementedError, "device: 'cuda' needs torch, which is not inst"),
+    ({"target": "bf17"}, ValueError, "'bf17' is not one of bf16"),
+    ({"rounding": "nearest"}, ValueError, "rounding: 'nearest' is not one of nearest_"),
+    ({"layouts": []}, sb.InvalidArgument, "layouts: "), ({"examples": -1}, sb.InvalidArgument, "examples: "),
+    ({"where": lambda x: np.zeros(x.shape, bool)}, ValueError, "where: no input satisfies")])
+def test_refusals(options: Any, kind: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(NotImplementedError, match="device: 'cuda' needs torch, which is not inst"):
-        check_conversion(to_bf16, "fp32", "bf16", device="cuda")
-    with pytest.raises(ValueError, match="'bf17' is not one of bf16"):
-        check_conversion(to_bf16, "fp32", "bf17")
-    with pytest.raises(ValueError, match="rounding: 'nearest' is not one of nearest_"):
-        check_conversion(to_bf16, "fp32", "bf16", rounding="nearest")  # type: ignore[arg-type]
+    with pytest.raises(kind, match=message):
+        check_conversion(to_bf16, "fp32", **{"target": "bf16", **options})
 
 
 def test_without_ml_dtypes_narrow_formats_are_codes() -> None:
@@ -217,15 +202,9 @@ def test_inputs_depend_on_the_seed_alone() -> None:
 
         def kernel(x: Any) -> Any:
             found.append(x.tobytes())
-            return x.astype(ml_dtypes.bfloat16)
+            return to_bf16(x)
 
         check_conversion(kernel, "fp32", "bf16", examples=2, examples_seed=seed)
         return found
 
     assert recorded(1) == recorded(1) != recorded(2)
-
-
-@pytest.mark.parametrize("options", [{"layouts": []}, {"examples": -1}])
-def test_no_calls_at_all_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(sb.InvalidArgument, match=next(iter(options)) + ": "):
-        check_conversion(to_bf16, "fp32", "bf16", **options)

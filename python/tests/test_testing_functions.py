@@ -138,25 +138,17 @@ def test_a_narrow_domain(format: str) -> None:
     assert " = 20\n  got " in text
 
 
-def test_one_call_of_a_matrix() -> None:
-    check_function(cuda_exp, "exp", rule=CUDA, only=np.array([[1, 2], [3, 4]], np.float32))
-    text = failure(lambda x: x, "exp", rule=CUDA, only=np.array([[1, 2], [3, 4]], np.float32).T)
-    assert "only=np.array([0x3F800000, 0x40400000, 0x40000000, 0x40800000]" in text
-
-
 def test_results_of_another_kind() -> None:
     assert "returned shape (0,)" in failure(lambda x: x[:0], "exp", rule=CUDA)
     assert "raised ValueError" in failure(lambda x: x.reshape(3, 5), "exp", rule=CUDA)
 
 
-def test_refusals() -> None:
-    with pytest.raises(samebits.Unsupported, match="rule cuda_13_0 has no gelu"):
-        check_function(cuda_exp, "gelu", rule=CUDA)
-    with pytest.raises(samebits.InvalidArgument, match="rule"):
-        check_function(cuda_exp, "exp", rule="torch")
-    with pytest.raises(samebits.InvalidArgument, match="layouts"):
-        check_function(cuda_exp, "exp", rule=CUDA, layouts=[])
-    with pytest.raises(samebits.InvalidArgument, match="examples"):
-        check_function(cuda_exp, "exp", rule=CUDA, examples=-1)
-    with pytest.raises(samebits.InvalidArgument, match="no input satisfies"):
-        check_function(cuda_exp, "exp", rule=CUDA, where=lambda x: np.zeros(x.shape, np.bool_))
+@pytest.mark.parametrize(("function", "options", "kind", "message"), [
+    ("gelu", {}, samebits.Unsupported, "rule cuda_13_0 has no gelu"),
+    ("exp", {"rule": "torch"}, samebits.InvalidArgument, "rule"),
+    ("exp", {"layouts": []}, samebits.InvalidArgument, "layouts"),
+    ("exp", {"examples": -1}, samebits.InvalidArgument, "examples"),
+    ("exp", {"where": lambda x: np.zeros(x.shape, np.bool_)}, samebits.InvalidArgument, "no input satisfies")])
+def test_refusals(function: str, options: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        check_function(cuda_exp, function, **{"rule": CUDA, **options})

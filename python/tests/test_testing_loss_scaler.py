@@ -31,19 +31,12 @@ def test_planted_error_is_found_shrunk_named_and_repeated(says: str,
     assert repeated(text, check_loss_scaler, PLANTED[says])[:-2] == text.splitlines()[:-2]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_right_scaler_passes(seed: int) -> None:
-    check_loss_scaler(Scaler, examples=32, examples_seed=seed)
-
-
-@pytest.mark.parametrize("policy", ["torch", "apex", "apex_amp", "megatron", "deepspeed", "native"])
-def test_the_librarys_own_scaler_passes(policy: str) -> None:
-    check_loss_scaler(lambda **s: sb.LossScaler(policy, **s), policy, examples=48)
-
-
-@pytest.mark.parametrize("source", ["fp16", "bf16"])
-def test_narrow_gradients(source: str) -> None:
-    check_loss_scaler(lambda **s: sb.LossScaler("torch", **s), source=source, examples=16)
+@pytest.mark.parametrize(("policy", "source"), [("torch", "fp16"), ("torch", "bf16"), *(
+    (policy, "fp32") for policy in ("torch", "apex", "apex_amp", "megatron", "deepspeed", "native"))])
+def test_right_scalers_pass(policy: str, source: str) -> None:
+    check_loss_scaler(lambda **s: sb.LossScaler(policy, **s), policy, source=source, examples=48)
+    if policy == "torch":
+        check_loss_scaler(Scaler, source=source, examples=32)
 
 
 def test_the_rule_of_another_library_is_named() -> None:

@@ -13,27 +13,13 @@ import samebits as sb
 X = np.arange(16, dtype=np.float32).reshape(4, 4)
 
 
-@pytest.mark.parametrize("call", [sb.finfo, sb.dtype_of, sb.format_name,
-                                  lambda name: sb.matmul(X, X, out=name),
+@pytest.mark.parametrize("call", [sb.finfo, sb.dtype_of, sb.format_name, lambda name: sb.matmul(X, X, out=name),
                                   lambda name: sb.inspect(X).to(name)])
 def test_none_is_no_format(call: Any) -> None:
     """NumPy takes None for float64."""
     with pytest.raises(TypeError, match=r"a name, a NumPy dtype or a torch dtype is expected"):
         call(None)
-
-
-def test_f4_is_refused() -> None:
-    """The name f4 is float32 in NumPy and FP4 in .safetensors."""
-    with pytest.raises(sb.InvalidArgument, match="pass 'fp32' or 'e2m1'"):
-        sb.convert(X, "f4")
-    assert sb.format_name("F4") == "e2m1"
-    assert sb.format_name(np.dtype("f4")) == "fp32"
-
-
-@pytest.mark.parametrize("name", ["bf16\0", "bf16\n", "\ud800", "bf16\N{COMBINING ACUTE ACCENT}"])
-def test_names_with_odd_characters_are_refused(name: str) -> None:
-    with pytest.raises(sb.InvalidArgument, match="is not one of"):
-        sb.finfo(name)
+    assert (sb.format_name("F4"), sb.format_name(np.dtype("f4"))) == ("e2m1", "fp32")
 
 
 @pytest.mark.parametrize("call", [
@@ -46,24 +32,11 @@ def test_scalars_are_not_written(call: Any) -> None:
         call(np.float32(3))
 
 
-def test_messages_about_results_and_lists() -> None:
-    with pytest.raises(TypeError, match="out: a list is no array; pass a NumPy array, which rec"):
-        sb.convert(X, "fp16", out=[1.0])
-    with pytest.raises(TypeError, match=r"tensors\[1\]: an int is no array"):
-        sb.cast([X, 1], "bf16")
-
-
 @pytest.mark.parametrize("name", ["seed", "random_stream", "offset", "random_bits", "pitch"])
 @pytest.mark.parametrize("value", [1.5, "2", float("nan"), [1]])
 def test_random_streams_take_integers(name: str, value: Any) -> None:
     with pytest.raises(TypeError, match=f"{name}: an integer is expected"):
         sb.convert(X, "bf16", rounding="stochastic", **{"seed": 1, name: value})
-
-
-@pytest.mark.parametrize("stream", [-1, 2**64])
-def test_streams_out_of_range(stream: int) -> None:
-    with pytest.raises(sb.InvalidArgument, match="stream: a cudaStream_t is expected"):
-        sb.amax(X, stream=stream)
 
 
 @pytest.mark.parametrize(("call", "text"), [
@@ -76,34 +49,6 @@ def test_streams_out_of_range(stream: int) -> None:
 def test_factors_are_numbers(call: Any, text: str, value: Any) -> None:
     with pytest.raises(TypeError, match=f"^{text}.*: a number is expected"):
         call(value)
-
-
-@pytest.mark.parametrize(("call", "kind", "text"), [
-    (lambda: sb.LossScaler().observe("w"), TypeError, "seen: the InspectReport of inspect"),
-    (lambda: sb.LossScaler().observe(amax_bits=2**32), sb.InvalidArgument, "amax_bits: an integer of 0 .."),
-    (lambda: sb.LossScaler().load_state_dict([1]), TypeError, "state: a mapping is expected"),
-    (lambda: sb.LossScaler.load(b"x"), TypeError, "text: the text of save"),
-    (lambda: sb.DelayedScaling(1.5), TypeError, "length: an integer is expected"),
-    (lambda: sb.DelayedScaling(margin=65), sb.InvalidArgument, "margin: an integer of -64 .. 64 is expected; got 65"),
-    (lambda: sb.set_num_threads(1.5), TypeError, "threads: an integer is expected"),
-    (lambda: sb.set_num_threads(2**31), sb.InvalidArgument, "threads: an integer of 0 .. ")])
-def test_state_and_settings(call: Any, kind: type[Exception], text: str) -> None:
-    with pytest.raises(kind, match=text):
-        call()
-
-
-@pytest.mark.parametrize(("call", "text"), [
-    (lambda: sb.l2norm(X, threads=-1), "threads: an integer of 0 .. 2.31 - 1 is expected; got -1"),
-    (lambda: sb.LossScaler.load("x"), "LossScaler.load: line 1"),
-    (lambda: sb.LossScaler("torch").load_state_dict({"growth_factor": 2}),
-     "load_state_dict, policy torch: there is no scale"),
-    (lambda: sb.LossScaler("torch").load_state_dict({}, "apex"),
-     "load_state_dict: a scaler of policy torch cannot continue from policy apex"),
-    (lambda: sb.LossScaler("torch").state_dict("apex"),
-     "state_dict: a scaler of policy torch has no state for policy apex")])
-def test_refusals_use_names_of_python(call: Any, text: str) -> None:
-    with pytest.raises(sb.InvalidArgument, match=f"^{text}"):
-        call()
 
 
 def test_numpy_booleans_are_observed() -> None:
@@ -131,37 +76,12 @@ def test_tiles(tile: Any) -> None:
             call()
 
 
-@pytest.mark.parametrize(("call", "kind", "text"), [
-    (lambda: sb.quantize(X, out=X), TypeError, "out: a QuantizedTensor is expected"),
-    (lambda: sb.quantize(X, out=sb.quantize(X), transposed=True), sb.InvalidArgument,
-     "transposed: .out. was made without"),
-    (lambda: sb.quantize(X, eps="1"), TypeError, "eps: a number is expected"),
-    (lambda: sb.add(X, np.ones(3, np.float32), each_flags=True), sb.InvalidArgument,
-     r"b: its shape does not broadcast with the other operands': \(4, 4\), \(3,\)$"),
-    (lambda: sb.convert(X, "bf16", roundng="x"), TypeError, r"^convert\(\) got an unexpected"),
-    (lambda: sb.predict(X, X, None), TypeError, "unit: a tensor core is expected, one of volta")])
-def test_options_of_quantize_and_arithmetic(call: Any, kind: type[Exception], text: str) -> None:
-    with pytest.raises(kind, match=text):
-        call()
-
-
 def test_results_with_arrays_compare_by_identity() -> None:
     """Comparing their arrays has no single truth value."""
     q, r = sb.quantize(X), sb.add(X, X)
     assert q == q and q != sb.quantize(X)
     assert r == r and r != sb.add(X, X)
     assert len({q, r}) == 2
-
-
-@pytest.mark.parametrize(("call", "text"), [
-    (lambda: sb.convert(None, "bf16"), "x: a NumPy"), (lambda: sb.convert(X, None), "to: a name"),
-    (lambda: sb.sum(None), "x: a NumPy"), (lambda: sb.dot(X, None), "y: a NumPy"),
-    (lambda: sb.quantize(None), "x: a NumPy"), (lambda: sb.dequantize(None, X), "codes: a NumPy"),
-    (lambda: sb.dequantize(sb.quantize(X).codes, None), "scales: a NumPy"),
-    (lambda: sb.matmul(X, None), "b: a NumPy")])
-def test_none_is_no_array(call: Any, text: str) -> None:
-    with pytest.raises(TypeError, match=text):
-        call()
 
 
 @pytest.mark.parametrize("threads", [1.5, "2", [1], float("nan")])
@@ -172,7 +92,14 @@ def test_threads_are_integers(threads: Any) -> None:
             call()
 
 
-class _NoCapsule:
+F16, F64 = X.astype(np.float16), X.astype(np.float64)
+ONE = np.ones((1, 1), np.float32)
+
+
+INVALID = sb.InvalidArgument
+
+
+class NoCapsule:
     """An array whose __dlpack__ returns something else."""
 
     def __dlpack__(self, **_: Any) -> int:
@@ -182,44 +109,66 @@ class _NoCapsule:
         return 1, 0
 
 
-def test_dlpack_without_a_capsule() -> None:
-    with pytest.raises(TypeError, match="x: __dlpack__ did not return an unused DLPack capsule"):
-        sb.convert(_NoCapsule(), "bf16")
-
-
-F16, F64 = X.astype(np.float16), X.astype(np.float64)
-ONE = np.ones((1, 1), np.float32)
-
-
-@pytest.mark.parametrize(("call", "begin"), [
-    (lambda: sb.convert(X, "bf16", threads=-1), "threads: an integer of 0 .. 2^31 - 1 is expected; got -1"),
-    (lambda: sb.verify(threads=-1), "threads: an integer of 0 .. 2^31 - 1 is expected; got -1"),
-    (lambda: sb.amax(F64), "x: format must be one of fp32,"),
-    (lambda: sb.add(F64, F64, to="fp32"), "a: format must be one of fp32,"),
-    (lambda: sb.functions.exp(X, rounding="upward"), "rounding: rule exact rounds into fp32 "),
-    (lambda: sb.rotary_table([0, 1], dim=4, base=0.0), "base: must be at least 1 "),
-    (lambda: sb.quantize(F64), "x: format must be one of fp32, fp16, bf16, got fp64"),
-    (lambda: sb.quantize(X, to="fp16"), "to: format must be one of e4m3, e5m2, e2m1, e2m3, e3m2, got fp16"),
-    (lambda: sb.quantize(X, rounding="upward"), "rounding must be nearest_even or stochastic, "),
-    (lambda: sb.quantize(X, eps=-1.0), "eps must be finite and >= 0"),
-    (lambda: sb.quantize(X, scale_format="e8m0"), "scale_format: scales in e8m0 need "),
-    (lambda: sb.quantize(X, scale_format="fp16"), "scale_format: format must be one of fp32, "),
-    (lambda: sb.quantize(X, inverse_scales=ONE), "inverse_scales: shape must be [4, 1], got [1, 1]"),
-    (lambda: sb.quantize(X[:2], out=sb.quantize(X)), "out.codes: shape must be [2, 4], got [4, 4]"),
-    (lambda: sb.quantize(X, tile=(1, 0), out=sb.quantize(X, tile=(0, 0))),
+@pytest.mark.parametrize(("call", "kind", "begin"), [
+    (lambda: sb.convert(X, "bf16", threads=-1), INVALID, "threads: an integer of 0 .. 2^31 - 1 is expected; got -1"),
+    (lambda: sb.verify(threads=-1), INVALID, "threads: an integer of 0 .. 2^31 - 1 is expected; got -1"),
+    (lambda: sb.l2norm(X, threads=-1), INVALID, "threads: an integer of 0 .. 2^31 - 1 is expected; got -1"),
+    (lambda: sb.set_num_threads(1.5), TypeError, "threads: an integer is expected"),
+    (lambda: sb.set_num_threads(2**31), INVALID, "threads: an integer of 0 .. "),
+    *((lambda stream=stream: sb.amax(X, stream=stream), INVALID, "stream: a cudaStream_t is expected")
+      for stream in (-1, 2**64)),
+    *((lambda name=name: sb.finfo(name), INVALID, f"name: {name!r} is not one of")
+      for name in ("bf16\0", "bf16\n", "\ud800", "bf16\N{COMBINING ACUTE ACCENT}")),
+    (lambda: sb.convert(X, "f4"), INVALID, "to: 'f4'"),  # float32 in NumPy, FP4 in .safetensors
+    (lambda: sb.convert(NoCapsule(), "bf16"), TypeError, "x: __dlpack__ did not return an unused DLPack capsule"),
+    (lambda: sb.convert(X, "fp16", out=[1.0]), TypeError, "out: a list is no array; pass a NumPy array, which rec"),
+    (lambda: sb.cast([X, 1], "bf16"), TypeError, "tensors[1]: an int is no array"),
+    (lambda: sb.amax(F64), INVALID, "x: format must be one of fp32,"),
+    (lambda: sb.add(F64, F64, to="fp32"), INVALID, "a: format must be one of fp32,"),
+    (lambda: sb.add(X, X[0, :3], each_flags=True), INVALID,
+     "b: its shape does not broadcast with the other operands': (4, 4), (3,)"),
+    (lambda: sb.functions.exp(X, rounding="upward"), sb.Error, "rounding: rule exact rounds into fp32 "),
+    (lambda: sb.rotary_table([0, 1], dim=4, base=0.0), INVALID, "base: must be at least 1 "),
+    (lambda: sb.quantize(F64), INVALID, "x: format must be one of fp32, fp16, bf16, got fp64"),
+    (lambda: sb.quantize(X, to="fp16"), INVALID, "to: format must be one of e4m3, e5m2, e2m1, e2m3, e3m2, got fp16"),
+    (lambda: sb.quantize(X, rounding="upward"), INVALID, "rounding must be nearest_even or stochastic, "),
+    (lambda: sb.quantize(X, eps=-1.0), INVALID, "eps must be finite and >= 0"),
+    (lambda: sb.quantize(X, eps="1"), TypeError, "eps: a number is expected"),
+    (lambda: sb.quantize(X, scale_format="e8m0"), INVALID, "scale_format: scales in e8m0 need "),
+    (lambda: sb.quantize(X, scale_format="fp16"), INVALID, "scale_format: format must be one of fp32, "),
+    (lambda: sb.quantize(X, inverse_scales=ONE), INVALID, "inverse_scales: shape must be [4, 1], got [1, 1]"),
+    (lambda: sb.quantize(X, out=X), TypeError, "out: a QuantizedTensor is expected"),
+    (lambda: sb.quantize(X, out=sb.quantize(X), transposed=True), INVALID, "transposed: `out` was made without"),
+    (lambda: sb.quantize(X[:2], out=sb.quantize(X)), INVALID, "out.codes: shape must be [2, 4], got [4, 4]"),
+    (lambda: sb.quantize(X, tile=(1, 0), out=sb.quantize(X, tile=(0, 0))), INVALID,
      "out.scales: shape must be [4, 1], got [1, 1]"),
-    (lambda: sb.DelayedScaling(4, to="fp16"), "to: e4m3 or e5m2 is expected; got fp16"),
-    (lambda: sb.matmul(X, X, out=ONE), "out: shape must be [4, 4], got [1, 1]"),
-    (lambda: sb.matmul(X, X, a_tile=(3, 3), a_scales=ONE), "a_tile must be {0, 0}, "),
-    (lambda: sb.matmul(X, X, a_tile=(1, 0), a_scales=ONE), "a_scales: shape must be [4, 1], "),
-    (lambda: sb.matmul(X, X, c=ONE), "c: shape must be [4, 4], got [1, 1]"),
-    (lambda: sb.matmul(F16, F16, unit="hopper_wgmma", promotion=3), "promotion must be 0 or "),
-    (lambda: sb.matmul(F16, F16, unit="hopper_wgmma", unit_result="bf16"), "unit_result must be "),
-    (lambda: sb.matmul(F16, F16, unit="hopper_wgmma", products=5), "products must be 0, "),
+    (lambda: sb.DelayedScaling(4, to="fp16"), INVALID, "to: e4m3 or e5m2 is expected; got fp16"),
+    (lambda: sb.DelayedScaling(1.5), TypeError, "length: an integer is expected"),
+    (lambda: sb.DelayedScaling(margin=65), INVALID, "margin: an integer of -64 .. 64 is expected; got 65"),
+    (lambda: sb.predict(X, X, None), TypeError, "unit: a tensor core is expected, one of volta"),
+    (lambda: sb.matmul(X, None), TypeError, "b: a NumPy"),
+    (lambda: sb.matmul(X, X, out=ONE), INVALID, "out: shape must be [4, 4], got [1, 1]"),
+    (lambda: sb.matmul(X, X, a_tile=(3, 3), a_scales=ONE), INVALID, "a_tile must be {0, 0}, "),
+    (lambda: sb.matmul(X, X, a_tile=(1, 0), a_scales=ONE), INVALID, "a_scales: shape must be [4, 1], "),
+    (lambda: sb.matmul(X, X, c=ONE), INVALID, "c: shape must be [4, 4], got [1, 1]"),
+    (lambda: sb.matmul(F16, F16, unit="hopper_wgmma", promotion=3), INVALID, "promotion must be 0 or "),
+    (lambda: sb.matmul(F16, F16, unit="hopper_wgmma", unit_result="bf16"), sb.Error, "unit_result must be "),
+    (lambda: sb.matmul(F16, F16, unit="hopper_wgmma", products=5), INVALID, "products must be 0, "),
+    (lambda: sb.LossScaler().observe("w"), TypeError, "seen: the InspectReport of inspect"),
+    (lambda: sb.LossScaler().observe(amax_bits=2**32), INVALID, "amax_bits: an integer of 0 .."),
+    (lambda: sb.LossScaler().load_state_dict([1]), TypeError, "state: a mapping is expected"),
+    (lambda: sb.LossScaler.load(b"x"), TypeError, "text: the text of save"),
+    (lambda: sb.LossScaler.load("x"), INVALID, "LossScaler.load: line 1"),
+    (lambda: sb.LossScaler("torch").load_state_dict({"growth_factor": 2}), INVALID,
+     "load_state_dict, policy torch: there is no scale"),
+    (lambda: sb.LossScaler("torch").load_state_dict({}, "apex"), INVALID,
+     "load_state_dict: a scaler of policy torch cannot continue from policy apex"),
+    (lambda: sb.LossScaler("torch").state_dict("apex"), INVALID,
+     "state_dict: a scaler of policy torch has no state for policy apex"),
 ])
-def test_messages_name_the_argument_as_it_was_written(call: Any, begin: str) -> None:
-    """The library knows the argument by another name, such as where.threads."""
-    with pytest.raises(sb.Error) as caught:
+def test_messages_name_the_argument_as_it_was_written(call: Any, kind: type[Exception], begin: str) -> None:
+    """The library knows some arguments by other names, such as where.threads."""
+    with pytest.raises(kind) as caught:
         call()
     assert str(caught.value).startswith(begin)
 
