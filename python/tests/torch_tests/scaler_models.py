@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -31,3 +32,14 @@ def model_of(device: str, dtype: torch.dtype = torch.float32) -> torch.nn.Sequen
 def set_gradients(model: torch.nn.Module, value: float = 1.0) -> None:
     for p in model.parameters():
         p.grad = torch.full_like(p, value)
+
+
+def step(scaler: Any, optimizer: Any, value: float | None = 1.0) -> None:
+    """Take a step with gradients of one value, or with those that there are."""
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    scaler.scale(torch.ones((), device=params[0].device))
+    if value is not None:
+        for p in params:
+            p.grad = torch.full_like(p, value)
+    scaler.step(optimizer)
+    scaler.update()

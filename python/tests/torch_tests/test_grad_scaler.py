@@ -16,7 +16,7 @@ import samebits as sb
 import samebits.torch as sbt
 from samebits import _core
 from samebits.torch import resident_scaler
-from scaler_models import bits, model_of, set_gradients, wait_for_reports
+from scaler_models import bits, model_of, set_gradients, step, wait_for_reports
 
 Scaler = torch.amp.GradScaler
 
@@ -67,36 +67,28 @@ def test_errors_are_torchs(device: str) -> None:
         assert str(of_torch.value) == str(of_ours.value)
 
 
-def test_wrong_arguments() -> None:
-    with pytest.raises(sb.InvalidArgument, match="policy: 'tensorflow'"):
-        sbt.GradScaler("cpu", policy="tensorflow")
-    with pytest.raises(sb.InvalidArgument, match="hysterisis"):
-        sbt.GradScaler("cpu", policy="apex", hysterisis=2)
-    with pytest.raises(sb.InvalidArgument, match="init_scale: policy native needs a power of two"):
-        sbt.GradScaler("cpu", 3.0, policy="native")
-    with pytest.raises(sb.InvalidArgument, match="max_norm: a number >= 0"):
-        sbt.GradScaler("cpu", max_norm=math.nan)
-    with pytest.raises(sb.InvalidArgument, match="reports: an integer of 1 .. 2.32 - 1 is expected; got 0"):
-        sbt.GradScaler("cpu", reports=0)
+@pytest.mark.parametrize("given, message", [
+    ({"policy": "tensorflow"}, "policy: 'tensorflow'"), ({"policy": "apex", "hysterisis": 2}, "hysterisis"),
+    ({"init_scale": 3.0, "policy": "native"}, "init_scale: policy native needs a power of two"),
+    ({"max_norm": math.nan}, "max_norm: a number >= 0"),
+    ({"reports": 0}, "reports: an integer of 1 .. 2.32 - 1 is expected; got 0")])
+def test_wrong_arguments(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(sb.InvalidArgument, match=message):
+        sbt.GradScaler("cpu", **given)
 
 
 def test_setters(device: str) -> None:
-    model = model_of(device)
     runs = []
     for kind in (sbt.GradScaler, Scaler):
-        scaler = kind(device, 1024.0, growth_interval=1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        scaler, optimizer = kind(device, 1024.0, growth_interval=1), torch.optim.SGD(model_of(device).parameters())
         scales = []
-        for step in range(6):
-            scaler.scale(torch.ones((), device=device))
-            set_gradients(model, math.inf if step in (2, 4) else 1.0)
-            scaler.step(optimizer)
-            scaler.update()
+        for number in range(6):
+            step(scaler, optimizer, math.inf if number in (2, 4) else 1.0)
             scales.append(scaler.get_scale())
-            if step == 1:
+            if number == 1:
                 scaler.set_growth_factor(3.0)
                 scaler.set_backoff_factor(0.125)
-            if step == 3:
+            if number == 3:
                 scaler.set_growth_interval(2)
         state = scaler.state_dict()
         state.pop("samebits", None)
@@ -135,17 +127,13 @@ def test_scale_that_the_caller_writes(device: str, way: str) -> None:
 
 
 def test_disabled(device: str) -> None:
-    model = model_of(device)
+    model, loss = model_of(device), torch.ones((), device=device)
     scaler = sbt.GradScaler(device, enabled=False)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-    loss = torch.ones((), device=device)
     assert scaler.scale(loss) is loss
-    set_gradients(model, math.inf)
-    before = [p.detach().clone() for p in model.parameters()]
     scaler.unscale_(optimizer)
-    scaler.step(optimizer)
-    scaler.update()
-    assert all(p.isinf().all() for p in model.parameters()) and before
+    step(scaler, optimizer, math.inf)
+    assert all(p.isinf().all() for p in model.parameters())
     assert scaler.state_dict() == {} and scaler.get_scale() == 1.0 and not scaler.is_enabled()
     assert list(scaler.reports()) == []
     scaler.load_state_dict({})
@@ -196,26 +184,23 @@ def test_clipping(device: str, dtype: torch.dtype, max_norm: float) -> None:
     make = torch.Generator().manual_seed(3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     scaler = sbt.GradScaler(device, 1000.0, max_norm=max_norm, growth_interval=1)
-    scaler.scale(torch.ones((), device=device))
     for p in model.parameters():
         p.grad = (torch.randn(p.shape, generator=make) * 500).to(device, dtype)
-    copies = [p.grad.clone().cpu() for p in model.parameters() if p.grad is not None]
-    inverse = np.float32(1 / 1000)
-    norm = sb.l2norm(copies)[0] * float(inverse)
-    clip = np.float32(min(1.0, max_norm / (norm + 1e-6)))
-    sb.scale(copies, float(inverse * clip))
-    scaler.unscale_(optimizer)
+    copies, norm, clip = on_host(model, max_norm)
+    sb.scale(copies, float(np.float32(1 / 1000) * clip))
+    step(scaler, optimizer, None)
     for p, expected in zip(model.parameters(), copies, strict=True):
         assert p.grad is not None and torch.equal(bits(p.grad), bits(expected))
-    scaler.step(optimizer)
-    scaler.update()
-    assert wait_for_reports(scaler, 1)[0].norm == norm
-    set_gradients(model, math.inf)  # a step that is not finite is not clipped, only unscaled
-    scaler.unscale_(optimizer)
-    scaler.step(optimizer)
-    scaler.update()
-    (report,) = wait_for_reports(scaler, 1)
-    assert not report.applied and report.norm == math.inf
+    step(scaler, optimizer, math.inf)  # a step that is not finite is not clipped, only unscaled
+    first, second = wait_for_reports(scaler, 2)
+    assert first.norm == norm and not second.applied and second.norm == math.inf
+
+
+def on_host(model: torch.nn.Module, max_norm: float) -> tuple[list[torch.Tensor], float, Any]:
+    """Return gradients, their norm without the scale 1000, and the clip factor."""
+    copies = [p.grad.clone().cpu() for p in model.parameters() if p.grad is not None]
+    norm = sb.l2norm(copies)[0] * float(np.float32(1 / 1000))
+    return copies, norm, np.float32(min(1.0, max_norm / (norm + 1e-6)))
 
 
 @pytest.mark.parametrize("max_norm", [math.inf, 1.0, 1e9])
@@ -232,19 +217,13 @@ def test_fused_optimizer_gets_scale_and_clip_factor(device: str, max_norm: float
 
     optimizer = Recording(model.parameters(), lr=0.1, fused=True)
     scaler = sbt.GradScaler(device, 1000.0, max_norm=max_norm)
-    scaler.scale(torch.ones((), device=device))
     set_gradients(model, 1e6)
-    copies = [p.grad.clone().cpu() for p in model.parameters() if p.grad is not None]
-    norm = sb.l2norm(copies)[0] * float(np.float32(1 / 1000))
-    clip = np.float32(min(1.0, max_norm / (norm + 1e-6)))
-    scaler.step(optimizer)
+    _, norm, clip = on_host(model, max_norm)
+    step(scaler, optimizer, None)
     assert seen == [(float(np.float32(1000.0) / clip), 0.0)]
     assert not hasattr(optimizer, "grad_scale") and not hasattr(optimizer, "found_inf")
-    scaler.update()
     before = [p.detach().clone() for p in model.parameters()]
-    set_gradients(model, math.inf)
-    scaler.step(optimizer)
-    scaler.update()
+    step(scaler, optimizer, math.inf)
     assert seen[1][1] == 1.0
     assert all(torch.equal(p, b) for p, b in zip(model.parameters(), before, strict=True))
     reports = wait_for_reports(scaler, 2)
@@ -296,11 +275,8 @@ def test_unusual_gradients(device: str) -> None:
 
 def test_clipping_refuses_what_it_cannot_clip(device: str) -> None:
     p = torch.nn.Parameter(torch.zeros(3, dtype=torch.float64, device=device))
-    p.grad = torch.ones_like(p)
-    scaler = sbt.GradScaler(device, max_norm=1.0)
-    scaler.scale(torch.ones((), device=device))
     with pytest.raises(sb.InvalidArgument, match="max_norm: gradients in torch.float64"):
-        scaler.unscale_(torch.optim.SGD([p], lr=0.1))
+        step(sbt.GradScaler(device, max_norm=1.0), torch.optim.SGD([p], lr=0.1))
 
 
 def test_optimizer_that_asks_the_scaler(device: str) -> None:
@@ -320,11 +296,8 @@ def test_optimizer_that_asks_the_scaler(device: str) -> None:
         p = torch.nn.Parameter(torch.zeros(3, device=device))
         scaler, optimizer = kind(device, 4.0), Asking([p], lr=1.0)
         for value in (8.0, math.inf):
-            scaler.scale(torch.ones((), device=device))
-            p.grad = torch.full_like(p, value)
             with pytest.warns(FutureWarning):
-                scaler.step(optimizer)
-            scaler.update()
+                step(scaler, optimizer, value)
         results.append((p.tolist(), scaler.get_scale()))
     assert results[0] == results[1] == ([-2.0] * 3, 2.0)
     clipping = sbt.GradScaler(device, 4.0, max_norm=1.0)
@@ -418,14 +391,8 @@ def test_dtensor_gradients_by_local_shard(device: str) -> None:
     (math.inf, 1.0, None), (math.inf, math.nan, None), (1e9, math.nan, math.nan), (1e9, 0.0, 0.0)])
 def test_a_norm_that_was_not_computed_is_none(device: str, max_norm: float, value: float,
                                               norm: float | None) -> None:
-    model = model_of(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     scaler = sbt.GradScaler(device, max_norm=max_norm)
-    scaler.scale(torch.ones((), device=device))
-    set_gradients(model, value)
-    scaler.unscale_(optimizer)
-    scaler.step(optimizer)
-    scaler.update()
+    step(scaler, torch.optim.SGD(model_of(device).parameters(), lr=0.1), value)
     (report,) = wait_for_reports(scaler, 1)
     assert repr(report.norm) == repr(norm)
 

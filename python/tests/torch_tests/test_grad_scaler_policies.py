@@ -12,7 +12,7 @@ import torch
 
 import samebits as sb
 import samebits.torch as sbt
-from scaler_models import bits, model_of, set_gradients, wait_for_reports
+from scaler_models import bits, model_of, step, wait_for_reports
 
 Scaler = torch.amp.GradScaler
 
@@ -39,7 +39,7 @@ def test_policies_against_the_loss_scaler(device: str, policy: str, given: dict[
     reference = sb.LossScaler(policy, **given)
     p = torch.nn.Parameter(torch.zeros(64, device=device, dtype=dtype))
     optimizer = torch.optim.SGD([p], lr=0.0)
-    for step in range(60):
+    for number in range(60):
         loss = math.nan if chance.random() < 0.05 else 1.0
         scaled = scaler.scale(torch.tensor(loss, device=device))
         assert math.isnan(loss) or float(scaled) == np.float32(reference.scale(loss))
@@ -52,7 +52,7 @@ def test_policies_against_the_loss_scaler(device: str, policy: str, given: dict[
         expected = p.grad.clone().cpu()
         report = reference.unscale(expected)
         scaler.unscale_(optimizer)
-        assert torch.equal(bits(p.grad), bits(expected)), f"step {step}"
+        assert torch.equal(bits(p.grad), bits(expected)), f"step {number}"
         stepped = reference.step()
         scaler.step(optimizer)
         found = scaler._found_inf_per_device(optimizer)[torch.device(p.device)]
@@ -63,7 +63,7 @@ def test_policies_against_the_loss_scaler(device: str, policy: str, given: dict[
         assert (seen.applied, seen.cause, seen.change, seen.stop) == (
             decision.applied, decision.cause, decision.change, decision.stop)
         assert (seen.first_bad is not None) == (report.first_bad is not None)
-        assert scaler.get_scale() == np.float32(reference.get_scale()), f"step {step}"
+        assert scaler.get_scale() == np.float32(reference.get_scale()), f"step {number}"
     assert scaler._synchronized().scaler.save() == reference.save()
 
 
@@ -81,29 +81,21 @@ def test_each_policy_has_its_own_defaults(policy: str, scale: float, interval: i
 
 def test_policy_that_ends_the_run(device: str) -> None:
     scaler = sbt.GradScaler(device, policy="deepspeed", init_scale=2.0, delayed_shift=1)
-    model = model_of(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(model_of(device).parameters(), lr=0.1)
     with pytest.raises(sb.ScaleExhausted, match="policy deepspeed ends the run"):
         for _ in range(4):
-            scaler.scale(torch.ones((), device=device))
-            set_gradients(model, math.nan)
-            scaler.step(optimizer)
+            step(scaler, optimizer, math.nan)
             if device == "cuda":
                 torch.cuda.synchronize()
-            scaler.update()
 
 
 @pytest.mark.parametrize("policy", ["torch", "native", "apex", "apex_amp", "megatron", "deepspeed"])
 def test_state_of_every_policy(device: str, policy: str) -> None:
     """Policies keep all of their state in "samebits"; torch reads the five keys."""
     def run(scaler: sbt.GradScaler, steps: range) -> None:
-        model = model_of(device)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        optimizer = torch.optim.SGD(model_of(device).parameters(), lr=0.0)
         for i in steps:
-            scaler.scale(torch.ones((), device=device))
-            set_gradients(model, math.inf if i % 5 == 3 else 1.0)
-            scaler.step(optimizer)
-            scaler.update()
+            step(scaler, optimizer, math.inf if i % 5 == 3 else 1.0)
 
     scaler = sbt.GradScaler(device, policy=policy, growth_interval=2)
     run(scaler, range(10))

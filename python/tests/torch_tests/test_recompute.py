@@ -10,6 +10,7 @@ import torch
 import samebits
 import samebits.torch as sbt
 from samebits import functions
+from samebits.torch import optim
 
 RULE: Any = {"rule": "torch_2_11"}
 aten = torch.ops.aten
@@ -102,45 +103,26 @@ def test_loss_scale_as_pytorch_computes_it() -> None:
             assert torch.equal(a.nan_to_num(), b.nan_to_num())
 
 
-def test_fused_adamw_is_the_optimizer_of_the_library() -> None:
-    from samebits.torch.optim import AdamW
+def adam(name: str, params: Any, grads: Any, moments: Any, step: float, **given: Any) -> None:
+    sbt.recompute(f"aten._fused_{name}_.default", (params, grads, *moments, [], [torch.tensor(step)] * len(params)), {
+        "lr": 0.01, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.1, "eps": 1e-8, "amsgrad": False, "maximize": False,
+        **given})
 
+
+@pytest.mark.parametrize("name, kind", [("adamw", optim.AdamW), ("adam", optim.Adam)])
+def test_fused_adam_is_the_optimizer_of_the_library(name: str, kind: Any) -> None:
     w, g = torch.randn(1000), torch.randn(3, 1000)
-    ours = torch.nn.Parameter(w.clone())
-    library = AdamW([ours], lr=0.01, weight_decay=0.1, profile="torch_fused")
-    theirs, m, v = w.clone(), torch.zeros(1000), torch.zeros(1000)
+    ours, theirs, moments = torch.nn.Parameter(w.clone()), w.clone(), ([torch.zeros(1000)], [torch.zeros(1000)])
+    library = kind([ours], lr=0.01, weight_decay=0.1, profile="torch_fused")
     for step in range(3):
         ours.grad = g[step].clone()
         library.step()
-        sbt.recompute("aten._fused_adamw_.default",
-                      ([theirs], [g[step] * 4], [m], [v], [], [torch.tensor(step + 1.0)]),
-                      {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.1, "eps": 1e-8, "amsgrad": False,
-                       "maximize": False, "grad_scale": torch.tensor(4.0), "found_inf": torch.tensor(0.0)})
+        adam(name, [theirs], [g[step] * 4], moments, step + 1.0, grad_scale=torch.tensor(4.0), found_inf=torch.tensor(0.0))
         assert torch.equal(ours.detach(), theirs)
-    sbt.recompute("aten._fused_adamw_.default", ([theirs], [g[0]], [m], [v], [], [torch.tensor(4.0)]),
-                  {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.1, "eps": 1e-8, "amsgrad": False,
-                   "maximize": False, "found_inf": torch.tensor(1.0)})
-    assert torch.equal(ours.detach(), theirs)
-
-
-def test_fused_adam_has_the_decay_in_the_gradient() -> None:
-    from samebits.torch.optim import Adam
-
-    w, g = torch.randn(100), torch.randn(100)
-    ours = torch.nn.Parameter(w.clone())
-    library = Adam([ours], lr=0.01, weight_decay=0.1, profile="torch_fused")
-    ours.grad = g.clone()
-    library.step()
-    options = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.1, "eps": 1e-8, "amsgrad": False,
-               "maximize": False}
-    theirs, states = w.clone(), [torch.zeros(100), torch.zeros(100)]
-    sbt.recompute("aten._fused_adam_.default",
-                  ([theirs], [g], [states[0]], [states[1]], [], [torch.tensor(1.0)]), options)
-    assert torch.equal(ours.detach(), theirs)
+    adam(name, [theirs], [g[0]], moments, 4.0, found_inf=torch.tensor(1.0))
     half = w.to(torch.bfloat16)
     with pytest.raises(samebits.Unsupported, match="contiguous ones in fp32"):
-        sbt.recompute("aten._fused_adam_.default", ([theirs, half], [g, half], [states[0], half], [states[1], half],
-                                                    [], [torch.tensor(2.0)] * 2), options)
+        adam(name, [theirs, half], [g[0], half], ([*moments[0], half], [*moments[1], half]), 4.0)
     assert torch.equal(ours.detach(), theirs)  # nothing was written
 
 
