@@ -52,6 +52,18 @@ class EmulatedGpu(TorchDispatchMode):
         return sbt.recompute(func, args, kwargs, sbt.Conditions(product=product, deterministic=True))
 
 
+def half(_func: Any, args: Any, _kwargs: Any) -> Any:
+    """A kernel that no rule describes."""
+    return args[0] * 0.5
+
+
+def recorded(program: Callable[[], Any], kernels: Mapping[str, Kernel] | None = None, **options: Any) -> sbt.Trace:
+    """Return the recording of a program on a GPU of the rules."""
+    with EmulatedGpu(kernels), sbt.record(**options) as recorder:
+        program()
+    return recorder.trace
+
+
 class Kernels(TorchDispatchMode):
     """A GPU, or a CPU, whose kernels are exchanged: functions of (func, args, kwargs), which may return None."""
 

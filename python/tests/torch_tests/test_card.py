@@ -180,16 +180,6 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert command.run(["check-card", str(tmp_path / "none")]) == 3
 
 
-def test_the_page(capsys: pytest.CaptureFixture[str]) -> None:
-    """The programs of docs/audit.md run."""
-    programs = (ROOT / "docs" / "audit.md").read_text().split("```python\n")[1:]
-    assert len(programs) == 3
-    for program in programs:
-        exec(compile(program.split("```")[0], "audit.md", "exec"), {})
-    printed = capsys.readouterr().out
-    assert "torch.set_deterministic_debug_mode = 2" in printed and printed.endswith("ready\n")
-
-
 def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
     example = runpy.run_path(str(ROOT / "examples" / "python" / "gpu_health_check.py"))
     trace, healthy = Training(5).recorded(), EmulatedGpu()

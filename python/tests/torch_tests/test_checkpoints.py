@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
+from tensors import bits, same
 
 import samebits as sb
 import samebits.torch as sbt
 
 pytestmark = pytest.mark.skipif("FPINSPECT" not in os.environ, reason="fpinspect is not built")
 
-TYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "U8": torch.uint8,
-         "F8_E4M3": torch.float8_e4m3fn, "F8_E8M0": torch.float8_e8m0fnu}
 RECIPES = ["TE_BLOCK_2D", "TE_BLOCK_1D", "TE_CURRENT", "FBGEMM_ROW", "MXFP8_TORCHAO"]
 
 
@@ -33,35 +32,8 @@ def fpinspect(*arguments: str | Path) -> str:
 
 
 def load(path: Path) -> dict[str, torch.Tensor]:
-    """Return the tensors of a .safetensors file, read here, or of all such files of a folder."""
-    if path.is_dir():
-        return {n: t for file in path.glob("*.safetensors") for n, t in load(file).items()}
-    content = path.read_bytes()
-    start = 8 + struct.unpack("<Q", content[:8])[0]
-    header = json.loads(content[8:start])
-    header.pop("__metadata__", None)
-    return {name: torch.frombuffer(bytearray(content[start:]), dtype=TYPES[entry["dtype"]],
-                                   count=torch.Size(entry["shape"]).numel(),
-                                   offset=entry["data_offsets"][0]).reshape(entry["shape"])
-            for name, entry in header.items()}
-
-
-def save(path: Path, tensors: dict[str, torch.Tensor]) -> None:
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    data = b""
-    for name, tensor in tensors.items():
-        raw = bytes(tensor.contiguous().view(torch.uint8).flatten().tolist())
-        header[name] = {"dtype": next(k for k, t in TYPES.items() if t == tensor.dtype),
-                        "shape": list(tensor.shape),
-                        "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
-
-
-def equal_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a.view(torch.uint8),
-                                                                    b.view(torch.uint8))
+    """Return the tensors of the .safetensors files of a folder."""
+    return {n: t for file in path.glob("*.safetensors") for n, t in load_file(file).items()}
 
 
 def model(folder: Path, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
@@ -75,20 +47,18 @@ def model(folder: Path, dtype: torch.dtype = torch.float32) -> dict[str, torch.T
                   layer + "mlp.down_proj": (256, 384), layer + "input_layernorm": (256,),
                   layer + "post_attention_layernorm": (256,)}
     sizes["model.norm"] = (256,)
-    tensors = {f"{n}.weight": (torch.randn(s, generator=draw) * 0.1).to(dtype)
-               for n, s in sizes.items()}
+    tensors = {f"{n}.weight": (torch.randn(s, generator=draw) * 0.1).to(dtype) for n, s in sizes.items()}
     folder.mkdir()
     names = list(tensors)
     files = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
     for file, part in zip(files, (names[:9], names[9:])):
-        save(folder / file, {n: tensors[n] for n in part})
+        save_file({n: tensors[n] for n in part}, folder / file, {"format": "pt"})
     (folder / "model.safetensors.index.json").write_text(json.dumps(
         {"metadata": {}, "weight_map": {n: files[i >= 9] for i, n in enumerate(names)}}))
-    (folder / "config.json").write_text(json.dumps(
-        {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 256,
-         "intermediate_size": 384, "num_hidden_layers": 2, "num_attention_heads": 4,
-         "num_key_value_heads": 2, "vocab_size": 64, "dtype": str(dtype)[6:],
-         "tie_word_embeddings": False}))
+    (folder / "config.json").write_text(json.dumps({
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 256, "intermediate_size": 384,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 64,
+        "dtype": str(dtype)[6:], "tie_word_embeddings": False}))
     return tensors
 
 
@@ -96,35 +66,24 @@ def is_quantized(name: str) -> bool:
     return "_proj" in name
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe, layout", [*((recipe, "compressed-tensors") for recipe in RECIPES),
+                                            ("TE_BLOCK_2D", "deepseek"), ("TE_BLOCK_2D", "plain")])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_codes_and_scales_of_quantize(tmp_path: Path, recipe: str, dtype: torch.dtype) -> None:
+def test_codes_and_scales_of_quantize(tmp_path: Path, recipe: str, layout: str, dtype: torch.dtype) -> None:
     tensors = model(tmp_path / "model", dtype)
-    fpinspect("quantize", tmp_path / "model", "-o", tmp_path / "out", "--recipe", recipe)
+    fpinspect("quantize", tmp_path / "model", "-o", tmp_path / "out", "--recipe", recipe, "--layout", layout)
     fpinspect("dequantize", tmp_path / "out", "-o", tmp_path / "back", "--to", "fp32")
     written, restored = load(tmp_path / "out"), load(tmp_path / "back")
     assert set(restored) == set(tensors)
     for name, tensor in tensors.items():
         if not is_quantized(name):
-            assert equal_bits(written[name], tensor) and equal_bits(restored[name], tensor)
+            assert same(written[name], tensor) and same(restored[name], tensor)
             continue
         expected = sb.quantize(tensor, recipe)
-        assert equal_bits(written[name], expected.codes), name
-        assert torch.equal(written[name + "_scale"].view(torch.uint8).flatten(),
-                           expected.scales.view(torch.uint8).flatten()), name
-        assert equal_bits(restored[name], expected.dequantize()), name
-
-
-@pytest.mark.parametrize("layout", ["compressed-tensors", "deepseek", "plain"])
-def test_loaded_by_safetensors(tmp_path: Path, layout: str) -> None:
-    safetensors = pytest.importorskip("safetensors.torch")
-    model(tmp_path / "model")
-    fpinspect("quantize", tmp_path / "model", "-o", tmp_path / "out", "--recipe", "TE_BLOCK_2D",
-              "--layout", layout)
-    for file in (tmp_path / "out").glob("*.safetensors"):
-        expected, read = load(file), safetensors.load_file(file)
-        assert set(read) == set(expected)
-        assert all(equal_bits(read[name], tensor) for name, tensor in expected.items())
+        (scales,) = (t for n, t in written.items() if n.startswith(name) and "scale" in n[len(name):])
+        assert same(written[name], expected.codes), name
+        assert torch.equal(bits(scales).flatten(), bits(expected.scales).flatten()), name
+        assert same(restored[name], expected.dequantize()), name
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -143,7 +102,7 @@ def test_loaded_by_compressed_tensors(tmp_path: Path, recipe: str) -> None:
         values, expected = reader.validate(load(out)), load(back)
         assert set(values) == set(expected)
         for name, tensor in expected.items():
-            assert equal_bits(values[name], tensor), name
+            assert same(values[name], tensor), name
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -157,7 +116,7 @@ def test_loaded_by_transformers(tmp_path: Path, recipe: str) -> None:
         tmp_path / "out", dtype=torch.float32,
         quantization_config=transformers.CompressedTensorsConfig(dequantize=True)).state_dict()
     for name, tensor in load(tmp_path / "back").items():
-        assert equal_bits(loaded[name].contiguous(), tensor), name
+        assert same(loaded[name].contiguous(), tensor), name
 
 
 def test_map_of_torch_layers(tmp_path: Path) -> None:

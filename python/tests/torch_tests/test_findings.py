@@ -5,25 +5,22 @@ A test that fails after an update of torch may mean that torch has changed: then
 
 from __future__ import annotations
 
-import contextlib
-import io
 import math
 import os
 import runpy
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
+import pages
 import pytest
 import torch
 
 import samebits as sb
 from samebits.testing import check_conversion
 
-ROOT = Path(__file__).resolve().parents[3]
-PROGRAMS = ROOT / "examples" / "python" / "findings"
-PAGE = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+PROGRAMS = pages.EXAMPLES / "findings"
+PAGE = pages.text_of("docs/findings.md")
 
 
 def program(name: str) -> dict[str, Any]:
@@ -33,15 +30,11 @@ def program(name: str) -> dict[str, Any]:
 def shown(name: str) -> str:
     """Return what the page shows of a program's output."""
     command = f"$ python examples/python/findings/{name}.py\n"
-    blocks = [b.removeprefix("console\n") for b in PAGE.split("```")[1::2]]
-    return next(b.removeprefix(command) for b in blocks if b.startswith(command))
+    return next(b.removeprefix(command) for b in pages.blocks("docs/findings.md", "console") if b.startswith(command))
 
 
 def printed(name: str) -> str:
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text):
-        runpy.run_path(str(PROGRAMS / f"{name}.py"), run_name="__main__")
-    return text.getvalue()
+    return pages.printed(PROGRAMS / f"{name}.py")
 
 
 def test_every_program_is_on_the_page() -> None:
@@ -51,15 +44,11 @@ def test_every_program_is_on_the_page() -> None:
 
 @pytest.mark.parametrize("name", ["cuda_function_errors", "negative_bit", "scale_zero",
                                   "load_state_dict_casts", "recipes_on_extremes", "nvfp4_definitions", "nvfp4_kernels",
-                                  "fused_sgd_on_cpu", "fused_formulas"])
+                                  "fused_sgd_on_cpu", "fused_formulas", "linspace_by_processor"])
 def test_the_page_shows_what_the_program_prints(name: str) -> None:
+    if name == "linspace_by_processor" and torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"):
+        pytest.skip("needs a processor with AVX2")
     assert printed(name) == shown(name)
-
-
-@pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"),
-                    reason="needs a processor with AVX2")
-def test_linspace_by_processor() -> None:
-    assert printed("linspace_by_processor") == shown("linspace_by_processor")
 
 
 def test_bitsandbytes_on_cpu() -> None:
@@ -134,11 +123,11 @@ def test_fp64_is_rounded_twice_on_the_cpu(target: str) -> None:
 
 
 def test_the_text_about_fp64_is_real() -> None:
-    judging = runpy.run_path(str(ROOT / "examples" / "python" / "judge_torch_casts.py"))
+    judging = runpy.run_path(str(pages.EXAMPLES / "judge_torch_casts.py"))
     verdict = judging["judge"](judging["torch_cast"]("fp16"), "fp64", "fp16", "cpu", smallest=True)
     lines = verdict.splitlines()
     assert lines[0] == "DIFFERENT: rounded twice: to fp32, then to fp16"
-    assert PAGE.split("```text\n")[1].split("\n```")[0] == "\n".join(lines[1:-1])
+    assert pages.blocks("docs/findings.md", "text")[0].rstrip("\n") == "\n".join(lines[1:-1])
 
 
 def test_scales_are_read_in_padded_rows() -> None:

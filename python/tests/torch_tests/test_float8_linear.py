@@ -22,7 +22,7 @@ from samebits.quantize import QuantizedTensor
 from samebits.torch.float8_linear import column_sums
 from tensors import same
 
-#: docs/torch_float8.md has a table of their tiles and formats, which test_float8_page compares.
+#: docs/torch_float8.md has a table of their tiles and formats, which test_torch_page compares.
 NAMES = sbt.linear_recipe_names()
 COVERED = [name for name in NAMES if sbt.linear_recipe(name).activations.tile != (1, 32)]
 FAST = [name for name in NAMES if sbt.linear_recipe(name).activations.tile in ((0, 0), (1, 0))]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from emulated_gpu import EmulatedGpu
+from emulated_gpu import EmulatedGpu, recorded
 from safetensors.torch import save_file
 from torch._subclasses import FakeTensorMode
 from torch.autograd import forward_ad
@@ -265,19 +265,17 @@ def test_texts_that_are_no_headers_are_refused(text: str, tmp_path: Path) -> Non
 
 def test_one_tensor_in_the_place_of_two() -> None:
     """Their values are equal, so results are; another step would write them apart."""
-    def recorded(twice: bool) -> sbt.Trace:
+    def of(twice: bool) -> sbt.Trace:
         a, b = torch.ones(3), torch.ones(3)
-        with EmulatedGpu(), sbt.record() as recorder:
-            a + (a if twice else b)
-        return recorder.trace
+        return recorded(lambda: a + (a if twice else b))
 
     for first in (True, False):
-        found = sbt.explain(recorded(first), recorded(not first))
+        found = sbt.explain(of(first), of(not first))
         assert found.cause == "program" and "reads or writes other tensors" in str(found), found
 
 
 def test_a_write_by_no_operator_on_one_side() -> None:
-    def recorded(written: bool) -> sbt.Trace:
+    def of(written: bool) -> sbt.Trace:
         w = torch.nn.Parameter(torch.ones(20))
         with EmulatedGpu(), sbt.record(names={"w": w}) as recorder:
             w * 2
@@ -287,6 +285,6 @@ def test_a_write_by_no_operator_on_one_side() -> None:
             w * 3
         return recorder.trace
 
-    found = sbt.explain(recorded(False), recorded(True))
+    found = sbt.explain(of(False), of(True))
     assert (found.cause, found.number) == ("source", 1)
     assert str(found).startswith("the source w was written on one side, by no operator\n  read first by operator 1 ")

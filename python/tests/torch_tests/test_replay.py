@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from emulated_gpu import FP32_PRODUCT, EmulatedGpu, Training
+from emulated_gpu import FP32_PRODUCT, EmulatedGpu, Training, half, recorded
 
 import samebits
 import samebits.torch as sbt
@@ -85,22 +85,23 @@ def test_each_operator_is_compared() -> None:
 
 
 def test_what_has_no_rule_is_named() -> None:
-    def noise(_func: Any, args: Any, _kwargs: Any) -> Any:
-        return args[0] * 0.5
-
     x = torch.ones(3, 4)
-    with EmulatedGpu({"cos": noise}), sbt.record() as recorder:
-        y = torch.cos(x) + 1
-        y.sum()
-    states = [(step.operator, step.state, step.detail) for step in sbt.replay(recorder.trace).steps]
-    assert states[0] == ("aten.cos.default", "not covered", "aten.cos")
-    assert [state for _, state, _ in states[1:]] == ["follows", "follows"]
-    with EmulatedGpu({"cos": noise}), sbt.record(keep="all") as recorder:
-        y = torch.cos(x) + 1
-        y.sum()
-    replay = sbt.replay(recorder.trace)
-    assert [step.state for step in replay.steps] == ["not covered", "equal", "equal"]
-    assert str(replay) == "3 operators: 2 equal, bit for bit\n  1 not covered: aten.cos"
+    traces = [recorded(lambda: (torch.cos(x) + 1).sum(), {"cos": half}, keep=keep) for keep in ("sources", "all")]
+    first, second = (sbt.replay(trace) for trace in traces)
+    assert (first.steps[0].operator, first.steps[0].detail) == ("aten.cos.default", "aten.cos")
+    assert [step.state for step in first.steps] == ["not covered", "follows", "follows"]
+    assert [step.state for step in second.steps] == ["not covered", "equal", "equal"]
+    assert str(second) == "3 operators: 2 equal, bit for bit\n  1 not covered: aten.cos"
+
+
+def test_a_part_does_not_make_a_wrong_block_right() -> None:
+    def program() -> None:
+        y = torch.cos(torch.ones(3, 4))
+        y[0].zero_()
+        y + 1
+
+    steps = sbt.replay(recorded(program, {"cos": half})).steps
+    assert [step.state for step in steps] == ["equal", "not covered", "follows", "follows"]
 
 
 def test_writes_that_no_operator_makes_are_named() -> None:
@@ -228,30 +229,17 @@ def test_attention() -> None:
 
 
 def test_operators_after_one_without_a_rule() -> None:
-    def wrong(_func: Any, args: Any, _kwargs: Any) -> Any:
-        return torch.tensor([2, 0])
-
     w = torch.randn(3, 4)
-    with EmulatedGpu({"randperm": wrong}), sbt.record(keep="hashes") as recorder:
+
+    def program() -> None:
         w[torch.randperm(2)].sum()
         y = torch.zeros(4)
         y[0].add_(1.0)
         y + 1
-    steps = sbt.replay(recorder.trace, w).steps
+
+    steps = sbt.replay(recorded(program, {"randperm": lambda f, a, k: torch.tensor([2, 0])}, keep="hashes"), w).steps
     assert [step.state for step in steps][:3] == ["not covered", "follows", "follows"]
     assert {step.state for step in steps[3:]} == {"equal"}
-
-
-def test_a_part_does_not_make_a_wrong_block_right() -> None:
-    def half(_func: Any, args: Any, _kwargs: Any) -> Any:
-        return args[0] * 0.5
-
-    x = torch.ones(3, 4)
-    with EmulatedGpu({"cos": half}), sbt.record() as recorder:
-        y = torch.cos(x)
-        y[0].zero_()
-        y + 1
-    assert [step.state for step in sbt.replay(recorder.trace).steps] == ["not covered", "follows", "follows"]
 
 
 def test_differing_elements_are_counted() -> None:
@@ -260,10 +248,7 @@ def test_differing_elements_are_counted() -> None:
         y[1:3] *= -1
         return y
 
-    with EmulatedGpu({"mul": wrong}), sbt.record(keep="all") as recorder:
-        y = torch.ones(3, 4) * 3 + 1
-        y.sum()
-    replay = sbt.replay(recorder.trace)
+    replay = sbt.replay(recorded(lambda: (torch.ones(3, 4) * 3 + 1).sum(), {"mul": wrong}, keep="all"))
     assert [step.state for step in replay.steps] == ["equal", "differs", "equal", "equal"]
     assert str(replay).endswith("  differs: aten.mul.Tensor #1: result 0, 8 of 12 elements")
     assert sum(step.elements for step in replay.steps) == 37
@@ -313,78 +298,48 @@ SEEDS = [0, 1, 2]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_same(seed: int) -> None:
-    found = sbt.explain(Training(seed).recorded(), Training(seed).recorded())
-    assert found.cause == "equal" and "operators are equal, bit for bit" in str(found)
+@pytest.mark.parametrize("gpu, keep, cause, says", [
+    ({}, "sources", "equal", "operators are equal, bit for bit"),
+    ({"product": FP32_PRODUCT + " slices=2 slice_tile=4"}, "sources", "rule", "the library splits K: 1 and 2 slices"),
+    ({"product": "sum=tensor_core unit=hopper-wgmma fp32_as_tf32=true"}, "sources", "rule",
+     "TF32 is allowed on one side"),
+    ({"kernels": {"sum": _sum_by_pairs}}, "sources", "rule", "b: a sum by pairs"),
+    ({"kernels": {"gelu": _one_bit}}, "all", "no known rule",
+     "cause: one bit: bit 4 of element [0, 0, 37]; b follows no known rule: suspect it")])
+def test_causes_are_named(seed: int, gpu: dict[str, Any], keep: str, cause: str, says: str) -> None:
+    found = sbt.explain(Training(seed).recorded(keep=keep), Training(seed).recorded(keep=keep, gpu=EmulatedGpu(**gpu)))
+    assert found.cause == cause and says in str(found), found
+    assert "product" not in gpu or "(Gpt.blocks.0.up), same operands" in str(found)
+
+
+def flushed(func: Any, args: Any, _kwargs: Any) -> Any:
+    """A product, in place or not, of a kernel with -ftz=true."""
+    def flush(x: torch.Tensor) -> torch.Tensor:
+        return torch.where(x.abs() < 2.0**-126, 0 * x, x)
+
+    y = flush(flush(args[0]) * 1.5)
+    return args[0].copy_(y) if func._schema.name.endswith("_") else y
+
+
+def one_bit(_func: Any, args: Any, kwargs: Any) -> Any:
+    args[0].mul_(1.5)
+    args[0].view(torch.int32)[5] ^= 1
+    return args[0]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("product, says", [
-    (FP32_PRODUCT + " slices=2 slice_tile=4", "the library splits K: 1 and 2 slices"),
-    ("sum=tensor_core unit=hopper-wgmma fp32_as_tf32=true", "TF32 is allowed on one side")])
-def test_another_rule_of_a_product(seed: int, product: str, says: str) -> None:
-    other = Training(seed).recorded(gpu=EmulatedGpu(product=product))
-    found = sbt.explain(Training(seed).recorded(), other)
-    assert found.cause == "rule" and says in str(found), found
-    assert "(Gpt.blocks.0.up), same operands" in str(found)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_another_order_of_a_sum(seed: int) -> None:
-    found = sbt.explain(Training(seed).recorded(),
-                        Training(seed).recorded(gpu=EmulatedGpu({"sum": _sum_by_pairs})))
-    assert "aten.sum.dim_IntList" in str(found) and "b: a sum by pairs" in str(found), found
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_one_wrong_bit(seed: int) -> None:
-    found = sbt.explain(Training(seed).recorded(keep="all"),
-                        Training(seed).recorded(keep="all", gpu=EmulatedGpu({"gelu": _one_bit})))
-    assert found.cause == "no known rule"
-    assert str(found).endswith("cause: one bit: bit 4 of element [0, 0, 37]; b follows no known rule: suspect it")
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_flushed_subnormals(seed: int) -> None:
-    def recorded(kernels: Any) -> sbt.Trace:
+@pytest.mark.parametrize("name", ["mul", "mul_"])
+def test_small_numbers(seed: int, name: str) -> None:
+    def of(kernels: Any, **options: Any) -> sbt.Trace:
         x = torch.randn(64, generator=torch.Generator().manual_seed(seed)) * 2.0**-127
-        with EmulatedGpu(kernels), sbt.record() as recorder:
-            x * 1.5
-        return recorder.trace
+        return recorded(lambda: getattr(x, name)(1.5), kernels, **options)
 
-    def flushed(func: Any, args: Any, kwargs: Any) -> Any:
-        small = args[0].abs() < 2.0**-126
-        y = sbt.recompute(func, (torch.where(small, 0 * args[0], args[0]), *args[1:]), kwargs)
-        return torch.where(y.abs() < 2.0**-126, 0 * y, y)
-
-    found = sbt.explain(recorded({}), recorded({"mul": flushed}))
-    assert found.cause == "rule" and "compiled with -ftz=true" in str(found), found
-
-
-def test_operators_in_place_are_explained() -> None:
-    def recorded(kernels: Any, keep: Any = "sources") -> sbt.Trace:
-        x = torch.randn(64, generator=torch.Generator().manual_seed(1)) * 2.0**-126
-        with EmulatedGpu(kernels), sbt.record(keep=keep) as recorder:
-            x.mul_(1.5)
-        return recorder.trace
-
-    def flushed(_func: Any, args: Any, _kwargs: Any) -> Any:
-        x = args[0]
-        x.copy_(torch.where(x.abs() < 2.0**-126, 0 * x, x))
-        x.mul_(1.5)
-        return x.copy_(torch.where(x.abs() < 2.0**-126, 0 * x, x))
-
-    for one, other in (({}, {"mul_": flushed}), ({"mul_": flushed}, {})):
-        found = sbt.explain(recorded(one), recorded(other))
+    for kernels in (({}, {name: flushed}), ({name: flushed}, {})):
+        found = sbt.explain(*map(of, kernels))
         assert found.cause == "rule" and "compiled with -ftz=true" in str(found), found
-
-    def bit(_func: Any, args: Any, _kwargs: Any) -> Any:
-        args[0].mul_(1.5)
-        args[0].view(torch.int32)[5] ^= 1
-        return args[0]
-
-    found = sbt.explain(recorded({}, "all"), recorded({"mul_": bit}, "all"))
-    assert str(found).endswith("one bit: bit 0 of element [5]; b follows no known rule: suspect it"), found
+    if name == "mul_":
+        found = sbt.explain(of({}, keep="all"), of({name: one_bit}, keep="all"))
+        assert str(found).endswith("one bit: bit 0 of element [5]; b follows no known rule: suspect it"), found
 
 
 def test_results_of_one_operator_are_explained() -> None:
@@ -416,15 +371,17 @@ def test_results_of_chosen_operators_are_kept() -> None:
 
 
 def test_other_operands_are_named() -> None:
-    def recorded(second: bool) -> sbt.Trace:
+    def of(second: bool) -> sbt.Trace:
         a, b = torch.ones(3), torch.full((3,), 2.0)
-        with EmulatedGpu(), sbt.record() as recorder:
+
+        def program() -> None:
             h = a * b
             g = h * 2
             (h if second else g) + g
-        return recorder.trace
 
-    found = sbt.explain(recorded(True), recorded(False))
+        return recorded(program)
+
+    found = sbt.explain(of(True), of(False))
     assert found.cause == "program" and "aten.add.Tensor reads or writes other tensors" in str(found), found
 
 
@@ -443,14 +400,6 @@ def test_other_sources_and_programs(seed: int) -> None:
     casts = sbt.explain(one, Training(seed, dtype=torch.bfloat16).recorded())
     assert "another precision of autocast" in str(casts)
     assert {found.cause for found in (fused, casts)} == {"program"}
-
-
-def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The program of docs/replay.md prints what the page shows."""
-    page = (Path(__file__).resolve().parents[3] / "docs" / "replay.md").read_text()
-    monkeypatch.chdir(tmp_path)
-    exec(compile(page.split("```python\n")[1].split("```")[0], "replay.md", "exec"), {})
-    assert capsys.readouterr().out.endswith(page.split("```text\n")[1].split("```")[0])
 
 
 def test_kernels_of_operators() -> None:
