@@ -64,16 +64,14 @@ def pair(processes: Processes) -> Processes:
 # --- operations ---------------------------------------------------------------------------------
 
 def operations(device: str) -> Any:
-    """Return the results of the three operations, made as samebits makes them."""
+    """Return the names of the operations that a sum makes, the sum, and a maximum of words."""
     ranks = sbt.ProcessGroup()
     assert ranks.memory == ("host" if device == "cpu" else "device")
     seen = []
 
     class Spy(sbr.Communicator):
-        rank = property(lambda self: ranks.rank)  # type: ignore[assignment]
-        size = property(lambda self: ranks.size)  # type: ignore[assignment]
-        memory = property(lambda self: ranks.memory)  # type: ignore[assignment]
-        stream = property(lambda self: ranks.stream)  # type: ignore[assignment]
+        rank, size, memory, stream = (property(lambda self, name=name: getattr(ranks, name))  # type: ignore
+                                      for name in ("rank", "size", "memory", "stream"))
 
         def all_reduce_max(self, words: Any) -> None:
             seen.append("max")
@@ -89,38 +87,26 @@ def operations(device: str) -> Any:
 
     x = torch.arange(5.0, device=device)
     sbr.reduce_gradients(Spy(), x, communication="e4m3")
-    return seen, x.cpu().numpy()
+    words = np.array([0, 1 + ranks.rank, 0x7FFFFFFF + ranks.rank, 0xFFFFFFFF - ranks.rank], np.uint32)
+    if device == "cpu":
+        ranks.all_reduce_max(words)
+        return seen, x.numpy(), words.tolist()
+    on_device = torch.from_numpy(words.view(np.int32)).cuda()
+    ranks.all_reduce_max(sbr.DeviceBuffer(on_device.data_ptr(), 16))
+    return seen, x.cpu().numpy(), on_device.cpu().numpy().view(np.uint32).tolist()
 
 
 def test_the_three_operations(processes: Processes) -> None:
-    expected = simulate_ranks(processes.size, lambda r: _reduced_range(r))
-    for rank, (seen, x) in enumerate(processes.results(operations, processes.device)):
+    def on_numpy(ranks: sbr.Communicator) -> Any:
+        x = np.arange(5, dtype=np.float32)
+        sbr.reduce_gradients(ranks, x, communication="e4m3")
+        return x
+
+    expected, last = simulate_ranks(processes.size, on_numpy), processes.size - 1
+    for rank, (seen, x, words) in enumerate(processes.results(operations, processes.device)):
         assert seen == ["max", "max", "all to all", "gather"]
+        assert words == [0, 1 + last, 0x7FFFFFFF + last, 0xFFFFFFFF]
         np.testing.assert_array_equal(x, expected[rank])
-
-
-def _reduced_range(ranks: sbr.Communicator) -> Any:
-    x = np.arange(5, dtype=np.float32)
-    sbr.reduce_gradients(ranks, x, communication="e4m3")
-    return x
-
-
-def maximum(device: str) -> Any:
-    ranks = sbt.ProcessGroup()
-    rank = ranks.rank
-    words = np.array([0, 1 + rank, 0x7FFFFFFF + rank, 0xFFFFFFFF - rank], np.uint32)
-    if device == "cpu":
-        ranks.all_reduce_max(words)
-        return words
-    on_device = torch.from_numpy(words.view(np.int32)).cuda()
-    ranks.all_reduce_max(sbr.DeviceBuffer(on_device.data_ptr(), 16))
-    return on_device.cpu().numpy().view(np.uint32)
-
-
-def test_maxima_are_of_unsigned_words(processes: Processes) -> None:
-    last = processes.size - 1
-    for words in processes.results(maximum, processes.device):
-        assert words.tolist() == [0, 1 + last, 0x7FFFFFFF + last, 0xFFFFFFFF]
 
 
 # --- one sum of gradients -----------------------------------------------------------------------
@@ -181,11 +167,11 @@ def reduce_a_model(device: str) -> Any:
     model = torch.nn.Linear(8, 3).to(device)
     x = torch.arange(16.0, device=device).reshape(2, 8) * (dist.get_rank() + 1) / 16
     model(x).sum().backward()
-    alone = {n: p.grad.cpu().numpy().copy() for n, p in model.named_parameters()
-             if p.grad is not None}
-    sbt.reduce_gradients(model, communication="fp32")
-    return alone, {n: p.grad.cpu().numpy() for n, p in model.named_parameters()
-                   if p.grad is not None}
+    found = []
+    for _ in range(2):
+        found.append({n: p.grad.cpu().numpy().copy() for n, p in model.named_parameters() if p.grad is not None})
+        sbt.reduce_gradients(model, communication="fp32")
+    return found
 
 
 def test_the_mean_of_a_models_gradients(processes: Processes) -> None:
@@ -254,12 +240,6 @@ def agree_on_other_scales(device: str) -> None:
     scaler.agree(sbt.ProcessGroup())
 
 
-def test_scalers_that_differ(pair: Processes) -> None:
-    for outcome in pair.outcomes(agree_on_other_scales, pair.device):
-        assert outcome.kind == "RankError"
-        assert "the ranks' scalers differ" in outcome.text
-
-
 # --- one norm -----------------------------------------------------------------------------------
 
 def norm(device: str, sizes: list[int]) -> Any:
@@ -323,17 +303,15 @@ def norm_of_placements(device: str, what: str) -> Any:
 
     size = dist.get_world_size()
     x = whole(0, 24 * 1000).reshape(24, 1000).to(device)
-    p = torch.nn.Parameter(torch.zeros(0, device=device))
-    if what == "replicas of shards":
-        mesh = init_device_mesh(device, (size, 1))
-        placements: Any = [Replicate(), Shard(0)]
-    else:
-        mesh = init_device_mesh(device, (size,))
-        placements = [Shard(1)] if what == "columns" else [Replicate()]
+    shape, placements = {"replicas of shards": ((size, 1), [Replicate(), Shard(0)]), "columns": ((size,), [Shard(1)]),
+                         "replicas": ((size,), [Replicate()]), "rows": ((size,), [Shard(0)])}[what]
+    mesh: Any = init_device_mesh(device, shape)
     p = torch.nn.Parameter(distribute_tensor(torch.zeros_like(x), mesh, placements))
     p.grad = distribute_tensor(x, mesh, placements)  # type: ignore[assignment]
     plain = torch.nn.Parameter(torch.zeros(3, device=device))
     plain.grad = torch.ones(3, device=device)
+    if what == "rows":  # a group that lacks ranks with shards
+        return sbt.norm_of_shards([p], sbr.SingleRank())
     return sbt.norm_of_shards({"p": p, "plain": plain}).tensors
 
 
@@ -344,26 +322,13 @@ def test_copies_count_once(processes: Processes, what: str) -> None:
         assert tensors == expected
 
 
-def test_columns_are_refused(pair: Processes) -> None:
-    for outcome in pair.outcomes(norm_of_placements, pair.device, "columns"):
-        assert outcome.kind == "InvalidArgument"
-        assert "parameters[p]" in outcome.text
-        assert "redistribute" in outcome.text
-
-
-def norm_of_part_of_the_ranks(device: str) -> Any:
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor import Shard, distribute_tensor
-
-    mesh = init_device_mesh(device, (dist.get_world_size(),))
-    p = torch.nn.Parameter(distribute_tensor(torch.zeros(10, device=device), mesh, [Shard(0)]))
-    p.grad = torch.ones_like(p)
-    return sbt.norm_of_shards([p], sbr.SingleRank())
-
-
-def test_a_group_that_lacks_ranks_with_shards(pair: Processes) -> None:
-    for outcome in pair.outcomes(norm_of_part_of_the_ranks, pair.device):
-        assert outcome.kind == "RankError"
+@pytest.mark.parametrize("function, arguments, kind, words", [
+    (norm_of_placements, ["columns"], "InvalidArgument", ["parameters[p]", "redistribute"]),
+    (norm_of_placements, ["rows"], "RankError", []),
+    (agree_on_other_scales, [], "RankError", ["the ranks' scalers differ"])])
+def test_refusals_on_every_rank(pair: Processes, function: Any, arguments: Any, kind: str, words: list[str]) -> None:
+    for outcome in pair.outcomes(function, pair.device, *arguments):
+        assert outcome.kind == kind and all(word in outcome.text for word in words)
 
 
 # --- groups, and ranks that are gone ------------------------------------------------------------
