@@ -46,16 +46,12 @@ class Gpt2(torch.nn.Module):
 LAYERS = ["h.0.c_fc", "h.0.c_proj", "h.1.c_fc", "h.1.c_proj"]
 
 
-def fp8_names(model: torch.nn.Module) -> list[str]:
-    return [name for name, m in model.named_modules() if isinstance(m, sbt.Float8Linear)]
-
-
 def test_conv1d_is_converted_and_a_tied_head_is_not() -> None:
     torch.manual_seed(0)
     model = Gpt2()
     before, state = dict(model.named_parameters()), list(model.state_dict())
     assert sbt.convert_linears(model, "TE_CURRENT") is model
-    assert fp8_names(model) == LAYERS
+    assert list(sbt.float8_layers(model)) == LAYERS
     assert type(model.lm_head) is torch.nn.Linear
     after = dict(model.named_parameters())
     assert list(model.state_dict()) == state and list(after) == list(before)
@@ -101,7 +97,7 @@ def test_conv1d_has_the_bits_of_a_linear_layer(recipe: str) -> None:
 def test_a_tied_head_is_converted_if_it_is_named(options: dict[str, Any],
                                                  layers: list[str]) -> None:
     model = sbt.convert_linears(Gpt2(), **options)
-    assert fp8_names(model) == layers
+    assert list(sbt.float8_layers(model)) == layers
     assert model.lm_head.weight is model.wte.weight
     model(torch.arange(6)).sum().backward()
 
@@ -118,16 +114,12 @@ def test_what_was_converted_is_printed_and_returned(capsys: pytest.CaptureFixtur
         "in a PrecisionMap to convert it\n")
     assert sbt.float8_layers(model) == {"h.0.c_fc": "TE_CURRENT", "h.0.c_proj": "TE_CURRENT",
                                         "h.1.c_fc": "TORCHAO_ROW"}
+    with pytest.raises(sb.InvalidArgument, match="^1: in_features: 40 is no positive multiple"):
+        sbt.convert_linears(torch.nn.Sequential(torch.nn.ReLU(), Conv1D(32, 40)))
     sbt.convert_linears(Gpt2(12))
     assert "  TE_CURRENT: h.*.c_fc (12), h.*.c_proj (12)\n" in capsys.readouterr().out
     sbt.convert_linears(Gpt2(), verbose=False)
     assert capsys.readouterr().out == ""
-
-
-def test_sizes_of_conv1d_are_refused_by_name() -> None:
-    model = torch.nn.Sequential(torch.nn.Linear(32, 40), Conv1D(32, 40))
-    with pytest.raises(sb.InvalidArgument, match="^1: in_features: 40 is no positive multiple"):
-        sbt.convert_linears(model, filter=lambda name, module: name == "1")
 
 
 def test_gpt2_of_transformers() -> None:
@@ -136,7 +128,7 @@ def test_gpt2_of_transformers() -> None:
         n_layer=2, n_head=2, n_embd=64, vocab_size=100, n_positions=32, bos_token_id=0,
         eos_token_id=0))
     sbt.convert_linears(model, "TE_CURRENT")
-    assert fp8_names(model) == [
+    assert list(sbt.float8_layers(model)) == [
         f"transformer.h.{layer}.{name}" for layer in range(2)
         for name in ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj")]
     assert type(model.lm_head) is torch.nn.Linear

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from pathlib import Path
 
@@ -96,19 +97,17 @@ def test_under_autocast_operands_are_those_of_autocast() -> None:
 
 def test_wrong_arguments_are_refused() -> None:
     model, x = model_of()
-    with pytest.raises(sb.InvalidArgument, match="'FP9' is not one of"):
-        sbt.measure_layers(model, lambda: model(x).mean(), ["FP9"])
-    with pytest.raises(sb.InvalidArgument, match="finite loss"):
-        sbt.measure_layers(model, lambda: model(x).mean() * math.inf)
-    with pytest.raises(sb.InvalidArgument, match="no torch.nn.Linear"):
-        sbt.measure_layers(torch.nn.Sequential(torch.nn.GELU()), lambda: x.mean())
+    frozen = copy.deepcopy(model).requires_grad_(False)
     errors = sbt.measure_layers(model, lambda: model(x).square().mean(), ["bf16"])
-    with pytest.raises(sb.InvalidArgument, match="budget"):
-        errors.choose(-1.0)
-    with pytest.raises(sb.InvalidArgument, match="gradients that are not all 0"):
-        sbt.measure_layers(model, lambda: model(x).mean() * 0 + 1)
-    with pytest.raises(sb.InvalidArgument, match="gradients that are not all 0"):
-        sbt.measure_layers(model.requires_grad_(False), lambda: model(x).mean())
+    for call, message in (
+            (lambda: sbt.measure_layers(model, lambda: model(x).mean(), ["FP9"]), "'FP9' is not one of"),
+            (lambda: sbt.measure_layers(model, lambda: model(x).mean() * math.inf), "finite loss"),
+            (lambda: sbt.measure_layers(torch.nn.Sequential(torch.nn.GELU()), lambda: x.mean()), "no torch.nn.Linear"),
+            (lambda: errors.choose(-1.0), "budget"),
+            (lambda: sbt.measure_layers(model, lambda: model(x).mean() * 0 + 1), "gradients that are not all 0"),
+            (lambda: sbt.measure_layers(frozen, lambda: frozen(x).mean()), "gradients that are not all 0")):
+        with pytest.raises(sb.InvalidArgument, match=message):
+            call()
 
 
 def test_a_table_without_rows_and_a_layer_with_a_forward_of_its_own() -> None:

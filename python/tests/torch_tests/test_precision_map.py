@@ -39,12 +39,7 @@ class Model(torch.nn.Module):
         return self.lm_head(x)  # type: ignore[no-any-return]
 
 
-def converted(model: torch.nn.Module) -> dict[str, str]:
-    """The names of FP8 layers, with their recipes."""
-    return {name: module.recipe.name for name, module in model.named_modules()
-            if isinstance(module, sbt.Float8Linear)}
-
-
+converted = sbt.float8_layers
 ALL = ["h.0.mlp.0", "h.0.mlp.2", "h.1.mlp.0", "h.1.mlp.2", "lm_head"]
 
 
@@ -99,19 +94,14 @@ def test_filter() -> None:
     assert converted(model) == dict.fromkeys(ALL[:-1], "TORCHAO_ROW") | {"lm_head": "TE_CURRENT"}
 
 
-def test_a_layer_in_two_places_stays_one() -> None:
-    model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.ReLU())
-    model.append(model[0])
-    sbt.convert_linears(model)
-    assert model[0] is model[2] and isinstance(model[0], sbt.Float8Linear)
-
-
-def test_a_model_that_is_a_layer() -> None:
+def test_a_model_that_is_a_layer_and_a_layer_in_two_places() -> None:
     linear = torch.nn.Linear(32, 32)
     layer = sbt.convert_linears(linear)
     assert isinstance(layer, sbt.Float8Linear) and layer.weight is linear.weight
     assert type(linear) is torch.nn.Linear
     assert sbt.convert_linears(linear, filter=lambda name, module: False) is linear
+    model = sbt.convert_linears(torch.nn.Sequential(linear, torch.nn.ReLU(), linear))
+    assert model[0] is model[2] and isinstance(model[0], sbt.Float8Linear)
 
 
 def test_models_without_a_layer_to_convert_are_refused() -> None:
@@ -146,28 +136,25 @@ def test_nothing_changes_if_a_layer_is_refused(options: dict[str, Any], message:
 
 def written(path: Path, content: Any) -> Path:
     file = path / "map.json"
-    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    text = content if isinstance(content, str | bytes) else json.dumps(content)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
     return file
 
 
-def test_the_first_match_wins(tmp_path: Path) -> None:
-    layers = {"h.1.mlp.2": "fp32", "h.*.mlp.*": "DEEPGEMM_UE8M0", "lm_head": "BF16",
-              "*": "te_current"}
+MAPS: list[tuple[dict[str, str], Any, dict[str, str]]] = [
+    ({"h.1.mlp.2": "fp32", "h.*.mlp.*": "DEEPGEMM_UE8M0", "lm_head": "BF16", "*": "te_current"}, None,
+     dict.fromkeys(ALL[:3], "DEEPGEMM_UE8M0")),
+    ({"h.[0].mlp.?": "TE_CURRENT"}, None, dict.fromkeys(ALL[:2], "TE_CURRENT")),  # others stay
+    ({"h.*": "TE_CURRENT"}, lambda name, module: name.endswith("0"), {ALL[0]: "TE_CURRENT", ALL[2]: "TE_CURRENT"})]
+
+
+@pytest.mark.parametrize("layers, filter, expected", MAPS)
+def test_the_first_match_wins(tmp_path: Path, layers: dict[str, str], filter: Any, expected: dict[str, str]) -> None:
     file = written(tmp_path, {"version": 1, "layers": layers, "comment": ["any", "value"]})
     precision = sbt.load_precision_map(file)
-    assert dict(precision.layers) == layers
-    model = Model()
-    sbt.convert_linears(model, precision)
-    assert converted(model) == dict.fromkeys(["h.0.mlp.0", "h.0.mlp.2", "h.1.mlp.0"],
-                                             "DEEPGEMM_UE8M0")
-    assert type(model.lm_head) is torch.nn.Linear
-
-
-def test_layers_without_a_match_stay(tmp_path: Path) -> None:
-    model = Model()
-    file = written(tmp_path, {"version": 1, "layers": {"h.[0].mlp.?": "TE_CURRENT"}})
-    sbt.convert_linears(model, sbt.load_precision_map(str(file)))
-    assert list(converted(model)) == ["h.0.mlp.0", "h.0.mlp.2"]
+    assert dict(precision.layers) == dict(sbt.load_precision_map(str(file)).layers) == layers
+    model = sbt.convert_linears(Model(), precision, filter)
+    assert converted(model) == expected and type(model.lm_head) is torch.nn.Linear
 
 
 @pytest.mark.skipif("FPINSPECT" not in os.environ, reason="fpinspect is not built")
@@ -185,15 +172,8 @@ def test_maps_that_fpinspect_advises(tmp_path: Path, gpu: str, recipe: str | Non
     model(torch.randn(2, 3, 32)).sum().backward()
 
 
-def test_filter_and_map_together(tmp_path: Path) -> None:
-    model = Model()
-    sbt.convert_linears(model, sbt.PrecisionMap({"h.*": "TE_CURRENT"}),
-                        lambda name, module: name.endswith("0"))
-    assert list(converted(model)) == ["h.0.mlp.0", "h.1.mlp.0"]
-
-
 @pytest.mark.parametrize(("content", "message"), [
-    ("{", "no JSON: "),
+    ("{", "no JSON: "), (b"\xff\xfe{}", "no JSON"),
     ('{"version": 1, "layers": {"a": "bf16", "a": "fp16"}}', "'a' occurs twice; remove one"),
     ([], r'an object {"version": 1, "layers": {...}} is expected; got \[\]'),
     ({"layers": {}}, "version: None is not one of 1"),
@@ -214,11 +194,5 @@ def test_files_that_are_refused(tmp_path: Path, content: Any, message: str) -> N
     with pytest.raises(sb.InvalidArgument, match=message) as error:
         sbt.load_precision_map(file)
     assert str(error.value).startswith(f"{file}: ")
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         sbt.load_precision_map(tmp_path / "none.json")
-    (tmp_path / "map.json").write_bytes(b"\xff\xfe{}")
-    with pytest.raises(sb.InvalidArgument, match="no JSON"):
-        sbt.load_precision_map(tmp_path / "map.json")
