@@ -127,7 +127,7 @@ python_needs="import torch, pytest, hypothesis, nanobind_backend, samebits; asse
 has_python=0
 if missing=$(PYTHONPATH=$package python3 -c "$python_needs" 2>&1); then
   has_python=1
-  for test in python/tests/test_gpu.py python/tests/torch_tests/test_*.py; do
+  for test in python/tests/torch_tests/test_*.py; do
     part "python_$(basename "$test" .py)" env PYTHONPATH="$package" SAMEBITS_REQUIRE_TORCH=1 \
       SAMEBITS_REQUIRE_GPU=1 python3 -m pytest -q -p no:cacheprovider --rootdir python "$test"
   done
