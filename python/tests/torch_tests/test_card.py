@@ -26,16 +26,19 @@ def step() -> sbt.Trace:
     return sbt.Trace.load(STEP)
 
 
-def checked(recording: Any, patch: pytest.MonkeyPatch, *given: Any, kernels: dict[str, Kernel] | None = None,
-            product: str | None = None) -> sbt.CardCheck:
-    """Check an emulated card by a recording alone."""
-    gpu = EmulatedGpu(kernels, product)
-
+def emulate(patch: pytest.MonkeyPatch, gpu: EmulatedGpu) -> None:
+    """Run the operators of checks on an emulated card."""
     def run(operator: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         with gpu:
             return overload_of(operator)(*args, **kwargs)
 
     patch.setattr(card, "run_there", run)
+
+
+def checked(recording: Any, patch: pytest.MonkeyPatch, *given: Any, kernels: dict[str, Kernel] | None = None,
+            product: str | None = None) -> sbt.CardCheck:
+    """Check an emulated card by a recording alone."""
+    emulate(patch, EmulatedGpu(kernels, product))
     return sbt.check_card(recording, *given, device="cpu", groups=[])
 
 
@@ -150,7 +153,13 @@ def test_products_are_compared_with_rules() -> None:
     assert (result.calls, [str(finding) for finding in result.wrong][0][:9]) == (2, "product: "), result
 
 
-def test_wrong_arguments_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_arguments_and_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dropout draws numbers and computes with them; pure draws are taken from the recording."""
+    with sbt.record() as recorder:
+        torch.native_dropout(torch.ones(8), 0.5, True)
+        torch.rand(3)
+    found = sbt.check_card(recorder.trace, device="cpu", groups=[])
+    assert dict(found.not_covered) == {"aten.native_dropout.default": 1} and not found.findings
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(samebits.Unsupported, match="^device cuda: torch finds no GPU"):
         sbt.check_card()
@@ -183,16 +192,11 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
     example = runpy.run_path(str(ROOT / "examples" / "python" / "gpu_health_check.py"))
     trace, healthy = Training(5).recorded(), EmulatedGpu()
-
-    def run(operator: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        with gpu:
-            return overload_of(operator)(*args, **kwargs)
-
-    monkeypatch.setattr(card, "run_there", run)
-    gpu = healthy
+    emulate(monkeypatch, healthy)
     state = example["health"](trace, "cpu", groups=[])
     assert state["state"] == "healthy" and state["compared"] == len(trace.operators)
     gpu = EmulatedGpu({"gelu": lambda f, a, k: sbt.recompute(f, a, k) * 2})
+    emulate(monkeypatch, gpu)
     state = example["health"](trace, "cpu", groups=[])
     assert state["state"] == "wrong" and state["where"][0].startswith("aten.gelu.default #")
     assert example["health"]("no file", "cpu")["state"] == "unknown"
@@ -209,12 +213,3 @@ def test_a_card(cuda: str) -> None:
     found = sbt.check_card(STEP, device=cuda)
     print(found)
     assert found.wrong == [] and found.operators + sum(found.not_covered.values()) >= 328 and found.calls > 315
-
-
-def test_dropout_is_not_compared() -> None:
-    """Its numbers are random, and it computes with them; pure draws are taken from the recording."""
-    with sbt.record() as recorder:
-        torch.native_dropout(torch.ones(8), 0.5, True)
-        torch.rand(3)
-    found = sbt.check_card(recorder.trace, device="cpu", groups=[])
-    assert dict(found.not_covered) == {"aten.native_dropout.default": 1} and not found.findings

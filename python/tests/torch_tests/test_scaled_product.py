@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -151,23 +152,15 @@ def test_swizzled_scales(shape: tuple[int, int]) -> None:
     ((9, 0), "TE_BLOCK_1D", ""),
     ((12, 0), "TORCHAO_ROW", ""),
 ])
-def test_gpus_without_the_product(found: tuple[int, int], recipe: str, message: str,
-                                  monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products_that_there_are_not(found: tuple[int, int], recipe: str, message: str,
+                                     monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: found)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Fake GPU")
     tested._check_capability.cache_clear()
-    tile = sbt.linear_recipe(recipe).activations.tile
     try:
-        if message:
-            with pytest.raises(sb.Unsupported, match=message):
-                tested._check_capability(tile, torch.device("cuda", 0))
-        else:
-            tested._check_capability(tile, torch.device("cuda", 0))
+        with pytest.raises(sb.Unsupported, match=message) if message else contextlib.nullcontext():
+            tested._check_capability(sbt.linear_recipe(recipe).activations.tile, torch.device("cuda", 0))
     finally:
         tested._check_capability.cache_clear()
-
-
-def test_fast_accumulation_with_scales_along_k_is_refused() -> None:
-    a, b = operands("TE_BLOCK_1D", (16, 32, 128))[0]
     with pytest.raises(sb.InvalidArgument, match="use_fast_accum: .* per 1x128; pass use_fast"):
-        tested.scaled_product(a, b, torch.float32, use_fast_accum=True)
+        tested.scaled_product(*operands("TE_BLOCK_1D", (16, 32, 128))[0], torch.float32, use_fast_accum=True)
