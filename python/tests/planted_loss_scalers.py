@@ -15,8 +15,7 @@ def nonfinite(gradients: Any) -> bool:
 class Scaler:
     """The rule of torch.amp.GradScaler, on NumPy arrays; subclasses have one error each."""
 
-    def __init__(self, init_scale: float, growth_factor: float, backoff_factor: float,
-                 growth_interval: int) -> None:
+    def __init__(self, init_scale: float, growth_factor: float, backoff_factor: float, growth_interval: int) -> None:
         self.scale = np.float32(init_scale)
         self.growth, self.backoff = growth_factor, backoff_factor
         self.interval, self.tracker = growth_interval, 0
@@ -117,15 +116,11 @@ PLANTED: dict[str, Callable[..., Scaler]] = {
     "the scale grows to Inf": planted(grow=lambda s: s.set(float(s.scale) * s.growth)),
     "seen only in an optimizer's first tensor": planted(is_bad=lambda s, g: nonfinite(g[:1])),
     "seen only in an optimizer's last tensor": planted(is_bad=lambda s, g: nonfinite(g[-1:])),
-    "seen only in the first element": planted(
-        is_bad=lambda s, g: nonfinite([t[:1] for t in g])),
+    "seen only in the first element": planted(is_bad=lambda s, g: nonfinite([t[:1] for t in g])),
     "missed in the last element": planted(is_bad=lambda s, g: nonfinite([t[:-1] for t in g])),
-    "NaN is missed: only Inf skips a step": planted(
-        is_bad=lambda s, g: any(np.isinf(t).any() for t in g)),
-    "Inf is missed: only NaN skips a step": planted(
-        is_bad=lambda s, g: any(np.isnan(t).any() for t in g)),
-    "finite gradients are skipped if their sum of squares overflows": planted(
-        is_bad=_square_overflows),
+    "NaN is missed: only Inf skips a step": planted(is_bad=lambda s, g: any(np.isinf(t).any() for t in g)),
+    "Inf is missed: only NaN skips a step": planted(is_bad=lambda s, g: any(np.isnan(t).any() for t in g)),
+    "finite gradients are skipped if their sum of squares overflows": planted(is_bad=_square_overflows),
     "no step is skipped, though the scale backs off": planted(applies=lambda s, bad: True),
     "the step after a skipped one is skipped too": planted(applies=_stale),
     "gradients are divided by the scale": planted(unscaled=lambda s, g, n: g / s.scale),
@@ -142,6 +137,5 @@ PLANTED: dict[str, Callable[..., Scaler]] = {
 }
 
 #: Found, but without a name.
-UNNAMED = {"unscaled by the next scale",
-           "the step after a skipped one is skipped too",
+UNNAMED = {"unscaled by the next scale", "the step after a skipped one is skipped too",
            "only an optimizer's first tensor is unscaled"}

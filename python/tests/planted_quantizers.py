@@ -11,8 +11,7 @@ import numpy as np
 import samebits as sb
 
 E4M3 = ml_dtypes.float8_e4m3fn
-OPTIONS: dict[str, Any] = {"tile": (1, 128), "scale": "div", "eps": 1e-4, "nonfinite": "propagate",
-                           "overflow": "ieee"}
+OPTIONS: dict[str, Any] = {"tile": (1, 128), "scale": "div", "eps": 1e-4, "nonfinite": "propagate", "overflow": "ieee"}
 
 
 def tiles_of(x: Any, width: int) -> Any:
@@ -78,8 +77,7 @@ def by_inverse_scale(x: Any) -> Any:
 
 ONE = np.float32(1)
 PLANTED = {
-    "scale rule dg_cuda instead of div": quantizer(
-        scale=lambda a, m: a * (ONE / m), scaled=lambda t, s: t * (ONE / s)),
+    "scale rule dg_cuda instead of div": quantizer(scale=lambda a, m: a * (ONE / m), scaled=lambda t, s: t * (ONE / s)),
     "scale rule rcp instead of div": quantizer(scaled=lambda t, s: t * (ONE / s)),
     "scale rule te instead of div": by_inverse_scale,
     "scales stored as their inverse (S instead of s)": quantizer(stored=lambda s: ONE / s),
@@ -87,8 +85,7 @@ PLANTED = {
         stored=lambda s: np.exp2(np.ceil(np.log2(s.astype(np.float64)))).astype(np.float32)),
     "eps missing": quantizer(eps=0),
     "eps is 1e-12 instead of 0.0001": quantizer(eps=1e-12),
-    "the maximum of the elements instead of their magnitudes": quantizer(
-        amax=lambda t: np.max(t, axis=2)),
+    "the maximum of the elements instead of their magnitudes": quantizer(amax=lambda t: np.max(t, axis=2)),
     "the scale is made for 240": quantizer(largest=240),
     "only tiles cut off at the edge of the matrix are wrong": with_scales(
         lambda x, s: np.where(np.arange(s.shape[1]) < x.shape[1] // 128, s, np.float32(-7))),

@@ -24,8 +24,7 @@ def operands(seed: int, length: int, dimension: int, form: str) -> list[Any]:
     """Return q, k, v and a gradient, roughly normal, the same on every machine."""
     def one(seed: int) -> Any:
         count = 2 * length * dimension
-        words = np.random.Generator(np.random.PCG64(seed)).integers(0, 1 << 16, 4 * count,
-                                                                    dtype=np.uint16)
+        words = np.random.Generator(np.random.PCG64(seed)).integers(0, 1 << 16, 4 * count, dtype=np.uint16)
         sums = words.astype(np.float32).reshape(-1, 4).sum(1)
         numbers = (sums - np.float32(131070)) / np.float32(32768)
         return numbers.reshape(1, 2, length, dimension).astype(FORMATS[form])

@@ -23,7 +23,6 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(samebits.__path__, "sameb
 def test_examples(name: str) -> None:
     names = dict(IMPORTED)
     if ".torch" in name:  # samebits.torch, samebits.testing.torch_tensors, ...
-        names |= {"torch": pytest.importorskip("torch"),
-                  "sbt": importlib.import_module("samebits.torch")}
+        names |= {"torch": pytest.importorskip("torch"), "sbt": importlib.import_module("samebits.torch")}
     failed, _ = doctest.testmod(importlib.import_module(name), extraglobs=names)
     assert failed == 0

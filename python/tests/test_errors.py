@@ -46,8 +46,7 @@ def read_only() -> np.ndarray:
         (lambda: sb.convert(X, "fp16", backend="gpu"), sb.InvalidArgument, "'gpu' is unknown"),
         (lambda: sb.convert(X, "bf16", rounding="stochastic", seed=1, random_bits=0),
          sb.InvalidArgument, "random_bits: an integer of 1 .. 32 is expected; got 0"),
-        (lambda: sb.convert(X, "bf16", rounding="stochastic", seed=-1), sb.InvalidArgument,
-         "seed: "),
+        (lambda: sb.convert(X, "bf16", rounding="stochastic", seed=-1), sb.InvalidArgument, "seed: "),
         (lambda: sb.finfo("fp12"), sb.InvalidArgument, "name: 'fp12'"),
         (lambda: sb.quantize(X, "TE_CURENT"), sb.InvalidArgument, "one of TE_CURRENT"),
         (lambda: sb.quantize(X, scale="tee"), sb.InvalidArgument, "scale: 'tee'"),
@@ -133,8 +132,7 @@ def test_torch_dtypes_by_name() -> None:
     lambda **seed: sb.add(X, X, to="bf16", rounding="stochastic", **seed),
     lambda **seed: sb.functions.exp(X, to="bf16", rounding="stochastic", **seed),
     lambda **seed: sb.functions.exp([X], to="bf16", rounding="stochastic", **seed),
-    lambda **seed: sb.ranks.reduce_gradients(sb.ranks.SingleRank(), X.copy(),
-                                             rounding="stochastic", **seed),
+    lambda **seed: sb.ranks.reduce_gradients(sb.ranks.SingleRank(), X.copy(), rounding="stochastic", **seed),
 ], ids=["convert", "quantize", "cast", "add", "exp", "exp_list", "reduce_gradients"])
 def test_stochastic_rounding_needs_a_seed(call: Callable[..., Any]) -> None:
     with pytest.raises(sb.InvalidArgument, match="^seed: stochastic rounding needs a seed; pass "

@@ -39,8 +39,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("name", CALLS)
 def test_ctrl_c_ends_a_long_call(name: str) -> None:
     program = PROGRAM.format(call=CALLS[name])
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE,
-                          text=True) as process:
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         limit = threading.Timer(60, process.kill)
         limit.start()
@@ -69,6 +68,5 @@ y = sb.convert(x, "e5m2", format="fp32", backend="reference", threads=1)
 signal.setitimer(signal.ITIMER_REAL, 0)
 print(len(calls) > 1, y.min() == y.max() == 1)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                          check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "True True\n"

@@ -108,8 +108,7 @@ def test_cell(name: str, container: str, layout: str) -> None:
     assert np.array_equal(got, expected(codes, name))
     read_only = codes.view()
     read_only.flags.writeable = False
-    assert np.array_equal(sb.convert(CONTAINERS["dtype"](read_only, name), "fp64", format=name),
-                          got)
+    assert np.array_equal(sb.convert(CONTAINERS["dtype"](read_only, name), "fp64", format=name), got)
 
 
 @pytest.mark.parametrize("layout", [k for k in LAYOUTS if k != "broadcast"])

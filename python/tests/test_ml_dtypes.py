@@ -36,8 +36,7 @@ def bits_of(x: np.ndarray) -> np.ndarray:
     return x.view(f"u{x.dtype.itemsize}")
 
 
-def check_nan(x: np.ndarray, wide: np.ndarray, ours: np.ndarray, theirs: np.ndarray,
-              to: str) -> None:
+def check_nan(x: np.ndarray, wide: np.ndarray, ours: np.ndarray, theirs: np.ndarray, to: str) -> None:
     """Compare the codes of NaNs with those of NAN; the NaN of a format of one NaN has no sign."""
     sign_bit = 1 << (sb.finfo(to).bits - 1)
     their_sign = np.where(np.signbit(wide), sign_bit, 0)
@@ -114,8 +113,7 @@ def fp32_words(to: str, count: int, seed: int) -> np.ndarray:
     with np.errstate(over="ignore"):
         near = points.astype(np.float32)
     ends = [np.nextafter(near, np.float32(e)) for e in (np.inf, -np.inf)]
-    special = np.array([0, 1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FFFFFFF],
-                       np.uint32)
+    special = np.array([0, 1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FFFFFFF], np.uint32)
     special = np.concatenate([special, special | 0x80000000]).view(np.float32)
     return np.concatenate([words, near, *ends, special])
 
@@ -145,8 +143,7 @@ def test_fp64_words(to: str, overflow: str) -> None:
         near = fp32_words(to, 1 << 18, seed=2).astype(np.float64)
     words = rng.integers(0, 1 << 64, 1 << 18, dtype=np.uint64)
     words[:52] = (0x7FF << 52) | (1 << np.arange(52, dtype=np.uint64))
-    x = np.concatenate([near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf),
-                        words.view(np.float64)])
+    x = np.concatenate([near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf), words.view(np.float64)])
     check(x, x if to == "fp16" else rounded_to_odd(x), to, overflow)  # NumPy rounds to fp16 once
 
 

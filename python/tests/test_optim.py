@@ -62,8 +62,7 @@ def test_sgd_in_numpy() -> None:
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("weights", ["master32", "direct", "stochastic", "split16", "kahan",
                                      "master16_scaled", "fp8_copy"])
-@pytest.mark.parametrize("states", ["fp32", "bf16", "bf16_stochastic", "fp16_scaled", "e4m3",
-                                    "dynamic8"])
+@pytest.mark.parametrize("states", ["fp32", "bf16", "bf16_stochastic", "fp16_scaled", "e4m3", "dynamic8"])
 def test_every_mode_steps_and_resumes(kind: Any, weights: str, states: str, tmp_path: Path) -> None:
     def made() -> tuple[Any, Any]:
         dtype = np.float32 if weights == "fp8_copy" else BF16
@@ -75,8 +74,7 @@ def test_every_mode_steps_and_resumes(kind: Any, weights: str, states: str, tmp_
         optimizer.step({name: numbers(p.size, 10 + number, p.dtype) for name, p in params.items()})
 
     def everything(params: Any, optimizer: Any) -> Any:
-        arrays = {**params, **{f"{n}.{k}": a for n, s in optimizer.state.items()
-                               for k, a in s.items()}}
+        arrays = {**params, **{f"{n}.{k}": a for n, s in optimizer.state.items() for k, a in s.items()}}
         return {name: bits(array) for name, array in arrays.items()}
 
     params, optimizer = made()
@@ -246,8 +244,7 @@ def test_steps_of_several_threads_take_turns(weights: str) -> None:
     count, each = 8, 25
     w, expected = (numbers(20000, 0, BF16) for _ in range(2))
     g = numbers(20000, 1, BF16)
-    optimizer, alone = (optim.AdamW(p, weights=weights, states="bf16_stochastic", seed=3)
-                        for p in (w, expected))
+    optimizer, alone = (optim.AdamW(p, weights=weights, states="bf16_stochastic", seed=3) for p in (w, expected))
     begin = threading.Barrier(count)
 
     def steps() -> None:
@@ -273,8 +270,7 @@ def test_copies_and_pickles_continue() -> None:
     optimizer = optim.AdamW(w)
     optimizer.step(numbers(300, 1, BF16))
     results = []
-    for v, other in (copy.deepcopy((w, optimizer)), pickle.loads(pickle.dumps((w, optimizer))),
-                     (w, optimizer)):
+    for v, other in (copy.deepcopy((w, optimizer)), pickle.loads(pickle.dumps((w, optimizer))), (w, optimizer)):
         other.step(numbers(300, 2, BF16))
         assert other.applied_steps == 2
         results.append([bits(v), *(bits(other.state["0"][key]) for key in ("master", "exp_avg"))])
@@ -295,14 +291,12 @@ def test_copies_and_pickles_continue() -> None:
     ({"maximize": "yes"}, TypeError, "maximize: True or False is expected; got 'yes'"),
     ({"weights": "master"}, samebits.InvalidArgument, "weights: 'master' is not one of master32"),
     ({"states": ["fp32"]}, samebits.InvalidArgument, "states: one format or 2 are expected; got 1"),
-    ({"states": ["fp32"] * 3}, samebits.InvalidArgument,
-     "states: one format or 2 are expected; got 3"),
+    ({"states": ["fp32"] * 3}, samebits.InvalidArgument, "states: one format or 2 are expected; got 3"),
     ({"states": 3}, TypeError, "states: a string or several are expected; got a int"),
     ({"profile": "torch"}, samebits.InvalidArgument, "profile: 'torch' is not one of torch_f"),
     ({"profile": "torch_fused", "states": "bf16"}, samebits.InvalidArgument, "with a torch profile"),
 ])
-def test_constructors_refuse_what_no_step_could_take(options: Any, kind: type[Exception],
-                                                     message: str) -> None:
+def test_constructors_refuse_what_no_step_could_take(options: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind) as caught:
         optim.AdamW(np.ones(4, np.float32), **options)
     assert str(caught.value).startswith(message)

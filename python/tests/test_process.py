@@ -101,8 +101,7 @@ def test_threads() -> None:
     assert wrong == []
 
 
-@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"),
-                    reason="needs a free-threaded Python")
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded Python")
 def test_import_leaves_the_gil_off() -> None:
     check = "import sys, samebits; sys.exit(sys._is_gil_enabled())"
     done = subprocess.run([sys.executable, "-c", check],

@@ -61,8 +61,7 @@ def test_one_wrong_bit_has_no_rule() -> None:
 
 def test_rule_is_the_options_it_names() -> None:
     a = elements(1, (8, 300), "bf16")
-    options: dict[str, Any] = {"slices": 3, "slice_tile": 16, "slice_rounding": "each",
-                               "residue_tile": 32}
+    options: dict[str, Any] = {"slices": 3, "slice_tile": 16, "slice_rounding": "each", "residue_tile": 32}
     rule = "sum=tensor_core unit=hopper-wgmma " + " ".join(f"{k}={v}" for k, v in options.items())
     d = sb.matmul(a, a.T, unit="hopper_wgmma", out="bf16", **options)
     assert d.tobytes() == sb.matmul(a, a.T, rule=rule, out="bf16").tobytes()

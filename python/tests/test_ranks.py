@@ -299,8 +299,7 @@ class PipeRanks(sbr.Communicator):
         received[:] = np.frombuffer(b"".join(self._everyone(sent)), np.uint8)
 
     def all_to_all(self, sent: Any, received: Any) -> None:
-        blocks = [np.frombuffer(m, np.uint8).reshape(2, -1)[self._rank]
-                  for m in self._everyone(sent)]
+        blocks = [np.frombuffer(m, np.uint8).reshape(2, -1)[self._rank] for m in self._everyone(sent)]
         received[:] = np.concatenate(blocks)
 
 

@@ -45,8 +45,7 @@ def test_one_random_bit_is_found_with_every_seed(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_right_kernels_pass(seed: int) -> None:
     check_conversion(to_bf16, "fp32", "bf16", examples=4, examples_seed=seed)
-    check_conversion(saturating_e4m3, "fp32", "e4m3", overflow="saturate", examples=4,
-                     examples_seed=seed)
+    check_conversion(saturating_e4m3, "fp32", "e4m3", overflow="saturate", examples=4, examples_seed=seed)
     check_conversion(stochastic(), "fp32", "bf16", examples=4, examples_seed=seed, **STOCHASTIC)
 
 

@@ -16,8 +16,7 @@ from planted import SEEDS, failure_of, results_per_error
 from planted_loss_scalers import Scaler, nonfinite, planted
 from planted_quantizers import OPTIONS, quantizer
 from samebits import functions
-from samebits.testing import (check_conversion, check_function, check_loss_scaler, check_quantize,
-                              check_reduction)
+from samebits.testing import (check_conversion, check_function, check_loss_scaler, check_quantize, check_reduction)
 
 Result = Callable[[Any, Any], Any]
 
@@ -117,8 +116,7 @@ def unwritten(name: str) -> Callable[[Any, Any], None]:
 
 @pytest.mark.parametrize("name", UNWRITTEN)
 def test_conversion_output(name: str, record_property: Any) -> None:
-    found(check_conversion, unwritten(name), "bf16", "bf16", examples=2, fills_out=True,
-          record=record_property)
+    found(check_conversion, unwritten(name), "bf16", "bf16", examples=2, fills_out=True, record=record_property)
 
 
 @pytest.mark.parametrize("name", UNWRITTEN)
@@ -139,8 +137,7 @@ QUANTIZERS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "the first code is left out": lambda x, q, s: (_zero(q, np.s_[:1, :1]), s),
     "the last code is left out": lambda x, q, s: (_zero(q, np.s_[-1:, -1:]), s),
     "one code is left out": lambda x, q, s: (_zero(q.reshape(-1), _one(x)).reshape(q.shape), s),
-    "the last tile is left out": lambda x, q, s: (
-        _zero(q, np.s_[:, (x.shape[1] - 1) // 128 * 128:]), s),
+    "the last tile is left out": lambda x, q, s: (_zero(q, np.s_[:, (x.shape[1] - 1) // 128 * 128:]), s),
     "the last scale is left out": lambda x, q, s: (q, _zero(s, np.s_[-1:, -1:])),
     "one scale is left out": lambda x, q, s: (q, _zero(s.reshape(-1), _one(s)).reshape(s.shape)),
 }
@@ -156,8 +153,7 @@ def test_quantize(name: str, record_property: Any) -> None:
     def kernel(x: Any) -> Any:
         codes, scales = quantizer()(x)
         return QUANTIZERS[name](x, codes.copy(), scales.copy())
-    found(check_quantize, kernel, record=record_property, shapes=[(1, 1), (2, 128), (3, 300)],
-          examples=12, **OPTIONS)
+    found(check_quantize, kernel, record=record_property, shapes=[(1, 1), (2, 128), (3, 300)], examples=12, **OPTIONS)
 
 
 def _limited(size: int, x: Any) -> Any:
@@ -233,17 +229,12 @@ SCALERS: dict[str, Callable[..., Scaler]] = {
     "the tail of 4 is left out": planted(unscaled=_only(lambda g, n: np.s_[g.size // 4 * 4:])),
     "the first tensor is left out": planted(unscaled=_only(lambda g, n: np.s_[:0 if n else None])),
     "a later tensor is left out": planted(unscaled=_only(lambda g, n: np.s_[:None if n else 0])),
-    "the second element is not seen": planted(
-        is_bad=lambda s, g: nonfinite([np.delete(t, np.s_[1:2]) for t in g])),
-    "one element is not seen": planted(
-        is_bad=lambda s, g: nonfinite([np.delete(t, _one(t)) for t in g])),
-    "the tail of 4 is not seen": planted(
-        is_bad=lambda s, g: nonfinite([t[:t.size // 4 * 4] for t in g])),
-    "elements after 1024 are not seen": planted(
-        is_bad=lambda s, g: nonfinite([t[:1024] for t in g])),
+    "the second element is not seen": planted(is_bad=lambda s, g: nonfinite([np.delete(t, np.s_[1:2]) for t in g])),
+    "one element is not seen": planted(is_bad=lambda s, g: nonfinite([np.delete(t, _one(t)) for t in g])),
+    "the tail of 4 is not seen": planted(is_bad=lambda s, g: nonfinite([t[:t.size // 4 * 4] for t in g])),
+    "elements after 1024 are not seen": planted(is_bad=lambda s, g: nonfinite([t[:1024] for t in g])),
     "the second tensor is not seen": planted(is_bad=lambda s, g: nonfinite([*g[:1], *g[2:]])),
-    "gradients are repeated": planted(unscaled=lambda s, g, n: np.resize(
-        g[:2] * (np.float32(1) / s.scale), g.shape)),
+    "gradients are repeated": planted(unscaled=lambda s, g, n: np.resize(g[:2] * (np.float32(1) / s.scale), g.shape)),
 }
 
 

@@ -41,8 +41,7 @@ def flushed_results(x: Array) -> Array:
 
 
 def flushed_inputs(x: Array) -> Array:
-    return np.asarray(functions.expm1(
-        np.where(np.abs(x) < 2.0**-126, np.copysign(np.float32(0), x), x), rule=CUDA))
+    return np.asarray(functions.expm1(np.where(np.abs(x) < 2.0**-126, np.copysign(np.float32(0), x), x), rule=CUDA))
 
 
 def one_result(x: Array) -> Array:
@@ -124,8 +123,7 @@ def test_parameters_and_where() -> None:
     text = failure(lambda x: np.where(x > 0, x, x / 2), "leaky_relu", rule=TORCH, parameter=0.25,
                    examples=1, where=np.isfinite)
     assert text.startswith("leaky_relu with 0.25 of fp32") and "parameter=0.25" in text
-    check_function(lambda x: np.maximum(x, np.float32(0)), "relu", rule=TORCH,
-                   where=lambda x: x != 0)
+    check_function(lambda x: np.maximum(x, np.float32(0)), "relu", rule=TORCH, where=lambda x: x != 0)
 
 
 @pytest.mark.parametrize("format", ["fp32", "fp16"])

@@ -18,8 +18,7 @@ failure = partial(failure_of, check_loss_scaler)
 
 
 @pytest.mark.parametrize("says", PLANTED)
-def test_planted_error_is_found_shrunk_named_and_repeated(says: str,
-                                                          record_property: Any) -> None:
+def test_planted_error_is_found_shrunk_named_and_repeated(says: str, record_property: Any) -> None:
     for seed in SEEDS:
         text = failure(PLANTED[says], examples=48, examples_seed=seed)
         named = "none of the usual errors" if says in UNNAMED else says
@@ -108,8 +107,7 @@ def test_wrong_scalers_are_reported() -> None:
     text = failure(planted(__call__=raises))
     assert "policy torch: make_scaler raised OverflowError: NaN\n  in a call with 1 step\n" in text
     assert "only=Trace(" in text
-    assert "returned int; expected a scaler with torch's scale, unscale_" in failure(
-        lambda **settings: 3)
+    assert "returned int; expected a scaler with torch's scale, unscale_" in failure(lambda **settings: 3)
     assert "raised TypeError" in failure(lambda scale: scale)
 
 

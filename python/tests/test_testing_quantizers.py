@@ -60,8 +60,7 @@ def test_wrong_results_are_reported() -> None:
             raise ValueError("whole tiles only")
         return right(x)
 
-    assert "raises raised ValueError: whole tiles only\n  in a call with shape (1, 1)" in failure(
-        raises, shapes=SHAPES)
+    assert "raises raised ValueError: whole tiles only\n  in a call with shape (1, 1)" in failure(raises, shapes=SHAPES)
     check_quantize(raises, shapes=[(2, 256)], **OPTIONS)
     assert "(x of shape (1, 1), codes) returned shape (1, 1, 1); expected (1, 1)" in failure(
         lambda x: (right(x)[0][None], right(x)[1]), shapes=SHAPES)

@@ -76,12 +76,10 @@ SEEN: dict[str, Callable[[Any], Any]] = {
 def test_missing_elements_are_found_with_every_seed(reduction: str, seen: str) -> None:
     for seed in SEEDS:
         with pytest.raises(AssertionError, match="is wrong"):
-            check_reduction(lambda x: getattr(sb, reduction)(SEEN[seen](x)), reduction,
-                            examples=0, examples_seed=seed)
+            check_reduction(lambda x: getattr(sb, reduction)(SEEN[seen](x)), reduction, examples=0, examples_seed=seed)
 
 
-@pytest.mark.parametrize(("reduction", "source"), [
-    ("sum", "fp32"), ("sum", "bf16"), ("sum_of_squares", "fp32")])
+@pytest.mark.parametrize(("reduction", "source"), [("sum", "fp32"), ("sum", "bf16"), ("sum_of_squares", "fp32")])
 def test_chunk_sums_in_sequence_are_found_with_every_seed(reduction: str, source: str) -> None:
     def chunked(x: Any) -> float:
         sums = [getattr(sb, reduction)(x[i:i + 4096]) for i in range(0, x.size, 4096)]

@@ -54,8 +54,7 @@ def cross_entropy(form: str, seed: int, rows: int, classes: int, reduction: str,
     return [loss, gradient[:3, :2048]]
 
 
-def embedding(form: str, seed: int, rows: int, words: int, cols: int, deterministic: bool,
-              **options: Any) -> list[Any]:
+def embedding(form: str, seed: int, rows: int, words: int, cols: int, deterministic: bool, **options: Any) -> list[Any]:
     grad, indices = elements(seed, (rows, cols), form), integers(seed + 1, rows, words)
     y = functions.embedding_gradient(grad, indices, words, deterministic=deterministic, **options)
     return [y[np.unique(indices)[:64]]]
@@ -141,24 +140,18 @@ X = np.ones((2, 3), np.float32)
      "targets: must be from 0 to 2 or ignore_index, got 3 at position 1"),
     (lambda o: functions.cross_entropy(X, [0], **o), "targets: must be 2, one for each row, got 1"),
     (lambda o: functions.cross_entropy(X, [0.5, 1], **o), "targets: an array of integers"),
-    (lambda o: functions.cross_entropy(X, [0, 1], label_smoothing=2, **o),
-     "label_smoothing: must be from 0 to 1"),
+    (lambda o: functions.cross_entropy(X, [0, 1], label_smoothing=2, **o), "label_smoothing: must be from 0 to 1"),
     (lambda o: functions.cross_entropy(X, [0, 1], log_probabilities=True, label_smoothing=0.5, **o),
      "label_smoothing: must be 0 with log_probabilities"),
     (lambda o: functions.cross_entropy(X, [0, 1], reduction="max", **o), "reduction: .*max"),
-    (lambda o: functions.cross_entropy_gradient(X[0], X, [0, 1], **o),
-     r"grad: shape must be \[1, 1\], got \[1, 3\]"),
-    (lambda o: functions.norm_parameter_gradients(X, X[:1], X[:, :1], **o),
-     r"x: shape must be \[2, 3\], got \[1, 3\]"),
-    (lambda o: functions.norm_parameter_gradients(X, X, X, **o),
-     r"rstd: shape must be \[2, 1\], got \[2, 3\]"),
+    (lambda o: functions.cross_entropy_gradient(X[0], X, [0, 1], **o), r"grad: shape must be \[1, 1\], got \[1, 3\]"),
+    (lambda o: functions.norm_parameter_gradients(X, X[:1], X[:, :1], **o), r"x: shape must be \[2, 3\], got \[1, 3\]"),
+    (lambda o: functions.norm_parameter_gradients(X, X, X, **o), r"rstd: shape must be \[2, 1\], got \[2, 3\]"),
     (lambda o: functions.norm_parameter_gradients(X, X, X[:, :1], multiprocessors=1, **o),
      "multiprocessors: must be at least 2, got 1"),
-    (lambda o: functions.embedding_gradient(X, [0, 5], 5, **o),
-     "indices: must be from 0 to 4, got 5 at position 1"),
+    (lambda o: functions.embedding_gradient(X, [0, 5], 5, **o), "indices: must be from 0 to 4, got 5 at position 1"),
     (lambda o: functions.embedding_gradient(X, [0], 5, **o), r"grad: shape must be \[1, 3\]"),
-    (lambda o: functions.foreach_norm([X, X.astype(np.float16)], **o),
-     r"tensors\[1\].*fp16"),
+    (lambda o: functions.foreach_norm([X, X.astype(np.float16)], **o), r"tensors\[1\].*fp16"),
     (lambda o: functions.clip_grad_norm([X.copy()], -1.0, **o), "max_norm: must be a number >= 0"),
 ])
 def test_refusals(call: Any, message: str) -> None:

@@ -278,8 +278,7 @@ def test_products() -> None:
 def test_tensor_core_of_quantized_tensors() -> None:
     a = sb.quantize(X[:16], "TE_CURRENT")
     w = sb.quantize(X[16:32], "TE_CURRENT", transposed=True)
-    plain = sb.matmul(a.codes, w.codes.T, unit="hopper_fp8", a_scales=a.scales,
-                      b_scales=w.scales, out="bf16")
+    plain = sb.matmul(a.codes, w.codes.T, unit="hopper_fp8", a_scales=a.scales, b_scales=w.scales, out="bf16")
     assert same(plain, sb.matmul(a, w.transposed, unit="hopper_fp8", out="bf16"))
     p = sb.predict(a, w.transposed, "hopper_fp8", out="bf16")
     assert same(p.value, plain) and p.evidence == "hardware"

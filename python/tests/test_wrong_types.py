@@ -49,8 +49,7 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "convert": lambda: {"x": X, "to": "bf16", "rounding": "stochastic", "seed": 1},
     "format_name": lambda: {"name": "bf16"}, "dtype_of": lambda: {"name": "bf16"},
     "finfo": lambda: {"name": "bf16"}, "autocast_rule": lambda: {"operation": "matmul"},
-    "autocast_formats": lambda: {"operation": "matmul", "precision": "mixed_bf16",
-                                 "widest": "fp32"},
+    "autocast_formats": lambda: {"operation": "matmul", "precision": "mixed_bf16", "widest": "fp32"},
     "set_num_threads": lambda: {"threads": None}, "self_test": lambda: {"backend": "reference"},
     "initialize": lambda: {"backend": "reference"},
     "dequantize": lambda: {"codes": sb.quantize(X).codes, "scales": sb.quantize(X).scales},
@@ -85,24 +84,19 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "log_softmax": lambda: {"x": X, "rule": "torch_2_11"},
     "softmax_gradient": lambda: {"grad": X, "result": X, "rule": "torch_2_11"},
     "log_softmax_gradient": lambda: {"grad": X, "result": X, "rule": "torch_2_11"},
-    **{name: lambda: {"x": X, "axis": 0, "rule": "torch_2_11"}
-       for name in ("functions.sum", "mean", "norm")},
+    **{name: lambda: {"x": X, "axis": 0, "rule": "torch_2_11"} for name in ("functions.sum", "mean", "norm")},
     "attention": lambda: {"q": HEAD, "k": HEAD, "v": HEAD, "kernel": "flash"},
     "attention_backward": lambda: {
         "grad": HEAD, "q": HEAD, "k": HEAD, "v": HEAD, "out": HEAD, "lse": HEAD[..., 0].astype("f4"),
         "kernel": "flash"},
     "layer_norm": lambda: {"x": X, "rule": "torch_2_11"},
-    "layer_norm_gradient": lambda: {
-        "grad": X, "x": X, "mean": X[:, :1], "rstd": X[:, :1], "rule": "torch_2_11"},
+    "layer_norm_gradient": lambda: {"grad": X, "x": X, "mean": X[:, :1], "rstd": X[:, :1], "rule": "torch_2_11"},
     "rms_norm": lambda: {"x": X, "rule": "torch_2_11"},
     "rms_norm_gradient": lambda: {"grad": X, "x": X, "rstd": X[:, :1], "rule": "torch_2_11"},
-    "norm_parameter_gradients": lambda: {
-        "grad": X, "x": X, "rstd": X[:, :1], "mean": X[:, :1], "rule": "torch_2_11"},
-    "embedding_gradient": lambda: {
-        "grad": X, "indices": [0] * len(X), "words": 3, "rule": "torch_2_11"},
+    "norm_parameter_gradients": lambda: {"grad": X, "x": X, "rstd": X[:, :1], "mean": X[:, :1], "rule": "torch_2_11"},
+    "embedding_gradient": lambda: {"grad": X, "indices": [0] * len(X), "words": 3, "rule": "torch_2_11"},
     "cross_entropy": lambda: {"x": X, "targets": [0] * len(X), "rule": "torch_2_11"},
-    "cross_entropy_gradient": lambda: {
-        "grad": np.float32(1), "x": X, "targets": [0] * len(X), "rule": "torch_2_11"},
+    "cross_entropy_gradient": lambda: {"grad": np.float32(1), "x": X, "targets": [0] * len(X), "rule": "torch_2_11"},
     "cross_entropy_and_gradient": lambda: {
         "grad": np.float32(1), "x": X, "targets": [0] * len(X), "rule": "torch_2_11"},
     "foreach_norm": lambda: {"tensors": [X], "rule": "torch_2_11"},
@@ -167,8 +161,7 @@ def right_arguments(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("name", "call"), CALLS, ids=[name for name, _ in CALLS])
-def test_wrong_types(name: str, call: Callable[..., Any], tmp_path: Path,
-                     monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_types(name: str, call: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     signature = inspect.signature(call)
     assert all(p.kind != p.VAR_KEYWORD for p in signature.parameters.values())

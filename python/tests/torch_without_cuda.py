@@ -52,8 +52,7 @@ def write_library(path, functions):
             f".globl {name}_\n{name}_:\n.symver {name}_, {name}@@{version}\n" if version
             else f".globl {name}\n{name}:\n" for name, version in sorted(functions))
         # All labels stand before the one body: mov $100, %eax; ret.
-        source.write_text(f'.section .note.GNU-stack,"",@progbits\n.text\n{labels}'
-                          "mov $100, %eax\nret\n")
+        source.write_text(f'.section .note.GNU-stack,"",@progbits\n.text\n{labels}' "mov $100, %eax\nret\n")
         script.write_text("".join(f"{version} {{}};\n" for version in versions))
         subprocess.run(["cc", "-shared", "-nostdlib", f"-Wl,-soname,{path.name}", "-o", path, source]
                        + ([f"-Wl,--version-script={script}"] if versions else []), check=True)

@@ -40,8 +40,7 @@ def bits(x: Any) -> torch.Tensor:
 
 def same(got: Any, expected: Any) -> bool:
     """Return whether two tensors have the same shape, dtype and bits."""
-    return (got.shape == expected.shape and got.dtype == expected.dtype
-            and torch.equal(bits(got), bits(expected)))
+    return (got.shape == expected.shape and got.dtype == expected.dtype and torch.equal(bits(got), bits(expected)))
 
 
 def on_cpu(x: torch.Tensor, to: str, **options: Any) -> torch.Tensor:

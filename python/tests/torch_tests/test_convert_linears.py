@@ -86,16 +86,13 @@ def test_conv1d_has_the_bits_of_a_linear_layer(recipe: str) -> None:
 @pytest.mark.parametrize(("options", "layers"), [
     ({"filter": lambda name, module: name == "lm_head"}, ["lm_head"]),
     ({"recipe": sbt.PrecisionMap({"lm_head": "TE_CURRENT"})}, ["lm_head"]),
-    ({"recipe": sbt.PrecisionMap({"lm_*": "TE_CURRENT", "*": "TE_CURRENT"})},
-     [*LAYERS, "lm_head"]),
+    ({"recipe": sbt.PrecisionMap({"lm_*": "TE_CURRENT", "*": "TE_CURRENT"})}, [*LAYERS, "lm_head"]),
     ({"recipe": sbt.PrecisionMap({"*": "TE_CURRENT"})}, LAYERS),
-    ({"recipe": sbt.PrecisionMap({"*": "TE_CURRENT", "lm_head": "TE_CURRENT"})},
-     [*LAYERS, "lm_head"]),
+    ({"recipe": sbt.PrecisionMap({"*": "TE_CURRENT", "lm_head": "TE_CURRENT"})}, [*LAYERS, "lm_head"]),
     ({"recipe": sbt.PrecisionMap({"*": "TE_CURRENT", "lm_head": "bf16"})}, LAYERS),
     ({"recipe": sbt.PrecisionMap({"lm_head": "bf16", "h.0.*": "TE_CURRENT"})}, LAYERS[:2]),
 ])
-def test_a_tied_head_is_converted_if_it_is_named(options: dict[str, Any],
-                                                 layers: list[str]) -> None:
+def test_a_tied_head_is_converted_if_it_is_named(options: dict[str, Any], layers: list[str]) -> None:
     model = sbt.convert_linears(Gpt2(), **options)
     assert list(sbt.float8_layers(model)) == layers
     assert model.lm_head.weight is model.wte.weight
@@ -112,8 +109,7 @@ def test_what_was_converted_is_printed_and_returned(capsys: pytest.CaptureFixtur
         "  not converted: h.1.c_proj\n"
         "  not converted: lm_head shares its weight with the embedding wte; name it in filter= or "
         "in a PrecisionMap to convert it\n")
-    assert sbt.float8_layers(model) == {"h.0.c_fc": "TE_CURRENT", "h.0.c_proj": "TE_CURRENT",
-                                        "h.1.c_fc": "TORCHAO_ROW"}
+    assert sbt.float8_layers(model) == {"h.0.c_fc": "TE_CURRENT", "h.0.c_proj": "TE_CURRENT", "h.1.c_fc": "TORCHAO_ROW"}
     with pytest.raises(sb.InvalidArgument, match="^1: in_features: 40 is no positive multiple"):
         sbt.convert_linears(torch.nn.Sequential(torch.nn.ReLU(), Conv1D(32, 40)))
     sbt.convert_linears(Gpt2(12))

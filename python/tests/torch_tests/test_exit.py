@@ -32,6 +32,5 @@ def test_optimizers_in_hooks_of_the_backward_pass_are_no_leaks(within: str) -> N
     program = HOOKS
     if within == "function":
         program = "def main():\n" + "".join(f"    {x}\n" for x in HOOKS.splitlines()) + "main()\n"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                          check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("done\n", "")

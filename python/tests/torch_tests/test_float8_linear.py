@@ -77,8 +77,7 @@ class Case:
         return {name: t.full_tensor() if isinstance(t, DTensor) else t for name, t in of.items() if t is not None}
 
 
-def product(a: QuantizedTensor, b: QuantizedTensor, dtype: torch.dtype,
-            fast: bool) -> torch.Tensor:
+def product(a: QuantizedTensor, b: QuantizedTensor, dtype: torch.dtype, fast: bool) -> torch.Tensor:
     """a [M, K] times b [N, K] transposed, by samebits.matmul."""
     out = torch.empty((a.codes.shape[0], b.codes.shape[0]), dtype=dtype)
     if a.recipe.tile == (1, 32):
@@ -155,8 +154,7 @@ def test_gpu_results_are_those_of_the_cpu(cuda: str, name: str, shape: Any, dtyp
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in COVERED])
 def test_recipes_that_are_not_covered_say_so(cuda: str, name: str) -> None:
-    assert all(text.startswith("not covered: ")
-               for text in sbt.linear_recipe(name).coverage.values())
+    assert all(text.startswith("not covered: ") for text in sbt.linear_recipe(name).coverage.values())
     case = Case((128, 256, 128), torch.bfloat16)
     if torch.cuda.get_device_capability() < (10, 0):
         with pytest.raises(sb.Unsupported, match="recipe: scaled_mm multiplies tiles of 1x32 on "
@@ -362,8 +360,7 @@ def test_nan_and_inf_pass_through() -> None:
     (lambda: sbt.Float8Linear(100, 64), "in_features: 100 is no positive multiple of 16, which "
      "scaled_mm needs; leave the layer out by filter=, or give it 112"),
     (lambda: sbt.Float8Linear(64, 10), "out_features: 10 is no positive multiple of 16"),
-    (lambda: sbt.Float8Linear(64, 64, recipe="TE_CURENT"), "recipe: 'TE_CURENT' is not one of "
-     "TE_CURRENT"),
+    (lambda: sbt.Float8Linear(64, 64, recipe="TE_CURENT"), "recipe: 'TE_CURENT' is not one of " "TE_CURRENT"),
     (lambda: sbt.Float8Linear(64, 64, recipe="TE_DELAYED"), "recipe: TE_DELAYED takes its scales "
      "from earlier steps, which no layer here keeps; pass 'TE_CURRENT'"),
     (lambda: sbt.Float8Linear(64, 64, recipe="TE_BLOCK_1D", use_fast_accum=True),
@@ -373,8 +370,7 @@ def test_nan_and_inf_pass_through() -> None:
     (lambda: sbt.Float8Linear(64, 64)(torch.tensor(1.0)), r"input: a tensor \[..., 64\]"),
     (lambda: sbt.quantize_activations(torch.ones(32), "TE_CURRENT"),
      r"x: a tensor with two or more axes is expected; got \[32\]; pass x.unsq"),
-    (lambda: sbt.Float8Linear(64, 64, dtype=torch.float64)(torch.ones(3, 64)),
-     "w: torch.float64 cannot be quantized"),
+    (lambda: sbt.Float8Linear(64, 64, dtype=torch.float64)(torch.ones(3, 64)), "w: torch.float64 cannot be quantized"),
     (lambda: sbt.linear_recipe(sb.Recipe(tile=(1, 64))), "scaled_mm has no product for tiles of "
      "1x64, 1x64, 1x64; pass one of these: tensor, tensor, tensor; "),
     (lambda: sbt.linear_recipe(sb.Recipe(tile=(1, 32), scale="mx_rceil")),

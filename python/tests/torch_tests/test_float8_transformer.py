@@ -19,8 +19,7 @@ import samebits.torch as sbt
 
 def encoder_layer(norm_first: bool = False) -> torch.nn.TransformerEncoderLayer:
     torch.manual_seed(1)
-    layer = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, dropout=0.0,
-                                             norm_first=norm_first)
+    layer = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, dropout=0.0, norm_first=norm_first)
     return sbt.convert_linears(layer.eval(), "TE_BLOCK_1D")  # type: ignore[return-value]
 
 
@@ -94,8 +93,7 @@ def test_layers_that_were_not_converted_stay_as_they_are() -> None:
     linear = torch.nn.Linear(64, 64)
     layer = sbt.Float8Linear.from_linear(linear, "TE_CURRENT")
     assert not linear._forward_pre_hooks and len(layer._forward_pre_hooks) == 1
-    encoder = torch.nn.TransformerEncoder(
-        torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), 1)
+    encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), 1)
     model = torch.nn.ModuleDict({"encoder": encoder, "head": torch.nn.Linear(64, 64)})
     sbt.convert_linears(model, "TE_CURRENT", lambda name, module: name == "head")
     assert encoder.use_nested_tensor

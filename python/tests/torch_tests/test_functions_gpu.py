@@ -71,8 +71,7 @@ def compare(operator: Operator, format: str, device: str) -> list[str]:
         arguments = (on_cpu,) if operator.parameter is None else (on_cpu, operator.parameter)
         model = getattr(functions, operator.name)(*arguments, rule=RULE)
         found.append(different(y, model, on_cpu))
-        model = functions.gradient(
-            operator.name, grad.cpu(), on_cpu, operator.parameter, rule=RULE)
+        model = functions.gradient(operator.name, grad.cpu(), on_cpu, operator.parameter, rule=RULE)
         text = different(x.grad, model, on_cpu)
         found.append(text and "gradient: " + text)
     return [text for text in found if text]

@@ -82,8 +82,7 @@ def digests(store: str) -> list[list[str]]:
     for ranks in (4, 2, 1):
         dist.destroy_process_group()
         group, place = divmod(number, ranks)
-        dist.init_process_group("gloo", init_method=f"file://{store}-{ranks}-{group}", rank=place,
-                                world_size=ranks)
+        dist.init_process_group("gloo", init_method=f"file://{store}-{ranks}-{group}", rank=place, world_size=ranks)
         found.append([parallel.ParallelTraining(
             communication, size="tiny", precision=precision, steps=3, micro_batches=4,
             device="cpu").run()["digest"] for precision, communication in CASES])
@@ -109,8 +108,7 @@ def single_rank() -> Iterator[None]:
 @pytest.mark.parametrize("communication", parallel.FORMATS)
 def test_sums_are_those_of_reduce_gradients(communication: str, single_rank: None) -> None:
     make = torch.Generator().manual_seed(1)
-    cuts = [[torch.randn(shape, generator=make) * 10.0**-k for k, shape in enumerate([(5, 7), (3,)])]
-            for _ in range(4)]
+    cuts = [[torch.randn(shape, generator=make) * 10.0**-k for k, shape in enumerate([(5, 7), (3,)])] for _ in range(4)]
     cuts[1][0][2, 3] = math.inf
 
     def one(ranks: Any) -> list[torch.Tensor]:
@@ -140,8 +138,7 @@ def test_the_page_measures_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     block = block.replace("steps=50", "steps=5").replace("precision.json", str(tmp_path / "map.json"))
     monkeypatch.chdir(ROOT)
     exec(compile(block, "training.md", "exec"), {})
-    layers = [name for name, m in Training(device="cpu").model.named_modules()
-              if isinstance(m, torch.nn.Linear)]
+    layers = [name for name, m in Training(device="cpu").model.named_modules() if isinstance(m, torch.nn.Linear)]
     assert list(sbt.load_precision_map(tmp_path / "map.json").layers) == layers
     shown = capsys.readouterr().out
     assert all(shown.count(f"\n{name} ") == 4 for name in layers)

@@ -363,18 +363,15 @@ def test_dtensor_gradients_by_local_shard(device: str) -> None:
     tensors = pytest.importorskip("torch.distributed.tensor")
     if dist.is_initialized():
         pytest.skip("a process group is in use")
-    dist.init_process_group("gloo" if device == "cpu" else "nccl", store=dist.HashStore(), rank=0,
-                            world_size=1)
+    dist.init_process_group("gloo" if device == "cpu" else "nccl", store=dist.HashStore(), rank=0, world_size=1)
     try:
         mesh = dist.device_mesh.init_device_mesh(device, (1,))
-        p = torch.nn.Parameter(tensors.distribute_tensor(
-            torch.zeros(8, 4, device=device), mesh, [tensors.Shard(0)]))
+        p = torch.nn.Parameter(tensors.distribute_tensor(torch.zeros(8, 4, device=device), mesh, [tensors.Shard(0)]))
         scaler = sbt.GradScaler(device, 8.0)
         optimizer = torch.optim.SGD([p], lr=1.0)
         for value in (8.0, math.inf):
             scaler.scale(torch.ones((), device=device))
-            p.grad = tensors.distribute_tensor(
-                torch.full((8, 4), value, device=device), mesh, [tensors.Shard(0)])
+            p.grad = tensors.distribute_tensor(torch.full((8, 4), value, device=device), mesh, [tensors.Shard(0)])
             scaler.step(optimizer)
             scaler.update()
         assert scaler.get_scale() == 4.0
@@ -389,8 +386,7 @@ def test_dtensor_gradients_by_local_shard(device: str) -> None:
 
 @pytest.mark.parametrize(("max_norm", "value", "norm"), [
     (math.inf, 1.0, None), (math.inf, math.nan, None), (1e9, math.nan, math.nan), (1e9, 0.0, 0.0)])
-def test_a_norm_that_was_not_computed_is_none(device: str, max_norm: float, value: float,
-                                              norm: float | None) -> None:
+def test_a_norm_that_was_not_computed_is_none(device: str, max_norm: float, value: float, norm: float | None) -> None:
     scaler = sbt.GradScaler(device, max_norm=max_norm)
     step(scaler, torch.optim.SGD(model_of(device).parameters(), lr=0.1), value)
     (report,) = wait_for_reports(scaler, 1)

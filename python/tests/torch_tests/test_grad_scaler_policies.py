@@ -24,15 +24,13 @@ POLICIES: list[tuple[str, dict[str, Any]]] = [
     ("apex", {"init_scale": 2.0**12, "growth_interval": 3, "hysteresis": 2}),
     ("apex_amp", {"init_scale": 2.0**12, "scale_window": 3}),
     ("megatron", {"initial_scale": 2.0**12, "hysteresis": 2, "growth_interval": 3}),
-    ("deepspeed", {"init_scale": 2.0**12, "scale_window": 3, "scale_factor": 1.5,
-                   "raise_error_at_min_scale": False}),
+    ("deepspeed", {"init_scale": 2.0**12, "scale_window": 3, "scale_factor": 1.5, "raise_error_at_min_scale": False}),
 ]
 
 
 @pytest.mark.parametrize("policy, given", POLICIES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_policies_against_the_loss_scaler(device: str, policy: str, given: dict[str, Any],
-                                          dtype: torch.dtype) -> None:
+def test_policies_against_the_loss_scaler(device: str, policy: str, given: dict[str, Any], dtype: torch.dtype) -> None:
     """Every policy: scales, decisions and unscaled gradients of samebits.LossScaler."""
     chance = np.random.default_rng(1)
     scaler = sbt.GradScaler(device, policy=policy, **given)

@@ -92,8 +92,7 @@ def settings(chance: random.Random) -> dict[str, Any]:
 def same(ours: Run, theirs: Run) -> bool:
     a, b = ours.scaler, theirs.scaler
     assert a._scale is not None and b._scale is not None
-    return (torch.equal(bits(a._scale), bits(b._scale))
-            and a._get_growth_tracker() == b._get_growth_tracker()
+    return (torch.equal(bits(a._scale), bits(b._scale)) and a._get_growth_tracker() == b._get_growth_tracker()
             and all(torch.equal(x, y) for x, y in zip(ours.state(), theirs.state(), strict=True)))
 
 
@@ -128,8 +127,7 @@ def test_resume(device: str, way: str) -> None:
     for seed in range(max(1, TRACES // 20)):
         chance = random.Random(f"{seed} {way}")
         given = settings(chance)
-        runs = [Run(scaler(device, **given), device, seed)
-                for scaler in (sbt.GradScaler, Scaler)]
+        runs = [Run(scaler(device, **given), device, seed) for scaler in (sbt.GradScaler, Scaler)]
         plans = [a_plan(chance, 1) for _ in range(16)]
         for plan in plans[:8]:
             for run in runs:
@@ -176,8 +174,7 @@ def run_gpt2(kind: type, device: str, steps: int, fused: bool) -> tuple[list[Any
     """Train for some steps, every third of them with one bad gradient; return scales, parameters."""
     chance = random.Random(7)
     make = torch.Generator(device=device).manual_seed(7)
-    parameters = [torch.nn.Parameter(torch.randn(shape, generator=make, device=device))
-                  for shape in SHAPES]
+    parameters = [torch.nn.Parameter(torch.randn(shape, generator=make, device=device)) for shape in SHAPES]
     optimizer = torch.optim.Adam(parameters, lr=1e-3, fused=fused)
     scaler = kind(device, growth_interval=2)
     scales = []
@@ -200,7 +197,6 @@ def run_gpt2(kind: type, device: str, steps: int, fused: bool) -> tuple[list[Any
 def test_gpt2(cuda: str) -> None:
     """On the parameter shapes of GPT-2: 148 tensors, 124 million elements."""
     for fused in (False, True):
-        ours, theirs = (run_gpt2(kind, cuda, 40, fused)
-                        for kind in (sbt.GradScaler, torch.amp.GradScaler))
+        ours, theirs = (run_gpt2(kind, cuda, 40, fused) for kind in (sbt.GradScaler, torch.amp.GradScaler))
         assert ours[0] == theirs[0]
         assert all(torch.equal(bits(a), bits(b)) for a, b in zip(ours[1], theirs[1], strict=True))

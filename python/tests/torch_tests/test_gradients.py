@@ -98,8 +98,7 @@ def test_inspect_gradients(device: str, dtype: torch.dtype) -> None:
     report = sbt.inspect_gradients(model)
     assert list(report.tensors) == ["0.weight", "1.weight", "1.bias"]
     assert report.first_bad == "1.weight" and report.total.inf == 1
-    expected = sb.inspect({name: p.grad.cpu() for name, p in model.named_parameters()
-                           if p.grad is not None})
+    expected = sb.inspect({name: p.grad.cpu() for name, p in model.named_parameters() if p.grad is not None})
     assert report.total == expected.total and report.tensors == expected.tensors
     assert report.exponents == expected.exponents
     assert sum(sbt.inspect_gradients(model, distribution=False).exponents) == 0

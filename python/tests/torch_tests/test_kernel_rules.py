@@ -20,8 +20,7 @@ def recording() -> dict[str, dict[str, dict[str, object]]]:
     return kernel_rules.record("cpu", ["elementwise", "reductions"])
 
 
-def test_exact_operators_follow_their_rule_anywhere(
-        recording: dict[str, dict[str, dict[str, object]]]) -> None:
+def test_exact_operators_follow_their_rule_anywhere(recording: dict[str, dict[str, dict[str, object]]]) -> None:
     for form in kernel_rules.FORMATS:
         for name in ("add", "mul", "div", "where", "masked_fill"):
             entry = recording["cases"][f"elementwise {form}: {name}"]

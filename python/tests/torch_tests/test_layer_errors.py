@@ -69,8 +69,7 @@ def test_the_whole_model_stays_within_the_budget(tmp_path: Path) -> None:
         return model(x).square().mean()
 
     errors = sbt.measure_layers(model, loss, ["bf16", "TE_CURRENT"])
-    assert errors.choose(math.inf).layers == {"0": "TE_CURRENT", "2": "TE_CURRENT", "4": "bf16",
-                                              "5": "bf16"}
+    assert errors.choose(math.inf).layers == {"0": "TE_CURRENT", "2": "TE_CURRENT", "4": "bf16", "5": "bf16"}
     chosen = [errors.choose(budget) for budget in (1e-5, 1e-3)]
     assert chosen[0].layers != chosen[1].layers
     for precision, budget in zip(chosen, (1e-5, 1e-3), strict=True):

@@ -20,8 +20,7 @@ QUANTIZE = (None, "nearest_even", "canonical", 0, 0, 0, None, 32)
 def test_the_gradient_passes_straight_through(device: str) -> None:
     x = numbers("bf16", (8, 128), device).requires_grad_()
     weight = numbers("fp32", (8, 128), device, seed=1)
-    for call in (lambda: sbt.convert(x, "fp32"),
-                 lambda: sbt.quantize(x, "TE_CURRENT").dequantize("fp32"),
+    for call in (lambda: sbt.convert(x, "fp32"), lambda: sbt.quantize(x, "TE_CURRENT").dequantize("fp32"),
                  lambda: sbt.quantize(x, "TE_CURRENT").dequantize("fp32", threads=1),
                  lambda: sbt.convert(sbt.fake_quantize(x, "TE_CURRENT"), "fp32")):
         x.grad = None
@@ -58,8 +57,7 @@ def test_a_quantized_tensor_keeps_no_copy_of_its_source(device: str) -> None:
 
 
 OPERATORS: dict[str, Callable[[str], tuple[Any, tuple[Any, ...]]]] = {
-    "convert": lambda d: (torch.ops.samebits.convert_v1, (
-        numbers("fp32", (5, 7), d), "bf16", *CONVERT)),
+    "convert": lambda d: (torch.ops.samebits.convert_v1, (numbers("fp32", (5, 7), d), "bf16", *CONVERT)),
     "convert, gradient": lambda d: (torch.ops.samebits.convert_v1, (
         numbers("fp32", (5, 7), d).requires_grad_(), "bf16", *CONVERT)),
     "convert, strided": lambda d: (torch.ops.samebits.convert_v1, (

@@ -28,15 +28,13 @@ MODES = ["master32", "direct", "stochastic", "split16", "kahan", "master16_scale
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("weights", MODES)
 @pytest.mark.parametrize("states", ["fp32", "bf16_stochastic", "e4m3"])
-def test_cpu_and_gpu_have_the_bits_of_the_numpy_form(device: str, kind: Any, weights: str,
-                                                     states: str) -> None:
+def test_cpu_and_gpu_have_the_bits_of_the_numpy_form(device: str, kind: Any, weights: str, states: str) -> None:
     dtype = torch.float32 if weights == "fp8_copy" else torch.bfloat16
     params = parameters(device, dtype)
     optimizer = made(kind, params, weights, states, seed=5)
     options = {"momentum": 0.9} if kind is optim.SGD else {}
     arrays = [sbt.to_numpy(p.detach().cpu().clone()) for p in params]
-    expected = getattr(numpy_optim, kind.__name__)(arrays, lr=0.01, weights=weights, states=states,
-                                                   seed=5, **options)
+    expected = getattr(numpy_optim, kind.__name__)(arrays, lr=0.01, weights=weights, states=states, seed=5, **options)
     for step in range(3):
         set_gradients(params, step)
         optimizer.step()
@@ -273,8 +271,7 @@ def test_steps_are_those_of_a_plain_optimizer(device: str, name: str) -> None:
 
 @pytest.mark.parametrize("kind", [{"foreach": True}, {"fused": True}, {"foreach": False}],
                          ids=["foreach", "fused", "for_loop"])
-@pytest.mark.parametrize("settings", [{}, {"momentum": 0.9, "weight_decay": 0.1},
-                                      {"momentum": 0.9, "nesterov": True}])
+@pytest.mark.parametrize("settings", [{}, {"momentum": 0.9, "weight_decay": 0.1}, {"momentum": 0.9, "nesterov": True}])
 def test_sgd_of_torch_on_the_cpu(kind: Any, settings: dict[str, Any]) -> None:
     params, plain = parameters("cpu"), parameters("cpu")
     steps(range(20), (params, optim.SGD(params, lr=0.01, profile="torch_foreach", **settings)),

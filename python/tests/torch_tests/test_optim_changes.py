@@ -57,8 +57,7 @@ def test_a_parameter_may_move(device: str) -> None:
 
 @pytest.mark.parametrize("change", [lambda t: t.bfloat16(), lambda t: t[:1], lambda t: t.t()],
                          ids=["dtype", "shorter", "transposed"])
-def test_a_state_whose_memory_does_not_fit_is_refused(
-        change: Callable[[torch.Tensor], torch.Tensor]) -> None:
+def test_a_state_whose_memory_does_not_fit_is_refused(change: Callable[[torch.Tensor], torch.Tensor]) -> None:
     p, optimizer = stepped((4, 8))
     state = optimizer.state[p]["exp_avg_sq"]  # the tensor object stays
     state.data = change(state.data)

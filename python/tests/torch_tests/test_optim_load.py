@@ -182,8 +182,7 @@ def test_hooks_of_a_load_see_what_is_loaded() -> None:
         return {**state, "state": {0: {**state["state"][0], "step": torch.tensor(77)}}}
 
     optimizer.register_load_state_dict_pre_hook(later)
-    optimizer.register_load_state_dict_post_hook(
-        lambda o: seen.append({k: v.clone() for k, v in o.state[p].items()}))
+    optimizer.register_load_state_dict_post_hook(lambda o: seen.append({k: v.clone() for k, v in o.state[p].items()}))
     for _ in range(2):
         optimizer.load_state_dict(optimizer.state_dict())
     assert len(seen) == 2 and all(int(state["step"]) == 77 for state in seen)
@@ -230,8 +229,7 @@ def test_weight_decay_tells_adam_from_adamw() -> None:
 @pytest.mark.parametrize("dtype,states", [(torch.float32, "fp32"), (torch.bfloat16, "bf16"),
                                           (torch.float16, "fp16"), (torch.bfloat16, "fp32")])
 @pytest.mark.parametrize("name", ["AdamW", "Adam", "SGD"])
-def test_states_of_torch_in_every_format_both_ways(name: str, dtype: torch.dtype,
-                                                   states: Any) -> None:
+def test_states_of_torch_in_every_format_both_ways(name: str, dtype: torch.dtype, states: Any) -> None:
     if states == "fp16" and name != "SGD":
         states = ("fp16", "fp32")  # second moments in fp16 are refused
     options: dict[str, Any] = {"momentum": 0.9} if name == "SGD" else {"weight_decay": 0.0}
@@ -278,15 +276,13 @@ def test_a_state_of_another_device(cuda: str, weights: str, states: str, to_cuda
     for key, value in saved.state[p].items():
         found = loaded.state[q][key]
         assert found.device.type == q.device.type
-        assert torch.equal(found.cpu().reshape(-1).view(torch.uint8),
-                           value.cpu().reshape(-1).view(torch.uint8)), key
+        assert torch.equal(found.cpu().reshape(-1).view(torch.uint8), value.cpu().reshape(-1).view(torch.uint8)), key
 
 
 def test_states_of_bitsandbytes_without_blocks_are_refused() -> None:
     parameter = torch.nn.Parameter(torch.ones(1000))
     optimizer = optim.AdamW([parameter], states="dynamic8", block=256)
     codes = torch.zeros(1000, dtype=torch.uint8)
-    state = {"step": 1, "state1": codes, "state2": codes, "max1": torch.ones(1),
-             "max2": torch.ones(1)}
+    state = {"step": 1, "state1": codes, "state2": codes, "max1": torch.ones(1), "max2": torch.ones(1)}
     with pytest.raises(sb.InvalidArgument, match="max1: .*block_wise=False"):
         optimizer.load_state_dict({**optimizer.state_dict(), "state": {0: state}})

@@ -47,8 +47,7 @@ def test_options_of_torch(kind: Any) -> None:
     (optim.AdamW, {"bias_correction": False}, "bias_correction=False is not supported"),
     (optim.AdamW, {"decoupled_weight_decay": False}, "decoupled_weight_decay is False; use Adam"),
 ])
-def test_a_group_that_no_step_could_update_is_refused_at_once(kind: Any, settings: dict[str, Any],
-                                                             text: str) -> None:
+def test_a_group_that_no_step_could_update_is_refused_at_once(kind: Any, settings: dict[str, Any], text: str) -> None:
     with pytest.raises(sb.InvalidArgument, match=text):
         kind([{"params": [ones(3)], **settings}])
     first = ones(3)
@@ -62,8 +61,7 @@ def test_a_group_that_no_step_could_update_is_refused_at_once(kind: Any, setting
 
 @pytest.mark.parametrize("kind", [optim.AdamW, optim.Adam, optim.LAMB])
 @pytest.mark.parametrize("eps", [0, 0.0, -0.0, 1e-60])
-def test_eps_of_zero_makes_nans_of_elements_without_gradients(device: str, kind: Any,
-                                                              eps: float) -> None:
+def test_eps_of_zero_makes_nans_of_elements_without_gradients(device: str, kind: Any, eps: float) -> None:
     p = ones(5, device=device)
     optimizer = kind([p], lr=0.25, betas=(0.5, 0.75), eps=eps, weight_decay=0.0)
     p.grad = torch.tensor([1.0, 0.0, -2.0, 0.0, 2.0**-60], device=device)
@@ -71,8 +69,7 @@ def test_eps_of_zero_makes_nans_of_elements_without_gradients(device: str, kind:
     assert [str(x) for x in p.tolist()] == ["0.75", "nan", "1.25", "nan", "0.75"]
     if kind is not optim.LAMB and str(device) == "cpu":
         q = ones(5)
-        theirs = getattr(torch.optim, kind.__name__)([q], lr=0.25, betas=(0.5, 0.75), eps=eps,
-                                                     weight_decay=0.0)
+        theirs = getattr(torch.optim, kind.__name__)([q], lr=0.25, betas=(0.5, 0.75), eps=eps, weight_decay=0.0)
         q.grad = p.grad
         theirs.step()
         assert str(q.tolist()) == str(p.tolist())
@@ -171,8 +168,7 @@ def test_a_sparse_gradient_changes_no_parameter() -> None:
     (torch.bfloat16, {"weights": "direct", "states": ("bf16", "fp32"), "profile": "torch_foreach"}),
     (torch.float16, {"weights": "direct", "states": ("fp16", "bf16"), "profile": "torch_fused"}),
     (torch.float32, {"states": "bf16", "profile": "torch_foreach"})])
-def test_formats_that_a_profile_lacks_are_refused_at_once(dtype: torch.dtype,
-                                                         options: dict[str, Any]) -> None:
+def test_formats_that_a_profile_lacks_are_refused_at_once(dtype: torch.dtype, options: dict[str, Any]) -> None:
     with pytest.raises(sb.InvalidArgument, match="^params: with a torch profile"):
         optim.AdamW([ones(3, dtype=dtype)], **options)
 

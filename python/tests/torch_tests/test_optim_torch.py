@@ -56,8 +56,7 @@ def test_a_thousand_steps(cuda: str, where: str, dtype: torch.dtype, kind: str, 
     ours_params = [torch.nn.Parameter(v.to(where, copy=True)) for v in values]
     theirs = getattr(torch.optim, name)(theirs_params, **settings, **{kind: True})
     form = "fp32" if dtype is torch.float32 else "bf16"
-    ours = getattr(optim, name)(ours_params, **settings, weights="direct", states=form,
-                                profile=f"torch_{kind}")
+    ours = getattr(optim, name)(ours_params, **settings, weights="direct", states=form, profile=f"torch_{kind}")
     # Without grad_scale, fused Adam with L2 has bits that depend on the place; with it, fused SGD has.
     if kind == "fused" and name != "SGD":
         theirs.grad_scale = torch.ones((), device=cuda)
@@ -131,8 +130,7 @@ def test_divided_by_the_scale(cuda: str) -> None:
     ours = optim.AdamW([b], profile="torch_fused")
     for scale, bad in ((2.0**16, False), (2.0**15, True), (2.0**-3, False)):
         for optimizer, p in ((theirs, a), (ours, b)):
-            p.grad = torch.randn(5000, generator=torch.Generator(cuda).manual_seed(3),
-                                 device=cuda) * scale
+            p.grad = torch.randn(5000, generator=torch.Generator(cuda).manual_seed(3), device=cuda) * scale
             optimizer.grad_scale = torch.tensor(scale, device=cuda)
             optimizer.found_inf = torch.tensor(float(bad), device=cuda)
             optimizer.step()
@@ -146,8 +144,7 @@ def made(params: list[Any]) -> Any:
 def test_nothing_waits_and_graph_replays_are_eager_steps(cuda: str) -> None:
     def parts() -> tuple[Any, Any, list[torch.Tensor]]:
         make = torch.Generator().manual_seed(0)
-        params = [torch.nn.Parameter(torch.randn(n, generator=make).bfloat16().to(cuda))
-                  for n in SIZES]
+        params = [torch.nn.Parameter(torch.randn(n, generator=make).bfloat16().to(cuda)) for n in SIZES]
         for p in params:
             p.grad = torch.zeros_like(p)
         return params, made(params), [p.grad for p in params]
@@ -157,8 +154,7 @@ def test_nothing_waits_and_graph_replays_are_eager_steps(cuda: str) -> None:
         optimizer.step()
 
     make = torch.Generator().manual_seed(1)
-    gradients = [[torch.randn(n, generator=make).bfloat16().to(cuda) for n in SIZES]
-                 for _ in range(12)]
+    gradients = [[torch.randn(n, generator=make).bfloat16().to(cuda) for n in SIZES] for _ in range(12)]
     eager, captured = parts(), parts()
     found, scale = torch.zeros((), device=cuda), torch.full((), 8.0, device=cuda)
     for i, now in enumerate(gradients):

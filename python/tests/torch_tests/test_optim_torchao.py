@@ -16,8 +16,7 @@ import samebits as sb
 from samebits.torch import optim
 
 torchao_optim = pytest.importorskip("torchao.optim", reason="torchao is not installed")
-subclass_fp8 = pytest.importorskip("torchao.optim.subclass_fp8",
-                                   reason="torchao has no torchao.optim.subclass_fp8")
+subclass_fp8 = pytest.importorskip("torchao.optim.subclass_fp8", reason="torchao has no torchao.optim.subclass_fp8")
 
 KEYS = ("exp_avg", "exp_avg_sq")
 # torchao has blocks in the first alone: others are small, or no multiple of 256.
@@ -47,8 +46,7 @@ def set_gradients(params: list[Any], seed: int) -> None:
 def stepped(name: str, dtype: torch.dtype, device: str) -> tuple[list[Any], Any]:
     """Return parameters and an optimizer of torchao after two steps."""
     params = [torch.nn.Parameter(random(s, i).to(dtype).to(device)) for i, s in enumerate(SHAPES)]
-    optimizer = getattr(torchao_optim, name)(params, lr=0.01,
-                                             bf16_stochastic_round=dtype is torch.bfloat16)
+    optimizer = getattr(torchao_optim, name)(params, lr=0.01, bf16_stochastic_round=dtype is torch.bfloat16)
     for seed in (1, 2):
         set_gradients(params, seed)
         optimizer.step()
@@ -95,8 +93,7 @@ def test_values_are_those_of_torchao(device: str, name: str, dtype: torch.dtype)
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=["fp32", "bf16"])
 @pytest.mark.parametrize("name,kind", [("AdamWFp8", optim.AdamW), ("AdamFp8", optim.Adam)])
-def test_fp8_blocks_keep_their_bits_both_ways(device: str, name: str, kind: Any,
-                                              dtype: torch.dtype) -> None:
+def test_fp8_blocks_keep_their_bits_both_ways(device: str, name: str, kind: Any, dtype: torch.dtype) -> None:
     params, theirs = stepped(name, dtype, device)
     ours = imported(params, theirs, kind, states="e4m3", block=256)
     blocks, mine = theirs.state[params[0]], ours.state[own_params(ours)[0]]
@@ -167,8 +164,7 @@ def blocks_of_the_contract(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=["fp32", "bf16"])
-def test_a_step_from_fp8_blocks_is_the_step_from_their_values(device: str,
-                                                              dtype: torch.dtype) -> None:
+def test_a_step_from_fp8_blocks_is_the_step_from_their_values(device: str, dtype: torch.dtype) -> None:
     params, theirs = stepped("AdamWFp8", dtype, device)
     blocks = imported(params, theirs, states="e4m3", block=256)
     values = imported(params, theirs)

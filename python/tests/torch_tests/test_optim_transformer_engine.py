@@ -118,8 +118,7 @@ def test_states_of_every_format_keep_their_values(device: str, first: str, secon
     states = recorded({"exp_avg": first, "exp_avg_sq": second})
     p, ours = loaded(states, device, torch.float32)
     group = ours.param_groups[0]
-    assert (group["lr"], group["betas"], group["eps"], group["weight_decay"]) == (
-        0.125, (0.8, 0.9), 1e-6, 0.25)
+    assert (group["lr"], group["betas"], group["eps"], group["weight_decay"]) == (0.125, (0.8, 0.9), 1e-6, 0.25)
     assert int(ours.state[p]["step"]) == 7
     assert all(same(ours.state[p][key], states.get(key)) for key in KEYS) and bool(states.get(KEYS[0]).any())
     if first == second == "bf16":
@@ -149,8 +148,7 @@ def test_remainders_are_the_low_part_of_split16(device: str) -> None:
 @pytest.mark.parametrize("weights,master", [("master32", "fp32"), ("split16", "int16"),
                                             ("direct", None), ("stochastic", None)])
 @pytest.mark.parametrize("states", ["fp32", "bf16"])
-def test_an_exported_state_comes_back(device: str, weights: str, master: str | None,
-                                      states: str) -> None:
+def test_an_exported_state_comes_back(device: str, weights: str, master: str | None, states: str) -> None:
     """Through FusedAdam with the same formats, and on: the steps of an uninterrupted run."""
     p = torch.nn.Parameter(random(0).bfloat16().to(device))
     ours = optim.AdamW([p], lr=0.01, weights=weights, states=states, seed=3)

@@ -127,8 +127,7 @@ def test_a_swap_and_back_changes_nothing(device: str, weights: str, dtype: torch
 
 
 @pytest.mark.parametrize("weights,dtype", [*MASTERS, *LOW_PARTS])
-def test_writes_of_the_same_values_change_nothing(device: str, weights: str,
-                                                  dtype: torch.dtype) -> None:
+def test_writes_of_the_same_values_change_nothing(device: str, weights: str, dtype: torch.dtype) -> None:
     """Masters and low parts of all kinds of numbers agree with the parameter after each step."""
     p, q = (torch.nn.Parameter(numbers(0, dtype, device, wide=True)) for _ in range(2))
     with torch.no_grad():
@@ -259,8 +258,7 @@ def test_stale_low_parts_of_split16_join_to_no_nan(device: str, value: float) ->
 
 
 @pytest.mark.parametrize("write", [lambda p: p.zero_(), lambda p: p.mul_(2.0**-20), masked])
-def test_kahan_drops_errors_of_other_values(device: str,
-                                            write: Callable[[torch.nn.Parameter], Any]) -> None:
+def test_kahan_drops_errors_of_other_values(device: str, write: Callable[[torch.nn.Parameter], Any]) -> None:
     p, optimizer = trained("kahan", torch.bfloat16, device)
     assert bool(optimizer.state[p]["low"].any())
     with torch.no_grad():
@@ -297,8 +295,7 @@ def no_waits(device: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("weights,dtype", [*MASTERS, *LOW_PARTS])
-def test_a_step_after_a_write_waits_for_nothing(device: str, weights: str,
-                                                dtype: torch.dtype) -> None:
+def test_a_step_after_a_write_waits_for_nothing(device: str, weights: str, dtype: torch.dtype) -> None:
     p, optimizer = trained(weights, dtype, device)
     p.grad = torch.ones_like(p)
     with no_waits(device), torch.no_grad():

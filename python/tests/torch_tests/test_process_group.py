@@ -29,16 +29,14 @@ DTYPES = {"w": torch.float32, "b": torch.bfloat16, "scalar": torch.float16}
 
 def gradients(rank: int, device: str = "cpu", dtypes: Any = DTYPES) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(rank)
-    return {name: torch.randn(shape, generator=generator).to(dtypes[name]).to(device)
-            for name, shape in SHAPES.items()}
+    return {name: torch.randn(shape, generator=generator).to(dtypes[name]).to(device) for name, shape in SHAPES.items()}
 
 
 def _require_gpus(count: int) -> None:
     found = torch.cuda.device_count()
     if found >= count:
         return
-    required = max(int(os.environ.get(name, "0"))
-                   for name in ("SAMEBITS_REQUIRE_GPU", "SAMEBITS_REQUIRE_GPUS"))
+    required = max(int(os.environ.get(name, "0")) for name in ("SAMEBITS_REQUIRE_GPU", "SAMEBITS_REQUIRE_GPUS"))
     if required >= count:
         pytest.fail(f"{required} GPUs are required, but torch finds {found}")
     pytest.skip(f"torch finds {found} GPUs, the test needs {count}")
@@ -268,8 +266,7 @@ def test_norms_are_those_of_one_place(processes: Processes) -> None:
 
 def model(seed: int = 0) -> torch.nn.Module:
     torch.manual_seed(seed)
-    return torch.nn.Sequential(torch.nn.Linear(97, 101), torch.nn.LayerNorm(101),
-                               torch.nn.Linear(101, 3))
+    return torch.nn.Sequential(torch.nn.Linear(97, 101), torch.nn.LayerNorm(101), torch.nn.Linear(101, 3))
 
 
 def norm_of_fsdp(device: str) -> Any:
@@ -279,8 +276,7 @@ def norm_of_fsdp(device: str) -> Any:
     sharded = model().to(device)
     mesh = init_device_mesh(device, (dist.get_world_size(),))
     fully_shard(sharded, mesh=mesh)
-    sharded(torch.randn(4, 97, generator=torch.Generator().manual_seed(1)).to(device)).sum(
-        ).backward()
+    sharded(torch.randn(4, 97, generator=torch.Generator().manual_seed(1)).to(device)).sum().backward()
     result = sbt.norm_of_shards(sharded)
     gradients = {n: p.grad.full_tensor().cpu() for n, p in sharded.named_parameters()}
     clipped = sbt.clip_shards_(sharded.parameters(), 0.5)

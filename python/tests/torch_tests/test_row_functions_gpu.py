@@ -60,8 +60,7 @@ def rows_of(n: int, seed: int) -> npt.NDArray[np.float32]:
     return x
 
 
-def tensor_at(numbers: npt.NDArray[np.float32], format: str, offset: int,
-              device: str) -> torch.Tensor:
+def tensor_at(numbers: npt.NDArray[np.float32], format: str, offset: int, device: str) -> torch.Tensor:
     """A tensor that begins `offset` elements behind a 16-byte boundary."""
     memory = torch.empty(numbers.size + offset, dtype=FORMATS[format], device=device)
     memory[offset:] = torch.from_numpy(numbers).reshape(-1).to(device)
@@ -145,15 +144,13 @@ def layer_norm_gradient(kind: str) -> Operation:
     def by_torch(c: Case) -> tuple[Tensors, Tensors]:
         weight, bias = affine_of(c, kind)
         _, mean, rstd = aten.native_layer_norm(c.x, (c.n,), weight, bias, EPSILON)
-        dx, _, _ = aten.native_layer_norm_backward(
-            c.grad, c.x, (c.n,), mean, rstd, weight, bias, (True, False, False))
+        dx, _, _ = aten.native_layer_norm_backward(c.grad, c.x, (c.n,), mean, rstd, weight, bias, (True, False, False))
         return (dx,), (mean, rstd)
 
     def by_model(c: Case, given: Tensors) -> Tensors:
         weight, _ = affine_of(c, kind)
         mean, rstd = given
-        return (functions.layer_norm_gradient(c.grad, c.x, mean, rstd, weight, rule=RULE,
-                                              threads=1),)
+        return (functions.layer_norm_gradient(c.grad, c.x, mean, rstd, weight, rule=RULE, threads=1),)
 
     return Operation(f"gradient of layer_norm{kind}", by_torch, by_model, (0, 1))
 

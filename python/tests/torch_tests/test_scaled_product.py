@@ -31,8 +31,7 @@ def operands(recipe: str, shape: tuple[int, int, int]) -> list[tuple[Any, Any]]:
 
 def storage_of(t: torch.Tensor) -> torch.Tensor:
     """What a kernel can read from the address of a tensor on."""
-    return t.as_strided((t.untyped_storage().nbytes() // t.element_size() - t.storage_offset(),),
-                        (1,))
+    return t.as_strided((t.untyped_storage().nbytes() // t.element_size() - t.storage_offset(),), (1,))
 
 
 def scales_read(scales: torch.Tensor, kind: ScalingType, lines: int, k: int) -> torch.Tensor:
@@ -121,8 +120,7 @@ def test_torch_accepts_shapes_and_strides(recipe: str) -> None:
     for (a, b), shape in zip(operands(recipe, (m, n, k)), ((m, n), (m, k), (n, k))):
         real = [a.codes, b.codes.t(), tested._scales_a(a), tested._scales_b(b)]
         with FakeTensorMode():
-            fake = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cuda")
-                    for t in real]
+            fake = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cuda") for t in real]
             y = torch.nn.functional.scaled_mm(
                 fake[0], fake[1], fake[2], tested._kind(a), fake[3], tested._kind(b),
                 swizzle_a=tested._swizzle(a), swizzle_b=tested._swizzle(b),

@@ -105,8 +105,7 @@ def _train_and_write(model: torch.nn.Module, weights: str, mesh: Any) -> list[to
             shard.mul_(-1)
     steps(2)
     if mesh is not None:
-        first = {key: tensors.distribute_tensor(value, mesh, [tensors.Shard(0)])
-                 for key, value in first.items()}
+        first = {key: tensors.distribute_tensor(value, mesh, [tensors.Shard(0)]) for key, value in first.items()}
     model.load_state_dict(first)
     steps(1)
     return [p.full_tensor().detach() if mesh is not None else p.detach()  # type: ignore[operator]

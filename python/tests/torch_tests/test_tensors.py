@@ -46,8 +46,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("rounding", ["nearest_even", "stochastic"])
 def test_layouts(device: str, layout: str, rounding: str) -> None:
     x = LAYOUTS[layout](numbers("fp32", (32, 16), device))
-    assert same(sb.convert(x, "bf16", rounding=rounding, seed=5),
-                on_cpu(x, "bf16", rounding=rounding, seed=5))
+    assert same(sb.convert(x, "bf16", rounding=rounding, seed=5), on_cpu(x, "bf16", rounding=rounding, seed=5))
 
 
 @pytest.mark.parametrize("book", ["nf4", "fp4", "dynamic8"])
@@ -205,5 +204,4 @@ def test_quantize_by_every_recipe(device: str, recipe: str, source: str) -> None
         assert same(got.tensor_scale, sbt.from_numpy(expected.tensor_scale))
     for to in ("fp32", "fp16", "bf16"):
         assert same(got.dequantize(to), sbt.from_numpy(expected.dequantize(to)))
-        assert same(got.transposed.dequantize(to),
-                    sbt.from_numpy(expected.transposed.dequantize(to)))
+        assert same(got.transposed.dequantize(to), sbt.from_numpy(expected.transposed.dequantize(to)))

@@ -53,8 +53,7 @@ def test_casts_are_judged(device: str) -> None:
     for source, target in (("fp32", "bf16"), ("fp16", "e5m2"), ("fp32", "fp16")):
         verdict = found["judge"](found["torch_cast"](target), source, target, device)
         assert verdict.startswith("the contract's default: nearest even, overflow by IEEE 754")
-    through = found["judge"](lambda x: x.to(torch.bfloat16).to(torch.float16), "fp32", "fp16",
-                             device)
+    through = found["judge"](lambda x: x.to(torch.bfloat16).to(torch.float16), "fp32", "fp16", device)
     assert through == "DIFFERENT: rounded twice: to bf16, then to fp16"
 
 
@@ -80,8 +79,7 @@ def test_triton_rounds_fp8_twice_on_ada() -> None:
     found = runpy.run_path(str(EXAMPLES / "findings" / "triton_fp8_on_ada.py"))
     for target in ("e4m3", "e5m2"):
         assert found["instructions"](target, 90) == [f"cvt.rn.satfinite.{target}x2.f32"]
-        assert found["instructions"](target, 89) == [
-            "cvt.rz.f16.f32", f"cvt.rn.satfinite.{target}x2.f16x2"]
+        assert found["instructions"](target, 89) == ["cvt.rz.f16.f32", f"cvt.rn.satfinite.{target}x2.f16x2"]
         assert 0.001 < found["share"](target) < 0.01
         says = rf"looks like: .*rounded twice: to fp16 \(truncated\), then to {target}"
         with pytest.raises(AssertionError, match=says):

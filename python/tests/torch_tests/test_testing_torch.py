@@ -65,8 +65,7 @@ def test_planted_conversion_error_is_found_shrunk_and_named(
     ("fp64", "fp32", torch.float32), ("e5m2", "bf16", torch.bfloat16)])
 def test_right_casts_pass(source: str, target: str, dtype: torch.dtype, device: str) -> None:
     layouts = [Layout(), Layout(3), Layout(1, step=2)]
-    check_conversion(lambda x: x.to(dtype), source, target, device=device, examples=2,
-                     layouts=layouts)
+    check_conversion(lambda x: x.to(dtype), source, target, device=device, examples=2, layouts=layouts)
 
 
 def test_samebits_on_tensors_passes(device: str) -> None:
@@ -125,14 +124,11 @@ def test_wrong_results_are_reported(device: str) -> None:
     def text(kernel: Any) -> str:
         return failure_of(check_conversion, kernel, "fp32", "bf16", device=device, examples=1)
 
-    assert "refuses raised ValueError: n must be a multiple of 8\n  in a call with 1 element" in (
-        text(refuses))
+    assert "refuses raised ValueError: n must be a multiple of 8\n  in a call with 1 element" in (text(refuses))
     assert "writes_input changed its input" in text(writes_input)
-    assert f"returned ndarray; expected a torch tensor on {device}" in text(
-        lambda x: np.zeros(x.shape, np.uint16))
+    assert f"returned ndarray; expected a torch tensor on {device}" in text(lambda x: np.zeros(x.shape, np.uint16))
     assert "returned shape (0, 1); expected (0,)" in text(lambda x: x.to(torch.bfloat16)[:, None])
-    assert "expected a tensor of bfloat16 or of uint16 codes for bf16, got torch.float32" in text(
-        lambda x: x)
+    assert "expected a tensor of bfloat16 or of uint16 codes for bf16, got torch.float32" in text(lambda x: x)
     assert f"returned Tensor on meta; expected a torch tensor on {device}" in text(
         lambda x: x.to(torch.bfloat16).to("meta"))
 
@@ -179,15 +175,12 @@ def test_planted_quantizer_error_is_found_and_named(kernel: Any, says: str, devi
 @pytest.mark.parametrize(("reduction", "kernel", "says"), [
     ("amax", lambda x: x.max() if x.numel() else torch.zeros(()),
      "the maximum of the elements instead of their magnitudes"),
-    ("amax", lambda x: x[~x.isnan()].abs().max() if x[~x.isnan()].numel() else 0.0,
-     "NaN is dropped"),
+    ("amax", lambda x: x[~x.isnan()].abs().max() if x[~x.isnan()].numel() else 0.0, "NaN is dropped"),
     ("sum", lambda x: x[:x.numel() // 8 * 8].to(torch.float64).cumsum(0)[-1:].sum(), ""),
 ], ids=["signed", "nan", "tail"])
-def test_planted_reduction_error_is_found_and_named(reduction: str, kernel: Any, says: str,
-                                                    device: str) -> None:
+def test_planted_reduction_error_is_found_and_named(reduction: str, kernel: Any, says: str, device: str) -> None:
     for seed in SEEDS:
-        text = failure_of(check_reduction, kernel, reduction, device=device, examples=8,
-                       examples_seed=seed)
+        text = failure_of(check_reduction, kernel, reduction, device=device, examples=8, examples_seed=seed)
         assert says in text.split("looks like: ")[1], text
 
 

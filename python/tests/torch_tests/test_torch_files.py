@@ -115,7 +115,6 @@ def test_whole_modules_are_refused(tmp_path: Path) -> None:
     for save, options in SAVES.items():
         file = str(tmp_path / f"{save}.pt")
         torch.save(torch.nn.Linear(2, 2), file, **options)
-        done = subprocess.run([os.environ["FPINSPECT"], "tensor", file], capture_output=True,
-                              encoding="utf-8")
+        done = subprocess.run([os.environ["FPINSPECT"], "tensor", file], capture_output=True, encoding="utf-8")
         assert (done.returncode, done.stdout) == (3, "")
         assert "the pickle calls torch.nn.modules.linear.Linear, which was not run" in done.stderr

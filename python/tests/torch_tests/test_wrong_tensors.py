@@ -14,8 +14,7 @@ import samebits.torch as sbt
 
 
 @pytest.mark.parametrize("x", [1.5, [1.5], np.ones(3, np.float32), None])
-@pytest.mark.parametrize("call", [lambda x: sbt.convert(x, "e4m3"),
-                                  lambda x: sbt.quantize(x, "TE_CURRENT")])
+@pytest.mark.parametrize("call", [lambda x: sbt.convert(x, "e4m3"), lambda x: sbt.quantize(x, "TE_CURRENT")])
 def test_arguments_that_are_no_tensors(call: Any, x: object) -> None:
     text = f"x: a torch.Tensor is expected; got a {type(x).__name__}; pass torch.as_tensor"
     with pytest.raises(TypeError, match=text):
@@ -54,8 +53,7 @@ def test_quantized_tensors_are_saved(device: str, tmp_path: Path, recipe: str, t
 
 @pytest.mark.parametrize(("call", "kind", "begin"), [
     (lambda: sbt.GradScaler("cpu", "65536"), TypeError, "init_scale: a number is expected; got '65536"),
-    (lambda: sbt.GradScaler("cpu", growth_interval=2.5), TypeError,
-     "growth_interval: an integer is expected; got 2.5"),
+    (lambda: sbt.GradScaler("cpu", growth_interval=2.5), TypeError, "growth_interval: an integer is expected; got 2.5"),
     (lambda: sbt.GradScaler("cpu", max_norm="1"), TypeError, "max_norm: a number is expected"),
     (lambda: sbt.GradScaler("cpu", enabled="no"), TypeError, "enabled: True or False is expected"),
     (lambda: sbt.GradScaler("cpu", reports=None), TypeError, "reports: an integer is expected"),
@@ -65,8 +63,7 @@ def test_quantized_tensors_are_saved(device: str, tmp_path: Path, recipe: str, t
      "use_fast_accum: True or False is expected; got 'no'"),
     (lambda: sbt.Float8Conv1D(32, 32, bias=None), TypeError, "bias: True or False is expected"),
     (lambda: sbt.Float8Linear(32, 32, recipe=3), TypeError, "recipe: a name, a Recipe or a Linear"),
-    (lambda: sbt.LinearRecipe("TE_CURRENT", None, None), TypeError,
-     "activations: a Recipe is expected; got a str"),
+    (lambda: sbt.LinearRecipe("TE_CURRENT", None, None), TypeError, "activations: a Recipe is expected; got a str"),
     (lambda: sbt.optim.AdamW([torch.ones(2)], seed=-1), sb.InvalidArgument,
      "params: seed: an integer of 0 .. 2^64 - 1 is expected; got -1"),
     (lambda: sbt.optim.AdamW([torch.ones(2)], block=128.0), TypeError,
