@@ -90,39 +90,12 @@ def test_dtypes_that_are_no_formats() -> None:
             sb.convert(np.zeros(3, getattr(ml_dtypes, name)), "fp32")
 
 
-class TorchTensor:
-    """Stands for a torch tensor: torch itself is not needed by the tests."""
-
-    def __init__(self, conj: bool = False, neg: bool = False) -> None:
-        self.bits = (conj, neg)
-
-    def is_conj(self) -> bool:
-        return self.bits[0]
-
-    def is_neg(self) -> bool:
-        return self.bits[1]
-
-    def __dlpack__(self, **options: Any) -> Any:
-        raise AssertionError("asked in spite of the bit")
-
-
-TorchTensor.__module__ = "torch"
-
-
-def test_torch_tensors_with_lazy_bits() -> None:
-    with pytest.raises(sb.InvalidArgument, match=r"x: .*conjugate bit.* x\.resolve_conj\(\)"):
-        sb.convert(TorchTensor(conj=True), "bf16")
-    with pytest.raises(sb.InvalidArgument, match=r"x: .*negative bit.* x\.resolve_neg\(\)"):
-        sb.convert(TorchTensor(neg=True), "bf16")
-
-
-def test_torch_dtypes_by_name() -> None:
-    class dtype:
-        def __str__(self) -> str:
-            return "torch.bfloat16"
-
-    dtype.__module__ = "torch"
-    assert sb.format_name(dtype()) == "bf16"
+@pytest.mark.parametrize("bit, name", [("conj", "conjugate"), ("neg", "negative")])
+def test_torch_tensors_with_lazy_bits(bit: str, name: str) -> None:
+    tensor = type("Tensor", (), {"is_conj": lambda self: bit == "conj", "is_neg": lambda self: bit == "neg",
+                                 "__dlpack__": lambda self, **options: 1 / 0, "__module__": "torch"})()
+    with pytest.raises(sb.InvalidArgument, match=rf"x: .*{name} bit.* x\.resolve_{bit}\(\)"):
+        sb.convert(tensor, "bf16")
 
 
 @pytest.mark.parametrize("call", [

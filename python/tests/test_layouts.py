@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -172,29 +171,6 @@ class ArrayApi(Dlpack):
             empty=lambda shape, dtype, device: ArrayApi(np.empty(shape, dtype)))
 
 
-class Tensor(Dlpack):
-    """Stands for torch.Tensor, which the tests do not need."""
-
-    requires_grad = True
-
-    def __dlpack__(self, **options: Any) -> Any:
-        if self.requires_grad:
-            raise BufferError("Can't export tensors that require gradient")
-        return super().__dlpack__(**options)
-
-    def detach(self) -> Tensor:
-        plain = Tensor(self.array)
-        plain.requires_grad = False
-        return plain
-
-    def is_conj(self) -> bool:
-        return False
-
-    def is_neg(self) -> bool:
-        return False
-
-
-Tensor.__module__ = "torch"
 X = np.float32([[1, 2.5, 1e9]])
 
 
@@ -207,17 +183,6 @@ def test_array_api() -> None:
     q = sb.quantize(ArrayApi(X), "TE_CURRENT")
     assert type(q.codes) is ArrayApi and type(q.scales) is ArrayApi
     assert np.array_equal(q.dequantize().array, sb.quantize(X, "TE_CURRENT").dequantize())
-
-
-def test_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = types.ModuleType("torch")
-    torch.float16 = np.float16  # type: ignore[attr-defined]
-    torch.empty = (  # type: ignore[attr-defined]
-        lambda shape, dtype, device: Tensor(np.empty(shape, dtype)))
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    got = sb.convert(Tensor(X), "fp16", overflow="saturate")
-    assert type(got) is Tensor and got.array.tolist() == [[1, 2.5, 65504]]
-    assert sb.inspect({"w": Tensor(X)}).tensors["w"].amax == 1e9
 
 
 def test_other_objects_return_numpy() -> None:

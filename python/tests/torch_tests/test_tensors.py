@@ -70,7 +70,9 @@ def test_codebooks_are_those_of_arrays(device: str, book: str, double: bool) -> 
 
 def test_parameters_and_inference_tensors(device: str) -> None:
     p = torch.nn.Parameter(numbers("fp32", (8, 8), device))
-    assert same(sb.convert(p, "bf16"), on_cpu(p, "bf16"))
+    assert same(sb.convert(p, torch.bfloat16), on_cpu(p, "bf16"))
+    assert sb.format_name(torch.bfloat16) == "bf16"
+    assert sb.inspect({"w": p}).tensors["w"].amax == float(p.detach().abs().max())
     with torch.inference_mode():
         y = torch.empty(8, 8, dtype=torch.bfloat16, device=device)
         sb.convert(p, "bf16", out=y)
