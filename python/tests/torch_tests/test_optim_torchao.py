@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tensors import bits, same
 
 import samebits as sb
 from samebits.torch import optim
@@ -28,10 +29,6 @@ DTYPES = [torch.float32, torch.bfloat16]
 def eager() -> Iterator[None]:
     with torch.compiler.set_stance("force_eager"):
         yield
-
-
-def bits(t: torch.Tensor) -> torch.Tensor:
-    return t.detach().view({1: torch.uint8, 2: torch.int16, 4: torch.int32}[t.itemsize])
 
 
 def random(shape: tuple[int, ...], seed: int) -> torch.Tensor:
@@ -75,20 +72,20 @@ def numbers(state: Any) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=["fp32", "bf16"])
-@pytest.mark.parametrize("name", ["AdamWFp8", "AdamW8bit", "AdamW4bit", "_AdamW"])
-def test_values_are_those_of_torchao(device: str, name: str, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("name, kind", [("AdamWFp8", "OptimStateFp8"), ("AdamW8bit", "OptimState8bit"),
+                                        ("AdamW4bit", "OptimState4bit"), ("_AdamW", "Tensor")])
+def test_values_are_those_of_torchao(device: str, name: str, kind: str, dtype: torch.dtype) -> None:
+    """The last one has stochastic rounding alone."""
     params, theirs = stepped(name, dtype, device)
     ours = imported(params, theirs)
     assert float(ours.param_groups[0]["lr"]) == np.float32(0.01)
     for p, q in zip(params, own_params(ours), strict=True):
         assert int(ours.state[q]["step"]) == 2
-        for key in KEYS:
-            assert ours.state[q][key].dtype is torch.float32
-            assert torch.equal(bits(ours.state[q][key]), bits(numbers(theirs.state[p][key])))
-    blocks = theirs.state[params[0]]["exp_avg"]
-    assert type(blocks).__name__ == {
-        "AdamWFp8": "OptimStateFp8", "AdamW8bit": "OptimState8bit", "AdamW4bit": "OptimState4bit",
-        "_AdamW": "Tensor"}[name]  # the last one has stochastic rounding alone
+        assert all(same(ours.state[q][key], numbers(theirs.state[p][key])) for key in KEYS)
+    assert type(theirs.state[params[0]]["exp_avg"]).__name__ == kind
+    if name == "AdamWFp8":
+        with pytest.raises(sb.InvalidArgument, match="exp_avg: block must be 128.*block of 256"):
+            imported(params, theirs, states="e4m3", block=128)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=["fp32", "bf16"])
@@ -98,8 +95,8 @@ def test_fp8_blocks_keep_their_bits_both_ways(device: str, name: str, kind: Any,
     ours = imported(params, theirs, kind, states="e4m3", block=256)
     blocks, mine = theirs.state[params[0]], ours.state[own_params(ours)[0]]
     for key in KEYS:
-        assert torch.equal(bits(mine[key]), bits(blocks[key].codes))
-        assert torch.equal(bits(mine[key + "_scale"]), bits(blocks[key].scale))
+        assert same(mine[key], blocks[key].codes)
+        assert same(mine[key + "_scale"], blocks[key].scale)
 
     again = getattr(torchao_optim, name)(copies(params), lr=0.5)
     again.load_state_dict(ours.torch_state_dict("torchao"))
@@ -107,10 +104,10 @@ def test_fp8_blocks_keep_their_bits_both_ways(device: str, name: str, kind: Any,
     for key in KEYS:
         assert type(returned[key]) is subclass_fp8.OptimStateFp8
         assert returned[key].dtype is dtype
-        assert torch.equal(bits(returned[key].codes), bits(blocks[key].codes))
-        assert torch.equal(bits(returned[key].scale), bits(blocks[key].scale))
+        assert same(returned[key].codes, blocks[key].codes)
+        assert same(returned[key].scale, blocks[key].scale)
         mine[key].zero_()  # the exported state is a copy
-        assert torch.equal(bits(returned[key].codes), bits(blocks[key].codes))
+        assert same(returned[key].codes, blocks[key].codes)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=["fp32", "bf16"])
@@ -127,10 +124,10 @@ def test_torchao_goes_on_from_an_exported_state(device: str, dtype: torch.dtype)
     p, q = params[0], own_params(again)[0]
     assert int(again.state[q]["step"]) == 3 and float(again.param_groups[0]["lr"]) == np.float32(0.01)
     if dtype is torch.float32:  # else its stochastic rounding draws other random numbers
-        assert torch.equal(bits(p), bits(q))
+        assert same(p, q)
     for key in KEYS:
-        assert torch.equal(bits(theirs.state[p][key].codes), bits(again.state[q][key].codes))
-        assert torch.equal(bits(theirs.state[p][key].scale), bits(again.state[q][key].scale))
+        assert same(theirs.state[p][key].codes, again.state[q][key].codes)
+        assert same(theirs.state[p][key].scale, again.state[q][key].scale)
     assert all(s.grad is not None and not torch.equal(s, r)
                for s, r in zip(own_params(again), own_params(ours), strict=True))
 
@@ -149,7 +146,7 @@ def test_torchao_takes_a_state_that_began_here(device: str) -> None:
     for i, q in enumerate(own_params(again)):
         assert float(again.state[q]["step"]) == 1.0
         for key in KEYS:
-            assert torch.equal(bits(numbers(again.state[q][key])), bits(values[i][key]))
+            assert same(numbers(again.state[q][key]), values[i][key])
     set_gradients(own_params(again), 2)
     again.step()
     assert all(float(again.state[q]["step"]) == 2.0 for q in own_params(again))
@@ -172,12 +169,12 @@ def test_a_step_from_fp8_blocks_is_the_step_from_their_values(device: str, dtype
         set_gradients(own_params(ours), 3)
         ours.step()
     p, q = own_params(blocks)[0], own_params(values)[0]
-    assert torch.equal(bits(p), bits(q)) and not torch.equal(p, params[0])
+    assert same(p, q) and not torch.equal(p, params[0])
     for key in KEYS:
         codes, scales = blocks_of_the_contract(values.state[q][key].cpu())
         state = blocks.state[p]
-        assert torch.equal(bits(state[key]).cpu().view(-1), bits(codes))
-        assert torch.equal(bits(state[key + "_scale"]).cpu(), bits(scales))
+        assert same(state[key].view(-1), codes)
+        assert same(state[key + "_scale"], scales)
 
 
 def test_how_blocks_differ_from_those_of_torchao() -> None:
@@ -186,10 +183,10 @@ def test_how_blocks_differ_from_those_of_torchao() -> None:
     x *= torch.exp2(torch.arange(4096) % 31 - 30.0)[:, None]
     codes, scales = blocks_of_the_contract(x.view(-1))
     its_codes, its_scales = subclass_fp8.quantize_fp8(x.view(-1), 256)
-    steps = bits(scales) - bits(its_scales)
+    steps = scales.view(torch.int32) - its_scales.view(torch.int32)
     share = float((steps != 0).float().mean())
     assert int(steps.abs().max()) == 1 and 0.3 < share < 0.45
-    assert torch.equal(bits(its_scales), bits(x.abs().amax(-1) / torch.full((4096,), 448.0)))
+    assert same(its_scales, x.abs().amax(-1) / torch.full((4096,), 448.0))
     changed = bits(codes).int() - bits(its_codes).int()
     assert int(changed.abs().max()) == 1 and 0 < float((changed != 0).float().mean()) < 1e-3
 
@@ -197,12 +194,6 @@ def test_how_blocks_differ_from_those_of_torchao() -> None:
     assert not subclass_fp8.quantize_fp8(tiny, 256)[0].float().any()
     tiny_codes, tiny_scales = blocks_of_the_contract(tiny)
     assert bool((tiny_codes.float() == 448).all()) and float(tiny_scales[0]) > 0
-
-
-def test_blocks_that_do_not_fit() -> None:
-    params, theirs = stepped("AdamWFp8", torch.float32, "cpu")
-    with pytest.raises(sb.InvalidArgument, match="exp_avg: block must be 128.*block of 256"):
-        imported(params, theirs, states="e4m3", block=128)
 
 
 def test_quantized_parameters_are_refused() -> None:
