@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import threading
 import warnings
 from multiprocessing.connection import Connection
 from typing import Any
