@@ -1,6 +1,7 @@
 // PyTorch files: names, element types, layouts, and what is listed without being read.
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -196,47 +197,13 @@ TEST(Torch, OtherObjectsAreListed) {
 
 // Every operation that makes a value takes exactly its bytes.
 TEST(Torch, ReadsEveryOperation) {
-  const std::string eight(8, '\1');
-  const std::string values[] = {
-      "N",
-      "\x88",
-      "\x89",
-      "J\1\2\3\4",
-      "K\1",
-      "M\1\2",
-      "\x8a\0"s,
-      "\x8a\2\1\2",
-      "\x8b\1\0\0\0\1"s,
-      "G" + eight,
-      "U\1a",
-      "T\1\0\0\0a"s,
-      "\x8c\1a",
-      "X\1\0\0\0a"s,
-      "\x8d\1\0\0\0\0\0\0\0a"s,
-      "C\1a",
-      "B\1\0\0\0a"s,
-      "\x8e\1\0\0\0\0\0\0\0a"s,
-      "\x96\1\0\0\0\0\0\0\0a"s,
-      ")",
-      "]",
-      "}",
-      "\x8f",
-      "N\x85",
-      "NN\x86",
-      "NNN\x87",
-      "(NNt",
-      "]Na",
-      "](NNe",
-      "}NNs",
-      "}(NNu",
-      "Nq\0"s,
-      "Nq\1h\1\x86",
-      "Nr\2\0\0\0j\2\0\0\0\x86"s,
-      "N\x94",
-      "\x8c\1a\x8c\1b\x93",
-      "\x8a\x0b" + eight + "abc",
-  };
-  for (const std::string& value : values) {
+  std::istringstream values(
+      "N \x88 \x89 J\1\2\3\4 K\1 M\1\2 \x8a\0 \x8a\2\1\2 \x8b\1\0\0\0\1 G\1\1\1\1\1\1\1\1 "s
+      "U\1a T\1\0\0\0a \x8c\1a X\1\0\0\0a \x8d\1\0\0\0\0\0\0\0a C\1a B\1\0\0\0a "s
+      "\x8e\1\0\0\0\0\0\0\0a \x96\1\0\0\0\0\0\0\0a ) ] } \x8f N\x85 NN\x86 NNN\x87 (NNt "s
+      "]Na ](NNe }NNs }(NNu Nq\0 Nq\1h\1\x86 Nr\2\0\0\0j\2\0\0\0\x86 N\x94 "s
+      "\x8c\1a\x8c\1b\x93 \x8a\x0b\1\1\1\1\1\1\1\1abc"s);
+  for (std::string value; std::getline(values, value, ' ');) {
     SCOPED_TRACE(value);
     const std::string body = "}(" + text("v") + value + text("w") + two_bytes + "u";
     const tensor_file file = open(torch_zip(body));
