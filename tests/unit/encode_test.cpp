@@ -64,35 +64,5 @@ TEST(Encode, ReportsWhatHappened) {
   EXPECT_FALSE(report(-0.0, e4m3fnuz).inexact);
 }
 
-TEST(EncodeScaled, AgreesWithEncodeWhereBothApply) {
-  std::uint64_t compared = 0;
-  for (int i = 0; i < format_count; ++i) {
-    const format_spec to = spec_of(format_at(i));
-    for (int exponent = -1080; exponent <= 1023;
-         exponent += exponent < -160 || exponent > 140 ? 37 : 1) {
-      for (const std::uint64_t m : {0x10000000000000u, 0x10000000000001u, 0x18000000000000u,
-                                    0x1C000000000000u, 0x1FFFFFFFFFFFFFu, 0x14000000000000u}) {
-        for (int mode = 0; mode < enum_count<rounding>; ++mode) {
-          for (const bool negative : {false, true}) {
-            const double value = std::ldexp(static_cast<double>(m), exponent - 52);
-            if (!std::isfinite(value) || std::ldexp(value, 52 - exponent) != static_cast<double>(m))
-              continue;
-            const cast_rule rule = with(static_cast<rounding>(mode));
-            const std::uint64_t dither = 0x9E3779B900000000u;
-            const auto expected = numerics::encode<std::uint64_t>(
-                to, rule, std::bit_cast<std::uint64_t>(negative ? -value : value), dither);
-            const auto got = numerics::encode_scaled(to, rule, negative, m, exponent - 52, dither);
-            ASSERT_EQ(got.code, expected.code) << to.name << " " << value << " mode " << mode;
-            ASSERT_EQ(got.inexact, expected.inexact) << to.name << " " << value;
-            ASSERT_EQ(got.overflow, expected.overflow) << to.name << " " << value;
-            ++compared;
-          }
-        }
-      }
-    }
-  }
-  EXPECT_GT(compared, 200'000u);
-}
-
 }  // namespace
 }  // namespace samebits
