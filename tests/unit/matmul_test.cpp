@@ -1,4 +1,5 @@
-// matmul(), error_of() and predict(): products worked by hand, and what they refuse, by name.
+// matmul(), error_of() and predict(): shapes, zeros, errors, and what they refuse, by name.
+// engine.matmul_oracle compares products with the oracle.
 #include "samebits/matmul.hpp"
 
 #include <gtest/gtest.h>
@@ -22,67 +23,6 @@ namespace {
 constexpr auto wgmma = [](std::int64_t promotion) {
   return accumulator::tensor_core(tensor_unit::hopper_wgmma, promotion);
 };
-
-/// 1 + 127 times 2^-6 * 2^-7 + ...: what FP8 accumulation loses of a long sum of small products.
-struct small_products {
-  small_products() : a(512, e4m3(0.0078125f)), b(512, e4m3(0.015625f)) {
-    a[0] = e4m3(1.0f);
-    b[0] = e4m3(1.0f);
-  }
-  [[nodiscard]] const_matrix_view row() const { return view_of(a.data(), 1, 512); }
-  [[nodiscard]] const_matrix_view column() const { return transposed(view_of(b.data(), 1, 512)); }
-  std::vector<e4m3> a;
-  std::vector<e4m3> b;
-};
-
-template <class Result>
-Result product(const small_products& x, const accumulator& sum,
-               const matmul_options& options = {}) {
-  Result d{};
-  matmul(x.row(), x.column(), view_of(&d, 1, 1), sum, options);
-  return d;
-}
-
-TEST(Matmul, SaysWhatATensorCoreLoses) {
-  const small_products x;
-  const double exact = 1 + 511 * 0x1p-13;
-  EXPECT_EQ(product<double>(x, accumulator::exact()), exact);
-  EXPECT_EQ(product<float>(x, accumulator::exact()), static_cast<float>(exact));
-  // beside 1, terms of 2^-13 are the last that are kept: all of them, one ulp each
-  EXPECT_EQ(product<float>(x, wgmma(0)), static_cast<float>(exact));
-  const small_products& same = x;
-  small_products halves;
-  for (std::size_t k = 1; k < 512; ++k) halves.a[k] = e4m3(0.00390625f);  // 2^-8: products 2^-14
-  EXPECT_EQ(product<double>(halves, accumulator::exact()), 1 + 511 * 0x1p-14);
-  EXPECT_EQ(product<float>(halves, wgmma(0)), 1.0f);  // every one of them is cut to 0
-  // with promotion each 128 after the first keep theirs
-  EXPECT_EQ(product<float>(halves, wgmma(128)), static_cast<float>(1 + 384 * 0x1p-14));
-  EXPECT_EQ(product<float>(halves, accumulator::fp32_per_128()),
-            static_cast<float>(1 + 511 * 0x1p-14));
-  EXPECT_EQ(product<float>(same, accumulator::ieee_fp32(fp32_order::tree)),
-            static_cast<float>(exact));
-}
-
-TEST(Matmul, ScalesAndAddsInTheStatedOrder) {
-  const small_products x;
-  const float sa = 3.0f;
-  const float sb = 0.1f;
-  const float c = 0.3f;
-  matmul_options o;
-  o.a_scales = {view_of(&sa, 1, 1), {0, 0}};
-  o.b_scales = {view_of(&sb, 1, 1), {0, 0}};
-  o.c = view_of(&c, 1, 1);
-  const float p = product<float>(x, wgmma(0));
-  volatile float scale = sa * sb;
-  volatile float scaled = p * scale;
-  EXPECT_EQ(product<float>(x, wgmma(0), o), scaled + c);
-  o.scale_order = scale_order::b_then_a;
-  scaled = p * sb;
-  scaled = scaled * sa;
-  EXPECT_EQ(product<float>(x, wgmma(0), o), scaled + c);
-  o = {.c = view_of(&c, 1, 1), .c_enters = addend::first};
-  EXPECT_EQ(product<float>(x, accumulator::ieee_fp32(fp32_order::ascending), o), c + p);
-}
 
 static_assert(cublaslt_order({1, 128}, {128, 1}) == scale_order::a_then_b_fused);
 static_assert(cublaslt_order({1, 128}, {128, 128}) == scale_order::product_fused);
@@ -147,10 +87,13 @@ TEST(Matmul, ExactSumsHaveAnyRangeOnEveryBackend) {
 }
 
 TEST(Matmul, PredictsWithItsError) {
-  small_products x;
-  for (std::size_t k = 1; k < 512; ++k) x.a[k] = e4m3(0.00390625f);
+  // 1 and 511 products of 2^-14, each of which the unit cuts to 0
+  std::vector<e4m3> a(512, e4m3(0.00390625f)), b(512, e4m3(0.015625f));
+  a[0] = b[0] = e4m3(1.0f);
+  const const_matrix_view row = view_of(a.data(), 1, 512);
+  const const_matrix_view column = transposed(view_of(b.data(), 1, 512));
   float d = 0;
-  const prediction p = predict(x.row(), x.column(), view_of(&d, 1, 1), wgmma(0));
+  const prediction p = predict(row, column, view_of(&d, 1, 1), wgmma(0));
   EXPECT_EQ(d, 1.0f);
   EXPECT_EQ(p.level, evidence::hardware);
   EXPECT_EQ(p.error.count, 1u);
@@ -161,7 +104,7 @@ TEST(Matmul, PredictsWithItsError) {
   EXPECT_EQ(p.error.rounding_noise, 0);  // the exact value is a binary32 number
   EXPECT_EQ(p.error.accumulation_noise, p.error.noise);
   const prediction tree =
-      predict(x.row(), x.column(), view_of(&d, 1, 1), accumulator::ieee_fp32(fp32_order::tree));
+      predict(row, column, view_of(&d, 1, 1), accumulator::ieee_fp32(fp32_order::tree));
   EXPECT_EQ(tree.level, evidence::none);
   EXPECT_EQ(tree.error.unequal, 0u);
   EXPECT_EQ(p.error.octaves[5], 1u);  // 511 * 2^-14 / (1 + ...) is a little above 2^-6
@@ -174,6 +117,9 @@ TEST(Matmul, PredictsWithItsError) {
   };
   EXPECT_EQ(ampere(format_id::fp32), evidence::published);
   EXPECT_EQ(ampere(format_id::fp16), evidence::literature);
+  accumulator tf32 = wgmma(0);
+  tf32.fp32_as_tf32 = true;
+  EXPECT_EQ(evidence_of(tf32, format_id::fp32, format_id::fp32), evidence::hardware);
 }
 
 TEST(Matmul, CountsErrors) {
@@ -221,71 +167,68 @@ void expect_refusal(const std::string& start, const std::function<void(arguments
 
 TEST(Matmul, RefusesByName) {
   const auto invalid = expect_refusal<invalid_argument>;
-  invalid("b: shape must be [256, 3], got [255, 3]", [](arguments& x) { x.b.rows = 255; });
-  invalid("d: shape must be [4, 3], got [3, 4]", [](arguments& x) { x.d = transposed(x.d); });
-  invalid("a: data is null", [](arguments& x) { x.a.data = nullptr; });
-  invalid("a: format must be any but fp64 and e8m0",
-          [](arguments& x) { x.a.format = format_id::e8m0; });
+  invalid("b: shape must be [256, 3], got [255, 3]", [](auto& x) { x.b.rows = 255; });
+  invalid("d: shape must be [4, 3], got [3, 4]", [](auto& x) { x.d = transposed(x.d); });
+  invalid("a: data is null", [](auto& x) { x.a.data = nullptr; });
+  invalid("a: format must be any but fp64 and e8m0", [](auto& x) { x.a.format = format_id::e8m0; });
   invalid("d: format must be one of fp32, fp16, bf16, got e4m3",
-          [](arguments& x) { x.d.format = format_id::e4m3; });
+          [](auto& x) { x.d.format = format_id::e4m3; });
   invalid("d: format must be one of fp32, fp16, bf16, got fp64",
-          [](arguments& x) { x.d = view_of_codes(format_id::fp64, x.numbers.data(), 4, 3); });
-  invalid("d: must lie in host memory", [](arguments& x) { x.d = on_device(x.d); });
-  invalid("d: overlaps a", [](arguments& x) { x.d.data = x.a_codes.data(); });
-  invalid("d: overlaps b", [](arguments& x) { x.d.data = x.b_codes.data(); });
-  invalid("d: overlaps options.c", [](arguments& x) { x.o.c = x.d; });
+          [](auto& x) { x.d = view_of_codes(format_id::fp64, x.numbers.data(), 4, 3); });
+  invalid("d: must lie in host memory", [](auto& x) { x.d = on_device(x.d); });
+  invalid("d: overlaps a", [](auto& x) { x.d.data = x.a_codes.data(); });
+  invalid("d: overlaps b", [](auto& x) { x.d.data = x.b_codes.data(); });
+  invalid("d: overlaps options.c", [](auto& x) { x.o.c = x.d; });
   invalid("sum.promotion must be 0 or a multiple of the 32 products",
-          [](arguments& x) { x.sum.promotion = 48; });
+          [](auto& x) { x.sum.promotion = 48; });
   invalid("sum.promotion must be 0 or a multiple of the 32 products",
-          [](arguments& x) { x.sum.promotion = -128; });
-  invalid("sum.products must be 0, 32, got 16", [](arguments& x) { x.sum.products = 16; });
-  invalid("sum.products must be 0, 32 or 16, got 8", [](arguments& x) {
+          [](auto& x) { x.sum.promotion = -128; });
+  invalid("sum.products must be 0, 32, got 16", [](auto& x) { x.sum.products = 16; });
+  invalid("sum.products must be 0, 32 or 16, got 8", [](auto& x) {
     x.sum = accumulator::tensor_core(tensor_unit::hopper_mma_sync, 0, format_id::fp32, 8);
   });
   invalid("sum.result must be fp32 or fp16, got bf16",
-          [](arguments& x) { x.sum.result = format_id::bf16; });
+          [](auto& x) { x.sum.result = format_id::bf16; });
   invalid("sum.fp32_as_tf32 needs fp32 operands of a tensor_core, got e4m3 and e4m3",
-          [](arguments& x) { x.sum.fp32_as_tf32 = true; });
-  invalid("sum.promotion: must be at least 0, got -1", [](arguments& x) {
+          [](auto& x) { x.sum.fp32_as_tf32 = true; });
+  invalid("sum.promotion: must be at least 0, got -1", [](auto& x) {
     x.sum = accumulator::ieee_fp32(fp32_order::tree);
     x.sum.promotion = -1;
   });
-  invalid("options.c_enters: a c that comes first takes no promotion", [](arguments& x) {
+  invalid("options.c_enters: a c that comes first takes no promotion", [](auto& x) {
     x.sum = accumulator::ieee_fp32(fp32_order::tree);
     x.sum.promotion = 4;
     x.o.c = view_of(x.numbers.data(), 4, 3);
     x.o.c_enters = addend::first;
   });
-  invalid("sum.slices: must be at least 1, got 0", [](arguments& x) { x.sum.slices = 0; });
-  invalid("sum.slice_tile: must be at least 1, got -8",
-          [](arguments& x) { x.sum.slice_tile = -8; });
-  invalid("sum.residue_tile: must be at least 0, got -1",
-          [](arguments& x) { x.sum.residue_tile = -1; });
-  invalid("sum.slices: slices need ieee_fp32 or tensor_core, got exact", [](arguments& x) {
+  invalid("sum.slices: must be at least 1, got 0", [](auto& x) { x.sum.slices = 0; });
+  invalid("sum.slice_tile: must be at least 1, got -8", [](auto& x) { x.sum.slice_tile = -8; });
+  invalid("sum.residue_tile: must be at least 0, got -1", [](auto& x) { x.sum.residue_tile = -1; });
+  invalid("sum.slices: slices need ieee_fp32 or tensor_core, got exact", [](auto& x) {
     x.sum = accumulator::exact();
     x.sum.slices = 2;
   });
-  invalid("sum.slices: slices need ieee_fp32 or tensor_core, got fp32_per_128", [](arguments& x) {
+  invalid("sum.slices: slices need ieee_fp32 or tensor_core, got fp32_per_128", [](auto& x) {
     x.sum = accumulator::fp32_per_128();
     x.sum.slice_rounding = slice_rounding::each;
   });
-  invalid("sum.residue_tile: a residue needs tensor_core and contiguous slices", [](arguments& x) {
+  invalid("sum.residue_tile: a residue needs tensor_core and contiguous slices", [](auto& x) {
     x.sum = accumulator::ieee_fp32(fp32_order::ascending);
     x.sum.residue_tile = 16;
   });
-  invalid("sum.slice_rounding: a running sum needs ascending slices", [](arguments& x) {
+  invalid("sum.slice_rounding: a running sum needs ascending slices", [](auto& x) {
     x.sum.slice_sum = slice_sum::halves;
     x.sum.slice_rounding = slice_rounding::running;
   });
-  invalid("sum.result must be fp32 with slices or a residue, got fp16", [](arguments& x) {
+  invalid("sum.result must be fp32 with slices or a residue, got fp16", [](auto& x) {
     x.sum = accumulator::tensor_core(tensor_unit::hopper_wgmma, 0, format_id::fp16);
     x.sum.slices = 2;
   });
-  invalid("sum.promotion must be 0 with cyclic slices or a residue, got 128", [](arguments& x) {
+  invalid("sum.promotion must be 0 with cyclic slices or a residue, got 128", [](auto& x) {
     x.sum.slices = 2;
     x.sum.slice_order = slice_order::cyclic;
   });
-  invalid("options.c_enters: after_first_slice needs ascending slices", [](arguments& x) {
+  invalid("options.c_enters: after_first_slice needs ascending slices", [](auto& x) {
     x.sum = accumulator::exact();
     x.o.c = view_of(x.numbers.data(), 4, 3);
     x.o.c_enters = addend::after_first_slice;
@@ -293,52 +236,51 @@ TEST(Matmul, RefusesByName) {
   const auto scales = [](arguments& x, std::int64_t rows, std::int64_t cols, tile_shape tile) {
     x.o.a_scales = {view_of(x.numbers.data(), rows, cols), tile};
   };
-  invalid("options.a_scales.tile must be {0, 0}, {1, 0}", [&](arguments& x) {
+  invalid("options.a_scales.tile must be {0, 0}, {1, 0}", [&](auto& x) {
     scales(x, 4, 4, {1, 64});
   });
-  invalid("options.a_scales.values: shape must be [4, 2], got [4, 3]", [&](arguments& x) {
+  invalid("options.a_scales.values: shape must be [4, 2], got [4, 3]", [&](auto& x) {
     scales(x, 4, 3, {1, 128});
   });
-  invalid("options: scales that change along K need exact", [&](arguments& x) {
+  invalid("options: scales that change along K need exact", [&](auto& x) {
     scales(x, 4, 2, {1, 128});
     x.sum.promotion = 256;
   });
-  invalid("options: scales that change along K need one slice", [&](arguments& x) {
+  invalid("options: scales that change along K need one slice", [&](auto& x) {
     scales(x, 4, 2, {1, 128});
     x.sum.slices = 2;
   });
-  invalid("options: scales that change along K need exact", [&](arguments& x) {
+  invalid("options: scales that change along K need exact", [&](auto& x) {
     scales(x, 4, 2, {1, 128});
     x.sum = accumulator::ieee_fp32(fp32_order::tree);
   });
-  invalid("d: overlaps options.a_scales.values", [](arguments& x) {
+  invalid("d: overlaps options.a_scales.values", [](auto& x) {
     x.o.a_scales = {view_of(x.results.data(), 1, 1), {0, 0}};
   });
-  invalid("d: overlaps options.b_scales.values", [](arguments& x) {
+  invalid("d: overlaps options.b_scales.values", [](auto& x) {
     x.o.b_scales = {view_of(x.results.data(), 1, 1), {0, 0}};
   });
-  invalid("options.b_scales.tile must be {0, 0}, {0, 1}", [](arguments& x) {
+  invalid("options.b_scales.tile must be {0, 0}, {0, 1}", [](auto& x) {
     x.o.b_scales = {view_of(x.numbers.data(), 256, 1), {1, 0}};
   });
   invalid("options.c: shape must be [4, 3], got [3, 4]",
-          [](arguments& x) { x.o.c = view_of(x.numbers.data(), 3, 4); });
-  invalid("options.c_enters: a c that does not come last takes no scales", [&](arguments& x) {
+          [](auto& x) { x.o.c = view_of(x.numbers.data(), 3, 4); });
+  invalid("options.c_enters: a c that does not come last takes no scales", [&](auto& x) {
     scales(x, 1, 1, {0, 0});
     x.o.c = view_of(x.numbers.data(), 4, 3);
     x.o.c_enters = addend::first;
   });
-  invalid("options.c: format must be fp32, got fp16", [](arguments& x) {
+  invalid("options.c: format must be fp32, got fp16", [](auto& x) {
     x.o.c = view_of_codes(format_id::fp16, x.numbers.data(), 4, 3);
     x.o.c_enters = addend::first;
   });
   expect_refusal<unsupported>("ampere-mma does not multiply e4m3 by e4m3 into fp32",
-                              [](arguments& x) { x.sum.unit = tensor_unit::ampere_mma; });
-  expect_refusal<unsupported>("hopper-wgmma does not multiply bf16 by bf16 into fp16",
-                              [](arguments& x) {
-                                x.a = view_of_codes(format_id::bf16, x.numbers.data(), 4, 256);
-                                x.b = view_of_codes(format_id::bf16, x.numbers.data(), 256, 3);
-                                x.sum.result = format_id::fp16;
-                              });
+                              [](auto& x) { x.sum.unit = tensor_unit::ampere_mma; });
+  expect_refusal<unsupported>("hopper-wgmma does not multiply bf16 by bf16 into fp16", [](auto& x) {
+    x.a = view_of_codes(format_id::bf16, x.numbers.data(), 4, 256);
+    x.b = view_of_codes(format_id::bf16, x.numbers.data(), 256, 3);
+    x.sum.result = format_id::fp16;
+  });
 }
 
 TEST(Matmul, RefusesErrorsOfOtherFormats) {
