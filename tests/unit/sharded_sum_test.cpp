@@ -1,4 +1,5 @@
-// Sharded sums against the tree built level by level over all leaves: any cut, any ranks.
+// Sharded sums against the tree built level by level over all leaves; property.shard_tree has any
+// cut and any ranks.
 #include "samebits/distributed.hpp"
 
 #include <gtest/gtest.h>
@@ -40,37 +41,11 @@ std::vector<double> squares(const std::vector<float>& x) {
   return all;
 }
 
-/// Borders of n shards on chunks, at random: empty ones too.
-std::vector<std::size_t> random_cut(std::size_t size, int n, std::mt19937_64& random) {
-  std::vector<std::size_t> borders = {0, size};
-  for (int i = 1; i < n; ++i) borders.push_back(random() % (size / 4096 + 1) * 4096);
-  std::sort(borders.begin(), borders.end());
-  return borders;
-}
-
 tree_part part_of(const std::vector<float>& x, std::size_t begin, std::size_t end) {
   if (begin == end) return tree_part();
   tree_part part(begin);
   part.add_squares(view_of(std::span(x).subspan(begin, end - begin)));
   return part;
-}
-
-TEST(TreeSum, NodesStandForTheirLeaves) {
-  std::mt19937_64 random(1);
-  const auto x = squares(numbers(3000, random));
-  for (int trial = 0; trial < 300; ++trial) {
-    tree_sum sum;
-    while (sum.count() < x.size()) {
-      // The largest partial sum that may stand here, or a smaller one.
-      const std::uint64_t left = x.size() - sum.count();
-      int level = sum.count() == 0 ? 11 : std::min(11, std::countr_zero(sum.count()));
-      while ((std::uint64_t{1} << level) > left) --level;
-      level -= static_cast<int>(random() % static_cast<unsigned>(level + 1));
-      const auto inputs = std::span(x).subspan(sum.count(), std::size_t{1} << level);
-      sum.add_partial_sum(level, level_by_level({inputs.begin(), inputs.end()}));
-    }
-    ASSERT_EQ(bits(sum.value()), bits(level_by_level(x)));
-  }
 }
 
 TEST(TreeSum, NodesThatStandNowhereAreRefused) {
@@ -179,54 +154,6 @@ TEST(TreePart, Refuses) {
   std::vector<float> x(4);
   EXPECT_THROW(part.add_squares(on_device(view_of(x))), invalid_argument);
   EXPECT_EQ(part.count(), 1u);
-}
-
-TEST(SumShards, IsTheSumInOnePlaceWhateverTheCut) {
-  std::mt19937_64 random(4);
-  for (const int n : {1, 2, 3, 8}) {
-    for (int trial = 0; trial < 12; ++trial) {
-      // Several tensors, empty and short ones among them.
-      std::vector<std::vector<float>> tensors;
-      for (const std::size_t chunks : {0u, 0u, 1u, 6u, 9u, 13u}) {
-        tensors.push_back(numbers(chunks * 4096 + random() % 3 * (random() % 4096), random));
-      }
-      std::vector<double> sums;
-      std::vector<std::vector<std::size_t>> cuts;
-      for (const auto& x : tensors) {
-        sums.push_back(level_by_level(squares(x)));
-        cuts.push_back(random_cut(x.size(), n, random));
-      }
-      const std::size_t turn = random() % 8;  // shards lie on the ranks in any order
-      testkit::simulate_ranks(n, [&](communicator& ranks) {
-        std::vector<tree_part> parts;
-        for (std::size_t t = 0; t < tensors.size(); ++t) {
-          const auto shard =
-              (static_cast<std::size_t>(ranks.rank()) + turn * t) % static_cast<std::size_t>(n);
-          parts.push_back(part_of(tensors[t], cuts[t][shard], cuts[t][shard + 1]));
-        }
-        const sharded_sums got = sum_shards(ranks, parts);
-        for (std::size_t t = 0; t < tensors.size(); ++t) {
-          ASSERT_EQ(bits(got.of_tensors[t]), bits(sums[t])) << t;
-          ASSERT_EQ(got.counts[t], tensors[t].size());
-        }
-        ASSERT_EQ(bits(got.total), bits(level_by_level(sums)));
-      });
-    }
-  }
-}
-
-TEST(SumShards, ASumOfTheRanksTotalsHasOtherBits) {  // or the tests above would prove little
-  std::mt19937_64 random(5);
-  int differ = 0;
-  for (int trial = 0; trial < 20; ++trial) {
-    const auto x = numbers(7 * 4096, random);
-    const auto all = squares(x);
-    const std::size_t border = 5 * 4096;
-    const double left = level_by_level({all.begin(), all.begin() + border});
-    const double right = level_by_level({all.begin() + border, all.end()});
-    differ += bits(left + right) != bits(level_by_level(all)) ? 1 : 0;
-  }
-  EXPECT_GT(differ, 0);
 }
 
 TEST(SumShards, NonFiniteElementsReachEveryRank) {
