@@ -238,17 +238,6 @@ TEST(Codebook, SpecialBlocks) {
   });
 }
 
-TEST(Codebook, CpuStepsHaveNoCodeForZero) {
-  const std::vector<float> x = {0.0f, 1.0f};
-  std::vector<std::uint8_t> codes(2);
-  std::vector<float> absmax(1), out(2);
-  const codebook_options o = {codebook::dynamic8, 2, codebook_steps::cpu};
-  quantize_blocks(view_of(x.data(), 1, 2), o, codes, absmax);
-  dequantize_blocks(codes, absmax, o, view_of(out.data(), 1, 2));
-  EXPECT_EQ(codes[0], 131);
-  EXPECT_EQ(out[0], number_of(131));
-}
-
 TEST(Codebook, TheLastHalfByteOfAnOddNumberIsTheCodeOfZero) {
   const std::vector<float> x = {1.0f, -1.0f, 0.5f};
   for_each_book([&](codebook book, codebook_steps steps) {

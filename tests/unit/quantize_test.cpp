@@ -108,23 +108,6 @@ TEST(Quantize, NothingLeftHasScaleOneWhateverEpsIs) {
   }
 }
 
-TEST(Quantize, GivenInverseScales) {
-  // S = 2 and 3: the scale is 1 / S, whatever the elements are; 448 saturates.
-  const floats x = {1, 448, -0.0f, 1};
-  const floats given = {2, 3};
-  codes c(4);
-  floats scales(2);
-  quantize(view_of_codes(format_id::fp32, static_cast<const float*>(x.data()), 2, 2),
-           {.codes = view_of_codes(format_id::e4m3, c.data(), 2, 2),
-            .scales = view_of_codes(format_id::fp32, scales.data(), 2, 1)},
-           {.tile = {1, 16},
-            .scale = scale_rule::div,
-            .eps = 1000,
-            .inverse_scales = view_of_codes(format_id::fp32, given.data(), 2, 1)});
-  EXPECT_EQ(c, (codes{0x40, 0x7E, 0x80, 0x44}));
-  EXPECT_EQ(scales, (floats{0.5f, 1.0f / 3.0f}));
-}
-
 TEST(Quantize, StatisticsAlone) {
   constexpr std::int64_t rows = 37, cols = 261;  // three chunks of sums
   floats x;
