@@ -108,13 +108,11 @@ void expect_equal(const std::vector<double>& got, const std::vector<double>& exp
 void expect_equal(const cast_effect& got, const cast_effect& expected) {
   SCOPED_TRACE(std::string(name(expected.format)));
   EXPECT_EQ(got.format, expected.format);
-  EXPECT_EQ(got.underflow, expected.underflow);
-  EXPECT_EQ(got.subnormal, expected.subnormal);
-  EXPECT_EQ(got.overflow, expected.overflow);
-  EXPECT_EQ(got.to_inf, expected.to_inf);
-  EXPECT_EQ(got.to_nan, expected.to_nan);
-  EXPECT_EQ(got.to_max, expected.to_max);
-  EXPECT_EQ(got.changed, expected.changed);
+  for (const auto count :
+       {&cast_effect::underflow, &cast_effect::subnormal, &cast_effect::overflow,
+        &cast_effect::to_inf, &cast_effect::to_nan, &cast_effect::to_max, &cast_effect::changed}) {
+    EXPECT_EQ(got.*count, expected.*count);
+  }
   expect_equal(got.signal, expected.signal, "signal");
   expect_equal(got.noise, expected.noise, "noise");
   expect_equal(got.saturated_signal, expected.saturated_signal, "saturated_signal");

@@ -34,16 +34,19 @@ statistics_request everything(std::vector<format_id> casts) {
           .percentiles = true};
 }
 
+void expect_as_defined(const matrix& m, const statistics_request& request) {
+  const std::vector<std::byte> memory = m.memory();
+  expect_equal(statistics_of(view_of_codes(m.format, memory.data(), m.rows, m.cols), request),
+               by_definition(m, request));
+}
+
 TEST(CastStatistics, EveryFormatToEveryFormat) {
   const statistics_request request = everything(all_targets());
   for (int f = 0; f < format_count; ++f) {
     for (const content what : contents) {
       SCOPED_TRACE(std::string(name(format_at(f))) + ", content " +
                    std::to_string(static_cast<int>(what)));
-      const matrix m = draw(what, format_at(f), 29, 31);
-      const std::vector<std::byte> memory = m.memory();
-      expect_equal(statistics_of(view_of_codes(m.format, memory.data(), m.rows, m.cols), request),
-                   by_definition(m, request));
+      expect_as_defined(draw(what, format_at(f), 29, 31), request);
     }
   }
 }
@@ -51,10 +54,7 @@ TEST(CastStatistics, EveryFormatToEveryFormat) {
 TEST(CastStatistics, SmallMatrices) {
   const statistics_request request = everything({format_id::e4m3});
   for (const auto& [rows, cols] : {std::pair{0, 0}, {0, 5}, {5, 0}, {1, 1}, {1, 2}, {3, 1}}) {
-    const matrix m = draw(content::any_bits, format_id::fp32, rows, cols);
-    const std::vector<std::byte> memory = m.memory();
-    expect_equal(statistics_of(view_of_codes(m.format, memory.data(), rows, cols), request),
-                 by_definition(m, request));
+    expect_as_defined(draw(content::any_bits, format_id::fp32, rows, cols), request);
   }
 }
 
@@ -67,10 +67,7 @@ TEST(CastStatistics, PercentilesOfAnyNumberOfElements) {
       for (const content what : contents) {
         SCOPED_TRACE(std::string(name(format)) + ", " + std::to_string(2 * cols) + ", content " +
                      std::to_string(static_cast<int>(what)));
-        const matrix m = draw(what, format, 2, cols);
-        const std::vector<std::byte> memory = m.memory();
-        expect_equal(statistics_of(view_of_codes(format, memory.data(), 2, cols), request),
-                     by_definition(m, request));
+        expect_as_defined(draw(what, format, 2, cols), request);
       }
     }
   }
@@ -83,10 +80,7 @@ TEST(CastStatistics, ScaledCasts) {
       request.scale_log2 = log2;
       for (const content what : {content::any_bits, content::borders, content::ordinary}) {
         SCOPED_TRACE(std::string(name(format)) + " * 2^" + std::to_string(log2));
-        const matrix m = draw(what, format, 17, 23);
-        const std::vector<std::byte> memory = m.memory();
-        expect_equal(statistics_of(view_of_codes(format, memory.data(), 17, 23), request),
-                     by_definition(m, request));
+        expect_as_defined(draw(what, format, 17, 23), request);
       }
     }
   }
@@ -102,9 +96,7 @@ TEST(CastStatistics, SumsBeyondBinary64) {
       code = bits(std::ldexp(std::bit_cast<double>(code) * 4, log2));  // in (-2, 2) * 2^log2
     }
     m.codes[7] = bits(std::numeric_limits<double>::infinity());
-    const std::vector<std::byte> memory = m.memory();
-    expect_equal(statistics_of(view_of_codes(m.format, memory.data(), m.rows, m.cols), request),
-                 by_definition(m, request));
+    expect_as_defined(m, request);
   }
 }
 
@@ -114,10 +106,7 @@ TEST(CastStatistics, DirectedValues) {
                         std::vector<format_id> casts) {
     matrix m{format, 1, static_cast<std::int64_t>(values.size())};
     for (const double x : values) m.codes.push_back(code_of(format, x));
-    const std::vector<std::byte> memory = m.memory();
-    const statistics_request request = everything(std::move(casts));
-    expect_equal(statistics_of(view_of_codes(format, memory.data(), 1, m.cols), request),
-                 by_definition(m, request));
+    expect_as_defined(m, everything(std::move(casts)));
   };
   check(format_id::fp32, {-0.0, -0.0, -0.0}, {format_id::fp16});
   check(format_id::fp64, {-0.0, -0.0, -0.0, -0.0, -0.0}, {format_id::fp16});
