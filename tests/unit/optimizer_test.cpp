@@ -166,35 +166,6 @@ TEST(optimizer, checkpoints_of_other_tensors_are_refused) {
             "bytes: are no checkpoint of an optimizer, or of an unknown version");
 }
 
-TEST(optimizer, decision_gives_step_count_and_gradient_factor) {
-  bf16_training by_hand;
-  bf16_training by_decision;
-  by_hand.train(true, low_part::none, 1);
-  by_decision.train(true, low_part::none, 1);
-  step_report decision;
-  decision.applied = true;
-  decision.applied_steps = 9;
-  decision.grad_mul = 0.25f;
-  optimizer_step(optimizer_list({by_hand.tensor(true, low_part::none)}), {&by_hand.settings, 1},
-                 {.applied_steps = 9, .grad_mul = 0.25f});
-  optimizer_step(optimizer_list({by_decision.tensor(true, low_part::none)}),
-                 {&by_decision.settings, 1}, {.decision = &decision});
-  EXPECT_EQ(by_hand.master, by_decision.master);
-  EXPECT_EQ(by_hand.weights, by_decision.weights);
-}
-
-TEST(optimizer, learning_rates_replace_those_of_the_settings) {
-  bf16_training a;
-  bf16_training b;
-  a.settings.learning_rate = static_cast<double>(3e-4f);
-  a.train(true, low_part::none, 1);
-  const float rate = 3e-4f;
-  for (std::size_t k = 0; k < b.gradient.size(); ++k) b.gradient[k] = a.gradient[k];
-  optimizer_step(optimizer_list({b.tensor(true, low_part::none)}), {&b.settings, 1},
-                 {.learning_rates = &rate});
-  EXPECT_EQ(a.master, b.master);
-}
-
 TEST(random_streams, of_purposes_tensors_and_steps_differ) {
   EXPECT_EQ(random_stream_number(stream_purpose::second_state, 5, 7), 0x0300000500000007u);
   EXPECT_EQ(random_stream_number(stream_purpose::weights, 0xFFFFFF, 0xFFFFFFFF),
