@@ -17,7 +17,7 @@
 namespace samebits {
 namespace {
 
-using support::refusal_of;
+using support::expect_refusal;
 
 constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 constexpr int steps = 400;
@@ -180,20 +180,16 @@ TEST(ScalerAgreement, ScalersThatDifferAreFoundOnEveryRank) {
 TEST(ScalerAgreement, CallsOutOfOrderAreNamed) {
   single_rank ranks;
   loss_scaler scaler;
-  EXPECT_NE(refusal_of<call_order_error>([&] { scaler.agree(ranks); }).find("agree()"),
-            std::string::npos);
+  expect_refusal<call_order_error>("agree()", [&] { scaler.agree(ranks); });
   scaler.observe({.amax = 0}, "actor");
   scaler.observe({.amax = 0}, "critic");
   scaler.agree(ranks, "actor");
   scaler.step([] {}, "actor");
-  EXPECT_NE(refusal_of<call_order_error>([&] { scaler.agree(ranks, "actor"); }).find("'actor'"),
-            std::string::npos);
-  EXPECT_NE(refusal_of<call_order_error>([&] { scaler.update(); }).find("not for 'critic'"),
-            std::string::npos);
+  expect_refusal<call_order_error>("'actor'", [&] { scaler.agree(ranks, "actor"); });
+  expect_refusal<call_order_error>("not for 'critic'", [&] { scaler.update(); });
   scaler.agree(ranks, "critic");
   scaler.scale(1.0f);
-  EXPECT_NE(refusal_of<call_order_error>([&] { scaler.update(); }).find("scale() was called"),
-            std::string::npos);
+  expect_refusal<call_order_error>("scale() was called", [&] { scaler.update(); });
   scaler.agree(ranks, "critic");
   scaler.update();
   // The next step starts anew: without agree() it is a run of one rank.
