@@ -80,43 +80,43 @@ void put(arrays& a, const unscale_report& r) {
 std::vector<operation_case> elementwise_cases() {
   return {
       {"convert",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          convert(fp32_view(a.x), view_of_e4m3(a.codes), {.rounding = rounding::stochastic}, by);
        }},
       {"rotary_table",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          const std::int64_t positions[] = {3, -70000, 5, 1'000'000};
          rotary_table(positions, view_of_codes(format_id::fp32, a.x.data(), 4, 500),
                       view_of_codes(format_id::fp32, a.out.data(), 4, 500), {}, by);
        }},
       {"convert in place",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          convert(view_of_codes(format_id::fp16, a.halves.data(), rows, cols),
                  view_of_codes(format_id::bf16, a.halves.data(), rows, cols), {}, by);
        }},
       {"compute",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          compute(operation::add, {fp32_view(a.x), fp32_view(a.y)}, fp32_view(a.x), {}, by);
        }},
       {"compute with flags",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          const flags raised =
              compute_with_flags(operation::div, {fp32_view(a.x), fp32_view(a.y)}, fp32_view(a.out),
                                 {}, {reinterpret_cast<flags*>(a.codes.data()), cols, 1}, by);
          a.returned = {static_cast<std::uint64_t>(raised)};
        }},
       {"softmax",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          softmax(fp32_view(a.x), fp32_view(a.out), {.rule = function_rule::torch_2_11}, by);
        }},
       {"layer_norm",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          const matrix_view y = fp32_view(a.y);
          layer_norm(fp32_view(a.x), {y.data, y.format, 1, cols}, {y.data, y.format, 1, cols},
                     fp32_view(a.out), {}, {}, {.rule = function_rule::torch_2_11}, by);
        }},
       {"reductions",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          const element_counts n = counts(fp32_view(a.y), by);
          const float maximum = amax(fp32_view(a.y), by);
          a.returned = {n.nan,
@@ -165,20 +165,20 @@ void quantize_list_by(arrays& a, const executor& by) {
 std::vector<operation_case> quantize_cases() {
   return {
       {"quantize rows",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          quantize_by(a, {1, 128}, false, by);
        }},
       {"quantize whole",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          quantize_by(a, {0, 0}, false, by);
        }},
       {"quantize all outputs",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          quantize_by(a, {32, 32}, true, by);
        }},
       {"quantize list", quantize_list_by},
       {"dequantize",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          dequantize(view_of_e4m3(a.codes), view_of_codes(format_id::fp32, a.y.data(), 1, 1),
                     fp32_view(a.out), {0, 0}, by);
        }},
@@ -188,38 +188,36 @@ std::vector<operation_case> quantize_cases() {
 std::vector<operation_case> list_cases() {
   return {
       {"inspect",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          const inspect_report r =
              inspect(list_of(a.y), {.counts = inspect_counts::distribution}, by);
          std::copy(r.exponents.begin(), r.exponents.end(), a.returned.begin() + 1);
          a.returned[0] = word(r.total.squares);
        }},
       {"l2norm",
-       [](arrays& a, const executor& by) { a.returned = {word(l2norm(list_of(a.y), by).total)}; }},
-      {"unscale", [](arrays& a, const executor& by) { put(a, unscale(list_of(a.x), 0.3f, by)); }},
-      {"scale", [](arrays& a, const executor& by) { scale(list_of(a.x), 0.3f, by); }},
+       [](auto& a, const auto& by) { a.returned = {word(l2norm(list_of(a.y), by).total)}; }},
+      {"unscale", [](auto& a, const auto& by) { put(a, unscale(list_of(a.x), 0.3f, by)); }},
+      {"scale", [](auto& a, const auto& by) { scale(list_of(a.x), 0.3f, by); }},
       {"axpby",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          axpby(0.5f, list_of(a.x), 3.0f, list_of(a.y), list_of(a.x), by);
        }},
       {"accumulate",
-       [](arrays& a, const executor& by) { accumulate(list_of(a.x), list_of(a.y), {}, by); }},
-      {"cast", [](arrays& a, const executor& by) { cast(list_of(a.x), list_of(a.out), {}, by); }},
+       [](auto& a, const auto& by) { accumulate(list_of(a.x), list_of(a.y), {}, by); }},
+      {"cast", [](auto& a, const auto& by) { cast(list_of(a.x), list_of(a.out), {}, by); }},
       {"evaluate",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          evaluate(function::exp, list_of(a.x), list_of(a.out), {}, by);
        }},
       {"evaluate_gradient",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          evaluate_gradient(function::gelu, list_of(a.y), list_of(a.small), list_of(a.out),
                            {.rule = function_rule::torch_2_11}, by);
        }},
       {"clip",
-       [](arrays& a, const executor& by) {
-         a.returned = {word(clip(list_of(a.small), 1e-6, by).norm)};
-       }},
+       [](auto& a, const auto& by) { a.returned = {word(clip(list_of(a.small), 1e-6, by).norm)}; }},
       {"loss_scaler",
-       [](arrays& a, const executor& by) {
+       [](auto& a, const auto& by) {
          loss_scaler scaler;
          put(a, scaler.unscale(list_of(a.x), {}, by));
        }},
@@ -228,7 +226,7 @@ std::vector<operation_case> list_cases() {
 
 std::vector<operation_case> statistics_cases() {
   return {
-      {"statistics of casts", [](arrays& a, const executor& by) {
+      {"statistics of casts", [](auto& a, const auto& by) {
          const cast_statistics s = statistics_of(
              fp32_view(a.y),
              {.casts = {format_id::e4m3}, .std = true, .column_amax = true, .percentiles = true},
