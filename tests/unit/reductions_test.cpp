@@ -103,22 +103,6 @@ TEST(Reductions, SumsAreTheOraclesTree) {
   }
 }
 
-TEST(Reductions, SumsAreTreeSums) {
-  matrix m(format_id::fp32, 3, 50001, 9);
-  tree_sum expected;
-  tree_sum squares;
-  for (const std::uint64_t code : m.codes) {
-    const double x = std::bit_cast<float>(static_cast<std::uint32_t>(code));
-    expected.add(x);
-    squares.add_squares(std::span(&x, 1));
-  }
-  for (const int threads : {1, 2, 5, 64}) {
-    EXPECT_EQ(bits(sum(m.memory.view(), {{}, threads})), bits(expected.value()));
-    EXPECT_EQ(bits(sum_of_squares(m.memory.view(), {{}, threads})), bits(squares.value()));
-  }
-  EXPECT_NE(expected.value(), squares.value());
-}
-
 /// A dot product by exact steps of the oracle.
 std::uint64_t expected_dot(const matrix& x, const matrix& y, format_id in, sum_order order) {
   std::vector<std::uint64_t> p;
@@ -175,25 +159,6 @@ TEST(Reductions, DotsAreTheOraclesSteps) {
       }
     }
   }
-}
-
-TEST(Reductions, TheOrderOfADotShows) {
-  const std::vector<float> x{1, 0x1p-24f, 0x1p-24f, 0x1p-24f};
-  const std::vector<float> ones(4, 1.0f);
-  const auto in = [&](sum_order order) {
-    return dot(view_of(x), view_of(ones), {accumulation::fp32, order});
-  };
-  EXPECT_EQ(in(sum_order::sequential), 1.0);      // each is a tie that goes back
-  EXPECT_EQ(in(sum_order::tree), 1.0 + 0x1p-23);  // 1 + (2^-24 + 2^-24)
-  EXPECT_EQ(dot(view_of(x), view_of(ones)), 1.0 + 0x1.8p-23);
-}
-
-TEST(Reductions, ProductsAreRoundedBeforeTheyAreAdded) {
-  const float a = 1 + 0x1p-12f;  // a * a = 1 + 2^-11 + 2^-24
-  const std::vector<float> x{a, 1};
-  const std::vector<float> y{a, -(1 + 0x1p-11f)};
-  EXPECT_EQ(dot(view_of(x), view_of(y), {accumulation::fp32, sum_order::sequential}), 0.0);
-  EXPECT_EQ(dot(view_of(x), view_of(y)), 0x1p-24);
 }
 
 TEST(Reductions, SpecialSums) {
