@@ -1,4 +1,4 @@
-// unscale(): every element of every format against the processor's product, and what is counted.
+// unscale(): every code of 16 bits against the processor's product, and what is counted.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -57,36 +57,6 @@ TEST(Unscale, AllCodes) {
   check_all_codes<fp16>(infinity);
 }
 
-TEST(Unscale, Fp32) {
-  std::vector<std::uint32_t> codes;
-  for (std::uint64_t code = 0; code < (std::uint64_t{1} << 32); code += 4099) {
-    codes.push_back(static_cast<std::uint32_t>(code));
-  }
-  for (const float inverse : {1.0f / 65536, 0.3f, 3e5f}) {
-    std::vector<float> got;
-    for (const std::uint32_t code : codes) got.push_back(std::bit_cast<float>(code));
-    const matrix_view views[] = {view_of(got)};
-    unscale(views, inverse);
-    for (std::size_t i = 0; i < codes.size(); ++i) {
-      volatile float product = std::bit_cast<float>(codes[i]) * inverse;
-      ASSERT_EQ(std::bit_cast<std::uint32_t>(got[i]), bits(product)) << codes[i];
-    }
-  }
-}
-
-TEST(Unscale, MixedListsNameTheFirstBadTensor) {
-  std::vector<float> a = {1, 2};
-  std::vector<fp16> b = {fp16(4.0f), fp16(-8.0f)};
-  std::vector<bf16> c = {bf16(infinity)};
-  std::vector<float> d = {infinity};
-  const matrix_view views[] = {view_of(a), view_of(b), view_of(c), view_of(d)};
-  const unscale_report report = unscale(views, 0.5f);
-  EXPECT_EQ(a, (std::vector<float>{0.5f, 1.0f}));
-  EXPECT_EQ(b[1].bits(), fp16(-4.0f).bits());
-  EXPECT_EQ(report, (unscale_report{6, 2, 0, 0x7F800000, 2}));
-  EXPECT_EQ(unscale(std::span<const matrix_view>(), 0.5f), unscale_report{});
-}
-
 TEST(Unscale, TakesAViewSeveralViewsARangeAndAList) {
   std::vector<float> a = {8, 8};
   std::vector<fp16> b = {fp16(8.0f)};
@@ -95,7 +65,7 @@ TEST(Unscale, TakesAViewSeveralViewsARangeAndAList) {
   EXPECT_EQ(unscale({view_of(a), view_of(b)}, 0.5f).elements, 3u);
   EXPECT_EQ(unscale(both, 0.5f).elements, 3u);
   EXPECT_EQ(unscale(tensor_list({{view_of(a), "a"}, {view_of(b), "b"}}), 0.5f).elements, 3u);
-  EXPECT_EQ(unscale({}, 0.5f).elements, 0u);
+  EXPECT_EQ(unscale({}, 0.5f), unscale_report{});
   EXPECT_EQ(a[0], 0.5f);
   EXPECT_EQ(static_cast<float>(b[0]), 1.0f);
 }
@@ -103,22 +73,22 @@ TEST(Unscale, TakesAViewSeveralViewsARangeAndAList) {
 TEST(Unscale, Refused) {
   std::vector<float> a = {1};
   std::vector<e4m3> b(1);
-  const auto refused = [](const std::vector<matrix_view>& views, float inverse) {
-    return support::refusal_of([&] { unscale(views, inverse); });
+  const auto expect_refused = [](const char* words, const std::vector<matrix_view>& views,
+                                 float inverse) {
+    support::expect_refusal(words, [&] { unscale(views, inverse); });
   };
-  EXPECT_NE(refused({view_of(a), view_of(b)}, 0.5f).find("tensors[1]: format"), std::string::npos);
+  expect_refused("tensors[1]: format", {view_of(a), view_of(b)}, 0.5f);
   EXPECT_THROW(unscale(on_device(view_of(a)), 0.5f), unsupported);  // no backend for it here
-  EXPECT_NE(refused({view_of(a)}, -1.0f).find("inverse_scale"), std::string::npos);
-  EXPECT_NE(refused({view_of(a)}, std::nanf("")).find("inverse_scale"), std::string::npos);
+  expect_refused("inverse_scale", {view_of(a)}, -1.0f);
+  expect_refused("inverse_scale", {view_of(a)}, std::nanf(""));
   matrix_view repeated = view_of(a);
   repeated.cols = 2;
   repeated.col_stride = 0;
-  EXPECT_NE(refused({repeated}, 0.5f).find("tensors[0]"), std::string::npos);
+  expect_refused("tensors[0]", {repeated}, 0.5f);
   std::vector<float> c(4), d(4);
-  EXPECT_NE(refused({view_of(c), view_of(a), view_of(d), view_of(a)}, 0.5f)
-                .find("tensors[1] and tensors[3]"),
-            std::string::npos);
-  EXPECT_EQ(refused({view_of(c.data(), 2, 1, 2), view_of(c.data() + 1, 2, 1, 2)}, 0.5f), "");
+  expect_refused("tensors[1] and tensors[3]", {view_of(c), view_of(a), view_of(d), view_of(a)},
+                 0.5f);
+  EXPECT_NO_THROW(unscale({view_of(c.data(), 2, 1, 2), view_of(c.data() + 1, 2, 1, 2)}, 0.5f));
   EXPECT_EQ(a[0], 1.0f);
 }
 
