@@ -91,32 +91,24 @@ inline const std::vector<numpy_file>& numpy_files() {
     using enum dtype;
     constexpr auto fortran = element_order::fortran;
     std::vector<numpy_file> all;
-    for (const auto& [descr, type] : {std::pair{"|b1", boolean},
-                                      {"|u1", u8},
-                                      {"|i1", i8},
-                                      {"<i2", i16},
-                                      {">i2", i16},
-                                      {"<u2", u16},
-                                      {">u2", u16},
-                                      {"<i4", i32},
-                                      {">i4", i32},
-                                      {"<u4", u32},
-                                      {">u4", u32},
-                                      {"<i8", i64},
-                                      {">i8", i64},
-                                      {"<u8", u64},
-                                      {">u8", u64},
-                                      {"<f2", f16},
-                                      {">f2", f16},
-                                      {"<f4", f32},
-                                      {">f4", f32},
-                                      {"<f8", f64},
-                                      {">f8", f64},
-                                      {"<c8", c64},
-                                      {">c8", c64},
-                                      {"<c16", c128},
-                                      {">c16", c128}}) {
+    for (const auto& [descr, type] : {std::pair{"|b1", boolean}, {"|u1", u8}, {"|i1", i8}}) {
       all.push_back(saved(descr, {descr, type, {2, 3}}));
+    }
+    for (const auto& [name, type] : {std::pair{"i2", i16},
+                                     {"u2", u16},
+                                     {"i4", i32},
+                                     {"u4", u32},
+                                     {"i8", i64},
+                                     {"u8", u64},
+                                     {"f2", f16},
+                                     {"f4", f32},
+                                     {"f8", f64},
+                                     {"c8", c64},
+                                     {"c16", c128}}) {
+      for (const char* const order : {"<", ">"}) {
+        const std::string descr = std::string(order) + name;
+        all.push_back(saved(descr, {descr.c_str(), type, {2, 3}}));
+      }
     }
     for (const auto& [label, array] : std::vector<std::pair<const char*, numpy_array>>{
              {"<f2 Fortran", {"<f2", f16, {2, 3, 2}, fortran}},

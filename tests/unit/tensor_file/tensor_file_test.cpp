@@ -132,38 +132,30 @@ std::string zip_of(std::string_view member) {
 
 TEST(TensorFile, TheNameDecidesWhoReportsTheDamage) {
   const scratch_folder folder;
-  refuse(folder.write("a.npy", "not it"), "a.npy: byte 0: a .npy file begins with",
-         error_kind::malformed);
-  refuse(folder.write("a.NPY", ""), "a.NPY: byte 0: a .npy file begins with",
-         error_kind::malformed);
-  refuse(folder.write("arrays", zip_of("a.npy")), "does not end with the directory of a zip",
-         error_kind::malformed);
-  refuse(folder.write("arrays.npz", "PK\x05\x06"), "the file ends before the directory of a zip",
-         error_kind::malformed);
-  refuse(folder.write("arrays.NPZ", zip_of("notes.txt")), "does not end with the directory",
-         error_kind::malformed);
-  refuse(folder.write("arrays.npz", "not it"), "the file ends before the directory of a zip",
-         error_kind::malformed);
-  refuse(folder.write("x", "GGUF\3\0\0\0"sv), "the file ends before the end of the number of",
-         error_kind::malformed);
-  refuse(folder.write("a.safetensors", ""), "a.safetensors: byte 0: the file has 0 bytes",
-         error_kind::malformed);
-  refuse(folder.write("b.safetensors", "\x80\x02\0\0\0\0\0\0x"sv), "byte 0: a header of 640 bytes",
-         error_kind::malformed);
+  const auto damaged = [&](const char* name, std::string_view content, std::string_view text) {
+    refuse(folder.write(name, content), text, error_kind::malformed);
+  };
+  damaged("a.npy", "not it", "a.npy: byte 0: a .npy file begins with");
+  damaged("a.NPY", "", "a.NPY: byte 0: a .npy file begins with");
+  damaged("arrays", zip_of("a.npy"), "does not end with the directory of a zip");
+  damaged("arrays.npz", "PK\x05\x06", "the file ends before the directory of a zip");
+  damaged("arrays.NPZ", zip_of("notes.txt"), "does not end with the directory");
+  damaged("arrays.npz", "not it", "the file ends before the directory of a zip");
+  damaged("x", "GGUF\3\0\0\0"sv, "the file ends before the end of the number of");
+  damaged("a.safetensors", "", "a.safetensors: byte 0: the file has 0 bytes");
+  damaged("b.safetensors", "\x80\x02\0\0\0\0\0\0x"sv, "byte 0: a header of 640 bytes");
   for (const char* const name : {"model.pt", "model.PTH", "model.ckpt"}) {
     refuse(folder.write(name, "anything"), "no PyTorch file", error_kind::unsupported);
   }
   // Archives of PyTorch, told by the first member or by the name.
   for (const char* const name : {"model", "model.bin", "model.safetensors", "a.npz"}) {
-    refuse(folder.write(name, zip_of("archive/data.pkl")),
-           "does not end with the directory of a zip", error_kind::malformed);
+    damaged(name, zip_of("archive/data.pkl"), "does not end with the directory of a zip");
   }
   for (const char* const name : {"model.pt", "model.PTH", "model.ckpt", "model.bin", "model.jit"}) {
-    refuse(folder.write(name, zip_of("archive/x")), "does not end with the directory of a zip",
-           error_kind::malformed);
+    damaged(name, zip_of("archive/x"), "does not end with the directory of a zip");
   }
-  refuse(folder.write("x", "\x80\x02\x8a\nl\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"),
-         "the file ends before the end of the pickle", error_kind::malformed);
+  damaged("x", "\x80\x02\x8a\nl\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19",
+          "the file ends before the end of the pickle");
   refuse(folder.write("blob", "not it"), "blob: no .npy, .npz, .safetensors, GGUF or PyTorch file",
          error_kind::unsupported);
   refuse(folder.write("empty", ""), "empty: the file is empty", error_kind::unsupported);
@@ -171,21 +163,22 @@ TEST(TensorFile, TheNameDecidesWhoReportsTheDamage) {
 
 TEST(TensorFile, OtherFormatsAreRefusedWithAHint) {
   const scratch_folder folder;
-  const auto kind = error_kind::unsupported;
-  refuse(folder.write("model.bin", "\x80\x02\x8a\nl\xfc\x9c"), "a pickle", kind);
-  refuse(folder.write("model.bin", "anything"), "no .npy, .npz, .safetensors, GGUF or PyTorch file",
-         kind);
-  refuse(folder.write("model.bin", ""), "the file is empty", kind);
-  refuse(folder.write("things", "PK\x05\x06"), "a zip archive", kind);
-  refuse(folder.write("things", "PK\x03\x04"), "a zip archive", kind);
-  refuse(folder.write("x", "\x80\x02\x8a\nl\xfc\x9c"), "a pickle", kind);
-  refuse(folder.write("x", "\x80\x04\x95"), "a pickle", kind);
-  refuse(folder.write("x.pkl", "(lp0"), "a pickle", kind);
-  refuse(folder.write("x", "\x89HDF\r\n\x1a\n"), "an HDF5 file", kind);
-  refuse(folder.write("x.h5", ""), "an HDF5 file", kind);
-  refuse(folder.write("a.npy.gz", "\x1f\x8b\x08"), "compressed with gzip", kind);
-  refuse(folder.write("m", "version https://git-lfs.github.com/spec/v1\n"), "git lfs pull", kind);
-  refuse(folder.write("model.safetensors.index.json", R"({"metadata":{}})"), "several parts", kind);
+  const auto hint = [&](const char* name, std::string_view content, std::string_view text) {
+    refuse(folder.write(name, content), text, error_kind::unsupported);
+  };
+  hint("model.bin", "\x80\x02\x8a\nl\xfc\x9c", "a pickle");
+  hint("model.bin", "anything", "no .npy, .npz, .safetensors, GGUF or PyTorch file");
+  hint("model.bin", "", "the file is empty");
+  hint("things", "PK\x05\x06", "a zip archive");
+  hint("things", "PK\x03\x04", "a zip archive");
+  hint("x", "\x80\x02\x8a\nl\xfc\x9c", "a pickle");
+  hint("x", "\x80\x04\x95", "a pickle");
+  hint("x.pkl", "(lp0", "a pickle");
+  hint("x", "\x89HDF\r\n\x1a\n", "an HDF5 file");
+  hint("x.h5", "", "an HDF5 file");
+  hint("a.npy.gz", "\x1f\x8b\x08", "compressed with gzip");
+  hint("m", "version https://git-lfs.github.com/spec/v1\n", "git lfs pull");
+  hint("model.safetensors.index.json", R"({"metadata":{}})", "several parts");
 }
 
 TEST(TensorFile, GitLfsPointersAreNamedWhateverTheName) {
@@ -196,25 +189,14 @@ TEST(TensorFile, GitLfsPointersAreNamedWhateverTheName) {
   }
 }
 
-TEST(TensorFile, MissingFile) {
+TEST(TensorFile, MissingFilesAndWhatIsNoFile) {
   const scratch_folder folder;
   refuse(folder.path("none.npy"), "none.npy: cannot be opened: No such file", error_kind::missing);
   refuse(folder.write("file", "x") / "none.npy", "cannot be opened", error_kind::missing);
   refuse("", ": cannot be opened", error_kind::missing);
-}
-
-TEST(TensorFile, FolderIsNoFile) {
-  const scratch_folder folder;
   refuse(folder.path(""), "is a directory", error_kind::unreadable);
-}
-
-TEST(TensorFile, FifoIsNoRegularFile) {
-  const scratch_folder folder;
   ASSERT_EQ(::mkfifo(folder.path("a.npy").c_str(), 0600), 0);
   refuse(folder.path("a.npy"), "a.npy: is not a regular file", error_kind::unreadable);
-}
-
-TEST(TensorFile, DeviceIsNoRegularFile) {
   refuse("/dev/null", "/dev/null: is not a regular file", error_kind::unreadable);
 }
 

@@ -91,29 +91,26 @@ TEST(TorchReject, BrokenPickles) {
 
 TEST(TorchReject, BrokenTensors) {
   const std::string bytes = storage("ByteStorage", "0", 2);
-  const auto refuse_tensor = [](const std::string& body, std::string_view why) {
-    refuse(body, why);
-  };
-  refuse_tensor(tensor(bytes, 0, {3}, {1}), "a tensor exceeds its storage");
-  refuse_tensor(tensor(bytes, 1, {2}, {1}), "a tensor exceeds its storage");
-  refuse_tensor(tensor(bytes, 0, {2}, {2}), "a tensor exceeds its storage");
+  refuse(tensor(bytes, 0, {3}, {1}), "a tensor exceeds its storage");
+  refuse(tensor(bytes, 1, {2}, {1}), "a tensor exceeds its storage");
+  refuse(tensor(bytes, 0, {2}, {2}), "a tensor exceeds its storage");
   const std::uint64_t large = (1ull << 63) - 1;
-  refuse_tensor(tensor(bytes, large, {1}, {1}), "a tensor exceeds its storage");
-  refuse_tensor(tensor(bytes, 0, {2, 2}, {large, large}), "a tensor exceeds its storage");
-  refuse_tensor(tensor(storage("ComplexDoubleStorage", "0", 0), large, {large}, {large}),
-                "the size of the data in bits exceeds 64 bits");
-  refuse_tensor(tensor(bytes, 0, {large, 3}, {0, 0}), "product of the shape exceeds 64 bits");
-  refuse_tensor(tensor(bytes, 0, {2}, {}), "a tensor needs a stride by dimension");
-  refuse_tensor(tensor(bytes, ~0ull, {2}, {1}), "argument 1 must be an integer >= 0");
-  refuse_tensor(tensor(bytes, 0, {~0ull}, {1}), "argument 2 must be a tuple of at most 64");
-  refuse_tensor(tensor(bytes, 0, std::vector<std::uint64_t>(65, 1), {}), "argument 2 must be");
-  refuse_tensor(tensor("N", 0, {2}, {1}), "argument 0 must be a storage");
-  refuse_tensor(call("torch._utils", "_rebuild_parameter", {"N"}), "argument 0 must be a tensor");
-  refuse_tensor(call("torch._utils", "_rebuild_tensor_v2", {}), "argument 0 must be a storage");
-  refuse_tensor(global("torch._utils", "_rebuild_tensor") + "NR", "arguments must be a tuple");
-  refuse_tensor(call("torch._utils", "_rebuild_tensor_v3",
-                     {bytes, number(0), numbers({1}), numbers({1}), "\x89", "N"}),
-                "argument 6 must be a dtype");
+  refuse(tensor(bytes, large, {1}, {1}), "a tensor exceeds its storage");
+  refuse(tensor(bytes, 0, {2, 2}, {large, large}), "a tensor exceeds its storage");
+  refuse(tensor(storage("ComplexDoubleStorage", "0", 0), large, {large}, {large}),
+         "the size of the data in bits exceeds 64 bits");
+  refuse(tensor(bytes, 0, {large, 3}, {0, 0}), "product of the shape exceeds 64 bits");
+  refuse(tensor(bytes, 0, {2}, {}), "a tensor needs a stride by dimension");
+  refuse(tensor(bytes, ~0ull, {2}, {1}), "argument 1 must be an integer >= 0");
+  refuse(tensor(bytes, 0, {~0ull}, {1}), "argument 2 must be a tuple of at most 64");
+  refuse(tensor(bytes, 0, std::vector<std::uint64_t>(65, 1), {}), "argument 2 must be");
+  refuse(tensor("N", 0, {2}, {1}), "argument 0 must be a storage");
+  refuse(call("torch._utils", "_rebuild_parameter", {"N"}), "argument 0 must be a tensor");
+  refuse(call("torch._utils", "_rebuild_tensor_v2", {}), "argument 0 must be a storage");
+  refuse(global("torch._utils", "_rebuild_tensor") + "NR", "arguments must be a tuple");
+  refuse(call("torch._utils", "_rebuild_tensor_v3",
+              {bytes, number(0), numbers({1}), numbers({1}), "\x89", "N"}),
+         "argument 6 must be a dtype");
 }
 
 TEST(TorchReject, BrokenStorages) {
