@@ -42,7 +42,11 @@ static_assert(encode<e8m0>(-3.0f) == 129 && encode<e8m0>(0x1.8p127f) == 0xFF);
 static_assert(encode<fp16>(1.0 + 0x1p-11 + 0x1p-40) == 0x3C01);
 static_assert(encode<fp16>(static_cast<float>(1.0 + 0x1p-11 + 0x1p-40)) == 0x3C00);
 
-TEST(Encode, IsCheckedByTheCompiler) { SUCCEED(); }
+TEST(Encode, AtRunTimeAsAtCompileTime) {
+  const volatile float tie = 464.0f, large = 500.0f;
+  EXPECT_EQ(encode<e4m3>(tie), 0b0'1111'110);
+  EXPECT_EQ(encode<e4m3>(large, with(rounding::to_odd)), 0x7E);
+}
 
 }  // namespace
 }  // namespace samebits
