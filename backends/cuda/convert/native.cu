@@ -26,8 +26,8 @@ bool launch_pair(const convert_call& call, cudaStream_t stream) {
   return true;
 }
 
-/// Whether a pair of formats has a kernel. fp16 and bf16 into fp32 have none, because the
-/// definition's kernel is as fast, and FP8 into FP8 because it is rare.
+/// Whether a pair of formats has a kernel. fp16 and bf16 into fp32, and FP8 into FP8, have none: the
+/// definition converts them.
 constexpr bool has_kernel(format_id from, format_id to) {
   const auto is_fp8 = [](format_id f) { return f == e4m3 || f == e5m2; };
   const auto is_half = [](format_id f) { return f == fp16 || f == bf16; };

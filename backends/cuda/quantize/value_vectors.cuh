@@ -1,6 +1,7 @@
 // Vectors of results that dequantization writes by the GPU's instructions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "backends/cuda/tensor_list/list_codes.cuh"
@@ -15,8 +16,8 @@ inline constexpr int vectors_in_flight = 4;
 template <format_id F>
 inline constexpr int vector_elements_of = 128 / spec_of(F).storage_bits;
 
-/// Multiplies the numbers of the codes in a word by a scale, and stores the results. numbers: by code, in
-/// shared memory. out: aligned to 16 bytes.
+/// Multiplies the numbers of the codes in a word by a scale, and stores the results. numbers: by
+/// code, in shared memory. out: aligned to 16 bytes.
 template <format_id F, int CodeBits, class Word>
 __device__ __forceinline__ void store_numbers(const std::uint32_t* numbers, Word word,
                                               std::uint32_t scale, std::byte* out) {
