@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Changes one thing at a time in numerics/ and reports what no test notices.
 
-usage: tools/mutate.py BUILD [--each N] [--seed S] [--files NAME ...] [--jobs N] [--least PERCENT]
+usage: tools/mutate.py BUILD [--each N] [--seed S] [--files NAME ...] [--headers N] [--jobs N] [--least PERCENT]
 
 Each mutant is one change of one operator, number, condition or statement in a copy of numerics/. The
 tests of its header (TESTS below) are compiled with that copy, linked with libraries and
@@ -10,7 +10,7 @@ or if a static_assert fails; a mutant that does not compile otherwise is not cou
 change no result, and why, are listed in tests/mutation/equivalent.txt and left out.
 
 Which mutants are chosen depends on the seed and on their own text: a change of one line of a header
-leaves the choice of all other lines as it was.
+leaves the choice of all other lines as it was. --headers takes N headers, others for each commit.
 
 Prints every survivor and a table of headers. The exit status is 1 if fewer than PERCENT of the
 counted mutants were killed, and 2 if a test fails without a change.
@@ -365,6 +365,14 @@ def show(by_header, seconds):
     return share
 
 
+def sample(headers, count):
+    """`count` of the headers, others for each commit; all of them for 0."""
+    if not count:
+        return headers
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
+    return sorted(headers, key=lambda header: hashlib.sha256((commit + header).encode()).digest())[:count]
+
+
 def main():
     headers = sorted(path.stem for path in (ROOT / "numerics").rglob("*.hpp"))
     parser = argparse.ArgumentParser(description=__doc__,
@@ -374,6 +382,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", nargs="*", default=headers, choices=headers, metavar="NAME",
                         help="headers of numerics/, no suffix")
+    parser.add_argument("--headers", type=int, default=0, help="a sample of so many headers that have mutants; 0: all")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--least", type=float, default=95, help="percent that must be killed")
     parser.add_argument("--compiler", default="c++")
@@ -384,11 +393,13 @@ def main():
     for of_header in by_header:
         if of_header.all and of_header.header not in tested:
             sys.exit(f"numerics/{of_header.header}.hpp has no entry in TESTS")
+    chosen = sample([of_header.header for of_header in by_header if of_header.all], arguments.headers)
+    by_header = [of_header for of_header in by_header if of_header.header in chosen]
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch, \
          concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         bench = Bench(arguments.build.resolve(), arguments.compiler, pathlib.Path(scratch))
-        check_tests(bench, pool, set(arguments.files))
+        check_tests(bench, pool, set(chosen))
         test_all(bench, pool, by_header, arguments.each)
     return 0 if show(by_header, time.monotonic() - began) >= arguments.least else 1
 
