@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "backends/cuda/common/error.hpp"
@@ -105,18 +106,20 @@ class device_steps final : public backends::reduction_steps {
   }
 
   void contributions(const backends::list_part& part, std::byte* communication) override {
-    visit(part.format, [&]<class Arithmetic, format_id Own, format_id Sent>() {
-      const auto kernel = how_.rounding == rounding::stochastic
-                              ? contributions_kernel<Arithmetic, Own, Sent, rounding::stochastic>
-                              : contributions_kernel<Arithmetic, Own, Sent, rounding::nearest_even>;
-      launch(kernel, range_of(part), "kernel of contributions", task_, communication);
+    visit(part.format, [&](const auto& steps) {
+      const auto send = [&](const auto& rounded) {
+        launch(contributions_kernel<std::decay_t<decltype(rounded)>>, range_of(part),
+               "kernel of contributions", task_, rounded, communication);
+      };
+      if (how_.rounding == rounding::stochastic) return send(steps.stochastic());
+      send(steps);
     });
   }
   void sums(const backends::list_part& part, const std::byte* communication, std::int64_t share,
             std::byte* sums) override {
-    visit(part.format, [&]<class Arithmetic, format_id Own, format_id Sent>() {
-      launch(sums_kernel<Arithmetic, Own, Sent>, range_of(part), "kernel of sums over ranks", task_,
-             communication, share, sums);
+    visit(part.format, [&](const auto& steps) {
+      launch(sums_kernel<std::decay_t<decltype(steps)>>, range_of(part),
+             "kernel of sums over ranks", task_, steps, communication, share, sums);
     });
   }
   void results(const backends::list_part& part, const std::byte* sums) override {
@@ -127,16 +130,18 @@ class device_steps final : public backends::reduction_steps {
  private:
   static constexpr const char* what = "reduce_gradients: workspace";
 
-  /// Calls f.operator()<Arithmetic, format of the tensors, communication dtype>().
+  /// Calls f with the steps of an element for tensors of a format.
   template <class Function>
   void visit(format_id own, const Function& f) const {
-    with_arithmetic(By, [&](auto policy) {
+    if constexpr (By == arithmetic::by_definition) {
+      f(definition_steps{spec_of(own), task_.settings});
+    } else {
       backends::visit_quantized(own, [&]<format_id Own>() {
         backends::visit_list_format(how_.communication, [&](auto sent) {
-          f.template operator()<decltype(policy), Own, decltype(sent)::id>();
+          f(hardware_steps<Own, decltype(sent)::id, rounding::nearest_even>{how_.scale});
         });
       });
-    });
+    }
   }
 
   /// Launches a kernel over a non-empty range.

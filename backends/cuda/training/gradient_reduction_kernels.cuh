@@ -1,11 +1,12 @@
-// Kernels of a gradient reduction, and their steps for one element with formats as compile-time
-// constants. One warp per chunk of a range of the list, chunk after chunk.
+// Kernels of a gradient reduction, and their steps for one element. One warp per chunk of a range of
+// the list, chunk after chunk.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/convert/convert_ops.cuh"
@@ -14,6 +15,8 @@
 #include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/tensor_list/list_launch.cuh"
+#include "numerics/arithmetic/by_definition.hpp"
+#include "numerics/bits/decode.hpp"
 #include "numerics/sums/rank_sum.hpp"
 #include "numerics/sums/sum_tree.hpp"
 #include "numerics/tensor_list/list.hpp"
@@ -23,79 +26,89 @@
 
 namespace samebits::cuda {
 
-/// The steps by an Arithmetic policy (numerics/sums/rank_sum.hpp).
-template <class Arithmetic>
-struct element_steps {
+/// The steps of one element by the definition. Formats and rounding are known at run time only: one
+/// kernel for all.
+struct definition_steps {
+  format_spec own;  ///< of the tensors
+  numerics::communication_settings settings;
+
+  __device__ int own_bytes() const { return own.storage_bits / 8; }
+  __device__ int sent_bytes() const { return settings.communication.storage_bits / 8; }
+  __device__ rounding round() const { return settings.rounding; }
+  /// The steps with stochastic rounding of contributions.
+  [[nodiscard]] definition_steps stochastic() const { return *this; }
+
   /// The value of a code as binary32 bits.
-  template <format_id F>
-  __device__ __forceinline__ static std::uint32_t value(std::uint32_t code) {
-    constexpr format_spec f = spec_of(F);
-    return numerics::decode<std::uint32_t>(f, code);
+  __device__ std::uint32_t own_value(std::uint32_t code) const {
+    return numerics::decode<std::uint32_t>(own, code);
+  }
+  __device__ std::uint32_t sent_value(std::uint32_t code) const {
+    return numerics::decode<std::uint32_t>(settings.communication, code);
   }
   /// The code that a rank sends for an element x.
-  template <format_id Communication, rounding Round>
-  __device__ __forceinline__ static std::uint32_t contribution(scale_rule rule,
-                                                               const numerics::tile_scale& scale,
-                                                               std::uint32_t x,
-                                                               std::uint32_t dither) {
-    constexpr format_spec communication = spec_of(Communication);
-    return numerics::contribution<Arithmetic>({communication, rule, Round}, scale, x, dither);
+  __device__ std::uint32_t contribution(const numerics::tile_scale& scale, std::uint32_t x,
+                                        std::uint32_t dither) const {
+    return numerics::contribution(settings, scale, x, dither);
   }
-  __device__ __forceinline__ static std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
-    return Arithmetic::sum(a, b);
+  __device__ static std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
+    return numerics::by_definition::sum(a, b);
   }
-  template <format_id Communication, format_id Own>
-  __device__ __forceinline__ static std::uint32_t result(const numerics::tile_scale& scale,
-                                                         std::uint32_t total,
-                                                         std::uint32_t factor) {
-    constexpr format_spec communication = spec_of(Communication);
-    constexpr format_spec own = spec_of(Own);
-    return numerics::reduced<Arithmetic>({communication}, scale, own, total, factor);
+  __device__ std::uint32_t result(const numerics::tile_scale& scale, std::uint32_t total,
+                                  std::uint32_t factor) const {
+    return numerics::reduced(settings, scale, own, total, factor);
   }
 };
 
 /// The steps by the GPU's instructions. Conversions use instructions too, where proved equal. A NaN
 /// may keep its payload until it is rounded.
-template <>
-struct element_steps<hardware> {
-  template <format_id F>
-  __device__ __forceinline__ static std::uint32_t value(std::uint32_t code) {
-    if constexpr (spec_of(F).storage_bits == 8) {
-      return __float_as_uint(fp8_values<F>(static_cast<std::uint16_t>(code)).x);
-    } else {
-      return widen<F>(code);
-    }
+template <format_id Own, format_id Communication, rounding Round>
+struct hardware_steps {
+  scale_rule rule;
+
+  __device__ __forceinline__ static constexpr int own_bytes() {
+    return spec_of(Own).storage_bits / 8;
+  }
+  __device__ __forceinline__ static constexpr int sent_bytes() {
+    return spec_of(Communication).storage_bits / 8;
+  }
+  __device__ __forceinline__ static constexpr rounding round() { return Round; }
+  [[nodiscard]] hardware_steps<Own, Communication, rounding::stochastic> stochastic() const {
+    return {rule};
   }
 
-  template <format_id Communication, rounding Round>
-  __device__ __forceinline__ static std::uint32_t contribution(scale_rule rule,
-                                                               const numerics::tile_scale& scale,
-                                                               std::uint32_t x,
-                                                               std::uint32_t dither) {
-    constexpr format_spec communication = spec_of(Communication);
-    if constexpr (Round == rounding::stochastic || communication.storage_bits == 32) {
+  __device__ __forceinline__ static std::uint32_t own_value(std::uint32_t code) {
+    return widen<Own>(code);
+  }
+  __device__ __forceinline__ static std::uint32_t sent_value(std::uint32_t code) {
+    if constexpr (sent_bytes() == 1) {
+      return __float_as_uint(fp8_values<Communication>(static_cast<std::uint16_t>(code)).x);
+    } else {
+      return widen<Communication>(code);
+    }
+  }
+  __device__ __forceinline__ std::uint32_t contribution(const numerics::tile_scale& scale,
+                                                        std::uint32_t x,
+                                                        std::uint32_t dither) const {
+    if constexpr (Round == rounding::stochastic || sent_bytes() == 4) {
+      constexpr format_spec communication = spec_of(Communication);
       return numerics::contribution<hardware>({communication, rule, Round}, scale, x, dither);
-    } else if constexpr (communication.storage_bits == 16) {
+    } else if constexpr (sent_bytes() == 2) {
       return half_pair<Communication, false>(x, x) & 0xFFFFu;
     } else {
       const std::uint32_t y = numerics::scaled<hardware>(rule, scale, x);
       return unsaturated<Communication>(y, fp8_pair<Communication>(y, y) & 0xFFu);
     }
   }
-
   __device__ __forceinline__ static std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
     return hardware::sum(a, b);
   }
-
-  template <format_id Communication, format_id Own>
   __device__ __forceinline__ static std::uint32_t result(const numerics::tile_scale& scale,
                                                          std::uint32_t total,
                                                          std::uint32_t factor) {
     std::uint32_t t = total;
-    if constexpr (spec_of(Communication).storage_bits == 8)
-      t = hardware::product(t, scale.dequantization_scale);
+    if constexpr (sent_bytes() == 1) t = hardware::product(t, scale.dequantization_scale);
     t = hardware::product(t, factor);  // NaN is canonical from here on
-    if constexpr (spec_of(Own).storage_bits == 32) {
+    if constexpr (own_bytes() == 4) {
       return t;
     } else {
       return half_pair<Own, false>(t, t) & 0xFFFFu;
@@ -142,58 +155,58 @@ __device__ __forceinline__ void for_each_part(const reduction_list& list, const 
   }
 }
 
-/// Loads and stores elements of a tensor whose codes have `Bytes` bytes, of any strides and
+/// Loads and stores codes of 1, 2 or 4 bytes that are aligned to their size.
+__device__ __forceinline__ std::uint32_t load_aligned(const std::byte* p, int bytes) {
+  if (bytes == 4) return *reinterpret_cast<const std::uint32_t*>(p);
+  if (bytes == 2) return *reinterpret_cast<const std::uint16_t*>(p);
+  return *reinterpret_cast<const std::uint8_t*>(p);
+}
+__device__ __forceinline__ void store_aligned(std::byte* p, int bytes, std::uint32_t code) {
+  if (bytes == 4) {
+    *reinterpret_cast<std::uint32_t*>(p) = code;
+  } else if (bytes == 2) {
+    *reinterpret_cast<std::uint16_t*>(p) = static_cast<std::uint16_t>(code);
+  } else {
+    *reinterpret_cast<std::uint8_t*>(p) = static_cast<std::uint8_t>(code);
+  }
+}
+
+/// Loads and stores elements of a tensor whose codes have `bytes` bytes, of any strides and
 /// alignment.
-template <int Bytes>
 struct elements {
-  using code_type = typename samebits::detail::storage_of<Bytes * 8>::type;
   const list_row& row;
-  bool aligned = reinterpret_cast<std::uintptr_t>(row.data) % Bytes == 0;
+  int bytes;
+  bool aligned = reinterpret_cast<std::uintptr_t>(row.data) % static_cast<unsigned>(bytes) == 0;
 
   __device__ __forceinline__ std::byte* at(std::int64_t i) const {
-    return static_cast<std::byte*>(row.data) + numerics::offset_of(row, i) * Bytes;
+    return static_cast<std::byte*>(row.data) + numerics::offset_of(row, i) * bytes;
   }
   __device__ __forceinline__ std::uint32_t load(std::int64_t i) const {
     const std::byte* const p = at(i);
-    if (aligned) return *reinterpret_cast<const code_type*>(p);
-    return static_cast<std::uint32_t>(load_code(p, Bytes));
+    return aligned ? load_aligned(p, bytes) : static_cast<std::uint32_t>(load_code(p, bytes));
   }
   __device__ __forceinline__ void store(std::int64_t i, std::uint32_t code) const {
     std::byte* const p = at(i);
     if (aligned) {
-      *reinterpret_cast<code_type*>(p) = static_cast<code_type>(code);
+      store_aligned(p, bytes, code);
     } else {
-      store_code(p, Bytes, code);
+      store_code(p, bytes, code);
     }
   }
 };
 
-/// Loads code i of dense codes that are aligned to their size.
-template <int Bytes>
-__device__ __forceinline__ std::uint32_t load_dense(const std::byte* p, std::int64_t i) {
-  using code_type = typename samebits::detail::storage_of<Bytes * 8>::type;
-  return reinterpret_cast<const code_type*>(p)[i];
-}
-/// Stores code i of dense codes that are aligned to their size.
-template <int Bytes>
-__device__ __forceinline__ void store_dense(std::byte* p, std::int64_t i, std::uint32_t code) {
-  using code_type = typename samebits::detail::storage_of<Bytes * 8>::type;
-  reinterpret_cast<code_type*>(p)[i] = static_cast<code_type>(code);
-}
-
 // --- largest magnitudes and scales
 
 /// The amax of elements [first, last) of a tensor over finite elements. All lanes must call.
-template <class Arithmetic, format_id Own>
-__device__ __forceinline__ numerics::tile_amax amax_of(const list_row& row, std::int64_t first,
-                                                       std::int64_t last, unsigned lane) {
-  using steps = element_steps<Arithmetic>;
-  constexpr format_spec own = spec_of(Own);
-  const elements<own.storage_bits / 8> codes{row};
+template <class Steps>
+__device__ __forceinline__ numerics::tile_amax amax_of(const Steps& steps, const list_row& row,
+                                                       std::int64_t first, std::int64_t last,
+                                                       unsigned lane) {
+  const elements codes{row, steps.own_bytes()};
   numerics::tile_amax amax = numerics::no_amax;
 #pragma unroll 4
   for (std::int64_t i = first + lane; i < last; i += 32) {
-    const std::uint32_t x = steps::template value<Own>(codes.load(i));
+    const std::uint32_t x = steps.own_value(codes.load(i));
     amax = numerics::combined(amax, numerics::amax_contribution(nonfinite::skip_nonfinite, x));
   }
   return __reduce_max_sync(all_lanes, amax);
@@ -206,17 +219,19 @@ __global__ void __launch_bounds__(list_threads, list_residents)
   for_each_part(list, range,
                 [&](const list_row& row, std::uint32_t tensor, std::int64_t, std::int64_t first,
                     std::int64_t last, unsigned lane) {
-                  numerics::tile_amax amax = numerics::no_amax;
-                  switch (row.format) {
-                    case format_id::fp32:
-                      amax = amax_of<Arithmetic, format_id::fp32>(row, first, last, lane);
-                      break;
-                    case format_id::fp16:
-                      amax = amax_of<Arithmetic, format_id::fp16>(row, first, last, lane);
-                      break;
-                    default: amax = amax_of<Arithmetic, format_id::bf16>(row, first, last, lane);
+                  const auto by = [&](const auto& steps) {
+                    const numerics::tile_amax amax = amax_of(steps, row, first, last, lane);
+                    if (lane == 0) atomicMax(words + tensor, numerics::amax_to_word(amax));
+                  };
+                  if constexpr (std::is_same_v<Arithmetic, hardware>) {
+                    using enum format_id;
+                    constexpr rounding any = rounding::nearest_even;
+                    if (row.format == fp32) return by(hardware_steps<fp32, fp32, any>{});
+                    if (row.format == fp16) return by(hardware_steps<fp16, fp32, any>{});
+                    by(hardware_steps<bf16, fp32, any>{});
+                  } else {
+                    by(definition_steps{spec_of(row.format), {}});
                   }
-                  if (lane == 0) atomicMax(words + tensor, numerics::amax_to_word(amax));
                 });
 }
 
@@ -242,6 +257,13 @@ struct reduction_task {
   int ranks;
 };
 
+/// Elements of a thread's loop at a time: dithers take too many registers for more than one.
+template <class Steps>
+inline constexpr int unrolled_contributions = 1;
+template <format_id Own, format_id Communication>
+inline constexpr int
+    unrolled_contributions<hardware_steps<Own, Communication, rounding::nearest_even>> = 4;
+
 /// The scale of a tensor; 1 if the communication dtype has no scale.
 __device__ __forceinline__ tile_scale scale_of(const reduction_list& list, std::uint32_t tensor) {
   if (list.scales == nullptr) return {numerics::binary32::one, numerics::binary32::one};
@@ -249,60 +271,52 @@ __device__ __forceinline__ tile_scale scale_of(const reduction_list& list, std::
 }
 
 /// Converts the elements of a range to the communication dtype.
-template <class Arithmetic, format_id Own, format_id Communication, rounding Round>
+template <class Steps>
 __global__ void __launch_bounds__(list_threads, list_residents)
     contributions_kernel(const reduction_list list, const list_range range,
-                         const reduction_task task, std::byte* const communication) {
-  using steps = element_steps<Arithmetic>;
-  constexpr format_spec own = spec_of(Own);
-  constexpr format_spec sent = spec_of(Communication);
-  for_each_part(
-      list, range,
-      [&](const list_row& row, std::uint32_t tensor, std::int64_t start, std::int64_t first,
-          std::int64_t last, unsigned lane) {
-        const tile_scale scale = scale_of(list, tensor);
-        const elements<own.storage_bits / 8> codes{row};
-        std::byte* const out = communication + (start - range.begin) * (sent.storage_bits / 8);
-#pragma unroll(Round == rounding::stochastic ? 1 : 4)
-        for (std::int64_t i = first + lane; i < last; i += 32) {
-          std::uint32_t dither = 0;
-          if constexpr (Round == rounding::stochastic) {
-            dither = dither_of(task.random, task.index + static_cast<std::uint64_t>(start + i));
-          }
-          const std::uint32_t x = steps::template value<Own>(codes.load(i));
-          store_dense<sent.storage_bits / 8>(out, i,
-                                             steps::template contribution<Communication, Round>(
-                                                 task.settings.rule, scale, x, dither));
-        }
-      });
+                         const reduction_task task, const Steps steps,
+                         std::byte* const communication) {
+  for_each_part(list, range,
+                [&](const list_row& row, std::uint32_t tensor, std::int64_t start,
+                    std::int64_t first, std::int64_t last, unsigned lane) {
+                  const tile_scale scale = scale_of(list, tensor);
+                  const elements codes{row, steps.own_bytes()};
+                  std::byte* const out = communication + (start - range.begin) * steps.sent_bytes();
+#pragma unroll(unrolled_contributions <Steps>)
+                  for (std::int64_t i = first + lane; i < last; i += 32) {
+                    std::uint32_t dither = 0;
+                    if (steps.round() == rounding::stochastic) {
+                      dither = dither_of(task.random,
+                                         task.index + static_cast<std::uint64_t>(start + i));
+                    }
+                    const std::uint32_t x = steps.own_value(codes.load(i));
+                    store_aligned(out + i * steps.sent_bytes(), steps.sent_bytes(),
+                                  steps.contribution(scale, x, dither));
+                  }
+                });
 }
 
 /// Sums the contributions of all ranks, in rank order, and rounds the sums to the tensors' format.
-template <class Arithmetic, format_id Own, format_id Communication>
+template <class Steps>
 __global__ void __launch_bounds__(list_threads, list_residents)
     sums_kernel(const reduction_list list, const list_range range, const reduction_task task,
-                const std::byte* const communication, const std::int64_t share,
+                const Steps steps, const std::byte* const communication, const std::int64_t share,
                 std::byte* const sums) {
-  using steps = element_steps<Arithmetic>;
-  constexpr int communication_bytes = spec_of(Communication).storage_bits / 8;
-  constexpr int own_bytes = spec_of(Own).storage_bits / 8;
   for_each_part(list, range,
                 [&](const list_row&, std::uint32_t tensor, std::int64_t start, std::int64_t first,
                     std::int64_t last, unsigned lane) {
                   const tile_scale scale = scale_of(list, tensor);
+                  const int sent = steps.sent_bytes(), own = steps.own_bytes();
                   const std::int64_t before = start - range.begin;
                   for (std::int64_t i = before + first + lane; i < before + last; i += 32) {
-                    std::uint32_t total = steps::template value<Communication>(
-                        load_dense<communication_bytes>(communication, i));
+                    std::uint32_t total =
+                        steps.sent_value(load_aligned(communication + i * sent, sent));
 #pragma unroll 4
                     for (int rank = 1; rank < task.ranks; ++rank) {
-                      const std::uint32_t code =
-                          load_dense<communication_bytes>(communication, rank * share + i);
-                      total = steps::sum(total, steps::template value<Communication>(code));
+                      const std::byte* const code = communication + (rank * share + i) * sent;
+                      total = steps.sum(total, steps.sent_value(load_aligned(code, sent)));
                     }
-                    store_dense<own_bytes>(
-                        sums, i,
-                        steps::template result<Communication, Own>(scale, total, task.factor));
+                    store_aligned(sums + i * own, own, steps.result(scale, total, task.factor));
                   }
                 });
 }
@@ -315,11 +329,11 @@ __global__ void __launch_bounds__(list_threads, list_residents)
   for_each_part(list, range,
                 [&](const list_row& row, std::uint32_t, std::int64_t start, std::int64_t first,
                     std::int64_t last, unsigned lane) {
-                  const elements<Bytes> codes{row};
+                  const elements codes{row, Bytes};
                   const std::int64_t before = start - range.begin;
 #pragma unroll 4
                   for (std::int64_t i = first + lane; i < last; i += 32) {
-                    codes.store(i, load_dense<Bytes>(results, before + i));
+                    codes.store(i, load_aligned(results + (before + i) * Bytes, Bytes));
                   }
                 });
 }
