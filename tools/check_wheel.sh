@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 export TMPDIR=$work CCACHE_BASEDIR=$work CC=${CC:-cc} CXX=${CXX:-c++}
 
 python3 -m venv "$work/tools"
-"$work/tools/bin/pip" install --quiet --disable-pip-version-check build auditwheel abi3audit \
+"$work/tools/bin/pip" install --no-compile --quiet --disable-pip-version-check build auditwheel abi3audit \
   check-wheel-contents
 "$work/tools/bin/python" -m build --quiet --sdist --outdir "$work/dist" .
 "$work/tools/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$work/dist" \
@@ -25,14 +25,14 @@ wheel=("$work"/dist/samebits-*.whl)
 "$work/tools/bin/check-wheel-contents" "${wheel[0]}"
 
 python3 -m venv "$work/user"
-"$work/user/bin/pip" install --quiet --disable-pip-version-check "${wheel[0]}"
+"$work/user/bin/pip" install --no-compile --quiet --disable-pip-version-check "${wheel[0]}"
 cd "$work"
 "$work/user/bin/python" -m samebits | tee "$work/report"
 grep -Fx "fpinspect $(realpath "$work/user/bin/fpinspect")" "$work/report"
 for file in gpt_sample.safetensors adam.pt; do
   "$work/user/bin/fpinspect" tensor "$OLDPWD/tests/data/$file"
 done
-"$work/user/bin/pip" install --quiet --disable-pip-version-check -r "$OLDPWD/python/requirements-test.txt" \
+"$work/user/bin/pip" install --no-compile --quiet --disable-pip-version-check -r "$OLDPWD/python/requirements-test.txt" \
   -r "$OLDPWD/tests/witness/requirements.txt"
 # All modules are in it, each that needs no torch imports, its examples hold, and type checkers find its types. The rest
 # of the tests runs on the package of the build tree, whose code and sources are the same. The environment has no torch,

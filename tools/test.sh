@@ -41,17 +41,21 @@ if [[ $all == yes ]] && ! .venv/bin/python -c 'import bitwuzla, z3' 2>/dev/null;
 fi
 
 # PyTorch for CPUs, in an environment of its own, because the package must also work without it: the
-# packages of .venv and the wheel for CUDA without CUDA's libraries, which are 2.7 GB.
+# packages of .venv and the wheel for CUDA without CUDA's libraries, which are 2.7 GB. It is fetched while
+# the tests are built.
+install_torch() {
+  local torch=.venv-torch/bin/python
+  if $torch -c 'import torch' 2>/dev/null; then return; fi
+  python3 -m venv .venv-torch
+  $torch -m pip install --quiet --disable-pip-version-check --no-deps -r python/requirements-torch.txt
+  $SAMEBITS_PYTHON -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+    >"$($torch -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tests.pth"
+  $torch python/tests/torch_without_cuda.py
+}
+torch_installed=
 if [[ $all == yes ]]; then
-  torch=.venv-torch/bin/python
-  if ! $torch -c 'import torch' 2>/dev/null; then
-    python3 -m venv .venv-torch
-    $torch -m pip install --quiet --disable-pip-version-check --no-deps -r python/requirements-torch.txt
-    $SAMEBITS_PYTHON -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-      >"$($torch -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tests.pth"
-    $torch python/tests/torch_without_cuda.py
-  fi
-  export SAMEBITS_TORCH_PYTHON="$PWD/$torch" SAMEBITS_REQUIRE_TORCH=1
+  (install_torch) & torch_installed=$!
+  export SAMEBITS_TORCH_PYTHON="$PWD/.venv-torch/bin/python" SAMEBITS_REQUIRE_TORCH=1
 
   # The test of the wheel compiles the library once more with the same options: ccache has its objects.
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
@@ -60,4 +64,5 @@ fi
 
 cmake --preset "$preset" --no-warn-unused-cli -DCMAKE_CUDA_ARCHITECTURES="$architectures" "${options[@]}"
 cmake --build --preset "$preset"
+[[ -z $torch_installed ]] || wait "$torch_installed"
 ctest --preset "$preset" "$@"

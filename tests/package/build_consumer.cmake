@@ -1,4 +1,8 @@
 # cmake -P: installs if need be, then configures, builds and runs the consumer in a fresh folder.
+if(WAY STREQUAL "subfolder")
+  # Beside the build: from there the sources have the paths of the build, whose objects ccache has, if it is used.
+  set(WORK "${BUILD}.subfolder")
+endif()
 file(REMOVE_RECURSE "${WORK}")
 file(MAKE_DIRECTORY "${WORK}")
 
@@ -49,10 +53,13 @@ if(NOT WAY STREQUAL "subfolder")
 else()
   list(APPEND options "-DSAMEBITS_SOURCE=${SOURCE}" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
 endif()
-run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/${consumer}" -B "${WORK}/build" -G "${GENERATOR}"
-    ${options})
+set(build "${WORK}")
+if(NOT WAY STREQUAL "subfolder")
+  string(APPEND build "/build")
+endif()
+run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/${consumer}" -B "${build}" -G "${GENERATOR}" ${options})
 if(WAY STREQUAL "subfolder")  # the consumer names no build type
-  file(READ "${WORK}/build/compile_commands.json" commands)
+  file(READ "${build}/compile_commands.json" commands)
   string(JSON count LENGTH "${commands}")
   math(EXPR last "${count} - 1")
   foreach(i RANGE ${last})
@@ -61,16 +68,19 @@ if(WAY STREQUAL "subfolder")  # the consumer names no build type
       message(FATAL_ERROR "samebits is not optimised: ${command}")
     endif()
   endforeach()
-  # Compiled as for a processor without SIMD backends, and with -O1, which takes less time; the install has the rest.
-  run("${CMAKE_COMMAND}" --fresh -S "${CMAKE_CURRENT_LIST_DIR}/${consumer}" -B "${WORK}/build" -G "${GENERATOR}"
-      ${options} -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DCMAKE_SYSTEM_NAME=${CMAKE_HOST_SYSTEM_NAME} -DCMAKE_SYSTEM_PROCESSOR=other)
-  file(STRINGS "${WORK}/build/compile_commands.json" vectors REGEX "-mavx")
+  # Compiled as for a processor without SIMD backends; the install has the rest.
+  run("${CMAKE_COMMAND}" --fresh -S "${CMAKE_CURRENT_LIST_DIR}/${consumer}" -B "${build}" -G "${GENERATOR}" ${options}
+      -DCMAKE_BUILD_TYPE=Release -DSAMEBITS_WERROR=ON -DCMAKE_SYSTEM_NAME=${CMAKE_HOST_SYSTEM_NAME} -DCMAKE_SYSTEM_PROCESSOR=other)
+  file(STRINGS "${build}/compile_commands.json" vectors REGEX "-mavx")
   if(vectors)
     message(FATAL_ERROR "another processor gets code of x86: ${vectors}")
   endif()
 endif()
-run("${CMAKE_COMMAND}" --build "${WORK}/build" -j 2)
-run("${WORK}/build/${consumer}")
+run("${CMAKE_COMMAND}" --build "${build}" -j 2)
+run("${build}/${consumer}")
 if(NOT output MATCHES "${expected}")
   message(FATAL_ERROR "the consumer printed: ${output}")
+endif()
+if(WAY STREQUAL "subfolder")
+  file(REMOVE_RECURSE "${WORK}")
 endif()
