@@ -51,17 +51,12 @@ struct formula_list {
   }
 };
 
-namespace formulas {
+template <class... F, class... G>
+constexpr formula_list<F..., G...> operator+(formula_list<F...>, formula_list<G...>) {
+  return {};
+}
 
-template <class... Lists>
-struct joined;
-template <class... F>
-struct joined<formula_list<F...>> {
-  using type = formula_list<F...>;
-};
-template <class... F, class... G, class... Lists>
-struct joined<formula_list<F...>, formula_list<G...>, Lists...>
-    : joined<formula_list<F..., G...>, Lists...> {};
+namespace formulas {
 
 /// The formulas of one rule and profile: two if a profile of sgd takes steps of its own.
 template <update_rule R, update_profile P>
@@ -76,29 +71,24 @@ constexpr auto of_profile() {
 }
 
 /// The formulas of a rule.
-template <update_rule R,
-          class Profiles = std::make_integer_sequence<int, enum_count<update_profile>>>
-struct of_rule;
 template <update_rule R, int... P>
-struct of_rule<R, std::integer_sequence<int, P...>>
-    : joined<decltype(of_profile<R, static_cast<update_profile>(P)>())...> {};
+constexpr auto of_rule(std::integer_sequence<int, P...>) {
+  return (formula_list<>{} + ... + of_profile<R, static_cast<update_profile>(P)>());
+}
 template <update_rule R>
-using list_of = typename of_rule<R>::type;
+using list_of = decltype(of_rule<R>(std::make_integer_sequence<int, enum_count<update_profile>>{}));
 
-/// The formulas of all rules from First on, except those of lamb.
-template <update_rule First = update_rule{}>
-constexpr auto from() {
-  constexpr int next = static_cast<int>(First) + 1;
-  using own = std::conditional_t<First == update_rule::lamb, formula_list<>, list_of<First>>;
-  if constexpr (next == enum_count<update_rule>)
-    return own{};
-  else
-    return typename joined<own, decltype(from<static_cast<update_rule>(next)>())>::type{};
+/// The formulas of all rules except those of lamb.
+template <int... R>
+constexpr auto without_norms(std::integer_sequence<int, R...>) {
+  constexpr int lamb = static_cast<int>(update_rule::lamb);
+  return (formula_list<>{} + ... +
+          std::conditional_t<R == lamb, formula_list<>, list_of<static_cast<update_rule>(R)>>{});
 }
 
 /// The formulas that update each element alone, without norms.
-using of_elements = decltype(from<>());
-using of_others = decltype(from<update_rule::sgd>());  ///< without those of adamw and adam
+using of_elements =
+    decltype(without_norms(std::make_integer_sequence<int, enum_count<update_rule>>{}));
 using of_lamb = list_of<update_rule::lamb>;
 
 }  // namespace formulas
@@ -136,19 +126,8 @@ __device__ __forceinline__ bool has_work(const group_step& group) {
   return group.applied && group.formula == formula_number<Formula>;
 }
 
-// Enqueue a step of all tensors whose groups have the formula with this number, by the GPU's
-// instructions. Each function has the formulas of some rules, so that nvcc compiles them side by side;
-// together they have formulas::of_elements. A function does nothing for another number.
-void launch_native_adamw(std::uint8_t number, const update_launch& call, void* stream);
-void launch_native_adam(std::uint8_t number, const update_launch& call, void* stream);
-void launch_native_others(std::uint8_t number, const update_launch& call, void* stream);
-
-/// Enqueues a step of all tensors whose groups have any formula of formulas::of_elements, in
-/// integers.
-void launch_emulated_update(const update_launch& call, void* stream);
-
-/// Enqueues a step of all tensors whose groups have a formula of formulas::of_lamb.
-template <class Formula, class Arithmetic>
-void launch_lamb(const update_launch& call, void* stream);
+/// Enqueues a step of all tensors whose groups have the formula of formulas::of_elements with this
+/// number, by the GPU's instructions. Does nothing for another number.
+void launch_native_update(std::uint8_t number, const update_launch& call, void* stream);
 
 }  // namespace samebits::cuda

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/common/sum_tree.cuh"
 #include "backends/cuda/update/update_kernel.cuh"
 #include "numerics/tensor_list/inspect.hpp"
@@ -34,7 +35,7 @@ __device__ __forceinline__ std::uint32_t direction_of(const numerics::update_con
 template <class Arithmetic, class Value>
 __device__ __forceinline__ typename Arithmetic::partial_sum squares_of_vector(int count,
                                                                               const Value& value) {
-  constexpr int unrolled = unrolled_elements<any_stored<Arithmetic>>;
+  constexpr int unrolled = unrolled_elements<Arithmetic>;
   typename Arithmetic::partial_sum s[8];
 #pragma unroll unrolled
   for (int k = 0; k < 8; ++k) {
@@ -140,7 +141,7 @@ __global__ void __launch_bounds__(update_threads)
 template <class Formula, class Arithmetic>
 __global__ void __launch_bounds__(update_threads)
     lamb_weights_kernel(const __grid_constant__ update_launch call) {
-  constexpr int unrolled = unrolled_elements<any_stored<Arithmetic>>;
+  constexpr int unrolled = unrolled_elements<Arithmetic>;
   const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
   const numerics::update_row& row = call.list.rows[chunk.tensor];
   const group_step& group = group_of(call, row.group);
@@ -156,6 +157,18 @@ __global__ void __launch_bounds__(update_threads)
         }
         v.write_weights();
       });
+}
+
+/// Enqueues a step of all tensors whose groups have this formula of formulas::of_lamb.
+template <class Formula, class Arithmetic>
+void launch_lamb(const update_launch& call, void* stream) {
+  const auto launch = [&](const char* what, auto kernel, std::uint64_t blocks) {
+    launch_kernel(what, kernel, static_cast<unsigned>(blocks), update_threads, 0,
+                  static_cast<cudaStream_t>(stream), call);
+  };
+  launch("lamb states kernel", lamb_states_kernel<Formula, Arithmetic>, call.list.chunks);
+  launch("lamb factors kernel", lamb_factors_kernel<Formula, Arithmetic>, call.list.tensors);
+  launch("lamb weights kernel", lamb_weights_kernel<Formula, Arithmetic>, call.list.chunks);
 }
 
 }  // namespace samebits::cuda

@@ -11,7 +11,9 @@
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/update/group_steps.cuh"
+#include "backends/cuda/update/lamb_kernels.cuh"
 #include "backends/cuda/update/update_arithmetic.cuh"
+#include "backends/cuda/update/update_kernel.cuh"
 #include "numerics/bits/random.hpp"
 #include "samebits/core/step_report.hpp"
 
@@ -102,6 +104,29 @@ std::vector<std::uint8_t> formulas_of(const backends::optimizer_call& call) {
   return numbers;
 }
 
+/// A step in integers of all tensors whose groups have a formula of formulas::of_elements: one kernel
+/// for all formulas, because code in integers is long. One block per chunk.
+__global__ void __launch_bounds__(update_threads)
+    emulated_update_kernel(const __grid_constant__ update_launch call) {
+  using steps = not_inlined<stored_by_definition>;
+  const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
+  const numerics::update_row& row = call.list.rows[chunk.tensor];
+  const group_step& group = group_of(call, row.group);
+  if (!group.applied || !formulas::of_elements::has(group.formula)) return;
+  int states = 0;
+  formulas::of_elements::visit_in_kernel(group.formula,
+                                         [&](auto formula) { states = formula.states; });
+  for_each_vector<steps, 8, false>({row, group, call.keys, chunk, is_aligned(row)}, formats_of(row),
+                                   states, [&](update_vector<steps, 8, false>& v) {
+                                     formulas::of_elements::visit_in_kernel(
+                                         group.formula, [&](auto formula) {
+                                           step_elements<decltype(formula)>(group.constants, v);
+                                         });
+                                     v.write_states(states);
+                                     v.write_weights();
+                                   });
+}
+
 /// Enqueues the update of all tensors, for groups with these formulas.
 void launch_formulas(const std::vector<std::uint8_t>& numbers, const update_launch& launch,
                      arithmetic by, void* stream) {
@@ -114,12 +139,11 @@ void launch_formulas(const std::vector<std::uint8_t>& numbers, const update_laun
       launch_lamb<f, numerics::update_by_definition>(launch, stream);
     });
     emulated = emulated || (!native && formulas::of_elements::has(number));
-    if (!native) continue;
-    launch_native_adamw(number, launch, stream);
-    launch_native_adam(number, launch, stream);
-    launch_native_others(number, launch, stream);
+    if (native) launch_native_update(number, launch, stream);
   }
-  if (emulated) launch_emulated_update(launch, stream);
+  if (!emulated) return;
+  launch_kernel("update kernel", emulated_update_kernel, static_cast<unsigned>(launch.list.chunks),
+                update_threads, 0, static_cast<cudaStream_t>(stream), launch);
 }
 
 template <class T>

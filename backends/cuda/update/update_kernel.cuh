@@ -44,15 +44,11 @@ __device__ __forceinline__ void step_element(const numerics::update_constants& c
   }
 }
 
-/// Unrolled iterations of a loop over the elements of a vector: code in integers is long.
-template <class Steps>
-inline constexpr int unrolled_elements = is_hardware<typename Steps::arithmetic> ? 8 : 1;
-
 /// Computes the elements of a vector whose codes have been decoded.
 template <class Formula, class Steps, int V, bool Whole>
 __device__ __forceinline__ void step_elements(const numerics::update_constants& c,
                                               update_vector<Steps, V, Whole>& v) {
-  constexpr int unrolled = unrolled_elements<Steps>;
+  constexpr int unrolled = unrolled_elements<typename Steps::arithmetic>;
   const bool rounds = v.formats.weights == stored_format::bf16_nearest &&
                       v.formats.master == stored_format::none && v.formats.low == low_part::none;
 #pragma unroll unrolled
@@ -69,8 +65,8 @@ __device__ __forceinline__ void step_elements(const numerics::update_constants& 
 
 /// Conversion of formats that are read at run time.
 template <class Arithmetic>
-using any_stored =
-    std::conditional_t<is_hardware<Arithmetic>, stored_of_any_format, stored_by_definition>;
+using any_stored = not_inlined<
+    std::conditional_t<is_hardware<Arithmetic>, stored_by_instructions, stored_by_definition>>;
 
 /// Whether all arrays of a tensor are aligned to 16 bytes.
 __device__ __forceinline__ bool is_aligned(const numerics::update_row& row) {
@@ -197,7 +193,7 @@ template <class Formula>
 __device__ __noinline__ void step_any_formats(const update_launch& call) {
   const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
   const numerics::update_row& row = call.list.rows[chunk.tensor];
-  step_chunk<Formula, stored_of_any_format, 8, false>(
+  step_chunk<Formula, not_inlined<stored_by_instructions>, 8, false>(
       {row, group_of(call, row.group), call.keys, chunk, is_aligned(row)}, formats_of(row));
 }
 

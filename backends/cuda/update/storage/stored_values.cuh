@@ -64,28 +64,82 @@ __device__ __forceinline__ scale_word scale_at(const std::uint32_t* p) {
   return {p != nullptr, p != nullptr ? *p : numerics::binary32::one};
 }
 
+/// Unrolled iterations of a loop over the elements of a vector: code in integers is long.
+template <class Arithmetic>
+inline constexpr int unrolled_elements = is_hardware<Arithmetic> ? 8 : 1;
+
+/// numerics::kahan_weight().
+template <class Arithmetic>
+__device__ __forceinline__ numerics::two_halves<std::uint32_t> kahan_halves(std::uint32_t x) {
+  if constexpr (!is_hardware<Arithmetic>) {
+    return numerics::kahan_weight<Arithmetic>(x);
+  } else {
+    const std::uint32_t high = half_pair<format_id::bf16, false>(x, 0);
+    const std::uint32_t error =
+        Arithmetic::sum(x, numerics::negated(high << 16));  // NaN if x is Inf or NaN
+    const bool finite = (high & 0x7FFFu) < 0x7F80u;
+    return {high, finite ? half_pair<format_id::bf16, false>(error, 0) : 0};
+  }
+}
+
+/// Weights in two halves of 16 bits.
+template <class Arithmetic>
+struct stored_halves {
+  /// The values.
+  template <int V>
+  __device__ __forceinline__ static code_words<V> joined(low_part kind, const code_words<V>& high,
+                                                         const code_words<V>& low) {
+    constexpr int unrolled = unrolled_elements<Arithmetic>;
+    code_words<V> y;
+#pragma unroll unrolled
+    for (int k = 0; k < V; ++k) {
+      const numerics::two_halves<std::uint32_t> x = {packed_code(high, 2, k),
+                                                     packed_code(low, 2, k)};
+      y.w[k] = kind == low_part::split ? numerics::joined_weight(x)
+                                       : numerics::compensated_weight<Arithmetic>(x);
+    }
+    return y;
+  }
+
+  /// Replaces values by their high halves, and writes their low halves.
+  template <int V>
+  __device__ __forceinline__ static void split(low_part kind, code_words<V>& values,
+                                               code_words<V>& low) {
+    constexpr int unrolled = unrolled_elements<Arithmetic>;
+    code_words<V> high;
+#pragma unroll unrolled
+    for (int k = 0; k < V; ++k) {
+      const std::uint32_t x = values.w[k];
+      const auto halves =
+          kind == low_part::split ? numerics::split_weight(x) : kahan_halves<Arithmetic>(x);
+      set_packed_code(high, 2, k, halves.high);
+      set_packed_code(low, 2, k, halves.low);
+    }
+    values = high;
+  }
+};
+
 /// Values and codes in integers.
-struct stored_by_definition {
+struct stored_by_definition : stored_halves<numerics::update_by_definition> {
   using arithmetic = numerics::update_by_definition;
 
   /// The values of packed codes.
   template <int V>
-  __device__ __noinline__ static code_words<V> values(stored_format f, code_words<V> x,
-                                                      const scale_word& by) {
+  __device__ static code_words<V> values(stored_format f, const code_words<V>& x,
+                                         const scale_word& by) {
     const int bytes = code_bytes(f);
-    // From the last code down: code k lies in word k or below.
+    code_words<V> y;
 #pragma unroll 1
-    for (int k = V - 1; k >= 0; --k) {
-      x.w[k] = numerics::stored_value(f, packed_code(x, bytes, k), by.scale);
+    for (int k = 0; k < V; ++k) {
+      y.w[k] = numerics::stored_value(f, packed_code(x, bytes, k), by.scale);
     }
-    return x;
+    return y;
   }
 
   /// The packed codes of values.
   template <int V>
-  __device__ __noinline__ static code_words<V> codes(stored_format f, code_words<V> x,
-                                                     std::uint32_t factor,
-                                                     const random_halves<V>& random) {
+  __device__ static code_words<V> codes(stored_format f, code_words<V> x, std::uint32_t factor,
+                                        const random_halves<V>& random) {
     const int bytes = code_bytes(f);
 #pragma unroll 1
     for (int k = 0; k < V; ++k) {
@@ -95,44 +149,8 @@ struct stored_by_definition {
   }
 
   /// The scale of a block with this amax.
-  __device__ __noinline__ static numerics::tile_scale scale(stored_format f, std::uint32_t amax) {
+  __device__ static numerics::tile_scale scale(stored_format f, std::uint32_t amax) {
     return numerics::block_scale(f, amax);
-  }
-
-  /// Random bits of elements index .. index + 7.
-  template <int V>
-  __device__ static random_halves<V> random(const numerics::philox_keys& keys, std::uint64_t stream,
-                                            std::uint64_t index) {
-    static_assert(V == 8);
-    return random_of_any(seed_of(keys), stream, index);
-  }
-
-  /// Values of weights in two halves of 16 bits.
-  template <int V>
-  __device__ __noinline__ static code_words<V> joined(low_part kind, code_words<V> high,
-                                                      const code_words<V>& low) {
-#pragma unroll 1
-    for (int k = V - 1; k >= 0; --k) {
-      const numerics::two_halves<std::uint32_t> x = {packed_code(high, 2, k),
-                                                     packed_code(low, 2, k)};
-      high.w[k] = kind == low_part::split ? numerics::joined_weight(x)
-                                          : numerics::compensated_weight<arithmetic>(x);
-    }
-    return high;
-  }
-
-  /// Replaces values by their high halves, and writes their low halves.
-  template <int V>
-  __device__ __noinline__ static void split(low_part kind, code_words<V>& values,
-                                            code_words<V>& low) {
-#pragma unroll 1
-    for (int k = 0; k < V; ++k) {
-      const std::uint32_t x = values.w[k];
-      const auto halves = kind == low_part::split ? numerics::split_weight(x)
-                                                  : numerics::kahan_weight<arithmetic>(x);
-      set_packed_code(values, 2, k, halves.high);
-      set_packed_code(low, 2, k, halves.low);
-    }
   }
 
   /// RN to bf16, as a binary32 value.
@@ -145,7 +163,7 @@ struct stored_by_definition {
 
 /// Values and codes by conversion instructions, for constant formats. A value may be a NaN with a
 /// payload.
-struct stored_by_instructions {
+struct stored_by_instructions : stored_halves<update_hardware> {
   using arithmetic = update_hardware;
 
   template <int V>
@@ -189,48 +207,11 @@ struct stored_by_instructions {
     return {};
   }
 
-  template <int V>
-  __device__ __forceinline__ static code_words<V> joined(low_part kind, const code_words<V>& high,
-                                                         const code_words<V>& low) {
-    code_words<V> y;
-#pragma unroll
-    for (int k = 0; k < V; ++k) {
-      const numerics::two_halves<std::uint32_t> x = {packed_code(high, 2, k),
-                                                     packed_code(low, 2, k)};
-      y.w[k] = kind == low_part::split ? numerics::joined_weight(x)
-                                       : numerics::compensated_weight<arithmetic>(x);
-    }
-    return y;
-  }
-
-  template <int V>
-  __device__ __forceinline__ static void split(low_part kind, code_words<V>& values,
-                                               code_words<V>& low) {
-    code_words<V> high;
-#pragma unroll
-    for (int k = 0; k < V; ++k) {
-      const std::uint32_t x = values.w[k];
-      const auto halves = kind == low_part::split ? numerics::split_weight(x) : kahan(x);
-      set_packed_code(high, 2, k, halves.high);
-      set_packed_code(low, 2, k, halves.low);
-    }
-    values = high;
-  }
-
   __device__ __forceinline__ static std::uint32_t to_bf16(std::uint32_t x) {
     return half_pair<format_id::bf16, false>(x, 0) << 16;
   }
 
  private:
-  /// numerics::kahan_weight().
-  __device__ __forceinline__ static numerics::two_halves<std::uint32_t> kahan(std::uint32_t x) {
-    const std::uint32_t high = half_pair<format_id::bf16, false>(x, 0);
-    const std::uint32_t error =
-        arithmetic::sum(x, numerics::negated(high << 16));  // NaN if x is Inf or NaN
-    const bool finite = (high & 0x7FFFu) < 0x7F80u;
-    return {high, finite ? half_pair<format_id::bf16, false>(error, 0) : 0};
-  }
-
   template <int V>
   __device__ __forceinline__ static code_words<V> decoded(stored_format f, const code_words<V>& x) {
     switch (numerics::codes_format(f)) {
@@ -318,26 +299,27 @@ struct stored_by_instructions {
   }
 };
 
-/// stored_by_instructions for formats that are read at run time. Not inlined: kernels have one copy
-/// of each function, not one for each array.
-struct stored_of_any_format {
-  using arithmetic = update_hardware;
-  using steps = stored_by_instructions;
+/// Steps for formats that are read at run time. Not inlined: kernels have one copy of each function,
+/// not one for each array.
+template <class Steps>
+struct not_inlined {
+  using arithmetic = typename Steps::arithmetic;
 
   template <int V>
   __device__ __noinline__ static code_words<V> values(stored_format f, code_words<V> x,
                                                       scale_word by) {
-    return steps::values(f, x, by);
+    return Steps::values(f, x, by);
   }
   template <int V>
   __device__ __noinline__ static code_words<V> codes(stored_format f, code_words<V> x,
                                                      std::uint32_t factor,
                                                      random_halves<V> random) {
-    return steps::codes(f, x, factor, random);
+    return Steps::codes(f, x, factor, random);
   }
   __device__ __noinline__ static numerics::tile_scale scale(stored_format f, std::uint32_t amax) {
-    return steps::scale(f, amax);
+    return Steps::scale(f, amax);
   }
+  /// Random bits of elements index .. index + 7.
   template <int V>
   __device__ __forceinline__ static random_halves<V> random(const numerics::philox_keys& keys,
                                                             std::uint64_t stream,
@@ -347,15 +329,15 @@ struct stored_of_any_format {
   template <int V>
   __device__ __noinline__ static code_words<V> joined(low_part kind, code_words<V> high,
                                                       code_words<V> low) {
-    return steps::joined(kind, high, low);
+    return Steps::joined(kind, high, low);
   }
   template <int V>
   __device__ __noinline__ static void split(low_part kind, code_words<V>& values,
                                             code_words<V>& low) {
-    steps::split(kind, values, low);
+    Steps::split(kind, values, low);
   }
   __device__ __forceinline__ static std::uint32_t to_bf16(std::uint32_t x) {
-    return steps::to_bf16(x);
+    return Steps::to_bf16(x);
   }
 };
 

@@ -1,6 +1,4 @@
-// The launch of the kernel of a formula.
-#pragma once
-
+// Optimizer steps by the GPU's instructions: the kernels of all formulas that need no norms.
 #include <cuda_runtime.h>
 
 #include "backends/cuda/common/launch_kernel.hpp"
@@ -9,10 +7,8 @@
 
 namespace samebits::cuda {
 
-/// Enqueues a step by the formula with this number, if the list has it.
-template <class Formulas>
-void launch_native(std::uint8_t number, const update_launch& call, void* stream) {
-  Formulas::visit(number, [&](auto formula) {
+void launch_native_update(std::uint8_t number, const update_launch& call, void* stream) {
+  formulas::of_elements::visit(number, [&](auto formula) {
     launch_kernel("update kernel", native_update_kernel<decltype(formula)>,
                   static_cast<unsigned>(call.list.chunks), call.threads, 0,
                   static_cast<cudaStream_t>(stream), call);
