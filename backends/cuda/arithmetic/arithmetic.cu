@@ -4,9 +4,9 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 
+#include "backends/cuda/common/cells.cuh"
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/error.hpp"
@@ -25,21 +25,11 @@ using backends::compute_call;
 using backends::flag_report;
 using backends::max_operands;
 
-/// A matrix of codes in device memory; strides are in bytes.
-struct strided_codes {
-  std::byte* data;
-  std::uint64_t row_bytes, col_bytes;
-
-  __device__ __forceinline__ std::byte* at(std::uint64_t row, std::uint64_t col) const {
-    return data + row * row_bytes + col * col_bytes;
-  }
-};
-
 /// Launch parameters of definition_kernel.
 struct compute_task {
-  strided_codes in[max_operands];
-  strided_codes out;
-  strided_codes each;  ///< flags of each element; data is null unless wanted
+  cells in[max_operands];
+  cells out;
+  cells each;  ///< flags of each element; data is null unless wanted
   format_spec from[max_operands];
   format_spec to;
   cast_rule rule;
@@ -49,23 +39,6 @@ struct compute_task {
   unsigned* raised;  ///< combined flags; null unless wanted
   bool natural;      ///< every code is aligned to its width
 };
-
-/// Loads a code of 1, 2 or 4 bytes, aligned to its width.
-__device__ __forceinline__ std::uint64_t load_natural(const std::byte* p, int bytes) {
-  if (bytes == 4) return *reinterpret_cast<const std::uint32_t*>(p);
-  if (bytes == 2) return *reinterpret_cast<const std::uint16_t*>(p);
-  return static_cast<std::uint64_t>(*p);
-}
-/// Stores a code of 1, 2 or 4 bytes, aligned to its width.
-__device__ __forceinline__ void store_natural(std::byte* p, int bytes, std::uint64_t code) {
-  if (bytes == 4) {
-    *reinterpret_cast<std::uint32_t*>(p) = static_cast<std::uint32_t>(code);
-  } else if (bytes == 2) {
-    *reinterpret_cast<std::uint16_t*>(p) = static_cast<std::uint16_t>(code);
-  } else {
-    *p = static_cast<std::byte>(code);
-  }
-}
 
 /// Computes Op for every element by the definition. One element per thread and step. Flags are
 /// combined per warp, then by one atomic or.
@@ -83,7 +56,7 @@ __global__ void __launch_bounds__(block_threads) definition_kernel(const compute
     for (int k = 0; k < operand_count(Op); ++k) {
       const std::byte* const p = t.in[k].at(row, col);
       const int bytes = t.from[k].storage_bits / 8;
-      x[k] = {t.from[k], t.natural ? load_natural(p, bytes) : load_code(p, bytes)};
+      x[k] = {t.from[k], t.natural ? load_aligned(p, bytes) : load_code(p, bytes)};
     }
     std::uint64_t dither = 0;
     if (t.rule.rounding == rounding::stochastic) {
@@ -93,7 +66,7 @@ __global__ void __launch_bounds__(block_threads) definition_kernel(const compute
     const numerics::outcome result = numerics::compute<Op>(x[0], x[1], x[2], t.to, t.rule, dither);
     std::byte* const out = t.out.at(row, col);
     if (t.natural) {
-      store_natural(out, t.to.storage_bits / 8, result.code);
+      store_aligned(out, t.to.storage_bits / 8, static_cast<std::uint32_t>(result.code));
     } else {
       store_code(out, t.to.storage_bits / 8, result.code);
     }
@@ -105,22 +78,9 @@ __global__ void __launch_bounds__(block_threads) definition_kernel(const compute
   if (threadIdx.x % 32 == 0 && of_warp != 0) atomicOr(t.raised, of_warp);
 }
 
-strided_codes codes_of(const const_matrix_view& v) {
-  const auto bytes = static_cast<std::uint64_t>(storage_bytes(v.format));
-  return {static_cast<std::byte*>(const_cast<void*>(v.data)),
-          static_cast<std::uint64_t>(v.row_stride) * bytes,
-          static_cast<std::uint64_t>(v.col_stride) * bytes};
-}
-
 /// Whether all elements have one distance, so that the matrix can be indexed as one row.
-bool is_one_row(const strided_codes& c, std::uint64_t rows, std::uint64_t cols) {
+bool is_one_row(const cells& c, std::uint64_t rows, std::uint64_t cols) {
   return rows == 1 || c.row_bytes == cols * c.col_bytes;
-}
-
-/// Whether every code is aligned to its width.
-bool is_natural(const strided_codes& c, const format_spec& f) {
-  const auto bytes = static_cast<std::uint64_t>(f.storage_bits / 8);
-  return reinterpret_cast<std::uintptr_t>(c.data) % bytes == 0;  // strides are whole codes
 }
 
 compute_task task_of(const compute_call& call, std::uint32_t* raised) {
@@ -128,21 +88,25 @@ compute_task task_of(const compute_call& call, std::uint32_t* raised) {
   const auto rows = static_cast<std::uint64_t>(call.out.rows);
   t.cols = static_cast<std::uint64_t>(call.out.cols);
   t.count = rows * t.cols;
-  t.out = codes_of(call.out);
+  t.out = cells_of(call.out);
   t.to = spec_of(call.out.format);
   t.rule = call.rule;
   t.random = source_of(call.random);
   t.index = call.random.offset;
   t.pitch = call.pitch;
   if (call.report == flag_report::wanted) t.raised = raised;
-  t.natural = is_natural(t.out, t.to);
+  // Strides are whole codes, so that all codes of a matrix are aligned alike.
+  const auto is_natural = [](const const_matrix_view& v) {
+    return is_aligned(v.data, static_cast<std::uint64_t>(storage_bytes(v.format)));
+  };
+  t.natural = is_natural(call.out);
   bool one_row = is_one_row(t.out, rows, t.cols) &&
                  (call.rule.rounding != rounding::stochastic || call.pitch == t.cols);
   for (int k = 0; k < operand_count(call.op); ++k) {
-    t.in[k] = codes_of(call.operands[k]);
+    t.in[k] = cells_of(call.operands[k]);
     t.from[k] = spec_of(call.operands[k].format);
     one_row = one_row && is_one_row(t.in[k], rows, t.cols);
-    t.natural = t.natural && is_natural(t.in[k], t.from[k]);
+    t.natural = t.natural && is_natural(call.operands[k]);
   }
   if (call.each.data != nullptr) {
     t.each = {reinterpret_cast<std::byte*>(call.each.data),
@@ -154,18 +118,6 @@ compute_task task_of(const compute_call& call, std::uint32_t* raised) {
   return t;
 }
 
-template <operation Op>
-void launch(const compute_task& t, cudaStream_t stream) {
-  constexpr std::uint64_t max_blocks = 1u << 14;  // bounds the atomic updates of the flags
-  const std::uint64_t blocks = (t.count + block_threads - 1) / block_threads;
-  const auto grid = static_cast<unsigned>(std::min(blocks, max_blocks));
-  launch_kernel("cuda-emulated: compute", definition_kernel<Op>, grid, block_threads, 0, stream, t);
-}
-
-void launch_operation(operation op, const compute_task& t, cudaStream_t stream) {
-  with_enumerator(op, [&]<operation Op>() { launch<Op>(t, stream); });
-}
-
 /// Enqueues a call by the definition, for any layout. `raised`: device memory for the flags, read
 /// and written only if the call wants a report.
 void enqueue_definition(const compute_call& call, std::uint32_t* raised, cudaStream_t stream) {
@@ -174,7 +126,11 @@ void enqueue_definition(const compute_call& call, std::uint32_t* raised, cudaStr
   }
   const compute_task task = task_of(call, raised);
   if (task.count == 0) return;
-  launch_operation(call.op, task, stream);
+  constexpr std::uint64_t max_blocks = 1u << 14;  // bounds the atomic updates of the flags
+  with_enumerator(call.op, [&]<operation Op>() {
+    launch_kernel("cuda-emulated: compute", definition_kernel<Op>,
+                  grid_for(task.count, block_threads, max_blocks), block_threads, 0, stream, task);
+  });
 }
 
 }  // namespace

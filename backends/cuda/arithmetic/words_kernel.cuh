@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cuda/common/cells.cuh"
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
@@ -14,17 +15,14 @@
 namespace samebits::cuda {
 
 /// An operand: rows of contiguous codes, or one code repeated along the row.
-struct word_rows {
-  const std::byte* data;
-  std::uint64_t row_bytes;
+struct word_rows : cells {
   bool repeated;
 };
 
 /// Launch parameters of words_kernel; rows and out are aligned to 16 bytes.
 struct word_task {
   word_rows in[backends::max_operands];
-  std::byte* out;
-  std::uint64_t out_row_bytes;
+  cells out;
   std::uint64_t rows, cols;
 };
 
@@ -71,7 +69,7 @@ __global__ void __launch_bounds__(block_threads) words_kernel(const word_task t)
       }
       return x;
     };
-    std::byte* const out = t.out + row * t.out_row_bytes;
+    std::byte* const out = t.out.data + row * t.out.row_bytes;
     const auto compute = [&](const operand_packs& x, std::uint64_t at) {
       const uint4& a = x.of[0];
       const uint4& b = x.of[operands > 1 ? 1 : 0];
@@ -120,9 +118,5 @@ void launch_words(const word_task& t, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>((packs + tile - 1) / tile), static_cast<unsigned>(rows));
   launch_kernel("cuda-native: compute", words_kernel<Step>, grid, block_threads, 0, stream, t);
 }
-
-/// Launch a call of cuda-native: formats of 16 and 32 bits, and FP8.
-void launch_wide_words(const backends::compute_call& call, const word_task& t, cudaStream_t stream);
-void launch_fp8_words(const backends::compute_call& call, const word_task& t, cudaStream_t stream);
 
 }  // namespace samebits::cuda

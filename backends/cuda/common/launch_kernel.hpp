@@ -1,9 +1,11 @@
-// Launches a kernel and reports the error of this launch only.
+// Launches a kernel and reports the error of this launch only; grids of launches.
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include "backends/cuda/common/error.hpp"
@@ -34,6 +36,27 @@ void allow_shared_memory(const char* what, void (*kernel)(Parameters...), std::s
   check(cudaFuncSetAttribute(address, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(bytes)),
         what);
+}
+
+/// Blocks of a grid-stride launch over `items`: from 1 to `most`, by default more than fill any GPU.
+inline unsigned grid_for(std::uint64_t items, std::uint64_t items_a_block,
+                         std::uint64_t most = 1u << 20) {
+  const std::uint64_t blocks = (items + items_a_block - 1) / items_a_block;
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, most));
+}
+
+/// The same, with at most as many blocks of the kernel as the GPU holds at once.
+template <class Kernel>
+unsigned resident_grid(Kernel kernel, int threads, std::uint64_t items,
+                       std::uint64_t items_a_block) {
+  int device = 0, processors = 0, resident = 0;
+  check(cudaGetDevice(&device), "the current device");
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+        "the number of processors");
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0),
+        "blocks per processor");
+  return grid_for(items, items_a_block,
+                  static_cast<std::uint64_t>(std::max(processors * resident, 1)));
 }
 
 }  // namespace samebits::cuda

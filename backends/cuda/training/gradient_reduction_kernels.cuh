@@ -155,22 +155,6 @@ __device__ __forceinline__ void for_each_part(const reduction_list& list, const 
   }
 }
 
-/// Loads and stores codes of 1, 2 or 4 bytes that are aligned to their size.
-__device__ __forceinline__ std::uint32_t load_aligned(const std::byte* p, int bytes) {
-  if (bytes == 4) return *reinterpret_cast<const std::uint32_t*>(p);
-  if (bytes == 2) return *reinterpret_cast<const std::uint16_t*>(p);
-  return *reinterpret_cast<const std::uint8_t*>(p);
-}
-__device__ __forceinline__ void store_aligned(std::byte* p, int bytes, std::uint32_t code) {
-  if (bytes == 4) {
-    *reinterpret_cast<std::uint32_t*>(p) = code;
-  } else if (bytes == 2) {
-    *reinterpret_cast<std::uint16_t*>(p) = static_cast<std::uint16_t>(code);
-  } else {
-    *reinterpret_cast<std::uint8_t*>(p) = static_cast<std::uint8_t>(code);
-  }
-}
-
 /// Loads and stores elements of a tensor whose codes have `bytes` bytes, of any strides and
 /// alignment.
 struct elements {
