@@ -7,6 +7,7 @@
 
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/reductions/reductions.hpp"
 #include "numerics/bits/hash.hpp"
 
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(hash_threads)
                       : a.bytes == 4 ? terms_of<std::uint32_t>(a)
                                      : terms_of<std::uint64_t>(a);
   for (int distance = 16; distance > 0; distance /= 2) {
-    sum += __shfl_down_sync(0xFFFFFFFFu, sum, distance);
+    sum += __shfl_down_sync(all_lanes, sum, distance);
   }
   if (threadIdx.x % 32 == 0 && sum != 0) {
     atomicAdd(reinterpret_cast<unsigned long long*>(task.results + blockIdx.y),

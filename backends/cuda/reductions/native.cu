@@ -9,7 +9,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -274,65 +273,38 @@ __global__ void __launch_bounds__(reduction_threads)
   add_counts(counts, result);
 }
 
-/// Blocks that fill the GPU, but no more than there is work for.
-template <class Kernel>
-unsigned blocks_for(Kernel kernel, std::uint64_t work, std::uint64_t of_block) {
-  int device = 0, processors = 0, resident = 0;
-  check(cudaGetDevice(&device), "the current device");
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-        "the number of processors");
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, reduction_threads, 0),
-        "blocks per processor");
-  const auto maximum = static_cast<std::uint64_t>(std::max(processors * resident, 1));
-  return static_cast<unsigned>(
-      std::clamp<std::uint64_t>((work + of_block - 1) / of_block, 1, maximum));
-}
-
 }  // namespace
 
-void enqueue_dense_sums(const reduction_call& call, std::uint64_t count, void* partial_sums,
-                        void* stream) {
+void enqueue_wide(const reduction_call& call, std::uint64_t count, void* result, void* stream) {
   const auto* const x = static_cast<const std::byte*>(call.x.data);
   const auto* const y = static_cast<const std::byte*>(call.y.data);
-  const std::uint64_t chunks = (count + chunk_elements - 1) / chunk_elements;
-  const auto on = static_cast<cudaStream_t>(stream);
-  backends::with_list_format(call.x.format, [&]<format_id f>() {
-    const auto launch = [&](auto kernel, auto* to) {
-      const unsigned grid = blocks_for(kernel, chunks, reduction_threads / 32);
-      launch_kernel("reduction", kernel, grid, reduction_threads, 0, on, x, y, count, to);
+  backends::with_list_format(call.x.format, [&]<format_id F>() {
+    const auto launch = [&](auto kernel, std::uint64_t items, int of_block, auto... arguments) {
+      launch_kernel(
+          "reduction", kernel,
+          resident_grid(kernel, reduction_threads, items, static_cast<std::uint64_t>(of_block)),
+          reduction_threads, 0, static_cast<cudaStream_t>(stream), arguments...);
     };
-    auto* const wide = static_cast<double*>(partial_sums);
-    if (call.what == reduction::sum) {
-      launch(dense_sums_kernel<f, reduction::sum, double>, wide);
-    } else if (call.what == reduction::sum_of_squares) {
-      launch(dense_sums_kernel<f, reduction::sum_of_squares, double>, wide);
-    } else if (call.options.precision == accumulation::fp64) {
-      launch(dense_sums_kernel<f, reduction::dot, double>, wide);
-    } else {
-      launch(dense_sums_kernel<f, reduction::dot, float>, static_cast<float*>(partial_sums));
+    const auto sums = [&]<reduction What, class Number>() {
+      launch(dense_sums_kernel<F, What, Number>, (count + chunk_elements - 1) / chunk_elements,
+             reduction_threads / 32, x, y, count, static_cast<Number*>(result));
+    };
+    const std::uint64_t vectors = count / vector_codes<F>::count;
+    switch (call.what) {
+      case reduction::amax:
+        return launch(dense_amax_kernel<F>, vectors, reduction_threads, x, count,
+                      static_cast<std::uint32_t*>(result));
+      case reduction::counts:
+        return launch(dense_counts_kernel<F>, vectors, reduction_threads, x, count,
+                      static_cast<element_counts*>(result));
+      case reduction::sum: return sums.template operator()<reduction::sum, double>();
+      case reduction::sum_of_squares:
+        return sums.template operator()<reduction::sum_of_squares, double>();
+      case reduction::dot:
+        if (call.options.precision == accumulation::fp64)
+          return sums.template operator()<reduction::dot, double>();
+        sums.template operator()<reduction::dot, float>();
     }
-  });
-}
-
-void enqueue_dense_amax(const const_matrix_view& in, std::uint64_t count, std::uint32_t* result,
-                        void* stream) {
-  backends::with_list_format(in.format, [&]<format_id F>() {
-    const auto kernel = dense_amax_kernel<F>;
-    const unsigned grid = blocks_for(kernel, count / vector_codes<F>::count, reduction_threads);
-    launch_kernel("reduction", kernel, grid, reduction_threads, 0,
-                  static_cast<cudaStream_t>(stream), static_cast<const std::byte*>(in.data), count,
-                  result);
-  });
-}
-
-void enqueue_dense_counts(const const_matrix_view& in, std::uint64_t count, element_counts* result,
-                          void* stream) {
-  backends::with_list_format(in.format, [&]<format_id F>() {
-    const auto kernel = dense_counts_kernel<F>;
-    const unsigned grid = blocks_for(kernel, count / vector_codes<F>::count, reduction_threads);
-    launch_kernel("reduction", kernel, grid, reduction_threads, 0,
-                  static_cast<cudaStream_t>(stream), static_cast<const std::byte*>(in.data), count,
-                  result);
   });
 }
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cuda/common/cells.cuh"
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/error.hpp"
@@ -29,15 +30,12 @@ using backends::reduction;
 using backends::reduction_call;
 using numerics::chunk_elements;
 
-/// strided_elements: a matrix that kernels read element by element; strides are in bytes.
-struct strided_elements {
-  const std::byte* data;
-  std::uint64_t row_bytes, col_bytes;
+/// A matrix that kernels read element by element.
+struct strided_elements : cells {
   format_spec format;
 
   __device__ std::uint32_t code(std::uint64_t row, std::uint64_t col) const {
-    return static_cast<std::uint32_t>(
-        load_code(data + row * row_bytes + col * col_bytes, format.storage_bits / 8));
+    return static_cast<std::uint32_t>(load_code(at(row, col), format.storage_bits / 8));
   }
   __device__ float value(std::uint64_t row, std::uint64_t col) const {
     return __uint_as_float(numerics::decode<std::uint32_t>(format, code(row, col)));
@@ -59,20 +57,13 @@ struct reduction_task {
   }
 };
 
-strided_elements elements_of(const const_matrix_view& v) {
-  const auto bytes = static_cast<std::uint64_t>(storage_bytes(v.format));
-  return {static_cast<const std::byte*>(v.data), static_cast<std::uint64_t>(v.row_stride) * bytes,
-          static_cast<std::uint64_t>(v.col_stride) * bytes, spec_of(v.format)};
-}
-
-std::uint64_t size_of(const reduction_call& call) {
-  return static_cast<std::uint64_t>(call.x.rows) * static_cast<std::uint64_t>(call.x.cols);
-}
-
 reduction_task task_of(const reduction_call& call) {
-  reduction_task t{
-      elements_of(call.x), {}, size_of(call), static_cast<std::uint64_t>(call.x.cols), call.what};
-  if (call.what == reduction::dot) t.y = elements_of(call.y);
+  reduction_task t{{cells_of(call.x), spec_of(call.x.format)},
+                   {},
+                   size_of(call.x),
+                   static_cast<std::uint64_t>(call.x.cols),
+                   call.what};
+  if (call.what == reduction::dot) t.y = {cells_of(call.y), spec_of(call.y.format)};
   return t;
 }
 
@@ -193,11 +184,7 @@ __global__ void __launch_bounds__(reduction_threads)
   if (threadIdx.x == 0) *result = returned_sum(total);
 }
 
-unsigned blocks_for(std::uint64_t work, std::uint64_t of_block) {
-  constexpr std::uint64_t maximum = 1u << 12;
-  return static_cast<unsigned>(
-      std::clamp<std::uint64_t>((work + of_block - 1) / of_block, 1, maximum));
-}
+constexpr std::uint64_t max_blocks = 1u << 12;
 
 std::uint64_t chunks_of(std::uint64_t count) {
   return (count + chunk_elements - 1) / chunk_elements;
@@ -206,32 +193,25 @@ std::uint64_t combined(std::uint64_t partial_sums) {
   return (partial_sums + partial_sums_per_block - 1) / partial_sums_per_block;
 }
 
-/// Whether a view is dense and aligned to 16 bytes.
-bool is_without_gaps(const const_matrix_view& v) {
-  return (v.cols == 1 || v.col_stride == 1) && (v.rows == 1 || v.row_stride == v.cols) &&
-         reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0;
-}
-/// Whether the kernels of native.cu, which load 16 bytes at a time, support the call.
-bool is_dense_aligned(const reduction_call& call) {
-  if (!is_without_gaps(call.x)) return false;
-  return call.what != reduction::dot || (call.x.format == call.y.format && is_without_gaps(call.y));
+/// Whether the kernels of native.cu, which load 16 bytes at a time, compute the call.
+bool is_wide(const reduction_call& call, arithmetic by) {
+  const auto fits = [](const const_matrix_view& v) { return is_flat(v) && is_aligned(v.data, 16); };
+  return by == arithmetic::hardware && fits(call.x) &&
+         (call.what != reduction::dot || (call.x.format == call.y.format && fits(call.y)));
 }
 
-/// any: loads code by code (cuda-emulated). wide: 16 bytes at a time where possible (cuda-native).
-enum class access : std::uint8_t { any, wide };
-
-template <class Number, access By>
-void enqueue_tree(const reduction_call& call, double* result, std::byte* memory,
+template <class Number>
+void enqueue_tree(const reduction_call& call, arithmetic by, double* result, std::byte* memory,
                   cudaStream_t stream) {
   auto* partial_sums = reinterpret_cast<Number*>(memory);
   const reduction_task t = task_of(call);
   std::uint64_t count = chunks_of(t.count);
-  if (By == access::wide && is_dense_aligned(call)) {
-    enqueue_dense_sums(call, t.count, partial_sums, stream);
+  if (is_wide(call, by)) {
+    enqueue_wide(call, t.count, partial_sums, stream);
   } else {
     launch_kernel("reduction", partial_sums_kernel<Number>,
-                  blocks_for(count, reduction_threads / 32), reduction_threads, 0, stream, t,
-                  partial_sums);
+                  grid_for(count, reduction_threads / 32, max_blocks), reduction_threads, 0, stream,
+                  t, partial_sums);
   }
   while (count > partial_sums_per_block) {
     const std::uint64_t next = combined(count);
@@ -244,94 +224,78 @@ void enqueue_tree(const reduction_call& call, double* result, std::byte* memory,
                 count, result);
 }
 
-template <class Number, access By>
-void enqueue_sum_in(const reduction_call& call, double* result, std::byte* given,
-                    cudaStream_t stream) {
+template <class Number>
+void enqueue_sum(const reduction_call& call, arithmetic by, void* to, cudaStream_t stream) {
+  auto* const result = static_cast<double*>(to);
   if (call.what == reduction::dot && call.options.order == sum_order::sequential) {
     launch_kernel("reduction", sequence_kernel<Number>, 1, reduction_threads, 0, stream,
                   task_of(call), result);
     return;
   }
-  const workspace room(given, reduction_bytes(call), stream, "reduction: workspace");
-  enqueue_tree<Number, By>(call, result, room.data(), stream);
+  const workspace room(call.workspace, reduction_bytes(call), stream, "reduction: workspace");
+  enqueue_tree<Number>(call, by, result, room.data(), stream);
 }
 
-template <access By>
-void enqueue_amax(const reduction_call& call, void* result, cudaStream_t stream) {
-  check(cudaMemsetAsync(result, 0, sizeof(float), stream), "amax: clear the result");
+/// Enqueues an amax or counts of a matrix that is not empty. The result starts as zeros.
+template <class Kernel, class Result>
+void enqueue_elements(const reduction_call& call, arithmetic by, Kernel kernel, Result* result,
+                      cudaStream_t stream) {
   const reduction_task t = task_of(call);
-  if (t.count == 0) return;
-  auto* const amax = static_cast<std::uint32_t*>(result);
-  if (By == access::wide && is_dense_aligned(call)) {
-    return enqueue_dense_amax(call.x, t.count, amax, stream);
-  }
-  launch_kernel("reduction", amax_kernel, blocks_for(t.count, reduction_threads), reduction_threads,
-                0, stream, t, amax);
+  if (is_wide(call, by)) return enqueue_wide(call, t.count, result, stream);
+  launch_kernel("reduction", kernel, grid_for(t.count, reduction_threads, max_blocks),
+                reduction_threads, 0, stream, t, result);
 }
 
-template <access By>
-void enqueue_counts(const reduction_call& call, void* result, cudaStream_t stream) {
-  check(cudaMemsetAsync(result, 0, sizeof(element_counts), stream), "counts: clear the result");
-  const reduction_task t = task_of(call);
-  if (t.count == 0) return;
-  auto* const counts = static_cast<element_counts*>(result);
-  launch_kernel("reduction", elements_kernel, 1, 1, 0, stream, t.count, counts);
-  if (By == access::wide && is_dense_aligned(call)) {
-    return enqueue_dense_counts(call.x, t.count, counts, stream);
-  }
-  launch_kernel("reduction", counts_kernel, blocks_for(t.count, reduction_threads),
-                reduction_threads, 0, stream, t, counts);
-}
-
-template <access By>
-void enqueue_on_device(const reduction_call& call, void* result, cudaStream_t stream) {
+void enqueue_on_device(const reduction_call& call, arithmetic by, void* result,
+                       cudaStream_t stream) {
+  const std::uint64_t count = size_of(call.x);
   if (call.what == reduction::amax) {
-    enqueue_amax<By>(call, result, stream);
+    check(cudaMemsetAsync(result, 0, sizeof(float), stream), "amax: clear the result");
+    if (count == 0) return;
+    enqueue_elements(call, by, amax_kernel, static_cast<std::uint32_t*>(result), stream);
   } else if (call.what == reduction::counts) {
-    enqueue_counts<By>(call, result, stream);
-  } else if (size_of(call) == 0) {
+    check(cudaMemsetAsync(result, 0, sizeof(element_counts), stream), "counts: clear the result");
+    if (count == 0) return;
+    auto* const counts = static_cast<element_counts*>(result);
+    launch_kernel("reduction", elements_kernel, 1, 1, 0, stream, count, counts);
+    enqueue_elements(call, by, counts_kernel, counts, stream);
+  } else if (count == 0) {
     check(cudaMemsetAsync(result, 0, sizeof(double), stream), "sum of nothing");
   } else if (call.what == reduction::dot && call.options.precision == accumulation::fp32) {
-    enqueue_sum_in<float, By>(call, static_cast<double*>(result), call.workspace, stream);
+    enqueue_sum<float>(call, by, result, stream);
   } else {
-    enqueue_sum_in<double, By>(call, static_cast<double*>(result), call.workspace, stream);
+    enqueue_sum<double>(call, by, result, stream);
   }
-}
-
-template <access By>
-void enqueue(const reduction_call& call, cudaStream_t stream) {
-  if (call.result == nullptr) {
-    return enqueue_on_device<By>(call, call.result_on_device, stream);
-  }
-  const workspace room(nullptr, sizeof(element_counts), stream, "reduction: result");
-  enqueue_on_device<By>(call, room.data(), stream);
-  backends::reduction_result& result = *call.result;
-  void* const to = call.what == reduction::amax     ? static_cast<void*>(&result.amax)
-                   : call.what == reduction::counts ? static_cast<void*>(&result.counts)
-                                                    : static_cast<void*>(&result.sum);
-  const std::size_t bytes = call.what == reduction::amax     ? sizeof result.amax
-                            : call.what == reduction::counts ? sizeof result.counts
-                                                             : sizeof result.sum;
-  check(cudaMemcpyAsync(to, room.data(), bytes, cudaMemcpyDeviceToHost, stream),
-        "reduction: copy from the device");
-  check(cudaStreamSynchronize(stream), "reduction");
 }
 
 }  // namespace
 
 std::size_t reduction_bytes(const reduction_call& call) {
-  std::uint64_t partial_sums = chunks_of(size_of(call));
+  std::uint64_t partial_sums = chunks_of(size_of(call.x));
   std::size_t all = partial_sums;
   for (; partial_sums > partial_sums_per_block; all += partial_sums)
     partial_sums = combined(partial_sums);
   return std::max<std::size_t>(all, 1) * sizeof(double);  // the partial sums of all levels
 }
 
-void enqueue_reduction_emulated(const reduction_call& call, void* stream) {
-  enqueue<access::any>(call, static_cast<cudaStream_t>(stream));
-}
-void enqueue_reduction_native(const reduction_call& call, void* stream) {
-  enqueue<access::wide>(call, static_cast<cudaStream_t>(stream));
+void enqueue_reduction(const reduction_call& call, arithmetic by, void* on) {
+  const auto stream = static_cast<cudaStream_t>(on);
+  if (call.result == nullptr) return enqueue_on_device(call, by, call.result_on_device, stream);
+  const workspace room(nullptr, sizeof(element_counts), stream, "reduction: result");
+  enqueue_on_device(call, by, room.data(), stream);
+  const auto copy = [&](auto& to) {
+    check(cudaMemcpyAsync(&to, room.data(), sizeof to, cudaMemcpyDeviceToHost, stream),
+          "reduction: copy from the device");
+  };
+  backends::reduction_result& result = *call.result;
+  if (call.what == reduction::amax) {
+    copy(result.amax);
+  } else if (call.what == reduction::counts) {
+    copy(result.counts);
+  } else {
+    copy(result.sum);
+  }
+  check(cudaStreamSynchronize(stream), "reduction");
 }
 
 }  // namespace samebits::cuda

@@ -6,10 +6,9 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 
-#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/launch_kernel.hpp"
 #include "numerics/tensor_list/list.hpp"
 
 namespace samebits::cuda {
@@ -77,16 +76,7 @@ inline unsigned blocks_of_chunks(const numerics::tensor_tables& list) {
 /// chunks for. A block then reads fewer than 2^32 elements of any list that fits the GPU's memory.
 template <class Kernel>
 unsigned list_blocks(const numerics::tensor_tables& list, Kernel kernel) {
-  int device = 0, processors = 0, resident = 0;
-  check(cudaGetDevice(&device), "the current device");
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-        "the number of processors");
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, list_threads, 0),
-        "blocks per processor");
-  constexpr std::uint64_t chunks_of_block = list_threads / 32;
-  const std::uint64_t wanted = (list.chunks + chunks_of_block - 1) / chunks_of_block;
-  const auto maximum = static_cast<std::uint64_t>(std::max(processors * resident, 1));
-  return static_cast<unsigned>(std::max<std::uint64_t>(std::min(wanted, maximum), 1));
+  return resident_grid(kernel, list_threads, list.chunks, list_threads / 32);
 }
 
 }  // namespace samebits::cuda
