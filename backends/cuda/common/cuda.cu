@@ -7,7 +7,6 @@
 #include "backends/cuda/common/runtime.hpp"
 #include "backends/cuda/functions/functions.hpp"
 #include "backends/cuda/matmul/plan.hpp"
-#include "backends/cuda/quantize/codebook.hpp"
 #include "backends/cuda/quantize/general/general.hpp"
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/reductions/reductions.hpp"
@@ -77,11 +76,10 @@ const backends::backend emulated = {
     .row_functions = {.run = tested<emulated, enqueue_rows_emulated>},
     .reduce = {.workspace = reduction_bytes, .run = tested_list<emulated, enqueue_reduction>},
     .hash = {.run = on_stream<enqueue_hash>},
-    .quantize = {.workspace = general_workspace,
-                 .run = tested<emulated, enqueue_quantize_emulated>},
-    .dequantize = {.run = tested<emulated, enqueue_dequantize_emulated>},
+    .quantize = {.workspace = general_workspace, .run = tested_list<emulated, enqueue_quantize>},
+    .dequantize = {.run = tested_list<emulated, enqueue_dequantize>},
     .quantize_list = {.supports = backends::has_one_level,
-                      .run = tested<emulated, enqueue_list_emulated>},
+                      .run = tested_list<emulated, enqueue_list>},
     .quantize_blocks = {.run = tested_list<emulated, enqueue_quantize_blocks>},
     .dequantize_blocks = {.run = tested_list<emulated, enqueue_dequantize_blocks>},
     .inspect = {.run = tested_list<emulated, run_inspect>},
@@ -118,10 +116,10 @@ const backends::backend native = {
     .row_functions = {.run = tested<native, enqueue_rows_native>},
     .reduce = {.workspace = reduction_bytes, .run = tested_list<native, enqueue_reduction>},
     .hash = {.run = on_stream<enqueue_hash>},
-    .quantize = {.workspace = workspace_native, .run = tested<native, enqueue_quantize_native>},
-    .dequantize = {.run = tested<native, enqueue_dequantize_native>},
+    .quantize = {.workspace = workspace_native, .run = tested_list<native, enqueue_quantize>},
+    .dequantize = {.run = tested_list<native, enqueue_dequantize>},
     .quantize_list = {.supports = backends::has_one_level,
-                      .run = tested<native, enqueue_list_native>},
+                      .run = tested_list<native, enqueue_list>},
     .quantize_blocks = {.run = tested_list<native, enqueue_quantize_blocks>},
     .dequantize_blocks = {.run = tested_list<native, enqueue_dequantize_blocks>},
     .inspect = {.run = tested_list<native, run_inspect>},

@@ -2,20 +2,19 @@
 //
 // Numbers are written by vectors of 16 bytes where arrays are aligned and blocks are powers of two. All
 // else is computed element by element.
-#include "backends/cuda/quantize/codebook.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cuda/common/cells.cuh"
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/divisor.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/instructions/warp.cuh"
-#include "backends/cuda/quantize/general/quantize_task.cuh"
+#include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/quantize/value_vectors.cuh"
 #include "backends/cuda/tensor_list/list_codes.cuh"
 #include "backends/dispatch/visit.hpp"
@@ -38,7 +37,7 @@ struct blocks_task {
   blocks_task(const const_matrix_view& v, const codebook_options& o)
       : elements(static_cast<std::byte*>(const_cast<void*>(v.data))),
         format(spec_of(v.format)),
-        count(static_cast<std::uint64_t>(v.rows * v.cols)),
+        count(size_of(v)),
         block(o.block),
         book(o.book),
         steps(o.steps) {}
@@ -86,9 +85,7 @@ __global__ void __launch_bounds__(block_threads) absmax_kernel(const quantize_bl
     for (std::uint64_t i = first + lane; i < end; i += 32) {
       a = numerics::block_absmax(t.book, t.steps, a, t.element(i));
     }
-    for (int distance = 16; distance > 0; distance /= 2) {  // a NaN that counts is the largest
-      a = max(a, __shfl_down_sync(all_lanes, a, distance));
-    }
+    a = __reduce_max_sync(all_lanes, a);  // a NaN that counts is the largest
     if (lane == 0) t.absmax[b] = t.scale_of<Arithmetic>(b, a).stored;
   }
 }
@@ -219,12 +216,9 @@ __global__ void __launch_bounds__(block_threads)
 template <format_id F, int CodeBits>
 std::uint64_t launch_vectors(const dequantize_blocks_task& t, cudaStream_t stream) {
   constexpr std::uint64_t length = vector_elements_of<F>;
-  const auto aligned = [](const void* p, std::uint64_t to) {
-    return reinterpret_cast<std::uintptr_t>(p) % to == 0;
-  };
   const std::uint64_t tiles = t.count / tile_elements_of<F>;
-  if (tiles == 0 || tiles > 0x7FFFFFFF || !aligned(t.elements, 16) ||
-      !aligned(t.codes, length * CodeBits / 8) || t.block.shift < 0 || t.block.by < length ||
+  if (tiles == 0 || tiles > 0x7FFFFFFF || !is_aligned(t.elements, 16) ||
+      !is_aligned(t.codes, length * CodeBits / 8) || t.block.shift < 0 || t.block.by < length ||
       t.block_of_absmax.shift < 0) {
     return 0;
   }

@@ -1,10 +1,9 @@
 // Dequantization: computes RN(value of code * scale), rounded to the output's format. Dense matrices
 // of 8-bit codes are written by vectors; all else, of any tile size, strides and alignment, element
 // by element.
-#include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
+#include "backends/cuda/common/cells.cuh"
 #include "backends/cuda/common/divisor.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
@@ -99,16 +98,11 @@ template <format_id F>
 bool launch_vectors(const backends::dequantize_call& call, const dequantize_task& t,
                     cudaStream_t stream) {
   constexpr std::uint64_t length = vector_elements_of<F>;
-  const auto aligned = [](const void* p, std::uint64_t to) {
-    return reinterpret_cast<std::uintptr_t>(p) % to == 0;
-  };
-  const auto dense = [&](const const_matrix_view& v) {
-    return v.col_stride == 1 && (v.row_stride == v.cols || v.rows == 1);
-  };
   const std::uint64_t blocks = (t.count / length - 1) / (block_threads * vectors_in_flight) + 1;
-  if (call.out.format != F || t.source.storage_bits != 8 || !dense(call.codes) ||
-      !dense(call.out) || t.cols.by % length != 0 || t.tile_cols.by % length != 0 ||
-      !aligned(call.out.data, 16) || !aligned(call.codes.data, length) || blocks > 0x7FFFFFFF) {
+  if (call.out.format != F || t.source.storage_bits != 8 || !is_flat(call.codes) ||
+      !is_flat(call.out) || t.cols.by % length != 0 || t.tile_cols.by % length != 0 ||
+      !is_aligned(call.out.data, 16) || !is_aligned(call.codes.data, length) ||
+      blocks > 0x7FFFFFFF) {
     return false;
   }
   launch_kernel("dequantize", dequantize_vectors_kernel<F>, static_cast<unsigned>(blocks),
@@ -116,40 +110,26 @@ bool launch_vectors(const backends::dequantize_call& call, const dequantize_task
   return true;
 }
 
-template <class Arithmetic>
-void launch_dequantize(const backends::dequantize_call& call, cudaStream_t stream) {
-  const dequantize_task t{cells_of(call.codes),
-                          cells_of(call.scales),
-                          cells_of(call.out),
-                          spec_of(call.codes.format),
-                          spec_of(call.out.format),
-                          spec_of(call.scales.format),
-                          static_cast<std::uint64_t>(call.codes.rows * call.codes.cols),
-                          divisor(call.codes.cols),
-                          divisor(call.grid.tile_rows),
-                          divisor(call.grid.tile_cols),
-                          call.level.scale,
-                          cells_of(call.level.tensor_scale)};
-  if (t.count == 0) return;
-  if constexpr (std::is_same_v<Arithmetic, hardware>) {
-    bool done = false;
-    backends::visit_quantized(call.out.format,
-                              [&]<format_id F>() { done = launch_vectors<F>(call, t, stream); });
-    if (done) return;
-  }
-  const std::uint64_t blocks = (t.count - 1) / block_threads + 1;
-  const auto grid = static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
-  launch_kernel("dequantize", dequantize_kernel<Arithmetic>, grid, block_threads, 0, stream, t);
-}
-
 }  // namespace
 
-void enqueue_dequantize_emulated(const backends::dequantize_call& call, void* stream) {
-  launch_dequantize<numerics::by_definition>(call, static_cast<cudaStream_t>(stream));
-}
-
-void enqueue_dequantize_native(const backends::dequantize_call& call, void* stream) {
-  launch_dequantize<hardware>(call, static_cast<cudaStream_t>(stream));
+void enqueue_dequantize(const backends::dequantize_call& call, arithmetic by, void* on) {
+  const auto stream = static_cast<cudaStream_t>(on);
+  const dequantize_task t{
+      cells_of(call.codes),         cells_of(call.scales),    cells_of(call.out),
+      spec_of(call.codes.format),   spec_of(call.out.format), spec_of(call.scales.format),
+      size_of(call.codes),          divisor(call.codes.cols), divisor(call.grid.tile_rows),
+      divisor(call.grid.tile_cols), call.level.scale,         cells_of(call.level.tensor_scale)};
+  if (t.count == 0) return;
+  bool done = false;
+  if (by == arithmetic::hardware) {
+    backends::visit_quantized(call.out.format,
+                              [&]<format_id F>() { done = launch_vectors<F>(call, t, stream); });
+  }
+  if (done) return;
+  with_arithmetic(by, [&](auto policy) {
+    launch_kernel("dequantize", dequantize_kernel<decltype(policy)>,
+                  grid_for(t.count, block_threads), block_threads, 0, stream, t);
+  });
 }
 
 }  // namespace samebits::cuda

@@ -8,10 +8,7 @@
 #include "backends/cuda/quantize/general/general.hpp"
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/quantize/route.hpp"
-#include "backends/cuda/quantize/tensor_amax.cuh"
-#include "backends/cuda/quantize/tiles/block/block_tiles.cuh"
-#include "backends/cuda/quantize/tiles/row_tiles.cuh"
-#include "backends/cuda/quantize/tiles/statistics_tiles.cuh"
+#include "backends/cuda/quantize/tiles/tile_launches.cuh"
 #include "backends/self_test/self_test.hpp"
 
 namespace samebits::cuda {
@@ -43,15 +40,12 @@ void launch_with_statistics(const quantize_call& call, const quantize_route& rou
 
 }  // namespace
 
-void enqueue_quantize_emulated(const quantize_call& call, void* stream) {
+void enqueue_quantize(const quantize_call& call, arithmetic by, void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
-  const workspace memory(call.workspace, general_workspace(call), on, "quantize: workspace");
-  launch_general<numerics::by_definition>(call, memory.data(), on);
-}
-
-void enqueue_quantize_native(const quantize_call& call, void* stream) {
-  const auto on = static_cast<cudaStream_t>(stream);
-  const quantize_route route = route_of(call);
+  const bool native = by == arithmetic::hardware;
+  const quantize_route route =
+      native ? route_of(call)
+             : quantize_route{quantize_kernel::general, {}, general_workspace(call)};
   const workspace memory(call.workspace, route.workspace, on, "quantize: workspace");
   switch (route.kernel) {
     case quantize_kernel::blocks:
@@ -60,7 +54,9 @@ void enqueue_quantize_native(const quantize_call& call, void* stream) {
     case quantize_kernel::one_scale:
       return launch_by_one_scale(call, route.task, memory.data(), on);
     case quantize_kernel::statistics: return launch_with_statistics(call, route, memory.data(), on);
-    case quantize_kernel::general: return launch_general<hardware>(call, memory.data(), on);
+    case quantize_kernel::general:
+      with_arithmetic(
+          by, [&](auto policy) { launch_general<decltype(policy)>(call, memory.data(), on); });
   }
 }
 

@@ -4,9 +4,8 @@
 #include <span>
 
 #include "backends/cuda/quantize/route.hpp"
-#include "backends/cuda/quantize/tiles/block/block_tiles.cuh"
 #include "backends/cuda/quantize/tiles/list/list_tiles.cuh"
-#include "backends/cuda/quantize/tiles/row_tiles.cuh"
+#include "backends/cuda/quantize/tiles/tile_launches.cuh"
 #include "samebits/error.hpp"
 
 namespace samebits::cuda {

@@ -6,8 +6,7 @@
 #include <cstdint>
 
 #include "backends/cuda/quantize/statistics.cuh"
-#include "backends/cuda/quantize/tiles/block/block_tiles.cuh"
-#include "backends/cuda/quantize/tiles/row_tiles.cuh"
+#include "backends/cuda/quantize/tiles/tile_launches.cuh"
 #include "backends/cuda/quantize/tuning.hpp"
 
 namespace samebits::cuda {
@@ -19,8 +18,8 @@ std::uint64_t unsigned_of(std::int64_t n) { return static_cast<std::uint64_t>(n)
 
 int log2_of(std::int64_t power) { return std::countr_zero(unsigned_of(power)); }
 
-bool aligned(const void* data, std::int64_t row_bytes, std::uint64_t to) {
-  return reinterpret_cast<std::uintptr_t>(data) % to == 0 && unsigned_of(row_bytes) % to == 0;
+bool has_aligned_rows(const cells& c, std::uint64_t to) {
+  return is_aligned(c.data, to) && c.row_bytes % to == 0;
 }
 
 bool one_row_tiles(const quantize_call& call) { return call.grid.tile_rows == 1; }
@@ -49,9 +48,9 @@ bool supports_views(const quantize_call& call) {
   return supports_rule(call) && call.in.col_stride == 1 && call.in.cols <= std::int64_t{1} << 31 &&
          (o.codes.data == nullptr || o.codes.col_stride == 1) &&
          (o.codes_transposed.data == nullptr || o.codes_transposed.col_stride == 1) &&
-         aligned(call.inverse_scales.data, 0, 4) &&
+         is_aligned(call.inverse_scales.data, 4) &&
          (call.scale_format == format_id::e8m0 ||
-          (aligned(o.scales.data, 0, 4) && aligned(o.scales_transposed.data, 0, 4)));
+          (is_aligned(o.scales.data, 4) && is_aligned(o.scales_transposed.data, 4)));
 }
 
 /// Whether elements must be rounded by the integer definition, because neither the FP8 conversion
@@ -91,26 +90,15 @@ int log2_lanes_of(const quantize_call& call) {
 tile_task task_of(const quantize_call& call, int log2_lanes) {
   const const_matrix_view& in = call.in;
   const quantize_outputs& o = call.outputs;
-  const std::int64_t in_row = in.rows > 1 ? in.row_stride * storage_bytes(in.format) : 0;
-  const std::int64_t codes_row = in.rows > 1 ? o.codes.row_stride : 0;
-  const std::int64_t transposed_row = in.cols > 1 ? o.codes_transposed.row_stride : 0;
   tile_task t{};
-  t.in = static_cast<const std::byte*>(in.data);
-  t.codes = static_cast<std::byte*>(o.codes.data);
-  t.codes_transposed = static_cast<std::byte*>(o.codes_transposed.data);
-  t.scales = static_cast<std::byte*>(o.scales.data);
-  t.scales_transposed = static_cast<std::byte*>(o.scales_transposed.data);
-  t.inverse_scales = static_cast<const std::byte*>(call.inverse_scales.data);
-  t.in_row_bytes = unsigned_of(in_row);
-  t.codes_row_bytes = unsigned_of(codes_row);
-  t.transposed_row_bytes = unsigned_of(transposed_row);
-  const auto width = unsigned_of(storage_bytes(call.scale_format));
-  t.scales_row_bytes = unsigned_of(o.scales.row_stride) * width;
-  t.scales_col_bytes = unsigned_of(o.scales.col_stride) * width;
-  t.scales_transposed_row_bytes = unsigned_of(o.scales_transposed.row_stride) * width;
-  t.scales_transposed_col_bytes = unsigned_of(o.scales_transposed.col_stride) * width;
-  t.inverse_scales_row_bytes = unsigned_of(call.inverse_scales.row_stride) * 4;
-  t.inverse_scales_col_bytes = unsigned_of(call.inverse_scales.col_stride) * 4;
+  t.in = cells_of(in);
+  t.codes = cells_of(o.codes);
+  t.codes_transposed = cells_of(o.codes_transposed);
+  if (in.rows == 1) t.in.row_bytes = t.codes.row_bytes = 0;
+  if (in.cols == 1) t.codes_transposed.row_bytes = 0;
+  t.scales = cells_of(o.scales);
+  t.scales_transposed = cells_of(o.scales_transposed);
+  t.inverse_scales = cells_of(call.inverse_scales);
   t.saturates = call.cast.overflow == overflow::saturate;
   t.byte_scales = call.scale_format == format_id::e8m0;
   t.rows = unsigned_of(in.rows);
@@ -120,9 +108,9 @@ tile_task task_of(const quantize_call& call, int log2_lanes) {
   t.log2_lanes = log2_lanes;
   const auto block_cols = unsigned_of(std::int64_t{vector_length} << t.log2_lanes);
   t.col_blocks = static_cast<std::uint32_t>((unsigned_of(in.cols) + block_cols - 1) / block_cols);
-  t.aligned = aligned(in.data, in_row, 16) && aligned(o.codes.data, codes_row, 8) &&
-              in.cols % vector_length == 0;
-  t.aligned_transposed = aligned(o.codes_transposed.data, transposed_row, 16);
+  t.aligned =
+      has_aligned_rows(t.in, 16) && has_aligned_rows(t.codes, 8) && in.cols % vector_length == 0;
+  t.aligned_transposed = has_aligned_rows(t.codes_transposed, 16);
   t.by_definition = only_the_definition(call);
   t.scale = call.scale;
   t.cast = call.cast;
@@ -142,15 +130,13 @@ int log2_row_lanes_of(const quantize_call& call) {
   return std::clamp(threads, minimum, std::countr_zero(unsigned_of(block_threads)));
 }
 
-bool is_dense(const const_matrix_view& v) { return v.rows == 1 || v.row_stride == v.cols; }
-
 /// A call with one scale per matrix, as a call on one row if the matrix is dense and small: the row
 /// kernel is one launch, the kernels of one scale are four.
 quantize_call one_row_call(const quantize_call& call) {
   const quantize_outputs& o = call.outputs;
   const std::int64_t elements = call.in.rows * call.in.cols;
   if (call.grid.rows != 1 || call.grid.cols != 1 || elements > one_row_elements ||
-      !is_dense(call.in) || !is_dense(o.codes) || o.codes_transposed.data != nullptr ||
+      !is_flat(call.in) || !is_flat(o.codes) || o.codes_transposed.data != nullptr ||
       call.cast.rounding != rounding::nearest_even) {
     return call;
   }
@@ -171,8 +157,9 @@ quantize_call whole_call(const quantize_call& call) {
   whole.outputs.scales = whole.outputs.scales_transposed = {};
   whole.grid.tile_rows = whole.grid.tile_cols = side;
   const std::int64_t elements = call.in.rows * call.in.cols;
-  if (call.in.rows < side && elements % width == 0 && is_dense(call.in) &&
-      is_dense(call.outputs.codes) && call.outputs.codes_transposed.data == nullptr &&
+  const matrix_view& codes = call.outputs.codes;
+  if (call.in.rows < side && elements % width == 0 && is_flat(call.in) &&
+      (codes.data == nullptr || is_flat(codes)) && call.outputs.codes_transposed.data == nullptr &&
       call.cast.rounding == rounding::nearest_even) {
     const auto reshape = [&](auto& v) {
       v.rows = elements / width;
@@ -209,7 +196,7 @@ std::optional<tile_task> block_task(const quantize_call& call) {
     return {};
   }
   const tile_task t = task_of(call, log2_lanes_of(call));
-  if (t.codes_transposed != nullptr && t.tile_cols > 7) return {};
+  if (t.codes_transposed.data != nullptr && t.tile_cols > 7) return {};
   if (!fits_grid(block_count(t))) return {};
   return t;
 }

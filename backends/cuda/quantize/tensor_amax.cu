@@ -4,42 +4,38 @@
 // rows of 8 elements, then each warp, then the block, which adds its amax by one atomic maximum.
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/instructions/warp.cuh"
-#include "backends/cuda/quantize/tensor_amax.cuh"
-
 #include "backends/cuda/quantize/tiles/block/block_tile.cuh"
-#include "backends/cuda/quantize/tiles/block/block_tiles.cuh"
-#include "backends/cuda/quantize/tiles/list/list_fetch.cuh"
 #include "backends/cuda/quantize/tiles/list/list_tiles.cuh"
+#include "backends/cuda/quantize/tiles/tile_launches.cuh"
 #include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {
 namespace {
 
-/// Shared memory of a block: the amax of each warp.
-struct warp_amaxes {
-  tile_amax of_warp[block_threads / 32];
-};
-
 /// Updates *amax with the amax of block tile `block`. All threads of the block must call.
-template <format_id From, access Access>
-__device__ __forceinline__ void combine_block(const tile_task& t, unsigned block,
-                                              warp_amaxes& memory, tile_amax* amax) {
-  const block_coordinates at = block_coordinates_of(t, block);
-  vector8<From> x[rows_a_thread];
-  load_vectors<From, Access>(t, at.row, at.col, at.count, x);
-  using maxima = row_maxima<From, rows_a_thread>;
-  std::uint32_t maximum = maxima(x).of_all();
-  const bool finite = maximum < inf_magnitude<From>;
-  if (!finite) maximum = maxima(x, t, at.row, at.col).of_all();
-  tile_amax mine = numerics::no_amax;
-  if (at.count > 0) mine = tile_maximum{maximum, !finite, finite}.template amax<From>();
-  mine = __reduce_max_sync(all_lanes, mine);
-  if (threadIdx.x % 32 == 0) memory.of_warp[threadIdx.x / 32] = mine;
-  __syncthreads();
-  if (threadIdx.x >= 32) return;
+template <format_id From>
+__device__ __forceinline__ void combine_block(const tile_task& t, unsigned block, tile_amax* amax) {
   constexpr unsigned warps = block_threads / 32;
-  mine = __reduce_max_sync(all_lanes, memory.of_warp[threadIdx.x % warps]);
-  if (threadIdx.x == 0) atomicMax(amax, mine);
+  __shared__ tile_amax of_warp[warps];
+  const block_coordinates at = block_coordinates_of(t, block);
+  const auto combine = [&]<access Access>() {
+    vector8<From> x[rows_a_thread];
+    load_vectors<From, Access>(t, at.row, at.col, at.count, x);
+    using maxima = row_maxima<From, rows_a_thread>;
+    std::uint32_t maximum = maxima(x).of_all();
+    const bool finite = maximum < inf_magnitude<From>;
+    if (!finite) maximum = maxima(x, t, at.row, at.col).of_all();
+    tile_amax mine = numerics::no_amax;
+    if (at.count > 0) mine = tile_maximum{maximum, !finite, finite}.template amax<From>();
+    mine = __reduce_max_sync(all_lanes, mine);
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = mine;
+    __syncthreads();
+    if (threadIdx.x >= 32) return;
+    mine = __reduce_max_sync(all_lanes, of_warp[threadIdx.x % warps]);
+    if (threadIdx.x == 0) atomicMax(amax, mine);
+  };
+  if (t.aligned) return combine.template operator()<access::vectors>();
+  combine.template operator()<access::elements>();
 }
 
 /// The amax of one matrix. One block per block tile.
@@ -48,12 +44,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
     tensor_amax_kernel(const __grid_constant__ tile_task t, tile_amax* const amax) {
 #if __CUDA_ARCH__ >= 890
   if (t.skip != nullptr && *t.skip != 0) return;
-  __shared__ warp_amaxes memory;
-  if (t.aligned) {
-    combine_block<From, access::vectors>(t, blockIdx.x, memory, amax);
-  } else {
-    combine_block<From, access::elements>(t, blockIdx.x, memory, amax);
-  }
+  combine_block<From>(t, blockIdx.x, amax);
 #endif
 }
 
@@ -64,17 +55,10 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
 #if __CUDA_ARCH__ >= 890
   if (list.skip != nullptr && *list.skip != 0) return;
   __shared__ task_memory task;
-  __shared__ warp_amaxes memory;
   const list_task& mine = task.fetch(list);
-  const tile_task& t = mine.block_tiles;
-  if (t.inverse_scales != nullptr) return;
-  const unsigned block = blockIdx.x - mine.first_block;
-  tile_amax* const amax = &amaxes[list.tensor_of_block[blockIdx.x]];
-  if (t.aligned) {
-    combine_block<From, access::vectors>(t, block, memory, amax);
-  } else {
-    combine_block<From, access::elements>(t, block, memory, amax);
-  }
+  if (mine.block_tiles.inverse_scales.data != nullptr) return;
+  combine_block<From>(mine.block_tiles, blockIdx.x - mine.first_block,
+                      &amaxes[list.tensor_of_block[blockIdx.x]]);
 #endif
 }
 

@@ -29,7 +29,7 @@ constexpr std::int64_t elements = side * side;
 struct kernels {
   void (*convert)(const convert_call& call, void* stream);
   bool (*converts)(const convert_call& call);  ///< null: every conversion
-  void (*quantize)(const quantize_call& call, void* stream);
+  arithmetic quantize_by;
 };
 
 /// Records the first difference.
@@ -139,7 +139,7 @@ void probe_quantization(const kernels& by, format_id from, format_id to, std::in
   call.scale_format = fp32;
   call.cast = {rounding::nearest_even, overflow::saturate, nan_policy::canonical};
   call.pitch = static_cast<std::uint64_t>(side);
-  by.quantize(call, stream);
+  enqueue_quantize(call, by.quantize_by, stream);
   const std::vector<std::uint32_t> got = codes.download(), got_scales = scales.download();
   for (std::int64_t tile = 0; tile < tiles; ++tile) {
     const std::int64_t first = tile * tile_rows * side, end = first + tile_rows * side;
@@ -190,11 +190,11 @@ void probe_codes(const kernels& by, backends::code_report& report) {
 }  // namespace
 
 void emulated_codes_on_device(backends::code_report& report) {
-  probe_codes({launch_emulated, nullptr, enqueue_quantize_emulated}, report);
+  probe_codes({launch_emulated, nullptr, arithmetic::by_definition}, report);
 }
 
 void native_codes_on_device(backends::code_report& report) {
-  probe_codes({launch_native, native_supports, enqueue_quantize_native}, report);
+  probe_codes({launch_native, native_supports, arithmetic::hardware}, report);
 }
 
 }  // namespace samebits::cuda

@@ -29,8 +29,8 @@ namespace {
 constexpr const char* what = "fused operators: quantize";
 
 /// Computes the elements or the norm into memory of the stream's pool, then quantizes them.
-template <auto Elements, auto Norm, auto Quantize>
-void enqueue_both(backends::fused_quantize_call call, void* stream) {
+template <auto Elements, auto Norm>
+void enqueue_both(backends::fused_quantize_call call, arithmetic by, void* stream) {
   matrix_view& out = call.of_norm ? call.norm.out : call.elements.out[0];
   const auto bytes = static_cast<std::size_t>(out.rows * out.cols * storage_bytes(out.format));
   const workspace memory(nullptr, bytes, static_cast<cudaStream_t>(stream), what);
@@ -43,7 +43,7 @@ void enqueue_both(backends::fused_quantize_call call, void* stream) {
       Elements(call.elements, stream);
     }
   }
-  Quantize(call.tiles, stream);
+  enqueue_quantize(call.tiles, by, stream);
 }
 
 /// The parameters of tiles that the kernel of fused tiles supports.
@@ -61,8 +61,8 @@ std::optional<tile_task> fused_task(const backends::quantize_call& call) {
 }  // namespace
 
 void enqueue_fused_quantize_emulated(const backends::fused_quantize_call& call, void* stream) {
-  enqueue_both<enqueue_fused_emulated, enqueue_rows_emulated, enqueue_quantize_emulated>(call,
-                                                                                         stream);
+  enqueue_both<enqueue_fused_emulated, enqueue_rows_emulated>(call, arithmetic::by_definition,
+                                                              stream);
 }
 
 void enqueue_fused_quantize_native(const backends::fused_quantize_call& call, void* stream) {
@@ -70,8 +70,8 @@ void enqueue_fused_quantize_native(const backends::fused_quantize_call& call, vo
   const bool by_kernel = task && units_hold();
   if (by_kernel && call.of_norm && launch_norm_tiles(call, *task, stream)) return;
   if (!by_kernel || call.of_norm) {
-    return enqueue_both<enqueue_fused_native, enqueue_rows_native, enqueue_quantize_native>(call,
-                                                                                            stream);
+    return enqueue_both<enqueue_fused_native, enqueue_rows_native>(call, arithmetic::hardware,
+                                                                   stream);
   }
   backends::visit_quantized(call.tiles.in.format, [&]<format_id Format>() {
     launch_native_tiles<Format>(call, *task, stream);

@@ -2,11 +2,11 @@
 // size, strides and outputs.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cuda/common/cells.cuh"
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/convert/convert_ops.cuh"
 #include "backends/dispatch/calls/quantize.hpp"
@@ -18,24 +18,6 @@
 namespace samebits::cuda {
 
 using numerics::tile_amax;
-
-/// A strided matrix of codes in device memory; data is null for an output that is not wanted.
-struct cells {
-  std::byte* data;
-  std::uint64_t row_bytes, col_bytes;
-
-  __device__ std::byte* at(std::uint64_t row, std::uint64_t col) const {
-    return data + row * row_bytes + col * col_bytes;
-  }
-};
-
-/// The matrix of a view.
-inline cells cells_of(const const_matrix_view& v) {
-  const auto bytes = static_cast<std::uint64_t>(storage_bytes(v.format));
-  return {static_cast<std::byte*>(const_cast<void*>(v.data)),
-          static_cast<std::uint64_t>(v.row_stride) * bytes,
-          static_cast<std::uint64_t>(v.col_stride) * bytes};
-}
 
 /// Launch parameters of the general kernels, and the loads and stores of one element or scale.
 struct quantize_task {
@@ -168,12 +150,6 @@ __device__ void for_each_of_tile(const quantize_task& t, std::uint64_t tile, std
   } else {
     for (std::uint64_t i = begin + lane; i < count; i += Group) f(row + i / width, col + i % width);
   }
-}
-
-/// Blocks of a grid-stride launch over `items`: at most 2^20, which fills any GPU.
-inline unsigned grid_for(std::uint64_t items, std::uint64_t items_a_block) {
-  const std::uint64_t blocks = (items + items_a_block - 1) / items_a_block;
-  return static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
 }
 
 }  // namespace samebits::cuda

@@ -77,7 +77,7 @@ __device__ __forceinline__ void quantize_lanes(const tile_task& t, const Codes& 
     for (int i = 0; i < static_cast<int>(sizeof x.w / sizeof x.w[0]); ++i) vector.w[i] = x.w[i];
     codes = Cast::template codes<From>(vector, one_factor{factor});
   }
-  std::byte* const to = t.codes + row * t.codes_row_bytes + col;
+  std::byte* const to = t.codes.at(row, 0) + col;
   if constexpr (E == vector_length) {
     *reinterpret_cast<uint2*>(to) = codes;
   } else {

@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "backends/cuda/instructions/warp.cuh"
-#include "backends/cuda/quantize/tiles/row_tiles.cuh"
 #include "backends/cuda/quantize/tiles/tile_codes.cuh"
 #include "backends/cuda/quantize/tiles/vector_cast.cuh"
 
@@ -50,7 +49,7 @@ __device__ __forceinline__ void load_part(const tile_task& t, const row_coordina
                                           std::uint32_t first,
                                           vector8<From> (&x)[vectors_per_thread]) {
   constexpr int bytes = spec_of(From).storage_bits / 8;
-  const std::byte* const row = t.in + at.row * t.in_row_bytes;
+  const std::byte* const row = t.in.at(at.row, 0);
 #pragma unroll
   for (int i = 0; i < vectors_per_thread; ++i) {
     x[i] = {};
@@ -122,7 +121,7 @@ __device__ __forceinline__ std::uint32_t of_row(const row_coordinates& at, std::
 template <format_id From, format_id To>
 __device__ __forceinline__ void store_defined_row(const tile_task& t, const row_coordinates& at,
                                                   tile_factor factor) {
-  std::byte* const to = t.codes + at.row * t.codes_row_bytes;
+  std::byte* const to = t.codes.at(at.row, 0);
 #pragma unroll 1
   for (std::uint32_t col = at.lane * vector_length; col < t.cols;
        col += static_cast<unsigned>(vector_length) << at.log2_lanes) {
@@ -136,7 +135,7 @@ template <format_id From, class Cast>
 __device__ __forceinline__ void store_part(const tile_task& t, const row_coordinates& at,
                                            std::uint32_t first, const tile_factor& factor,
                                            const vector8<From> (&x)[vectors_per_thread]) {
-  std::byte* const to = t.codes + at.row * t.codes_row_bytes;
+  std::byte* const to = t.codes.at(at.row, 0);
 #pragma unroll
   for (int i = 0; i < vectors_per_thread; ++i) {
     const std::uint32_t col = at.col(first, i);

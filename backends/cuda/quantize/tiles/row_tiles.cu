@@ -4,9 +4,8 @@
 // of a device-to-device copy of the same bytes on an H200 (docs/benchmarks.md). Longer rows are read
 // twice, except for their last span.
 #include "backends/cuda/common/launch_kernel.hpp"
-#include "backends/cuda/quantize/tiles/row_tiles.cuh"
-
 #include "backends/cuda/quantize/tiles/row_quantize.cuh"
+#include "backends/cuda/quantize/tiles/tile_launches.cuh"
 #include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {
@@ -23,28 +22,16 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
 #endif
 }
 
-template <format_id From, format_id To>
-void launch(const tile_task& t, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(row_block_count(t));
-  if (t.scale.rule == scale_rule::div) {
-    launch_kernel("cuda-native: quantize", row_tiles_kernel<From, To, quotient_cast<To>>, blocks,
-                  block_threads, 0, stream, t);
-  } else {
-    launch_kernel("cuda-native: quantize", row_tiles_kernel<From, To, finite_product_cast<To>>,
-                  blocks, block_threads, 0, stream, t);
-  }
-}
-
 }  // namespace
 
-std::uint64_t row_block_count(const tile_task& t) {
-  const auto rows = static_cast<std::uint64_t>(block_threads >> t.log2_lanes);
-  return (t.rows + rows - 1) / rows;
-}
-
 void launch_row_tiles(const tile_task& t, format_id from, format_id to, cudaStream_t stream) {
-  backends::visit_quantization<false>(
-      from, to, [&]<format_id From, format_id To>() { launch<From, To>(t, stream); });
+  backends::visit_quantization<false>(from, to, [&]<format_id From, format_id To>() {
+    const auto kernel = t.scale.rule == scale_rule::div
+                            ? row_tiles_kernel<From, To, quotient_cast<To>>
+                            : row_tiles_kernel<From, To, finite_product_cast<To>>;
+    launch_kernel("cuda-native: quantize", kernel, static_cast<unsigned>(row_block_count(t)),
+                  block_threads, 0, stream, t);
+  });
 }
 
 }  // namespace samebits::cuda

@@ -10,8 +10,7 @@
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/quantize/tiles/block/block_quantize.cuh"
-#include "backends/cuda/quantize/tiles/block/block_tiles.cuh"
-#include "backends/cuda/quantize/tiles/statistics_tiles.cuh"
+#include "backends/cuda/quantize/tiles/tile_launches.cuh"
 #include "backends/cuda/quantize/tiles/vector_statistics.cuh"
 #include "backends/cuda/quantize/tuning.hpp"
 #include "backends/dispatch/visit.hpp"
@@ -207,23 +206,15 @@ __global__ void __launch_bounds__(block_threads, resident_blocks_with_statistics
 #endif
 }
 
-template <format_id From, format_id To, shape Shape>
-void launch_shape(const tile_task& t, const statistics_parts& parts, cudaStream_t stream) {
-  const auto kernel = statistics_tiles_kernel<From, To, Shape>;
-  launch_kernel("cuda-native: quantize", kernel, static_cast<unsigned>(block_count(t)),
-                block_threads, 0, stream, t, parts);
-}
-
 }  // namespace
 
 void launch_statistics_tiles(const tile_task& t, format_id from, format_id to,
                              const statistics_parts& parts, cudaStream_t stream) {
   backends::visit_quantization<false>(from, to, [&]<format_id From, format_id To>() {
-    if (t.tile_rows == 0) {
-      launch_shape<From, To, shape::rows>(t, parts, stream);
-    } else {
-      launch_shape<From, To, shape::square_tiles>(t, parts, stream);
-    }
+    const auto kernel = t.tile_rows == 0 ? statistics_tiles_kernel<From, To, shape::rows>
+                                         : statistics_tiles_kernel<From, To, shape::square_tiles>;
+    launch_kernel("cuda-native: quantize", kernel, static_cast<unsigned>(block_count(t)),
+                  block_threads, 0, stream, t, parts);
   });
 }
 

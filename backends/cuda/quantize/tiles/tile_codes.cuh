@@ -47,9 +47,9 @@ __device__ __forceinline__ checked_scale scale_of_tile(const tile_task& t,
   tile_scale scale;
   if (known != nullptr) {
     scale = *known;
-  } else if (t.inverse_scales != nullptr) {
-    scale = numerics::scale_of_inverse<hardware>(*reinterpret_cast<const std::uint32_t*>(
-        t.inverse_scales + row * t.inverse_scales_row_bytes + col * t.inverse_scales_col_bytes));
+  } else if (t.inverse_scales.data != nullptr) {
+    scale = numerics::scale_of_inverse<hardware>(
+        *reinterpret_cast<const std::uint32_t*>(t.inverse_scales.at(row, col)));
   } else {
     scale = numerics::scale_of<hardware>(spec_of(To), t.scale, maximum.amax<From>());
   }
@@ -68,11 +68,8 @@ __device__ __forceinline__ void store_scale(const tile_task& t, const tile_scale
       *reinterpret_cast<std::uint32_t*>(at) = scale.dequantization_scale;
     }
   };
-  if (t.scales != nullptr) store(t.scales + row * t.scales_row_bytes + col * t.scales_col_bytes);
-  if (t.scales_transposed != nullptr) {
-    store(t.scales_transposed + col * t.scales_transposed_row_bytes +
-          row * t.scales_transposed_col_bytes);
-  }
+  if (t.scales.data != nullptr) store(t.scales.at(row, col));
+  if (t.scales_transposed.data != nullptr) store(t.scales_transposed.at(col, row));
 }
 
 /// The factor of a tile as binary32 bits: elements are multiplied or divided by it.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cuda/common/cells.cuh"
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/convert/convert_ops.cuh"
@@ -20,20 +21,11 @@ using numerics::tile_scale;
 /// Elements of one vector: 8 neighbours in a row, 16 bytes of a 16-bit format.
 inline constexpr int vector_length = 8;
 
-/// Launch parameters of one quantization of a matrix with contiguous rows. A null pointer is an
-/// output that is not wanted. The matrix is cut into block tiles, the elements that one block holds
+/// Launch parameters of one quantization of a matrix with contiguous rows. The matrix is cut into block tiles, the elements that one block holds
 /// in registers; a block tile contains whole tiles, the elements that share one scale.
 struct tile_task {
-  const std::byte* in;
-  std::byte* codes;
-  std::byte* codes_transposed;
-  std::byte* scales;
-  std::byte* scales_transposed;
-  const std::byte* inverse_scales;  ///< inverse scales given by the caller, or null
-  std::uint64_t in_row_bytes, codes_row_bytes, transposed_row_bytes;
-  std::uint64_t scales_row_bytes, scales_col_bytes;
-  std::uint64_t scales_transposed_row_bytes, scales_transposed_col_bytes;
-  std::uint64_t inverse_scales_row_bytes, inverse_scales_col_bytes;
+  cells in, codes, codes_transposed, scales, scales_transposed;
+  cells inverse_scales;  ///< inverse scales given by the caller, or null
   std::uint64_t rows;
   std::uint32_t cols;
   std::uint32_t col_blocks;  ///< block tiles along a row of the matrix
@@ -70,8 +62,7 @@ template <format_id From>
 __device__ __forceinline__ std::uint32_t load_element(const tile_task& t, std::uint64_t row,
                                                       std::uint32_t col) {
   constexpr int bytes = spec_of(From).storage_bits / 8;
-  return static_cast<std::uint32_t>(
-      load_code(t.in + row * t.in_row_bytes + std::uint64_t{col} * bytes, bytes));
+  return static_cast<std::uint32_t>(load_code(t.in.at(row, 0) + std::uint64_t{col} * bytes, bytes));
 }
 
 /// Loads vectors of 8 elements from `Rows` rows below one another, the first at (row, col). The
@@ -82,9 +73,9 @@ __device__ __forceinline__ void load_vectors(const tile_task& t, std::uint64_t r
                                              std::uint32_t col, int count,
                                              vector8<From> (&x)[Rows]) {
   constexpr int bytes = spec_of(From).storage_bits / 8;
-  const std::byte* from = t.in + row * t.in_row_bytes + std::uint64_t{col} * bytes;
+  const std::byte* from = t.in.at(row, 0) + std::uint64_t{col} * bytes;
 #pragma unroll
-  for (int i = 0; i < Rows; ++i, from += t.in_row_bytes) {
+  for (int i = 0; i < Rows; ++i, from += t.in.row_bytes) {
     x[i] = {};
     if (i >= count) continue;
     if constexpr (Access == access::vectors) {

@@ -55,9 +55,8 @@ __device__ __forceinline__ void store_transposed(const tile_task& t, transposed_
   const std::uint64_t row = first_row + pair * vector_length;
   if (row >= t.rows) return;
   const bool whole = t.aligned_transposed && row + 2 * vector_length <= t.rows;
-  const std::uint64_t step = rows_at_once * t.transposed_row_bytes;
-  std::byte* to =
-      t.codes_transposed + std::uint64_t{first_col + first} * t.transposed_row_bytes + row;
+  const std::uint64_t step = rows_at_once * t.codes_transposed.row_bytes;
+  std::byte* to = t.codes_transposed.at(first_col + first, 0) + row;
 #pragma unroll
   for (unsigned i = 0; i < transposed_codes::side; i += rows_at_once, to += step) {
     const unsigned col = i + first;

@@ -132,8 +132,8 @@ __device__ __forceinline__ bool find_factors(const tile_task& t, const block_coo
         scale_of_tile<From, To, Cast>(t, {maxima[i], !finite, finite}, tile_row, tile_col, known);
     factors[i] = Cast::factor_of(s.scale);
     by_definition |= s.special;
-    Care::global(t.scales);
-    Care::global(t.scales_transposed);
+    Care::global(t.scales.data);
+    Care::global(t.scales_transposed.data);
     store_scale(t, s.scale, tile_row, tile_col);
   }
   return __syncthreads_or(by_definition);
@@ -179,14 +179,14 @@ __device__ __forceinline__ void quantize_block(const tile_task& t, unsigned bloc
   extern __shared__ transposed_codes transposed[];  // one or none
   const block_coordinates at = block_coordinates_of(t, block);
   vector8<From> x[rows_a_thread];
-  care::global(t.in);
+  care::global(t.in.data);
   load_vectors<From, Access>(t, at.row, at.col, at.count, x);
   const bool by_definition =
       find_factors<From, To, Cast, Shape, care>(t, at, x, maxima_of<From, Shape>(x), memory, known);
 
   const block_factors<Shape> of_block{memory.factors + at.tile,
                                       Shape == shape::rows ? at.tiles_per_row : 0};
-  const kept_codes kept{t.codes_transposed == nullptr ? nullptr : &transposed[0].vector[0][0]};
+  const kept_codes kept{t.codes_transposed.data == nullptr ? nullptr : &transposed[0].vector[0][0]};
   uint2 codes[rows_a_thread];
   if (!Cast::supports_all && by_definition) {
     if constexpr (care::calls) {
@@ -196,11 +196,11 @@ __device__ __forceinline__ void quantize_block(const tile_task& t, unsigned bloc
     }
     kept.get(codes);
   } else if constexpr (!std::is_same_v<Cast, defined_cast>) {
-    care::global(t.codes);
+    care::global(t.codes.data);
     encode_rows<From, Cast, Shape, Access>(t, at, x, of_block, codes);
   }
-  if (t.codes_transposed != nullptr) {
-    care::global(t.codes_transposed);
+  if (t.codes_transposed.data != nullptr) {
+    care::global(t.codes_transposed.data);
     store_transposed(t, transposed[0], codes, at.lane, at.line, at.block_row, at.block_col);
   }
 }

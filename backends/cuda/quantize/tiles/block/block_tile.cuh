@@ -133,9 +133,9 @@ template <access Access>
 class code_rows {
  public:
   __device__ __forceinline__ code_rows(const tile_task& t, const block_coordinates& at)
-      : to_(t.codes + at.row * t.codes_row_bytes + at.col),
-        row_bytes_(t.codes_row_bytes),
-        left_(t.codes == nullptr ? 0 : at.count),
+      : to_(t.codes.at(at.row, 0) + at.col),
+        row_bytes_(t.codes.row_bytes),
+        left_(t.codes.data == nullptr ? 0 : at.count),
         columns_(t.cols - at.col) {}
 
   __device__ __forceinline__ void store(uint2 codes) {

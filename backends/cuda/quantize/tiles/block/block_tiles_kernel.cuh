@@ -1,4 +1,4 @@
-// The kernel of block_tiles.cu, and the choice of its cast and tile shape for one input format.
+// The kernel of launch_block_tiles(), and the choice of its cast and tile shape for one input format.
 //
 // One block per block tile of 16384 elements, from 128 rows of 128 elements to 8 rows of 2048
 // elements.
@@ -14,7 +14,7 @@
 
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/quantize/tiles/block/block_quantize.cuh"
-#include "backends/cuda/quantize/tiles/block/block_tiles.cuh"
+#include "backends/cuda/quantize/tiles/tile_launches.cuh"
 
 namespace samebits::cuda {
 namespace block_tiles {
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
 
 template <format_id From, format_id To, class Cast, access Access, shape Shape>
 void launch_shape(const tile_task& t, const tile_scale* known, cudaStream_t stream) {
-  const std::size_t shared = t.codes_transposed != nullptr ? sizeof(transposed_codes) : 0;
+  const std::size_t shared = t.codes_transposed.data != nullptr ? sizeof(transposed_codes) : 0;
   launch_kernel("cuda-native: quantize", block_tiles_kernel<From, To, Cast, Shape, Access>,
                 static_cast<unsigned>(block_count(t)), block_threads, shared, stream, t, known);
 }

@@ -12,6 +12,7 @@
 
 #include "backends/cuda/quantize/tiles/tile_codes.cuh"
 #include "backends/dispatch/calls/quantize.hpp"
+#include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {
 
@@ -24,7 +25,7 @@ struct alignas(16) list_task {
 /// The kernel that quantizes every tensor of a list:
 ///
 /// - none: the general kernels
-/// - blocks: block_tiles.cu, for tiles of up to 128 x 128 elements
+/// - blocks: launch_block_tiles(), for tiles of up to 128 x 128 elements
 /// - rows: row_tiles.cu, for one scale per row
 /// - tensors: one scale per tensor, found by a kernel before
 enum class list_kernel : std::uint8_t { none, blocks, rows, tensors };
@@ -57,14 +58,36 @@ struct list_launch {
   const std::uint32_t* skip = nullptr;
   const tile_scale* scales = nullptr;  ///< one per tensor, for list_kernel::tensors
 };
+/// Launch parameters of one tensor in shared memory. They take the place of constant kernel
+/// parameters.
+struct task_memory {
+  static constexpr unsigned words = sizeof(list_task) / sizeof(uint4);
+  uint4 word[words];
+
+  /// Copies and returns the launch parameters of the block's tensor. All threads of the block must
+  /// call.
+  __device__ __forceinline__ const list_task& fetch(const list_launch& list) {
+    const list_task& mine = list.tasks[list.tensor_of_block[blockIdx.x]];
+    for (unsigned i = threadIdx.x; i < words; i += block_threads) {
+      word[i] = reinterpret_cast<const uint4*>(&mine)[i];
+    }
+    __syncthreads();
+    return *reinterpret_cast<const list_task*>(word);
+  }
+};
+
 /// Enqueues the amax of every tensor whose scale is not given, for list_kernel::tensors. amaxes[]
 /// has one entry per tensor and must start as no_amax.
 void launch_list_amaxes(const list_launch& list, tile_amax* amaxes, cudaStream_t stream);
-/// Enqueues the quantization of the list.
-void launch_list_tiles(const list_launch& list, cudaStream_t stream);
 /// launch_list_tiles() for one input format; each is a translation unit (list_tiles_format.cu.in).
 /// There must be at least one block.
 template <format_id From>
 void launch_list_tiles_from(const list_launch& list, cudaStream_t stream);
+/// Enqueues the quantization of the list.
+inline void launch_list_tiles(const list_launch& list, cudaStream_t stream) {
+  if (list.blocks == 0) return;
+  backends::visit_quantized(list.from,
+                            [&]<format_id From>() { launch_list_tiles_from<From>(list, stream); });
+}
 
 }  // namespace samebits::cuda

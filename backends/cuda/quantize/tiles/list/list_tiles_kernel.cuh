@@ -1,12 +1,10 @@
-// The kernels of list_tiles.cu, and the choice of the cast and tile shape for one input format.
-// Each block looks up its tensor, then does what a block of block_tiles.cu or row_tiles.cu does.
+// The kernels of launch_list_tiles(), and the choice of the cast and tile shape for one input format.
+// Each block looks up its tensor, then does what a block of a matrix does.
 #pragma once
 
 #include "backends/cuda/common/launch_kernel.hpp"
-#include "backends/cuda/quantize/tiles/list/list_tiles.cuh"
-
 #include "backends/cuda/quantize/tiles/block/block_quantize.cuh"
-#include "backends/cuda/quantize/tiles/list/list_fetch.cuh"
+#include "backends/cuda/quantize/tiles/list/list_tiles.cuh"
 #include "backends/cuda/quantize/tiles/row_quantize.cuh"
 
 namespace samebits::cuda {
