@@ -21,8 +21,7 @@ __device__ __forceinline__ typename Arithmetic::partial_sum warp_partial_sum(
     typename Arithmetic::partial_sum partial_sum) {
 #pragma unroll
   for (int bit = From; bit < To; ++bit) {
-    partial_sum = Arithmetic::add_partial_sums(partial_sum,
-                                               __shfl_xor_sync(all_lanes, partial_sum, 1 << bit));
+    partial_sum = Arithmetic::add_partial_sums(partial_sum, of_lane(partial_sum, 1 << bit));
   }
   return partial_sum;
 }
@@ -46,7 +45,7 @@ struct turn_tree {
     const bool upper = (threadIdx.x & (1u << Bit)) != 0;
     const partial_sum kept = upper ? odd : even;
     const partial_sum sent = upper ? even : odd;
-    return Arithmetic::add_partial_sums(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
+    return Arithmetic::add_partial_sums(kept, of_lane(sent, 1 << Bit));
   }
 
   /// Combines the partial sums of 2^Bits turns.

@@ -1,8 +1,7 @@
 // Quantization of lists of tensors on CUDA: builds the device tables, runs the general kernels over
 // a list, and dispatches to the cuda-native kernels.
 //
-// The number of kernel launches is the same however many tensors the list holds. Tiles, spans and
-// chunks are numbered through all tensors; a binary search finds the tensor of a number.
+// The number of kernel launches is the same however many tensors the list holds.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,10 +10,9 @@
 
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/error.hpp"
-#include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
-#include "backends/cuda/quantize/general/quantize_steps.cuh"
+#include "backends/cuda/quantize/general/general_kernels.cuh"
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/quantize/tiles/list/list_tiles.cuh"
 #include "backends/self_test/self_test.hpp"
@@ -23,108 +21,6 @@ namespace samebits::cuda {
 namespace {
 
 using backends::quantize_call;
-
-/// Work items of one kind (tiles, spans of tiles or chunks), numbered through all tensors. Tensor i
-/// has the numbers first[i] to first[i + 1] - 1; first has tensors + 1 entries.
-struct numbering {
-  const std::uint64_t* first;
-  std::uint32_t tensors;
-  std::uint64_t count;
-
-  /// The tensor of a number below `count`: the last tensor whose first number is not above
-  /// `number`.
-  __device__ std::uint32_t tensor_of(std::uint64_t number) const {
-    std::uint32_t low = 0, high = tensors;
-    while (high - low > 1) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      if (first[middle] <= number) {
-        low = middle;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
-  }
-};
-
-/// list_work: the launch parameters of the general kernels on a list. tasks[] is in device memory
-/// and holds one entry per non-empty tensor.
-struct list_work {
-  const quantize_task* tasks;
-  numbering tiles;
-  numbering spans;   ///< spans of tiles, span_elements elements each
-  numbering chunks;  ///< chunks of tensors, chunk_elements elements each
-};
-
-/// Spans of span_elements elements in one tile.
-__device__ std::uint64_t spans_of_tile(const quantize_task& t) {
-  return (t.tile_rows * t.tile_cols + span_elements - 1) / span_elements;
-}
-
-/// One warp quantizes one tile of few elements.
-template <class Arithmetic>
-__global__ void __launch_bounds__(block_threads) list_tiles_kernel(const list_work list) {
-  if (list.tasks[0].skipped()) return;
-  const std::uint64_t warps = std::uint64_t{gridDim.x} * (block_threads / 32);
-  for (std::uint64_t i = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) / 32;
-       i < list.tiles.count; i += warps) {
-    const std::uint32_t tensor = list.tiles.tensor_of(i);
-    quantize_tile<Arithmetic>(list.tasks[tensor], i - list.tiles.first[tensor], threadIdx.x % 32);
-  }
-}
-
-/// Finds the amax of every tile. One warp per span of span_elements elements of a tile. amaxes[]
-/// must start as no_amax. Tensors with given scales are skipped.
-__global__ void __launch_bounds__(block_threads)
-    list_amaxes_kernel(const list_work list, tile_amax* const amaxes) {
-  if (list.tasks[0].skipped()) return;
-  const std::uint64_t warps = std::uint64_t{gridDim.x} * (block_threads / 32);
-  for (std::uint64_t i = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) / 32;
-       i < list.spans.count; i += warps) {
-    const std::uint32_t tensor = list.spans.tensor_of(i);
-    const quantize_task& t = list.tasks[tensor];
-    if (t.has_given_scales()) continue;
-    const std::uint64_t number = i - list.spans.first[tensor], spans = spans_of_tile(t);
-    const std::uint64_t tile = number / spans, begin = number % spans * span_elements;
-    const tile_amax amax = amax_of_span(t, tile, begin, begin + span_elements, threadIdx.x % 32);
-    if (threadIdx.x % 32 == 0) atomicMax(&amaxes[list.tiles.first[tensor] + tile], amax);
-  }
-}
-
-/// Computes and stores the scale of every tile. One thread per tile.
-template <class Arithmetic>
-__global__ void __launch_bounds__(block_threads)
-    list_scales_kernel(const list_work list, const tile_amax* const amaxes,
-                       numerics::tile_scale* const scales) {
-  if (list.tasks[0].skipped()) return;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x;
-       i < list.tiles.count; i += std::uint64_t{gridDim.x} * block_threads) {
-    const std::uint32_t tensor = list.tiles.tensor_of(i);
-    const quantize_task& t = list.tasks[tensor];
-    const std::uint64_t tile = i - list.tiles.first[tensor];
-    const std::uint64_t row = tile / t.grid_cols, col = tile % t.grid_cols;
-    scales[i] = t.scale_of_tile<Arithmetic>(row, col, amaxes[i]);
-    t.store_scale(row, col, scales[i].dequantization_scale);
-  }
-}
-
-/// Rounds every element by the scale of its tile. One block per chunk.
-template <class Arithmetic>
-__global__ void __launch_bounds__(block_threads)
-    list_chunks_kernel(const list_work list, const numerics::tile_scale* const scales) {
-  if (list.tasks[0].skipped()) return;
-  for (std::uint64_t i = blockIdx.x; i < list.chunks.count; i += gridDim.x) {
-    const std::uint32_t tensor = list.chunks.tensor_of(i);
-    const quantize_task& t = list.tasks[tensor];
-    const numerics::tile_scale* const of_tensor = scales + list.tiles.first[tensor];
-    const std::uint64_t begin = (i - list.chunks.first[tensor]) * chunk_elements;
-    const std::uint64_t end = min(begin + chunk_elements, t.rows * t.cols);
-    for (std::uint64_t k = begin + threadIdx.x; k < end; k += block_threads) {
-      const std::uint64_t row = k / t.cols, col = k - row * t.cols;
-      quantized<Arithmetic>(t, of_tensor[t.tile_of(row, col)], row, col);
-    }
-  }
-}
 
 /// Several tables in one allocation of device memory, filled by one upload().
 class device_tables {
@@ -164,19 +60,14 @@ struct device_list {
   bool large_tiles = false;
 };
 
-/// The first number of each tensor's tiles, spans and chunks, as `numbering` reads them.
+/// The first number of each tensor's tiles, spans and chunks, and the numbers' end.
 struct list_numbers {
   std::vector<std::uint64_t> tiles{0}, spans{0}, chunks{0};
 
-  void add(const quantize_call& call) {
-    const auto of = [](std::int64_t count, std::uint64_t parts) {
-      return (static_cast<std::uint64_t>(count) + parts - 1) / parts;
-    };
-    const std::uint64_t grid = of(call.grid.rows * call.grid.cols, 1);
-    tiles.push_back(tiles.back() + grid);
-    spans.push_back(spans.back() +
-                    grid * of(call.grid.tile_rows * call.grid.tile_cols, span_elements));
-    chunks.push_back(chunks.back() + of(call.in.rows * call.in.cols, chunk_elements));
+  void add(const quantize_task& t) {
+    tiles.push_back(tiles.back() + tiles_of(t));
+    spans.push_back(spans.back() + tiles_of(t) * spans_of_tile(t));
+    chunks.push_back(chunks.back() + chunks_of(t));
   }
 };
 
@@ -188,7 +79,7 @@ void add_work(device_list& list, std::span<const quantize_call> calls) {
   for (const quantize_call& call : calls) {
     if (call.in.rows == 0 || call.in.cols == 0) continue;
     tasks.push_back(task_of(call));
-    numbers.add(call);
+    numbers.add(tasks.back());
     list.large_tiles |= has_large_tiles(call);
   }
   const std::size_t at = list.tables.add(tasks), tiles = list.tables.add(numbers.tiles),
@@ -203,12 +94,14 @@ void add_work(device_list& list, std::span<const quantize_call> calls) {
     blocks = list.tables.add(native.tensor_of_block);
   }
   list.tables.upload();
-  const auto count = static_cast<std::uint32_t>(tasks.size());
-  const auto numbering_at = [&](std::size_t offset, const std::vector<std::uint64_t>& first) {
-    return numbering{list.tables.at<std::uint64_t>(offset), count, first.back()};
-  };
-  list.work = {list.tables.at<quantize_task>(at), numbering_at(tiles, numbers.tiles),
-               numbering_at(spans, numbers.spans), numbering_at(chunks, numbers.chunks)};
+  list.work = {list.tables.at<quantize_task>(at),
+               list.tables.at<std::uint64_t>(tiles),
+               list.tables.at<std::uint64_t>(spans),
+               list.tables.at<std::uint64_t>(chunks),
+               static_cast<std::uint32_t>(tasks.size()),
+               numbers.tiles.back(),
+               numbers.spans.back(),
+               numbers.chunks.back()};
   if (kernel == list_kernel::none) return;
   list.native.kernel = kernel;
   list.native.tasks = list.tables.at<list_task>(native_tasks);
@@ -233,7 +126,7 @@ void add_work(device_list& list, std::span<const quantize_call> calls) {
 class tiles_memory {
  public:
   tiles_memory(const list_work& work, cudaStream_t stream)
-      : tiles_((work.tiles.count + 3) / 4 * 4),  // a multiple of 16 bytes
+      : tiles_((work.tiles + 3) / 4 * 4),  // a multiple of 16 bytes
         memory_(nullptr, tiles_ * (sizeof(tile_amax) + sizeof(numerics::tile_scale)), stream,
                 "quantize: workspace") {
     constexpr int nothing = 0xFF;  // every byte of no_amax
@@ -251,45 +144,26 @@ class tiles_memory {
   workspace memory_;
 };
 
-template <class Arithmetic>
-void launch_scales(const list_work& work, const tiles_memory& memory, cudaStream_t stream) {
-  launch_kernel("quantize a list", list_scales_kernel<Arithmetic>,
-                grid_for(work.tiles.count, block_threads), block_threads, 0, stream, work,
-                memory.amaxes(), memory.scales());
-}
-
 /// Enqueues the general kernels: one kernel for small tiles, three kernels if any tensor has large
 /// tiles.
 template <class Arithmetic>
 void launch_general(const device_list& list, cudaStream_t stream) {
   const list_work& work = list.work;
-  if (work.tiles.count == 0) return;
-  if (!list.large_tiles) {
-    launch_kernel("quantize a list", list_tiles_kernel<Arithmetic>,
-                  grid_for(work.tiles.count, block_threads / 32), block_threads, 0, stream, work);
-    return;
-  }
+  if (!list.large_tiles) return launch_tiles<Arithmetic, 32>(work, stream);
   const tiles_memory memory(work, stream);
-  launch_kernel("quantize a list", list_amaxes_kernel,
-                grid_for(work.spans.count, block_threads / 32), block_threads, 0, stream, work,
-                memory.amaxes());
-  launch_scales<Arithmetic>(work, memory, stream);
-  launch_kernel("quantize a list", list_chunks_kernel<Arithmetic>, grid_for(work.chunks.count, 1),
-                block_threads, 0, stream, work, memory.scales());
+  launch_amaxes(work, memory.amaxes(), stream);
+  launch_scales<Arithmetic>(work, memory.amaxes(), memory.scales(), stream);
+  launch_chunks<Arithmetic>(work, memory.scales(), {}, stream);
 }
 
 /// Tensors with one scale each: amaxes (unless all scales are given), scales, then rounding.
 void launch_tensors(const device_list& list, cudaStream_t stream) {
   const tiles_memory memory(list.work, stream);
   if (!list.native.given) launch_list_amaxes(list.native, memory.amaxes(), stream);
-  launch_scales<hardware>(list.work, memory, stream);
+  launch_scales<hardware>(list.work, memory.amaxes(), memory.scales(), stream);
   list_launch by_scales = list.native;
   by_scales.scales = memory.scales();
   launch_list_tiles(by_scales, stream);
-}
-
-const device_list& prepared(const backends::quantize_list_data& list) {
-  return *static_cast<const device_list*>(list.on_device.get());
 }
 
 }  // namespace
@@ -300,19 +174,15 @@ std::shared_ptr<const void> prepare_list(std::span<const quantize_call> calls) {
   return list;
 }
 
-void enqueue_list_emulated(const backends::quantize_list_data& list, void* stream) {
-  launch_general<numerics::by_definition>(prepared(list), static_cast<cudaStream_t>(stream));
-}
-
-void enqueue_list_native(const backends::quantize_list_data& list, void* stream) {
-  const device_list& on_device = prepared(list);
-  const auto on = static_cast<cudaStream_t>(stream);
-  if (on_device.native.kernel == list_kernel::none) {
-    launch_general<hardware>(on_device, on);
+void enqueue_list(const backends::quantize_list_data& list, arithmetic by, void* on) {
+  const device_list& on_device = *static_cast<const device_list*>(list.on_device.get());
+  const auto stream = static_cast<cudaStream_t>(on);
+  if (by == arithmetic::by_definition || on_device.native.kernel == list_kernel::none) {
+    with_arithmetic(by, [&](auto policy) { launch_general<decltype(policy)>(on_device, stream); });
   } else if (on_device.native.kernel == list_kernel::tensors) {
-    launch_tensors(on_device, on);
+    launch_tensors(on_device, stream);
   } else {
-    launch_list_tiles(on_device.native, on);
+    launch_list_tiles(on_device.native, stream);
   }
 }
 

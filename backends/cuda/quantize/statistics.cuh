@@ -51,32 +51,15 @@ __device__ __forceinline__ quantize_sums combined_lanes(quantize_sums sums, int 
   return sums;
 }
 
-/// Combines n partial sums in shared memory, n at most Max, into partial_sums[0]. A last partial
-/// sum without a neighbour passes up unchanged. All threads of the block must call.
-template <unsigned Max>
-__device__ void combine_partial_sums(quantize_sums* partial_sums, unsigned n) {
-  constexpr unsigned of_thread = (Max / 2 + block_threads - 1) / block_threads;
-  while (n > 1) {
-    const unsigned next = (n + 1) / 2;
-    quantize_sums up[of_thread];
-    __syncthreads();
-#pragma unroll
-    for (unsigned k = 0; k < of_thread; ++k) {
-      const unsigned j = threadIdx.x + k * block_threads;
-      if (j < next)
-        up[k] = 2 * j + 1 < n ? combined(partial_sums[2 * j], partial_sums[2 * j + 1])
-                              : partial_sums[2 * j];
-    }
-    __syncthreads();
-#pragma unroll
-    for (unsigned k = 0; k < of_thread; ++k) {
-      const unsigned j = threadIdx.x + k * block_threads;
-      if (j < next) partial_sums[j] = up[k];
-    }
-    n = next;
+/// The sums of a quantization, for the trees of sum_tree.cuh.
+struct paired_sums {
+  using partial_sum = quantize_sums;
+  __device__ __forceinline__ static partial_sum add_partial_sums(const partial_sum& a,
+                                                                 const partial_sum& b) {
+    return combined(a, b);
   }
-  __syncthreads();
-}
+  __device__ __forceinline__ static partial_sum no_partial_sum() { return {}; }
+};
 
 /// The value held by the lane whose number differs in the bit `apart`.
 __device__ __forceinline__ quantize_counts of_lane(const quantize_counts& c, int apart) {
