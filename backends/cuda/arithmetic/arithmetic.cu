@@ -135,7 +135,9 @@ void enqueue_definition(const compute_call& call, std::uint32_t* raised, cudaStr
 
 }  // namespace
 
-void enqueue_compute_emulated(const compute_call& call, void* stream) {
+void enqueue_compute(const compute_call& call, arithmetic by, void* stream) {
+  // Strided and unaligned views use the definition's kernel, which gives the same bits.
+  if (by == arithmetic::hardware && try_enqueue_words(call, stream)) return;
   const auto on = static_cast<cudaStream_t>(stream);
   if (call.all == nullptr) return enqueue_definition(call, call.all_on_device, on);
   const workspace room(nullptr, sizeof(std::uint32_t), on, "compute_with_flags: workspace");
@@ -151,11 +153,6 @@ void enqueue_compute_emulated(const compute_call& call, void* stream) {
 bool native_computes(const compute_call& call) {
   return backends::is_proved_equal(call,
                                    [](operation op, format_id) { return is_computed_by_gpu(op); });
-}
-
-void enqueue_compute_native(const compute_call& call, void* stream) {
-  // Strided and unaligned views use the definition's kernel, which gives the same bits.
-  if (!try_enqueue_words(call, stream)) enqueue_compute_emulated(call, stream);
 }
 
 }  // namespace samebits::cuda

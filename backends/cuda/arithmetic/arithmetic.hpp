@@ -1,15 +1,14 @@
 // Array arithmetic of the CUDA backends.
 #pragma once
 
+#include "backends/cuda/instructions/arithmetic.hpp"
 #include "backends/dispatch/calls/array_arithmetic.hpp"
 
 namespace samebits::cuda {
 
-/// Enqueues a call of cuda-emulated: every operation, by the definition, for any layout. Waits if the
-/// call wants the flags in host memory.
-void enqueue_compute_emulated(const backends::compute_call& call, void* stream);
-/// Enqueues a call that native_computes() accepts.
-void enqueue_compute_native(const backends::compute_call& call, void* stream);
+/// Enqueues a call. By the definition: every operation, for any layout; waits if the call wants the
+/// flags in host memory. By hardware: calls that native_computes() accepts.
+void enqueue_compute(const backends::compute_call& call, arithmetic by, void* stream);
 /// Whether cuda-native supports a call: the GPU's binary32 and binary16 instructions compute it, and
 /// docs/decisions/0026 proves the results equal to the definition. Nobody asks for flags.
 bool native_computes(const backends::compute_call& call);

@@ -46,103 +46,65 @@ void on_stream(const Call& call, const executor& where) {
   Enqueue(call, where.stream);
 }
 
-/// Requires the self-test of Self, then enqueues a call.
-template <const backends::backend& Self, auto Enqueue, class Call>
+/// Requires the self-test of the backend, then enqueues a call by its arithmetic.
+template <arithmetic By, auto Enqueue, class Call>
 void tested(const Call& call, const executor& where) {
-  backends::require_tested(Self, where.stream);
-  Enqueue(call, where.stream);
+  backends::require_tested(By == arithmetic::hardware ? native : emulated, where.stream);
+  Enqueue(call, By, where.stream);
 }
 
-/// Requires the self-test of Self, then enqueues a call by the arithmetic of Self.
-template <const backends::backend& Self, auto Enqueue, class Call>
-void tested_list(const Call& call, const executor& where) {
-  backends::require_tested(Self, where.stream);
-  const bool is_native = &Self == &native;
-  Enqueue(call, is_native ? arithmetic::hardware : arithmetic::by_definition, where.stream);
+/// The table of cuda-emulated or cuda-native.
+template <arithmetic By>
+constexpr backends::backend table() {
+  constexpr bool by_hardware = By == arithmetic::hardware;
+  return {
+      .name = by_hardware ? "cuda-native" : "cuda-emulated",
+      .description = by_hardware ? "CUDA, hardware conversions where proved equal"
+                                 : "CUDA, the definition in a kernel",
+      .space = memory_space::device,
+      .why_unsupported = by_hardware ? why_not_native : why_not_emulated,
+      .self_test = by_hardware ? &native_self_test : &emulated_self_test,
+      .convert = {.supports = by_hardware ? native_supports : nullptr,
+                  .run = on_stream < by_hardware ? launch_native : launch_emulated > },
+      .compute = {.supports = by_hardware ? native_computes : nullptr,
+                  .run = tested<By, enqueue_compute>},
+      .evaluate = {.run = tested<By, enqueue_evaluate>},
+      .fused = {.run = tested<By, enqueue_fused>},
+      .row_functions = {.run = tested<By, enqueue_rows>},
+      .reduce = {.workspace = reduction_bytes, .run = tested<By, enqueue_reduction>},
+      .hash = {.run = on_stream<enqueue_hash>},
+      .quantize = {.workspace = by_hardware ? workspace_native : general_workspace,
+                   .run = tested<By, enqueue_quantize>},
+      .dequantize = {.run = tested<By, enqueue_dequantize>},
+      .quantize_list = {.supports = backends::has_one_level, .run = tested<By, enqueue_list>},
+      .quantize_blocks = {.run = tested<By, enqueue_quantize_blocks>},
+      .dequantize_blocks = {.run = tested<By, enqueue_dequantize_blocks>},
+      .inspect = {.run = tested<By, run_inspect>},
+      .scale = {.run = tested<By, run_scale>},
+      .axpby = {.run = tested<By, enqueue_axpby>},
+      .accumulate = {.run = tested<By, enqueue_accumulate>},
+      .cast = {.run = tested<By, enqueue_cast>},
+      .step = {.run = tested<By, enqueue_step>},
+      .store = {.run = tested<By, enqueue_store>},
+      .cross_entropy = {.workspace = cross_entropy_bytes, .run = tested<By, enqueue_cross_entropy>},
+      .norm_parameters = {.supports = has_norm_parameters,
+                          .run = tested<By, enqueue_norm_parameters>},
+      .fused_quantize = {.run = tested<By, enqueue_fused_quantize>},
+      .embedding_gradient = {.supports = has_embedding_gradient,
+                             .run = tested<By, enqueue_embedding_gradient>},
+      .memory = &memory,
+      .runtime = &runtime,
+      .ranks = by_hardware ? &native_ranks : &emulated_ranks,
+      .prepare_list = prepare_list,
+      .scaler = by_hardware ? &native_scaler : &emulated_scaler,
+      .plan_product = by_hardware ? plan_product : nullptr,
+  };
 }
 
 }  // namespace
 
-const backends::backend emulated = {
-    .name = "cuda-emulated",
-    .description = "CUDA, the definition in a kernel",
-    .space = memory_space::device,
-    .why_unsupported = why_not_emulated,
-    .self_test = &emulated_self_test,
-    .convert = {.run = on_stream<launch_emulated>},
-    .compute = {.run = tested<emulated, enqueue_compute_emulated>},
-    .evaluate = {.run = tested<emulated, enqueue_evaluate_emulated>},
-    .fused = {.run = tested<emulated, enqueue_fused_emulated>},
-    .row_functions = {.run = tested<emulated, enqueue_rows_emulated>},
-    .reduce = {.workspace = reduction_bytes, .run = tested_list<emulated, enqueue_reduction>},
-    .hash = {.run = on_stream<enqueue_hash>},
-    .quantize = {.workspace = general_workspace, .run = tested_list<emulated, enqueue_quantize>},
-    .dequantize = {.run = tested_list<emulated, enqueue_dequantize>},
-    .quantize_list = {.supports = backends::has_one_level,
-                      .run = tested_list<emulated, enqueue_list>},
-    .quantize_blocks = {.run = tested_list<emulated, enqueue_quantize_blocks>},
-    .dequantize_blocks = {.run = tested_list<emulated, enqueue_dequantize_blocks>},
-    .inspect = {.run = tested_list<emulated, run_inspect>},
-    .scale = {.run = tested_list<emulated, run_scale>},
-    .axpby = {.run = tested_list<emulated, enqueue_axpby>},
-    .accumulate = {.run = tested_list<emulated, enqueue_accumulate>},
-    .cast = {.run = tested_list<emulated, enqueue_cast>},
-    .step = {.run = tested_list<emulated, enqueue_step>},
-    .store = {.run = tested_list<emulated, enqueue_store>},
-    .cross_entropy = {.workspace = cross_entropy_bytes,
-                      .run = tested<emulated, enqueue_cross_entropy_emulated>},
-    .norm_parameters = {.supports = has_norm_parameters,
-                        .run = tested<emulated, enqueue_norm_parameters_emulated>},
-    .fused_quantize = {.run = tested<emulated, enqueue_fused_quantize_emulated>},
-    .embedding_gradient = {.supports = has_embedding_gradient,
-                           .run = tested<emulated, enqueue_embedding_gradient_emulated>},
-    .memory = &memory,
-    .runtime = &runtime,
-    .ranks = &emulated_ranks,
-    .prepare_list = prepare_list,
-    .scaler = &emulated_scaler,
-};
-
-const backends::backend native = {
-    .name = "cuda-native",
-    .description = "CUDA, hardware conversions where proved equal",
-    .space = memory_space::device,
-    .why_unsupported = why_not_native,
-    .self_test = &native_self_test,
-    .convert = {.supports = native_supports, .run = on_stream<launch_native>},
-    .compute = {.supports = native_computes, .run = tested<native, enqueue_compute_native>},
-    .evaluate = {.run = tested<native, enqueue_evaluate_native>},
-    .fused = {.run = tested<native, enqueue_fused_native>},
-    .row_functions = {.run = tested<native, enqueue_rows_native>},
-    .reduce = {.workspace = reduction_bytes, .run = tested_list<native, enqueue_reduction>},
-    .hash = {.run = on_stream<enqueue_hash>},
-    .quantize = {.workspace = workspace_native, .run = tested_list<native, enqueue_quantize>},
-    .dequantize = {.run = tested_list<native, enqueue_dequantize>},
-    .quantize_list = {.supports = backends::has_one_level,
-                      .run = tested_list<native, enqueue_list>},
-    .quantize_blocks = {.run = tested_list<native, enqueue_quantize_blocks>},
-    .dequantize_blocks = {.run = tested_list<native, enqueue_dequantize_blocks>},
-    .inspect = {.run = tested_list<native, run_inspect>},
-    .scale = {.run = tested_list<native, run_scale>},
-    .axpby = {.run = tested_list<native, enqueue_axpby>},
-    .accumulate = {.run = tested_list<native, enqueue_accumulate>},
-    .cast = {.run = tested_list<native, enqueue_cast>},
-    .step = {.run = tested_list<native, enqueue_step>},
-    .store = {.run = tested_list<native, enqueue_store>},
-    .cross_entropy = {.workspace = cross_entropy_bytes,
-                      .run = tested<native, enqueue_cross_entropy_native>},
-    .norm_parameters = {.supports = has_norm_parameters,
-                        .run = tested<native, enqueue_norm_parameters_native>},
-    .fused_quantize = {.run = tested<native, enqueue_fused_quantize_native>},
-    .embedding_gradient = {.supports = has_embedding_gradient,
-                           .run = tested<native, enqueue_embedding_gradient_native>},
-    .memory = &memory,
-    .runtime = &runtime,
-    .ranks = &native_ranks,
-    .prepare_list = prepare_list,
-    .scaler = &native_scaler,
-    .plan_product = plan_product,
-};
+constinit const backends::backend emulated = table<arithmetic::by_definition>();
+constinit const backends::backend native = table<arithmetic::hardware>();
 
 namespace {
 

@@ -1,5 +1,4 @@
-// Functions of arrays by all rules but `exact` in integers: one kernel for all functions of a
-// format's width.
+// Functions of arrays by all rules but `exact` in integers: one kernel for all functions.
 #include <cstdint>
 
 #include "backends/cuda/functions/definition_steps.cuh"
@@ -12,15 +11,16 @@ namespace samebits::cuda {
 namespace {
 
 /// Op of function_kernel: the function that the plan names.
-template <int Bytes, bool Gradient>
+template <bool Gradient>
 struct definition_op {
-  static constexpr int bytes = Bytes;
+  static constexpr int bytes = 0;
   static constexpr int count = 1;
   static constexpr bool gradient = Gradient;
   numerics::function_plan plan;
 
-  __device__ __forceinline__ std::uint32_t apply(std::uint32_t x,
-                                                 [[maybe_unused]] std::uint32_t grad) const {
+  __device__ __forceinline__ std::uint32_t apply(const function_task&, std::uint32_t x,
+                                                 [[maybe_unused]] std::uint32_t grad, std::uint64_t,
+                                                 std::uint64_t) const {
     using word = step_word<definition_steps>;
     if constexpr (Gradient) {
       return numerics::evaluate_gradient_code<word>(plan, grad, x).bits;
@@ -30,21 +30,15 @@ struct definition_op {
   }
 };
 
-template <int Bytes>
-void launch_width(const backends::evaluate_call& call, void* stream) {
-  constexpr const char* what = "cuda-emulated: evaluate";
-  if (call.grad.data == nullptr) {
-    launch_function(what, definition_op<Bytes, false>{call.plan}, call, stream);
-  } else {
-    launch_function(what, definition_op<Bytes, true>{call.plan}, call, stream);
-  }
-}
-
 }  // namespace
 
 void launch_definition_functions(const backends::evaluate_call& call, void* stream) {
-  if (call.plan.format == format_id::fp32) return launch_width<4>(call, stream);
-  launch_width<2>(call, stream);
+  constexpr const char* what = "cuda-emulated: evaluate";
+  if (call.grad.data == nullptr) {
+    launch_function(what, definition_op<false>{call.plan}, call, stream);
+  } else {
+    launch_function(what, definition_op<true>{call.plan}, call, stream);
+  }
 }
 
 }  // namespace samebits::cuda

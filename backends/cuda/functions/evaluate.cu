@@ -9,12 +9,9 @@ void launch_definition(const evaluate_call& call, void* stream) {
   (call.is_exact() ? launch_exact_definition : launch_definition_functions)(call, stream);
 }
 
-void enqueue_evaluate_emulated(const evaluate_call& call, void* stream) {
-  if (!launch_table(call, stream)) launch_definition(call, stream);
-}
-
-void enqueue_evaluate_native(const evaluate_call& call, void* stream) {
+void enqueue_evaluate(const evaluate_call& call, arithmetic by, void* stream) {
   if (launch_table(call, stream)) return;
+  if (by == arithmetic::by_definition) return launch_definition(call, stream);
   if (call.is_exact()) return launch_exact_native(call, stream);
   (units_hold() ? launch_instruction_functions : launch_definition_functions)(call, stream);
 }

@@ -1,10 +1,10 @@
 // The elementwise kernel of functions of arrays, and its launch for a call.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cuda/common/cells.cuh"
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
@@ -13,11 +13,8 @@
 
 namespace samebits::cuda {
 
-/// A matrix in device memory; strides in bytes.
-struct function_operand {
-  std::byte* data;
-  std::int64_t row_stride;
-  std::int64_t col_stride;
+/// A matrix in device memory.
+struct function_operand : cells {
   format_id format;
   int bytes;     ///< of a code
   bool vectors;  ///< rows are contiguous and aligned to a thread's elements
@@ -31,41 +28,63 @@ struct function_task {
   bool vectors;                 ///< of all operands
 };
 
-/// Codes of `Count` elements of one row.
+/// Codes of `Count` elements of one row. Bytes: of a code; 0 if they are known at run time only.
 template <int Bytes, int Count>
 struct function_codes {
   std::uint32_t code[Count] = {};
 
-  /// Loads `count` elements from `p`, `step` bytes apart; `vector`: all of them as packed words.
-  __device__ __forceinline__ void load(const std::byte* p, std::int64_t step, int count,
-                                       bool vector) {
+  /// Loads `count` elements of v from (row, col) on; `vector`: all of them as packed words.
+  __device__ __forceinline__ void load(const function_operand& v, std::uint64_t row,
+                                       std::uint64_t col, int count, bool vector) {
+    const std::byte* const p = v.at(row, col);
     if constexpr (Count > 1) {
       if (vector) {
-        const auto pack = packed<8 * Bytes, Count>::load(p);
+        return with_width(v, [&]<int Width>() {
+          const auto pack = packed<8 * Width, Count>::load(p);
 #pragma unroll
-        for (int i = 0; i < Count; ++i) code[i] = pack.code(i);
-        return;
+          for (int i = 0; i < Count; ++i) code[i] = pack.code(i);
+        });
       }
     }
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
-      if (i < count) code[i] = static_cast<std::uint32_t>(load_code(p + i * step, Bytes));
+      if (i < count) {
+        code[i] = static_cast<std::uint32_t>(load_code(p + i * v.col_bytes, width_of(v)));
+      }
     }
   }
-  __device__ __forceinline__ void store(std::byte* p, std::int64_t step, int count,
-                                        bool vector) const {
+  __device__ __forceinline__ void store(const function_operand& v, std::uint64_t row,
+                                        std::uint64_t col, int count, bool vector) const {
+    std::byte* const p = v.at(row, col);
     if constexpr (Count > 1) {
       if (vector) {
-        packed<8 * Bytes, Count> pack{};
+        return with_width(v, [&]<int Width>() {
+          packed<8 * Width, Count> pack{};
 #pragma unroll
-        for (int i = 0; i < Count; ++i) pack.set(i, code[i]);
-        pack.store(p);
-        return;
+          for (int i = 0; i < Count; ++i) pack.set(i, code[i]);
+          pack.store(p);
+        });
       }
     }
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
-      if (i < count) store_code(p + i * step, Bytes, code[i]);
+      if (i < count) store_code(p + i * v.col_bytes, width_of(v), code[i]);
+    }
+  }
+
+ private:
+  __device__ __forceinline__ static int width_of(const function_operand& v) {
+    return Bytes != 0 ? Bytes : v.bytes;
+  }
+  /// f<bytes of a code>()
+  template <class Function>
+  __device__ __forceinline__ static void with_width(const function_operand& v, const Function& f) {
+    if constexpr (Bytes != 0) {
+      f.template operator()<Bytes>();
+    } else {
+      if (v.bytes == 4) return f.template operator()<4>();
+      if (v.bytes == 2) return f.template operator()<2>();
+      f.template operator()<1>();
     }
   }
 };
@@ -73,8 +92,8 @@ struct function_codes {
 /// Computes out = f(in), or grad * f'(in), for every element. One thread per `Op::count` elements
 /// of a row, in a grid-stride loop.
 ///
-/// Op has bytes (of a code), count, gradient, and apply(codes of in, codes of grad): the codes of
-/// out. Each element is loaded before any element of its thread is stored, so out may be in or
+/// Op has bytes (of a code, or 0), count, gradient (whether calls may have one), and apply(task, code of
+/// in, code of grad, row, col): the code of out. Each element is loaded before any element of its thread is stored, so out may be in or
 /// grad.
 template <class Op>
 __global__ void __launch_bounds__(block_threads)
@@ -89,16 +108,14 @@ __global__ void __launch_bounds__(block_threads)
     const std::uint64_t left = t.cols - col;
     const int count = static_cast<int>(left < Op::count ? left : Op::count);
     const bool vector = t.vectors && count == Op::count;
-    const auto at = [&](const function_operand& v) {
-      return v.data + static_cast<std::int64_t>(row) * v.row_stride +
-             static_cast<std::int64_t>(col) * v.col_stride;
-    };
     codes x, grad;
-    x.load(at(t.in), t.in.col_stride, count, vector);
-    if constexpr (Op::gradient) grad.load(at(t.grad), t.grad.col_stride, count, vector);
+    x.load(t.in, row, col, count, vector);
+    if (Op::gradient && t.grad.data != nullptr) grad.load(t.grad, row, col, count, vector);
 #pragma unroll
-    for (int i = 0; i < Op::count; ++i) x.code[i] = op.apply(x.code[i], grad.code[i]);
-    x.store(at(t.out), t.out.col_stride, count, vector);
+    for (int i = 0; i < Op::count; ++i) {
+      x.code[i] = op.apply(t, x.code[i], grad.code[i], row, col + i);
+    }
+    x.store(t.out, row, col, count, vector);
   }
 }
 
@@ -106,24 +123,17 @@ __global__ void __launch_bounds__(block_threads)
 /// one row, unless the call rounds stochastically: random bits have a pitch of their own.
 inline function_task function_task_of(const backends::evaluate_call& call, int count) {
   const bool gradient = call.grad.data != nullptr;
-  const auto is_flat = [](const const_matrix_view& v) {
-    return (v.cols == 1 || v.col_stride == 1) && (v.rows == 1 || v.row_stride == v.cols);
-  };
   const bool flat = call.rule.rounding != rounding::stochastic && is_flat(call.in) &&
                     is_flat(call.out) && (!gradient || is_flat(call.grad));
   const auto operand = [&](const const_matrix_view& v) {
     const int bytes = storage_bytes(v.format);
-    const std::int64_t row_stride = flat ? 0 : v.row_stride * bytes;
-    const std::int64_t col_stride = v.cols == 1 ? bytes : v.col_stride * bytes;
-    const int group = bytes * count;
-    auto* const data = static_cast<std::byte*>(const_cast<void*>(v.data));  // stores only to out
-    return function_operand{data,
-                            row_stride,
-                            col_stride,
-                            v.format,
-                            bytes,
-                            col_stride == bytes && row_stride % group == 0 &&
-                                reinterpret_cast<std::uintptr_t>(v.data) % group == 0};
+    const auto group = static_cast<std::uint64_t>(bytes * count);
+    function_operand o{cells_of(v), v.format, bytes, false};
+    if (flat) o.row_bytes = 0;
+    if (v.cols == 1) o.col_bytes = static_cast<std::uint64_t>(bytes);
+    o.vectors = o.col_bytes == static_cast<std::uint64_t>(bytes) && o.row_bytes % group == 0 &&
+                is_aligned(v.data, group);
+    return o;
   };
   const auto rows = static_cast<std::uint64_t>(flat ? 1 : call.out.rows);
   const auto cols =
@@ -138,8 +148,7 @@ inline function_task function_task_of(const backends::evaluate_call& call, int c
 
 /// Blocks for one thread per group of elements, in a grid-stride loop beyond 2^20 blocks.
 inline unsigned function_blocks(const function_task& t) {
-  const std::uint64_t blocks = (t.rows * t.groups_in_row + block_threads - 1) / block_threads;
-  return static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
+  return grid_for(t.rows * t.groups_in_row, block_threads);
 }
 
 /// Enqueues a call, applying `op` to every element.

@@ -31,8 +31,10 @@ struct instruction_op {
   static constexpr bool gradient = Gradient;
   numerics::function_plan plan;
 
-  __device__ __forceinline__ std::uint32_t apply([[maybe_unused]] std::uint32_t x,
-                                                 [[maybe_unused]] std::uint32_t grad) const {
+  __device__ __forceinline__ std::uint32_t apply(const function_task&,
+                                                 [[maybe_unused]] std::uint32_t x,
+                                                 [[maybe_unused]] std::uint32_t grad, std::uint64_t,
+                                                 std::uint64_t) const {
 #if defined(SAMEBITS_HOPPER_UNITS)
     using word = step_word<instruction_steps>;
     numerics::function_plan p = plan;

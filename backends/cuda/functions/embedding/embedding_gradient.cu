@@ -124,22 +124,14 @@ bool has_embedding_gradient(const backends::device_embedding_call& call) {
          call.grad.rows < most;
 }
 
-void enqueue_embedding_gradient_emulated(const backends::device_embedding_call& call,
-                                         void* stream) {
+void enqueue_embedding_gradient(const backends::device_embedding_call& call, arithmetic by,
+                                void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
   enqueue(call, stream, [&](const embedding_launch& d) {
-    with_definition_rows(d.format, [&]<class Numbers>() {
-      launch_sums<Numbers, 1>(d, static_cast<cudaStream_t>(stream));
-    });
-  });
-}
-
-void enqueue_embedding_gradient_native(const backends::device_embedding_call& call, void* stream) {
-  if (!units_hold()) return enqueue_embedding_gradient_emulated(call, stream);
-  enqueue(call, stream, [&](const embedding_launch& d) {
+    if (!by_units(by)) return launch_sums<definition_rows, 1>(d, on);
     backends::visit_quantized(d.format, [&]<format_id Format>() {
       using numbers = instruction_rows<Format>;
       constexpr int vector = 16 / numbers::bytes;
-      const auto on = static_cast<cudaStream_t>(stream);
       if (d.cols % vector == 0 && d.grad.has_vectors(16) && d.out.has_vectors(16)) {
         launch_sums<numbers, vector>(d, on);
       } else {

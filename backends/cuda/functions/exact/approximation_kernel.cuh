@@ -13,24 +13,6 @@
 
 namespace samebits::cuda {
 
-/// Loads and stores the codes of a thread, as vectors of 4 or 2 bytes a code.
-__device__ __forceinline__ void load_group(const function_operand& v, std::uint64_t group,
-                                           std::uint32_t* codes) {
-  const std::byte* const p = v.data + group * static_cast<unsigned>(exact_elements * v.bytes);
-  if (v.bytes == 4)
-    load_pack<4>(p, codes);
-  else
-    load_pack<2>(p, codes);
-}
-__device__ __forceinline__ void store_group(const function_operand& v, std::uint64_t group,
-                                            const std::uint32_t* codes) {
-  std::byte* const p = v.data + group * static_cast<unsigned>(exact_elements * v.bytes);
-  if (v.bytes == 4)
-    store_pack<4>(p, codes);
-  else
-    store_pack<2>(p, codes);
-}
-
 /// The number of a code of fp32, fp16 or bf16.
 __device__ __forceinline__ float number_of(format_id format, std::uint32_t code) {
   if (format == format_id::fp32) return __uint_as_float(code);
@@ -78,27 +60,27 @@ __global__ void __launch_bounds__(block_threads)
   const std::uint64_t first = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x;
   const std::uint64_t step = std::uint64_t{gridDim.x} * block_threads;
   for (std::uint64_t g = first; g < groups; g += step) {
-    std::uint32_t codes[exact_elements];
+    function_codes<0, exact_elements> c;
     float x[exact_elements];
     double y[exact_elements];
     bool sure[exact_elements];
-    load_group(in, g, codes);
+    c.load(in, 0, g * exact_elements, exact_elements, true);
 #pragma unroll
     for (int i = 0; i < exact_elements; ++i) {
-      x[i] = number_of(in.format, codes[i]);
+      x[i] = number_of(in.format, c.code[i]);
       y[i] = approximation<F>(x[i], sure[i]);
     }
 #pragma unroll
     for (int i = 0; i < exact_elements; ++i) {
       const rounded_result r = rounded_to(out.format, y[i]);
-      codes[i] = r.code;
+      c.code[i] = r.code;
       sure[i] = sure[i] && r.sure;
     }
 #pragma unroll
     for (int i = 0; i < exact_elements; ++i) {
-      if (!sure[i]) codes[i] = definition_code<F>(x[i], out.format);
+      if (!sure[i]) c.code[i] = definition_code<F>(x[i], out.format);
     }
-    store_group(out, g, codes);
+    c.store(out, 0, g * exact_elements, exact_elements, true);
   }
   const std::uint64_t rest = groups * exact_elements + first;
   if (rest >= count) return;

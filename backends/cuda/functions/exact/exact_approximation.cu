@@ -9,14 +9,15 @@ namespace {
 namespace real = numerics::real;
 
 /// Whether a call is one row of contiguous, aligned elements, to nearest even into 32 or 16 bits.
-bool is_approximated(const backends::evaluate_call& call, const exact_task& t) {
+bool is_approximated(const backends::evaluate_call& call, const function_task& t) {
   return call.grad.data == nullptr && call.rule == cast_rule{} && t.rows == 1 && t.in.vectors &&
          t.out.vectors && t.out.bytes >= 2;
 }
 
 }  // namespace
 
-bool launch_approximation(const backends::evaluate_call& call, const exact_task& t, void* stream) {
+bool launch_approximation(const backends::evaluate_call& call, void* stream) {
+  const function_task t = function_task_of(call, exact_elements);
   if (!is_approximated(call, t)) return false;
   return real::with_function(call.exact, [&]<real::exact_function F>() {
     if constexpr (has_approximation<F>) {

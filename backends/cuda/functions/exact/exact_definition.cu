@@ -8,8 +8,8 @@ namespace {
 
 namespace real = numerics::real;
 
-/// Op of exact_kernel.
-struct definition_op {
+/// Values of exact_op.
+struct definition_values {
   real::exact_function f;
 
   /// A call, so that the compiler sees the functions once, not for each element of a thread.
@@ -27,7 +27,7 @@ struct definition_op {
 }  // namespace
 
 void launch_exact_definition(const backends::evaluate_call& call, void* stream) {
-  launch_exact("cuda-emulated: evaluate", definition_op{call.exact}, exact_task_of(call), stream);
+  launch_exact("cuda-emulated: evaluate", definition_values{call.exact}, call, stream);
 }
 
 }  // namespace samebits::cuda

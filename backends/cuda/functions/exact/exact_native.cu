@@ -8,9 +8,9 @@ namespace {
 
 namespace real = numerics::real;
 
-/// Op of exact_kernel.
+/// Values of exact_op.
 template <real::exact_function F>
-struct native_op {
+struct native_values {
   __device__ __forceinline__ static real_word widened(std::uint32_t x) {
     return real_word(static_cast<double>(__uint_as_float(x)));
   }
@@ -26,10 +26,9 @@ struct native_op {
 }  // namespace
 
 void launch_exact_native(const backends::evaluate_call& call, void* stream) {
-  const exact_task t = exact_task_of(call);
-  if (launch_approximation(call, t, stream)) return;
+  if (launch_approximation(call, stream)) return;
   real::with_function(call.exact, [&]<real::exact_function F>() {
-    launch_exact("cuda-native: evaluate", native_op<F>{}, t, stream);
+    launch_exact("cuda-native: evaluate", native_values<F>{}, call, stream);
   });
 }
 

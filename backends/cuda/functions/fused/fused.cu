@@ -12,14 +12,10 @@
 
 namespace samebits::cuda {
 
-void enqueue_fused_emulated(const backends::fused_call& call, void* stream) {
-  with_definition_rows(call.plan.f.format, [&]<class Numbers>() {
-    launch_fused<Numbers, any_fused, 1>(call, static_cast<cudaStream_t>(stream));
-  });
-}
-
-void enqueue_fused_native(const backends::fused_call& call, void* stream) {
-  if (!units_hold()) return enqueue_fused_emulated(call, stream);
+void enqueue_fused(const backends::fused_call& call, arithmetic by, void* stream) {
+  if (!by_units(by)) {
+    return launch_fused<definition_rows, any_fused, 1>(call, static_cast<cudaStream_t>(stream));
+  }
   backends::visit_quantized(call.plan.f.format,
                             [&]<format_id Format>() { launch_native_fused<Format>(call, stream); });
 }
@@ -29,7 +25,6 @@ namespace {
 constexpr const char* what = "fused operators: quantize";
 
 /// Computes the elements or the norm into memory of the stream's pool, then quantizes them.
-template <auto Elements, auto Norm>
 void enqueue_both(backends::fused_quantize_call call, arithmetic by, void* stream) {
   matrix_view& out = call.of_norm ? call.norm.out : call.elements.out[0];
   const auto bytes = static_cast<std::size_t>(out.rows * out.cols * storage_bytes(out.format));
@@ -38,9 +33,9 @@ void enqueue_both(backends::fused_quantize_call call, arithmetic by, void* strea
   call.tiles.in = out;
   if (bytes > 0) {
     if (call.of_norm) {
-      Norm(call.norm, stream);
+      enqueue_rows(call.norm, by, stream);
     } else {
-      Elements(call.elements, stream);
+      enqueue_fused(call.elements, by, stream);
     }
   }
   enqueue_quantize(call.tiles, by, stream);
@@ -60,19 +55,12 @@ std::optional<tile_task> fused_task(const backends::quantize_call& call) {
 
 }  // namespace
 
-void enqueue_fused_quantize_emulated(const backends::fused_quantize_call& call, void* stream) {
-  enqueue_both<enqueue_fused_emulated, enqueue_rows_emulated>(call, arithmetic::by_definition,
-                                                              stream);
-}
-
-void enqueue_fused_quantize_native(const backends::fused_quantize_call& call, void* stream) {
+void enqueue_fused_quantize(const backends::fused_quantize_call& call, arithmetic by,
+                            void* stream) {
   const std::optional<tile_task> task = fused_task(call.tiles);
-  const bool by_kernel = task && units_hold();
+  const bool by_kernel = by_units(by) && task;
   if (by_kernel && call.of_norm && launch_norm_tiles(call, *task, stream)) return;
-  if (!by_kernel || call.of_norm) {
-    return enqueue_both<enqueue_fused_native, enqueue_rows_native>(call, arithmetic::hardware,
-                                                                   stream);
-  }
+  if (!by_kernel || call.of_norm) return enqueue_both(call, by, stream);
   backends::visit_quantized(call.tiles.in.format, [&]<format_id Format>() {
     launch_native_tiles<Format>(call, *task, stream);
   });

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "backends/cuda/common/cells.cuh"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/functions/rows/row_formats.cuh"
 #include "backends/cuda/functions/rows/row_operands.cuh"
@@ -219,9 +220,6 @@ __global__ void __launch_bounds__(fused_threads) fused_kernel(const fused_launch
 inline fused_launch fused_launch_of(const backends::fused_call& call, int vector_bytes,
                                     bool joins = true) {
   const matrix_view& shape = call.out[0];
-  const auto is_flat = [](const const_matrix_view& v) {
-    return (v.cols == 1 || v.col_stride == 1) && (v.rows == 1 || v.row_stride == v.cols);
-  };
   const auto has_own_rows = [&](const backends::fused_operand& v) {
     return v.indices == nullptr && v.each == 1 && v.view.rows == shape.rows;
   };

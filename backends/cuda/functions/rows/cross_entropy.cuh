@@ -89,8 +89,8 @@ void launch_losses(const row_launch& d, cudaStream_t stream) {
     return launch_kernel(what, add_losses<Numbers>, 1, threads, 0, stream, d);
   }
   constexpr int threads = 256;
-  const std::int64_t blocks = std::min<std::int64_t>((d.rows + threads - 1) / threads, 1 << 20);
-  launch_kernel(what, store_losses<Numbers>, static_cast<unsigned>(blocks), threads, 0, stream, d);
+  launch_kernel(what, store_losses<Numbers>, grid_for(static_cast<std::uint64_t>(d.rows), threads),
+                threads, 0, stream, d);
 }
 
 /// Enqueues the part of a call that reads the logits.
@@ -115,7 +115,7 @@ void launch_cross_entropy(row_launch d, std::uint32_t* words, cudaStream_t strea
     d.loss.factor = words;
   }
   bool upcast = false;
-  if constexpr (Numbers::bytes == 2) {
+  if constexpr (Numbers::bytes != 4) {
     upcast = d.loss.rule.format != d.format;
     if (upcast) launch_rows_of_loss<upcast_rows<Numbers>>(d, stream);
   }

@@ -58,14 +58,13 @@ struct largest_pair {
   }
 };
 
-/// Integer steps, for every format of a width.
-template <int Bytes>
+/// Integer steps, for every format.
 struct definition_rows {
   using word = step_word<definition_steps>;
   static constexpr bool compiled = true;
   static constexpr bool native = false;
-  static constexpr int bytes = Bytes;
-  static constexpr int vector = 16 / bytes;  ///< elements that PyTorch's threads add at once
+  static constexpr int bytes = 0;   ///< known at run time
+  static constexpr int vector = 1;  ///< as in instruction_rows; only native kernels use it
   using largest = largest_number<definition_rows>;
   format_id format;
 
@@ -107,7 +106,7 @@ struct instruction_rows {
 #endif
   static constexpr bool native = true;
   static constexpr int bytes = storage_bytes(Format);
-  static constexpr int vector = 16 / bytes;
+  static constexpr int vector = 16 / bytes;  ///< elements that PyTorch's threads add at once
   using largest = std::conditional_t<bytes == 2, largest_pair<instruction_rows, Format>,
                                      largest_number<instruction_rows>>;
 
@@ -210,13 +209,6 @@ struct instruction_rows {
     }
   };
 };
-
-/// Calls launch<Numbers>() with the integer steps of a format.
-template <class Launch>
-void with_definition_rows(format_id format, const Launch& launch) {
-  if (format == format_id::fp32) return launch.template operator()<definition_rows<4>>();
-  launch.template operator()<definition_rows<2>>();
-}
 
 /// 16-bit operands that are added as fp32 is, and whose intermediate numbers stay fp32.
 template <class Numbers>

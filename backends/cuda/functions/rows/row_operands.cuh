@@ -22,6 +22,7 @@ struct row_operand {
   std::int64_t col_stride = 0;
   bool contiguous = false;  ///< the elements of a row
   int alignment = 1;        ///< of every row, or of every element: a power of two up to 16
+  int bytes = 0;            ///< of an element
 
   /// Whether rows can be read in vectors of this size.
   [[nodiscard]] SAMEBITS_HD bool has_vectors(int bytes) const {
@@ -39,7 +40,8 @@ inline row_operand operand_of(const const_matrix_view& v) {
       reinterpret_cast<std::uintptr_t>(v.data) | static_cast<std::uint64_t>(row_stride) | 16u;
   if (!contiguous) addresses |= static_cast<std::uint64_t>(col_stride);
   auto* const data = static_cast<std::byte*>(const_cast<void*>(v.data));  // stores to results alone
-  return {data, row_stride, col_stride, contiguous, static_cast<int>(addresses & (0 - addresses))};
+  return {data, row_stride, col_stride, contiguous, static_cast<int>(addresses & (0 - addresses)),
+          bytes};
 }
 
 /// What the parts of cross entropy read and write beside the rows.
@@ -72,47 +74,47 @@ struct row_launch {
 
 /// Codes of E elements: packed, or one code in a word.
 template <int Bytes, int E>
-using row_codes = std::conditional_t<Bytes * E % 4 == 0, packed<8 * Bytes, E>, packed<32, E>>;
+using row_codes =
+    std::conditional_t<Bytes != 0 && Bytes * E % 4 == 0, packed<8 * Bytes, E>, packed<32, E>>;
 
-/// One row of an operand.
+/// One row of an operand. Bytes: of an element; 0 if they are known at run time only.
 template <int Bytes>
 struct operand_row {
   std::byte* data;
   std::int64_t step;  ///< bytes between elements
+  int bytes;
   bool contiguous;
   bool aligned;  ///< elements to their size
 
   __device__ __forceinline__ operand_row(const row_operand& v, std::int64_t row)
       : data(v.data + row * v.row_stride),
         step(v.col_stride),
+        bytes(Bytes != 0 ? Bytes : v.bytes),
         contiguous(v.contiguous),
-        aligned(v.alignment >= Bytes) {}
+        aligned(v.alignment >= bytes) {}
   /// Dense elements at `p`, aligned to their size.
   __device__ __forceinline__ explicit operand_row(std::byte* p)
-      : data(p), step(Bytes), contiguous(true), aligned(true) {}
+      : data(p), step(Bytes), bytes(Bytes), contiguous(true), aligned(true) {}
 
   [[nodiscard]] __device__ __forceinline__ std::uint32_t load(std::int64_t i) const {
     const std::byte* const p = data + i * step;
-    if constexpr (Bytes == 1) return static_cast<std::uint32_t>(*p);
-    if (!aligned) return static_cast<std::uint32_t>(load_code(p, Bytes));
-    if constexpr (Bytes == 4) return *reinterpret_cast<const std::uint32_t*>(p);
-    return *reinterpret_cast<const std::uint16_t*>(p);
+    return aligned ? load_aligned(p, bytes) : static_cast<std::uint32_t>(load_code(p, bytes));
   }
   __device__ __forceinline__ void store(std::int64_t i, std::uint32_t code) const {
     std::byte* const p = data + i * step;
-    if (!aligned) return store_code(p, Bytes, code);
-    if constexpr (Bytes == 4) {
-      *reinterpret_cast<std::uint32_t*>(p) = code;
-    } else {
-      *reinterpret_cast<std::uint16_t*>(p) = static_cast<std::uint16_t>(code);
-    }
+    if (!aligned) return store_code(p, bytes, code);
+    store_aligned(p, bytes, code);
   }
 
   /// Whether vectors of E elements lie at element i and at multiples of E behind it.
   template <int E>
   [[nodiscard]] __device__ __forceinline__ bool has_vectors_at(std::int64_t i) const {
-    constexpr int bytes = E * Bytes < 16 ? E * Bytes : 16;
-    return contiguous && reinterpret_cast<std::uintptr_t>(data + i * Bytes) % bytes == 0;
+    if constexpr (Bytes == 0) {
+      return false;
+    } else {
+      constexpr int vector = E * Bytes < 16 ? E * Bytes : 16;
+      return contiguous && reinterpret_cast<std::uintptr_t>(data + i * Bytes) % vector == 0;
+    }
   }
   /// E elements from element i on. More than one element require has_vectors_at().
   template <int E>

@@ -66,34 +66,15 @@ parameter_launch launch_of(const backends::norm_parameters_call& call) {
           call.order.threads};
 }
 
-/// The workspace of a call, and the call on the stream.
-struct loss_work {
-  cudaStream_t stream;
-  workspace room;
-  row_launch launch;
-
-  loss_work(const backends::cross_entropy_call& call, void* on)
-      : stream(static_cast<cudaStream_t>(on)),
-        room(nullptr, cross_entropy_bytes(call), stream, "cross entropy: workspace"),
-        launch(launch_of(call)) {}
-  [[nodiscard]] std::uint32_t* words() const {
-    return reinterpret_cast<std::uint32_t*>(room.data());
-  }
-};
-
 }  // namespace
 
-void enqueue_rows_emulated(const backends::row_call& call, void* stream) {
-  with_definition_rows(call.out.format, [&]<class Numbers>() {
-    launch_function_of_rows<Numbers>(launch_of(call), static_cast<cudaStream_t>(stream));
-  });
-}
-
-void enqueue_rows_native(const backends::row_call& call, void* stream) {
-  if (!units_hold()) return enqueue_rows_emulated(call, stream);
-  backends::visit_quantized(call.out.format, [&]<format_id Format>() {
-    launch_native_rows<Format>(launch_of(call), stream);
-  });
+void enqueue_rows(const backends::row_call& call, arithmetic by, void* stream) {
+  const row_launch d = launch_of(call);
+  if (!by_units(by)) {
+    return launch_function_of_rows<definition_rows>(d, static_cast<cudaStream_t>(stream));
+  }
+  backends::visit_quantized(call.out.format,
+                            [&]<format_id Format>() { launch_native_rows<Format>(d, stream); });
 }
 
 bool launch_norm_tiles(const backends::fused_quantize_call& call, const tile_task& task,
@@ -109,36 +90,28 @@ std::size_t cross_entropy_bytes(const backends::cross_entropy_call& call) {
   return sizeof(std::uint32_t) * static_cast<std::size_t>(call.in.rows + 1);
 }
 
-void enqueue_cross_entropy_emulated(const backends::cross_entropy_call& call, void* stream) {
-  const loss_work work(call, stream);
-  with_definition_rows(call.in.format, [&]<class Numbers>() {
-    launch_cross_entropy<Numbers>(work.launch, work.words(), work.stream);
-  });
-}
-
-void enqueue_cross_entropy_native(const backends::cross_entropy_call& call, void* stream) {
-  if (!units_hold()) return enqueue_cross_entropy_emulated(call, stream);
-  const loss_work work(call, stream);
-  backends::visit_quantized(call.in.format, [&]<format_id Format>() {
-    launch_native_loss<Format>(work.launch, work.words(), work.stream);
-  });
+void enqueue_cross_entropy(const backends::cross_entropy_call& call, arithmetic by, void* on) {
+  const auto stream = static_cast<cudaStream_t>(on);
+  const workspace room(nullptr, cross_entropy_bytes(call), stream, "cross entropy: workspace");
+  auto* const words = reinterpret_cast<std::uint32_t*>(room.data());
+  const row_launch d = launch_of(call);
+  if (!by_units(by)) return launch_cross_entropy<definition_rows>(d, words, stream);
+  backends::visit_quantized(
+      call.in.format, [&]<format_id Format>() { launch_native_loss<Format>(d, words, stream); });
 }
 
 bool has_norm_parameters(const backends::norm_parameters_call& call) {
   return call.order.blocks == 1;
 }
 
-void enqueue_norm_parameters_emulated(const backends::norm_parameters_call& call, void* stream) {
-  with_definition_rows(call.grad.format, [&]<class Numbers>() {
-    launch_norm_parameters<Numbers>(launch_of(call), static_cast<cudaStream_t>(stream));
-  });
-}
-
-void enqueue_norm_parameters_native(const backends::norm_parameters_call& call, void* stream) {
-  if (!units_hold()) return enqueue_norm_parameters_emulated(call, stream);
-  backends::visit_quantized(call.grad.format, [&]<format_id Format>() {
-    launch_native_parameters<Format>(launch_of(call), stream);
-  });
+void enqueue_norm_parameters(const backends::norm_parameters_call& call, arithmetic by,
+                             void* stream) {
+  const parameter_launch d = launch_of(call);
+  if (!by_units(by)) {
+    return launch_norm_parameters<definition_rows>(d, static_cast<cudaStream_t>(stream));
+  }
+  backends::visit_quantized(
+      call.grad.format, [&]<format_id Format>() { launch_native_parameters<Format>(d, stream); });
 }
 
 }  // namespace samebits::cuda
