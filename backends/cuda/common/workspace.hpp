@@ -1,4 +1,5 @@
-// workspace: device memory of one call, from the caller or from the stream's memory pool.
+// workspace: device memory of one call, from the caller or from the stream's memory pool; and the
+// layout of tables in one allocation.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -32,6 +33,27 @@ class workspace {
   std::byte* data_;
   cudaStream_t stream_;
   bool owned_;
+};
+
+/// Places tables one after another in one allocation, each aligned to 256 bytes. Without an
+/// allocation: adds up their bytes.
+class memory_layout {
+ public:
+  memory_layout() = default;
+  explicit memory_layout(std::byte* first) : first_(first) {}
+
+  /// The address of a table of `count` elements; null without an allocation.
+  template <class T>
+  T* take(std::size_t count) {
+    T* const table = first_ == nullptr ? nullptr : reinterpret_cast<T*>(first_ + bytes_);
+    bytes_ += (count * sizeof(T) + 255) / 256 * 256;
+    return table;
+  }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* first_ = nullptr;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace samebits::cuda

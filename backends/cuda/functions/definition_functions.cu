@@ -15,7 +15,7 @@ template <bool Gradient>
 struct definition_op {
   static constexpr int bytes = 0;
   static constexpr int count = 1;
-  static constexpr bool gradient = Gradient;
+  __device__ static constexpr bool has_gradient(const function_task&) { return Gradient; }
   numerics::function_plan plan;
 
   __device__ __forceinline__ std::uint32_t apply(const function_task&, std::uint32_t x,

@@ -38,13 +38,7 @@ struct function_codes {
                                        std::uint64_t col, int count, bool vector) {
     const std::byte* const p = v.at(row, col);
     if constexpr (Count > 1) {
-      if (vector) {
-        return with_width(v, [&]<int Width>() {
-          const auto pack = packed<8 * Width, Count>::load(p);
-#pragma unroll
-          for (int i = 0; i < Count; ++i) code[i] = pack.code(i);
-        });
-      }
+      if (vector) return Bytes != 0 || v.bytes == 4 ? load_packed<wide>(p) : load_packed<2>(p);
     }
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
@@ -57,14 +51,8 @@ struct function_codes {
                                         std::uint64_t col, int count, bool vector) const {
     std::byte* const p = v.at(row, col);
     if constexpr (Count > 1) {
-      if (vector) {
-        return with_width(v, [&]<int Width>() {
-          packed<8 * Width, Count> pack{};
-#pragma unroll
-          for (int i = 0; i < Count; ++i) pack.set(i, code[i]);
-          pack.store(p);
-        });
-      }
+      if (vector && (Bytes != 0 || v.bytes == 4)) return store_packed<wide>(p);
+      if (vector) return v.bytes == 2 ? store_packed<2>(p) : store_packed<1>(p);
     }
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
@@ -73,28 +61,33 @@ struct function_codes {
   }
 
  private:
+  /// Operands of widths known at run time have 2 or 4 bytes, results also one.
+  static constexpr int wide = Bytes != 0 ? Bytes : 4;
+
   __device__ __forceinline__ static int width_of(const function_operand& v) {
     return Bytes != 0 ? Bytes : v.bytes;
   }
-  /// f<bytes of a code>()
-  template <class Function>
-  __device__ __forceinline__ static void with_width(const function_operand& v, const Function& f) {
-    if constexpr (Bytes != 0) {
-      f.template operator()<Bytes>();
-    } else {
-      if (v.bytes == 4) return f.template operator()<4>();
-      if (v.bytes == 2) return f.template operator()<2>();
-      f.template operator()<1>();
-    }
+  template <int Width>
+  __device__ __forceinline__ void load_packed(const std::byte* p) {
+    const auto pack = packed<8 * Width, Count>::load(p);
+#pragma unroll
+    for (int i = 0; i < Count; ++i) code[i] = pack.code(i);
+  }
+  template <int Width>
+  __device__ __forceinline__ void store_packed(std::byte* p) const {
+    packed<8 * Width, Count> pack{};
+#pragma unroll
+    for (int i = 0; i < Count; ++i) pack.set(i, code[i]);
+    pack.store(p);
   }
 };
 
 /// Computes out = f(in), or grad * f'(in), for every element. One thread per `Op::count` elements
 /// of a row, in a grid-stride loop.
 ///
-/// Op has bytes (of a code, or 0), count, gradient (whether calls may have one), and apply(task, code of
-/// in, code of grad, row, col): the code of out. Each element is loaded before any element of its thread is stored, so out may be in or
-/// grad.
+/// Op has bytes (of a code, or 0), count, has_gradient(task), and apply(task, code of in, code of grad,
+/// row, col): the code of out. Each element is loaded before any element of its thread is stored, so
+/// out may be in or grad.
 template <class Op>
 __global__ void __launch_bounds__(block_threads)
     function_kernel(const Op op, const function_task t) {
@@ -110,7 +103,7 @@ __global__ void __launch_bounds__(block_threads)
     const bool vector = t.vectors && count == Op::count;
     codes x, grad;
     x.load(t.in, row, col, count, vector);
-    if (Op::gradient && t.grad.data != nullptr) grad.load(t.grad, row, col, count, vector);
+    if (Op::has_gradient(t)) grad.load(t.grad, row, col, count, vector);
 #pragma unroll
     for (int i = 0; i < Op::count; ++i) {
       x.code[i] = op.apply(t, x.code[i], grad.code[i], row, col + i);

@@ -28,7 +28,7 @@ template <format_id Format, function F, bool Gradient>
 struct instruction_op {
   static constexpr int bytes = Format == format_id::fp32 ? 4 : 2;
   static constexpr int count = 4;
-  static constexpr bool gradient = Gradient;
+  __device__ static constexpr bool has_gradient(const function_task&) { return Gradient; }
   numerics::function_plan plan;
 
   __device__ __forceinline__ std::uint32_t apply(const function_task&,

@@ -85,7 +85,9 @@ __global__ void __launch_bounds__(block_threads) absmax_kernel(const quantize_bl
     for (std::uint64_t i = first + lane; i < end; i += 32) {
       a = numerics::block_absmax(t.book, t.steps, a, t.element(i));
     }
-    a = __reduce_max_sync(all_lanes, a);  // a NaN that counts is the largest
+    for (int distance = 16; distance > 0; distance /= 2) {  // a NaN that counts is the largest
+      a = max(a, __shfl_down_sync(all_lanes, a, distance));
+    }
     if (lane == 0) t.absmax[b] = t.scale_of<Arithmetic>(b, a).stored;
   }
 }

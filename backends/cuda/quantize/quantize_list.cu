@@ -153,7 +153,7 @@ void launch_general(const device_list& list, cudaStream_t stream) {
   const tiles_memory memory(work, stream);
   launch_amaxes(work, memory.amaxes(), stream);
   launch_scales<Arithmetic>(work, memory.amaxes(), memory.scales(), stream);
-  launch_chunks<Arithmetic>(work, memory.scales(), {}, stream);
+  launch_chunks<Arithmetic, false>(work, memory.scales(), {}, stream);
 }
 
 /// Tensors with one scale each: amaxes (unless all scales are given), scales, then rounding.

@@ -27,8 +27,11 @@ void finish(cudaStream_t stream) { check(cudaStreamSynchronize(stream), "work on
 void run_inspect(const backends::inspect_call& call, arithmetic by, void* on) {
   const auto stream = static_cast<cudaStream_t>(on);
   const numerics::tensor_tables tables = call.list.tables();
-  const workspace room(nullptr, inspection_bytes(tables), stream, "inspect: workspace");
-  const inspection_memory memory = inspection_in(room.data(), tables);
+  memory_layout size;
+  inspection_in(size, tables);
+  const workspace room(nullptr, size.bytes(), stream, "inspect: workspace");
+  memory_layout layout(room.data());
+  const inspection_memory memory = inspection_in(layout, tables);
   enqueue_tensor_statistics(tables, shape_of(call.list.rows), call.counts, memory, by, stream);
   enqueue_total(tables, memory, by, stream);
   inspect_report& report = *call.report;

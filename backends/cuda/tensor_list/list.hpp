@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/instructions/arithmetic.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "numerics/tensor_list/inspect.hpp"
@@ -32,9 +33,8 @@ struct inspection_memory {
   inspection* all;             ///< [1]: statistics of the list
   std::uint64_t* exponents;    ///< [exponent_buckets]: histogram
 };
-/// Bytes of an inspection_memory, and its pointers into `memory`.
-std::size_t inspection_bytes(const numerics::tensor_tables& list);
-inspection_memory inspection_in(std::byte* memory, const numerics::tensor_tables& list);
+/// The next memory of `layout`; null pointers if it has no allocation.
+inspection_memory inspection_in(memory_layout& layout, const numerics::tensor_tables& list);
 
 /// Layout and format that the tensors of a list share: `any` unless all are dense and aligned to 16
 /// bytes; then their format, or `mixed` for several formats.

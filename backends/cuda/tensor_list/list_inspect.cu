@@ -181,33 +181,15 @@ void enqueue_tensors(const tensor_tables& list, const inspection_memory& memory,
                 0, stream, list, memory);
 }
 
-/// Bytes rounded up to a multiple of 256.
-std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 }  // namespace
 
-std::size_t inspection_bytes(const tensor_tables& list) {
-  return padded(list.chunks * sizeof(chunk_statistics)) +
-         padded(span_count(list) * sizeof(span_statistics)) +
-         padded(list.tensors * sizeof(std::uint32_t)) +
-         padded(list.tensors * sizeof(tensor_statistics)) + padded(sizeof(inspection)) +
-         padded(numerics::exponent_buckets * sizeof(std::uint64_t));
-}
-
-inspection_memory inspection_in(std::byte* memory, const tensor_tables& list) {
-  inspection_memory m = {};
-  m.partial_statistics = reinterpret_cast<chunk_statistics*>(memory);
-  memory += padded(list.chunks * sizeof(chunk_statistics));
-  m.spans = reinterpret_cast<span_statistics*>(memory);
-  memory += padded(span_count(list) * sizeof(span_statistics));
-  m.arrived = reinterpret_cast<std::uint32_t*>(memory);
-  memory += padded(list.tensors * sizeof(std::uint32_t));
-  m.tensors = reinterpret_cast<tensor_statistics*>(memory);
-  memory += padded(list.tensors * sizeof(tensor_statistics));
-  m.all = reinterpret_cast<inspection*>(memory);
-  memory += padded(sizeof(inspection));
-  m.exponents = reinterpret_cast<std::uint64_t*>(memory);
-  return m;
+inspection_memory inspection_in(memory_layout& layout, const tensor_tables& list) {
+  return {layout.take<chunk_statistics>(list.chunks),
+          layout.take<span_statistics>(span_count(list)),
+          layout.take<std::uint32_t>(list.tensors),
+          layout.take<tensor_statistics>(list.tensors),
+          layout.take<inspection>(1),
+          layout.take<std::uint64_t>(numerics::exponent_buckets)};
 }
 
 list_layout shape_of(std::span<const list_row> rows) {

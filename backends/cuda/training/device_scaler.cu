@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,6 +22,7 @@
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/common/runtime.hpp"
+#include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/tensor_list/list.hpp"
 #include "backends/cuda/training/scaler_kernels.cuh"
@@ -42,9 +42,6 @@ namespace samebits {
 namespace cuda {
 namespace {
 
-/// Bytes rounded up to a multiple of 256.
-std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 /// Hash of the policy's name and settings.
 std::uint32_t fingerprint_of(const scaling_settings& settings) {
   backends::fingerprint print;
@@ -58,10 +55,6 @@ std::uint32_t fingerprint_of(const scaling_settings& settings) {
       settings);
   return print.folded();
 }
-
-/// The state type of a policy's settings.
-template <class Settings>
-using state_of = decltype(initial_state(std::declval<const std::remove_cvref_t<Settings>&>()));
 
 }  // namespace
 }  // namespace cuda
@@ -101,18 +94,7 @@ struct device_loss_scaler::memory {
     return {inspection.tensors, list.size(), step, ring, capacity, max_norm};
   }
 
-  /// Calls f(settings, resident scaler, arithmetic) with the loss-scaling policy's types and the
-  /// backend's Arithmetic policy.
-  template <class Function>
-  void visit(const Function& f) const {
-    std::visit(
-        [&](const auto& s) {
-          using state_type = cuda::state_of<std::remove_cvref_t<decltype(s)>>;
-          auto* const at = reinterpret_cast<numerics::resident_scaler<state_type>*>(resident);
-          cuda::with_arithmetic(by, [&](auto policy) { f(s, at, policy); });
-        },
-        settings);
-  }
+  [[nodiscard]] cuda::scaler_policy policy() const { return {settings, resident}; }
 };
 
 namespace {
@@ -172,14 +154,15 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const loss_scaler&
   m.by = &backend == &cuda::emulated ? cuda::arithmetic::by_definition : cuda::arithmetic::hardware;
   m.shape = cuda::shape_of(backends::data_of(m.list).rows);
   const numerics::tensor_tables tables = backends::data_of(m.list).tables();
-  const std::size_t step_bytes = cuda::padded(sizeof(cuda::step_memory));
-  const std::size_t inspection_bytes = cuda::padded(cuda::inspection_bytes(tables));
   std::vector<std::byte> resident(backends::resident_bytes(m.settings));
-  std::byte* const first = m.device.on_device(step_bytes + inspection_bytes + resident.size(),
-                                              "memory of a loss scaler");
-  m.step = reinterpret_cast<cuda::step_memory*>(first);
-  m.inspection = cuda::inspection_in(first + step_bytes, tables);
-  m.resident = first + step_bytes + inspection_bytes;
+  const auto lay_out = [&](cuda::memory_layout layout) {
+    m.step = layout.take<cuda::step_memory>(1);
+    m.inspection = cuda::inspection_in(layout, tables);
+    m.resident = layout.take<std::byte>(resident.size());
+    return layout.bytes();
+  };
+  const std::size_t bytes = lay_out({});
+  lay_out(cuda::memory_layout(m.device.on_device(bytes, "memory of a loss scaler")));
   m.ring = reinterpret_cast<numerics::report_slot*>(m.host.on_host(
       m.capacity * sizeof(numerics::report_slot), "memory of a loss scaler's reports"));
   m.reader.emplace(std::span<const numerics::report_slot>(m.ring, m.capacity), from.updates());
@@ -237,11 +220,11 @@ void device_loss_scaler::agree(communicator& ranks) {
     m.agreed = true;
     return;
   }
-  m.visit([&](const auto& of, const auto* resident, auto arithmetic) {
+  cuda::with_arithmetic(m.by, [&](auto arithmetic) {
     cuda::launch_kernel("kernel of the message to other ranks",
-                        cuda::message_kernel<decltype(arithmetic), cuda::state_of<decltype(of)>>, 1,
-                        cuda::total_threads, 0, static_cast<cudaStream_t>(ranks.stream()),
-                        m.fingerprint, resident, m.task(), ranks.rank());
+                        cuda::message_kernel<decltype(arithmetic)>, 1, cuda::total_threads, 0,
+                        static_cast<cudaStream_t>(ranks.stream()), m.fingerprint, m.policy(),
+                        m.task(), ranks.rank());
   });
   numerics::agreement_message& message = m.step->agreement;  // only an address in device memory
   ranks.all_reduce_max({reinterpret_cast<std::uint32_t*>(&message), numerics::agreement_words});
@@ -261,12 +244,9 @@ void device_loss_scaler::decide(void* stream) {
     m.agreed = false;
     return;
   }
-  m.visit([&](const auto& settings, auto* resident, auto arithmetic) {
-    using settings_type = std::remove_cvref_t<decltype(settings)>;
-    using state_type = cuda::state_of<settings_type>;
-    cuda::launch_kernel("decide kernel",
-                        cuda::decide_kernel<decltype(arithmetic), settings_type, state_type>, 1,
-                        cuda::total_threads, 0, on, settings, resident, m.task(), who);
+  cuda::with_arithmetic(m.by, [&](auto arithmetic) {
+    cuda::launch_kernel("decide kernel", cuda::decide_kernel<decltype(arithmetic)>, 1,
+                        cuda::total_threads, 0, on, m.policy(), m.task(), who);
   });
   m.agreed = false;
 }
@@ -331,13 +311,12 @@ void device_loss_scaler::memory::agree_on_shards(communicator& ranks) {
   constexpr std::uint64_t small_of_block = cuda::partial_sum_threads / 32, max_blocks = 1024;
   const std::uint64_t wanted = std::max(
       {std::uint64_t{1}, t.wide_count, (t.own_count + small_of_block - 1) / small_of_block});
-  visit([&](const auto& of, const auto* resident, auto arithmetic) {
-    cuda::launch_kernel(
-        "kernel of the message to other ranks",
-        cuda::shard_message_kernel<decltype(arithmetic), cuda::state_of<decltype(of)>>,
-        static_cast<unsigned>(std::min(wanted, max_blocks)), cuda::partial_sum_threads, 0,
-        static_cast<cudaStream_t>(ranks.stream()), inspection.partial_statistics, t, fingerprint,
-        resident, task());
+  cuda::with_arithmetic(by, [&](auto arithmetic) {
+    cuda::launch_kernel("kernel of the message to other ranks",
+                        cuda::shard_message_kernel<decltype(arithmetic)>,
+                        static_cast<unsigned>(std::min(wanted, max_blocks)),
+                        cuda::partial_sum_threads, 0, static_cast<cudaStream_t>(ranks.stream()),
+                        inspection.partial_statistics, t, fingerprint, policy(), task());
   });
   const std::size_t bytes = layout->message_bytes();
   ranks.all_gather(
@@ -346,12 +325,9 @@ void device_loss_scaler::memory::agree_on_shards(communicator& ranks) {
 }
 
 void device_loss_scaler::memory::decide_on_shards(cudaStream_t stream) {
-  visit([&](const auto& of, auto* at, auto arithmetic) {
-    using settings_type = std::remove_cvref_t<decltype(of)>;
-    using state_type = cuda::state_of<settings_type>;
-    cuda::launch_kernel("decide kernel",
-                        cuda::decide_shards_kernel<decltype(arithmetic), settings_type, state_type>,
-                        1, cuda::total_threads, 0, stream, of, at, task(), shards->tables());
+  cuda::with_arithmetic(by, [&](auto arithmetic) {
+    cuda::launch_kernel("decide kernel", cuda::decide_shards_kernel<decltype(arithmetic)>, 1,
+                        cuda::total_threads, 0, stream, policy(), task(), shards->tables());
   });
 }
 

@@ -26,27 +26,23 @@ namespace {
 using numerics::list_row;
 using numerics::tile_scale;
 
-/// The tables of a list of tensors in one allocation, each aligned to 256 bytes. rows, row_of_chunk
-/// and starts are copied from the host. Without memory, only adds up the sizes.
+/// The tables of a list of tensors in one allocation. rows, row_of_chunk and starts are copied from
+/// the host.
 struct list_tables {
   list_row* rows;
   std::uint32_t* row_of_chunk;
   std::int64_t* starts;
   tile_scale* scales;
   std::uint32_t* words;
-  std::size_t bytes = 0;
+  std::size_t bytes;
 
-  list_tables(std::byte* memory, const backends::list_data& list) {
-    const auto place = [&]<class T>(T*& table, std::size_t count) {
-      table = memory == nullptr ? nullptr : reinterpret_cast<T*>(memory + bytes);
-      bytes += (count * sizeof(T) + 255) / 256 * 256;
-    };
-    place(rows, list.rows.size());
-    place(row_of_chunk, list.row_of_chunk.size());
-    place(starts, list.rows.size());
-    place(scales, list.rows.size());
-    place(words, list.rows.size());
-  }
+  list_tables(memory_layout layout, const backends::list_data& list)
+      : rows(layout.take<list_row>(list.rows.size())),
+        row_of_chunk(layout.take<std::uint32_t>(list.row_of_chunk.size())),
+        starts(layout.take<std::int64_t>(list.rows.size())),
+        scales(layout.take<tile_scale>(list.rows.size())),
+        words(layout.take<std::uint32_t>(list.rows.size())),
+        bytes(layout.bytes()) {}
 };
 
 /// backends::reduction_steps in device memory, enqueued on the communicator's stream.
@@ -64,8 +60,8 @@ class device_steps final : public backends::reduction_steps {
               how.random.offset,
               std::bit_cast<std::uint32_t>(how.factor),
               ranks.size()},
-        memory_(nullptr, list_tables(nullptr, list).bytes, on_, what),
-        tables_(memory_.data(), list),
+        memory_(nullptr, list_tables({}, list).bytes, on_, what),
+        tables_(memory_layout(memory_.data()), list),
         list_{{tables_.rows, tables_.row_of_chunk, list.rows.size(), list.row_of_chunk.size()},
               tables_.starts,
               storage_bytes(how.communication) == 1 ? tables_.scales : nullptr} {
@@ -99,10 +95,9 @@ class device_steps final : public backends::reduction_steps {
     return words;
   }
   void scales() override {
-    const std::uint64_t blocks = (list_.tables.tensors + list_threads - 1) / list_threads;
     launch_kernel("kernel of the scales", scales_kernel,
-                  static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1024)), list_threads, 0,
-                  on_, task_.settings, tables_.words, list_.tables.tensors, list_.scales);
+                  grid_for(list_.tables.tensors, list_threads, 1024), list_threads, 0, on_,
+                  task_.settings, tables_.words, list_.tables.tensors, list_.scales);
   }
 
   void contributions(const backends::list_part& part, std::byte* communication) override {

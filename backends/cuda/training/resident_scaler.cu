@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <variant>
 
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
@@ -21,6 +20,7 @@
 #include "backends/cuda/tensor_list/list.hpp"
 #include "backends/cuda/tensor_list/list_total.cuh"
 #include "backends/cuda/training/device_report.cuh"
+#include "backends/cuda/training/scaler_policy.cuh"
 #include "backends/self_test/self_test.hpp"
 #include "numerics/loss_scale/gradient_report.hpp"
 
@@ -56,13 +56,14 @@ __global__ void __launch_bounds__(total_threads)
 }
 
 /// Ends a step: the policy sets the next scale, and the ring receives a report. One thread.
-template <class Settings, class State>
-__global__ void update_kernel(const Settings settings,
-                              numerics::resident_scaler<State>* const scaler,
+__global__ void update_kernel(const __grid_constant__ scaler_policy policy,
                               scaler_words* const words, const gradient_report* const reports,
                               const std::uint64_t count, numerics::report_slot* const ring,
                               const std::uint64_t capacity) {
-  device::put_report(ring, capacity, numerics::end_step(settings, *scaler, *words, reports, count));
+  policy.visit([&](const auto& settings, auto& scaler) {
+    device::put_report(ring, capacity,
+                       numerics::end_step(settings, scaler, *words, reports, count));
+  });
 }
 
 /// The tables of a list at the caller's address.
@@ -73,7 +74,9 @@ tensor_tables tables_at(const backends::list_data& list, const std::byte* tables
 }
 
 std::size_t workspace_of(const backends::list_data& list) {
-  return std::max(inspection_bytes(tables_at(list, nullptr)), sizeof(unscale_report));
+  memory_layout layout;
+  inspection_in(layout, tables_at(list, nullptr));
+  return std::max(layout.bytes(), sizeof(unscale_report));
 }
 
 template <arithmetic By>
@@ -92,7 +95,8 @@ void enqueue_unscale(const backends::list_data& list, const unscale_rule& rule,
                   memory.report);
     return;
   }
-  const inspection_memory inspected = inspection_in(memory.workspace, tables);
+  memory_layout layout(memory.workspace);
+  const inspection_memory inspected = inspection_in(layout, tables);
   enqueue_tensor_statistics(tables, shape_of(list.rows), inspect_counts::nonfinite, inspected, By,
                             stream);
   with_arithmetic(By, [&](auto policy) {
@@ -107,16 +111,9 @@ void enqueue_unscale(const backends::list_data& list, const unscale_rule& rule,
 
 void enqueue_update(const scaling_settings& settings, const backends::update_memory& memory,
                     void* stream) {
-  std::visit(
-      [&](const auto& s) {
-        using settings_type = std::remove_cvref_t<decltype(s)>;
-        using state_type = decltype(numerics::initial_state(s));
-        auto* const state = reinterpret_cast<numerics::resident_scaler<state_type>*>(memory.state);
-        launch_kernel("update kernel of the loss scale", update_kernel<settings_type, state_type>,
-                      1, 1, 0, static_cast<cudaStream_t>(stream), s, state, memory.words,
-                      memory.reports, memory.count, memory.ring, memory.capacity);
-      },
-      settings);
+  launch_kernel("update kernel of the loss scale", update_kernel, 1, 1, 0,
+                static_cast<cudaStream_t>(stream), scaler_policy(settings, memory.state),
+                memory.words, memory.reports, memory.count, memory.ring, memory.capacity);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "backends/cuda/tensor_list/list_total.cuh"
 #include "backends/cuda/training/device_report.cuh"
+#include "backends/cuda/training/scaler_policy.cuh"
 #include "backends/loss_scaler/fields.hpp"
 #include "numerics/arithmetic/binary64.hpp"
 #include "numerics/loss_scale/agreement.hpp"
@@ -72,56 +73,55 @@ struct field_hash {
 
 /// Hash of everything that must be equal on all ranks: settings, state, max_norm, and `clipped_by`.
 /// The latter is the sum of squares, or the fingerprint of the shard layout.
-template <class State>
-__device__ std::uint32_t state_word(std::uint32_t settings,
-                                    const numerics::resident_scaler<State>& scaler, double max_norm,
-                                    std::uint64_t clipped_by) {
+__device__ inline std::uint32_t state_word(std::uint32_t settings, const scaler_policy& policy,
+                                           double max_norm, std::uint64_t clipped_by) {
   std::uint64_t hash = 0xCBF29CE484222325u;
   const field_hash add{&hash};
   add.add(settings);
-  backends::for_each_field(scaler.policy, add);
-  add.add(scaler.steps);
-  add.add(scaler.applied_steps);
+  policy.visit([&](const auto&, const auto& scaler) {
+    backends::for_each_field(scaler.policy, add);
+    add.add(scaler.steps);
+    add.add(scaler.applied_steps);
+  });
   add.add(detail::bits_of(max_norm));
   add.add(clipped_by);
   return static_cast<std::uint32_t>(hash ^ (hash >> 32));
 }
 
 /// Writes this rank's message to task.step->agreement. One block.
-template <class Arithmetic, class State>
+template <class Arithmetic>
 __global__ void __launch_bounds__(total_threads)
-    message_kernel(const std::uint32_t settings,
-                   const numerics::resident_scaler<State>* const scaler, const decision_task task,
-                   const std::int64_t rank) {
+    message_kernel(const std::uint32_t settings, const __grid_constant__ scaler_policy policy,
+                   const decision_task task, const std::int64_t rank) {
   __shared__ total_scratch<Arithmetic> scratch;
   const list_total total = total_of<Arithmetic>(task.tensors, task.count, scratch);
   if (threadIdx.x != 0) return;
   const bool clips = detail::bits_of(task.max_norm) != numerics::binary64::inf;
   task.step->agreement = numerics::message_of(
       observation_of(total, task.step->words), rank,
-      state_word(settings, *scaler, task.max_norm, clips ? total.totals.squares : 0));
+      state_word(settings, policy, task.max_norm, clips ? total.totals.squares : 0));
 }
 
 /// Decides from an observation and a sum of squares (binary64 bits), and writes decision, words and
 /// report. One thread calls. alike: the state is equal on all ranks; if not, the step is refused.
-template <class Settings, class State>
-__device__ void take_step(const Settings& settings, numerics::resident_scaler<State>& scaler,
-                          const decision_task& task, const rank_observation& seen,
-                          std::uint64_t squares, bool alike) {
+__device__ inline void take_step(const scaler_policy& policy, const decision_task& task,
+                                 const rank_observation& seen, std::uint64_t squares, bool alike) {
   const norm_clipping clipping = {__longlong_as_double(static_cast<long long>(squares)),
                                   task.max_norm};
-  const step_report report = alike ? numerics::decide(settings, scaler, seen, clipping)
-                                   : numerics::refused_step(scaler, seen);
-  task.step->decision = report;
-  task.step->words = numerics::next_words(scaler, report);
-  device::put_report(task.ring, task.capacity, report);
+  policy.visit([&](const auto& settings, auto& scaler) {
+    const step_report report = alike ? numerics::decide(settings, scaler, seen, clipping)
+                                     : numerics::refused_step(scaler, seen);
+    task.step->decision = report;
+    task.step->words = numerics::next_words(scaler, report);
+    device::put_report(task.ring, task.capacity, report);
+  });
 }
 
 /// Decides from this rank's observation or from the message of all ranks. One block.
-template <class Arithmetic, class Settings, class State>
+template <class Arithmetic>
 __global__ void __launch_bounds__(total_threads)
-    decide_kernel(const Settings settings, numerics::resident_scaler<State>* const scaler,
-                  const decision_task task, const observer who) {
+    decide_kernel(const __grid_constant__ scaler_policy policy, const decision_task task,
+                  const observer who) {
   __shared__ total_scratch<Arithmetic> scratch;
   const list_total total = total_of<Arithmetic>(task.tensors, task.count, scratch);
   if (threadIdx.x != 0) return;
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(total_threads)
     seen = numerics::observation_of(task.step->agreement);
     alike = numerics::states_agree(task.step->agreement);
   }
-  take_step(settings, *scaler, task, seen, total.totals.squares, alike);
+  take_step(policy, task, seen, total.totals.squares, alike);
 }
 
 /// Threads of a block of losses_kernel.

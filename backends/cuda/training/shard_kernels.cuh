@@ -89,12 +89,13 @@ __device__ void form_small_sums(const numerics::chunk_statistics* partial_statis
 
 /// Forms this rank's partial sums of more than few_chunks_of_sum chunks. One block per partial sum.
 template <class Arithmetic>
-__device__ void form_wide_sums(
-    const numerics::chunk_statistics* partial_statistics, const shard_tables& t, seen_chunks& seen,
-    typename block_tree<Arithmetic, partial_sum_threads,
-                        numerics::slot_chunks / partial_sum_threads>::scratch& s) {
-  using tree =
-      block_tree<Arithmetic, partial_sum_threads, numerics::slot_chunks / partial_sum_threads>;
+using wide_tree =
+    block_tree<Arithmetic, partial_sum_threads, numerics::slot_chunks / partial_sum_threads>;
+template <class Arithmetic>
+__device__ void form_wide_sums(const numerics::chunk_statistics* partial_statistics,
+                               const shard_tables& t, seen_chunks& seen,
+                               typename wide_tree<Arithmetic>::scratch& s) {
+  using tree = wide_tree<Arithmetic>;
   for (std::uint64_t k = blockIdx.x; k < t.wide_count; k += gridDim.x) {
     const std::uint32_t i = t.wide[k];
     const backends::own_sum own = t.own[i];
@@ -111,14 +112,12 @@ __device__ void form_wide_sums(
 
 /// Writes this rank's message to t.sent. The partial sums come from all blocks, the observation
 /// from the block that finishes last.
-template <class Arithmetic, class State>
+template <class Arithmetic>
 __global__ void __launch_bounds__(partial_sum_threads)
     shard_message_kernel(const numerics::chunk_statistics* const partial_statistics,
                          const shard_tables t, const std::uint32_t settings,
-                         const numerics::resident_scaler<State>* const scaler,
-                         const decision_task task) {
-  __shared__ typename block_tree<Arithmetic, partial_sum_threads,
-                                 numerics::slot_chunks / partial_sum_threads>::scratch scratch;
+                         const __grid_constant__ scaler_policy policy, const decision_task task) {
+  __shared__ typename wide_tree<Arithmetic>::scratch scratch;
   __shared__ std::uint32_t amax, first_bad;
   if (threadIdx.x == 0) amax = first_bad = 0;
   __syncthreads();
@@ -141,7 +140,7 @@ __global__ void __launch_bounds__(partial_sum_threads)
   mine.seen.nonfinite = mine.first_bad >= 0;
   mine.seen.loss_nonfinite = task.step->words.bad_loss != 0;
   *reinterpret_cast<numerics::agreement_message*>(t.sent) = numerics::message_of(
-      mine, t.rank, state_word(settings, *scaler, task.max_norm, t.fingerprint));
+      mine, t.rank, state_word(settings, policy, task.max_norm, t.fingerprint));
   all = {0, 0, 0};
 }
 
@@ -203,10 +202,10 @@ __device__ std::uint64_t combined_squares(
 }
 
 /// Decides from the messages of all ranks. One block.
-template <class Arithmetic, class Settings, class State>
+template <class Arithmetic>
 __global__ void __launch_bounds__(total_threads)
-    decide_shards_kernel(const Settings settings, numerics::resident_scaler<State>* const scaler,
-                         const decision_task task, const shard_tables t) {
+    decide_shards_kernel(const __grid_constant__ scaler_policy policy, const decision_task task,
+                         const shard_tables t) {
   __shared__ typename block_tree<Arithmetic, total_threads>::scratch scratch;
   __shared__ std::uint32_t words[numerics::agreement_words];
   combine_messages(t, words);
@@ -214,8 +213,7 @@ __global__ void __launch_bounds__(total_threads)
   if (threadIdx.x != 0) return;
   const numerics::agreement_message all = {words[0], words[1], words[2], words[3],
                                            words[4], words[5], words[6], words[7]};
-  take_step(settings, *scaler, task, numerics::observation_of(all), squares,
-            numerics::states_agree(all));
+  take_step(policy, task, numerics::observation_of(all), squares, numerics::states_agree(all));
 }
 
 }  // namespace samebits::cuda

@@ -1,7 +1,6 @@
 // shard_memory: the tables and messages of a shard layout in device memory, for one scaler.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +8,7 @@
 
 #include "backends/cuda/common/allocation.hpp"
 #include "backends/cuda/common/cuda.hpp"
+#include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/training/shard_kernels.cuh"
 #include "backends/ranks/shard_layout.hpp"
 
@@ -36,48 +36,40 @@ class shard_memory {
     tables_.rank = layout.rank;
     tables_.ranks = layout.ranks;
     tables_.fingerprint = layout.fingerprint;
-    const auto place_all = [&] {
-      place(tables_.own, layout.own);
-      place(tables_.wide, wide);
-      place(tables_.partial_sums, layout.partial_sums);
-      place(tables_.partial_sum_of_slot, layout.partial_sum_of_slot);
-      place(tables_.slot_of_tensor, layout.slot_of_tensor);
-      place(tables_.long_tensors, long_tensors);
-      place(tables_.progress, 1);
-      place(tables_.sent, layout.message_words);
-      place(tables_.received, layout.message_words * static_cast<std::size_t>(layout.ranks));
-      place(tables_.sums, tables_.slots);
+    const auto lay_out = [&](memory_layout at) {
+      copy(tables_.own, layout.own, at);
+      copy(tables_.wide, wide, at);
+      copy(tables_.partial_sums, layout.partial_sums, at);
+      copy(tables_.partial_sum_of_slot, layout.partial_sum_of_slot, at);
+      copy(tables_.slot_of_tensor, layout.slot_of_tensor, at);
+      copy(tables_.long_tensors, long_tensors, at);
+      tables_.progress = at.take<shard_progress>(1);
+      tables_.sent = at.take<std::uint64_t>(layout.message_words);
+      tables_.received =
+          at.take<std::uint64_t>(layout.message_words * static_cast<std::size_t>(layout.ranks));
+      tables_.sums = at.take<std::uint64_t>(tables_.slots);
+      return at.bytes();
     };
-    place_all();  // first pass: adds up the sizes
-    image_.resize(bytes_);
-    first_ = device_.on_device(bytes_, "memory of a loss scaler's shards");
-    bytes_ = 0;
-    place_all();
-    memory.upload(first_, image_.data(), image_.size());
+    image_.resize(lay_out({}));
+    std::byte* const first = device_.on_device(image_.size(), "memory of a loss scaler's shards");
+    lay_out(memory_layout(first));
+    memory.upload(first, image_.data(), image_.size());
     image_ = {};
   }
 
   [[nodiscard]] const shard_tables& tables() const { return tables_; }
 
  private:
-  /// Assigns a table its address. Tables that are not copied from the host start as zeros.
+  /// Assigns a table its address, and copies it. Tables that are not copied start as zeros.
   template <class T>
-  void place(T*& table, std::size_t count) {
-    table = first_ == nullptr ? nullptr : reinterpret_cast<T*>(first_ + bytes_);
-    bytes_ += (count * sizeof(T) + 255) / 256 * 256;
-  }
-  template <class T>
-  void place(const T*& table, const std::vector<T>& from) {
-    const std::size_t at = bytes_;
-    place(table, from.size());
-    if (first_ != nullptr && !from.empty()) {
-      std::memcpy(image_.data() + at, from.data(), from.size() * sizeof(T));
-    }
+  void copy(const T*& table, const std::vector<T>& from, memory_layout& at) {
+    const std::size_t offset = at.bytes();
+    table = at.take<T>(from.size());
+    if (table == nullptr || from.empty()) return;
+    std::memcpy(image_.data() + offset, from.data(), from.size() * sizeof(T));
   }
 
   allocation device_;
-  std::byte* first_ = nullptr;
-  std::size_t bytes_ = 0;
   std::vector<std::byte> image_;
   shard_tables tables_ = {};
 };

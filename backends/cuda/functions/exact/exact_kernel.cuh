@@ -27,7 +27,7 @@ template <class Values>
 struct exact_op {
   static constexpr int bytes = 0;
   static constexpr int count = exact_elements;
-  static constexpr bool gradient = true;
+  __device__ static bool has_gradient(const function_task& t) { return t.grad.data != nullptr; }
   Values values;
   cast_rule rule;
   random_stream random;
@@ -37,7 +37,7 @@ struct exact_op {
                                                  std::uint32_t grad, std::uint64_t row,
                                                  std::uint64_t col) const {
     std::uint64_t y = values.apply(binary32_of(t.in.format, x));
-    if (t.grad.data != nullptr) y = values.product(binary32_of(t.grad.format, grad), y);
+    if (has_gradient(t)) y = values.product(binary32_of(t.grad.format, grad), y);
     std::uint64_t dither = 0;
     if (rule.rounding == rounding::stochastic) {
       const std::uint64_t index = random.offset + row * pitch + col;

@@ -100,7 +100,11 @@ void launch_passes(const quantize_call& call, const quantize_task& t, std::byte*
     const matrix_work work(t);
     if (call.inverse_scales.data == nullptr) launch_amaxes(work, amaxes, stream);
     launch_scales<Arithmetic>(work, amaxes, scales, stream);
-    launch_chunks<Arithmetic>(work, scales, parts, stream);
+    if (call.outputs.statistics != nullptr) {
+      launch_chunks<Arithmetic, true>(work, scales, parts, stream);
+    } else {
+      launch_chunks<Arithmetic, false>(work, scales, parts, stream);
+    }
   }
   if (call.outputs.statistics != nullptr) {
     launch_total(parts, t.rows * t.cols, call.outputs.statistics, t.skip, stream);

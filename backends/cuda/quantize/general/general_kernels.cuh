@@ -138,17 +138,14 @@ __device__ inline quantize_counts counts_of_block(quantize_counts counts) {
   return counts;
 }
 
-/// Rounds every element by the scale of its tile. If parts.partial_sums is not null, also writes each
-/// chunk's partial sum and counts.
-template <class Arithmetic, class Work>
+/// Rounds every element by the scale of its tile. Counted: also writes each chunk's partial sum and
+/// counts to `parts`.
+template <class Arithmetic, bool Counted, class Work>
 __global__ void __launch_bounds__(block_threads)
     chunks_kernel(const Work work, const numerics::tile_scale* const scales,
                   const statistics_parts parts) {
-  using tree = block_tree<paired_sums, block_threads>;
-  __shared__ typename tree::scratch scratch;
   if (work.skipped()) return;
-  const bool counted = parts.partial_sums != nullptr;
-  if (counted && blockIdx.x == 0 && threadIdx.x == 0) *parts.arrived = 0;
+  if (Counted && blockIdx.x == 0 && threadIdx.x == 0) *parts.arrived = 0;
   for (std::uint64_t i = blockIdx.x; i < work.chunks; i += gridDim.x) {
     const work_item chunk = work.chunk(i);
     const quantize_task& t = chunk.task;
@@ -159,26 +156,28 @@ __global__ void __launch_bounds__(block_threads)
       const std::uint64_t row = (first + at) / t.cols, col = (first + at) - row * t.cols;
       const numerics::tile_scale scale = of_tensor[t.tile_of(row, col)];
       quantized_element e = quantized<Arithmetic>(t, scale, row, col);
-      if (counted) {
+      if constexpr (Counted) {
         e.restored = numerics::rescaled<Arithmetic>(
             t.target, e.restored, t.full_scale<Arithmetic>(scale.dequantization_scale));
       }
       return e;
     };
-    if (!counted) {
+    if constexpr (!Counted) {
       for (std::uint64_t at = threadIdx.x; at < count; at += block_threads) element(at);
-      continue;
-    }
-    quantize_counts counts;
-    const quantize_sums sums = tree::sum(count, scratch, [&](std::uint64_t at) {
-      const quantized_element e = element(at);
-      counts.add(e);
-      return input_of(e.x, e.restored);
-    });
-    counts = counts_of_block(counts);
-    if (threadIdx.x == 0) {
-      parts.partial_sums[i] = sums;
-      parts.counts[i] = counts;
+    } else {
+      using tree = block_tree<paired_sums, block_threads, 1>;
+      __shared__ typename tree::scratch scratch;
+      quantize_counts counts;
+      const quantize_sums sums = tree::sum(count, scratch, [&](std::uint64_t at) {
+        const quantized_element e = element(at);
+        counts.add(e);
+        return input_of(e.x, e.restored);
+      });
+      counts = counts_of_block(counts);
+      if (threadIdx.x == 0) {
+        parts.partial_sums[i] = sums;
+        parts.counts[i] = counts;
+      }
     }
   }
 }
@@ -201,10 +200,10 @@ void launch_scales(const Work& work, const tile_amax* amaxes, numerics::tile_sca
   launch_kernel(Work::what, scales_kernel<Arithmetic, Work>, grid_for(work.tiles, block_threads),
                 block_threads, 0, stream, work, amaxes, scales);
 }
-template <class Arithmetic, class Work>
+template <class Arithmetic, bool Counted, class Work>
 void launch_chunks(const Work& work, const numerics::tile_scale* scales,
                    const statistics_parts& parts, cudaStream_t stream) {
-  launch_kernel(Work::what, chunks_kernel<Arithmetic, Work>, grid_for(work.chunks, 1),
+  launch_kernel(Work::what, chunks_kernel<Arithmetic, Counted, Work>, grid_for(work.chunks, 1),
                 block_threads, 0, stream, work, scales, parts);
 }
 
