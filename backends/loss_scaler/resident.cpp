@@ -9,11 +9,15 @@
 #include <variant>
 
 #include "backends/api/lists/list_checks.hpp"
+#include "backends/api/value_text.hpp"
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/loss_scaler/fields.hpp"
 #include "backends/loss_scaler/lines.hpp"
 #include "backends/loss_scaler/report_ring.hpp"
+#include "backends/ranks/ranks.hpp"
 #include "samebits/error.hpp"
+#include "samebits/options.hpp"
 
 namespace samebits::backends {
 namespace {
@@ -124,6 +128,18 @@ void update(const scaling_settings& settings, memory_space space, const update_m
 
 std::size_t resident_bytes(const scaling_settings& settings) {
   return with_resident(settings, [](const auto&, auto resident) { return sizeof resident; });
+}
+
+std::uint32_t settings_word(const scaling_settings& settings) {
+  fingerprint print;
+  std::visit(
+      [&](const auto& s) {
+        print.add(name(s.policy));
+        for_each_setting(
+            s, [&](std::string_view, const auto& value) { print.add(value_text(value) + " "); });
+      },
+      settings);
+  return print.folded();
 }
 
 void store_resident(const loss_scaler& from, std::byte* state, numerics::scaler_words* words) {

@@ -76,6 +76,8 @@ void update(const scaling_settings& settings, memory_space space, const update_m
 std::size_t resident_bytes(const scaling_settings& settings);
 /// Writes resident_bytes() bytes and the words of the coming step, both in host memory.
 void store_resident(const loss_scaler& from, std::byte* state, numerics::scaler_words* words);
+/// Hash of the policy's name and settings, which must be equal on all ranks.
+std::uint32_t settings_word(const scaling_settings& settings);
 /// A host scaler with these settings that continues from a resident state in host memory. Throws
 /// invalid_argument if no scaler can have the state.
 loss_scaler load_resident(const scaling_settings& settings, const std::byte* state);

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "backends/api/lists/list_checks.hpp"
-#include "backends/api/value_text.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/cuda/common/allocation.hpp"
 #include "backends/cuda/common/cuda.hpp"
@@ -29,35 +28,13 @@
 #include "backends/cuda/training/shard_memory.cuh"
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "backends/loss_scaler/fields.hpp"
 #include "backends/loss_scaler/report_ring.hpp"
 #include "backends/loss_scaler/resident.hpp"
-#include "backends/ranks/ranks.hpp"
 #include "backends/ranks/shard_layout.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "numerics/loss_scale/decide.hpp"
-#include "samebits/options.hpp"
 
 namespace samebits {
-namespace cuda {
-namespace {
-
-/// Hash of the policy's name and settings.
-std::uint32_t fingerprint_of(const scaling_settings& settings) {
-  backends::fingerprint print;
-  std::visit(
-      [&](const auto& s) {
-        print.add(name(s.policy));
-        backends::for_each_setting(s, [&](std::string_view, const auto& value) {
-          print.add(backends::value_text(value) + " ");
-        });
-      },
-      settings);
-  return print.folded();
-}
-
-}  // namespace
-}  // namespace cuda
 
 /// The list, settings, device memory and report ring of a device_loss_scaler.
 struct device_loss_scaler::memory {
@@ -149,7 +126,7 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const loss_scaler&
   m.list = std::move(gradients);
   m.settings = from.settings();
   m.max_norm = options.max_norm;
-  m.fingerprint = cuda::fingerprint_of(m.settings);
+  m.fingerprint = backends::settings_word(m.settings);
   m.capacity = options.reports;
   m.by = &backend == &cuda::emulated ? cuda::arithmetic::by_definition : cuda::arithmetic::hardware;
   m.shape = cuda::shape_of(backends::data_of(m.list).rows);
