@@ -1,33 +1,21 @@
 // Decides which conversions dense_kernel can run, and fills in its parameters.
+#include <algorithm>
+
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/launch.cuh"
 
 namespace samebits::cuda {
-namespace {
-
-/// Whether every row starts at a multiple of `bytes`.
-bool aligned(const void* p, std::uint64_t row_bytes, std::uint64_t rows, std::uint64_t bytes) {
-  return reinterpret_cast<std::uintptr_t>(p) % bytes == 0 && (rows == 1 || row_bytes % bytes == 0);
-}
-
-}  // namespace
 
 std::optional<dense_rows> dense_layout(const backends::convert_call& call, int pack,
                                        int index_multiple) {
   const auto& in = call.in;
   const auto& out = call.out;
-  if ((in.cols > 1 && in.col_stride != 1) || (out.cols > 1 && out.col_stride != 1)) {
-    return std::nullopt;
-  }
-  const auto in_bytes = static_cast<std::uint64_t>(storage_bytes(in.format));
-  const auto out_bytes = static_cast<std::uint64_t>(storage_bytes(out.format));
+  if (!has_dense_rows(in) || !has_dense_rows(out)) return std::nullopt;
   const bool stochastic = call.rule.rounding == rounding::stochastic;
-  dense_rows d{static_cast<const std::byte*>(in.data),
-               static_cast<std::byte*>(out.data),
+  dense_rows d{cells_of(in),
+               cells_of(out),
                static_cast<std::uint64_t>(in.rows),
                static_cast<std::uint64_t>(in.cols),
-               static_cast<std::uint64_t>(in.row_stride) * in_bytes,
-               static_cast<std::uint64_t>(out.row_stride) * out_bytes,
                call.random.offset,
                call.pitch};
   if (in.row_stride == in.cols && out.row_stride == out.cols &&
@@ -35,12 +23,12 @@ std::optional<dense_rows> dense_layout(const backends::convert_call& call, int p
     d.cols *= d.rows;
     d.rows = 1;
   }
-  const auto elements = static_cast<std::uint64_t>(pack);
-  const auto access = [&](std::uint64_t bytes) {
-    return elements * bytes < 16 ? elements * bytes : 16;
+  // Whether every row starts at a multiple of the bytes of an access.
+  const auto is_aligned_to_vectors = [&](const cells& c, format_id format) {
+    const auto bytes = static_cast<std::uint64_t>(std::min(pack * storage_bytes(format), 16));
+    return is_aligned(c.data, bytes) && (d.rows == 1 || c.row_bytes % bytes == 0);
   };
-  if (!aligned(d.in, d.in_row_bytes, d.rows, access(in_bytes)) ||
-      !aligned(d.out, d.out_row_bytes, d.rows, access(out_bytes))) {
+  if (!is_aligned_to_vectors(d.in, in.format) || !is_aligned_to_vectors(d.out, out.format)) {
     return std::nullopt;
   }
   if (stochastic) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "backends/cuda/common/cells.cuh"
 #include "samebits/core/config.hpp"
 
 namespace samebits::cuda {
@@ -63,12 +64,9 @@ struct packed {
 
 /// dense_rows: the parameters of an elementwise kernel whose input and output rows are contiguous.
 struct dense_rows {
-  const std::byte* in;
-  std::byte* out;
+  cells in, out;
   std::uint64_t rows;
   std::uint64_t cols;
-  std::uint64_t in_row_bytes;
-  std::uint64_t out_row_bytes;
   std::uint64_t index;  ///< random index of the first element (contract §3)
   std::uint64_t pitch;  ///< random indices from one row to the next
 };
@@ -99,8 +97,8 @@ __global__ void __launch_bounds__(block_threads) dense_kernel(const Op op, const
   const std::uint64_t whole = d.cols / pack;
   const std::uint64_t tile = (std::uint64_t{blockIdx.x} * packs) * block_threads + threadIdx.x;
   for (std::uint64_t row = blockIdx.y; row < d.rows; row += gridDim.y) {
-    const std::byte* const in = d.in + row * d.in_row_bytes;
-    std::byte* const out = d.out + row * d.out_row_bytes;
+    const std::byte* const in = d.in.at(row, 0);
+    std::byte* const out = d.out.at(row, 0);
     const std::uint64_t index = d.index + row * d.pitch;
     const auto load = [&](std::uint64_t at) { return in_pack::load(in + at * (pack * in_bytes)); };
     const auto convert = [&](const in_pack& x, std::uint64_t at) {

@@ -2,10 +2,10 @@
 //
 //   dense_kernel     contiguous, aligned rows of 8, 16 and 32-bit formats, by vectors
 //   general_kernel   fp64 and all other layouts, element by element
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
+#include "backends/cuda/common/cells.cuh"
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/error.hpp"
@@ -21,14 +21,12 @@ using backends::convert_call;
 
 /// general_call: launch parameters of general_kernel.
 struct general_call {
-  const std::byte* in;
-  std::byte* out;
+  cells in, out;
   format_spec source;
   format_spec target;
   cast_rule rule;
   random_source random;
   std::uint64_t count, cols;
-  std::uint64_t in_row_bytes, in_col_bytes, out_row_bytes, out_col_bytes;
   std::uint64_t index, pitch;
 };
 
@@ -43,36 +41,25 @@ __global__ void general_kernel(const general_call c) {
     if (c.rule.rounding == rounding::stochastic) {
       r.value = dither_of(c.random, c.index + row * c.pitch + col) >> (32 - c.random.k);
     }
-    const std::uint64_t code =
-        load_code(c.in + row * c.in_row_bytes + col * c.in_col_bytes, c.source.storage_bits / 8);
-    store_code(c.out + row * c.out_row_bytes + col * c.out_col_bytes, c.target.storage_bits / 8,
+    const std::uint64_t code = load_code(c.in.at(row, col), c.source.storage_bits / 8);
+    store_code(c.out.at(row, col), c.target.storage_bits / 8,
                numerics::convert_any(c.source, c.target, c.rule, code, r).code);
   }
 }
 
 void launch_general(const convert_call& call, cudaStream_t stream) {
-  const std::uint64_t in_bytes = static_cast<std::uint64_t>(storage_bytes(call.in.format));
-  const std::uint64_t out_bytes = static_cast<std::uint64_t>(storage_bytes(call.out.format));
-  const auto bytes = [](std::int64_t elements, std::uint64_t size) {
-    return static_cast<std::uint64_t>(elements) * size;
-  };
-  general_call c{static_cast<const std::byte*>(call.in.data),
-                 static_cast<std::byte*>(call.out.data),
-                 spec_of(call.in.format),
-                 spec_of(call.out.format),
-                 call.rule,
-                 source_of(call.random),
-                 static_cast<std::uint64_t>(call.in.rows * call.in.cols),
-                 static_cast<std::uint64_t>(call.in.cols),
-                 bytes(call.in.row_stride, in_bytes),
-                 bytes(call.in.col_stride, in_bytes),
-                 bytes(call.out.row_stride, out_bytes),
-                 bytes(call.out.col_stride, out_bytes),
-                 call.random.offset,
-                 call.pitch};
-  const std::uint64_t blocks = (c.count + block_threads - 1) / block_threads;
-  const auto grid = static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
-  launch_kernel("cuda-emulated: convert", general_kernel, grid, block_threads, 0, stream, c);
+  const general_call c{cells_of(call.in),
+                       cells_of(call.out),
+                       spec_of(call.in.format),
+                       spec_of(call.out.format),
+                       call.rule,
+                       source_of(call.random),
+                       size_of(call.in),
+                       static_cast<std::uint64_t>(call.in.cols),
+                       call.random.offset,
+                       call.pitch};
+  launch_kernel("cuda-emulated: convert", general_kernel, grid_for(c.count, block_threads),
+                block_threads, 0, stream, c);
 }
 
 }  // namespace

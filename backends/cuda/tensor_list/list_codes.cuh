@@ -17,6 +17,25 @@ struct fixed {
   static constexpr format_id value = F;
 };
 
+/// Calls f with fp32, fp16 or bf16 as a compile-time constant.
+template <class Function>
+__device__ __forceinline__ void with_wide(format_id f, const Function& function) {
+  switch (f) {
+    case format_id::fp32: return function(fixed<format_id::fp32>{});
+    case format_id::fp16: return function(fixed<format_id::fp16>{});
+    default: return function(fixed<format_id::bf16>{});
+  }
+}
+/// Calls f with any format of a list as a compile-time constant.
+template <class Function>
+__device__ __forceinline__ void with_any(format_id f, const Function& function) {
+  switch (f) {
+    case format_id::e4m3: return function(fixed<format_id::e4m3>{});
+    case format_id::e5m2: return function(fixed<format_id::e5m2>{});
+    default: return with_wide(f, function);
+  }
+}
+
 /// N neighbouring elements as codes: 4, 8 or 16 bytes.
 template <format_id F, int N>
 struct code_vector {

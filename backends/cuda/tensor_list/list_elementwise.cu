@@ -79,25 +79,6 @@ __device__ __forceinline__ void by_vectors(int count, unsigned lane, const Group
   for (i = whole * N + static_cast<int>(lane); i < count; i += 32) one(i);
 }
 
-/// Calls f with fp32, fp16 or bf16 as a compile-time constant.
-template <class Function>
-__device__ __forceinline__ void with_wide(format_id f, const Function& function) {
-  switch (f) {
-    case format_id::fp32: return function(fixed<format_id::fp32>{});
-    case format_id::fp16: return function(fixed<format_id::fp16>{});
-    default: return function(fixed<format_id::bf16>{});
-  }
-}
-/// Calls f with any format of a list as a compile-time constant.
-template <class Function>
-__device__ __forceinline__ void with_any(format_id f, const Function& function) {
-  switch (f) {
-    case format_id::e4m3: return function(fixed<format_id::e4m3>{});
-    case format_id::e5m2: return function(fixed<format_id::e5m2>{});
-    default: return with_wide(f, function);
-  }
-}
-
 // --- scale: x = RN(x * factor) in binary32, rounded to the format of x
 
 /// Statistics of one thread for the report of scale.

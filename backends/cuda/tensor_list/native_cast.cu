@@ -13,18 +13,6 @@ namespace {
 
 using enum format_id;
 
-/// Calls f with a tensor's format as a compile-time constant.
-template <class Function>
-__device__ __forceinline__ void with_list_format(format_id f, const Function& function) {
-  switch (f) {
-    case fp32: return function(fixed<fp32>{});
-    case fp16: return function(fixed<fp16>{});
-    case bf16: return function(fixed<bf16>{});
-    case e4m3: return function(fixed<e4m3>{});
-    default: return function(fixed<e5m2>{});
-  }
-}
-
 /// Converts lists of mixed formats; each chunk selects its code by its tensor's formats. One block
 /// per chunk.
 ///
@@ -34,8 +22,8 @@ template <bool Saturate>
 __global__ void __launch_bounds__(cast_threads, cast_residents)
     cast_mixed_kernel(const __grid_constant__ cast_lists lists) {
   const cast_chunk c = cast_chunk::of_block(lists);
-  with_list_format(c.from.format, [&](auto from) {
-    with_list_format(c.to.format, [&](auto to) {
+  with_any(c.from.format, [&](auto from) {
+    with_any(c.to.format, [&](auto to) {
       cast_by(native_op<from.value, to.value, Saturate>{{Saturate, {}}}, lists, c);
     });
   });

@@ -91,7 +91,7 @@ struct operand_row {
         step(v.col_stride),
         bytes(Bytes != 0 ? Bytes : v.bytes),
         contiguous(v.contiguous),
-        aligned(v.alignment >= bytes) {}
+        aligned(Bytes == 1 || v.alignment >= bytes) {}
   /// Dense elements at `p`, aligned to their size.
   __device__ __forceinline__ explicit operand_row(std::byte* p)
       : data(p), step(Bytes), bytes(Bytes), contiguous(true), aligned(true) {}
