@@ -51,17 +51,13 @@ struct fixed_op_choice {
   void operator()(const Source&, const Target&, const Mode&) const {}
 };
 
-/// Calls launch(op) with a general_op for an input of InBits bits.
-template <int InBits, class Launch>
-bool with_general_op_from(const conversion& c, const Launch& launch) {
-  const auto with = [&](auto out_bits) {
-    return launch(general_op<InBits, out_bits()>{spec_of(c.from), spec_of(c.to), c.rule,
-                                                 source_of(c.random)});
-  };
-  switch (spec_of(c.to).storage_bits) {
-    case 8: return with(std::integral_constant<int, 8>{});
-    case 16: return with(std::integral_constant<int, 16>{});
-    case 32: return with(std::integral_constant<int, 32>{});
+/// Returns f(bits as a constant); false without a call for widths other than 8, 16 and 32 bits.
+template <class Function>
+bool with_width(int bits, const Function& f) {
+  switch (bits) {
+    case 8: return f(std::integral_constant<int, 8>{});
+    case 16: return f(std::integral_constant<int, 16>{});
+    case 32: return f(std::integral_constant<int, 32>{});
     default: return false;
   }
 }
@@ -83,12 +79,12 @@ bool with_fixed_op(const conversion& c, const Launch& launch) {
 /// false without a call for widths other than 8, 16 and 32 bits.
 template <class Launch>
 bool with_general_op(const conversion& c, const Launch& launch) {
-  switch (spec_of(c.from).storage_bits) {
-    case 8: return detail::with_general_op_from<8>(c, launch);
-    case 16: return detail::with_general_op_from<16>(c, launch);
-    case 32: return detail::with_general_op_from<32>(c, launch);
-    default: return false;
-  }
+  return detail::with_width(spec_of(c.from).storage_bits, [&](auto in) {
+    return detail::with_width(spec_of(c.to).storage_bits, [&](auto out) {
+      return launch(
+          general_op<in(), out()>{spec_of(c.from), spec_of(c.to), c.rule, source_of(c.random)});
+    });
+  });
 }
 
 }  // namespace samebits::cuda

@@ -48,9 +48,6 @@ void launch_definition(const backends::evaluate_call& call, void* stream);
 /// The same for calls of the rule `exact`: in integers, or by binary64 instructions.
 void launch_exact_definition(const backends::evaluate_call& call, void* stream);
 void launch_exact_native(const backends::evaluate_call& call, void* stream);
-/// Enqueues a call of the rule `exact` by approximations with a rounding test, for cuda-native: a
-/// faster kernel with the same results. Returns false if it does not serve the call.
-bool launch_approximation(const backends::evaluate_call& call, void* stream);
 /// The kernels of all rules but `exact`: in integers, on any GPU, or by the GPU's instructions.
 void launch_definition_functions(const backends::evaluate_call& call, void* stream);
 void launch_instruction_functions(const backends::evaluate_call& call, void* stream);

@@ -13,10 +13,6 @@ namespace {
 
 using backends::quantize_call;
 
-bool is_empty(const quantize_call& call) { return call.in.rows == 0 || call.in.cols == 0; }
-
-bool one_row_tiles(const quantize_call& call) { return call.grid.tile_rows == 1; }
-
 /// Whether two calls have tiles of the same kind: 1 x G, G x 1 or square. Tiles that span the whole
 /// extent may be of any kind.
 bool are_tiled_alike(const quantize_call& a, const quantize_call& b) {

@@ -22,8 +22,6 @@ bool has_aligned_rows(const cells& c, std::uint64_t to) {
   return is_aligned(c.data, to) && c.row_bytes % to == 0;
 }
 
-bool one_row_tiles(const quantize_call& call) { return call.grid.tile_rows == 1; }
-
 /// Whether the tile size is supported: 1 x G with G from 16 to 256, G x G or G x 1 with G from 16
 /// to 128; G is a power of two.
 bool supports_tile(const quantize_call& call) {
@@ -170,8 +168,6 @@ quantize_call whole_call(const quantize_call& call) {
   }
   return whole;
 }
-
-bool is_empty(const quantize_call& call) { return call.in.rows == 0 || call.in.cols == 0; }
 
 /// Whether a launch can have this many blocks along x.
 bool fits_grid(std::uint64_t blocks) { return blocks <= 0x7FFFFFFF; }

@@ -13,12 +13,17 @@
 
 namespace samebits::cuda {
 
+inline bool is_empty(const backends::quantize_call& call) {
+  return call.in.rows == 0 || call.in.cols == 0;
+}
+inline bool one_row_tiles(const backends::quantize_call& call) { return call.grid.tile_rows == 1; }
+
 /// The quantization kernels of cuda-native.
 enum class quantize_kernel : std::uint8_t {
   general,     ///< any tiles, strides and outputs: general.cu
-  blocks,      ///< tiles of up to 128 x 128, held in registers: tiles/block_tiles.cu
+  blocks,      ///< tiles of up to 128 x 128, held in registers: tiles/block/
   rows,        ///< one scale per row: tiles/row_tiles.cu
-  one_scale,   ///< one scale per matrix: tensor_amax.cu, then tiles/block_tiles.cu
+  one_scale,   ///< one scale per matrix: tensor_amax.cu, then tiles/block/
   statistics,  ///< tiles and statistics in one pass: tiles/statistics_tiles.cu
 };
 

@@ -45,13 +45,14 @@ std::optional<format_pair> common_formats(std::span<const list_row> from,
   return common;
 }
 
-/// Enqueues the conversion with the widths of both formats as constants. Returns false without a
-/// launch for formats of other widths than 8, 16 and 32 bits.
-bool launch_general_cast(const conversion& what, const cast_lists& lists, cudaStream_t stream) {
-  return with_general_op(what, [&](const auto& op) {
+/// Enqueues the conversion with formats and rounding mode as constants, or the widths of both formats.
+/// Returns false without a launch for formats of other widths than 8, 16 and 32 bits.
+bool launch_alike(const conversion& what, const cast_lists& lists, cudaStream_t stream) {
+  const auto launch = [&](const auto& op) {
     launch_cast(cast_alike_kernel<std::decay_t<decltype(op)>>, lists, stream, op);
     return true;
-  });
+  };
+  return with_fixed_op(what, launch) || with_general_op(what, launch);
 }
 
 cast_lists lists_of(const backends::cast_call& call) {
@@ -73,7 +74,7 @@ void enqueue_cast(const backends::cast_call& call, arithmetic by, void* stream) 
   }
   if (alike) {
     const conversion what{alike->from, alike->to, call.rule, call.random};
-    if (launch_fixed_cast(what, lists, on) || launch_general_cast(what, lists, on)) return;
+    if (launch_alike(what, lists, on)) return;
   }
   launch_cast(cast_any_kernel, lists, on, call.rule, source_of(call.random));
 }

@@ -170,9 +170,4 @@ bool supports_native_cast(const cast_rule& rule);
 /// share, or nothing.
 void launch_native_cast(const cast_lists& lists, std::optional<format_pair> alike,
                         overflow on_overflow, cudaStream_t stream);
-/// Enqueues the conversion of lists in which every pair of tensors has the formats of `what`, with
-/// formats and rounding mode as constants. Returns false without a launch if with_fixed_op() has no
-/// op for `what`.
-bool launch_fixed_cast(const conversion& what, const cast_lists& lists, cudaStream_t stream);
-
 }  // namespace samebits::cuda

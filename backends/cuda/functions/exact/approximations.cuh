@@ -2,7 +2,7 @@
 //
 // approximation<F>(x, known) is within 2^-39 of the exact value, relative, where it leaves `known`
 // true. Results that are 0 or Inf in every destination may be any number beyond the destinations,
-// of the right sign. rounded_results.cuh decides which results this suffices for.
+// of the right sign. approximation_kernel.cuh decides which results this suffices for.
 //
 // The lanes of CPUs have other sequences, numerics/functions/fast_values.hpp: they divide, where a
 // GPU has seeds, and leave far operands to the definition, which would delay a GPU's whole warp.
@@ -11,12 +11,25 @@
 // bounds the errors.
 #pragma once
 
-#include "backends/cuda/functions/exact/seeds.cuh"
 #include "numerics/functions/exact_functions.hpp"
 
 namespace samebits::cuda {
 
 using numerics::real::exact_function;
+
+/// 1 / x with a relative error below 2^-18, for x whose reciprocal is a normal number.
+__device__ __forceinline__ double reciprocal_seed(double x) {
+  double y;
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+  return y;
+}
+
+/// 1 / sqrt(x) with a relative error below 2^-18, for normal x > 0.
+__device__ __forceinline__ double rsqrt_seed(double x) {
+  double y;
+  asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+  return y;
+}
 
 /// The polynomial with these coefficients, the highest degree first, at x: Horner's scheme.
 template <class... Lower>

@@ -7,9 +7,9 @@
 #include "backends/cuda/instructions/fp8.cuh"
 #include "backends/cuda/instructions/halves.cuh"
 #include "backends/cuda/update/storage/code_words.cuh"
-#include "backends/cuda/update/storage/dynamic_codes.cuh"
 #include "backends/cuda/update/update_arithmetic.cuh"
 #include "numerics/bits/random.hpp"
+#include "numerics/update/dynamic_codes.hpp"
 #include "numerics/update/stored.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/optimizer.hpp"
@@ -160,6 +160,36 @@ struct stored_by_definition : stored_halves<numerics::update_by_definition> {
     return numerics::stored_value(f, numerics::stored_code(f, x, one, 0), one);
   }
 };
+
+// Dynamic 8-bit codes (numerics/update/dynamic_codes.hpp). The tables are in global memory and stay in the
+// first-level cache.
+
+/// The values of packed codes of a block with this scale.
+template <int V>
+__device__ __forceinline__ code_words<V> dynamic_values(stored_format f, const code_words<V>& x,
+                                                        std::uint32_t scale) {
+  const numerics::dynamic_table& table = numerics::dynamic_table_of(f);
+  code_words<V> y;
+#pragma unroll
+  for (int k = 0; k < V; ++k) {
+    y.w[k] = update_hardware::product(table.values[packed_code(x, 1, k)], scale);
+  }
+  return y;
+}
+
+/// The packed codes of values.
+template <int V>
+__device__ __forceinline__ code_words<V> dynamic_codes(stored_format f, const code_words<V>& x,
+                                                       std::uint32_t factor) {
+  const numerics::dynamic_table& table = numerics::dynamic_table_of(f);
+  code_words<V> y = {};
+#pragma unroll
+  for (int k = 0; k < V; ++k) {
+    set_packed_code(y, 1, k,
+                    numerics::dynamic_code(table, update_hardware::product(x.w[k], factor)));
+  }
+  return y;
+}
 
 /// Values and codes by conversion instructions, for constant formats. A value may be a NaN with a
 /// payload.
