@@ -11,8 +11,7 @@
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/reductions/reductions.hpp"
 #include "backends/cuda/tensor_list/list.hpp"
-#include "backends/cuda/training/gradient_reduction.hpp"
-#include "backends/cuda/training/resident_scaler.hpp"
+#include "backends/cuda/training/training.hpp"
 #include "backends/cuda/update/update.hpp"
 #include "backends/self_test/self_test.hpp"
 

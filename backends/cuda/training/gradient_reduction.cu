@@ -1,6 +1,5 @@
-// Gradient reduction on CUDA: the launches of its kernels, as the steps of an exchange.
-#include "backends/cuda/training/gradient_reduction.hpp"
-
+// Functions of the CUDA backends that use a communicator on device memory: gradient reduction, as the
+// steps of an exchange, and messages in host memory.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/tensor_list/list_launch.cuh"
 #include "backends/cuda/training/gradient_reduction_kernels.cuh"
+#include "backends/cuda/training/training.hpp"
 #include "backends/dispatch/visit.hpp"
 #include "backends/ranks/gradient_exchange.hpp"
 
@@ -171,8 +171,6 @@ class device_steps final : public backends::reduction_steps {
   std::vector<std::int64_t> starts_ = {0};  ///< first position of each tensor; the list's end
 };
 
-}  // namespace
-
 template <arithmetic By>
 void reduce_gradients(communicator& ranks, const backends::list_data& list,
                       const gradient_reduction& how) {
@@ -180,9 +178,41 @@ void reduce_gradients(communicator& ranks, const backends::list_data& list,
   device_steps<By> steps(ranks, list, how);
   backends::exchange_gradients(ranks, list, how, steps);
 }
-template void reduce_gradients<arithmetic::by_definition>(communicator&, const backends::list_data&,
-                                                          const gradient_reduction&);
-template void reduce_gradients<arithmetic::hardware>(communicator&, const backends::list_data&,
-                                                     const gradient_reduction&);
+
+constexpr const char* messages = "message: copy";
+
+/// Replaces words in host memory by their maxima over all ranks. Waits for the stream.
+void all_reduce_max(communicator& ranks, std::span<std::uint32_t> words) {
+  if (words.empty()) return;
+  const auto on = static_cast<cudaStream_t>(ranks.stream());
+  const std::size_t bytes = words.size_bytes();
+  const workspace room(nullptr, bytes, on, "message: workspace");
+  check(cudaMemcpyAsync(room.data(), words.data(), bytes, cudaMemcpyHostToDevice, on), messages);
+  ranks.all_reduce_max({reinterpret_cast<std::uint32_t*>(room.data()), words.size()});
+  check(cudaMemcpyAsync(words.data(), room.data(), bytes, cudaMemcpyDeviceToHost, on), messages);
+  check(cudaStreamSynchronize(on), "work on the device");
+}
+
+/// Gathers the bytes of all ranks in host memory. Waits for the stream.
+void all_gather(communicator& ranks, std::span<const std::byte> sent,
+                std::span<std::byte> received) {
+  if (sent.empty()) return;
+  const auto on = static_cast<cudaStream_t>(ranks.stream());
+  const workspace from(nullptr, sent.size(), on, "message: workspace");
+  const workspace to(nullptr, received.size(), on, "message: workspace");
+  check(cudaMemcpyAsync(from.data(), sent.data(), sent.size(), cudaMemcpyHostToDevice, on),
+        messages);
+  ranks.all_gather({from.data(), sent.size()}, {to.data(), received.size()});
+  check(cudaMemcpyAsync(received.data(), to.data(), received.size(), cudaMemcpyDeviceToHost, on),
+        messages);
+  check(cudaStreamSynchronize(on), "work on the device");
+}
+
+}  // namespace
+
+const backends::device_rank_functions emulated_ranks = {
+    all_reduce_max, all_gather, reduce_gradients<arithmetic::by_definition>};
+const backends::device_rank_functions native_ranks = {all_reduce_max, all_gather,
+                                                      reduce_gradients<arithmetic::hardware>};
 
 }  // namespace samebits::cuda

@@ -6,8 +6,6 @@
 //   update                 update_kernel
 //
 // Only the kernels of lists read gradients: once each. The others are one thread or one block.
-#include "backends/cuda/training/resident_scaler.hpp"
-
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -21,6 +19,7 @@
 #include "backends/cuda/tensor_list/list_total.cuh"
 #include "backends/cuda/training/device_report.cuh"
 #include "backends/cuda/training/scaler_policy.cuh"
+#include "backends/cuda/training/training.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "numerics/loss_scale/gradient_report.hpp"
 
@@ -119,14 +118,8 @@ void enqueue_update(const scaling_settings& settings, const backends::update_mem
 }  // namespace
 
 const backends::device_scaler_functions emulated_scaler = {
-    .workspace = workspace_of,
-    .unscale = enqueue_unscale<arithmetic::by_definition>,
-    .update = enqueue_update,
-};
+    workspace_of, enqueue_unscale<arithmetic::by_definition>, enqueue_update};
 const backends::device_scaler_functions native_scaler = {
-    .workspace = workspace_of,
-    .unscale = enqueue_unscale<arithmetic::hardware>,
-    .update = enqueue_update,
-};
+    workspace_of, enqueue_unscale<arithmetic::hardware>, enqueue_update};
 
 }  // namespace samebits::cuda
