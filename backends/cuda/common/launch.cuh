@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/common/cells.cuh"
 #include "samebits/core/config.hpp"
@@ -31,34 +32,41 @@ struct packed {
 
   /// p must be aligned to min(16, size of the vector) bytes.
   __device__ __forceinline__ static packed load(const void* p) {
-    packed x;
-    if constexpr (words % 4 == 0) {
+    return loaded([p](int i) { return static_cast<const part*>(p)[i]; });
+  }
+  __device__ __forceinline__ void store(void* p) const {
+    each_part([p](int i, const part& x) { static_cast<part*>(p)[i] = x; });
+  }
+  /// The same of codes that are used once: they leave the cache to others.
+  __device__ __forceinline__ static packed load_once(const void* p) {
+    return loaded([p](int i) { return __ldcs(static_cast<const part*>(p) + i); });
+  }
+  __device__ __forceinline__ void store_once(void* p) const {
+    each_part([p](int i, const part& x) { __stcs(static_cast<part*>(p) + i, x); });
+  }
+
+ private:
+  /// What one instruction loads or stores.
+  using part = std::conditional_t<words % 4 == 0, uint4,
+                                  std::conditional_t<words == 2, uint2, std::uint32_t>>;
+  static constexpr int parts = words * 4 / static_cast<int>(sizeof(part));
+  static_assert(words % 4 == 0 || words <= 2);
+
+  template <class Load>
+  __device__ __forceinline__ static packed loaded(const Load& load) {
+    part read[parts];
 #pragma unroll
-      for (int i = 0; i < words; i += 4) {
-        const uint4 v = static_cast<const uint4*>(p)[i / 4];
-        x.w[i] = v.x, x.w[i + 1] = v.y, x.w[i + 2] = v.z, x.w[i + 3] = v.w;
-      }
-    } else if constexpr (words == 2) {
-      const uint2 v = *static_cast<const uint2*>(p);
-      x.w[0] = v.x, x.w[1] = v.y;
-    } else {
-      static_assert(words == 1);
-      x.w[0] = *static_cast<const std::uint32_t*>(p);
-    }
+    for (int i = 0; i < parts; ++i) read[i] = load(i);
+    packed x;
+    memcpy(x.w, read, sizeof read);
     return x;
   }
-  /// p must be aligned to min(16, size of the vector) bytes.
-  __device__ __forceinline__ void store(void* p) const {
-    if constexpr (words % 4 == 0) {
+  template <class Store>
+  __device__ __forceinline__ void each_part(const Store& store) const {
+    part written[parts];
+    memcpy(written, w, sizeof written);
 #pragma unroll
-      for (int i = 0; i < words; i += 4) {
-        static_cast<uint4*>(p)[i / 4] = make_uint4(w[i], w[i + 1], w[i + 2], w[i + 3]);
-      }
-    } else if constexpr (words == 2) {
-      *static_cast<uint2*>(p) = make_uint2(w[0], w[1]);
-    } else {
-      *static_cast<std::uint32_t*>(p) = w[0];
-    }
+    for (int i = 0; i < parts; ++i) store(i, written[i]);
   }
 };
 

@@ -29,7 +29,7 @@ __device__ __forceinline__ void store_numbers(const std::uint32_t* numbers, Word
     const auto code = static_cast<unsigned>(word >> shift) & ((1u << CodeBits) - 1);
     values.x[i] = hardware::product(numbers[code], scale);
   }
-  codes_of<F>(values).store(out);
+  codes_of<F>(values).store_once(out);
 }
 
 }  // namespace samebits::cuda

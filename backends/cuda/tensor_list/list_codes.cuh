@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/instructions/fp8.cuh"
 #include "backends/cuda/instructions/halves.cuh"
 #include "backends/cuda/instructions/hardware.cuh"
@@ -38,33 +39,7 @@ __device__ __forceinline__ void with_any(format_id f, const Function& function) 
 
 /// N neighbouring elements as codes: 4, 8 or 16 bytes.
 template <format_id F, int N>
-struct code_vector {
-  static constexpr int bytes = N * spec_of(F).storage_bits / 8;
-  static_assert(bytes == 4 || bytes == 8 || bytes == 16);
-  std::uint32_t words[bytes / 4];
-
-  /// p must be aligned to `bytes`.
-  __device__ __forceinline__ void load(const std::byte* p) {
-    if constexpr (bytes == 16) {
-      const uint4 v = __ldcs(reinterpret_cast<const uint4*>(p));
-      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
-    } else if constexpr (bytes == 8) {
-      const uint2 v = __ldcs(reinterpret_cast<const uint2*>(p));
-      words[0] = v.x, words[1] = v.y;
-    } else {
-      words[0] = __ldcs(reinterpret_cast<const std::uint32_t*>(p));
-    }
-  }
-  __device__ __forceinline__ void store(std::byte* p) const {
-    if constexpr (bytes == 16) {
-      __stcs(reinterpret_cast<uint4*>(p), make_uint4(words[0], words[1], words[2], words[3]));
-    } else if constexpr (bytes == 8) {
-      __stcs(reinterpret_cast<uint2*>(p), make_uint2(words[0], words[1]));
-    } else {
-      *reinterpret_cast<std::uint32_t*>(p) = words[0];
-    }
-  }
-};
+using code_vector = packed<spec_of(F).storage_bits, N>;
 
 /// Values of a code_vector as binary32 bits. A NaN may keep its payload: every later step makes NaN
 /// canonical.
@@ -75,17 +50,17 @@ struct value_vector {
 
 /// The values of a vector of codes.
 template <format_id F, int N>
-__device__ __forceinline__ value_vector<N> values_of(const code_vector<F, N>& codes) {
+__device__ __forceinline__ value_vector<N> values_of(
+    const packed<spec_of(F).storage_bits, N>& codes) {
   value_vector<N> v;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     if constexpr (F == format_id::fp32) {
-      v.x[i] = codes.words[i];
+      v.x[i] = codes.w[i];
     } else if constexpr (spec_of(F).storage_bits == 16) {
-      v.x[i] = widen<F>(codes.words[i / 2] >> (i % 2 * 16) & 0xFFFFu);
+      v.x[i] = widen<F>(codes.w[i / 2] >> (i % 2 * 16) & 0xFFFFu);
     } else if (i % 2 == 0) {
-      const float2 pair =
-          fp8_values<F>(static_cast<std::uint16_t>(codes.words[i / 4] >> (i % 4 * 8)));
+      const float2 pair = fp8_values<F>(static_cast<std::uint16_t>(codes.w[i / 4] >> (i % 4 * 8)));
       v.x[i] = __float_as_uint(pair.x);
       v.x[i + 1] = __float_as_uint(pair.y);
     }
@@ -100,11 +75,11 @@ __device__ __forceinline__ code_vector<F, N> codes_of(const value_vector<N>& v) 
   code_vector<F, N> codes;
   if constexpr (F == format_id::fp32) {
 #pragma unroll
-    for (int i = 0; i < N; ++i) codes.words[i] = v.x[i];
+    for (int i = 0; i < N; ++i) codes.w[i] = v.x[i];
   } else {
 #pragma unroll
     for (int i = 0; i < N / 2; ++i) {
-      codes.words[i] = half_pair<F, false>(v.x[2 * i], v.x[2 * i + 1]);
+      codes.w[i] = half_pair<F, false>(v.x[2 * i], v.x[2 * i + 1]);
     }
   }
   return codes;

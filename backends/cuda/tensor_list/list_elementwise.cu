@@ -48,11 +48,12 @@ struct vectors {
   template <int Count>
   __device__ __forceinline__ void load(code_vector<F, N> (&v)[Count], int i) const {
 #pragma unroll
-    for (int k = 0; k < Count; ++k) v[k].load(data + (i + k * 32 * N) * element);
+    for (int k = 0; k < Count; ++k)
+      v[k] = code_vector<F, N>::load_once(data + (i + k * 32 * N) * element);
   }
   /// Stores the vector that starts at element i + k * 32 N.
   __device__ __forceinline__ void store(const code_vector<F, N>& v, int i, int k) const {
-    v.store(data + (i + k * 32 * N) * element);
+    v.store_once(data + (i + k * 32 * N) * element);
   }
 };
 
@@ -114,19 +115,19 @@ __device__ __forceinline__ scaled_statistics scale_vectors(std::byte* data, int 
         all.load(v, i);
 #pragma unroll
         for (int k = 0; k < group.count; ++k) {
-          value_vector<n> x = values_of(v[k]);
+          value_vector<n> x = values_of<F>(v[k]);
 #pragma unroll
           for (auto& e : x.x) e = numerics::scaled_value<hardware>(e, factor);
           const code_vector<F, n> after = codes_of<F>(x);
           std::uint32_t largest_after = 0;
 #pragma unroll
           for (int w = 0; w < n * vectors<F, n>::element / 4; ++w) {
-            largest = larger_codes<F>(largest, v[k].words[w]);
-            largest_after = larger_codes<F>(largest_after, after.words[w]);
+            largest = larger_codes<F>(largest, v[k].w[w]);
+            largest_after = larger_codes<F>(largest_after, after.w[w]);
           }
           all.store(after, i, k);
           if (largest_code<F>(largest_after) >= inf) {
-            const value_vector<n> before = values_of(v[k]), rounded = values_of(after);
+            const value_vector<n> before = values_of<F>(v[k]), rounded = values_of<F>(after);
             for (int e = 0; e < n; ++e) seen.count(before.x[e], rounded.x[e]);
           }
         }
@@ -225,8 +226,8 @@ __device__ __forceinline__ void accumulate_vectors(std::byte* acc, std::byte* x,
         terms.load(v, i);
 #pragma unroll
         for (int k = 0; k < group.count; ++k) {
-          value_vector<n> sum = values_of(s[k]);
-          const value_vector<n> term = values_of(v[k]);
+          value_vector<n> sum = values_of<Acc>(s[k]);
+          const value_vector<n> term = values_of<X>(v[k]);
 #pragma unroll
           for (int e = 0; e < n; ++e) {
             sum.x[e] = numerics::accumulated_value<hardware>(sum.x[e], term.x[e], scale);
@@ -295,8 +296,8 @@ __device__ __forceinline__ void combine_vectors(std::byte* out, std::byte* x, st
         second.load(t, i);
 #pragma unroll
         for (int k = 0; k < group.count; ++k) {
-          value_vector<n> sum = values_of(s[k]);
-          const value_vector<n> term = values_of(t[k]);
+          value_vector<n> sum = values_of<F>(s[k]);
+          const value_vector<n> term = values_of<F>(t[k]);
 #pragma unroll
           for (int e = 0; e < n; ++e) {
             sum.x[e] = numerics::combined_value<hardware>(a, sum.x[e], b, term.x[e]);

@@ -128,19 +128,10 @@ struct operand_row {
   /// The same of elements that are read once: they leave the cache to weights and biases.
   template <int E>
   [[nodiscard]] __device__ __forceinline__ row_codes<Bytes, E> load_once(std::int64_t i) const {
-    constexpr int words = E * Bytes / 4;
     if constexpr (E == 1) {
       return {load(i)};
     } else {
-      using part = std::conditional_t<words % 4 == 0, uint4,
-                                      std::conditional_t<words == 2, uint2, std::uint32_t>>;
-      const auto* const p = reinterpret_cast<const part*>(data + i * Bytes);
-      part parts[E * Bytes / sizeof(part)];
-#pragma unroll
-      for (int k = 0; k < E * Bytes / static_cast<int>(sizeof(part)); ++k) parts[k] = __ldcs(p + k);
-      row_codes<Bytes, E> x;
-      memcpy(x.w, parts, sizeof parts);
-      return x;
+      return row_codes<Bytes, E>::load_once(data + i * Bytes);
     }
   }
   template <int E>

@@ -6,6 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/common/launch.cuh"
+
 namespace samebits::cuda {
 
 /// V codes of 1, 2 or 4 bytes, packed from the low bits of word 0 upwards; or V binary32 words.
@@ -38,15 +41,7 @@ __device__ __noinline__ code_words<V> load_some_codes(const std::byte* p, int by
   code_words<V> codes = {};
 #pragma unroll 1
   for (int k = 0; k < count; ++k) {
-    std::uint32_t code = 0;
-    if (bytes == 4) {
-      code = reinterpret_cast<const std::uint32_t*>(p)[k];
-    } else if (bytes == 2) {
-      code = reinterpret_cast<const std::uint16_t*>(p)[k];
-    } else {
-      code = static_cast<std::uint32_t>(p[k]);
-    }
-    set_packed_code(codes, bytes, k, code);
+    set_packed_code(codes, bytes, k, load_aligned(p + k * bytes, bytes));
   }
   return codes;
 }
@@ -57,48 +52,23 @@ __device__ __noinline__ void store_some_codes(std::byte* p, int bytes, int count
                                               const code_words<V> codes) {
 #pragma unroll 1
   for (int k = 0; k < count; ++k) {
-    const std::uint32_t code = packed_code(codes, bytes, k);
-    if (bytes == 4) {
-      reinterpret_cast<std::uint32_t*>(p)[k] = code;
-    } else if (bytes == 2) {
-      reinterpret_cast<std::uint16_t*>(p)[k] = static_cast<std::uint16_t>(code);
-    } else {
-      p[k] = static_cast<std::byte>(code);
-    }
+    store_aligned(p + k * bytes, bytes, packed_code(codes, bytes, k));
   }
 }
 
-/// Loads whole vectors of Words words; p is aligned to the smaller of 16 bytes and the vector.
+/// Loads and stores whole vectors of Words words; p is aligned to the smaller of 16 bytes and the vector.
 template <int Words, int V>
 __device__ __forceinline__ void load_words(code_words<V>& codes, const std::byte* p) {
-  if constexpr (Words >= 4) {
+  const auto x = packed<32, Words>::load_once(p);
 #pragma unroll
-    for (int k = 0; k < Words; k += 4) {
-      const uint4 x = __ldcs(reinterpret_cast<const uint4*>(p) + k / 4);
-      codes.w[k] = x.x, codes.w[k + 1] = x.y, codes.w[k + 2] = x.z, codes.w[k + 3] = x.w;
-    }
-  } else if constexpr (Words == 2) {
-    const uint2 x = __ldcs(reinterpret_cast<const uint2*>(p));
-    codes.w[0] = x.x, codes.w[1] = x.y;
-  } else {
-    codes.w[0] = __ldcs(reinterpret_cast<const std::uint32_t*>(p));
-  }
+  for (int k = 0; k < Words; ++k) codes.w[k] = x.w[k];
 }
-
-/// Stores whole vectors of Words words; p as for load_words().
 template <int Words, int V>
 __device__ __forceinline__ void store_words(const code_words<V>& codes, std::byte* p) {
-  if constexpr (Words >= 4) {
+  packed<32, Words> x;
 #pragma unroll
-    for (int k = 0; k < Words; k += 4) {
-      __stcs(reinterpret_cast<uint4*>(p) + k / 4,
-             make_uint4(codes.w[k], codes.w[k + 1], codes.w[k + 2], codes.w[k + 3]));
-    }
-  } else if constexpr (Words == 2) {
-    __stcs(reinterpret_cast<uint2*>(p), make_uint2(codes.w[0], codes.w[1]));
-  } else {
-    __stcs(reinterpret_cast<std::uint32_t*>(p), codes.w[0]);
-  }
+  for (int k = 0; k < Words; ++k) x.w[k] = codes.w[k];
+  x.store_once(p);
 }
 
 /// Loads V codes. p is aligned to 16 bytes, or to the vector if the vector is smaller.
