@@ -127,8 +127,9 @@ bool has_embedding_gradient(const backends::device_embedding_call& call) {
 void enqueue_embedding_gradient(const backends::device_embedding_call& call, arithmetic by,
                                 void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
+  const bool units = by_units(by);
   enqueue(call, stream, [&](const embedding_launch& d) {
-    if (!by_units(by)) return launch_sums<definition_rows, 1>(d, on);
+    if (!units) return launch_sums<definition_rows, 1>(d, on);
     backends::visit_quantized(d.format, [&]<format_id Format>() {
       using numbers = instruction_rows<Format>;
       constexpr int vector = 16 / numbers::bytes;
