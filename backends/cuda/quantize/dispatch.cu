@@ -9,6 +9,7 @@
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/quantize/route.hpp"
 #include "backends/cuda/quantize/tiles/tile_launches.cuh"
+#include "backends/dispatch/visit.hpp"
 #include "backends/self_test/self_test.hpp"
 
 namespace samebits::cuda {
@@ -39,6 +40,12 @@ void launch_with_statistics(const quantize_call& call, const quantize_route& rou
 }
 
 }  // namespace
+
+void launch_block_tiles(const tile_task& t, format_id from, format_id to, cudaStream_t stream,
+                        const tile_scale* known) {
+  backends::visit_quantized(
+      from, [&]<format_id From>() { launch_block_tiles_from<From>(t, to, stream, known); });
+}
 
 void enqueue_quantize(const quantize_call& call, arithmetic by, void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);

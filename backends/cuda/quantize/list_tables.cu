@@ -1,4 +1,5 @@
-// Selects the cuda-native kernel for a list of tensors and builds the kernel's tables on the host.
+// Selects the cuda-native kernel for a list of tensors, builds the kernel's tables on the host, and
+// launches it.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -6,6 +7,7 @@
 #include "backends/cuda/quantize/route.hpp"
 #include "backends/cuda/quantize/tiles/list/list_tiles.cuh"
 #include "backends/cuda/quantize/tiles/tile_launches.cuh"
+#include "backends/dispatch/visit.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits::cuda {
@@ -53,17 +55,27 @@ list_kernel list_kernel_of(std::span<const quantize_call> calls) {
 
 list_tables list_tables_of(std::span<const quantize_call> calls, list_kernel kernel) {
   list_tables tables;
+  list_launch& launch = tables.launch;
+  launch.kernel = kernel;
   for (const quantize_call& call : calls) {
     if (is_empty(call)) continue;
     list_task task{*task_of(call, kernel), 0};
-    tables.given &= call.inverse_scales.data != nullptr;
+    const bool divided = task.block_tiles.scale.rule == scale_rule::div;
+    if (tables.tasks.empty()) {
+      launch.tile_rows = task.block_tiles.tile_rows;
+      launch.tile_cols = task.block_tiles.tile_cols;
+      launch.skip = task.block_tiles.skip;
+      launch.divided = divided;
+      launch.from = call.in.format;
+      launch.to = call.to;
+    }
+    launch.given &= call.inverse_scales.data != nullptr;
+    launch.transposed |= call.outputs.codes_transposed.data != nullptr;
     const std::uint64_t blocks = kernel == list_kernel::rows ? row_block_count(task.block_tiles)
                                                              : block_count(task.block_tiles);
     // One launch has one cast: a division or a multiplication. Given inverse scales make the rule
     // te, a multiplication. Tensors that need the other cast are rounded by the definition.
-    if (tables.tasks.empty()) tables.divided = task.block_tiles.scale.rule == scale_rule::div;
-    if ((task.block_tiles.scale.rule == scale_rule::div) != tables.divided ||
-        call.cast.rounding != rounding::nearest_even) {
+    if (divided != launch.divided || call.cast.rounding != rounding::nearest_even) {
       task.block_tiles.by_definition = true;
     }
     constexpr std::uint64_t max_blocks = 0x7FFFFFFF;  // of one launch
@@ -71,12 +83,18 @@ list_tables list_tables_of(std::span<const quantize_call> calls, list_kernel ker
       throw invalid_argument("items: need more than 2^31 - 1 thread blocks in one launch");
     }
     task.first_block = static_cast<std::uint32_t>(tables.tensor_of_block.size());
-    tables.transposed |= call.outputs.codes_transposed.data != nullptr;
     tables.tensor_of_block.insert(tables.tensor_of_block.end(), blocks,
                                   static_cast<std::uint32_t>(tables.tasks.size()));
     tables.tasks.push_back(task);
   }
+  launch.blocks = static_cast<std::uint32_t>(tables.tensor_of_block.size());
   return tables;
+}
+
+void launch_list_tiles(const list_launch& list, cudaStream_t stream) {
+  if (list.blocks == 0) return;
+  backends::visit_quantized(list.from,
+                            [&]<format_id From>() { launch_list_tiles_from<From>(list, stream); });
 }
 
 }  // namespace samebits::cuda

@@ -103,22 +103,9 @@ void add_work(device_list& list, std::span<const quantize_call> calls) {
                numbers.spans.back(),
                numbers.chunks.back()};
   if (kernel == list_kernel::none) return;
-  list.native.kernel = kernel;
+  list.native = native.launch;
   list.native.tasks = list.tables.at<list_task>(native_tasks);
   list.native.tensor_of_block = list.tables.at<std::uint32_t>(blocks);
-  list.native.blocks = static_cast<std::uint32_t>(native.tensor_of_block.size());
-  const tile_task& first = native.tasks.front().block_tiles;
-  list.native.tile_rows = first.tile_rows;
-  list.native.tile_cols = first.tile_cols;
-  list.native.divided = native.divided;
-  list.native.transposed = native.transposed;
-  list.native.given = native.given;
-  list.native.skip = first.skip;
-  for (const quantize_call& call : calls) {
-    if (call.in.rows == 0 || call.in.cols == 0) continue;
-    list.native.from = call.in.format;
-    list.native.to = call.to;
-  }
 }
 
 /// An amax and a scale for each tile of a list, for the duration of one call. The amaxes are

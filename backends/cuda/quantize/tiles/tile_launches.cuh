@@ -7,7 +7,6 @@
 
 #include "backends/cuda/quantize/statistics.cuh"
 #include "backends/cuda/quantize/tiles/tile_codes.cuh"
-#include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {
 
@@ -35,11 +34,8 @@ void launch_block_tiles_from(const tile_task& t, format_id to, cudaStream_t stre
 /// @param t launch parameters; t.log2_lanes is 4 to 8, and 4 if transposed codes are wanted or
 ///   tiles have several rows
 /// @param known the scale that all tiles share, in device memory, or null
-inline void launch_block_tiles(const tile_task& t, format_id from, format_id to,
-                               cudaStream_t stream, const tile_scale* known = nullptr) {
-  backends::visit_quantized(
-      from, [&]<format_id From>() { launch_block_tiles_from<From>(t, to, stream, known); });
-}
+void launch_block_tiles(const tile_task& t, format_id from, format_id to, cudaStream_t stream,
+                        const tile_scale* known = nullptr);
 
 /// Enqueues the quantization of a matrix with one scale per row.
 void launch_row_tiles(const tile_task& t, format_id from, format_id to, cudaStream_t stream);

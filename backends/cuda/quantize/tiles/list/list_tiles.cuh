@@ -12,7 +12,6 @@
 
 #include "backends/cuda/quantize/tiles/tile_codes.cuh"
 #include "backends/dispatch/calls/quantize.hpp"
-#include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {
 
@@ -30,13 +29,27 @@ struct alignas(16) list_task {
 /// - tensors: one scale per tensor, found by a kernel before
 enum class list_kernel : std::uint8_t { none, blocks, rows, tensors };
 
-/// The tables of a list on the host. Tensors without elements are left out.
+/// Parameters of one launch over a list; pointers are to device memory.
+struct list_launch {
+  list_kernel kernel = list_kernel::none;
+  const list_task* tasks = nullptr;
+  const std::uint32_t* tensor_of_block = nullptr;
+  std::uint32_t blocks = 0;
+  int tile_rows = 0, tile_cols = 0;  ///< log2 of the tile size, for list_kernel::blocks
+  bool divided = false;              ///< scale_rule::div
+  bool transposed = false;           ///< whether any tensor wants transposed codes
+  bool given = true;                 ///< whether the caller gives all scales
+  format_id from = format_id::bf16, to = format_id::e4m3;
+  const std::uint32_t* skip = nullptr;
+  const tile_scale* scales = nullptr;  ///< one per tensor, for list_kernel::tensors
+};
+
+/// The tables of a list on the host, and the parameters of its launch. Tensors without elements are
+/// left out.
 struct list_tables {
   std::vector<list_task> tasks;
   std::vector<std::uint32_t> tensor_of_block;
-  bool divided = false;     ///< scale_rule::div
-  bool transposed = false;  ///< whether any tensor wants transposed codes
-  bool given = true;        ///< whether the caller gives all scales
+  list_launch launch;  ///< without the tables' addresses
 };
 
 /// The kernel for a list; list_kernel::none if no cuda-native kernel supports every tensor.
@@ -46,18 +59,6 @@ list_kernel list_kernel_of(std::span<const backends::quantize_call> calls);
 /// @throws invalid_argument if the launch would have 2^31 blocks or more
 list_tables list_tables_of(std::span<const backends::quantize_call> calls, list_kernel kernel);
 
-/// Parameters of one launch over a list; pointers are to device memory.
-struct list_launch {
-  list_kernel kernel = list_kernel::none;
-  const list_task* tasks = nullptr;
-  const std::uint32_t* tensor_of_block = nullptr;
-  std::uint32_t blocks = 0;
-  int tile_rows = 0, tile_cols = 0;  ///< log2 of the tile size, for list_kernel::blocks
-  bool divided = false, transposed = false, given = false;
-  format_id from = format_id::bf16, to = format_id::e4m3;
-  const std::uint32_t* skip = nullptr;
-  const tile_scale* scales = nullptr;  ///< one per tensor, for list_kernel::tensors
-};
 /// Launch parameters of one tensor in shared memory. They take the place of constant kernel
 /// parameters.
 struct task_memory {
@@ -84,10 +85,6 @@ void launch_list_amaxes(const list_launch& list, tile_amax* amaxes, cudaStream_t
 template <format_id From>
 void launch_list_tiles_from(const list_launch& list, cudaStream_t stream);
 /// Enqueues the quantization of the list.
-inline void launch_list_tiles(const list_launch& list, cudaStream_t stream) {
-  if (list.blocks == 0) return;
-  backends::visit_quantized(list.from,
-                            [&]<format_id From>() { launch_list_tiles_from<From>(list, stream); });
-}
+void launch_list_tiles(const list_launch& list, cudaStream_t stream);
 
 }  // namespace samebits::cuda
