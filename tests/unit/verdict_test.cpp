@@ -221,7 +221,7 @@ TEST(Progress, ShareThroughputAndTimeLeft) {
 
 /// The effect of a choice that keeps `db` of a tensor.
 choice_effect effect(choice c, double db, std::uint64_t underflow = 0, std::uint64_t overflow = 0) {
-  return {c, underflow, overflow, std::pow(10.0, db / 10), 1.0};
+  return {c, 1000, underflow, overflow, std::pow(10.0, db / 10), 1.0};
 }
 
 /// A matrix of 1000 fp32 values, most of them 1.
@@ -229,10 +229,8 @@ tensor_evidence tensor(role what, std::vector<choice_effect> effects) {
   tensor_evidence t;
   t.name = "t";
   t.what = what;
-  t.shape = {10, 100};
-  t.count = t.nonzero = 1000;
-  t.amax = 1;
-  t.magnitudes = {{0, {1000, 900, 0}}};
+  t.info = {.shape = {10, 100}, .count = 1000};
+  t.stats = {.count = 1000, .amax = 1, .binades = {{0, {1000, 900, 0}}}};
   t.effects = std::move(effects);
   return t;
 }
@@ -271,7 +269,7 @@ TEST(Verdict, LossesAndOverflowFail) {
 
 TEST(Verdict, VectorsAndNarrowElementsStay) {
   tensor_evidence vector = weight(3, 3);
-  vector.shape = {1000};
+  vector.info.shape = {1000};
   vector.effects.erase(vector.effects.begin(), vector.effects.begin() + 3);
   tensor_evidence half = weight(31, 32);
   half.bits = 16;
@@ -308,10 +306,10 @@ TEST(Verdict, AdamVStaysInFp32) {
 TEST(Verdict, OneLossScaleForAllGradients) {
   tensor_evidence large = tensor(role::gradients, {});
   tensor_evidence small = tensor(role::gradients, {});
-  small.magnitudes = {{-30, {1000, 0, 0}}};
-  small.amax = std::ldexp(1.5, -30);
+  small.stats.binades = {{-30, {1000, 0, 0}}};
+  small.stats.amax = std::ldexp(1.5, -30);
   tensor_evidence other = tensor(role::weights, {});
-  other.magnitudes = {{10, {1000, 0, 0}}};
+  other.stats.binades = {{10, {1000, 0, 0}}};
   const std::vector all = {large, small, other};
   const auto l = loss_scale_of(all, need{});
   ASSERT_TRUE(l);
@@ -330,7 +328,7 @@ TEST(Verdict, Findings) {
   std::vector<tensor_evidence> all(4, weight(31, 32));
   all.push_back(weight(20, 32));
   all.push_back(weight(31, 32));
-  all[5].nan = 2;
+  all[5].stats.nan = 2;
   all[5].state = judged::not_finite;
   verdict v = verdict_on(all, need{});
   ASSERT_EQ(v.findings.size(), 2u);
@@ -354,7 +352,7 @@ TEST(Verdict, Findings) {
 TEST(Verdict, TensorsInTheOrderOfTheirLosses) {
   std::vector<tensor_evidence> all(3, weight(31, 32));
   all[1].effects[0].underflow = 5;
-  all[2].magnitudes = {{-40, {300, 0, 0}}, {0, {700, 0, 0}}};
+  all[2].stats.binades = {{-40, {300, 0, 0}}, {0, {700, 0, 0}}};
   EXPECT_EQ(verdict_on(all, need{}).order, (std::vector<std::size_t>{2, 1, 0}));
 }
 

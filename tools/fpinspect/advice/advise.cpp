@@ -69,20 +69,22 @@ json_object layers_json(const precision_map& map) {
 }
 
 class advise_command final : public command {
+  gpu_row& gpu_ = add.required(
+      "--gpu", gpu_argument, "Generation (hopper), GPU (h100), compute capability (9.0) or other");
+  advice_task& task_ = add_enumerator<advice_task>(add, "--task", "training");
+  advice_aim& aim_ = add_enumerator<advice_aim>(add, "--aim", "stable");
+  double& parameters_ =
+      add.value("--parameters", count_argument, "Number of parameters, such as 7e9");
+  text_list& keep_ = add.list("--keep", "Patterns of layers that stay unquantized");
+  std::string& map_file_ = add.text("--map", "Precision map to write: FILE.json, or -");
+
  public:
-  void options(option_list& add) override {
-    add.required("--gpu", question_.gpu, gpu_argument,
-                 "Generation (hopper), GPU (h100), compute capability (9.0) or other");
-    add_enumerator(add, "--task", question_.task, "training");
-    add_enumerator(add, "--aim", question_.aim, "stable");
-    add.value("--parameters", question_.parameters, count_argument,
-              "Number of parameters, such as 7e9");
-    add.list("--keep", keep_, "Patterns of layers that stay unquantized");
-    add.text("--map", map_file_, "Precision map to write: FILE.json, or -");
+  explicit advise_command(option_list& list) : command(list) {
     add.refuse_json_beside("--map", map_file_);
   }
 
   void run(const session& s) override {
+    question_ = {gpu_, task_, aim_, parameters_};
     choice_ = choose_precision(question_);
     rows_ = {{{}, "format", choice_.advice, choice_.source}};
     std::ranges::copy_if(advice_rows, std::back_inserter(rows_), [&](const advice_row& row) {
@@ -143,9 +145,6 @@ class advise_command final : public command {
   }
 
   advice_question question_;
-  std::vector<std::string> keep_;
-  std::string map_file_;
-
   precision_choice choice_;
   std::vector<advice_row> rows_;  ///< the first one is the choice
   precision_map map_;

@@ -204,11 +204,9 @@ struct memory_mode {
 
 /// What --weights asks for. Names are those of the options.
 struct memory_request {
-  std::vector<std::string> weights;
-  std::vector<std::string> states = {"fp32"};
-  std::vector<std::string> gradients = {"bf16"};
-  update_rule rule = update_rule::adamw;
-  int block = 128;
+  std::vector<std::string> weights, states, gradients;
+  update_rule rule;
+  int block;
   std::optional<double> parameters;  ///< number of weights, all of one tensor
 };
 
@@ -315,50 +313,52 @@ void write_memory_modes(const memory_request& request, const session& s) {
 }
 
 class memory_command final : public command {
+  std::vector<memory_scheme>& schemes_ =
+      add.list("SCHEME", schemes_argument, "Schemes (default: all)");
+  std::optional<double>& parameters_ =
+      add.optional_value("--parameters", count_argument, "Number of parameters, such as 7e9");
+  std::optional<transformer_shape>& shape_ = add.list(
+      "--activations", shape_argument, "LAYERS,HIDDEN,HEADS,SEQUENCE,BATCH of a transformer");
+  text_list& weights_ =
+      add.list("--weights", "In place of schemes: how optimizer_step() keeps weights, or all");
+  text_list& states_ = add.list("--states", "With --weights: formats of states (default: fp32)");
+  text_list& gradients_ =
+      add.list("--gradients", "With --weights: formats of gradients (default: bf16)");
+  update_rule& rule_ = add_enumerator<update_rule>(add, "--rule", "adamw", "With --weights: ");
+  int& block_ =
+      add.value("--block", block_argument, "With --weights: elements for each scale", "128");
+
  public:
-  void options(option_list& add) override {
-    memory_request& r = request_;
-    add.list("SCHEME", schemes_, schemes_argument, "Schemes (default: all)");
-    add.value("--parameters", r.parameters, count_argument, "Number of parameters, such as 7e9");
-    add.list("--activations", shape_, shape_argument,
-             "LAYERS,HIDDEN,HEADS,SEQUENCE,BATCH of a transformer");
-    add.list("--weights", r.weights,
-             "In place of schemes: how optimizer_step() keeps weights, or all");
-    add.list("--states", r.states, "With --weights: formats of states (default: fp32)");
-    add.list("--gradients", r.gradients, "With --weights: formats of gradients (default: bf16)");
-    add_enumerator(add, "--rule", r.rule, "adamw", "With --weights: ");
-    add.value("--block", r.block, block_argument, "With --weights: elements for each scale", "128");
+  explicit memory_command(option_list& list) : command(list) {
     add.exclude("--weights", {"SCHEME", "--activations"});
     add.need({"--states", "--gradients", "--rule", "--block"}, "--weights");
   }
 
   void run(const session& s) override {
-    if (!request_.weights.empty()) return write_memory_modes(request_, s);
-    const auto& parameters = request_.parameters;
+    if (!weights_.empty()) {
+      if (states_.empty()) states_ = {"fp32"};
+      if (gradients_.empty()) gradients_ = {"bf16"};
+      return write_memory_modes({weights_, states_, gradients_, rule_, block_, parameters_}, s);
+    }
     std::vector<scheme_row> rows;
-    for (const memory_scheme& scheme : schemes_) rows.push_back({scheme, parameters});
+    for (const memory_scheme& scheme : schemes_) rows.push_back({scheme, parameters_});
     std::vector<column<scheme_row>> columns(std::begin(scheme_columns), std::end(scheme_columns));
     if (s.json) {
-      return s.write_json({{"parameters", parameters},
+      return s.write_json({{"parameters", parameters_},
                            {"schemes", table_json<scheme_row>(columns, rows)},
                            {"activations", activations_json(shape_)}});
     }
-    if (parameters) columns.push_back(scheme_total);
+    if (parameters_) columns.push_back(scheme_total);
     s.out.write(cat(table_text<scheme_row>(columns, rows, s.term),
                     "\nbytes: of a parameter   saved: compared with ",
                     memory_schemes().front().name,
                     "\nsum: accumulated gradients   m, v: of Adam   *: with scales\n"));
-    if (parameters) {
-      s.out.write(cat("GB: 10^9 bytes for ", shortest(*parameters), " parameters\n"));
+    if (parameters_) {
+      s.out.write(cat("GB: 10^9 bytes for ", shortest(*parameters_), " parameters\n"));
     }
     s.out.write(sources_text(schemes_));
     if (shape_) s.out.write(activations_text(*shape_));
   }
-
- private:
-  std::vector<memory_scheme> schemes_;
-  std::optional<transformer_shape> shape_;
-  memory_request request_;
 };
 
 const registered<memory_command> memory_here(

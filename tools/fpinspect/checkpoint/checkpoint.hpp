@@ -28,31 +28,35 @@ struct planned_tensor {
   [[nodiscard]] std::string outcome() const;
 };
 
-/// The options of `quantize`, `convert` and `dequantize` that a checkpoint takes.
-struct checkpoint_options {
-  std::vector<std::string> more_files = {};  ///< after IN and OUT
-  std::string out = {};
-  layout names = layout::compressed_tensors;
-  std::string map = {};  ///< a file; empty: none
-  bool by_verdict = false;
-  std::vector<std::string> keep = {};
-  need wanted = {};
-  std::vector<role_rule> roles = {};
-  convert_options rule = {};  ///< rounding of codes, as far as recipes leave it open
+/// IN, OUT and further FILEs of `quantize`, `convert` and `dequantize`.
+struct checkpoint_files {
+  checkpoint_files(option_list& add, const std::string& in_help, const std::string& out_help);
 
-  /// -o, and the rules of IN, OUT and further FILEs.
+  /// -o, and the rules of all these arguments.
   /// @param of_one_tensor  options that need an output of one tensor
-  void add_out(option_list& add, const std::string& output,
-               std::initializer_list<std::string> of_one_tensor);
-  /// Whether -o is given.
+  std::string& add_whole(option_list& add, std::initializer_list<std::string> of_one_tensor) const;
+  /// Whether -o is given; `whole` is its text.
   /// @throws usage_error  for more than IN and OUT without it
-  [[nodiscard]] bool is_whole() const;
-  /// --map, --by-verdict, --need, --role, --keep.
-  void add_choices(option_list& add);
+  [[nodiscard]] bool is_whole(const std::string& whole) const;
+  /// The input files with -o.
+  [[nodiscard]] std::vector<std::string> all() const;
 
-  /// The input files of a checkpoint.
-  [[nodiscard]] std::vector<std::string> files(const std::string& in,
-                                               const std::string& out_or_file) const;
+  std::string& in;
+  std::string& out;
+  text_list& more;
+};
+
+/// --map, --by-verdict, --keep, --need and --role of `quantize` and `convert`.
+struct checkpoint_choices {
+  explicit checkpoint_choices(option_list& add);
+  /// Whether the verdict or a map says what becomes of each tensor.
+  [[nodiscard]] bool of_each() const { return by_verdict || !map.empty(); }
+
+  std::string& map;  ///< a file; empty: none
+  bool& by_verdict;
+  text_list& keep;
+  need& wanted;
+  std::vector<role_rule>& roles;
 };
 
 /// Opens the files.
@@ -60,13 +64,15 @@ struct checkpoint_options {
 std::vector<shown_tensor> checkpoint_tensors(const std::vector<std::string>& files);
 
 /// @param rules  of --recipe or of its options; nothing with --map or --by-verdict
+/// @param rounding  of codes, as far as recipes leave it open
 /// @throws usage_error  if nothing is quantized, or the layout cannot hold a tensor
-std::vector<planned_tensor> plan_quantize(const checkpoint_options& options,
+std::vector<planned_tensor> plan_quantize(const checkpoint_choices& choices,
                                           const std::vector<shown_tensor>& tensors,
-                                          const std::optional<quantization_rules>& rules);
+                                          const std::optional<quantization_rules>& rules,
+                                          layout names, const convert_options& rounding);
 
 /// @param to  of all tensors; nothing with --map or --by-verdict
-std::vector<planned_tensor> plan_convert(const checkpoint_options& options,
+std::vector<planned_tensor> plan_convert(const checkpoint_choices& choices,
                                          const std::vector<shown_tensor>& tensors,
                                          std::optional<format_id> to);
 
@@ -111,8 +117,9 @@ void require_unquantized(const std::vector<std::string>& files);
 
 /// Writes the tensors, the index, and the files beside them in a folder that is an input. config.json
 /// gets, or loses, its `quantization_config`.
+/// @param output  of -o
 /// @param files  as given
-void run_checkpoint(const checkpoint_options& options, const std::vector<std::string>& files,
+void run_checkpoint(const std::string& output, const std::vector<std::string>& files,
                     const std::vector<planned_tensor>& plan, const checkpoint_writing& how,
                     const session& s);
 

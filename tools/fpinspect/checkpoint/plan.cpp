@@ -86,22 +86,22 @@ bool is_weight_matrix(const shown_tensor& tensor, std::span<const role_rule> rol
          role_of(tensor.plain_name(), roles) == role::weights;
 }
 
-bool is_kept(const checkpoint_options& options, const std::string& name) {
-  return std::ranges::any_of(options.keep, [&](const std::string& pattern) {
+bool is_kept(const checkpoint_choices& asked, const std::string& name) {
+  return std::ranges::any_of(asked.keep, [&](const std::string& pattern) {
     return matches_glob(pattern, layer_of(name)) || matches_glob(pattern, name);
   });
 }
 
 /// The choice of the verdict for each tensor.
 /// @param formats_only  the cheapest choice of the role that is no recipe
-std::vector<std::optional<choice>> verdict_choices(const checkpoint_options& options,
+std::vector<std::optional<choice>> verdict_choices(const checkpoint_choices& asked,
                                                    const std::vector<shown_tensor>& tensors,
                                                    bool formats_only) {
-  const collected all =
-      collect(tensors, names_of(tensors), options.roles, {}, options.wanted, all_threads());
-  const verdict v = verdict_on(all.evidence, options.wanted);
+  const std::vector<tensor_evidence> all =
+      collect(tensors, names_of(tensors), asked.roles, {}, asked.wanted, all_threads());
+  const verdict v = verdict_on(all, asked.wanted);
   std::vector<std::optional<choice>> choices;
-  for (const tensor_evidence& tensor : all.evidence) {
+  for (const tensor_evidence& tensor : all) {
     choices.push_back(choice_of(v, tensor));
     if (!formats_only || !choices.back() || !is_recipe(*choices.back())) continue;
     const auto role = std::ranges::find(v.roles, tensor.what, &role_verdict::what);
@@ -116,13 +116,12 @@ std::vector<std::optional<choice>> verdict_choices(const checkpoint_options& opt
   return choices;
 }
 
-void require_layout(const checkpoint_options& options, const planned_tensor& tensor) {
-  const std::string why =
-      layout_obstacle(options.names, tensor.name(), tensor.matrix(), *tensor.rules);
+void require_layout(layout names, const planned_tensor& tensor) {
+  const std::string why = layout_obstacle(names, tensor.name(), tensor.matrix(), *tensor.rules);
   if (why.empty()) return;
-  throw usage_error(cat("--layout: ", name(options.names), " ", why, ", unlike ",
-                        quote(tensor.name()), " (", tensor.rules->text(), "); ",
-                        options.names == layout::plain ? "" : "--layout plain holds it, ",
+  throw usage_error(cat("--layout: ", name(names), " ", why, ", unlike ", quote(tensor.name()),
+                        " (", tensor.rules->text(), "); ",
+                        names == layout::plain ? "" : "--layout plain holds it, ",
                         "--keep leaves it as it is"));
 }
 
@@ -156,38 +155,45 @@ std::string planned_tensor::outcome() const {
   return to ? std::string(samebits::name(*to)) : "as stored";
 }
 
-void checkpoint_options::add_out(option_list& add, const std::string& output,
-                                 std::initializer_list<std::string> of_one_tensor) {
-  add.text("-o,--out", out, "Output for all tensors of FILEs: a folder, or FILE.safetensors");
+checkpoint_files::checkpoint_files(option_list& add, const std::string& in_help,
+                                   const std::string& out_help)
+    : in(add.required("IN", in_help)),
+      out(add.text("OUT", out_help)),
+      more(add.any_number("FILE", "With -o: further files, an index or a folder")) {}
+
+std::string& checkpoint_files::add_whole(option_list& add,
+                                         std::initializer_list<std::string> of_one_tensor) const {
+  std::string& whole =
+      add.text("-o,--out", "Output for all tensors of FILEs: a folder, or FILE.safetensors");
   add.exclude("-o", of_one_tensor);
-  add.refuse([&] { return output.empty() && out.empty(); },
+  add.refuse([&] { return out.empty() && whole.empty(); },
              "OUT is required, or -o OUT for all tensors of the files");
+  return whole;
 }
 
-bool checkpoint_options::is_whole() const {
-  if (!out.empty() || more_files.empty()) return !out.empty();
-  throw usage_error(cat(quote(more_files.front()),
+bool checkpoint_files::is_whole(const std::string& whole) const {
+  if (!whole.empty() || more.empty()) return !whole.empty();
+  throw usage_error(cat(quote(more.front()),
                         " is one argument too many: a command without -o OUT takes IN, OUT; a "
                         "format stands behind --to"));
 }
 
-void checkpoint_options::add_choices(option_list& add) {
-  add.text("--map", map, "Precision of layers: a file that advise --map writes");
-  add.flag("--by-verdict", by_verdict, "What the verdict of `tensor` chooses for each tensor");
-  add.list("--keep", keep, "Patterns of layers that stay as stored");
-  add_need(add, wanted);
-  add_roles(add, roles);
+std::vector<std::string> checkpoint_files::all() const {
+  std::vector<std::string> files = {in};
+  if (!out.empty()) files.push_back(out);
+  files.insert(files.end(), more.begin(), more.end());
+  return files;
+}
+
+checkpoint_choices::checkpoint_choices(option_list& add)
+    : map(add.text("--map", "Precision of layers: a file that advise --map writes")),
+      by_verdict(add.flag("--by-verdict", "What the verdict of `tensor` chooses for each tensor")),
+      keep(add.list("--keep", "Patterns of layers that stay as stored")),
+      wanted(add_need(add)),
+      roles(add_roles(add)) {
   add.need({"--map", "--by-verdict", "--keep", "--role"}, "-o");
   add.need({"--need"}, "--by-verdict");
   add.exclude("--map", {"--by-verdict"});
-}
-
-std::vector<std::string> checkpoint_options::files(const std::string& in,
-                                                   const std::string& out_or_file) const {
-  std::vector<std::string> all = {in};
-  if (!out_or_file.empty()) all.push_back(out_or_file);
-  all.insert(all.end(), more_files.begin(), more_files.end());
-  return all;
 }
 
 std::vector<shown_tensor> checkpoint_tensors(const std::vector<std::string>& files) {
@@ -215,20 +221,21 @@ quantization_rules rules_of(std::string_view option, const recipe_preset& preset
           preset.rules.scale_format, preset.name};
 }
 
-std::vector<planned_tensor> plan_quantize(const checkpoint_options& options,
+std::vector<planned_tensor> plan_quantize(const checkpoint_choices& asked,
                                           const std::vector<shown_tensor>& tensors,
-                                          const std::optional<quantization_rules>& rules) {
+                                          const std::optional<quantization_rules>& rules,
+                                          layout names, const convert_options& rounding) {
   std::vector<planned_tensor> plan;
   for (const shown_tensor& tensor : tensors) plan.push_back({.in = tensor});
-  if (options.by_verdict) {
-    const auto choices = verdict_choices(options, tensors, false);
+  if (asked.by_verdict) {
+    const auto choices = verdict_choices(asked, tensors, false);
     std::map<choice, shared_rules> known;
     for (std::size_t i = 0; i < plan.size(); ++i) {
-      if (!choices[i] || is_kept(options, plan[i].name())) continue;
+      if (!choices[i] || is_kept(asked, plan[i].name())) continue;
       const choice_spec& spec = spec_of(*choices[i]);
       if (!is_recipe(*choices[i])) {
         if (*choices[i] != choice::fp16_scaled) plan[i].to = spec.format;
-      } else if (is_weight_matrix(tensors[i], options.roles)) {
+      } else if (is_weight_matrix(tensors[i], asked.roles)) {
         shared_rules& shared = known[*choices[i]];
         const auto& preset = *find_recipe(spec.recipe);
         if (shared == nullptr) {
@@ -241,13 +248,13 @@ std::vector<planned_tensor> plan_quantize(const checkpoint_options& options,
   } else {
     const shared_rules all = rules ? std::make_shared<quantization_rules>(*rules) : nullptr;
     std::optional<precision_map_file> map;
-    if (!options.map.empty()) map.emplace(options.map);
+    if (!asked.map.empty()) map.emplace(asked.map);
     for (planned_tensor& one : plan) {
       const std::string name = one.name();
       const std::string layer = layer_of(name);
       const auto* const entry = map ? map->find(layer) : nullptr;
       const bool by_name = entry != nullptr && entry->pattern == layer;
-      if (!is_weight_matrix(one.in, options.roles) || is_kept(options, name)) continue;
+      if (!is_weight_matrix(one.in, asked.roles) || is_kept(asked, name)) continue;
       if (is_of_unquantized_layer(name) && !by_name) continue;
       if (map) {
         if (entry != nullptr) one.rules = entry->choice.rules;
@@ -265,20 +272,20 @@ std::vector<planned_tensor> plan_quantize(const checkpoint_options& options,
           "such as \"layers.0.fc.weight\", or name them: --role PATTERN=weights");
     }
   }
-  set_rounding(plan, options.rule);
+  set_rounding(plan, rounding);
   for (const planned_tensor& one : plan) {
-    if (one.rules != nullptr) require_layout(options, one);
+    if (one.rules != nullptr) require_layout(names, one);
   }
   return plan;
 }
 
-std::vector<planned_tensor> plan_convert(const checkpoint_options& options,
+std::vector<planned_tensor> plan_convert(const checkpoint_choices& asked,
                                          const std::vector<shown_tensor>& tensors,
                                          std::optional<format_id> to) {
   std::optional<precision_map_file> map;
-  if (!options.map.empty()) map.emplace(options.map);
+  if (!asked.map.empty()) map.emplace(asked.map);
   std::vector<std::optional<choice>> choices(tensors.size());
-  if (options.by_verdict) choices = verdict_choices(options, tensors, true);
+  if (asked.by_verdict) choices = verdict_choices(asked, tensors, true);
   if (const auto quantized = quantized_among(tensors); !quantized.empty()) {
     const shown_tensor& codes = quantized.front().codes;
     refuse_content(codes.path, cat("tensor ", quote(codes.info.name),
@@ -294,7 +301,7 @@ std::vector<planned_tensor> plan_convert(const checkpoint_options& options,
       const auto* const entry = map->find(name.substr(0, name.rfind('.')));
       if (entry != nullptr) wanted = entry->choice.format;
     }
-    const bool is_kept_too = is_kept(options, one.name());
+    const bool is_kept_too = is_kept(asked, one.name());
     if (is_float(one.in) && !is_kept_too && wanted != one.in.format()) one.to = wanted;
     plan.push_back(std::move(one));
   }

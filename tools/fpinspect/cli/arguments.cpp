@@ -117,23 +117,25 @@ double count_argument(std::string_view option, std::string_view text) {
   return number;
 }
 
-void add_rounding_rule(option_list& add, convert_options& rule, const char* overflow) {
+convert_options& add_rounding_rule(option_list& add, const char* overflow) {
+  auto& rule = add.make<convert_options>();
   add.group("Rule");
   add_enumerator(add, "--rounding", rule.rounding, "nearest_even");
   add_enumerator(add, "--overflow", rule.overflow, overflow);
   add_enumerator(add, "--nan", rule.nan, "canonical");
-  add.value("--seed", rule.random.seed, integer(), "stochastic: key of the random bits, 64 bits",
-            "0");
-  add.value("--stream", rule.random.stream, integer(),
-            "stochastic: second half of their counter, 64 bits", "0");
-  add.value("--offset", rule.random.offset, integer(),
-            "stochastic: index of the first element, 64 bits", "0");
-  add.value("--random-bits", rule.random.bits, integer(1, 32),
-            "stochastic: random bits per element, 1 to 32", "32");
+  add.fill("--seed", rule.random.seed, integer(), "stochastic: key of the random bits, 64 bits",
+           "0");
+  add.fill("--stream", rule.random.stream, integer(),
+           "stochastic: second half of their counter, 64 bits", "0");
+  add.fill("--offset", rule.random.offset, integer(),
+           "stochastic: index of the first element, 64 bits", "0");
+  add.fill("--random-bits", rule.random.bits, integer(1, 32),
+           "stochastic: random bits per element, 1 to 32", "32");
   add.group("");
   add.need(
       {"--seed", "--stream", "--offset", "--random-bits"},
       [&add] { return add.is("--rounding", "stochastic"); }, "--rounding stochastic");
+  return rule;
 }
 
 std::optional<std::uint64_t> code_argument(format_id format, std::string_view text) {

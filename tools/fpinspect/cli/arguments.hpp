@@ -54,9 +54,15 @@ std::string names_of(std::string_view before_last = ", ") {
 
 /// Adds an option that takes the name of an enumerator. Help says `before`, and all names.
 template <listed_enum Enum>
-void add_enumerator(option_list& add, const char* name, Enum& to, const char* standard,
-                    std::string_view before = "") {
-  add.value(name, to, enumerator_argument<Enum>, cat(before, names_of<Enum>(" or ")), standard);
+Enum& add_enumerator(option_list& add, const char* name, Enum& to, const char* standard,
+                     std::string_view before = "") {
+  return add.fill(name, to, enumerator_argument<Enum>, cat(before, names_of<Enum>(" or ")),
+                  standard);
+}
+template <listed_enum Enum>
+Enum& add_enumerator(option_list& add, const char* name, const char* standard,
+                     std::string_view before = "") {
+  return add_enumerator(add, name, add.make<Enum>(), standard, before);
 }
 
 /// All formats.
@@ -94,7 +100,7 @@ double count_argument(std::string_view option, std::string_view text);
 
 /// Adds the options of a rounding rule, in the contract's terms.
 /// @param overflow  the default of --overflow
-void add_rounding_rule(option_list& add, convert_options& rule, const char* overflow = "ieee");
+convert_options& add_rounding_rule(option_list& add, const char* overflow = "ieee");
 
 /// The code of a text 0xCODE with hexadecimal digits only that fits the format's storage; nothing
 /// for any other text. "0x10" is a code, "0x1p4" and "0x10.0" are not.

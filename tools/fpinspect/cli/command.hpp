@@ -35,23 +35,25 @@ struct session {
   }
 };
 
-/// Arguments are members; run() finds them filled.
+/// Arguments are members that `add` declares; run() finds them filled.
 struct command {
-  command() = default;
+  explicit command(option_list& list) : add(list) {}
   virtual ~command() = default;
   command(const command&) = delete;
   command& operator=(const command&) = delete;
 
-  virtual void options(option_list& add) = 0;
   /// Writes the result. Throws on every error.
   virtual void run(const session& s) = 0;
+
+ protected:
+  option_list& add;
 };
 
 struct command_entry {
   const char* name;
   const char* help;
   int rank;  ///< the position in help and in messages
-  std::unique_ptr<command> (*make)();
+  std::unique_ptr<command> (*make)(option_list&);
 };
 
 /// All subcommands, in the order of the linker.
@@ -62,8 +64,9 @@ std::vector<command_entry>& registered_commands();
 template <class Command>
 struct registered {
   registered(const char* name, const char* help, int rank) {
-    registered_commands().push_back(
-        {name, help, rank, [] { return std::unique_ptr<command>(std::make_unique<Command>()); }});
+    registered_commands().push_back({name, help, rank, [](option_list& add) {
+                                       return std::unique_ptr<command>(new Command(add));
+                                     }});
   }
 };
 

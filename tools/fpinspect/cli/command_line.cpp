@@ -156,7 +156,7 @@ void command_line::add_view(CLI::App* app) {
 void command_line::add(const command_entry& entry) {
   CLI::App* const app = app_.add_subcommand(entry.name, entry.help);
   add_view(app);
-  subcommands_.push_back({app, entry.make(), option_list(app_, *app, view_.ascii)});
+  subcommands_.push_back({app, nullptr, option_list(app_, *app, view_.ascii)});
   option_list& options = subcommands_.back().options;
   const auto is_color = [this](const char* color) { return view_.color == color; };
   options.refuse([=] { return !is_color("auto") && !is_color("always") && !is_color("never"); },
@@ -165,7 +165,7 @@ void command_line::add(const command_entry& entry) {
                  "--color and --json contradict each other: JSON has no colour; leave one of them "
                  "out");
   options.need({"--json-bits"}, "--json");
-  subcommands_.back().what->options(options);
+  subcommands_.back().what = entry.make(options);
 }
 
 void command_line::add_shell_files() {

@@ -11,44 +11,58 @@ CLI::Option* option_list::add(CLI::Option* option) {
       [](std::string text) { return text.starts_with(value_mark) ? text.substr(1) : text; });
 }
 
-void option_list::required(const char* name, std::string& to, const std::string& help) {
-  add(command_.add_option(name, to, help))->required();
+template <class T, class Shape>
+T& option_list::filled(const char* name, const std::string& help, const Shape& shape) {
+  T& to = make<T>();
+  shape(*add(command_.add_option(name, to, help)));
+  return to;
 }
 
-void option_list::required(const char* name, std::vector<std::string>& to,
-                           const std::string& help) {
-  add(command_.add_option(name, to, help))->required();
+std::string& option_list::required(const char* name, const std::string& help) {
+  return filled<std::string>(name, help, [](CLI::Option& one) { one.required(); });
 }
 
-void option_list::optional(const char* name, std::vector<std::string>& to,
-                           const std::string& help) {
-  add(command_.add_option(name, to, help));
+text_list& option_list::one_or_more(const char* name, const std::string& help) {
+  return filled<text_list>(name, help, [](CLI::Option& one) { one.required(); });
 }
 
-void option_list::text(const char* name, std::string& to, const std::string& help) {
+text_list& option_list::any_number(const char* name, const std::string& help) {
+  return filled<text_list>(name, help, [](CLI::Option&) {});
+}
+
+std::string& option_list::text(const char* name, const std::string& help, const char* standard) {
+  std::string& to = make<std::string>() = standard;
   CLI::Option* const option = add(command_.add_option(name, to, help));
   if (!to.empty()) option->capture_default_str();
+  return to;
 }
 
-void option_list::list(const char* name, std::vector<std::string>& to, const std::string& help) {
-  CLI::Option* const option = add(command_.add_option(name, to, help))->delimiter(',');
-  if (*name == '-') option->allow_extra_args(false)->take_all();
+text_list& option_list::list(const char* name, const std::string& help) {
+  return filled<text_list>(name, help, [&](CLI::Option& one) {
+    one.delimiter(',');
+    if (*name == '-') one.allow_extra_args(false)->take_all();
+  });
 }
 
-void option_list::several(const char* name, std::vector<std::string>& to, const std::string& help) {
-  add(command_.add_option(name, to, help))->delimiter(',')->take_all();
+text_list& option_list::several(const char* name, const std::string& help) {
+  return filled<text_list>(name, help, [](CLI::Option& one) { one.delimiter(',')->take_all(); });
 }
 
-void option_list::repeated(const char* name, std::vector<std::string>& to,
-                           const std::string& help) {
-  add(command_.add_option(name, to, help))->allow_extra_args(false)->take_all();
+text_list& option_list::repeated(const char* name, const std::string& help) {
+  return filled<text_list>(name, help,
+                           [](CLI::Option& one) { one.allow_extra_args(false)->take_all(); });
 }
 
-void option_list::flag(const char* name, bool& to, const std::string& help) {
+bool& option_list::flag(const char* name, const std::string& help) {
+  bool& to = make<bool>();
   add(command_.add_flag(name, to, help));
+  return to;
 }
 
-void option_list::ascii() { flag("--ascii", ascii_, "Draw with ASCII characters"); }
+bool& option_list::ascii() {
+  add(command_.add_flag("--ascii", ascii_, "Draw with ASCII characters"));
+  return ascii_;
+}
 
 void option_list::refuse(std::function<bool()> broken, std::string message) {
   rules_.push_back({std::move(broken), std::move(message)});

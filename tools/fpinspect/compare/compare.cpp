@@ -321,26 +321,28 @@ void add_pair(gate& conditions, const compared_pair& pair) {
 }
 
 class compare_command final : public command {
+  std::string& a_ =
+      add.required("A",
+                   "The reference: FILE.npy, .npz, .safetensors, .gguf or .pt, an index, a folder, "
+                   "FILE#TENSOR, or -");
+  std::string& b_ = add.required("B", "The other one");
+  std::string& original_ =
+      add.text("--original", "Say whether A or B is closer to this file, the reference of both");
+  text_list& tensors_ = add.repeated("--tensor", "Only this tensor, or those of a pattern");
+  gate& conditions_ = add.list(
+      "--fail-if",
+      [](const std::vector<std::string>& texts) {
+        return gate(texts, std::span<const figure<difference_figures>>(compare_figures));
+      },
+      "Exit code 1 if a tensor has: 'max-ulp>1', 'sqnr<30dB', 'new-nan>0', ...");
+  std::string& from_a_ = add.text("--from-a", "A's integers are codes of this format");
+  std::string& from_b_ = add.text("--from-b", "The same of B");
+  std::string& from_original_ = add.text("--from-original", "The same of the original");
+  bool& explain_ =
+      add.flag("--explain", "Search the cast or recipe that makes one tensor from the other");
+
  public:
-  void options(option_list& add) override {
-    add.required("A", a_,
-                 "The reference: FILE.npy, .npz, .safetensors, .gguf or .pt, an index, a folder, "
-                 "FILE#TENSOR, or -");
-    add.required("B", b_, "The other one");
-    add.text("--original", original_,
-             "Say whether A or B is closer to this file, the reference of both");
-    add.repeated("--tensor", tensors_, "Only this tensor, or those of a pattern");
-    add.list(
-        "--fail-if", conditions_,
-        [](const std::vector<std::string>& texts) {
-          return gate(texts, std::span<const figure<difference_figures>>(compare_figures));
-        },
-        "Exit code 1 if a tensor has: 'max-ulp>1', 'sqnr<30dB', 'new-nan>0', ...");
-    add.text("--from-a", from_a_, "A's integers are codes of this format");
-    add.text("--from-b", from_b_, "The same of B");
-    add.text("--from-original", from_original_, "The same of the original");
-    add.flag("--explain", explain_,
-             "Search the cast or recipe that makes one tensor from the other");
+  explicit compare_command(option_list& list) : command(list) {
     add.exclude("--explain", {"--original"});
     add.need({"--from-original"}, "--original");
   }
@@ -375,15 +377,6 @@ class compare_command final : public command {
   }
 
  private:
-  std::string a_;
-  std::string b_;
-  std::string original_;
-  std::vector<std::string> tensors_;
-  gate conditions_;
-  bool explain_ = false;
-  std::string from_a_;
-  std::string from_b_;
-  std::string from_original_;
 };
 
 const registered<compare_command> compare_here("compare",

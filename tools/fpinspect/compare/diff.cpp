@@ -335,15 +335,14 @@ std::string text_of(const difference& d) {
 }
 
 class diff_command final : public command {
+  std::string& a_ = add.required("A", "A file that quantize wrote");
+  std::string& b_ = add.required("B", "Another one of the same tensor");
+  std::string& source_ = add.text(
+      "--source", "The tensor: FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
+  std::string& from_ = add.text("--from", "Its integers are codes of this format");
+
  public:
-  void options(option_list& add) override {
-    add.required("A", a_, "A file that quantize wrote");
-    add.required("B", b_, "Another one of the same tensor");
-    add.text("--source", source_,
-             "The tensor: FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
-    add.text("--from", from_, "Its integers are codes of this format");
-    add.need({"--from"}, "--source");
-  }
+  explicit diff_command(option_list& list) : command(list) { add.need({"--from"}, "--source"); }
 
   void run(const session& s) override {
     const diffed_file a("A", a_);
@@ -370,10 +369,6 @@ class diff_command final : public command {
   }
 
  private:
-  std::string a_;
-  std::string b_;
-  std::string source_;
-  std::string from_;
 };
 
 const registered<diff_command> diff_here("diff", "Say why two quantizations of a tensor differ",

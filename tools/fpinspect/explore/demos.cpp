@@ -270,15 +270,15 @@ json_value row_json(const demo_table& table, const std::vector<demo_table::cell>
 }
 
 class demo_command final : public command {
+  const demo*& shown_ = add.required(
+      "NAME",
+      [](std::string_view option, std::string_view text) {
+        return &row_argument<demo>(option, text, demos);
+      },
+      "tiny-mul, grad-once, repeated-sum, error-growth or layernorm-variance");
+
  public:
-  void options(option_list& add) override {
-    add.required(
-        "NAME", shown_,
-        [](std::string_view option, std::string_view text) {
-          return &row_argument<demo>(option, text, demos);
-        },
-        "tiny-mul, grad-once, repeated-sum, error-growth or layernorm-variance");
-  }
+  using command::command;
 
   void run(const session& s) override {
     const demo_table table = shown_->run();
@@ -292,9 +292,6 @@ class demo_command final : public command {
          {"rows", json_rows(table.rows, [&](const auto& row) { return row_json(table, row); })},
          {"answer", shown_->answer}});
   }
-
- private:
-  const demo* shown_ = nullptr;
 };
 
 const registered<demo_command> demo_here("demo", "Show what formats do to a small computation",

@@ -150,17 +150,16 @@ constexpr column<decade_range> range_columns[] = {
 };
 
 class range_command final : public command {
+  bool& ascii_ = add.ascii();
+  std::vector<format_id>& formats_ = add.list(
+      "FORMAT",
+      [](const std::vector<std::string>& texts) {
+        return texts.empty() ? all_formats() : format_list_argument("FORMAT", texts);
+      },
+      "Formats (default: all)");
+
  public:
-  void options(option_list& add) override {
-    add.ascii();
-    add.list(
-        "FORMAT", formats_,
-        [](const std::vector<std::string>& texts) {
-          return texts.empty() ? all_formats() : format_list_argument("FORMAT", texts);
-        },
-        "Formats (default: all)");
-    add.exclude("--json", {"--ascii"});
-  }
+  explicit range_command(option_list& list) : command(list) { add.exclude("--json", {"--ascii"}); }
 
   void run(const session& s) override {
     const std::span<const column<decade_range>> columns = range_columns;
@@ -180,7 +179,6 @@ class range_command final : public command {
   }
 
  private:
-  std::vector<format_id> formats_;
 };
 
 const registered<range_command> range_here("range",

@@ -162,15 +162,16 @@ constexpr column<even_values> spacing_columns[] = {
 };
 
 class resolution_command final : public command {
+  format_id& format_ = add.required("FORMAT", format_argument, "Name of the format");
+  std::string& a_ = add.text("A", "Start of the interval (default: 1)");
+  std::string& b_ = add.text("B", "End of the interval (default: 2)");
+  text_list& at_ = add.list("--at", "Numbers whose neighbours and spacing are shown");
+  std::uint64_t& point_count_ =
+      add.value("--points", integer(1, 100'000'000), "Number of points that are rounded", "10000");
+  bool& ascii_ = add.ascii();
+
  public:
-  void options(option_list& add) override {
-    add.required("FORMAT", format_, format_argument, "Name of the format");
-    add.text("A", a_, "Start of the interval (default: 1)");
-    add.text("B", b_, "End of the interval (default: 2)");
-    add.list("--at", at_, "Numbers whose neighbours and spacing are shown");
-    add.value("--points", point_count_, integer(1, 100'000'000),
-              "Number of points that are rounded", "10000");
-    add.ascii();
+  explicit resolution_command(option_list& list) : command(list) {
     add.exclude("--json", {"--ascii"});
   }
 
@@ -298,12 +299,6 @@ class resolution_command final : public command {
                where->spacing_log2 ? cat("; spacing ", spacing_text(*where->spacing_log2)) : "",
                "\n");
   }
-
-  format_id format_ = format_id::fp32;
-  std::string a_;
-  std::string b_;
-  std::vector<std::string> at_;
-  std::uint64_t point_count_ = 0;
 
   double from_ = 1;
   double to_ = 2;

@@ -147,15 +147,15 @@ std::string text_of(const operation_table& table, const convert_options& rule,
 }
 
 class table_command final : public command {
+  format_id& format_ = add.required("FORMAT", code_format_argument, "e4m3 or e5m2");
+  operation& op_ =
+      add.required("OP", operation_argument,
+                   "add, sub, mul, div, sqrt, rem, rint, min, max, min_num or max_num");
+  bool& csv_ = add.flag("--csv", "Write the table: codes in hexadecimal");
+  convert_options& rule_ = add_rounding_rule(add);
+
  public:
-  void options(option_list& add) override {
-    add.required("FORMAT", format_, code_format_argument, "e4m3 or e5m2");
-    add.required("OP", op_, operation_argument,
-                 "add, sub, mul, div, sqrt, rem, rint, min, max, min_num or max_num");
-    add.flag("--csv", csv_, "Write the table: codes in hexadecimal");
-    add_rounding_rule(add, rule_);
-    add.exclude("--json", {"--csv"});
-  }
+  explicit table_command(option_list& list) : command(list) { add.exclude("--json", {"--csv"}); }
 
   void run(const session& s) override {
     const operation_table table = computed_table(op_, format_, rule_);
@@ -164,10 +164,6 @@ class table_command final : public command {
   }
 
  private:
-  format_id format_ = format_id::e4m3;
-  operation op_ = operation::add;
-  bool csv_ = false;
-  convert_options rule_;
 };
 
 const registered<table_command> table_here("table",

@@ -54,10 +54,11 @@ std::string explorer_page() {
 }
 
 class explorer_command final : public command {
+  std::string& out_ = add.required("-o,--out", "FILE.html");
+
  public:
-  void options(option_list& add) override {
-    add.required("-o,--out", out_, "FILE.html");
-    add.refuse([&add] { return add.given("--json"); },
+  explicit explorer_command(option_list& list) : command(list) {
+    add.refuse([this] { return add.given("--json"); },
                "--json: explorer writes a page; `fpinspect show` and `cast` have JSON");
   }
 
@@ -69,7 +70,6 @@ class explorer_command final : public command {
   }
 
  private:
-  std::string out_;
 };
 
 const registered<explorer_command> explorer_here(

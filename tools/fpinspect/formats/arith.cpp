@@ -81,24 +81,28 @@ struct arith_elements {
 };
 
 class arith_command final : public command {
+  std::string& op_ =
+      add.required("OP",
+                   "add, sub, mul, div, sqrt, fma, rem, rint, min, max, min_num or max_num; or a "
+                   "function, such as exp or gelu, with --rule");
+  text_list& texts_ = add.one_or_more(
+      "A",
+      "Operands: numbers; not for functions: FILE.npy, .npz, .safetensors, .gguf or .pt, "
+      "FILE#TENSOR, or -");
+  std::optional<format_id>& format_ = add.optional_value(
+      "--format", format_argument, "Format of the operands; required, but fp32 for functions");
+  std::string& function_rule_ = add.text("--rule",
+                                         "Whose bits a function returns, such as cuda_13_0 or "
+                                         "torch_2_11");
+  std::optional<format_id>& dest_ = add.optional_value(
+      "--dest", format_argument, "Format of the result (default: that of --format)");
+  std::string& out_ = add.text("--out", "Where results go: FILE.npy, FILE.safetensors or -");
+  std::string& flags_ = add.text("--flags", "Where a byte of flags for each goes, the same");
+  std::string& from_code_ = add.text("--from", "Integers of files are codes of this format");
+  convert_options& rule_ = add_rounding_rule(add);
+
  public:
-  void options(option_list& add) override {
-    add.required("OP", op_,
-                 "add, sub, mul, div, sqrt, fma, rem, rint, min, max, min_num or max_num; or a "
-                 "function, such as exp or gelu, with --rule");
-    add.required(
-        "A", texts_,
-        "Operands: numbers; not for functions: FILE.npy, .npz, .safetensors, .gguf or .pt, "
-        "FILE#TENSOR, or -");
-    add.value("--format", format_, format_argument,
-              "Format of the operands; required, but fp32 for functions");
-    add.text("--rule", function_rule_,
-             "Whose bits a function returns, such as cuda_13_0 or torch_2_11");
-    add.value("--dest", dest_, format_argument, "Format of the result (default: that of --format)");
-    add.text("--out", out_, "Where results go: FILE.npy, FILE.safetensors or -");
-    add.text("--flags", flags_, "Where a byte of flags for each goes, the same");
-    add.text("--from", from_code_, "Integers of files are codes of this format");
-    add_rounding_rule(add, rule_);
+  explicit arith_command(option_list& list) : command(list) {
     add.refuse([this] { return !out_.empty() && out_ == flags_; },
                "--out and --flags contradict each other: one place for both; name another one");
     add.refuse_json_beside("--out", out_);
@@ -281,16 +285,6 @@ class arith_command final : public command {
     }
     return text + "\n";
   }
-
-  std::string op_;
-  std::vector<std::string> texts_;
-  std::optional<format_id> format_;
-  std::string function_rule_;  ///< whose bits a function returns
-  std::optional<format_id> dest_;
-  std::string out_;
-  std::string flags_;
-  std::string from_code_;
-  convert_options rule_;
 
   operation operation_ = operation::add;
   format_id from_ = format_id::fp32;

@@ -27,7 +27,7 @@ struct listing {
 template <class Row, const listing<Row>& What>
 class catalogue final : public command {
  public:
-  void options(option_list&) override {}
+  using command::command;
   void run(const session& s) override {
     const std::vector<Row> all = What.rows();
     if (s.json) return s.write_json({{What.key, table_json<Row>(What.columns, all)}});

@@ -195,12 +195,12 @@ std::string bits_text(const std::vector<rounded_number>& numbers, const terminal
 }
 
 class show_command final : public command {
+  std::string& format_ = add.required("FORMAT", "Name of the format, names with commas, or all");
+  std::string& value_ = add.required("VALUE|0xCODE", "A number, or a code in hexadecimal");
+  text_list& modes_ = add.list("--rounding", "Rounding modes, separated by commas, or all");
+
  public:
-  void options(option_list& add) override {
-    add.required("FORMAT", format_, "Name of the format, names with commas, or all");
-    add.required("VALUE|0xCODE", value_, "A number, or a code in hexadecimal");
-    add.list("--rounding", modes_, "Rounding modes, separated by commas, or all");
-  }
+  using command::command;
 
   void run(const session& s) override {
     const bool several =
@@ -235,10 +235,6 @@ class show_command final : public command {
     heading.pop_back();  // the line break is not painted
     s.out.write(cat(s.term.painted(paint::heading, heading), "\n", table_lines(columns, numbers)));
   }
-
-  std::string format_;
-  std::string value_;
-  std::vector<std::string> modes_;
 };
 
 // --- cast --------------------------------------------------------------------------------------
@@ -272,13 +268,14 @@ constexpr column<cast_result> cast_columns[] = {
 };
 
 class cast_command final : public command {
+  text_list& values_ = add.one_or_more("VALUE", "Numbers, or codes with --from");
+  text_list& to_ = add.list("--to", "Formats, separated by commas (default: all)");
+  std::optional<format_id>& from_ =
+      add.optional_value("--from", format_argument, "VALUEs are codes (0x...) of this format");
+  convert_options& rule_ = add_rounding_rule(add);
+
  public:
-  void options(option_list& add) override {
-    add.required("VALUE", values_, "Numbers, or codes with --from");
-    add.list("--to", to_, "Formats, separated by commas (default: all)");
-    add.value("--from", from_, format_argument, "VALUEs are codes (0x...) of this format");
-    add_rounding_rule(add, rule_);
-  }
+  using command::command;
 
   void run(const session& s) override {
     take_formats();
@@ -350,11 +347,7 @@ class cast_command final : public command {
                      is_name ? "; formats stand behind --to" : ""));
   }
 
-  std::vector<std::string> values_;
-  std::vector<std::string> to_;
   std::vector<format_id> formats_;
-  std::optional<format_id> from_;
-  convert_options rule_;
 };
 
 const registered<show_command> show_here(

@@ -17,39 +17,40 @@ format_id target_argument(std::string_view option, std::string_view text) {
 }
 
 class convert_command final : public command {
+  checkpoint_files files_{add, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -",
+                          "FILE.npy, FILE.safetensors, or - for standard output"};
+  std::optional<format_id>& to_ =
+      add.optional_value("--to", target_argument, "Format to round into");
+  std::string& from_ = add.text("--from", "Integers are codes of this format (default: values)");
+  bool& decode_ = add.flag("--decode", "Write binary32 values instead of codes");
+  std::string& backend_ = add.text("--backend", "Where to compute (default: the best here)");
+  std::string& whole_ = files_.add_whole(add, {"--from", "--decode", "--backend"});
+  checkpoint_choices choices_{add};
+  convert_options& rule_ = add_rounding_rule(add);
+
  public:
-  void options(option_list& add) override {
-    add.required("IN", input_, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
-    add.text("OUT", output_, "FILE.npy, FILE.safetensors, or - for standard output");
-    add.optional("FILE", checkpoint_.more_files, "With -o: further files, an index or a folder");
-    add.value("--to", to_, target_argument, "Format to round into");
-    add.text("--from", from_, "Integers are codes of this format (default: values)");
-    add.flag("--decode", decode_, "Write binary32 values instead of codes");
-    add.text("--backend", backend_, "Where to compute (default: the best here)");
-    checkpoint_.add_out(add, output_, {"--from", "--decode", "--backend"});
-    checkpoint_.add_choices(add);
-    add_rounding_rule(add, rule_);
+  explicit convert_command(option_list& list) : command(list) {
     for (const char* choice : {"--map", "--by-verdict"}) add.exclude(choice, {"--to"});
     add.refuse(
-        [&add] { return !add.given("--to") && !add.given("--map") && !add.given("--by-verdict"); },
+        [this] { return !add.given("--to") && !add.given("--map") && !add.given("--by-verdict"); },
         "--to is required; `fpinspect convert --help` says more");
-    add.refuse_json_beside("OUT", output_);
+    add.refuse_json_beside("OUT", files_.out);
   }
 
   void run(const session& s) override {
-    if (checkpoint_.is_whole()) return run_whole(s);
+    if (files_.is_whole(whole_)) return run_whole(s);
     where_ = host_backend_argument(backend_);
-    const tensor_target target("OUT", output_);
-    const source_tensor source = open_source("IN", input_, "--from", from_);
-    const format_id written = decode_ ? format_id::fp32 : to_;
+    const tensor_target target("OUT", files_.out);
+    const source_tensor source = open_source("IN", files_.in, "--from", from_);
+    const format_id written = decode_ ? format_id::fp32 : *to_;
     target.require_packable(written, source.info.count);
     const std::string name = source.info.name.empty() ? "tensor" : source.info.name;
     target.write(name, written, source.info.shape, converted(source).bytes, s.out);
     if (s.json) {
-      return s.write_json(json_object{{"input", input_},
-                                      {"output", output_},
+      return s.write_json(json_object{{"input", files_.in},
+                                      {"output", files_.out},
                                       {"from", type_text(source.info, source.how)},
-                                      {"to", samebits::name(to_)}}
+                                      {"to", samebits::name(*to_)}}
                               .add(rule_json(rule_))
                               .add({{"decoded", decode_},
                                     {"dtype", target.type_text(target.element_type(written))},
@@ -59,23 +60,20 @@ class convert_command final : public command {
     }
     s.note(cat(target.shown(), ": ", number_of(source.info.count, "element"), " [",
                comma_separated(source.info.shape), "], ", type_text(source.info, source.how),
-               " -> ", samebits::name(to_), " (", rule_text(rule_), ")",
+               " -> ", samebits::name(*to_), " (", rule_text(rule_), ")",
                decode_ ? ", decoded to fp32" : "", ", backend ", where_.backend, "\n"));
   }
 
  private:
   /// Converts the tensors of all files.
   void run_whole(const session& s) const {
-    const bool chosen = checkpoint_.by_verdict || !checkpoint_.map.empty();
-    const bool whole_bytes = tensor_file::spec_of(own_type(to_)).bits % 8 == 0;
-    if (!whole_bytes || to_ == format_id::tf32) {
+    const bool part_bytes = to_ && tensor_file::spec_of(own_type(*to_)).bits % 8 != 0;
+    if (part_bytes || to_ == format_id::tf32) {
       throw usage_error(
-          cat("--to: ", name(to_), " has no element type of whole bytes, which -o needs"));
+          cat("--to: ", name(*to_), " has no element type of whole bytes, which -o needs"));
     }
-    const std::vector<std::string> files = checkpoint_.files(input_, output_);
-    const std::vector<shown_tensor> tensors = checkpoint_tensors(files);
-    run_checkpoint(checkpoint_, files,
-                   plan_convert(checkpoint_, tensors, chosen ? std::nullopt : std::optional(to_)),
+    const std::vector<std::string> files = files_.all();
+    run_checkpoint(whole_, files, plan_convert(choices_, checkpoint_tensors(files), to_),
                    {.rule = rule_, .where = all_threads()}, s);
   }
 
@@ -84,7 +82,7 @@ class convert_command final : public command {
   /// column.
   [[nodiscard]] owned_matrix converted(const source_tensor& source) const {
     const matrix_shape row = {1, static_cast<std::int64_t>(source.info.count)};
-    owned_matrix codes(to_, row);
+    owned_matrix codes(*to_, row);
     samebits::convert(matrix_of(source, row).view, codes.view(), rule_, where_);
     if (!decode_) return codes;
     owned_matrix values(format_id::fp32, row);
@@ -92,14 +90,6 @@ class convert_command final : public command {
     return values;
   }
 
-  std::string input_;
-  std::string output_;
-  checkpoint_options checkpoint_;
-  format_id to_ = format_id::fp32;
-  std::string from_;
-  bool decode_ = false;
-  std::string backend_;
-  convert_options rule_;
   executor where_;
 };
 

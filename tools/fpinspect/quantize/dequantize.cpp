@@ -21,37 +21,38 @@ format_id value_format_argument(std::string_view option, std::string_view text) 
 }
 
 class dequantize_command final : public command {
+  checkpoint_files files_{add, "A file that quantize wrote, or FILE#codes_t and the like",
+                          "FILE.npy, FILE.safetensors, or - for standard output"};
+  format_id& to_ = add.value("--to", value_format_argument, "fp32, fp16 or bf16", "fp32");
+  std::optional<tile_shape>& block_ =
+      add.optional_value("--tile", tile_argument, "Tile (default: what IN says)");
+  std::string& backend_ = add.text("--backend", "Where to compute (default: the best here)");
+  std::string& whole_ = files_.add_whole(add, {"--tile", "--backend"});
+
  public:
-  void options(option_list& add) override {
-    add.required("IN", input_, "A file that quantize wrote, or FILE#codes_t and the like");
-    add.text("OUT", output_, "FILE.npy, FILE.safetensors, or - for standard output");
-    add.optional("FILE", checkpoint_.more_files, "With -o: further files, an index or a folder");
-    add.value("--to", to_, value_format_argument, "fp32, fp16 or bf16", "fp32");
-    add.value("--tile", block_, tile_argument, "Tile (default: what IN says)");
-    add.text("--backend", backend_, "Where to compute (default: the best here)");
-    checkpoint_.add_out(add, output_, {"--tile", "--backend"});
-    add.refuse_json_beside("OUT", output_);
+  explicit dequantize_command(option_list& list) : command(list) {
+    add.refuse_json_beside("OUT", files_.out);
   }
 
   void run(const session& s) override {
-    if (checkpoint_.is_whole()) {
-      const std::vector<std::string> files = checkpoint_.files(input_, output_);
+    if (files_.is_whole(whole_)) {
+      const std::vector<std::string> files = files_.all();
       const auto plan = plan_dequantize(checkpoint_tensors(files), to_);
-      return run_checkpoint(checkpoint_, files, plan, {.where = all_threads()}, s);
+      return run_checkpoint(whole_, files, plan, {.where = all_threads()}, s);
     }
-    const tensor_target target("OUT", output_);
+    const tensor_target target("OUT", files_.out);
     const executor device = quantizing_backend_argument(backend_);
-    const tensor_location where = locate(input_);
+    const tensor_location where = locate(files_.in);
     const auto file = open_file(where.file);
     const std::string suffix = suffix_of(where);
-    const quantized_tensor stored = quantized_output(file, input_, suffix, tile_of(*file));
+    const quantized_tensor stored = quantized_output(file, files_.in, suffix, tile_of(*file));
     const format_id from = stored.codes.format();
     owned_matrix values(to_, matrix_of(stored.codes.info));
     quantized_matrix(stored).dequantize(0, values.view(), device);
     target.write("values", to_, extents_of(values.shape), values.bytes, s.out);
     if (s.json) {
-      return s.write_json({{"input", input_},
-                           {"output", output_},
+      return s.write_json({{"input", files_.in},
+                           {"output", files_.out},
                            {"from", name(from)},
                            {"to", name(to_)},
                            {"block", extents_of({stored.tile.rows, stored.tile.cols})},
@@ -65,23 +66,16 @@ class dequantize_command final : public command {
  private:
   /// The tile shape in the file's metadata, else --tile.
   [[nodiscard]] tile_shape tile_of(const tensor_reader& file) const {
-    const auto own = noted_tile(file, input_);
+    const auto own = noted_tile(file, files_.in);
     if (own && block_ && *block_ != *own) {
       throw usage_error(cat("--tile: ", block_text(*block_), " contradicts the file, which says ",
                             block_text(*own), "; leave --tile out"));
     }
     if (own) return *own;
     if (block_) return *block_;
-    throw usage_error(cat("--tile: needed, since ", escape_path(input_),
+    throw usage_error(cat("--tile: needed, since ", escape_path(files_.in),
                           " has no samebits.block among its metadata"));
   }
-
-  std::string input_;
-  std::string output_;
-  checkpoint_options checkpoint_;
-  format_id to_ = format_id::fp32;
-  std::optional<tile_shape> block_;
-  std::string backend_;
 };
 
 const registered<dequantize_command> dequantize_here("dequantize",

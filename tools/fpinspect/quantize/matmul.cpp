@@ -39,32 +39,36 @@ double relative_error(const product_error& e) {
 std::string percent(double part) { return general(100 * part, 3) + " %"; }
 
 class matmul_command final : public command {
+  std::string& a_ =
+      add.required("A", "[M, K]: FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
+  std::string& b_ = add.required("B", "[K, N], the same");
+  format_id& a_format_ =
+      add.required("--format-a", format_argument, "Format that A is multiplied in");
+  format_id& b_format_ = add.required("--format-b", format_argument, "The same of B");
+  std::string& from_a_ = add.text("--from-a", "A's integers are codes of this format");
+  std::string& from_b_ = add.text("--from-b", "The same of B");
+  bool& trans_b_ = add.flag("--trans-b", "B is [N, K]");
+  std::string& scale_a_ = add.text("--scale-a", "Dequantization scales of A: a number or FILE");
+  std::string& scale_b_ = add.text("--scale-b", "The same of B");
+  std::optional<tensor_unit>& unit_ = add.optional_value("--unit", enumerator_argument<tensor_unit>,
+                                                         "Tensor core, see `fpinspect units`");
+  std::uint64_t& promotion_ = add.value("--promotion", integer(0, std::uint64_t{1} << 62),
+                                        "Elements of K between promotions into fp32; 0: none");
+  std::string& against_ = add.text("--against", "exact: report the error");
+  std::string& out_ = add.text("--out", "Where D goes: FILE.npy, FILE.safetensors or -");
+  std::string& find_ =
+      add.text("--find", "D as a GPU returned it: print the rules that give its bits instead");
+  std::string& c_ = add.text("--c", "C [M, N] or bias [N] that the D of --find contains");
+  std::string& backend_ = add.text("--backend", "Where to compute (default: the best here)");
+
  public:
-  void options(option_list& add) override {
-    add.required("A", a_, "[M, K]: FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
-    add.required("B", b_, "[K, N], the same");
-    add.required("--format-a", a_format_, format_argument, "Format that A is multiplied in");
-    add.required("--format-b", b_format_, format_argument, "The same of B");
-    add.text("--from-a", from_a_, "A's integers are codes of this format");
-    add.text("--from-b", from_b_, "The same of B");
-    add.flag("--trans-b", trans_b_, "B is [N, K]");
-    add.text("--scale-a", scale_a_, "Dequantization scales of A: a number or FILE");
-    add.text("--scale-b", scale_b_, "The same of B");
-    add.value("--unit", unit_, enumerator_argument<tensor_unit>,
-              "Tensor core, see `fpinspect units`");
-    add.value("--promotion", promotion_, integer(0, std::uint64_t{1} << 62),
-              "Elements of K between promotions into fp32; 0: none");
-    add.text("--against", against_, "exact: report the error");
-    add.text("--out", out_, "Where D goes: FILE.npy, FILE.safetensors or -");
-    add.text("--find", find_, "D as a GPU returned it: print the rules that give its bits instead");
-    add.text("--c", c_, "C [M, N] or bias [N] that the D of --find contains");
+  explicit matmul_command(option_list& list) : command(list) {
     for (const char* name : {"--unit", "--promotion", "--out"}) {
-      add.refuse([&add, name] { return !add.given(name) && !add.given("--find"); },
+      add.refuse([this, name] { return !add.given(name) && !add.given("--find"); },
                  cat(name, " is required"));
     }
     add.exclude("--find", {"--promotion", "--against", "--out"});
     add.need({"--c"}, "--find");
-    add.text("--backend", backend_, "Where to compute (default: the best here)");
     add.refuse_json_beside("--out", out_);
   }
 
@@ -279,23 +283,6 @@ class matmul_command final : public command {
     return cat(text, "note: this unit is not confirmed on hardware by this project; evidence: ",
                name(level_), ", ", source_, "\n");
   }
-
-  std::string a_;
-  std::string b_;
-  format_id a_format_ = format_id::e4m3;
-  format_id b_format_ = format_id::e4m3;
-  std::string from_a_;
-  std::string from_b_;
-  bool trans_b_ = false;
-  std::string scale_a_;
-  std::string scale_b_;
-  std::optional<tensor_unit> unit_;
-  std::uint64_t promotion_ = 0;
-  std::string against_;
-  std::string out_;
-  std::string find_;
-  std::string c_;
-  std::string backend_;
 
   accumulator sum_ = accumulator::exact();
   evidence level_ = evidence::none;

@@ -39,39 +39,47 @@ struct output_shape {
   matrix_shape scales;
 };
 
+/// The options in place of --recipe.
+quantize_options& add_tiles_and_scales(option_list& add) {
+  auto& o = add.make<quantize_options>();
+  add.fill("--tile", o.tile, tile_argument,
+           "Tile: 1xG, Gx1, GxG (G 16 to 256), row, column or tensor", "1x128");
+  add.fill("--scale-rule", o.scale, enumerator_argument<scale_rule>,
+           "Scale rules: " + names_of<scale_rule>(), "te");
+  add.fill("--eps", o.eps, bound_argument, "Minimum amax of a tile", "0");
+  add.fill("--upper-bound", o.upper_bound, bound_argument,
+           "Largest amax of a tile (default: none)");
+  add_enumerator(add, "--nonfinite", o.nonfinite, "te");
+  return o;
+}
+
 class quantize_command final : public command {
+  checkpoint_files files_{add, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -",
+                          "FILE.safetensors, or - for standard output"};
+  std::optional<format_id>& asked_ =
+      add.optional_value("--to", quantized_format_argument,
+                         "e4m3, e5m2, e2m1, e2m3 or e3m2 (default with --recipe: its own)");
+  quantize_options& options_ = add_tiles_and_scales(add);
+  const recipe_preset*& preset_ =
+      add.value("--recipe", recipe_argument, "A preset of `recipes` in their place");
+  text_list& outputs_ = add.list("--outputs", "row, col, transposed (default: row)");
+  bool& transposed_ = add.flag("--transposed", "Write codes_t and scales_t as well");
+  gate& conditions_ = add.list(
+      "--fail-if",
+      [](const std::vector<std::string>& texts) { return quantization_gate(texts, false); },
+      "Exit code 1 if: 'sqnr<30dB', 'underflow>1%', 'saturated>0', 'nan>0', ...");
+  std::string& from_ = add_from(add);
+  std::string& backend_ = add.text("--backend", "Where to compute (default: the best here)");
+  std::string& whole_ =
+      files_.add_whole(add, {"--outputs", "--transposed", "--fail-if", "--from", "--backend"});
+  checkpoint_choices choices_{add};
+  layout& names_ =
+      add_enumerator<layout>(add, "--layout", "compressed-tensors", "Names of scales: ");
+  convert_options& rule_ = add_rounding_rule(add, "saturate");
+
  public:
-  void options(option_list& add) override {
-    quantize_options& o = options_;
-    add.required("IN", input_, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
-    add.text("OUT", output_, "FILE.safetensors, or - for standard output");
-    add.optional("FILE", checkpoint_.more_files, "With -o: further files, an index or a folder");
-    add.value("--to", asked_, quantized_format_argument,
-              "e4m3, e5m2, e2m1, e2m3 or e3m2 (default with --recipe: its own)");
-    add.value("--tile", o.tile, tile_argument,
-              "Tile: 1xG, Gx1, GxG (G 16 to 256), row, column or tensor", "1x128");
-    add.value("--scale-rule", o.scale, enumerator_argument<scale_rule>,
-              "Scale rules: " + names_of<scale_rule>(), "te");
-    add.value("--eps", o.eps, bound_argument, "Minimum amax of a tile", "0");
-    add.value("--upper-bound", o.upper_bound, bound_argument,
-              "Largest amax of a tile (default: none)");
-    add.value("--nonfinite", o.nonfinite, enumerator_argument<nonfinite>,
-              names_of<nonfinite>(" or "), "te");
-    add.value("--recipe", preset_, recipe_argument, "A preset of `recipes` in their place");
-    add.list("--outputs", outputs_, "row, col, transposed (default: row)");
-    add.flag("--transposed", transposed_, "Write codes_t and scales_t as well");
-    add.list(
-        "--fail-if", conditions_,
-        [](const std::vector<std::string>& texts) { return quantization_gate(texts, false); },
-        "Exit code 1 if: 'sqnr<30dB', 'underflow>1%', 'saturated>0', 'nan>0', ...");
-    add.text("--from", from_, "Integers are codes of this format (default: values)");
-    add.text("--backend", backend_, "Where to compute (default: the best here)");
-    checkpoint_.add_out(add, output_,
-                        {"--outputs", "--transposed", "--fail-if", "--from", "--backend"});
-    checkpoint_.add_choices(add);
-    add_enumerator(add, "--layout", checkpoint_.names, "compressed-tensors", "Names of scales: ");
+  explicit quantize_command(option_list& list) : command(list) {
     add.need({"--layout"}, "-o");
-    add_rounding_rule(add, rule_, "saturate");
     for (const char* choice : {"--map", "--by-verdict"}) {
       add.exclude(choice, {"--recipe", "--to", "--tile", "--scale-rule", "--eps", "--upper-bound",
                            "--nonfinite", "--overflow"});
@@ -79,20 +87,20 @@ class quantize_command final : public command {
     add.exclude("--recipe",
                 {"--tile", "--scale-rule", "--eps", "--upper-bound", "--nonfinite", "--overflow"});
     add.exclude("--transposed", {"--outputs"});
-    add.refuse_json_beside("OUT", output_);
+    add.refuse_json_beside("OUT", files_.out);
   }
 
   void run(const session& s) override {
     complete_options();
-    if (checkpoint_.is_whole()) return run_whole(s);
-    const tensor_target target("OUT", output_, container::safetensors);
+    if (files_.is_whole(whole_)) return run_whole(s);
+    const tensor_target target("OUT", files_.out, container::safetensors);
     if (target.kind() != container::safetensors) {
       throw usage_error("OUT: codes and scales are several tensors, which only .safetensors holds");
     }
-    const source_tensor source = open_source("IN", input_, "--from", from_);
-    require_quantizable(source.format(), input_);
+    const source_tensor source = open_source("IN", files_.in, "--from", from_);
+    require_quantizable(source.format(), files_.in);
     const quantize_statistics statistics = quantized(source, target, s.out);
-    const std::string& stored = source.info.name.empty() ? input_ : source.info.name;
+    const std::string& stored = source.info.name.empty() ? files_.in : source.info.name;
     const std::string name = escape(stored, 256);
     const sqnr ratio = sqnr_of(statistics, options_.overflow != overflow::ieee);
     conditions_.add<quantization>(quantization_figures, "", name, {statistics, ratio});
@@ -109,25 +117,22 @@ class quantize_command final : public command {
  private:
   /// Quantizes the weights of all files.
   void run_whole(const session& s) {
-    const std::vector<std::string> files = checkpoint_.files(input_, output_);
+    const std::vector<std::string> files = files_.all();
     require_unquantized(files);
-    checkpoint_.rule = rule_;
     std::optional<quantization_rules> rules;
     if (preset_ != nullptr) {
       rules = rules_of("--recipe", *preset_, to_);
     } else if (asked_) {
       rules = {options_, to_, scale_format_};
     }
-    const auto plan = plan_quantize(checkpoint_, checkpoint_tensors(files), rules);
-    run_checkpoint(checkpoint_, files, plan, {.names = checkpoint_.names, .where = all_threads()},
-                   s);
+    const auto plan = plan_quantize(choices_, checkpoint_tensors(files), rules, names_, rule_);
+    run_checkpoint(whole_, files, plan, {.names = names_, .where = all_threads()}, s);
   }
 
   /// Interprets the options that depend on each other.
   void complete_options() {
     quantize_options& o = options_;
-    const bool chosen = checkpoint_.by_verdict || !checkpoint_.map.empty();
-    if (!asked_ && preset_ == nullptr && !chosen) {
+    if (!asked_ && preset_ == nullptr && !choices_.of_each()) {
       throw usage_error("--to is required: e4m3, e5m2, e2m1, e2m3 or e3m2");
     }
     to_ = asked_.value_or(format_id::e4m3);
@@ -247,8 +252,8 @@ class quantize_command final : public command {
     const output_shape row = outputs_of(matrix_of(source.info))[0];
     const bool has_preset = preset_ != nullptr;  // else options in its place
     const bool named = !where_.backend.empty();  // else the call chooses the backend
-    json_object document = {{"input", input_},
-                            {"output", output_},
+    json_object document = {{"input", files_.in},
+                            {"output", files_.out},
                             {"from", type_text(source.info, source.how)},
                             {"to", name(to_)},
                             {"recipe", has_preset ? std::optional(preset_->name) : std::nullopt},
@@ -307,25 +312,12 @@ class quantize_command final : public command {
                "   smallest non-zero ", general(double{s.min_nonzero}, 6), "\n");
   }
 
-  std::string input_;
-  std::string output_;
-  checkpoint_options checkpoint_;
-  std::optional<format_id> asked_;  ///< --to
-  quantize_options options_;
-  const recipe_preset* preset_ = nullptr;
-  std::vector<std::string> outputs_;
-  gate conditions_;
-  std::string from_;
-  std::string backend_;
-  convert_options rule_;
-
   format_id to_ = format_id::e4m3;
   format_id scale_format_ = format_id::fp32;
   executor where_;
   std::uint64_t lost_ = 0;  ///< tiles whose scale became zero
-  bool row_ = true;         ///< row, column, transposed: the wanted outputs
+  bool row_ = true;         ///< row, column: whether these outputs are wanted
   bool column_ = false;
-  bool transposed_ = false;
 };
 
 const registered<quantize_command> quantize_here(

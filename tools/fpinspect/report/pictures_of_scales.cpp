@@ -29,7 +29,8 @@ svg_picture loss_scale_picture(std::span<const tensor_evidence> tensors, int bes
   const auto largest = [&](int log2, counter lost) -> std::pair<std::uint64_t, std::uint64_t> {
     const auto worst = worst_gradient(tensors, log2, lost);
     if (!worst) return {0, 1};
-    return {loss_at(tensors[*worst].magnitudes, log2).*lost, tensors[*worst].nonzero};
+    const cast_statistics& stats = tensors[*worst].stats;
+    return {loss_at(stats.binades, log2).*lost, stats.nonzero()};
   };
   const auto text = [&](int log2, counter lost) {
     const auto [part, whole] = largest(log2, lost);

@@ -19,7 +19,7 @@ constexpr std::array pictured_formats = {format_id::fp16, format_id::bf16, forma
 /// The files, their statistics and the verdict.
 struct report {
   std::vector<shown_tensor> shown = {};
-  collected all = {};
+  std::vector<tensor_evidence> all = {};
   verdict result = {};
   std::vector<scaler_row> scale_trace = {};  ///< of the training run; may be empty
   std::string heading = {};                  ///< of the page
@@ -27,7 +27,7 @@ struct report {
 
 std::optional<tile_map> map_of(const report& in, std::size_t i, const executor& where) {
   if (in.shown[i].info.count > largest_map) return std::nullopt;
-  const tensor_evidence& evidence = in.all.evidence[i];
+  const tensor_evidence& evidence = in.all[i];
   return tile_map_of(in.shown[i], evidence.of_weight, choice_of(in.result, evidence), where);
 }
 
@@ -96,7 +96,7 @@ std::string verdict_part(const report& in) {
 std::string loss_scale_part(const report& in) {
   if (!in.result.loss_scale) return {};
   const loss_scale_verdict& l = *in.result.loss_scale;
-  const loss_scale_summary s = summary_of(l, in.all.evidence);
+  const loss_scale_summary s = summary_of(l, in.all);
   std::string text = cat("<section><h2>Loss scale</h2><p>Loss scale for fp16 gradients: <strong>",
                          markup_text(s.head), "</strong>",
                          s.note.empty() ? "" : markup_text(cat(" (", s.note, ")")), "</p><ul>");
@@ -106,7 +106,7 @@ std::string loss_scale_part(const report& in) {
   text += "</ul>";
   if (!s.closing.empty()) text += in_tag("p", s.closing);
   text += figure_of(
-      loss_scale_picture(in.all.evidence, l.best.log2, in.result.wanted.underflow_percent),
+      loss_scale_picture(in.all, l.best.log2, in.result.wanted.underflow_percent),
       "What fp16 loses at each loss scale, in the gradient tensor that loses the largest share of "
       "its non-zero values. Blue: become 0. Red: overflow. Dashed: the need, and the largest scale "
       "without overflow.");
@@ -125,7 +125,7 @@ std::string scale_trace_part(const report& in) {
 
 /// The tensor's name, as a link if it has a section.
 std::string linked(const report& in, std::size_t tensor, const std::set<std::size_t>& sections) {
-  const std::string name = markup_text(in.all.evidence[tensor].name);
+  const std::string name = markup_text(in.all[tensor].name);
   return sections.contains(tensor) ? cat("<a href=\"#t", tensor, "\">", name, "</a>") : name;
 }
 
@@ -150,20 +150,23 @@ std::string number_cell(double sorted_by, std::string_view shown) {
 }
 
 std::string tensor_row(const report& in, std::size_t i, const std::set<std::size_t>& sections) {
-  const tensor_evidence& t = in.all.evidence[i];
+  const tensor_evidence& t = in.all[i];
   const tensor_summary s = summary_of(in.result, t);
-  const scale_loss fp16 = loss_at(t.magnitudes, 0);
+  const cast_statistics& stats = t.stats;
+  const scale_loss fp16 = loss_at(stats.binades, 0);
   const auto share = [&](std::uint64_t count) {
-    return t.nonzero == 0 ? 0.0 : static_cast<double>(count) / static_cast<double>(t.nonzero);
+    const auto nonzero = static_cast<double>(stats.nonzero());
+    return nonzero == 0 ? 0.0 : static_cast<double>(count) / nonzero;
   };
   const choice_effect* effect = chosen_effect(in.result, t);
   constexpr double exact = 1e6;  // sorts behind every ratio
   double db = exact;
-  if (effect != nullptr) db = kept_by(*effect, t.nonzero).db.value_or(exact);
+  if (effect != nullptr) db = effect->db().value_or(exact);
   return cat("<tr><th scope=\"row\">", linked(in, i, sections), "</th>",
-             in_tag("td", title(t.what)), number_cell(static_cast<double>(t.count), cat(t.count)),
-             number_cell(t.amax.value_or(0), t.amax ? general(*t.amax, 4) : "-"),
-             number_cell(static_cast<double>(t.nan + t.inf), cat(t.nan + t.inf)),
+             in_tag("td", title(t.what)),
+             number_cell(static_cast<double>(t.info.count), cat(t.info.count)),
+             number_cell(stats.amax.value_or(0), stats.amax ? general(*stats.amax, 4) : "-"),
+             number_cell(static_cast<double>(stats.nan + stats.inf), cat(stats.nan + stats.inf)),
              number_cell(share(fp16.underflow + fp16.overflow), s.fp16), number_cell(db, s.db),
              number_cell(effect == nullptr ? 0 : share(effect->underflow), s.lost), "</tr>\n");
 }
@@ -183,7 +186,7 @@ std::string tensors_part(const report& in, const std::set<std::size_t>& sections
 }
 
 std::string stored_note(const report& in, std::size_t i) {
-  const auto c = choice_of(in.result, in.all.evidence[i]);
+  const auto c = choice_of(in.result, in.all[i]);
   return c ? std::string(spec_of(*c).name) : std::string();
 }
 
@@ -194,18 +197,17 @@ std::string_view red_note(const tile_map& map) {
 }
 
 std::string section_of(const report& in, std::size_t i, const std::optional<tile_map>& map) {
-  const tensor_evidence& t = in.all.evidence[i];
+  const tensor_evidence& t = in.all[i];
   std::string text =
       cat(R"(<section class="tensor" id="t)", i, "\">", in_tag("h3", t.name),
-          in_tag("p class=\"note\"",
-                 cat(title(t.what), ", [", comma_separated(t.shape), "], ",
-                     number_of(t.count, "value"), ", ", t.nan, " NaN, ", t.inf, " Inf")),
+          in_tag("p class=\"note\"", cat(title(t.what), ", [", comma_separated(t.info.shape), "], ",
+                                         number_of(t.info.count, "value"), ", ", t.stats.nan,
+                                         " NaN, ", t.stats.inf, " Inf")),
           "<div class=\"pictures\">\n");
-  if (!in.all.stats[i].binades.empty()) {
-    text +=
-        figure_of(exponent_picture(t.name, exponents_of({&in.all.stats[i], 1}), pictured_formats),
-                  "Values by power of two, and where formats without a scale are normal "
-                  "(thick), subnormal (thin) or out of range (dotted)");
+  if (!t.stats.binades.empty()) {
+    text += figure_of(exponent_picture(t.name, exponents_of({&t, 1}), pictured_formats),
+                      "Values by power of two, and where formats without a scale are normal "
+                      "(thick), subnormal (thin) or out of range (dotted)");
   }
   if (map) {
     text += figure_of(amax_picture(t.name, *map),
@@ -242,7 +244,7 @@ std::string page_of(const report& in, const executor& where) {
           verdict_part(in), loss_scale_part(in), scale_trace_part(in), findings_part(in, sections),
           tensors_part(in, sections));
   page += cat("<section><h2>Resolution</h2>",
-              figure_of(resolution_picture(exponents_of(in.all.stats)),
+              figure_of(resolution_picture(exponents_of(in.all)),
                         "Significant bits that a format keeps at each magnitude, without a scale. "
                         "Columns: the magnitudes of all values of the file"),
               "</section>\n<h2>Tensor by tensor</h2>\n");
@@ -252,8 +254,8 @@ std::string page_of(const report& in, const executor& where) {
     maps += map ? 1u : 0u;
     page += section_of(in, i, map);
   }
-  if (detailed.size() < in.all.evidence.size()) {
-    page += cat("<p>The other ", in.all.evidence.size() - detailed.size(),
+  if (detailed.size() < in.all.size()) {
+    page += cat("<p>The other ", in.all.size() - detailed.size(),
                 " tensors are in the table alone.</p>\n");
   }
   page +=
@@ -281,8 +283,8 @@ std::string page_heading(const std::vector<shown_tensor>& tensors) {
 /// A picture of one tensor.
 svg_picture tensor_picture(const report& in, const std::string& name, const executor& where) {
   if (in.shown.size() != 1) refuse_picture(name, "name one tensor, with --tensor");
-  const std::string& tensor = in.all.evidence.front().name;
-  const auto counts = exponents_of({&in.all.stats.front(), 1});
+  const std::string& tensor = in.all.front().name;
+  const auto counts = exponents_of({&in.all.front(), 1});
   if (name == "exponents") {
     if (counts.empty()) refuse_picture(name, "the tensor has no finite non-zero values");
     return exponent_picture(tensor, counts, pictured_formats);
@@ -298,11 +300,10 @@ svg_picture tensor_picture(const report& in, const std::string& name, const exec
 svg_picture picture_of(const report& in, const std::string& name, const need& wanted,
                        const executor& where) {
   if (name == "loss-scale-trace") return scale_trace_picture(in.scale_trace);
-  if (name == "resolution") return resolution_picture(exponents_of(in.all.stats));
+  if (name == "resolution") return resolution_picture(exponents_of(in.all));
   if (name == "loss-scale") {
     if (!in.result.loss_scale) refuse_picture(name, "there are no gradients; see --role");
-    return loss_scale_picture(in.all.evidence, in.result.loss_scale->best.log2,
-                              wanted.underflow_percent);
+    return loss_scale_picture(in.all, in.result.loss_scale->best.log2, wanted.underflow_percent);
   }
   return tensor_picture(in, name, where);
 }
@@ -318,25 +319,27 @@ std::string picture_argument(std::string_view option, std::string_view text) {
 }
 
 class report_command final : public command {
+  text_list& files_ = add_files(add);
+  std::string& out_ = add.required("-o,--out", "FILE.html, or FILE.svg with --svg");
+  std::string& picture_ =
+      add.value("--svg", picture_argument,
+                "One picture: loss-scale, loss-scale-trace, resolution; of one tensor: exponents, "
+                "amax, error");  // empty: the page
+  std::string& trace_ = add.text(
+      "--loss-scale-trace", "The loss scale of the training run: CSV with step, scale and applied");
+  text_list& tensors_ = add_tensors(add);
+  need& need_ = add_need(add);
+  std::vector<role_rule>& roles_ = add_roles(add);
+  std::string& from_ = add_from(add);
+
  public:
-  void options(option_list& add) override {
-    wanted_.add_files(add);
-    add.required("-o,--out", out_, "FILE.html, or FILE.svg with --svg");
-    add.value("--svg", picture_, picture_argument,
-              "One picture: loss-scale, loss-scale-trace, resolution; of one tensor: exponents, "
-              "amax, error");
-    add.text("--loss-scale-trace", trace_,
-             "The loss scale of the training run: CSV with step, scale and applied");
-    wanted_.add_tensors(add);
-    add_need(add, need_);
-    add_roles(add, roles_);
-    wanted_.add_from(add);
-    add.refuse([&add] { return add.given("--json"); },
+  explicit report_command(option_list& list) : command(list) {
+    add.refuse([this] { return add.given("--json"); },
                "--json: report writes a page; `fpinspect tensor --json` has the same figures");
-    const auto is_trace = [&add] { return add.is("--svg", "loss-scale-trace"); };
+    const auto is_trace = [this] { return add.is("--svg", "loss-scale-trace"); };
     add.need(
         {"--svg"}, [=, this] { return !is_trace() || !trace_.empty(); }, "--loss-scale-trace");
-    add.refuse([=, this, &add] { return add.given("--svg") && !is_trace() && !trace_.empty(); },
+    add.refuse([=, this] { return add.given("--svg") && !is_trace() && !trace_.empty(); },
                "--loss-scale-trace does nothing beside --svg of another picture; leave it out");
   }
 
@@ -345,10 +348,10 @@ class report_command final : public command {
     report in;
     if (!trace_.empty()) in.scale_trace = read_scale_trace(trace_);
     const output_file target("--out", out_, {picture_.empty() ? ".html" : ".svg"});
-    in.shown = tensors_to_show(wanted_);
+    in.shown = tensors_to_show({files_, tensors_, from_});
     for (const role_rule& rule : roles_) require_match("--role", rule.pattern, in.shown);
     in.all = collect(in.shown, names_of(in.shown), roles_, {}, need_, where);
-    in.result = verdict_on(in.all.evidence, need_);
+    in.result = verdict_on(in.all, need_);
     if (!picture_.empty()) {
       return target.write({picture_of(in, picture_, need_, where).document()}, s.out);
     }
@@ -357,12 +360,6 @@ class report_command final : public command {
   }
 
  private:
-  tensor_selection wanted_;
-  std::string out_;
-  std::string picture_;  ///< empty: the page
-  std::string trace_;
-  need need_;
-  std::vector<role_rule> roles_;
 };
 
 const registered<report_command> report_here("report",

@@ -161,19 +161,21 @@ std::string replay_csv(const replay_result& result) {
 }
 
 class scaler_command final : public command {
+  bool& ascii_ = add.ascii();
+  std::optional<scaling_policy>& policy_ = add.optional_value(
+      "--policy", enumerator_argument<scaling_policy>, names_of<scaling_policy>(" or "));
+  std::string& trace_ =
+      add.text("--trace", "CSV: step, nonfinite or amax, optional loss_nonfinite; - reads stdin");
+  std::string& generate_ = add.text("--generate", "A trace: " + scenario_help());
+  std::uint64_t& steps_ =
+      add.value("--steps", integer(0, 100'000'000), "Steps to generate", "40000");
+  std::uint64_t& seed_ = add.value("--seed", integer(), "Of their random bits", "0");
+  text_list& set_ = add.several("--set", "Settings of the policy, name=value");
+  bool& plot_ = add.flag("--plot", "Draw instead of writing CSV");
+  std::string& out_ = add.text("--out", "FILE.csv to write (default: standard output)");
+
  public:
-  void options(option_list& add) override {
-    add.ascii();
-    add.value("--policy", policy_, enumerator_argument<scaling_policy>,
-              names_of<scaling_policy>(" or "));
-    add.text("--trace", trace_,
-             "CSV: step, nonfinite or amax, optional loss_nonfinite; - reads stdin");
-    add.text("--generate", generate_, "A trace: " + scenario_help());
-    add.value("--steps", steps_, integer(0, 100'000'000), "Steps to generate", "40000");
-    add.value("--seed", seed_, integer(), "Of their random bits", "0");
-    add.several("--set", set_, "Settings of the policy, name=value");
-    add.flag("--plot", plot_, "Draw instead of writing CSV");
-    add.text("--out", out_, "FILE.csv to write (default: standard output)");
+  explicit scaler_command(option_list& list) : command(list) {
     add.exclude("--trace", {"--generate"});
     add.exclude("--plot", {"--json"});
     add.need({"--steps"}, "--generate");
@@ -181,7 +183,7 @@ class scaler_command final : public command {
         {"--seed"}, [this] { return is_random_scenario(generate_); }, "--generate random or noisy");
     add.need({"--trace", "--set", "--plot", "--json"}, "--policy");
     add.need({"--ascii"}, "--plot");
-    add.refuse([this, &add] { return out_ == "-" && (plot_ || add.given("--json")); },
+    add.refuse([this] { return out_ == "-" && (plot_ || add.given("--json")); },
                "--out -: standard output has the drawing or the JSON already; name a file");
   }
 
@@ -229,15 +231,6 @@ class scaler_command final : public command {
             {"final_scale", hexadecimal(result.final_scale)},
             {"stopped", result.stopped}};
   }
-
-  std::optional<scaling_policy> policy_;
-  std::string trace_;
-  std::string generate_;
-  std::uint64_t steps_ = 0;
-  std::uint64_t seed_ = 0;
-  std::vector<std::string> set_;
-  bool plot_ = false;
-  std::string out_;
 };
 
 const registered<scaler_command> scaler_here("scaler",

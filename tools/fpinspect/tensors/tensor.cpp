@@ -122,17 +122,15 @@ std::vector<condition> tensor_conditions(const std::vector<std::string>& texts,
 }
 
 /// The conditions, with the tensors for which they hold.
-gate checked_gate(const std::vector<condition>& conditions, const collected& all,
-                  const verdict& v) {
+gate checked_gate(const std::vector<condition>& conditions, const verdict& v) {
   gate result(conditions);
-  for (std::size_t i = 0; i < all.stats.size(); ++i) {
-    const cast_statistics& stats = all.stats[i];
-    const std::string& tensor = all.evidence[i].name;
-    result.add_nonfinite(tensor, stats.nan, stats.inf, stats.count);
+  for (const tensor_evidence& tensor : v.tensors) {
+    const cast_statistics& stats = tensor.stats;
+    result.add_nonfinite(tensor.name, stats.nan, stats.inf, stats.count);
     for (const cast_effect& cast : stats.casts) {
       const std::string_view format = name(cast.format);
-      const std::string shown = cat(tensor, " in ", format);
-      const std::string of_role = cat(name(all.evidence[i].what), ".", format);
+      const std::string shown = cat(tensor.name, " in ", format);
+      const std::string of_role = cat(name(tensor.what), ".", format);
       result.add<format_effect>(format_figures, format, shown, {stats, cast});
       result.add<format_effect>(format_figures, of_role, shown, {stats, cast});
     }
@@ -150,29 +148,35 @@ gate checked_gate(const std::vector<condition>& conditions, const collected& all
 }
 
 class tensor_command final : public command {
+  bool& ascii_ = add.ascii();
+  text_list& files_ = add_files(add);
+  text_list& tensors_ = add_tensors(add);
+  need& need_ = add_need(add);
+  std::vector<role_rule>& roles_ = add_roles(add);
+  bool& list_ =
+      add.flag("--list", "A line for each tensor instead of the verdict, what loses most first");
+  bool& plain_ =
+      add.flag("--plain", "--list for programs: columns separated by tabs, all digits, no heading");
+  text_list& details_ =
+      add.repeated("--details", "Chart and formats of the tensors of this pattern");
+  std::vector<format_id>& to_ =
+      add.list("--to", targets_argument,
+               "Formats, separated by commas (default: fp16,bf16,e4m3,e5m2; all with --json)");
+  bool& all_formats_ = add.flag("--all-formats", "All formats");
+  std::optional<int>& scale_ =
+      add.optional_value("--scale", scale_argument,
+                         "Loss scale 2^N of the elements before formats, in the detailed view");
+  bool& stats_ =
+      add.flag("--stats", "Mean, percentiles, channels and scales instead of the verdict");
+  bool& quick_ =
+      add.flag("--quick", "Only counts, extremes and means, as fast as the file can be read");
+  text_list& fail_if_ =
+      add.list("--fail-if", "Exit code 1 if: 'fp16.underflow>1%', 'nan>0', 'weights.bits>8', ...");
+  bool& recipes_ = add.flag("--recipes", "What recipes would do instead of formats");
+  std::string& from_ = add_from(add);
+
  public:
-  void options(option_list& add) override {
-    add.ascii();
-    wanted_.add_files(add);
-    wanted_.add_tensors(add);
-    add_need(add, need_);
-    add_roles(add, roles_);
-    add.flag("--list", list_,
-             "A line for each tensor instead of the verdict, what loses most first");
-    add.flag("--plain", plain_,
-             "--list for programs: columns separated by tabs, all digits, no heading");
-    add.repeated("--details", details_, "Chart and formats of the tensors of this pattern");
-    add.list("--to", to_, targets_argument,
-             "Formats, separated by commas (default: fp16,bf16,e4m3,e5m2; all with --json)");
-    add.flag("--all-formats", all_formats_, "All formats");
-    add.value("--scale", scale_, scale_argument,
-              "Loss scale 2^N of the elements before formats, in the detailed view");
-    add.flag("--stats", stats_, "Mean, percentiles, channels and scales instead of the verdict");
-    add.flag("--quick", quick_, "Only counts, extremes and means, as fast as the file can be read");
-    add.list("--fail-if", fail_if_,
-             "Exit code 1 if: 'fp16.underflow>1%', 'nan>0', 'weights.bits>8', ...");
-    add.flag("--recipes", recipes_, "What recipes would do instead of formats");
-    wanted_.add_from(add);
+  explicit tensor_command(option_list& list) : command(list) {
     add.exclude("--recipes",
                 {"--to", "--all-formats", "--ascii", "--need", "--role", "--details", "--scale"});
     add.exclude("--scale", {"--stats", "--quick", "--list", "--fail-if"});
@@ -190,7 +194,7 @@ class tensor_command final : public command {
     where_ = all_threads();
     if (quick_ || recipes_) return run_measured(s);
     const std::vector<condition> conditions = tensor_conditions(fail_if_, to_);
-    const std::vector<shown_tensor> tensors = tensors_to_show(wanted_);
+    const std::vector<shown_tensor> tensors = tensors_to_show({files_, tensors_, from_});
     if (stats_) return write_tensor_statistics(tensors, where_, s);
     for (const std::string& pattern : details_) require_match("--details", pattern, tensors);
     for (const role_rule& rule : roles_) require_match("--role", rule.pattern, tensors);
@@ -232,7 +236,7 @@ class tensor_command final : public command {
   void run_measured(const session& s) const {
     gate conditions = quick_ ? gate(conditions_argument(fail_if_, nonfinite_figures))
                              : quantization_gate(fail_if_, true);
-    const std::vector<shown_tensor> tensors = tensors_to_show(wanted_);
+    const std::vector<shown_tensor> tensors = tensors_to_show({files_, tensors_, from_});
     const std::vector<std::string> names = names_of(tensors);
     if (recipes_) {
       write_tensor_recipes(tensors, names, conditions, where_, s);
@@ -268,24 +272,24 @@ class tensor_command final : public command {
       measured.push_back(format_argument("--fail-if", role_and_format(c.subject).second));
     }
     if (details) measured.insert(measured.end(), formats.begin(), formats.end());
-    collected all = collect(tensors, names, roles_, measured, need_, where_);
+    std::vector<tensor_evidence> all = collect(tensors, names, roles_, measured, need_, where_);
     if (scale_ && details) scale_effects(tensors, formats, all);
-    const verdict v = verdict_on(all.evidence, need_);
-    gate checked = checked_gate(conditions, all, v);
+    const verdict v = verdict_on(all, need_);
+    gate checked = checked_gate(conditions, v);
     for (std::size_t i = 0; i < tensors.size(); ++i) {  // conditions hold for measured tensors only
       if (!tensors[i].has_numbers()) checked.add_failure(names[i], tensors[i].note);
     }
     if (s.json) {
       json_array views;
       for (std::size_t i = 0; i < tensors.size(); ++i) {
-        views.add(details_json(tensors[i], all.stats[i], formats));
+        views.add(details_json(tensors[i], all[i].stats, formats));
       }
       s.write_json({{"scale_log2", scale_},
                     {"verdict", verdict_json(v)},
                     {"tensors", views},
                     {"fail_if", checked.json()}});
     } else {
-      write_text(tensors, all, formats, v, s);
+      write_text(tensors, formats, v, s);
     }
     if (checked.is_empty()) return;
     s.out.flush();
@@ -294,17 +298,17 @@ class tensor_command final : public command {
 
   /// Replaces the effects of formats by those on the elements times the loss scale.
   void scale_effects(const std::vector<shown_tensor>& tensors, std::span<const format_id> formats,
-                     collected& all) const {
+                     std::span<tensor_evidence> all) const {
     const statistics_request request = {.casts = {formats.begin(), formats.end()},
                                         .scale_log2 = *scale_};
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i].has_numbers())
-        all.stats[i].casts = statistics_of(tensors[i], request, where_).casts;
+        all[i].stats.casts = statistics_of(tensors[i], request, where_).casts;
     }
   }
 
-  void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
-                  std::span<const format_id> formats, const verdict& v, const session& s) const {
+  void write_text(const std::vector<shown_tensor>& tensors, std::span<const format_id> formats,
+                  const verdict& v, const session& s) const {
     if (plain_) return s.out.write(plain_table(v));
     s.out.write(cat(heading_of(tensors), ": ", size_text(tensors), "\n\n"));
     if (list_) return s.out.write(tensor_table(v, s.term));
@@ -312,26 +316,13 @@ class tensor_command final : public command {
     std::vector<detailed_tensor> details;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (!shows_details(tensors[i], tensors.size())) continue;
-      details.push_back({tensors[i], all.stats[i], all.evidence[i].what});
+      details.push_back({tensors[i], v.tensors[i]});
     }
     if (!details.empty()) return write_details(details, formats, scale_, s);
     s.out.write(
         "more: --list, --details NAME, --stats, --recipes, --json; fpinspect report FILE\n");
   }
 
-  tensor_selection wanted_;
-  need need_;
-  std::vector<role_rule> roles_;
-  bool list_ = false;
-  bool plain_ = false;
-  std::vector<std::string> details_;
-  std::vector<format_id> to_;
-  bool all_formats_ = false;
-  std::optional<int> scale_;
-  bool stats_ = false;
-  bool quick_ = false;
-  std::vector<std::string> fail_if_;
-  bool recipes_ = false;
   executor where_;
 };
 

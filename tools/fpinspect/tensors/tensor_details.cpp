@@ -4,7 +4,6 @@
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/histogram.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/verdict/verdict.hpp"
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {
@@ -123,18 +122,19 @@ void write_details(std::span<const detailed_tensor> tensors, std::span<const for
   bool any_exact = false;
   bool any_loss_scale = false;
   bool fp32_would_serve = false;  // a loss scale is above what loss scalers usually reach
-  for (const auto& [tensor, stats, what] : tensors) {
+  for (const auto& [tensor, evidence] : tensors) {
+    const cast_statistics& stats = evidence.stats;
     write_heading(tensor, s);
     if (!tensor.has_numbers()) {
       s.out.write(cat("  ", tensor.note, "\n\n"));
       continue;
     }
     write_statistics(stats, formats, s);
-    if (what == role::gradients && !scale_log2) {
+    if (evidence.what == role::gradients && !scale_log2) {
       if (write_loss_scales(stats, formats, s)) fp32_would_serve = true;
       any_loss_scale = true;
     }
-    s.out.write(histogram(exponents_of({&stats, 1}), formats, s.term) + "\n");
+    s.out.write(histogram(exponents_of({&evidence, 1}), formats, s.term) + "\n");
     for (const format_id format : formats) {
       const cast_effect& e = effect_of(stats, format);
       any_lost = any_lost || e.destroyed() != 0;

@@ -5,7 +5,7 @@
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
-#include "fpinspect/verdict/roles.hpp"
+#include "fpinspect/verdict/verdict.hpp"
 
 namespace fpinspect {
 
@@ -60,8 +60,7 @@ json_object details_json(const shown_tensor& tensor, const cast_statistics& stat
 /// A tensor with what its detailed view shows.
 struct detailed_tensor {
   const shown_tensor& tensor;
-  const cast_statistics& stats;  ///< stats.casts must contain the formats
-  role what;                     ///< gradients have loss scales
+  const tensor_evidence& evidence;  ///< stats.casts must contain the formats
 };
 
 /// Writes what formats do to each tensor, and its exponents as a chart; and what the words mean.

@@ -21,10 +21,10 @@ std::string python() {
 }
 
 class replay_command final : public command {
+  std::string& path_ = add.required("FILE", "A recording, as samebits.torch.record writes it");
+
  public:
-  void options(option_list& add) override {
-    add.required("FILE", path_, "A recording, as samebits.torch.record writes it");
-  }
+  using command::command;
 
   void run(const session&) override {
     const std::string program = python();
@@ -34,7 +34,6 @@ class replay_command final : public command {
   }
 
  private:
-  std::string path_;
 };
 
 const registered<replay_command> replay_here("replay", "Recompute a PyTorch recording on this CPU",

@@ -66,11 +66,11 @@ constexpr column<traced_operator> trace_columns[] = {
 };
 
 class trace_command final : public command {
+  std::string& path_ = add.required("FILE", "A recording, as samebits.torch.record writes it");
+  bool& kernels_ = add.flag("--kernels", "CUDA kernels with grid and block, in place of results");
+
  public:
-  void options(option_list& add) override {
-    add.required("FILE", path_, "A recording, as samebits.torch.record writes it");
-    add.flag("--kernels", kernels_, "CUDA kernels with grid and block, in place of results");
-  }
+  using command::command;
 
   void run(const session& s) override {
     const auto file = open_file(path_);
@@ -119,9 +119,6 @@ class trace_command final : public command {
                     number_of(sources, "source"), " of ", bytes_text(static_cast<double>(bytes)),
                     "\n", text, "\n\n", table_heading(columns), table_lines(columns, operators)));
   }
-
-  std::string path_;
-  bool kernels_ = false;
 };
 
 const registered<trace_command> trace_here("trace", "List the operators of a PyTorch recording",

@@ -21,35 +21,26 @@ judged state_of(const shown_tensor& tensor) {
 tensor_evidence evidence_of(const shown_tensor& tensor, const std::string& name,
                             std::span<const role_rule> rules) {
   tensor_evidence result;
+  const std::string plain = tensor.plain_name();
   result.name = name;
-  result.what = role_of(tensor.plain_name(), rules);
+  result.what = role_of(plain, rules);
   result.state = state_of(tensor);
-  result.unread = tensor.info.unread;
-  result.shape = tensor.info.shape;
-  result.is_unquantized =
-      result.what == role::weights && is_of_unquantized_layer(tensor.plain_name());
-  result.of_weight = is_weight_shaped(tensor.plain_name(), result.what);
-  result.count = tensor.info.count;
-  result.bytes = tensor.info.bytes;
+  result.info = tensor.info;
+  result.is_unquantized = result.what == role::weights && is_of_unquantized_layer(plain);
+  result.of_weight = is_weight_shaped(plain, result.what);
   if (tensor.has_numbers()) result.bits = spec_of(tensor.how.format).storage_bits;
   return result;
 }
 
-void add_statistics(tensor_evidence& to, const cast_statistics& stats) {
-  to.nonzero = stats.nonzero();
-  to.nan = stats.nan;
-  to.inf = stats.inf;
-  to.first_nonfinite = stats.first_nonfinite;
-  to.amax = stats.amax;
-  to.magnitudes = stats.binades;
-  to.outlier = outlier_among(stats.column_amax);
-  if (to.state == judged::yes && to.nan + to.inf != 0) to.state = judged::not_finite;
-}
-
-choice_effect effect_of(choice c, std::span<const cast_effect> effects) {
+choice_effect effect_of(choice c, const cast_statistics& stats) {
   const format_id format = spec_of(c).format;
-  const auto found = std::ranges::find(effects, format, &cast_effect::format);
-  return {c, found->underflow, found->overflow, found->saturated_signal, found->saturated_noise};
+  const auto found = std::ranges::find(stats.casts, format, &cast_effect::format);
+  return {c,
+          stats.nonzero(),
+          found->underflow,
+          found->overflow,
+          found->saturated_signal,
+          found->saturated_noise};
 }
 
 /// The elements of optimizer state that become 0 in a format and are below 2^-24 of the tensor's
@@ -58,9 +49,10 @@ std::uint64_t negligible_underflow(const tensor_evidence& tensor, const choice_e
   if (tensor.what != role::adam_m && tensor.what != role::adam_v) return 0;
   if (!(effect.signal > 0) || !std::isfinite(effect.signal)) return 0;
   constexpr int binary32_digits = 24;
-  const double rms = std::sqrt(effect.signal / static_cast<double>(tensor.count));
-  const auto end = tensor.magnitudes.lower_bound(std::ilogb(rms) - binary32_digits);
-  return underflow_at(binades(tensor.magnitudes.begin(), end), 0, spec_of(effect.what).format);
+  const double rms = std::sqrt(effect.signal / static_cast<double>(tensor.info.count));
+  const binades& all = tensor.stats.binades;
+  const auto end = all.lower_bound(std::ilogb(rms) - binary32_digits);
+  return underflow_at(binades(all.begin(), end), 0, spec_of(effect.what).format);
 }
 
 /// The elements as a matrix that quantize() takes: fp64 is first rounded to fp32.
@@ -74,12 +66,13 @@ source_matrix quantizable_matrix(const shown_tensor& tensor, bool of_weight,
   return {std::move(narrow.bytes), view};
 }
 
-choice_effect recipe_effect(choice c, const const_matrix_view& in, const executor& where) {
+choice_effect recipe_effect(choice c, std::uint64_t nonzero, const const_matrix_view& in,
+                            const executor& where) {
   const choice_spec& spec = spec_of(c);
   const recipe_preset* preset = find_recipe(spec.recipe);
   const quantize_statistics s = statistics_by(*preset, spec.format, in, where);
-  return {
-      c, s.underflowed, 0, s.signal, s.noise, 0, scale_bits_of(preset->rules, {in.rows, in.cols})};
+  const std::uint64_t scale_bits = scale_bits_of(preset->rules, {in.rows, in.cols});
+  return {c, nonzero, s.underflowed, 0, s.signal, s.noise, scale_bits};
 }
 
 /// The choices that are tried on a tensor.
@@ -101,20 +94,20 @@ std::uint64_t passes_over(const tensor_evidence& tensor) {
   return 1 + static_cast<std::uint64_t>(passes);
 }
 
-void add_effects(tensor_evidence& to, const shown_tensor& tensor, const cast_statistics& stats,
-                 const executor& where, progress& line) {
+void add_effects(tensor_evidence& to, const shown_tensor& tensor, const executor& where,
+                 progress& line) {
   source_matrix in;
   if (to.takes_fp8()) in = quantizable_matrix(tensor, to.of_weight, where);
   for (const choice c : tried_choices(to)) {
     if (c == choice::fp16_scaled) continue;
-    to.effects.push_back(is_recipe(c) ? recipe_effect(c, in.view, where)
-                                      : effect_of(c, stats.casts));
+    to.effects.push_back(is_recipe(c) ? recipe_effect(c, to.stats.nonzero(), in.view, where)
+                                      : effect_of(c, to.stats));
     choice_effect& effect = to.effects.back();
     effect.negligible = negligible_underflow(to, effect);
     if (!is_recipe(c)) continue;
     line.add(tensor.info.bytes);
     if (tensor.how.format == format_id::fp64) {  // the way by fp32 counts too
-      const choice_effect first = effect_of(choice::fp32, stats.casts);
+      const choice_effect first = effect_of(choice::fp32, to.stats);
       effect.underflow += first.underflow;
       effect.overflow += first.overflow;
       effect.noise += first.noise;
@@ -124,14 +117,14 @@ void add_effects(tensor_evidence& to, const shown_tensor& tensor, const cast_sta
 
 choice_effect fp16_scaled_effect(const shown_tensor& tensor, int log2, const executor& where) {
   const statistics_request request = {.casts = {format_id::fp16}, .scale_log2 = log2};
-  return effect_of(choice::fp16_scaled, statistics_of(tensor, request, where).casts);
+  return effect_of(choice::fp16_scaled, statistics_of(tensor, request, where));
 }
 
 /// What fp16 does to the gradients at the loss scale of all of them.
-void add_scaled_effects(collected& all, std::span<const shown_tensor> tensors, int scale_log2,
-                        const executor& where, progress& line) {
+void add_scaled_effects(std::span<tensor_evidence> all, std::span<const shown_tensor> tensors,
+                        int scale_log2, const executor& where, progress& line) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    tensor_evidence& to = all.evidence[i];
+    tensor_evidence& to = all[i];
     const bool concerned = to.what == role::gradients && to.state == judged::yes;
     if (!concerned || stays_as_stored(to, choice::fp16_scaled)) continue;
     to.effects.push_back(fp16_scaled_effect(tensors[i], scale_log2, where));
@@ -141,17 +134,18 @@ void add_scaled_effects(collected& all, std::span<const shown_tensor> tensors, i
 
 /// Finds the loss scales at which fp16 meets the need in each gradient. Reads elements only for
 /// scales at which their counts by binade cannot tell the SQNR.
-void add_enough_scales(collected& all, std::span<const shown_tensor> tensors, const need& wanted,
-                       const executor& where) {
+void add_enough_scales(std::span<tensor_evidence> all, std::span<const shown_tensor> tensors,
+                       const need& wanted, const executor& where) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    tensor_evidence& to = all.evidence[i];
-    const auto best = best_scale_log2(to.magnitudes);
+    tensor_evidence& to = all[i];
+    const binades& magnitudes = to.stats.binades;
+    const auto best = best_scale_log2(magnitudes);
     if (to.what != role::gradients || to.state != judged::yes || !best) continue;
     const auto is_enough = [&](int log2) {
-      const std::uint64_t lost = underflow_at(to.magnitudes, log2, format_id::fp16);
-      if (!wanted.allows(lost, to.nonzero)) return false;
-      if (sqnr_bound_at(to.magnitudes, log2) >= wanted.db) return true;
-      return meets(kept_by(fp16_scaled_effect(tensors[i], log2, where), to.nonzero), wanted);
+      const std::uint64_t lost = underflow_at(magnitudes, log2, format_id::fp16);
+      if (!wanted.allows(lost, to.stats.nonzero())) return false;
+      if (sqnr_bound_at(magnitudes, log2) >= wanted.db) return true;
+      return fp16_scaled_effect(tensors[i], log2, where).meets(wanted);
     };
     int low = *best + 1;
     while (low > smallest_scale_log2 && is_enough(low - 1)) --low;
@@ -184,40 +178,39 @@ std::vector<format_id> measured_formats(const tensor_evidence& tensor, const ele
 
 }  // namespace
 
-collected collect(std::span<const shown_tensor> tensors, std::span<const std::string> names,
-                  std::span<const role_rule> rules, std::span<const format_id> formats,
-                  const need& wanted, const executor& where) {
-  collected all;
+std::vector<tensor_evidence> collect(std::span<const shown_tensor> tensors,
+                                     std::span<const std::string> names,
+                                     std::span<const role_rule> rules,
+                                     std::span<const format_id> formats, const need& wanted,
+                                     const executor& where) {
+  std::vector<tensor_evidence> all;
   constexpr std::uint64_t most_columns = 1 << 20;  // 4 MiB of maxima for each thread
   std::uint64_t bytes = 0;
   std::uint64_t work = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    all.evidence.push_back(evidence_of(tensors[i], names[i], rules));
+    all.push_back(evidence_of(tensors[i], names[i], rules));
     bytes += tensors[i].info.bytes;
-    work += tensors[i].info.bytes * passes_over(all.evidence.back());
+    work += tensors[i].info.bytes * passes_over(all.back());
   }
   progress line(bytes, work);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const shown_tensor& tensor = tensors[i];
-    tensor_evidence& evidence = all.evidence[i];
-    cast_statistics stats;
+    tensor_evidence& to = all[i];
+    const std::uint64_t passes = passes_over(to);
     if (tensor.has_numbers()) {
-      const std::uint64_t passes = passes_over(evidence);
-      stats = statistics_of(tensor,
-                            {.casts = measured_formats(evidence, tensor.how, formats),
-                             .binades = true,
-                             .column_amax = has_columns(tensor.info, most_columns)},
-                            where);
-      add_statistics(evidence, stats);
-      line.add(tensor.info.bytes * (1 + passes - passes_over(evidence)));
-      if (evidence.state == judged::yes) add_effects(evidence, tensor, stats, where, line);
-    } else {
-      line.add(tensor.info.bytes);
+      to.stats = statistics_of(tensor,
+                               {.casts = measured_formats(to, tensor.how, formats),
+                                .binades = true,
+                                .column_amax = has_columns(tensor.info, most_columns)},
+                               where);
+      to.outlier = outlier_among(to.stats.column_amax);
+      if (to.state == judged::yes && to.has_nonfinite()) to.state = judged::not_finite;
     }
-    all.stats.push_back(std::move(stats));
+    line.add(tensor.info.bytes * (1 + passes - passes_over(to)));
+    if (to.state == judged::yes) add_effects(to, tensor, where, line);
   }
   add_enough_scales(all, tensors, wanted, where);
-  if (const auto scale = loss_scale_of(all.evidence, wanted)) {
+  if (const auto scale = loss_scale_of(all, wanted)) {
     add_scaled_effects(all, tensors, scale->best.log2, where, line);
   }
   return all;

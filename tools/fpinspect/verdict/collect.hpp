@@ -7,29 +7,25 @@
 
 namespace fpinspect {
 
-/// The tensors' own statistics and, in the same order, the evidence for the verdict.
-struct collected {
-  std::vector<cast_statistics> stats;  ///< empty statistics for elements that are not numbers
-  std::vector<tensor_evidence> evidence;
-};
-
-/// Reads each tensor several times: once for all formats, once for each recipe. Reads gradients once
+/// The evidence for the verdict, in the order of the tensors. Reads each tensor several times: once for all formats, once for each recipe. Reads gradients once
 /// more at the loss scale of all gradients, and at scales at which counts cannot tell the SQNR.
 ///
 /// @param formats  formats besides those of the verdict
 /// @param names  of the tensors in text
-collected collect(std::span<const shown_tensor> tensors, std::span<const std::string> names,
-                  std::span<const role_rule> rules, std::span<const format_id> formats,
-                  const need& wanted, const executor& where);
+std::vector<tensor_evidence> collect(std::span<const shown_tensor> tensors,
+                                     std::span<const std::string> names,
+                                     std::span<const role_rule> rules,
+                                     std::span<const format_id> formats, const need& wanted,
+                                     const executor& where);
 
-inline void add_need(option_list& add, need& wanted) {
-  add.list("--need", wanted, need_argument,
-           "What a choice must keep: 30dB, 'underflow<1%' (both are the default)");
+inline need& add_need(option_list& add) {
+  return add.list("--need", need_argument,
+                  "What a choice must keep: 30dB, 'underflow<1%' (both are the default)");
 }
 
-inline void add_roles(option_list& add, std::vector<role_rule>& rules) {
-  add.repeated("--role", rules, role_rules,
-               "PATTERN=ROLE: weights, activations, gradients, adam_m, adam_v or other");
+inline std::vector<role_rule>& add_roles(option_list& add) {
+  return add.repeated("--role", role_rules,
+                      "PATTERN=ROLE: weights, activations, gradients, adam_m, adam_v or other");
 }
 
 }  // namespace fpinspect

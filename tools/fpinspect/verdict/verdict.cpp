@@ -86,9 +86,6 @@ std::optional<int> best_scale_log2(double amax, format_id to) {
 
 namespace {
 
-/// The SQNR as a number to compare: infinite if no element changed.
-double level(const kept& k) { return k.db.value_or(std::numeric_limits<double>::infinity()); }
-
 double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -96,14 +93,14 @@ double share(std::uint64_t part, std::uint64_t whole) {
 choice_outcome outcome_of(choice c, std::span<const std::size_t> members,
                           std::span<const tensor_evidence> tensors, const need& wanted) {
   choice_outcome result = {.what = c, .bits = spec_of(c).bits};
-  std::vector<std::pair<std::size_t, kept>> all;
+  std::vector<std::pair<std::size_t, const choice_effect*>> all;
   std::uint64_t elements = 0;
   std::uint64_t scale_bits = 0;
   for (const std::size_t i : members) {
     if (tensors[i].state != judged::yes || stays_as_stored(tensors[i], c)) continue;
     if (const choice_effect* effect = tensors[i].effect(c)) {
-      all.emplace_back(i, kept_by(*effect, tensors[i].nonzero));
-      elements += tensors[i].count;
+      all.emplace_back(i, effect);
+      elements += tensors[i].info.count;
       scale_bits += effect->scale_bits;
     }
   }
@@ -111,17 +108,16 @@ choice_outcome outcome_of(choice c, std::span<const std::size_t> members,
   if (elements != 0) {
     result.bits = spec_of(spec_of(c).format).storage_bits + share(scale_bits, elements);
   }
-  const auto worse = [](const auto& a, const auto& b) {
-    return std::tuple(level(a.second), -share(a.second.underflow, a.second.nonzero), a.first) <
-           std::tuple(level(b.second), -share(b.second.underflow, b.second.nonzero), b.first);
-  };
-  std::ranges::sort(all, worse);
+  std::ranges::sort(all, {}, [](const auto& one) {
+    const choice_effect& e = *one.second;
+    return std::tuple(e.level(), -share(e.underflow, e.nonzero), one.first);
+  });
   double most = 0;
-  for (const auto& [i, k] : all) {
-    if (!meets(k, wanted)) result.failed.push_back(i);
-    if (!result.lowest && k.db) result.lowest = i;
-    if (share(k.underflow, k.nonzero) > most) {
-      most = share(k.underflow, k.nonzero);
+  for (const auto& [i, e] : all) {
+    if (!e->meets(wanted)) result.failed.push_back(i);
+    if (!result.lowest && e->db()) result.lowest = i;
+    if (share(e->underflow, e->nonzero) > most) {
+      most = share(e->underflow, e->nonzero);
       result.lossiest = i;
     }
   }
@@ -145,7 +141,7 @@ role_verdict verdict_of(role r, std::span<const tensor_evidence> tensors, const 
     const tensor_evidence& tensor = tensors[i];
     if (tensor.what != r) continue;
     result.tensors.push_back(i);
-    result.values += tensor.count;
+    result.values += tensor.info.count;
     if (tensor.state != judged::yes) continue;
     ++result.judged;
     result.vectors += tensor.is_vector() ? 1u : 0u;
@@ -165,10 +161,10 @@ role_verdict verdict_of(role r, std::span<const tensor_evidence> tensors, const 
 
 /// The largest share that fp16 without a loss scale or the role's choice loses.
 double largest_loss(const verdict& v, const tensor_evidence& tensor) {
-  const scale_loss fp16 = loss_at(tensor.magnitudes, 0);
-  const double most = share(fp16.underflow + fp16.overflow, tensor.nonzero);
+  const scale_loss fp16 = loss_at(tensor.stats.binades, 0);
+  const double most = share(fp16.underflow + fp16.overflow, tensor.stats.nonzero());
   const choice_effect* chosen = chosen_effect(v, tensor);
-  return chosen == nullptr ? most : std::max(most, share(chosen->underflow, tensor.nonzero));
+  return chosen == nullptr ? most : std::max(most, share(chosen->underflow, chosen->nonzero));
 }
 
 }  // namespace
@@ -185,23 +181,19 @@ std::optional<outlier_channel> outlier_among(std::span<const double> amaxes) {
   return outlier_channel{static_cast<std::uint64_t>(largest - amaxes.begin()), *largest / *middle};
 }
 
-kept kept_by(const choice_effect& effect, std::uint64_t nonzero) {
-  kept result = {{}, effect.underflow, effect.overflow, nonzero, effect.negligible};
-  if (effect.noise > 0 || effect.underflow + effect.overflow != 0) {
-    // Squares of tiny elements may all be 0: the ratio is then a bound from below.
-    const double noise = std::max(effect.noise, std::numeric_limits<double>::min());
-    const bool usable = effect.signal > 0 && std::isfinite(effect.signal / noise);
-    result.db = usable ? 10.0 * std::log10(effect.signal / noise) : 0.0;
+std::map<int, std::uint64_t> exponents_of(std::span<const tensor_evidence> tensors) {
+  std::map<int, std::uint64_t> exponents;
+  for (const tensor_evidence& one : tensors) {
+    for (const auto& [exponent, counts] : one.stats.binades) exponents[exponent] += counts.all;
   }
-  return result;
+  return exponents;
 }
 
-bool loses_little(const kept& k, const need& wanted) {
-  return wanted.allows(k.underflow - k.negligible, k.nonzero);
-}
-
-bool meets(const kept& k, const need& wanted) {
-  return k.overflow == 0 && level(k) >= wanted.db && loses_little(k, wanted);
+std::optional<double> choice_effect::db() const {
+  if (!(noise > 0) && underflow + overflow == 0) return std::nullopt;
+  // Squares of tiny elements may all be 0: the ratio is then a bound from below.
+  const double ratio = signal / std::max(noise, std::numeric_limits<double>::min());
+  return signal > 0 && std::isfinite(ratio) ? 10.0 * std::log10(ratio) : 0.0;
 }
 
 bool stays_as_stored(const tensor_evidence& tensor, choice c) {
@@ -218,9 +210,9 @@ std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence>
   binades all;
   std::optional<std::size_t> limit;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (!is_gradient(tensors[i]) || tensors[i].magnitudes.empty()) continue;
-    add(all, tensors[i].magnitudes);
-    if (!limit || tensors[i].amax > tensors[*limit].amax) limit = i;
+    if (!is_gradient(tensors[i]) || tensors[i].stats.binades.empty()) continue;
+    add(all, tensors[i].stats.binades);
+    if (!limit || tensors[i].stats.amax > tensors[*limit].stats.amax) limit = i;
   }
   const auto best = best_scale_log2(all);
   if (!best) return std::nullopt;
@@ -243,8 +235,9 @@ std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence>
   }
   const auto allowed = [&](int log2) {
     return std::ranges::all_of(tensors, [&](const tensor_evidence& t) {
-      return !is_gradient(t) || (log2 >= t.enough_log2.value_or(log2) &&
-                                 wanted.allows(loss_at(t.magnitudes, log2).underflow, t.nonzero));
+      return !is_gradient(t) ||
+             (log2 >= t.enough_log2.value_or(log2) &&
+              wanted.allows(loss_at(t.stats.binades, log2).underflow, t.stats.nonzero()));
     });
   };
   result.needed = result.without.overflow != 0 || !allowed(0);
@@ -259,7 +252,8 @@ std::optional<std::size_t> worst_gradient(std::span<const tensor_evidence> tenso
   double most = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!is_gradient(tensors[i])) continue;
-    const double part = share(loss_at(tensors[i].magnitudes, log2).*lost, tensors[i].nonzero);
+    const cast_statistics& stats = tensors[i].stats;
+    const double part = share(loss_at(stats.binades, log2).*lost, stats.nonzero());
     if (part <= most) continue;
     most = part;
     worst = i;
@@ -286,7 +280,7 @@ void add_outliers(const verdict& v, std::vector<finding>& found) {
           const choice_effect* effect = v.tensors[i].effect(better.what);
           if (is_one_scale(better.what) || effect == nullptr) continue;
           f.better = better.what;
-          if (meets(kept_by(*effect, v.tensors[i].nonzero), v.wanted)) break;
+          if (effect->meets(v.wanted)) break;
         }
         found.push_back(f);
       }
@@ -301,15 +295,12 @@ void add_underflows(const verdict& v, int log2, finding_kind kind, std::vector<f
   for (std::size_t i = 0; i < v.tensors.size(); ++i) {
     const tensor_evidence& tensor = v.tensors[i];
     if (!is_gradient(tensor)) continue;
-    const scale_loss loss = loss_at(tensor.magnitudes, log2);
-    if (v.wanted.allows(loss.underflow, tensor.nonzero)) continue;
+    const scale_loss loss = loss_at(tensor.stats.binades, log2);
+    if (v.wanted.allows(loss.underflow, tensor.stats.nonzero())) continue;
     all.push_back({.kind = kind, .tensor = i, .loss = loss});
   }
-  std::ranges::stable_sort(all, [&](const finding& a, const finding& b) {
-    const auto lost = [&](const finding& f) {
-      return share(f.loss.underflow, v.tensors[f.tensor].nonzero);
-    };
-    return lost(a) > lost(b);
+  std::ranges::stable_sort(all, std::greater(), [&](const finding& f) {
+    return share(f.loss.underflow, v.tensors[f.tensor].stats.nonzero());
   });
   if (all.size() > most) all.resize(most);
   found.insert(found.end(), all.begin(), all.end());
@@ -342,7 +333,7 @@ void add_exceptions(const verdict& v, std::vector<finding>& found) {
 std::vector<finding> findings_of(const verdict& v) {
   std::vector<finding> found;
   for (std::size_t i = 0; i < v.tensors.size(); ++i) {
-    if (v.tensors[i].nan + v.tensors[i].inf != 0) found.push_back({finding_kind::not_finite, i});
+    if (v.tensors[i].has_nonfinite()) found.push_back({finding_kind::not_finite, i});
   }
   add_outliers(v, found);
   if (v.loss_scale) {
@@ -366,11 +357,8 @@ verdict verdict_on(std::span<const tensor_evidence> tensors, const need& wanted)
   }
   result.findings = findings_of(result);
   for (std::size_t i = 0; i < tensors.size(); ++i) result.order.push_back(i);
-  std::ranges::stable_sort(result.order, [&](std::size_t a, std::size_t b) {
-    const auto key = [&](std::size_t i) {
-      return std::pair(tensors[i].nan + tensors[i].inf != 0, largest_loss(result, tensors[i]));
-    };
-    return key(a) > key(b);
+  std::ranges::stable_sort(result.order, std::greater(), [&](std::size_t i) {
+    return std::pair(tensors[i].has_nonfinite(), largest_loss(result, tensors[i]));
   });
   return result;
 }

@@ -4,6 +4,7 @@
 #include "fpinspect/verdict/gate/condition.hpp"
 #include "fpinspect/verdict/roles.hpp"
 #include "samebits/cast_statistics.hpp"
+#include "tensor_file/tensor_info.hpp"
 
 namespace fpinspect {
 
@@ -58,12 +59,27 @@ std::optional<outlier_channel> outlier_among(std::span<const double> amaxes);
 /// What one choice does to a tensor.
 struct choice_effect {
   choice what = choice::fp32;
-  std::uint64_t underflow = 0;   ///< finite and non-zero, becomes 0
+  std::uint64_t nonzero = 0;     ///< finite and non-zero elements
+  std::uint64_t underflow = 0;   ///< of these, become 0
   std::uint64_t overflow = 0;    ///< finite, becomes infinite or NaN
   double signal = 0;             ///< sum of x^2
   double noise = 0;              ///< sum of (x - x')^2; elements that overflow count as max finite
-  std::uint64_t negligible = 0;  ///< those of underflow that the need does not count
   std::uint64_t scale_bits = 0;  ///< of all tiles; 0 for one scale of the tensor
+  std::uint64_t negligible = 0;  ///< those of underflow that the need does not count
+
+  /// The SQNR; nothing: no element changed.
+  [[nodiscard]] std::optional<double> db() const;
+  /// The SQNR as a number to compare: infinite if no element changed.
+  [[nodiscard]] double level() const {
+    return db().value_or(std::numeric_limits<double>::infinity());
+  }
+  /// Whether fewer values become 0 than the need allows.
+  [[nodiscard]] bool loses_little(const need& wanted) const {
+    return wanted.allows(underflow - negligible, nonzero);
+  }
+  [[nodiscard]] bool meets(const need& wanted) const {
+    return overflow == 0 && level() >= wanted.db && loses_little(wanted);
+  }
 };
 
 /// Why the verdict does not judge a tensor.
@@ -80,32 +96,26 @@ struct tensor_evidence {
   std::string name;  ///< as it is; the path for a tensor without a name
   role what = role::other;
   judged state = judged::yes;
-  std::string unread;  ///< why the elements are not read
-  std::vector<std::uint64_t> shape;
+  tensor_file::tensor_info info;
   bool of_weight = false;       ///< has the shape of a weight
   bool is_unquantized = false;  ///< weights of a layer that stays in 16 bits beside FP8 layers
-  std::uint64_t count = 0;
-  std::uint64_t bytes = 0;  ///< of all elements as stored
-  int bits = 32;            ///< of an element as stored
-  std::uint64_t nonzero = 0;
-  std::uint64_t nan = 0;
-  std::uint64_t inf = 0;
-  std::optional<std::uint64_t> first_nonfinite;  ///< index in C order
-  std::optional<double> amax;
-  binades magnitudes;
+  int bits = 32;                ///< of an element as stored
+  cast_statistics stats;        ///< of elements that are numbers
   std::optional<outlier_channel> outlier;
   std::vector<choice_effect> effects;  ///< of the choices that were tried
   /// Gradients: from this power of two on, loss scales without overflow meet the need in fp16.
   std::optional<int> enough_log2;
 
   /// Whether recipes are judged on [out, rest] instead of the rows along the last dimension.
-  [[nodiscard]] bool is_reshaped() const { return of_weight && shape.size() > 2; }
+  [[nodiscard]] bool is_reshaped() const { return of_weight && info.shape.size() > 2; }
 
   /// Biases, norms and scalars.
-  [[nodiscard]] bool is_vector() const { return shape.size() < 2; }
+  [[nodiscard]] bool is_vector() const { return info.shape.size() < 2; }
 
   /// Whether FP8 is tried.
   [[nodiscard]] bool takes_fp8() const { return !is_vector() && !is_unquantized; }
+
+  [[nodiscard]] bool has_nonfinite() const { return stats.nan + stats.inf != 0; }
 
   [[nodiscard]] const choice_effect* effect(choice c) const {
     const auto found = std::ranges::find(effects, c, &choice_effect::what);
@@ -113,22 +123,12 @@ struct tensor_evidence {
   }
 };
 
+/// Finite non-zero elements of all tensors by floor(log2(|x|)).
+std::map<int, std::uint64_t> exponents_of(std::span<const tensor_evidence> tensors);
+
 // --- The decision --------------------------------------------------------------------------------
 
 // Tensors are named by their index in the evidence.
-
-/// What a choice keeps of one tensor.
-struct kept {
-  std::optional<double> db;  ///< nothing: no element changed
-  std::uint64_t underflow = 0;
-  std::uint64_t overflow = 0;
-  std::uint64_t nonzero = 0;
-  std::uint64_t negligible = 0;  ///< those of underflow that the need does not count
-};
-kept kept_by(const choice_effect& effect, std::uint64_t nonzero);
-/// Whether fewer values become 0 than the need allows.
-bool loses_little(const kept& k, const need& wanted);
-bool meets(const kept& k, const need& wanted);
 
 /// A choice, tried on all tensors of a role that it concerns.
 struct choice_outcome {

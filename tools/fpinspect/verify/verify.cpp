@@ -184,27 +184,28 @@ std::uint64_t verify_exact_functions(const session& s) {
 }
 
 class verify_command final : public command {
+  std::string& backend_ = add.text("--backend", "Only this one");
+  bool& exhaustive_ = add.flag("--exhaustive", "All 2^32 fp32 inputs by every rule");
+  std::uint64_t& threads_ =
+      add.value("--threads", integer(0, 4096), "CPU threads (0: one per hardware thread)", "0");
+  bool& tensor_cores_ =
+      add.flag("--tensor-cores", "The GPU's tensor cores with their model instead");
+  bool& function_units_ =
+      add.flag("--function-units", "The GPU's function units with their model instead");
+  bool& exact_functions_ =
+      add.flag("--exact-functions", "Sums of all results of rule exact on the GPU instead");
+  bool& card_ = add.flag("--card", "The GPU by the three checks above, one after another, instead");
+  tensor_core_check checked_{add};
+
  public:
-  void options(option_list& add) override {
-    add.text("--backend", backend_, "Only this one");
-    add.flag("--exhaustive", exhaustive_, "All 2^32 fp32 inputs by every rule");
-    constexpr std::uint64_t max_threads = 4096;
-    add.value("--threads", threads_, integer(0, max_threads),
-              "CPU threads (0: one per hardware thread)", "0");
-    add.flag("--tensor-cores", tensor_cores_, "The GPU's tensor cores with their model instead");
-    add.flag("--function-units", function_units_,
-             "The GPU's function units with their model instead");
-    add.flag("--exact-functions", exact_functions_,
-             "Sums of all results of rule exact on the GPU instead");
-    add.flag("--card", card_, "The GPU by the three checks above, one after another, instead");
-    checked_.add_options(add);
+  explicit verify_command(option_list& list) : command(list) {
     add.exclude("--tensor-cores", {"--backend", "--exhaustive", "--threads"});
     add.exclude("--function-units", {"--backend", "--exhaustive", "--threads", "--tensor-cores"});
     add.exclude("--exact-functions",
                 {"--backend", "--exhaustive", "--threads", "--tensor-cores", "--function-units"});
     add.exclude("--card", {"--backend", "--exhaustive", "--threads", "--tensor-cores",
                            "--function-units", "--exact-functions", "--json"});
-    checked_.add_rules(add);
+    checked_.add_rules();
   }
 
   void run(const session& s) override {
@@ -231,15 +232,6 @@ class verify_command final : public command {
     if (exhaustive_) options.extent = verify_extent::exhaustive;
     return options;
   }
-
-  std::string backend_;
-  bool exhaustive_ = false;
-  std::uint64_t threads_ = 0;
-  bool tensor_cores_ = false;
-  bool function_units_ = false;
-  bool exact_functions_ = false;
-  bool card_ = false;
-  tensor_core_check checked_;
 };
 
 const registered<verify_command> verify_here("verify",

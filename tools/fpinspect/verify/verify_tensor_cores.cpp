@@ -120,20 +120,7 @@ std::string recording(const tensor_core_gpu& gpu, const tensor_core_check_option
 
 }  // namespace
 
-void tensor_core_check::add_options(option_list& add) {
-  add.group("Tensor cores");
-  add.value("--unit", unit_, enumerator_argument<tensor_unit>,
-            "Only this unit's instructions, see `fpinspect units`");
-  add.text("--instruction", instruction_, "Only this one, such as wgmma_e4m3");
-  add.value("--cases", cases_, integer(1, std::uint64_t{1} << 30),
-            "Of each of 20 families; a case makes 128 results", "8192");
-  add.value("--seed", seed_, integer(), "Of the operands", "0");
-  add.text("--record", record_, "FILE.txt to write some of the results to");
-  add.text("--results", results_, "Check a file that --record wrote, without a GPU");
-  add.group("");
-}
-
-void tensor_core_check::add_rules(option_list& add) {
+void tensor_core_check::add_rules() {
   add.need({"--unit", "--instruction", "--cases", "--seed", "--record", "--results"},
            "--tensor-cores");
   add.exclude("--results", {"--record", "--cases", "--seed"});

@@ -7,19 +7,23 @@
 namespace fpinspect {
 
 class tensor_core_check {
+  option_list& add;
+  std::optional<tensor_unit>& unit_ =
+      add.optional_value("--unit", enumerator_argument<tensor_unit>,
+                         "Only this unit's instructions, see `fpinspect units`");
+  std::string& instruction_ = add.text("--instruction", "Only this one, such as wgmma_e4m3");
+  std::uint64_t& cases_ = add.value("--cases", integer(1, std::uint64_t{1} << 30),
+                                    "Of each of 20 families; a case makes 128 results", "8192");
+  std::uint64_t& seed_ = add.value("--seed", integer(), "Of the operands", "0");
+  std::string& record_ = add.text("--record", "FILE.txt to write some of the results to");
+  std::string& results_ = add.text("--results", "Check a file that --record wrote, without a GPU");
+
  public:
-  void add_options(option_list& add);
-  void add_rules(option_list& add);
+  explicit tensor_core_check(option_list& list) : add(list.group("Tensor cores")) { add.group(""); }
+
+  void add_rules();
   /// Writes the report. Returns the number of results that differ.
   [[nodiscard]] std::uint64_t verify(const session& s) const;
-
- private:
-  std::optional<tensor_unit> unit_;
-  std::string instruction_;
-  std::uint64_t cases_ = 0;  ///< of each family
-  std::uint64_t seed_ = 0;
-  std::string record_;   ///< file to write
-  std::string results_;  ///< file to read instead of running on a GPU
 };
 
 /// "WHAT: 12 results compared, 1 differs", painted. `noun` is what differs, if that is not results.

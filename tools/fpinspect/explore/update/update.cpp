@@ -272,32 +272,37 @@ std::string text_of(const update_result& result, const terminal& term) {
   return text;
 }
 
+optimizer_settings& add_settings(option_list& add) {
+  auto& s = add.make<optimizer_settings>();
+  add_enumerator(add, "--rule", s.rule, "adamw");
+  add.fill("--lr", s.learning_rate, number_argument, "Learning rate", "1e-4");
+  add.fill("--weight-decay", s.weight_decay, number_argument, "Weight decay", "0");
+  add.fill("--beta1", s.beta1, number_argument, "Decay of the first state", "0.9");
+  add.fill("--beta2", s.beta2, number_argument, "Decay of the second state", "0.999");
+  add.fill("--epsilon", s.eps, number_argument, "Added to the root of the second state", "1e-8");
+  add.fill("--momentum", s.momentum, number_argument, "Momentum of sgd", "0");
+  return s;
+}
+
 class update_command final : public command {
+  static constexpr std::uint64_t most_steps = 1'000'000;
+  optimizer_settings& settings_ = add_settings(add);
+  std::string& gradient_ = add.text(
+      "--gradient", "Gradient of every step, or a file with one gradient for each step", "0.01");
+  float& start_ = add.value("--start", fp32_argument, "Weight before the first step", "1");
+  std::optional<float>& block_amax_ = add.optional_value(
+      "--block-amax", fp32_argument, "Largest weight of its block (default: 3 times the start)");
+  std::uint64_t& steps_ = add.value("--steps", integer(1, most_steps), "Number of steps", "1000");
+  std::uint64_t& every_ = add.value("--every", integer(1, most_steps),
+                                    "Show every N-th step (default: 1, 2, 5, 10, ...)");
+  std::uint64_t& seed_ = add.value("--seed", integer(), "Seed of stochastic rounding", "0");
+  std::vector<weight_mode>& modes_ = add.list(
+      "--modes", [](const auto& names) { return weight_modes_argument("--modes", names); },
+      "Ways to keep weights, or all (the default)");
+
  public:
-  void options(option_list& add) override {
-    optimizer_settings& s = plan_.settings;
-    constexpr std::uint64_t most_steps = 1'000'000;
-    add_enumerator(add, "--rule", s.rule, "adamw");
-    add.value("--lr", s.learning_rate, number_argument, "Learning rate", "1e-4");
-    add.value("--weight-decay", s.weight_decay, number_argument, "Weight decay", "0");
-    add.value("--beta1", s.beta1, number_argument, "Decay of the first state", "0.9");
-    add.value("--beta2", s.beta2, number_argument, "Decay of the second state", "0.999");
-    add.value("--epsilon", s.eps, number_argument, "Added to the root of the second state", "1e-8");
-    add.value("--momentum", s.momentum, number_argument, "Momentum of sgd", "0");
-    add.text("--gradient", gradient_,
-             "Gradient of every step, or a file with one gradient for each step");
-    add.value("--start", plan_.start, fp32_argument, "Weight before the first step", "1");
-    add.value("--block-amax", block_amax_, fp32_argument,
-              "Largest weight of its block (default: 3 times the start)");
-    add.value("--steps", steps_, integer(1, most_steps), "Number of steps", "1000");
-    add.value("--every", every_, integer(1, most_steps),
-              "Show every N-th step (default: 1, 2, 5, 10, ...)");
-    add.value("--seed", plan_.seed, integer(), "Seed of stochastic rounding", "0");
-    add.list(
-        "--modes", plan_.modes,
-        [](const auto& names) { return weight_modes_argument("--modes", names); },
-        "Ways to keep weights, or all (the default)");
-    const auto is_sgd = [&add] { return add.is("--rule", "sgd"); };
+  explicit update_command(option_list& list) : command(list) {
+    const auto is_sgd = [this] { return add.is("--rule", "sgd"); };
     add.need({"--momentum"}, is_sgd, "--rule sgd");
     add.need(
         {"--beta1", "--beta2", "--epsilon"}, [=] { return !is_sgd(); }, "another rule than sgd");
@@ -306,22 +311,20 @@ class update_command final : public command {
   void run(const session& s) override try {
     constexpr float usual_ratio = 3;  // of the largest of 128 weights to a weight
     constexpr float largest = std::numeric_limits<float>::max();
-    plan_.block_amax = block_amax_.value_or(std::min(usual_ratio * std::abs(plan_.start), largest));
-    plan_.shown = shown_steps(steps_, every_);
-    plan_.gradients = gradients_of(gradient_, steps_);
-    const update_result result{plan_, gradient_, lives_of(plan_), exact_life(plan_)};
+    const update_plan plan = {
+        settings_,
+        modes_,
+        start_,
+        block_amax_.value_or(std::min(usual_ratio * std::abs(start_), largest)),
+        gradients_of(gradient_, steps_),
+        shown_steps(steps_, every_),
+        seed_};
+    const update_result result{plan, gradient_, lives_of(plan), exact_life(plan)};
     if (s.json) return s.write_json(json_of(result));
     s.out.write(text_of(result, s.term));
   } catch (const invalid_argument& error) {
     throw usage_error(option_message(error.what()));
   }
-
- private:
-  update_plan plan_;
-  std::string gradient_ = "0.01";
-  std::optional<float> block_amax_;
-  std::uint64_t steps_ = 0;
-  std::uint64_t every_ = 0;  ///< 0: not given
 };
 
 const registered<update_command> update_here(

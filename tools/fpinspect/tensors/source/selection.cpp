@@ -375,12 +375,4 @@ bool has_columns(const tensor_info& info, std::uint64_t most) {
   return info.shape.size() >= 2 && info.count != 0 && info.shape.back() <= most;
 }
 
-std::map<int, std::uint64_t> exponents_of(std::span<const cast_statistics> stats) {
-  std::map<int, std::uint64_t> exponents;
-  for (const cast_statistics& one : stats) {
-    for (const auto& [exponent, counts] : one.binades) exponents[exponent] += counts.all;
-  }
-  return exponents;
-}
-
 }  // namespace fpinspect

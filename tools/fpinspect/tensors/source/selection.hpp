@@ -30,19 +30,20 @@ struct tensor_selection {
   std::vector<std::string> files;
   std::vector<std::string> tensors;  ///< names or patterns; empty: all
   std::string from;                  ///< integers are codes of this format; empty: values
-
-  void add_files(option_list& add) {
-    add.required("FILE", files,
-                 "FILE.npy, .npz, .safetensors, .gguf or .pt, an index (.index.json), a folder, "
-                 "FILE#TENSOR, or -");
-  }
-  void add_tensors(option_list& add) {
-    add.repeated("--tensor", tensors, "Only this tensor, or those of a pattern such as '*.bias'");
-  }
-  void add_from(option_list& add) {
-    add.text("--from", from, "Integers are codes of this format (default: values)");
-  }
 };
+
+/// The options of a selection.
+inline std::vector<std::string>& add_files(option_list& add) {
+  return add.one_or_more("FILE",
+                         "FILE.npy, .npz, .safetensors, .gguf or .pt, an index (.index.json), a "
+                         "folder, FILE#TENSOR, or -");
+}
+inline std::vector<std::string>& add_tensors(option_list& add) {
+  return add.repeated("--tensor", "Only this tensor, or those of a pattern such as '*.bias'");
+}
+inline std::string& add_from(option_list& add) {
+  return add.text("--from", "Integers are codes of this format (default: values)");
+}
 
 /// Opens the files and chooses the tensors, in the order of the files and of their data, or in that
 /// of --tensor.
@@ -78,8 +79,5 @@ cast_statistics statistics_of(const shown_tensor& tensor, statistics_request req
 
 /// Whether the tensor is a matrix with elements, and with at most this many columns.
 bool has_columns(const tensor_info& info, std::uint64_t most);
-
-/// Finite non-zero elements of all tensors by floor(log2(|x|)).
-std::map<int, std::uint64_t> exponents_of(std::span<const cast_statistics> stats);
 
 }  // namespace fpinspect

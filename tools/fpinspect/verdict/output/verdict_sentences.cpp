@@ -11,21 +11,17 @@ namespace fpinspect {
 
 namespace {
 
-kept kept_of(std::span<const tensor_evidence> tensors, std::size_t tensor, choice c) {
-  return kept_by(*tensors[tensor].effect(c), tensors[tensor].nonzero);
-}
-
-bool is_noisy(const kept& k, const need& wanted) { return k.db && *k.db < wanted.db; }
+bool is_noisy(const choice_effect& e, const need& wanted) { return e.level() < wanted.db; }
 
 /// What a choice that fails does to the worst tensor: "3.10 % lost in grad.fc1".
 std::string failure_text(const verdict& v, const choice_outcome& outcome) {
   const std::size_t worst = outcome.failed.front();
-  const kept k = kept_of(v.tensors, worst, outcome.what);
+  const choice_effect& k = *v.tensors[worst].effect(outcome.what);
   std::string text;
   if (k.overflow != 0) {
     text = cat(k.overflow, k.overflow == 1 ? " value overflows in " : " values overflow in ");
   } else if (is_noisy(k, v.wanted)) {
-    text = cat(db_text(k.db), " in ");
+    text = cat(db_text(k.db()), " in ");
   } else {
     text = cat(percent(k.underflow, k.nonzero), " lost in ");
   }
@@ -59,9 +55,9 @@ std::string reason(const verdict& v, const role_verdict& r) {
 std::optional<int> admitted_db(const verdict& v, const choice_outcome& outcome) {
   double lowest = v.wanted.db;
   for (const std::size_t i : outcome.failed) {
-    const kept k = kept_of(v.tensors, i, outcome.what);
-    if (k.overflow != 0 || !loses_little(k, v.wanted)) return std::nullopt;
-    lowest = std::min(lowest, k.db.value_or(lowest));
+    const choice_effect& k = *v.tensors[i].effect(outcome.what);
+    if (k.overflow != 0 || !k.loses_little(v.wanted)) return std::nullopt;
+    lowest = std::min(lowest, k.level());
   }
   return lowest < 1 ? std::nullopt : std::optional(static_cast<int>(lowest));
 }
@@ -101,7 +97,7 @@ std::string rule_text(const verdict& v, const role_verdict& r, choice chosen) {
   const bool uncounted = std::ranges::any_of(r.tensors, [&](std::size_t i) {
     const choice_effect* effect = v.tensors[i].effect(chosen);
     return effect != nullptr && effect->negligible != 0 &&
-           !v.wanted.allows(effect->underflow, v.tensors[i].nonzero);
+           !v.wanted.allows(effect->underflow, effect->nonzero);
   });
   return uncounted ? "not counted: lost values below 2^-24 of their tensor's RMS" : "";
 }
@@ -110,7 +106,7 @@ std::string rule_text(const verdict& v, const role_verdict& r, choice chosen) {
 std::string overflow_note(const scale_loss& loss, const loss_scale_verdict& l,
                           std::span<const tensor_evidence> tensors) {
   if (loss.overflow == 0) return {};
-  const bool alone = loss_at(tensors[l.limit].magnitudes, loss.log2).overflow == loss.overflow;
+  const bool alone = loss_at(tensors[l.limit].stats.binades, loss.log2).overflow == loss.overflow;
   return cat(", ", loss.overflow,
              loss.overflow == 1 ? " value overflows in " : " values overflow in ",
              tensors[l.limit].name, alone ? "" : " and others");
@@ -163,11 +159,11 @@ role_summary summary_of(const verdict& v, const role_verdict& r) {
   } else {
     result.choice = name;
     std::optional<double> db;
-    if (outcome.lowest) db = kept_of(v.tensors, *outcome.lowest, outcome.what).db;
+    if (outcome.lowest) db = v.tensors[*outcome.lowest].effect(outcome.what)->db();
     result.db = db_text(db);
     result.lost = "0 %";
     if (outcome.lossiest) {
-      const kept k = kept_of(v.tensors, *outcome.lossiest, outcome.what);
+      const choice_effect& k = *v.tensors[*outcome.lossiest].effect(outcome.what);
       result.lost = percent(k.underflow, k.nonzero);
     }
     result.bits = general(outcome.bits, 3);
@@ -179,13 +175,14 @@ size_change size_of(const verdict& v) {
   size_change size;
   for (const tensor_evidence& tensor : v.tensors) {
     const choice_effect* effect = chosen_effect(v, tensor);
-    size.before += tensor.bytes;
+    size.before += tensor.info.bytes;
     if (effect == nullptr) {
-      size.after += tensor.bytes;
+      size.after += tensor.info.bytes;
       continue;
     }
     const int bits = spec_of(spec_of(effect->what).format).storage_bits;
-    size.after += (tensor.count * static_cast<std::uint64_t>(bits) + effect->scale_bits + 7) / 8;
+    size.after +=
+        (tensor.info.count * static_cast<std::uint64_t>(bits) + effect->scale_bits + 7) / 8;
   }
   return size;
 }
@@ -206,7 +203,7 @@ std::optional<refusal> refusal_of(const verdict& v) {
   for (const role_verdict& r : v.roles) {
     const choice_outcome* cheaper = next_cheaper(r);
     if (cheaper == nullptr || cheaper->failed.empty()) continue;
-    const kept worst = kept_of(v.tensors, cheaper->failed.front(), cheaper->what);
+    const choice_effect& worst = *v.tensors[cheaper->failed.front()].effect(cheaper->what);
     if (worst.overflow != 0 || !is_noisy(worst, v.wanted)) continue;
     const int bits = spec_of(spec_of(cheaper->what).format).mantissa_bits;
     const refusal result = {r.what, cheaper->what, bits < fraction_bits_for(v.wanted.db),
@@ -238,8 +235,9 @@ loss_scale_summary summary_of(const loss_scale_verdict& l,
     scale_summary one = {scale, "0 %"};
     if (const auto worst = worst_gradient(tensors, loss.log2)) {
       const tensor_evidence& t = tensors[*worst];
-      one.lost = percent(loss_at(t.magnitudes, loss.log2).underflow, t.nonzero);
-      if (t.nonzero != l.nonzero) {
+      const std::uint64_t nonzero = t.stats.nonzero();
+      one.lost = percent(loss_at(t.stats.binades, loss.log2).underflow, nonzero);
+      if (nonzero != l.nonzero) {
         one.note = cat(" in ", t.name, ", ", percent(loss.underflow, l.nonzero), " of all");
       }
     }
@@ -261,9 +259,9 @@ loss_scale_summary summary_of(const loss_scale_verdict& l,
 }
 
 tensor_summary summary_of(const verdict& v, const tensor_evidence& tensor) {
-  const scale_loss fp16 = loss_at(tensor.magnitudes, 0);
+  const scale_loss fp16 = loss_at(tensor.stats.binades, 0);
   tensor_summary result;
-  result.fp16 = percent(fp16.underflow + fp16.overflow, tensor.nonzero);
+  result.fp16 = percent(fp16.underflow + fp16.overflow, tensor.stats.nonzero());
   const choice_effect* effect = chosen_effect(v, tensor);
   if (tensor.state != judged::yes) {
     result.db = tensor.state == judged::not_read ? "not read" : "not judged";
@@ -272,9 +270,8 @@ tensor_summary summary_of(const verdict& v, const tensor_evidence& tensor) {
     result.db = "as stored";
     result.lost = "0 %";
   } else {
-    const kept k = kept_by(*effect, tensor.nonzero);
-    result.db = db_text(k.db);
-    result.lost = percent(k.underflow, k.nonzero);
+    result.db = db_text(effect->db());
+    result.lost = percent(effect->underflow, effect->nonzero);
   }
   return result;
 }
@@ -285,18 +282,20 @@ namespace {
 
 std::string not_finite_text(const tensor_evidence& tensor) {
   std::string counts;
-  add_count(counts, tensor.nan, "NaN");
-  add_count(counts, tensor.inf, "Inf", " and ");
-  return cat(counts, ", first at ", position_text(*tensor.first_nonfinite, tensor.shape));
+  add_count(counts, tensor.stats.nan, "NaN");
+  add_count(counts, tensor.stats.inf, "Inf", " and ");
+  return cat(counts, ", first at ",
+             position_text(*tensor.stats.first_nonfinite, tensor.info.shape));
 }
 
 /// "loses 9.8 %" or "keeps 12.1 dB": what fails the need, else what is lost.
 std::string effect_text(const tensor_evidence& tensor, choice c, const need& wanted) {
   const choice_effect* effect = tensor.effect(c);
   if (effect == nullptr) return {};
-  const kept k = kept_by(*effect, tensor.nonzero);
-  if (is_noisy(k, wanted) && loses_little(k, wanted)) return cat("keeps ", fixed(*k.db, 1), " dB");
-  return cat("loses ", percent(k.underflow, k.nonzero));
+  if (is_noisy(*effect, wanted) && effect->loses_little(wanted)) {
+    return cat("keeps ", fixed(*effect->db(), 1), " dB");
+  }
+  return cat("loses ", percent(effect->underflow, effect->nonzero));
 }
 
 std::string outlier_text(const finding& f, const tensor_evidence& tensor, const need& wanted) {
@@ -323,9 +322,10 @@ std::string finding_text(const finding& f, const verdict& v) {
     case finding_kind::not_finite: return not_finite_text(tensor);
     case finding_kind::outlier: return outlier_text(f, tensor, v.wanted);
     case finding_kind::underflows:
-      return cat("fp16 without a loss scale loses ", percent(f.loss.underflow, tensor.nonzero));
+      return cat("fp16 without a loss scale loses ",
+                 percent(f.loss.underflow, tensor.stats.nonzero()));
     case finding_kind::still_underflows:
-      return cat("fp16 still loses ", percent(f.loss.underflow, tensor.nonzero), " at ",
+      return cat("fp16 still loses ", percent(f.loss.underflow, tensor.stats.nonzero()), " at ",
                  power_text(f.loss.log2), limit_text(f, *v.loss_scale, v.tensors));
     case finding_kind::needs_more:
       return cat(spec_of(f.cheaper).name, " ", effect_text(tensor, f.cheaper, v.wanted),

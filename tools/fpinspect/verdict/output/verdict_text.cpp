@@ -104,7 +104,7 @@ std::string table_line(std::string_view fp16, std::string_view db, std::string_v
 std::string tensor_line(const verdict& v, const tensor_evidence& tensor) {
   const tensor_summary s = summary_of(v, tensor);
   const std::string why =
-      tensor.state == judged::not_read ? cat(": ", tensor.unread) : std::string();
+      tensor.state == judged::not_read ? cat(": ", tensor.info.unread) : std::string();
   return table_line(s.fp16, s.db, s.lost, title(tensor.what), tensor.name + why);
 }
 
@@ -139,16 +139,17 @@ std::string plain_table(const verdict& v) {
   std::string text;
   for (const std::size_t i : v.order) {
     const tensor_evidence& tensor = v.tensors[i];
-    const scale_loss fp16 = loss_at(tensor.magnitudes, 0);
+    const scale_loss fp16 = loss_at(tensor.stats.binades, 0);
     std::string figures = summary_of(v, tensor).db;
     figures += tensor.state == judged::yes ? "\t-\t0" : "\t-\t-";
     if (const choice_effect* effect = chosen_effect(v, tensor)) {
-      const kept k = kept_by(*effect, tensor.nonzero);
-      figures = cat(spec_of(effect->what).name, "\t", k.db ? shortest(*k.db) : "exact", "\t",
-                    fraction_text(k.underflow, k.nonzero));
+      const auto db = effect->db();
+      figures = cat(spec_of(effect->what).name, "\t", db ? shortest(*db) : "exact", "\t",
+                    fraction_text(effect->underflow, effect->nonzero));
     }
-    text += cat(tensor.name, "\t", title(tensor.what), "\t", tensor.count, "\t",
-                fraction_text(fp16.underflow + fp16.overflow, tensor.nonzero), "\t", figures, "\n");
+    text += cat(tensor.name, "\t", title(tensor.what), "\t", tensor.info.count, "\t",
+                fraction_text(fp16.underflow + fp16.overflow, tensor.stats.nonzero()), "\t",
+                figures, "\n");
   }
   return text;
 }
@@ -167,9 +168,9 @@ std::string_view name(finding_kind kind) {
 json_value worst_json(std::span<const tensor_evidence> tensors,
                       const std::optional<std::size_t>& tensor, choice c) {
   if (!tensor) return std::nullopt;
-  const kept k = kept_by(*tensors[*tensor].effect(c), tensors[*tensor].nonzero);
+  const choice_effect& k = *tensors[*tensor].effect(c);
   return json_line({{"tensor", tensors[*tensor].name},
-                    {"sqnr_db", k.db},
+                    {"sqnr_db", k.db()},
                     {"underflow", k.underflow},
                     {"negligible", k.negligible},
                     {"overflow", k.overflow},
@@ -204,8 +205,8 @@ json_value loss_json(const scale_loss& loss, std::span<const tensor_evidence> te
   if (const auto i = worst_gradient(tensors, loss.log2)) {
     const tensor_evidence& t = tensors[*i];
     worst = json_line({{"tensor", t.name},
-                       {"underflow", loss_at(t.magnitudes, loss.log2).underflow},
-                       {"nonzero", t.nonzero}});
+                       {"underflow", loss_at(t.stats.binades, loss.log2).underflow},
+                       {"nonzero", t.stats.nonzero()}});
   }
   return json_line({{"log2", loss.log2},
                     {"underflow", loss.underflow},
@@ -236,7 +237,7 @@ json_value tensor_json(const verdict& v, const tensor_evidence& tensor) {
                     {"role", name(tensor.what)},
                     {"judged", tensor.state == judged::yes},
                     {"choice", c ? std::optional(spec_of(*c).name) : std::nullopt},
-                    {"sqnr_db", any ? kept_by(*effect, tensor.nonzero).db : std::nullopt},
+                    {"sqnr_db", any ? effect->db() : std::nullopt},
                     {"underflow", any ? std::optional(effect->underflow) : std::nullopt}});
 }
 
