@@ -7,7 +7,6 @@
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/verdict/gate/condition.hpp"
 #include "fpinspect/verdict/roles.hpp"
-#include "samebits/convert.hpp"
 
 namespace fpinspect {
 

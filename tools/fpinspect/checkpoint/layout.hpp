@@ -8,8 +8,6 @@
 
 #include "fpinspect/output/json.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
-#include "samebits/core/table.hpp"
-#include "samebits/quantize.hpp"
 
 namespace fpinspect {
 

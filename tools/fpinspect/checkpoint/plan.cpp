@@ -1,12 +1,9 @@
 // What becomes of each tensor of a checkpoint: implementation.
 #include "fpinspect/checkpoint/checkpoint.hpp"
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
 #include "fpinspect/verdict/collect.hpp"
-#include "fpinspect/verdict/verdict.hpp"
 #include "tensor_file/safetensors/model_json.hpp"
 
 namespace fpinspect {

@@ -7,17 +7,13 @@
 
 #include <mutex>
 
-#include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/progress.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
-#include "samebits/scalar.hpp"
 #include "tensor_file/codes.hpp"
 #include "tensor_file/files/staged_file.hpp"
 #include "tensor_file/safetensors/model_json.hpp"
-#include "tensor_file/safetensors/safetensors.hpp"
 #include "tensor_file/tensor_size.hpp"
 
 namespace fpinspect {

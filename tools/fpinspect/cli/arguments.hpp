@@ -4,7 +4,6 @@
 #include "fpinspect/cli/option_list.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/core/table.hpp"
 
 namespace fpinspect {
 

@@ -9,7 +9,6 @@
 #include <cstdio>
 
 #include "fpinspect/cli/arguments.hpp"
-#include "fpinspect/output/output.hpp"
 #include "fpinspect/output/table.hpp"
 
 namespace fpinspect {

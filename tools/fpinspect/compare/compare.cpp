@@ -14,12 +14,15 @@ json_value place_json(const std::optional<found_difference>& at) {
   return json_line({{"index", at->index}, {"a", at->a}, {"b", at->b}});
 }
 
+/// The smallest distance that difference_figures::steps[k] counts.
+std::uint64_t first_distance(std::size_t k) { return k == 0 ? 0 : std::uint64_t{1} << (k - 1); }
+
 json_object figures_json(const difference_figures& f) {
   const sqnr ratio = f.ratio();
   json_object ulp;
   for (std::size_t k = 0; k < f.steps.size(); ++k) {
     if (f.steps[k] == 0) continue;
-    ulp.add(std::to_string(k == 0 ? 0 : std::uint64_t{1} << (k - 1)), f.steps[k]);
+    ulp.add(cat(first_distance(k)), f.steps[k]);
   }
   return {{"differ", f.differ},
           {"bits_differ", f.bits_differ},
@@ -122,24 +125,18 @@ std::string places(const compared_pair& pair) {
 std::string ulp_histogram(const std::vector<const compared_pair*>& pairs) {
   std::array<std::uint64_t, 65> steps{};
   std::uint64_t all = 0;
-  std::string formats;
-  std::set<std::string> seen;
+  std::vector<std::string_view> formats;
   for (const compared_pair* pair : pairs) {
     for (std::size_t k = 0; k < steps.size(); ++k) steps[k] += pair->figures.steps[k];
     all += pair->figures.paired;
-    const std::string name(samebits::name(pair->figures.ulp_format));
-    if (!seen.insert(name).second) continue;
-    formats += cat(formats.empty() ? "" : ", ", name);
+    const std::string_view format = name(pair->figures.ulp_format);
+    if (std::ranges::find(formats, format) == formats.end()) formats.push_back(format);
   }
-  std::string text = cat("Distance in ulp of ", formats, ", in the tensors that differ\n");
+  std::string text = cat("Distance in ulp of ", joined(formats), ", in the tensors that differ\n");
   for (std::size_t k = 0; k < steps.size(); ++k) {
     if (steps[k] == 0) continue;
-    std::string range = "0";
-    if (k == 1) range = "1";
-    if (k > 1) {
-      const std::uint64_t first = std::uint64_t{1} << (k - 1);
-      range = cat(first, " to ", first - 1 + first);
-    }
+    const std::uint64_t first = first_distance(k);
+    const std::string range = k < 2 ? cat(first) : cat(first, " to ", first - 1 + first);
     text += cat("  ", right(range, 20), right(cat(steps[k]), 14), right(percent(steps[k], all), 10),
                 "\n");
   }
@@ -164,30 +161,26 @@ std::string left_out(const comparison& all) {
   return text;
 }
 
-std::string specials_part(const std::vector<const compared_pair*>& different) {
-  std::string text;
-  for (const compared_pair* pair : different) {
-    const std::string specials = pair->figures.specials();
-    if (!specials.empty()) text += cat("  ", pair->name, ": ", specials, "\n");
+/// A line for each pair of which text_of(pair) says something, below a heading.
+template <class Text>
+std::string notes_part(const char* heading, const std::vector<const compared_pair*>& pairs,
+                       const Text& text_of) {
+  std::string lines;
+  for (const compared_pair* pair : pairs) {
+    const std::string note = text_of(*pair);
+    if (!note.empty()) lines += cat("  ", pair->name, ": ", note, "\n");
   }
-  return text.empty() ? text : "NaN and Inf\n" + text + "\n";
+  return lines.empty() ? lines : cat(heading, "\n", lines, "\n");
 }
 
-std::string rules_part(const std::vector<const compared_pair*>& different) {
-  std::string text;
-  for (const compared_pair* pair : different) {
-    if (!pair->rule) continue;
-    text += cat("  ", pair->name, ": ", pair->rule->empty() ? "no known rule" : *pair->rule, "\n");
-  }
-  return text.empty() ? text : "Rules\n" + text + "\n";
+std::string rule_note(const compared_pair& pair) {
+  return !pair.rule ? "" : pair.rule->empty() ? "no known rule" : *pair.rule;
 }
 
 double badness(const compared_pair& pair) {
   const difference_figures& f = pair.against ? pair.against->b : pair.figures;
   const sqnr ratio = f.ratio();
-  if (ratio.db) return -*ratio.db;
-  return ratio.exact ? -std::numeric_limits<double>::infinity()
-                     : std::numeric_limits<double>::infinity();
+  return ratio.empty ? std::numeric_limits<double>::infinity() : -ratio.level();
 }
 
 /// The pairs that are compared and differ, largest difference first.
@@ -217,9 +210,10 @@ std::string two_files_text(const comparison& all, const std::string& heading,
   if (bits != 0) text += cat("Equal numbers with other bits (-0, NaN): ", bits, "\n");
   text += "\n";
   if (!different.empty()) {
-    text += difference_table(different, term) + "\n" + rules_part(different);
-    text += specials_part(different);
-    text += ulp_histogram(different) + "\n";
+    text += cat(difference_table(different, term), "\n", notes_part("Rules", different, rule_note),
+                notes_part("NaN and Inf", different,
+                           [](const compared_pair& pair) { return pair.figures.specials(); }),
+                ulp_histogram(different), "\n");
     for (std::size_t i = 0; i < std::min(most_names, different.size()); ++i) {
       text += places(*different[i]);
     }
@@ -233,11 +227,9 @@ std::string two_files_text(const comparison& all, const std::string& heading,
 
 /// "A", "B" or "-": whose SQNR against the original is higher.
 std::string_view closer_of(const original_figures& f) {
-  const sqnr a = f.a.ratio();
-  const sqnr b = f.b.ratio();
-  if (a.exact || b.exact) return a.exact == b.exact ? "-" : a.exact ? "A" : "B";
-  if (!a.db || !b.db) return a.db ? "A" : b.db ? "B" : "-";
-  return *a.db == *b.db ? "-" : *a.db > *b.db ? "A" : "B";
+  const double a = f.a.ratio().level();
+  const double b = f.b.ratio().level();
+  return a == b ? "-" : a > b ? "A" : "B";
 }
 
 std::string original_table(const std::vector<const compared_pair*>& pairs, const terminal& term) {
@@ -260,17 +252,16 @@ std::string original_table(const std::vector<const compared_pair*>& pairs, const
 
 std::string original_text(const comparison& all, const std::string& heading, const terminal& term) {
   const std::vector<const compared_pair*> pairs = different_pairs(all);
-  std::uint64_t a = 0;
-  std::uint64_t b = 0;
-  for (const compared_pair* pair : pairs) {
-    a += closer_of(*pair->against) == "A" ? 1u : 0u;
-    b += closer_of(*pair->against) == "B" ? 1u : 0u;
-  }
-  const std::uint64_t more = std::max(a, b);
-  const std::string verdict = a == b ? cat("Neither is closer to the original: A in ", a, ", B in ",
-                                           b, " of ", number_of(pairs.size(), "tensor"))
-                                     : cat(a > b ? "A" : "B", " is closer to the original in ",
-                                           more, " of ", number_of(pairs.size(), "tensor"));
+  const auto closer_in = [&](std::string_view file) {
+    return std::ranges::count_if(
+        pairs, [&](const compared_pair* pair) { return closer_of(*pair->against) == file; });
+  };
+  const auto a = closer_in("A");
+  const auto b = closer_in("B");
+  const std::string verdict =
+      cat(a == b ? cat("Neither is closer to the original: A in ", a, ", B in ", b)
+                 : cat(a > b ? "A" : "B", " is closer to the original in ", std::max(a, b)),
+          " of ", number_of(pairs.size(), "tensor"));
   std::string text = cat(heading, term.painted(paint::heading, verdict), "\n\n");
   if (!pairs.empty()) text += original_table(pairs, term) + "\n";
   for (const compared_pair* pair : pairs) {

@@ -2,8 +2,6 @@
 #pragma once
 
 #include "fpinspect/checkpoint/quantized_matrix.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/source/selection.hpp"
 
 namespace fpinspect {
 

@@ -42,65 +42,54 @@ std::int64_t ulps_apart(float a, float b) {
 
 constexpr std::int64_t few_ulps = 4;
 
-/// The codes of a format as cells: intervals of numbers that round to each code.
-class code_cells {
- public:
+/// The values of the codes of a format.
+struct code_values {
   /// @param format  e4m3 or e5m2
-  /// @param stochastic  cells of stochastic rounding extend to both neighbours
-  code_cells(format_id format, bool stochastic)
-      : largest_(static_cast<std::uint8_t>(max_finite(format))), stochastic_(stochastic) {
-    for (std::uint8_t code = 0; code <= largest_; ++code) {
-      values_[code] = decode_double(format, code);
-    }
+  /// @param is_stochastic  cells of stochastic rounding extend to both neighbours
+  code_values(format_id format, bool is_stochastic)
+      : largest(static_cast<std::uint8_t>(max_finite(format))), stochastic(is_stochastic) {
+    for (std::uint8_t code = 0; code <= largest; ++code) of[code] = decode_double(format, code);
     // The value that the code after the largest one would have.
-    values_[largest_ + 1u] = 2 * values_[largest_] - values_[largest_ - 1u];
+    of[largest + 1u] = 2 * of[largest] - of[largest - 1u];
   }
 
-  [[nodiscard]] bool is_nan_or_inf(std::uint8_t code) const { return (code & 0x7F) > largest_; }
+  std::array<double, 129> of{};
+  std::uint8_t largest;
+  bool stochastic;
+};
 
-  struct interval {
-    double low, high;
-  };
-  /// The cell of this code under a scale. `open`: the cell of the largest code has no upper bound.
-  [[nodiscard]] interval of(std::uint8_t code, double scale, bool open) const {
-    const std::size_t i = code & 0x7Fu;
-    const double at = values_[i];
-    const double above = values_[i + 1];
-    const double below = i == 0 ? -above : values_[i - 1];
-    const double share = stochastic_ ? 1.0 : 0.5;
-    interval cell = {at - (at - below) * share, at + (above - at) * share};
-    if (open && i == largest_) cell.high = std::numeric_limits<double>::infinity();
-    cell.low *= scale;
-    cell.high *= scale;
-    cell.low -= std::abs(cell.low) * slack;
-    cell.high += std::abs(cell.high) * slack;
-    if (code >= 0x80) cell = {-cell.high, -cell.low};
-    return cell;
-  }
-  [[nodiscard]] bool is_largest(std::uint8_t code) const { return (code & 0x7F) == largest_; }
-
- private:
-  std::array<double, 129> values_{};
-  std::uint8_t largest_;
-  bool stochastic_;
+struct interval {
+  double low, high;
 };
 
 /// An element as one side stores it.
 struct coded_element {
-  const code_cells& cells;
+  const code_values& values;
   std::uint8_t code;
   float scale;  ///< scale of the code's tile
 
-  [[nodiscard]] bool is_nan_or_inf() const { return cells.is_nan_or_inf(code); }
-  [[nodiscard]] bool is_largest() const { return cells.is_largest(code); }
-  [[nodiscard]] code_cells::interval cell(bool open) const {
-    return cells.of(code, static_cast<double>(scale), open);
+  [[nodiscard]] int magnitude() const { return code & 0x7F; }
+  [[nodiscard]] bool is_nan_or_inf() const { return magnitude() > values.largest; }
+  [[nodiscard]] bool is_largest() const { return magnitude() == values.largest; }
+  /// The cell of the code: the numbers that round to it. `open`: the cell of the largest code has no
+  /// upper bound.
+  [[nodiscard]] interval cell(bool open) const {
+    const std::size_t i = code & 0x7Fu;
+    const double at = values.of[i];
+    const double above = values.of[i + 1];
+    const double below = i == 0 ? -above : values.of[i - 1];
+    const double share = values.stochastic ? 1.0 : 0.5;
+    interval cell = {at - (at - below) * share, at + (above - at) * share};
+    if (open && is_largest()) cell.high = std::numeric_limits<double>::infinity();
+    cell.low *= double{scale};
+    cell.high *= double{scale};
+    cell.low -= std::abs(cell.low) * slack;
+    cell.high += std::abs(cell.high) * slack;
+    return code >= 0x80 ? interval{-cell.high, -cell.low} : cell;
   }
 };
 
-bool meet(const code_cells::interval& a, const code_cells::interval& b) {
-  return a.low <= b.high && b.low <= a.high;
-}
+bool meet(const interval& a, const interval& b) { return a.low <= b.high && b.low <= a.high; }
 
 /// Whether both codes can come from one number, or from x if x is known.
 bool can_be_one(const coded_element& a, const coded_element& b, const std::optional<double>& x) {
@@ -120,7 +109,7 @@ cause cause_of_codes(const coded_element& a, const coded_element& b, const std::
   const bool clamped = a.is_largest() || b.is_largest();
   if (clamped && !meet(a.cell(false), b.cell(false))) return cause::saturation;
   const std::int64_t apart = ulps_apart(a.scale, b.scale);
-  const int steps = std::abs((a.code & 0x7F) - (b.code & 0x7F));
+  const int steps = std::abs(a.magnitude() - b.magnitude());
   if (apart == 0 && steps == 1) return cause::tie;
   if (apart != 0 && apart <= few_ulps && steps == 1) return cause::scale_ulp;
   return cause::policy;
@@ -188,7 +177,7 @@ struct diffed_matrix {
         codes(matrix_of(stored.codes)),
         shape(matrix_of(stored.codes.info)),
         tile(stored.tile),
-        cells(compared_format(stored), from.stochastic) {
+        values(compared_format(stored), from.stochastic) {
     const source_matrix scales = matrix_of(stored.scales);
     scale_cols = scales.view.cols;
     scale_of_tile.resize(static_cast<std::size_t>(scales.view.rows * scale_cols));
@@ -202,7 +191,7 @@ struct diffed_matrix {
   }
   [[nodiscard]] coded_element at(std::int64_t row, std::int64_t col) const {
     const auto* const bytes = static_cast<const std::uint8_t*>(codes.view.data);
-    return {cells, bytes[row * shape.cols + col], scale_of_tile[tile_of(row, col)]};
+    return {values, bytes[row * shape.cols + col], scale_of_tile[tile_of(row, col)]};
   }
 
   quantized_tensor stored;
@@ -210,7 +199,7 @@ struct diffed_matrix {
   matrix_shape shape;
   tile_shape tile;
   std::int64_t scale_cols = 0;
-  code_cells cells;
+  code_values values;
   std::vector<float> scale_of_tile;
 };
 

@@ -6,7 +6,6 @@
 
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "samebits/convert.hpp"
 #include "samebits/reductions.hpp"
 
 namespace fpinspect {

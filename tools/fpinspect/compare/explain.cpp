@@ -1,7 +1,6 @@
 // The known rule that makes the values of one tensor from those of another: casts and recipes.
 #include "fpinspect/compare/comparison.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/recipe.hpp"
 
 namespace fpinspect {
 namespace {

@@ -3,10 +3,8 @@
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "samebits/arithmetic.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/reductions.hpp"
-#include "samebits/scalar.hpp"
 #include "samebits/view.hpp"
 
 namespace fpinspect {

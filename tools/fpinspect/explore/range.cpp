@@ -2,7 +2,6 @@
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/output/histogram.hpp"
-#include "samebits/scalar.hpp"
 
 namespace fpinspect {
 namespace {

@@ -2,8 +2,6 @@
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "samebits/core/rounding.hpp"
-#include "samebits/scalar.hpp"
 
 namespace fpinspect {
 namespace {

@@ -4,7 +4,6 @@
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "samebits/array_arithmetic.hpp"
-#include "samebits/scalar.hpp"
 #include "samebits/view.hpp"
 
 namespace fpinspect {

@@ -2,17 +2,11 @@
 // raises.
 #include <unistd.h>
 
-#include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
-#include "samebits/arithmetic.hpp"
 #include "samebits/array_arithmetic.hpp"
-#include "samebits/core/function.hpp"
-#include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
-#include "samebits/view.hpp"
 
 namespace fpinspect {
 namespace {

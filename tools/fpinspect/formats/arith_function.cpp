@@ -2,12 +2,10 @@
 // value.
 #include <cstdio>
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "samebits/error.hpp"
 #include "samebits/evaluate.hpp"
-#include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 #include "samebits/view.hpp"
 

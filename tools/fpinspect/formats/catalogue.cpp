@@ -3,10 +3,7 @@
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "samebits/backend.hpp"
 #include "samebits/core/tensor_unit.hpp"
-#include "samebits/recipe.hpp"
-#include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 
 namespace fpinspect {

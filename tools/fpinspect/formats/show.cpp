@@ -2,7 +2,6 @@
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 
 namespace fpinspect {

@@ -3,7 +3,6 @@
 
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/output.hpp"
-#include "samebits/scalar.hpp"
 
 namespace fpinspect {
 

@@ -1,10 +1,6 @@
 // `fpinspect convert`: rounds a tensor to a format and writes codes or binary32 values.
-#include "samebits/convert.hpp"
 #include "fpinspect/checkpoint/checkpoint.hpp"
-#include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 
 namespace fpinspect {

@@ -1,8 +1,5 @@
 // `fpinspect dequantize`: turns codes and scales of a .safetensors file into values.
 #include "fpinspect/checkpoint/checkpoint.hpp"
-#include "fpinspect/cli/command.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 
 namespace fpinspect {

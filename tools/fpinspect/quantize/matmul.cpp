@@ -1,7 +1,5 @@
 // `fpinspect matmul`: computes a matrix product as a tensor core returns it, and its error; or finds
 // how a product was computed.
-#include "samebits/matmul.hpp"
-#include "fpinspect/cli/command.hpp"
 #include "fpinspect/quantize/product_operands.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "samebits/error.hpp"

@@ -6,7 +6,6 @@
 
 #include "fpinspect/cli/command.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "samebits/convert.hpp"
 #include "samebits/matmul.hpp"
 
 namespace fpinspect {

@@ -2,15 +2,10 @@
 // file.
 
 #include "fpinspect/checkpoint/checkpoint.hpp"
-#include "fpinspect/cli/command.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
-#include "samebits/recipe.hpp"
 #include "samebits/text.hpp"
-#include "tensor_file/safetensors/safetensors.hpp"
 
 namespace fpinspect {
 namespace {

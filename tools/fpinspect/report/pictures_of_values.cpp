@@ -1,6 +1,5 @@
 // Pictures of a report: the magnitudes of values, and what formats keep of them.
 
-#include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/histogram.hpp"
 #include "fpinspect/report/pictures.hpp"
 

@@ -3,7 +3,6 @@
 
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/recipe.hpp"
 
 namespace fpinspect {
 

@@ -3,13 +3,10 @@
 #include <charconv>
 #include <system_error>
 
-#include "fpinspect/cli/command.hpp"
 #include "fpinspect/tensors/source/glob.hpp"
-#include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/tensors/tensor_views.hpp"
 #include "fpinspect/verdict/collect.hpp"
 #include "fpinspect/verdict/output/verdict_text.hpp"
-#include "fpinspect/verdict/verdict.hpp"
 
 namespace fpinspect {
 namespace {

@@ -1,10 +1,7 @@
 // One tensor in the detailed view of `tensor` and in its JSON: implementation.
 #include "fpinspect/tensors/tensor_views.hpp"
 
-#include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/histogram.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
-#include "samebits/scalar.hpp"
 
 namespace fpinspect {
 namespace {

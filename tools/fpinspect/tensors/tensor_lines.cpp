@@ -2,10 +2,7 @@
 #include "fpinspect/tensors/tensor_views.hpp"
 
 #include "fpinspect/output/progress.hpp"
-#include "fpinspect/output/table.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/packing.hpp"
-#include "samebits/recipe.hpp"
 
 namespace fpinspect {
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/output/output.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 
 namespace fpinspect {

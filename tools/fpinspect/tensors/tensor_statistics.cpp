@@ -2,12 +2,7 @@
 
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/progress.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/tensors/tensor_views.hpp"
-#include "fpinspect/verdict/roles.hpp"
-#include "samebits/convert.hpp"
-#include "samebits/recipe.hpp"
 
 namespace fpinspect {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/gate/gate.hpp"
 #include "fpinspect/verdict/verdict.hpp"

@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "fpinspect/cli/command.hpp"
-#include "fpinspect/cli/error.hpp"
 
 namespace fpinspect {
 namespace {

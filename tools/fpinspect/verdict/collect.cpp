@@ -4,7 +4,6 @@
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/recipe.hpp"
 
 namespace fpinspect {
 namespace {

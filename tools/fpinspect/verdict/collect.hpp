@@ -1,7 +1,6 @@
 // Reads tensors and collects what the verdict needs of them; the options that it depends on.
 #pragma once
 
-#include "fpinspect/cli/option_list.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/verdict.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <cstdio>
 
-#include "fpinspect/cli/command.hpp"
 #include "fpinspect/verify/verify_tensor_cores.hpp"
 #include "function_unit_probe/device.hpp"
 

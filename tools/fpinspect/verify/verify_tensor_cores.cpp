@@ -2,7 +2,6 @@
 // models would match.
 #include "fpinspect/verify/verify_tensor_cores.hpp"
 
-#include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "samebits/core/config.hpp"
 #include "tensor_core_probe/check.hpp"

@@ -8,7 +8,6 @@
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/files.hpp"
-#include "samebits/convert.hpp"
 
 namespace fpinspect {
 namespace {

@@ -1,11 +1,9 @@
 // The conditions of --fail-if, and what they found.
 #pragma once
 
-#include "fpinspect/output/json.hpp"
 #include "fpinspect/output/table.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/verdict/gate/condition.hpp"
-#include "samebits/quantize.hpp"
 
 namespace fpinspect {
 
