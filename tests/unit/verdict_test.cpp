@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/tensors/source/glob.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {

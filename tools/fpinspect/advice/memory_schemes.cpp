@@ -100,7 +100,7 @@ std::span<const memory_scheme> memory_schemes() { return schemes; }
 
 double bytes_of(const stored_as& stored) {
   const double scale_bits = static_cast<double>(stored.scale_bits) / stored.scale_elements;
-  return stored.copies * (packed_bits(stored.format) + scale_bits) / 8;
+  return stored.copies * (code_bits(stored.format) + scale_bits) / 8;
 }
 
 double bytes_of(const memory_scheme& scheme) {

@@ -98,33 +98,29 @@ std::vector<std::pair<std::string, std::uint64_t>> outcomes(
   std::vector<std::pair<std::string, std::uint64_t>> counts;
   for (const planned_tensor& one : plan) {
     const std::string outcome = one.outcome();
-    const auto known =
-        std::ranges::find_if(counts, [&](const auto& count) { return count.first == outcome; });
-    if (known == counts.end()) {
-      counts.emplace_back(outcome, 1);
-    } else {
-      ++known->second;
-    }
+    auto known = std::ranges::find_if(counts, [&](const auto& c) { return c.first == outcome; });
+    if (known == counts.end()) known = counts.insert(known, {outcome, 0});
+    ++known->second;
   }
   return counts;
 }
 
 json_value tensor_json(const planned_tensor& one, const written_checkpoint& written) {
-  const bool quantized = one.rules != nullptr;
-  const tile_shape tile = quantized       ? one.rules->options.tile
-                          : one.quantized ? one.quantized->tile
-                                          : tile_shape{};
-  const bool has_tile = quantized || one.quantized;
-  json_object object = {{"name", one.name()},
-                        {"file", written.file_of.at(one.name())},
-                        {"from", tensor_file::name(one.in.info.type)},
-                        {"to", quantized ? std::optional(name(one.rules->to))
-                               : one.to  ? std::optional(name(*one.to))
-                                         : std::nullopt}};
-  object.add("block", has_tile ? json_value(extents_of({tile.rows, tile.cols})) : std::nullopt);
-  const bool named = quantized && !one.rules->recipe.empty();
-  object.add("recipe", named ? std::optional(one.rules->recipe) : std::nullopt);
-  return object.on_one_line();
+  json_value to = std::nullopt, block = std::nullopt, recipe = std::nullopt;
+  const auto block_of = [](const tile_shape& t) { return extents_of({t.rows, t.cols}); };
+  if (one.to) to = name(*one.to);
+  if (one.quantized) block = block_of(one.quantized->tile);
+  if (const quantization_rules* rules = one.rules.get()) {
+    to = name(rules->to);
+    block = block_of(rules->options.tile);
+    if (!rules->recipe.empty()) recipe = rules->recipe;
+  }
+  return json_line({{"name", one.name()},
+                    {"file", written.file_of.at(one.name())},
+                    {"from", tensor_file::name(one.in.info.type)},
+                    {"to", to},
+                    {"block", block},
+                    {"recipe", recipe}});
 }
 
 std::uint64_t bytes_of(const std::vector<planned_tensor>& plan) {

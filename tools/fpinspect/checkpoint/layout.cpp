@@ -106,7 +106,7 @@ tensor_info stored_scales(layout l, const std::string& codes, const matrix_shape
 std::string layout_obstacle(layout l, const std::string& name, const matrix_shape& matrix,
                             const quantization_rules& rules) {
   if (l == layout::plain) {
-    const bool whole = matrix.rows * matrix.cols * packed_bits(rules.to) % 8 == 0;
+    const bool whole = matrix.rows * matrix.cols * code_bits(rules.to) % 8 == 0;
     return whole ? "" : "needs codes that fill whole bytes";
   }
   const tile_shape tile = rules.options.tile;

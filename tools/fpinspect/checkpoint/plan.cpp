@@ -2,7 +2,6 @@
 #include "fpinspect/checkpoint/checkpoint.hpp"
 
 #include "fpinspect/cli/files.hpp"
-#include "fpinspect/tensors/source/glob.hpp"
 #include "fpinspect/verdict/collect.hpp"
 #include "tensor_file/safetensors/model_json.hpp"
 
@@ -11,76 +10,73 @@ namespace {
 
 using shared_rules = std::shared_ptr<const quantization_rules>;
 
-/// What a layer becomes by a map: rules, or a format, or neither.
-struct layer_choice {
+/// What the layers of a pattern become by a map: rules, or a format, or neither.
+struct map_entry {
+  std::string pattern;
   shared_rules rules = {};
   std::optional<format_id> format = {};
 };
 
-/// A precision map: the first pattern that matches a layer decides.
-class precision_map_file {
- public:
-  explicit precision_map_file(const std::string& path) {
-    const auto layers = in_context(
-        escape_path(path), [&] { return tensor_file::parse_precision_map(read_text_file(path)); });
-    for (const auto& [pattern, precision] : layers) {
-      const std::string option = cat("--map: ", quote(pattern));
-      layer_choice choice;
-      for (const format_id format : {format_id::bf16, format_id::fp16, format_id::fp32}) {
-        // As in Python, bf16 or BF16.
-        if (lower(precision) == name(format)) choice.format = format;
-      }
-      if (!choice.format) choice.rules = shared(rules_of_weights(option, precision));
-      entries_.push_back({pattern, choice});
+/// A precision map. The first pattern that matches a layer decides.
+using precision_map_entries = std::vector<map_entry>;
+
+/// As samebits.torch.linear_recipe: weights get square tiles where activations get 1x128.
+quantization_rules rules_of_weights(const std::string& option, const std::string& recipe) {
+  quantization_rules rules = rules_of(option, *recipe_argument(option, recipe));
+  if (rules.options.tile == tile_shape{1, 128}) rules.options.tile = {128, 128};
+  return rules;
+}
+
+/// The map in a file; none for an empty path. Layers with equal recipes share their rules.
+precision_map_entries read_map(const std::string& path) {
+  if (path.empty()) return {};
+  const auto layers = in_context(
+      escape_path(path), [&] { return tensor_file::parse_precision_map(read_text_file(path)); });
+  precision_map_entries map;
+  std::map<std::string_view, shared_rules> known;  // by recipe
+  for (const auto& [pattern, precision] : layers) {
+    map_entry one = {pattern};
+    for (const format_id format : {format_id::bf16, format_id::fp16, format_id::fp32}) {
+      if (lower(precision) == name(format)) one.format = format;  // as in Python, bf16 or BF16
+    }
+    if (!one.format) {
+      const auto rules = rules_of_weights(cat("--map: ", quote(pattern)), precision);
+      shared_rules& shared = known[rules.recipe];
+      if (shared == nullptr) shared = std::make_shared<quantization_rules>(rules);
+      one.rules = shared;
+    }
+    map.push_back(one);
+  }
+  return map;
+}
+
+/// The entry for a layer; null if no pattern matches.
+const map_entry* find(const precision_map_entries& map, const std::string& layer) {
+  const auto found = std::ranges::find_if(
+      map, [&](const map_entry& one) { return matches_glob(one.pattern, layer); });
+  return found == map.end() ? nullptr : &*found;
+}
+
+/// Refuses a pattern with a recipe that matches no layer, such as a misspelt one.
+void require_matches(const precision_map_entries& map, const std::vector<shown_tensor>& tensors) {
+  for (const map_entry& one : map) {
+    const bool any = std::ranges::any_of(tensors, [&](const shown_tensor& t) {
+      return matches_glob(one.pattern, layer_of(t.plain_name()));
+    });
+    if (one.rules != nullptr && !any) {
+      throw usage_error(cat("--map: no layer matches ", quote(one.pattern)));
     }
   }
+}
 
-  struct entry {
-    std::string pattern;
-    layer_choice choice;
-  };
-  /// The entry for a layer; null if no pattern matches.
-  [[nodiscard]] const entry* find(const std::string& layer) const {
-    const auto found = std::ranges::find_if(
-        entries_, [&](const entry& one) { return matches_glob(one.pattern, layer); });
-    return found == entries_.end() ? nullptr : &*found;
-  }
-
-  /// Refuses a pattern with a recipe that matches no layer, such as a misspelt one.
-  void require_matches(const std::vector<shown_tensor>& tensors) const {
-    for (const entry& one : entries_) {
-      if (one.choice.rules == nullptr) continue;
-      const bool any = std::ranges::any_of(tensors, [&](const shown_tensor& t) {
-        return matches_glob(one.pattern, layer_of(t.plain_name()));
-      });
-      if (!any) throw usage_error(cat("--map: no layer matches ", quote(one.pattern)));
-    }
-  }
-
- private:
-  /// As samebits.torch.linear_recipe: weights get square tiles where activations get 1x128.
-  static quantization_rules rules_of_weights(const std::string& option, const std::string& recipe) {
-    quantization_rules rules = rules_of(option, *recipe_argument(option, recipe));
-    if (rules.options.tile == tile_shape{1, 128}) rules.options.tile = {128, 128};
-    return rules;
-  }
-  /// Layers with equal recipes share their rules.
-  shared_rules shared(const quantization_rules& rules) {
-    for (const entry& one : entries_) {
-      const shared_rules& other = one.choice.rules;
-      if (other != nullptr && other->recipe == rules.recipe) return other;
-    }
-    return std::make_shared<quantization_rules>(rules);
-  }
-
-  std::vector<entry> entries_;
-};
+bool is_float(const shown_tensor& tensor) {
+  return tensor.has_numbers() && !tensor.how.integer_values;
+}
 
 /// Whether recipes apply to a tensor: a checkpoint may also hold the state of an optimizer.
 bool is_weight_matrix(const shown_tensor& tensor, std::span<const role_rule> roles) {
-  return tensor.has_numbers() && !tensor.how.integer_values && is_quantizable(tensor.format()) &&
-         tensor.info.shape.size() == 2 && tensor.info.count != 0 &&
-         role_of(tensor.plain_name(), roles) == role::weights;
+  return is_float(tensor) && is_quantizable(tensor.format()) && tensor.info.shape.size() == 2 &&
+         tensor.info.count != 0 && role_of(tensor.plain_name(), roles) == role::weights;
 }
 
 bool is_kept(const checkpoint_choices& asked, const std::string& name) {
@@ -137,10 +133,6 @@ void set_rounding(std::vector<planned_tensor>& plan, const convert_options& rule
     }
     one.rules = rules;
   }
-}
-
-bool is_float(const shown_tensor& tensor) {
-  return tensor.has_numbers() && !tensor.how.integer_values;
 }
 
 }  // namespace
@@ -244,22 +236,18 @@ std::vector<planned_tensor> plan_quantize(const checkpoint_choices& asked,
     }
   } else {
     const shared_rules all = rules ? std::make_shared<quantization_rules>(*rules) : nullptr;
-    std::optional<precision_map_file> map;
-    if (!asked.map.empty()) map.emplace(asked.map);
+    const precision_map_entries map = read_map(asked.map);
     for (planned_tensor& one : plan) {
       const std::string name = one.name();
       const std::string layer = layer_of(name);
-      const auto* const entry = map ? map->find(layer) : nullptr;
+      const map_entry* const entry = find(map, layer);
       const bool by_name = entry != nullptr && entry->pattern == layer;
       if (!is_weight_matrix(one.in, asked.roles) || is_kept(asked, name)) continue;
       if (is_of_unquantized_layer(name) && !by_name) continue;
-      if (map) {
-        if (entry != nullptr) one.rules = entry->choice.rules;
-      } else {
-        one.rules = all;
-      }
+      if (asked.map.empty()) one.rules = all;
+      if (entry != nullptr) one.rules = entry->rules;
     }
-    if (map) map->require_matches(tensors);
+    require_matches(map, tensors);
     const bool any =
         std::ranges::any_of(plan, [](const planned_tensor& one) { return one.rules != nullptr; });
     if (!any) {
@@ -279,8 +267,7 @@ std::vector<planned_tensor> plan_quantize(const checkpoint_choices& asked,
 std::vector<planned_tensor> plan_convert(const checkpoint_choices& asked,
                                          const std::vector<shown_tensor>& tensors,
                                          std::optional<format_id> to) {
-  std::optional<precision_map_file> map;
-  if (!asked.map.empty()) map.emplace(asked.map);
+  const precision_map_entries map = read_map(asked.map);
   std::vector<std::optional<choice>> choices(tensors.size());
   if (asked.by_verdict) choices = verdict_choices(asked, tensors, true);
   if (const auto quantized = quantized_among(tensors); !quantized.empty()) {
@@ -293,13 +280,10 @@ std::vector<planned_tensor> plan_convert(const checkpoint_choices& asked,
     planned_tensor one = {.in = tensors[i]};
     std::optional<format_id> wanted = to;
     if (choices[i] && *choices[i] != choice::fp16_scaled) wanted = spec_of(*choices[i]).format;
-    if (map) {
-      const std::string name = one.name();
-      const auto* const entry = map->find(name.substr(0, name.rfind('.')));
-      if (entry != nullptr) wanted = entry->choice.format;
-    }
-    const bool is_kept_too = is_kept(asked, one.name());
-    if (is_float(one.in) && !is_kept_too && wanted != one.in.format()) one.to = wanted;
+    const std::string name = one.name();
+    const map_entry* const entry = find(map, name.substr(0, name.rfind('.')));
+    if (entry != nullptr) wanted = entry->format;
+    if (is_float(one.in) && !is_kept(asked, name) && wanted != one.in.format()) one.to = wanted;
     plan.push_back(std::move(one));
   }
   return plan;

@@ -45,14 +45,6 @@ const std::byte* elements(const source_tensor& tensor, std::uint64_t first, std:
   return memory.data();
 }
 
-/// The same, copied to memory with room for `more` elements.
-void copy_elements(const source_tensor& tensor, std::uint64_t first, std::uint64_t count,
-                   std::size_t more, std::vector<std::byte>& memory) {
-  const std::size_t bytes = bytes_each(tensor.format());
-  memory.resize((count + more) * bytes);
-  tensor.read(first, count, memory.data());
-}
-
 matrix_view matrix_in(format_id format, std::vector<std::byte>& memory, std::uint64_t rows,
                       std::uint64_t cols) {
   memory.resize(rows * cols * bytes_each(format));
@@ -95,10 +87,6 @@ class file_writer {
                    });
   }
 
-  void write_at(std::uint64_t position, std::span<const std::byte> bytes) {
-    file_.write_at(position, bytes);
-  }
-
   /// The bytes as they are, if the file has them as .safetensors does.
   void copy(const placed_tensor& tensor) {
     const shown_tensor& in = tensor.plan->in;
@@ -108,7 +96,7 @@ class file_writer {
       const auto bytes = in.file->bytes(in.info);
       return for_each_band(bytes.size(), 4 * band_elements, in.info.bytes,
                            [&](std::uint64_t first, std::uint64_t size, scratch&) {
-                             write_at(at + first, bytes.subspan(first, size));
+                             file_.write_at(at + first, bytes.subspan(first, size));
                            });
     }
     const auto each = static_cast<std::size_t>(tensor_file::code_bytes(in.info.type));
@@ -116,7 +104,7 @@ class file_writer {
                   [&](std::uint64_t first, std::uint64_t size, scratch& memory) {
                     memory.out.resize(size * each);
                     in.file->read_codes(in.info, first, size, memory.out.data());
-                    write_at(at + first * each, memory.out);
+                    file_.write_at(at + first * each, memory.out);
                   });
   }
 
@@ -130,7 +118,7 @@ class file_writer {
                     const std::byte* const from = elements(in, first, size, memory.in);
                     samebits::convert(codes_at(in.format(), from, 1, size),
                                       matrix_in(to, memory.out, 1, size), rule, one_thread_);
-                    write_at(tensor.stored[0].offset + first * bytes_each(to), memory.out);
+                    file_.write_at(tensor.stored[0].offset + first * bytes_each(to), memory.out);
                   });
   }
 
@@ -142,23 +130,23 @@ class file_writer {
     const tile_shape tile = rules.options.tile;
     const auto tile_rows = tile.rows == 0 ? rows : static_cast<std::uint64_t>(tile.rows);
     // Four codes of 4 or 6 bits fill whole bytes.
-    const std::uint64_t whole_bytes = packed_bits(rules.to) == 8 ? 1 : 4;
+    const std::uint64_t whole_bytes = code_bits(rules.to) == 8 ? 1 : 4;
     const std::uint64_t tiles =
         std::max<std::uint64_t>(1, band_elements / cols / tile_rows / whole_bytes) * whole_bytes;
     if (has_two_levels(rules.options.scale)) write_tensor_scale(tensor);
-    for_each_band(rows, tiles * tile_rows, plan.in.info.bytes,
-                  [&](std::uint64_t first, std::uint64_t size, scratch& memory) {
-                    const std::byte* const from =
-                        elements(plan.in, first * cols, size * cols, memory.in);
-                    const matrix_shape scales = scales_shape(static_cast<std::int64_t>(size),
-                                                             static_cast<std::int64_t>(cols), tile);
-                    const auto scale_cols = static_cast<std::uint64_t>(scales.cols);
-                    quantize_band(tensor, codes_at(plan.in.format(), from, size, cols), scales,
-                                  first * cols, size * cols, memory);
-                    write_at(tensor.stored[1].offset +
-                                 first / tile_rows * scale_cols * bytes_each(rules.scale_format),
-                             memory.scales);
-                  });
+    for_each_band(
+        rows, tiles * tile_rows, plan.in.info.bytes,
+        [&](std::uint64_t first, std::uint64_t size, scratch& memory) {
+          const std::byte* const from = elements(plan.in, first * cols, size * cols, memory.in);
+          const matrix_shape scales =
+              scales_shape(static_cast<std::int64_t>(size), static_cast<std::int64_t>(cols), tile);
+          const auto scale_cols = static_cast<std::uint64_t>(scales.cols);
+          quantize_band(tensor, codes_at(plan.in.format(), from, size, cols), scales, first * cols,
+                        size * cols, memory);
+          file_.write_at(tensor.stored[1].offset +
+                             first / tile_rows * scale_cols * bytes_each(rules.scale_format),
+                         memory.scales);
+        });
   }
 
   /// One scale depends on the maximum of the whole matrix. Behind each band stand copies of the
@@ -170,14 +158,14 @@ class file_writer {
     const std::uint64_t more = extremes.size() / bytes_each(in.format());
     for_each_band(in.info.count, band_elements, in.info.bytes,
                   [&](std::uint64_t first, std::uint64_t size, scratch& memory) {
-                    copy_elements(in, first, size, more, memory.in);
-                    std::ranges::copy(
-                        extremes, memory.in.end() - static_cast<std::ptrdiff_t>(extremes.size()));
+                    memory.in.resize(size * bytes_each(in.format()));
+                    in.read(first, size, memory.in.data());
+                    memory.in.insert(memory.in.end(), extremes.begin(), extremes.end());
                     quantize_band(
                         tensor,
                         codes_at(in.format(), std::as_const(memory.in).data(), 1, size + more),
                         {1, 1}, first, size, memory);
-                    if (first == 0) write_at(tensor.stored[1].offset, memory.scales);
+                    if (first == 0) file_.write_at(tensor.stored[1].offset, memory.scales);
                   });
   }
 
@@ -204,7 +192,7 @@ class file_writer {
                         .scales = matrix_in(format_id::e4m3, memory.scales, 1, 1),
                         .tensor_scale = view_of(&tensor_scale_, 1, 1)},
                        tensor.plan->rules->options, one_thread_);
-    write_at(tensor.stored[2].offset, std::as_bytes(std::span(&tensor_scale_, 1)));
+    file_.write_at(tensor.stored[2].offset, std::as_bytes(std::span(&tensor_scale_, 1)));
   }
 
   /// Writes the codes of the first `kept` elements of a band.
@@ -223,9 +211,9 @@ class file_writer {
                                             extent(scales.cols))},
                        options, one_thread_);
     memory.out.resize(kept);
-    const auto bits = static_cast<std::uint64_t>(packed_bits(rules.to));
+    const auto bits = static_cast<std::uint64_t>(code_bits(rules.to));
     if (bits != 8) memory.out = tensor_file::pack_codes(own_type(rules.to), memory.out);
-    write_at(tensor.stored[0].offset + first * bits / 8, memory.out);
+    file_.write_at(tensor.stored[0].offset + first * bits / 8, memory.out);
   }
 
   void dequantize(const placed_tensor& tensor) {
@@ -237,7 +225,7 @@ class file_writer {
         matrix.rows(), std::max<std::uint64_t>(1, band_elements / cols), from.codes.info.bytes,
         [&](std::uint64_t first, std::uint64_t size, scratch& memory) {
           matrix.dequantize(first, matrix_in(to, memory.out, size, matrix.cols()), one_thread_);
-          write_at(tensor.stored[0].offset + first * cols * bytes_each(to), memory.out);
+          file_.write_at(tensor.stored[0].offset + first * cols * bytes_each(to), memory.out);
         });
   }
 

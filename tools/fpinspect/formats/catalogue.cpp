@@ -45,7 +45,7 @@ struct format_facts {
   explicit format_facts(format_id id)
       : format(id),
         spec(spec_of(id)),
-        sign_bits(spec.special == specials::scale ? 0 : 1),
+        sign_bits(code_bits(id) - spec.exponent_bits - spec.mantissa_bits),
         max(max_finite(id)),
         min_normal(samebits::min_normal(id)),
         decades(std::log10(decode_double(id, max)) -
@@ -53,7 +53,8 @@ struct format_facts {
     if (spec.special != specials::scale) min_subnormal = min_positive(id);
   }
 
-  [[nodiscard]] int bits() const { return sign_bits + spec.exponent_bits + spec.mantissa_bits; }
+  /// Bits of an element in packed storage.
+  [[nodiscard]] int packed_bits() const { return code_bits(format) + spec.padding_bits; }
   /// Distinct finite values; +0 and -0 count once.
   [[nodiscard]] std::uint64_t values() const {
     const std::uint64_t largest = max >> spec.padding_bits;
@@ -101,7 +102,7 @@ std::string short_count(std::uint64_t count) {
 
 constexpr column<format_facts> format_columns[] = {
     {"name", "format", 8, [](auto& f) { return f.spec.name; }},
-    {"bits", "bits", -5, [](auto& f) { return f.bits(); }},
+    {"bits", "bits", -5, [](auto& f) { return code_bits(f.format); }},
     {"sign_bits", "", 0, [](auto& f) { return f.sign_bits; }},
     {"exponent_bits", "", 0, [](auto& f) { return f.spec.exponent_bits; }},
     {"mantissa_bits", "", 0, [](auto& f) { return f.spec.mantissa_bits; }},
@@ -129,8 +130,8 @@ constexpr column<format_facts> format_columns[] = {
      [](auto& f) { return short_count(f.values()); }},
     {"inf_codes", "", 0, [](auto& f) { return f.spec.special == specials::ieee ? 2 : 0; }},
     {"nan_codes", "", 0, [](auto& f) { return f.nan_codes(); }},
-    {"bytes_per_million", "MB", -5, [](auto& f) { return packed_bits(f.format) * 1'000'000 / 8; },
-     [](auto& f) { return shortest(packed_bits(f.format) / 8.0); }},
+    {"bytes_per_million", "MB", -5, [](auto& f) { return f.packed_bits() * 1'000'000 / 8; },
+     [](auto& f) { return shortest(f.packed_bits() / 8.0); }},
 };
 
 constexpr listing<format_facts> formats_listing = {

@@ -25,11 +25,8 @@ std::string code_text(format_id format, std::uint64_t code) {
 }
 
 std::uint64_t significant_bits(format_id format, std::uint64_t code) {
-  const format_spec spec = spec_of(format);
-  const int padding = spec.padding_bits;
-  const int bits = padding == 0 ? packed_bits(format) : spec.storage_bits - padding;
-  const std::uint64_t all = ~std::uint64_t{0} >> (64 - bits);
-  return code & (all << padding);
+  const std::uint64_t all = ~std::uint64_t{0} >> (64 - code_bits(format));
+  return code & (all << spec_of(format).padding_bits);
 }
 
 std::string rule_text(const convert_options& rule) {
@@ -60,8 +57,8 @@ std::string code_fields::separated() const {
 code_fields fields_of(format_id format, std::uint64_t code) {
   const format_spec spec = spec_of(format);
   const std::uint64_t compact = code >> spec.padding_bits;
-  const int sign_bits = spec.special == specials::scale ? 0 : 1;
-  return {binary_digits(compact >> (spec.exponent_bits + spec.mantissa_bits), sign_bits),
+  const int magnitude_bits = spec.exponent_bits + spec.mantissa_bits;
+  return {binary_digits(compact >> magnitude_bits, code_bits(format) - magnitude_bits),
           binary_digits(compact >> spec.mantissa_bits, spec.exponent_bits),
           binary_digits(compact, spec.mantissa_bits)};
 }
@@ -100,13 +97,6 @@ std::string power_text(int exponent) { return cat("2^", exponent); }
 void count_flags(flag_counts& counts, flags raised) {
   for (std::size_t f = 0; f < counts.size(); ++f)
     if (has(raised, named_flags[f].flag)) ++counts[f];
-}
-
-int packed_bits(format_id format) {
-  const format_spec spec = spec_of(format);
-  if (spec.storage_bits > 8) return spec.storage_bits;
-  const int sign_bits = spec.special == specials::scale ? 0 : 1;
-  return sign_bits + spec.exponent_bits + spec.mantissa_bits;
 }
 
 // --- Rounding a number to formats ----------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include "samebits/arithmetic.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/core/rounding.hpp"
+#include "samebits/packing.hpp"
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {
@@ -63,9 +64,6 @@ int exponent_of(double x);
 
 /// "2^-14"
 std::string power_text(int exponent);
-
-/// Bits of one element in packed storage, which tensor files use for elements of less than a byte.
-int packed_bits(format_id format);
 
 struct named_flag {
   flags flag;

@@ -162,13 +162,9 @@ std::uint64_t lost_tiles_by(const recipe_preset& preset, const const_matrix_view
 }
 
 named_tensor owned_matrix::tensor(std::string name) {
-  for (int i = 0; i < tensor_file::dtype_count; ++i) {
-    const dtype type = tensor_file::dtype_at(i);
-    if (tensor_file::format_of(type) != format) continue;
-    bytes = tensor_file::pack_codes(type, bytes);
-    return {std::move(name), type, extents_of(shape), bytes};
-  }
-  tensor_file::unsupported(cat("no element type has the format ", samebits::name(format)));
+  const dtype type = own_type(format);
+  bytes = tensor_file::pack_codes(type, bytes);
+  return {std::move(name), type, extents_of(shape), bytes};
 }
 
 // --- Signal-to-quantization-noise ratios ---------------------------------------------------------

@@ -3,7 +3,6 @@
 #include <charconv>
 #include <system_error>
 
-#include "fpinspect/tensors/source/glob.hpp"
 #include "fpinspect/tensors/tensor_views.hpp"
 #include "fpinspect/verdict/collect.hpp"
 #include "fpinspect/verdict/output/verdict_text.hpp"

@@ -16,15 +16,6 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-dtype own_type(format_id format) {
-  if (format == format_id::tf32) return dtype::f32;
-  for (int i = 0; i < tensor_file::dtype_count; ++i) {
-    const dtype type = tensor_file::dtype_at(i);
-    if (tensor_file::format_of(type) == format) return type;
-  }
-  return dtype::u8;  // every format has a type
-}
-
 tensor_target::tensor_target(std::string_view option, std::string path, container preferred)
     : option_(option),
       file_(option, std::move(path), {".npy", ".safetensors"}),

@@ -10,9 +10,6 @@ namespace fpinspect {
 /// In the order of the extensions of tensor_target.
 enum class container : std::uint8_t { npy, safetensors };
 
-/// The .safetensors element type of the format. tf32 is stored as fp32, as in memory.
-dtype own_type(format_id format);
-
 /// The destination of tensors.
 class tensor_target {
  public:

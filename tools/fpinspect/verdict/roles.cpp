@@ -4,8 +4,6 @@
 
 #include <cctype>
 
-#include "fpinspect/tensors/source/glob.hpp"
-
 namespace fpinspect {
 
 // --- Roles of tensors in training ----------------------------------------------------------------

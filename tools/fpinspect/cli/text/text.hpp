@@ -66,8 +66,20 @@ std::string joined(const Range& all, Text text = {}, std::string_view separator 
   return result;
 }
 
+/// The sum of of(element) over all elements.
+template <class Range, class Function>
+auto sum_over(const Range& all, const Function& of) {
+  std::decay_t<decltype(of(*std::begin(all)))> sum{};
+  for (const auto& one : all) sum += of(one);
+  return sum;
+}
+
 /// The parts between the separators: one for a text without any.
 std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// Whether the whole text matches a pattern, as in Python's fnmatch: * stands for any text, ? for one
+/// byte, [a-cx] for one of these bytes and [!a-cx] for any other one.
+bool matches_glob(std::string_view pattern, std::string_view text);
 
 /// "64, 256"
 inline std::string comma_separated(std::span<const std::uint64_t> numbers) {

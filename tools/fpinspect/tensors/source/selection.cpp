@@ -8,7 +8,6 @@
 #include "fpinspect/cli/files.hpp"
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/source/glob.hpp"
 #include "tensor_file/safetensors/model_json.hpp"
 
 namespace fpinspect {

@@ -103,6 +103,13 @@ bool names_a_file(const std::string& input) {
          std::filesystem::exists(locate(input).file, ignored);
 }
 
+dtype own_type(format_id format) {
+  if (format == format_id::tf32) return dtype::f32;
+  int i = 0;  // every other format has a type
+  while (tensor_file::format_of(tensor_file::dtype_at(i)) != format) ++i;
+  return tensor_file::dtype_at(i);
+}
+
 bool holds_integers(const tensor_info& info) { return integer_bits(info.type).has_value(); }
 
 std::optional<element_reading> reading_of(const tensor_info& info, std::string_view option,

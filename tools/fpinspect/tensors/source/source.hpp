@@ -67,6 +67,9 @@ std::optional<element_reading> reading_of(const tensor_info& info, std::string_v
                                           std::string_view from,
                                           from_scope scope = from_scope::one_tensor);
 
+/// The .safetensors element type of the format. tf32 is stored as fp32, as in memory.
+dtype own_type(format_id format);
+
 /// The name of the element type: "bf16", or "U8" for integer values.
 std::string_view type_text(const tensor_info& info, const element_reading& how);
 
