@@ -48,11 +48,11 @@ json_object figures_json(const difference_figures& f) {
 
 json_object pair_json(const compared_pair& pair) {
   json_object members = {
-      {"name", pair.a->name},
-      {"shape", pair.a->shape},
-      {"count", pair.a->count},
-      {"type_a", pair.a->type},
-      {"type_b", pair.b->type},
+      {"name", pair.a->in.info.name},
+      {"shape", pair.a->in.info.shape},
+      {"count", pair.a->in.info.count},
+      {"type_a", pair.a->type()},
+      {"type_b", pair.b->type()},
       {"not_compared", pair.reason.empty() ? std::nullopt : std::optional(pair.reason)}};
   if (pair.rule) members.add("rule", pair.rule->empty() ? std::nullopt : pair.rule);
   if (!pair.against) return pair.reason.empty() ? members.add(figures_json(pair.figures)) : members;
@@ -112,8 +112,8 @@ std::string difference_table(const std::vector<const compared_pair*>& pairs, con
 std::string places(const compared_pair& pair) {
   const difference_figures& f = pair.figures;
   const auto place = [&](const char* what, const found_difference& at) {
-    return cat("  ", pair.name, " ", position_text(at.index, pair.a->shape), ": ", shortest(at.a),
-               " in A, ", shortest(at.b), " in B", what, "\n");
+    return cat("  ", pair.name, " ", position_text(at.index, pair.a->in.info.shape), ": ",
+               shortest(at.a), " in A, ", shortest(at.b), " in B", what, "\n");
   };
   const bool one = f.largest && f.largest->index == f.first->index;
   std::string text = place(one ? ", first and largest" : ", first", *f.first);

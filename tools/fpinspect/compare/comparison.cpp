@@ -11,45 +11,23 @@ namespace fpinspect {
 namespace {
 
 compared_tensor tensor_of(shown_tensor shown, std::string_view option, const std::string& from) {
-  compared_tensor result;
   if (!from.empty() && holds_integers(shown.info)) {
     if (const auto how = reading_of(shown.info, option, from, from_scope::integers)) {
       shown.how = *how;
       shown.note.clear();
     }
   }
-  result.name = shown.info.name;
-  result.shape = shown.info.shape;
-  result.count = shown.info.count;
-  result.note = shown.note;
-  if (shown.has_numbers()) {
-    result.format = shown.format();
-    result.type = type_text(shown.info, shown.how);
-  }
-  result.stored = std::move(shown);
-  return result;
+  return {std::move(shown)};
 }
 
 /// codes * scales, as `dequantize` writes them.
-compared_tensor dequantized(const quantized_tensor& stored, std::string name) {
-  auto values = std::make_shared<const quantized_matrix>(stored);
-  return {.name = std::move(name),
-          .shape = stored.codes.info.shape,
-          .count = stored.codes.info.count,
-          .type = "codes x scales",
-          .made = std::move(values)};
+compared_tensor dequantized(const quantized_tensor& stored, const std::string& name) {
+  compared_tensor result = {stored.codes, std::make_shared<const quantized_matrix>(stored)};
+  result.in.info.name = name;
+  return result;
 }
 
 }  // namespace
-
-std::optional<std::span<const std::byte>> compared_tensor::in_place() const {
-  return stored ? stored->view() : std::nullopt;
-}
-
-void compared_tensor::read(std::uint64_t first, std::uint64_t elements, std::byte* out) const {
-  if (stored) return stored->read(first, elements, out);
-  made->read(first, elements, out);
-}
 
 compared_file open_compared(const std::string& input, const std::vector<std::string>& names,
                             std::string_view option, const std::string& from) {
@@ -102,31 +80,34 @@ namespace {
 
 /// Whether a quantized matrix may stand for the tensor: its leading dimensions are merged to rows.
 bool same_shape(const compared_tensor& x, const compared_tensor& y) {
-  if (x.shape == y.shape) return true;
   const bool merged = x.made != nullptr || y.made != nullptr;
-  const std::uint64_t last_x = x.shape.empty() ? 1 : x.shape.back();
-  const std::uint64_t last_y = y.shape.empty() ? 1 : y.shape.back();
-  return merged && x.count == y.count && last_x == last_y;
+  const tensor_info& in_x = x.in.info;
+  const tensor_info& in_y = y.in.info;
+  return in_x.shape == in_y.shape ||
+         (merged && in_x.count == in_y.count && matrix_of(in_x).cols == matrix_of(in_y).cols);
 }
 
 /// Why two tensors are not compared; empty if they are.
 std::string obstacle(const compared_tensor& x, const compared_tensor& y) {
-  if (!x.note.empty()) return x.note;
-  if (!y.note.empty()) return y.note;
+  if (!x.in.has_numbers()) return x.in.note;
+  if (!y.in.has_numbers()) return y.in.note;
   if (same_shape(x, y)) return {};
-  return cat("shapes [", comma_separated(x.shape), "] and [", comma_separated(y.shape), "]");
+  return cat("shapes [", comma_separated(x.in.info.shape), "] and [",
+             comma_separated(y.in.info.shape), "]");
 }
 
 /// The name in text: that of the file for a tensor without a name.
 std::string text_name(const compared_tensor& t, const std::string& input) {
-  return t.name.empty() ? escape_path(input) : escape(t.name, 256);
+  const std::string& name = t.in.info.name;
+  return name.empty() ? escape_path(input) : escape(name, 256);
 }
 
 /// The partner of a tensor: of the same name, or the only one if both files have only one.
 const compared_tensor* partner(const compared_tensor& t, const compared_file& of,
                                const compared_file& in) {
   if (of.tensors.size() == 1 && in.tensors.size() == 1) return &in.tensors.front();
-  const auto found = std::ranges::find(in.tensors, t.name, &compared_tensor::name);
+  const auto found = std::ranges::find(in.tensors, t.in.info.name,
+                                       [](const compared_tensor& one) { return one.in.info.name; });
   return found == in.tensors.end() ? nullptr : &*found;
 }
 

@@ -46,22 +46,26 @@ struct difference_figures {
   [[nodiscard]] sqnr ratio() const;
 };
 
-/// A tensor with values.
+/// A tensor with values: its elements, or codes * scales in fp32.
 struct compared_tensor {
-  std::string name = {};  ///< empty for a .npy file
-  std::vector<std::uint64_t> shape = {};
-  std::uint64_t count = 0;
-  format_id format = format_id::fp32;  ///< holds every value exactly
-  std::string type;                    ///< of the elements in text: "bf16", "U8"
-  std::string note = {};               ///< why the elements have no values; empty if they have
+  shown_tensor in;                                    ///< in its file; the codes of `made`
+  std::shared_ptr<const quantized_matrix> made = {};  ///< null: the elements are the values
 
+  /// The format that holds every value exactly.
+  [[nodiscard]] format_id format() const { return made ? format_id::fp32 : in.format(); }
+  /// Of the elements in text: "bf16", "U8"; empty if they have no values.
+  [[nodiscard]] std::string_view type() const {
+    if (made) return "codes x scales";
+    return in.has_numbers() ? type_text(in.info, in.how) : "";
+  }
   /// The codes of all elements, if they are in the file in place.
-  [[nodiscard]] std::optional<std::span<const std::byte>> in_place() const;
-  /// Reads elements [first, first + elements) as codes of the format.
-  void read(std::uint64_t first, std::uint64_t elements, std::byte* out) const;
-
-  std::optional<source_tensor> stored = {};           ///< the tensor in its file
-  std::shared_ptr<const quantized_matrix> made = {};  ///< else: codes * scales in fp32
+  [[nodiscard]] std::optional<std::span<const std::byte>> in_place() const {
+    return made ? std::nullopt : in.view();
+  }
+  /// Reads elements [first, first + count) as codes of the format.
+  void read(std::uint64_t first, std::uint64_t count, std::byte* out) const {
+    return made ? made->read(first, count, out) : in.read(first, count, out);
+  }
 };
 
 /// One side of a comparison.

@@ -67,8 +67,8 @@ class chunk_reader {
  public:
   chunk_reader(const compared_tensor& tensor, const executor& where)
       : tensor_(tensor), where_(where) {
-    const auto room = static_cast<std::size_t>(std::min(tensor.count, chunk));
-    codes_.resize(room * bytes_each(tensor.format));
+    const auto room = static_cast<std::size_t>(std::min(tensor.in.info.count, chunk));
+    codes_.resize(room * bytes_each(tensor.format()));
     values_.resize(room);
     rounded_.resize(room * sizeof(std::uint64_t));
   }
@@ -76,17 +76,17 @@ class chunk_reader {
   void load(std::uint64_t first, std::uint64_t count) {
     size_ = static_cast<std::size_t>(count);
     tensor_.read(first, count, codes_.data());
-    decode(tensor_.format, codes_.data(), std::span(values_).first(size_));
+    decode(tensor_.format(), codes_.data(), std::span(values_).first(size_));
   }
 
-  [[nodiscard]] format_id format() const { return tensor_.format; }
+  [[nodiscard]] format_id format() const { return tensor_.format(); }
   [[nodiscard]] std::span<const double> values() const { return std::span(values_).first(size_); }
   [[nodiscard]] const std::byte* codes() const { return codes_.data(); }
 
   /// The elements rounded to nearest even, with saturation. Valid until the next call.
   const std::byte* rounded_to(format_id to) {
-    if (to == tensor_.format) return codes_.data();
-    samebits::convert(codes_at(tensor_.format, codes(), 1, size_),
+    if (to == tensor_.format()) return codes_.data();
+    samebits::convert(codes_at(tensor_.format(), codes(), 1, size_),
                       codes_at(to, rounded_.data(), 1, size_), {.overflow = overflow::saturate},
                       {where_.backend, 1});
     return rounded_.data();
@@ -241,16 +241,17 @@ bool are_equal(std::span<const std::byte> a, std::span<const std::byte> b, std::
 
 bool measure_equal(compared_pair& pair, const executor& where) {
   const compared_tensor& t = *pair.a;
-  if (pair.original != nullptr || t.format != pair.b->format || t.count == 0) return false;
+  const std::uint64_t count = t.in.info.count;
+  if (pair.original != nullptr || t.format() != pair.b->format() || count == 0) return false;
   const auto codes = t.in_place();
   const auto others = pair.b->in_place();
   if (!codes || !others || !are_equal(*codes, *others, static_cast<std::size_t>(where.threads))) {
     return false;
   }
   const cast_statistics s =
-      statistics_of(codes_at(t.format, codes->data(), 1, t.count), {.sums = true}, where);
+      statistics_of(codes_at(t.format(), codes->data(), 1, count), {.sums = true}, where);
   difference_figures& f = pair.figures;
-  f.ulp_format = t.format;
+  f.ulp_format = t.format();
   f.count = s.count;
   f.bits_differ = 0;
   f.paired = f.steps[0] = s.finite();
@@ -264,7 +265,7 @@ void measure(compared_pair& pair, const executor& where) {
   chunk_reader b(*pair.b, where);
   if (pair.original == nullptr) {
     pair_meter meter(a, b);
-    for_each_range(pair.a->count, [&](std::uint64_t first, std::uint64_t count) {
+    for_each_range(pair.a->in.info.count, [&](std::uint64_t first, std::uint64_t count) {
       a.load(first, count);
       b.load(first, count);
       meter.add();
@@ -276,7 +277,7 @@ void measure(compared_pair& pair, const executor& where) {
   pair_meter with_a(original, a);
   pair_meter with_b(original, b);
   original_figures figures;
-  for_each_range(pair.a->count, [&](std::uint64_t first, std::uint64_t count) {
+  for_each_range(pair.a->in.info.count, [&](std::uint64_t first, std::uint64_t count) {
     original.load(first, count);
     a.load(first, count);
     b.load(first, count);

@@ -18,10 +18,8 @@ owned_matrix converted(owned_matrix& in, format_id to, const convert_options& op
 
 /// The elements of a tensor: rows of its last axis.
 owned_matrix elements_of(const compared_tensor& t) {
-  const std::uint64_t cols = t.shape.empty() ? 1 : t.shape.back();
-  const auto rows = static_cast<std::int64_t>(cols == 0 ? 0 : t.count / cols);
-  owned_matrix all(t.format, {rows, static_cast<std::int64_t>(cols)});
-  t.read(0, t.count, all.bytes.data());
+  owned_matrix all(t.format(), matrix_of(t.in.info));
+  t.read(0, t.in.info.count, all.bytes.data());
   return all;
 }
 

@@ -70,12 +70,6 @@ std::string elements_text(const shown_tensor& tensor) {
   return own ? type : cat(type, " codes of ", name(tensor.how.format));
 }
 
-void write_heading(const shown_tensor& tensor, const session& s) {
-  s.out.write(cat(s.term.painted(paint::heading, tensor.title()), "  ", elements_text(tensor), " [",
-                  comma_separated(tensor.info.shape), "]  ",
-                  number_of(tensor.info.count, "element"), "\n"));
-}
-
 /// For each format the loss scale at which a gradient loses least, with what it loses there. Returns
 /// whether one is above the usual ceiling, and fp32 needs none.
 bool write_loss_scales(const cast_statistics& stats, std::span<const format_id> formats,
@@ -121,7 +115,8 @@ void write_details(std::span<const detailed_tensor> tensors, std::span<const for
   bool fp32_would_serve = false;  // a loss scale is above what loss scalers usually reach
   for (const auto& [tensor, evidence] : tensors) {
     const cast_statistics& stats = evidence.stats;
-    write_heading(tensor, s);
+    s.out.write(cat(heading_text(tensor, elements_text(tensor), s.term), "  ",
+                    number_of(tensor.info.count, "element"), "\n"));
     if (!tensor.has_numbers()) {
       s.out.write(cat("  ", tensor.note, "\n\n"));
       continue;

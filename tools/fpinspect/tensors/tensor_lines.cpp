@@ -137,9 +137,8 @@ std::string text_of(const shown_tensor& tensor, const matrix_shape& matrix,
                     const std::vector<recipe_result>& results, const terminal& term) {
   const auto& info = tensor.info;
   const std::span<const column<recipe_result>> columns = recipe_columns;
-  std::string text = cat(term.painted(paint::heading, tensor.title()), "  ",
-                         info.unread.empty() ? tensor_file::name(info.type) : "not read", " [",
-                         comma_separated(info.shape), "]",
+  const auto type = info.unread.empty() ? tensor_file::name(info.type) : "not read";
+  std::string text = cat(heading_text(tensor, type, term),
                          matrix != matrix_of(info) ? cat(" as ", shape_text(matrix)) : "", "\n",
                          table_heading(columns), table_lines(columns, results));
   if (results.empty()) text += cat("  ", not_quantized, "\n");

@@ -10,19 +10,9 @@ namespace fpinspect {
 
 namespace {
 
-struct scale_range {
+struct tiled_recipe {
   std::string_view recipe;  ///< name of the preset
   std::string_view what;    ///< of the tiles: "1x128 tiles"
-  std::uint64_t tiles = 0;
-  std::uint64_t zero_tiles = 0;  ///< all their codes are 0; their scales do not count below
-  /// floor(log2(s)) of the smallest and the largest finite dequantization scale s.
-  std::optional<int> smallest_log2 = {};
-  std::optional<int> largest_log2 = {};
-};
-
-struct tiled_recipe {
-  std::string_view recipe;
-  std::string_view what;
 };
 
 constexpr std::array<tiled_recipe, 3> tiled_recipes = {{
@@ -30,6 +20,14 @@ constexpr std::array<tiled_recipe, 3> tiled_recipes = {{
     {"TE_BLOCK_1D", "1x128 tiles"},
     {"MXFP8_TE", "1x32 blocks"},
 }};
+
+struct scale_range : tiled_recipe {
+  std::uint64_t tiles = 0;
+  std::uint64_t zero_tiles = 0;  ///< all their codes are 0; their scales do not count below
+  /// floor(log2(s)) of the smallest and the largest finite dequantization scale s.
+  std::optional<int> smallest_log2 = {};
+  std::optional<int> largest_log2 = {};
+};
 
 /// Whether all codes of a tile are +0 or -0.
 bool is_zero(const owned_matrix& codes, const tile_shape& tile, std::int64_t tile_row,
@@ -62,7 +60,7 @@ scale_range range_by(const tiled_recipe& recipe, const const_matrix_view& in,
   const samebits::recipe& rules = find_recipe(recipe.recipe)->rules;
   const std::int64_t band_rows = (band_elements / in.cols / tile_rows + 1) * tile_rows;
   owned_matrix codes(format_id::e4m3, {std::min(band_rows, in.rows), in.cols});
-  scale_range range = {recipe.recipe, recipe.what};
+  scale_range range = {recipe};
   for (std::int64_t row = 0; row < in.rows; row += band_rows) {
     const_matrix_view band = in;
     band.rows = codes.shape.rows = std::min(band_rows, in.rows - row);
@@ -110,21 +108,16 @@ std::optional<channel_range> range_of(std::span<const double> amaxes) {
   if (amaxes.empty()) return std::nullopt;
   channel_range range = {.channels = amaxes.size()};
   std::vector<double> sorted;
-  for (std::size_t i = 0; i < amaxes.size(); ++i) {
-    const double amax = amaxes[i];
-    if (amax < 0) {
-      ++range.not_finite;
-      continue;
-    }
-    sorted.push_back(amax);
+  for (const double amax : amaxes) {
+    if (amax >= 0) sorted.push_back(amax);
     if (amax == 0) ++range.zero;
-    if (amax != 0 && (range.smallest == 0 || amax < range.smallest)) range.smallest = amax;
-    if (sorted.size() == 1 || amax > range.largest) {
-      range.largest = amax;
-      range.largest_index = i;
-    }
+    if (amax > 0 && (range.smallest == 0 || amax < range.smallest)) range.smallest = amax;
   }
+  range.not_finite = amaxes.size() - sorted.size();
   if (sorted.empty()) return range;
+  const auto largest = std::ranges::max_element(amaxes);
+  range.largest = *largest;
+  range.largest_index = static_cast<std::uint64_t>(largest - amaxes.begin());
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
   range.median = *middle;
@@ -275,13 +268,6 @@ json_object json_of(const statistics& all) {
                                           {"scales", json_rows(all.scales, scale_json)}});
 }
 
-std::string heading(const shown_tensor& tensor, const terminal& term) {
-  const std::string type = tensor.has_numbers() ? cat(type_text(tensor.info, tensor.how), " ") : "";
-  return cat(term.painted(paint::heading, tensor.title()), "  ", type, "[",
-             comma_separated(tensor.info.shape), "]  ", number_of(tensor.info.count, "element"),
-             "\n");
-}
-
 }  // namespace
 
 void write_tensor_statistics(std::span<const shown_tensor> tensors, const executor& where,
@@ -297,7 +283,9 @@ void write_tensor_statistics(std::span<const shown_tensor> tensors, const execut
       all.add(tensor_json(tensor).add("statistics",
                                       found ? json_value(json_of(*found)) : std::nullopt));
     } else {
-      s.out.write(cat(i == 0 ? "" : "\n", heading(tensor, s.term),
+      const auto type = found ? type_text(tensor.info, tensor.how) : "";
+      s.out.write(cat(i == 0 ? "" : "\n", heading_text(tensor, type, s.term), "  ",
+                      number_of(tensor.info.count, "element"), "\n",
                       found ? statistics_text(*found) : cat("  ", tensor.note, "\n")));
     }
     if (tensor.has_numbers()) line.add(tensor.info.bytes);

@@ -15,18 +15,14 @@ std::string figure_text(double value, const std::string& unit) {
 
 }  // namespace
 
-gate::gate(std::vector<condition> conditions)
-    : conditions_(std::move(conditions)), outcomes_(conditions_.size()) {}
-
 void gate::add(std::string_view figure, std::string_view subject, const std::string& tensor,
                const figure_value& found) {
-  for (std::size_t i = 0; i < conditions_.size(); ++i) {
-    const condition& c = conditions_[i];
+  for (outcome& o : outcomes_) {
+    const condition& c = o.of;
     if (c.figure != figure || (!c.subject.empty() && c.subject != subject)) continue;
     if (!c.holds(found.value, found.whole)) continue;
     double shown = found.value;
     if (c.limit.unit == "%") shown = found.whole > 0 ? 100.0 * found.value / found.whole : 0;
-    outcome& o = outcomes_[i];
     const bool worse = is_upper_limit(c.how) ? shown > o.value : shown < o.value;
     if (o.failed++ != 0 && !worse) continue;
     o.worst = tensor;
@@ -35,21 +31,18 @@ void gate::add(std::string_view figure, std::string_view subject, const std::str
 }
 
 void gate::add_failure(const std::string& tensor, const std::string& reason) {
-  if (conditions_.empty()) return;
+  if (is_empty()) return;
   if (incomparable_++ == 0) first_incomparable_ = cat(tensor, ": ", reason);
 }
 
 json_value gate::json() const {
-  json_array all;
-  for (std::size_t i = 0; i < conditions_.size(); ++i) {
-    const outcome& o = outcomes_[i];
+  return json_rows(outcomes_, [](const outcome& o) {
     const bool any = o.failed != 0;
-    all.add(json_line({{"condition", conditions_[i].text},
-                       {"failed", o.failed},
-                       {"worst", any ? std::optional(o.worst) : std::nullopt},
-                       {"value", any ? std::optional(o.value) : std::nullopt}}));
-  }
-  return all;
+    return json_line({{"condition", o.of.text},
+                      {"failed", o.failed},
+                      {"worst", any ? std::optional(o.worst) : std::nullopt},
+                      {"value", any ? std::optional(o.value) : std::nullopt}});
+  });
 }
 
 void gate::check() const {
@@ -57,12 +50,11 @@ void gate::check() const {
   const auto add_part = [&](const std::string& part) {
     message += cat(message.empty() ? "" : "; ", part);
   };
-  for (std::size_t i = 0; i < conditions_.size(); ++i) {
-    const outcome& o = outcomes_[i];
+  for (const outcome& o : outcomes_) {
     if (o.failed == 0) continue;
-    add_part(cat("--fail-if ", conditions_[i].text, ": ",
+    add_part(cat("--fail-if ", o.of.text, ": ",
                  o.failed == 1 ? std::string() : cat(o.failed, " times, worst "), o.worst, ": ",
-                 figure_text(o.value, conditions_[i].limit.unit)));
+                 figure_text(o.value, o.of.limit.unit)));
   }
   if (incomparable_ != 0) {
     add_part(cat("--fail-if: ", incomparable_,
@@ -81,7 +73,7 @@ gate quantization_gate(const std::vector<std::string>& texts, bool of_recipes) {
   for (condition& c : conditions) {
     if (!c.subject.empty()) c.subject = recipe_argument("--fail-if", c.subject)->name;
   }
-  return gate(std::move(conditions));
+  return gate(conditions);
 }
 
 }  // namespace fpinspect

@@ -26,14 +26,16 @@ struct figure : figure_spec {
 /// The conditions of --fail-if, and the tensors for which they hold.
 class gate {
  public:
-  explicit gate(std::vector<condition> conditions = {});
+  explicit gate(const std::vector<condition>& conditions = {}) {
+    for (const condition& c : conditions) outcomes_.push_back({c});
+  }
   /// @throws usage_error  if a text is not a condition on one of the figures
   template <class Result>
   gate(const std::vector<std::string>& texts, std::span<const figure<Result>> figures)
       : gate(conditions_argument(texts, std::vector<figure_spec>(figures.begin(), figures.end()))) {
   }
 
-  [[nodiscard]] bool is_empty() const { return conditions_.empty(); }
+  [[nodiscard]] bool is_empty() const { return outcomes_.empty(); }
 
   /// Notes the value of a figure of one tensor.
   ///
@@ -64,14 +66,14 @@ class gate {
   void check() const;
 
  private:
-  /// What is known of one condition.
+  /// A condition, and what is known of it.
   struct outcome {
+    condition of;
     std::uint64_t failed = 0;  ///< number of times that it held
-    std::string worst;         ///< the tensor farthest from the limit
+    std::string worst = {};    ///< the tensor farthest from the limit
     double value = 0;          ///< its figure, in the unit of the limit
   };
 
-  std::vector<condition> conditions_;
   std::vector<outcome> outcomes_;
   std::uint64_t incomparable_ = 0;
   std::string first_incomparable_;
