@@ -142,7 +142,3 @@ class Advise(cli_support.CliTest):
                 (["--gpu", "ada", "--map", "-", "--json"], "--json and --map")]:
             self.fails(2, "advise", *arguments, says=says)
         self.fails(3, "advise", "--gpu", "ada", "--map", os.path.join(self.folder, "no", "map.json"))
-
-
-if __name__ == "__main__":
-    cli_support.main()

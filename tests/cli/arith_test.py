@@ -302,7 +302,3 @@ class Functions(cli_support.CliTest):
         self.fails(2, "arith", "add", "1", "2", says="--format is required")
         self.fails(2, "arith", "plus", "1", "2", says=['OP: "plus" is not one of', "add, sub"])
         self.fails(2, "arith", "gelu", "1", "--rule", "cuda_13_0", says="has no gelu")
-
-
-if __name__ == "__main__":
-    cli_support.main()

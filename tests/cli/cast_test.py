@@ -133,7 +133,3 @@ class Cast(cli_support.CliTest):
                 (["1", "--random-bits", "0"], "--random-bits"),
                 (["1", "--random-bits", "33"], "--random-bits")]:
             self.fails(2, "cast", *arguments, says=says)
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -9,7 +9,6 @@ import resource
 import signal
 import struct
 import subprocess
-import unittest
 
 import cli_support
 from cli_support import floats, read_safetensors, run, write_safetensors
@@ -555,7 +554,3 @@ class Checkpoint(cli_support.CliTest):
         self.assertEqual(result.out.splitlines()[1:],
                          ["       6  as stored", "       3  e4m3, 128x128, scales fp32"])
         self.assertRegex(result.out, "out: 2 files, 9 tensors, 79 kB -> 41 kB\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

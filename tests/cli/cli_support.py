@@ -159,7 +159,3 @@ def ratios(effect, count):
             "signal or noise is beyond binary64")
     return {"sqnr_db": db, "sqnr_note": note, "saturated_sqnr_db":
             sqnr_db(effect["saturated_signal"], effect["saturated_noise"])}
-
-
-def main():
-    unittest.main(verbosity=1)

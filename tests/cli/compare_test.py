@@ -345,7 +345,3 @@ class Rules(cli_support.CliTest):
 
     def test_refused(self):
         self.fails(2, "compare", self.ONE, self.ONE, "--explain", "--original", self.ONE, says="--original")
-
-
-if __name__ == "__main__":
-    cli_support.main()

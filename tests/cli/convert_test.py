@@ -300,7 +300,3 @@ class Convert(cli_support.CliTest):
                 self.fails(2, "convert", source, out, "--to", "fp16", f"{option}={text}",
                            says=option)
         self.assertFalse(os.path.exists(out))
-
-
-if __name__ == "__main__":
-    cli_support.main()

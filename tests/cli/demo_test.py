@@ -109,7 +109,3 @@ class Demo(cli_support.CliTest):
     def test_errors(self):
         self.fails(2, "demo", says="NAME")
         self.fails(2, "demo", "x", says=['NAME: "x" is not one of tiny-mul, grad-once'])
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -59,7 +59,3 @@ class Transcripts(cli_support.CliTest):
         shown = done.stdout.decode("utf-8")
         if not re.search(pattern(expected), shown):
             self.assertEqual(shown, expected, command)
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -339,7 +339,3 @@ class Backends(cli_support.CliTest):
             else:
                 why = backend["why_unsupported"] or "works on device memory"
                 self.fails(4, "convert", source, self.path("o.npy"), *options, says=why)
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -186,7 +186,3 @@ class Browser(ExplorerTest):
         figures = self.figures(press.format("tf32 mantissa bit 0"))
         self.assertTrue(figures["tf32"].endswith(", exact"))
         self.assertIn('aria-pressed="true"', self.dom)
-
-
-if __name__ == "__main__":
-    cli_support.main()

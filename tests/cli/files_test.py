@@ -221,7 +221,3 @@ class Files(cli_support.CliTest):
                       self.ok("tensor", path).out)
         self.fails(2, "tensor", path, "--from", "e4m3", "--tensor", "w", "--tensor", "w",
                    says="--from: none of the tensors holds integers")
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -54,7 +54,3 @@ class Formats(cli_support.CliTest):
         self.assertEqual(list(rows), list(TABLE))
         self.assertEqual(rows["e4m3"], ["e4m3", "8", "1/4/3", "7", "448", "2^-6", "2^-9", "2^-3",
                                         "5.4", "253", "1"])
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -105,7 +105,3 @@ class RecipesGate(cli_support.CliTest):
                    says=["NO_SUCH", "TE_CURRENT"])
         self.fails(2, "tensor", WEIGHT, "--recipes", "--fail-if", "bits>8", says="saturated")
         self.fails(2, "tensor", WEIGHT, "--recipes", "--fail-if", "TE_CURRENT.nan>0", says="TE_CURRENT")
-
-
-if __name__ == "__main__":
-    cli_support.main()

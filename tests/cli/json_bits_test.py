@@ -68,7 +68,3 @@ class JsonBits(cli_support.CliTest):
 
     def test_nothing_without_json(self):
         self.fails(2, "tensor", SAMPLE, "--json-bits", says=["--json-bits", "--json"])
-
-
-if __name__ == "__main__":
-    cli_support.main()

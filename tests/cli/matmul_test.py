@@ -266,7 +266,3 @@ class Matmul(cli_support.CliTest):
         text = self.ok("units").out
         for unit, operands in rows:
             self.assertRegex(text, rf"(?m)^{unit} +{operands} ")
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -144,7 +144,3 @@ class Memory(cli_support.CliTest):
                 (["--weights", "all", "--rule", "x"], '--rule: "x" is not one of adamw'),
                 (["--weights", "all", "--block", "192"], "--block")]:
             self.fails(2, "memory", *arguments, says=says)
-
-
-if __name__ == "__main__":
-    cli_support.main()

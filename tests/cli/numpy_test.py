@@ -53,7 +53,3 @@ class FilesOfNumPy(cli_support.CliTest):
         loaded = np.load(target)
         self.assertEqual((loaded.dtype, loaded.flags.c_contiguous), (np.dtype("<f4"), True))
         self.assertEqual(loaded.tobytes(), values.astype(np.float16).astype(np.float32).tobytes())
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -263,7 +263,3 @@ class ShortenedFile(cli_support.CliTest):
         os.rename(other, path)
         out, _ = process.communicate(content_of(self.path("small.npy")))
         self.assertEqual((process.returncode, out.decode()), (0, whole.replace("small.npy", "-")))
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -312,7 +312,3 @@ class PublishedWeights(cli_support.CliTest):
                 self.assertRegex(done.out + done.err, docs_test.pattern(expected))
                 if done.code == 0:
                     self.assertEqual(verdict(path), expected)
-
-
-if __name__ == "__main__":
-    cli_support.main()

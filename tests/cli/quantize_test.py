@@ -286,7 +286,3 @@ class Quantize(cli_support.CliTest):
                                 "reference")
         self.assertEqual(document["backend"], "reference")
         self.assertIsNone(self.ok_json("quantize", source, target, "--to", "e4m3")["backend"])
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -118,7 +118,3 @@ All figures are those of the finite elements.
         for option in (["--stats"], ["--recipes"], ["--list"], ["--to", "fp16"], ["--all-formats"],
                        ["--ascii"], ["--need", "30dB"], ["--role", "a=weights"], ["--details", "a"]):
             self.fails(2, "tensor", SAMPLE, "--quick", *option, says=["--quick", option[0]])
-
-
-if __name__ == "__main__":
-    cli_support.main()

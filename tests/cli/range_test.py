@@ -76,7 +76,3 @@ class Range(cli_support.CliTest):
     def test_errors(self):
         self.fails(2, "range", "e9m9", says='FORMAT: "e9m9"')
         self.fails(2, "range", "--json", "--ascii", says="--json and --ascii")
-
-
-if __name__ == "__main__":
-    cli_support.main()

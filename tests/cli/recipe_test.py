@@ -212,7 +212,3 @@ class Recipes(cli_support.CliTest):
         b = self.quantize(f"{SAMPLE}#grad.bias.fc1", "b", "--recipe", "TE_CURRENT")
         self.fails(3, "diff", a, b, says="shape")
         self.fails(2, "diff", a, a, "--source", f"{SAMPLE}#grad.bias.fc1", says="--source")
-
-
-if __name__ == "__main__":
-    cli_support.main()

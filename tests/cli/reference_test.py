@@ -1,7 +1,6 @@
 # The reference of these tests against the contract's own numbers.
 import unittest
 
-import cli_support
 import reference
 
 
@@ -26,7 +25,3 @@ class Reference(unittest.TestCase):
     def test_overflow_ties_of_the_contract(self):
         self.assertEqual(reference.convert("e4m3", 464.0), (0x7e, False))
         self.assertEqual(reference.convert("e5m2", 61440.0), (0x7c, True))
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -335,7 +335,3 @@ class Browser(ReportTest):
         page = self.dom(script)
         (width,) = re.findall(r"width (\d+)", " ".join(page.text))
         self.assertLessEqual(int(width), 390)
-
-
-if __name__ == "__main__":
-    cli_support.main()

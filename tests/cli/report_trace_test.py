@@ -2,7 +2,6 @@
 import re
 import xml.etree.ElementTree
 
-import cli_support
 from cli_support import SAMPLE
 from report_test import SVG, ReportTest
 
@@ -105,7 +104,3 @@ class Trace(ReportTest):
                    says="--loss-scale-trace")
         self.fails(2, "report", SAMPLE, "-o", self.path("x.svg"), "--svg", "resolution",
                    "--loss-scale-trace", trace, says="--loss-scale-trace does nothing")
-
-
-if __name__ == "__main__":
-    cli_support.main()

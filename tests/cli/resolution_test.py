@@ -115,7 +115,3 @@ class Resolution(cli_support.CliTest):
                 (["e4m3", "0", "1e999"], 'B: "1e999" is not a finite number'),
                 (["e4m3", "--at", "x"], '--at: "x"'), (["e4m3", "--points", "0"], "--points")]:
             self.fails(2, "resolution", *arguments, says=says)
-
-
-if __name__ == "__main__":
-    cli_support.main()

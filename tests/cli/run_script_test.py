@@ -4,7 +4,6 @@ import os
 import shutil
 import stat
 import subprocess
-import unittest
 
 import cli_support
 from cli_support import CLEAN, FPINSPECT, floats, write_npy
@@ -53,7 +52,3 @@ class RunScript(cli_support.CliTest):
         self.run_script("formats")
         with open(f"{self.checkout}/cmake_calls", encoding="utf-8") as file:
             self.assertEqual(file.read(), "--preset release\n--build --preset release\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

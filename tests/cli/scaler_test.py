@@ -219,7 +219,3 @@ class Scaler(cli_support.CliTest):
         self.fails(3, "scaler", "--policy", "torch", "--trace", good, "--out",
                    self.path("no/o.csv"), says="no/o.csv")
         self.assertEqual(sorted(os.listdir(self.folder)), ["empty", "t.csv"])
-
-
-if __name__ == "__main__":
-    cli_support.main()

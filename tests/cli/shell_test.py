@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-import unittest
 
 from cli_support import CliTest, run
 
@@ -69,7 +68,3 @@ class ShellTest(CliTest):
         result = run("completion", "tcsh")
         self.assertEqual(result.code, 2)
         self.assertIn("SHELL: must be one of bash, zsh, fish", result.err)
-
-
-if __name__ == "__main__":
-    unittest.main()

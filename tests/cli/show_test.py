@@ -156,7 +156,3 @@ class Show(cli_support.CliTest):
                 (["e4m3", "0x3c", "--rounding", "upward"], "a code needs one format"),
                 (["all", "one"], '"one"'), (["e4m3", "1", "--rounding", "up"], '"up" is not one of all')]:
             self.fails(2, "show", *arguments, says=says)
-
-
-if __name__ == "__main__":
-    cli_support.main()

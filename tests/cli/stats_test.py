@@ -205,7 +205,3 @@ c  fp32 [0, 3]  0 elements
             self.fails(2, "tensor", SAMPLE, "--stats", *option, says=["--stats", option[0]])
         for option in ["--json"], ["--recipes"], ["--to", "fp16"], ["--details", "a"]:
             self.fails(2, "tensor", SAMPLE, "--list", *option, says=["--list", option[0]])
-
-
-if __name__ == "__main__":
-    cli_support.main()

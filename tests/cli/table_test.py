@@ -95,7 +95,3 @@ class Table(cli_support.CliTest):
                 (["e4m3", "add", "--csv", "--json"], "--json and --csv"),
                 (["e4m3", "add", "--seed", "1"], "--rounding stochastic")]:
             self.fails(2, "table", *arguments, says=says)
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -368,7 +368,3 @@ class Terminal(cli_support.CliTest):
                    if line.startswith("  e4m3 "))
         self.assertEqual(row.split(), ["e4m3", "33.33", "%", "0", "%", "33.33", "%", "–", "0.0", "dB",
                                        "0,", "NaN"])
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -204,7 +204,3 @@ class HostileFiles(cli_support.CliTest):
             for size in range(os.path.getsize(path) - 1, 0, -23):
                 os.truncate(path, size)
                 self.fails(3, "tensor", path, says=path)
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -1,6 +1,5 @@
 # `fpinspect trace`: recordings as samebits.torch.record writes them, and files that are none.
 import json
-import unittest
 
 import cli_support
 from cli_support import floats, write_safetensors
@@ -71,7 +70,3 @@ class Trace(cli_support.CliTest):
             self.fails(3, "trace", self.recording(text),
                        says="step.sbt: samebits_trace is no recording of version 2")
         self.fails(3, "trace", self.path("missing"), says="missing")
-
-
-if __name__ == "__main__":
-    unittest.main()

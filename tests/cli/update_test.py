@@ -321,7 +321,3 @@ class Update(cli_support.CliTest):
                 (["--gradient", empty], "has no elements")]:
             self.fails(2, "update", *arguments, says=says)
         self.fails(3, "update", "--gradient", self.path("missing.npy"))
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -271,7 +271,3 @@ class Convolutions(cli_support.CliTest):
         self.assertEqual(self.tried(activation)["fp8 e4m3, 1x128 tiles"][0], 8 + 32 / 7)
         fails = cli_support.run("tensor", pixels, "--need", "31.9dB", "--fail-if", "bits>16")
         self.assertEqual(fails.code, 0, fails.err)
-
-
-if __name__ == "__main__":
-    cli_support.main()

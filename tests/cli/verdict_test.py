@@ -521,7 +521,3 @@ class Conditions(cli_support.CliTest):
                             ("grads.fp16.sqnr<1dB", "grads.fp16")]:
             self.fails(2, "tensor", SAMPLE, "--fail-if", text, says=["--fail-if", *says])
         self.fails(2, "tensor", SAMPLE, "--stats", "--fail-if", "nan>0", says="--stats and --fail-if")
-
-
-if __name__ == "__main__":
-    cli_support.main()

@@ -302,7 +302,3 @@ class Planted(cli_support.CliTest):
     def test_unsupported(self):
         self.fails(4, "verify", "--backend", "absent", says="there is no such machine")
         self.assertIn("no such machine", self.ok("backends").out)
-
-
-if __name__ == "__main__":
-    cli_support.main()

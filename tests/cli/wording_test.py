@@ -86,7 +86,3 @@ class Wording(cli_support.CliTest):
 
     def test_the_last_line_of_tensor_names_the_report(self):
         self.assertIn("fpinspect report", self.ok("tensor", SAMPLE).out.splitlines()[-1])
-
-
-if __name__ == "__main__":
-    cli_support.main()

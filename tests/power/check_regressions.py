@@ -102,14 +102,15 @@ class Build:
             errors = self.make(target)
             if errors:
                 return "does not run" if target in PRODUCT else "does not compile", errors
-        command = {"cli": [PYTHON, *words], "script": ["bash", "-c", row["test"]],
+        command = {"cli": [PYTHON, "-m", "unittest", ".".join([test.stem, *words[1:]])],
+                   "script": ["bash", "-c", row["test"]],
                    "pytest": [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", "python", *words],
                    "ctest": ["ctest", "--test-dir", self.folder, "--output-on-failure", "-R", row["test"]],
                    "gtest": [self.path(program), *words[1:]]}[kind]
         try:
             done = run(command, cwd=self.tree, env={
                 **os.environ, "PYTHONDONTWRITEBYTECODE": "1", "BUILD": str(self.folder),
-                "PYTHONPATH": str(self.folder / "python" / "package"),
+                "PYTHONPATH": f"{self.folder / 'python' / 'package'}:{self.tree / 'tests' / 'cli'}",
                 **{name: self.path(p) for name, p in PROGRAMS.items() if p in targets}})
         except FileNotFoundError as error:
             return "does not run", str(error)
