@@ -5,6 +5,7 @@ import json
 import os
 
 import cli_support
+from cli_support import read_text
 
 GPUS = ["volta", "turing", "ampere", "ada", "hopper", "blackwell", "other"]
 # Format and FP8 recipe by GPU, for the aims stable and fast, as the guides say.
@@ -111,8 +112,7 @@ class Advise(cli_support.CliTest):
         path = self.path("map.json")
         question = ["advise", "--gpu", "h100", "--aim", "fast", "--keep", "*attn*,*lm_head*"]
         self.assertEqual(self.ok(*question, "--map", path).out, self.ok(*question).out)
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        text = read_text(path)
         self.assertEqual(self.ok(*question, "--map", "-").out, text)
         content = json.loads(text)
         self.assertEqual(set(content), {"version", "comment", "layers"})

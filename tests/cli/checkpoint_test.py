@@ -11,26 +11,23 @@ import struct
 import subprocess
 
 import cli_support
-from cli_support import floats, read_safetensors, run, write_safetensors
+from cli_support import floats, read_file, read_safetensors, read_text, run, write_file, write_safetensors
 
 NAN, INF = 0x7E00, 0x7C00  # fp16
 BLOCKS = ["--to", "e4m3", "--tile", "128x128", "--scale-rule", "div", "--eps", "1e-4"]
 
 
 def metadata_of(path):
-    with open(path, "rb") as file:
-        content = file.read()
+    content = read_file(path)
     return json.loads(content[8:8 + struct.unpack("<Q", content[:8])[0]])["__metadata__"]
 
 
 def with_metadata(path, metadata):
     """Adds metadata to a .safetensors file."""
-    with open(path, "rb") as file:
-        content = file.read()
+    content = read_file(path)
     end = 8 + struct.unpack("<Q", content[:8])[0]
     text = json.dumps({"__metadata__": metadata, **json.loads(content[8:end])}).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + content[end:])
+    write_file(path, struct.pack("<Q", len(text)) + text + content[end:])
 
 
 def halves(rows, cols, seed):
@@ -69,12 +66,10 @@ class Checkpoint(cli_support.CliTest):
         return folder
 
     def write(self, folder, name, text):
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            file.write(text)
+        write_file(os.path.join(folder, name), text)
 
     def json_of(self, folder, name):
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            return json.load(file)
+        return json.loads(read_text(os.path.join(folder, name)))
 
     def all_of(self, folder):
         """The tensors of a folder; its index and its files must agree."""
@@ -86,8 +81,7 @@ class Checkpoint(cli_support.CliTest):
                 files.update(dict.fromkeys(tensors, file))
         index = os.path.join(folder, "model.safetensors.index.json")
         if os.path.exists(index):
-            with open(index, encoding="utf-8") as file:
-                content = json.load(file)
+            content = json.loads(read_text(index))
             self.assertEqual(content["weight_map"], files)
             self.assertEqual(content["metadata"]["total_size"],
                              sum(len(raw) for _, _, raw in found.values()))

@@ -79,20 +79,33 @@ class CliTest(unittest.TestCase):
         return read_npy(target)
 
 
+def write_file(path, content):
+    """Writes text or bytes. Returns the path."""
+    with open(path, "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def read_file(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def read_text(path):
+    return read_file(path).decode()
+
+
 def write_npy(path, descr, shape, data, fortran=False, version=1):
     header = repr({"descr": descr, "fortran_order": fortran, "shape": tuple(shape)})
     length_bytes = 2 if version == 1 else 4
     header += " " * (-(8 + length_bytes + len(header) + 1) % 64) + "\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY" + bytes([version, 0]))
-        file.write(len(header).to_bytes(length_bytes, "little") + header.encode() + data)
-    return path
+    start = b"\x93NUMPY" + bytes([version, 0]) + len(header).to_bytes(length_bytes, "little")
+    return write_file(path, start + header.encode() + data)
 
 
 def read_npy(path):
     """(descr, shape, raw bytes) of a version 1.0 file in C order, its header as NumPy aligns it."""
-    with open(path, "rb") as file:
-        content = file.read()
+    content = read_file(path)
     assert content[:8] == b"\x93NUMPY\x01\x00", content[:8]
     end = 10 + int.from_bytes(content[8:10], "little")
     assert end % 64 == 0 and content[end - 1:end] == b"\n"
@@ -109,15 +122,12 @@ def write_safetensors(path, tensors, metadata=None):
                         "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
     text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-    return path
+    return write_file(path, struct.pack("<Q", len(text)) + text + data)
 
 
 def read_safetensors(path):
     """{name: (dtype, shape, raw bytes)}"""
-    with open(path, "rb") as file:
-        content = file.read()
+    content = read_file(path)
     start = 8 + struct.unpack("<Q", content[:8])[0]
     header = json.loads(content[8:start])
     header.pop("__metadata__", None)

@@ -8,7 +8,7 @@ import subprocess
 
 import cli_support
 import reference
-from cli_support import floats, hexadecimal, read_npy, write_npy, write_safetensors
+from cli_support import floats, hexadecimal, read_file, read_npy, write_file, write_npy, write_safetensors
 
 INF, NAN = math.inf, math.nan
 
@@ -196,8 +196,7 @@ class Convert(cli_support.CliTest):
 
     def test_output_is_what_numpy_would_write(self):
         self.convert(self.source(floats(1, 2), "<f4", (2,)), "--to", "e4m3")
-        with open(self.path("converted.npy"), "rb") as file:
-            content = file.read()
+        content = read_file(self.path("converted.npy"))
         header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }"
         self.assertEqual(content, b"\x93NUMPY\x01\x00\x76\x00" + header.ljust(117) + b"\n8@")
 
@@ -261,8 +260,7 @@ class Convert(cli_support.CliTest):
                               capture_output=True, env=cli_support.CLEAN, cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(done.stderr.startswith(b"standard output: 2 elements"))
-        with open(self.path("piped.npy"), "wb") as file:
-            file.write(done.stdout)
+        write_file(self.path("piped.npy"), done.stdout)
         self.assertEqual(read_npy(self.path("piped.npy")), ("<u2", (1, 2), b"\x80\x3f\x00\x40"))
         self.assertEqual(sorted(os.listdir(self.folder)), ["in.npy", "piped.npy"])
         self.fails(2, "convert", source, "-", "--to", "bf16", "--json", says="OUT -")

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 
 import cli_support
+from cli_support import read_text
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 # Each page has more transcripts than this.
@@ -43,8 +44,7 @@ class Transcripts(cli_support.CliTest):
         pages = {page for page in os.listdir(os.path.join(ROOT, "docs")) if page.startswith("fpinspect")}
         self.assertEqual(pages - set(PAGES), set())
         for page, least in PAGES.items():
-            with open(os.path.join(ROOT, "docs", page), encoding="utf-8") as file:
-                found = list(transcripts(file.read()))
+            found = list(transcripts(read_text(os.path.join(ROOT, "docs", page))))
             self.assertGreater(len(found), least, page)
             for line, command, expected in found:
                 with self.subTest(f"docs/{page}:{line}"):

@@ -4,7 +4,7 @@ import struct
 import subprocess
 
 import cli_support
-from cli_support import CLEAN, FPINSPECT, floats, run, write_npy, write_safetensors
+from cli_support import CLEAN, FPINSPECT, floats, read_file, run, write_file, write_npy, write_safetensors
 
 
 class CommandLine(cli_support.CliTest):
@@ -209,13 +209,9 @@ class Names(cli_support.CliTest):
 
 class Files(cli_support.CliTest):
     def test_input(self):
-        broken = self.path("broken.npy")
-        with open(broken, "wb") as file:
-            file.write(b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f4'}")
+        broken = write_file(self.path("broken.npy"), b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f4'}")
         pickled = write_npy(self.path("pickle.npy"), "|O", (1,), bytes(8))
-        torch = self.path("model.pt")
-        with open(torch, "wb") as file:
-            file.write(b"PK\x03\x04" + bytes(60))
+        torch = write_file(self.path("model.pt"), b"PK\x03\x04" + bytes(60))
         short = write_safetensors(self.path("short.safetensors"), [("a", "F32", (4,), bytes(8))])
         booleans = write_npy(self.path("bool.npy"), "|b1", (1,), b"\x01")
         missing = self.path("missing.npy")
@@ -254,11 +250,7 @@ class Output(cli_support.CliTest):
         super().setUp()
         self.data = floats(*range(4096))
         self.input = write_npy(self.path("in.npy"), "<f4", (4096,), self.data)
-        self.before = self.content(self.input)
-
-    def content(self, path):
-        with open(path, "rb") as file:
-            return file.read()
+        self.before = read_file(self.input)
 
     def test_folder_that_is_not_there(self):
         self.fails(3, "convert", self.input, self.path("no/o.npy"), "--to", "fp16", says="no/o.npy")
@@ -276,12 +268,12 @@ class Output(cli_support.CliTest):
     def test_refused_before_anything_is_written(self):
         target = self.path("old.npy")
         write_npy(target, "|u1", (1,), b"1")
-        before = self.content(target)
+        before = read_file(target)
         for code, options in [(2, ["--to", "fp64"]), (2, ["--to", "fp16", "--from", "bf16"]),
                               (2, ["--to", "fp16", "--seed", "x"]),
                               (4, ["--to", "fp16", "--backend", "cuda:9"])]:
             self.fails(code, "convert", self.input, target, *options)
-            self.assertEqual(self.content(target), before)
+            self.assertEqual(read_file(target), before)
         self.assertEqual(sorted(os.listdir(self.folder)), ["in.npy", "old.npy"])
 
     def test_full_disk(self):

@@ -7,7 +7,7 @@ import struct
 import subprocess
 
 import cli_support
-from cli_support import read_npy, run, write_npy
+from cli_support import read_file, read_npy, read_text, run, write_file, write_npy
 
 # The page has all but stochastic rounding, whose name is the last.
 ROUNDINGS = run("cast", "1", "--to", "bf16", "--rounding", "?").err.split(" one of ")[1].strip().split(", ")[:-1]
@@ -54,8 +54,7 @@ class ExplorerTest(cli_support.CliTest):
                                        "wasm32-wasi\n")
             self.skipTest("built without the explorer")
         self.assertEqual((done.code, done.out, done.err), (0, "", ""))
-        with open(self.page, encoding="utf-8") as file:
-            self.source = file.read()
+        self.source = read_text(self.page)
 
 
 class Page(ExplorerTest):
@@ -85,13 +84,11 @@ class Module(ExplorerTest):
         super().setUp()
         if shutil.which("node") is None:
             self.skipTest("no node")
-        with open(self.path("runner.js"), "w") as file:
-            file.write(RUNNER)
+        write_file(self.path("runner.js"), RUNNER)
 
     def check(self, source, descr, codes, targets, rules):
         count = len(codes) // BYTES[source]
-        with open(self.path("codes"), "wb") as file:
-            file.write(codes)
+        write_file(self.path("codes"), codes)
         read = write_npy(self.path("in.npy"), descr, (count,), codes)
         jobs, lines = [], []
         for to in targets:
@@ -109,8 +106,7 @@ class Module(ExplorerTest):
                        ROUNDINGS[round_index], "--overflow", OVERFLOWS[overflow_index])
             self.assertEqual(done.code, 0, done.err)
             native = read_npy(target)[2]
-            with open(out, "rb") as file:
-                made = file.read()
+            made = read_file(out)
             self.assertEqual(len(made), len(native))
             if made != native:
                 width = len(native) // count
@@ -144,11 +140,10 @@ class Browser(ExplorerTest):
 
     def figures(self, script=""):
         """{format: what its line says} after the script ran."""
-        with open(self.page, "w", encoding="utf-8") as file:
-            file.write(self.source.replace(
-                "</body>", "<script>const ready = setInterval(() => {"
-                "if (!document.getElementById('e8m0')) return; clearInterval(ready);"
-                + script + "}, 5);</script></body>"))
+        write_file(self.page, self.source.replace(
+            "</body>", "<script>const ready = setInterval(() => {"
+            "if (!document.getElementById('e8m0')) return; clearInterval(ready);"
+            + script + "}, 5);</script></body>"))
         done = subprocess.run(
             [self.chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
              "--virtual-time-budget=3000", f"--user-data-dir={self.path('profile')}", "--dump-dom",

@@ -4,7 +4,7 @@ import struct
 import zipfile
 
 import cli_support
-from cli_support import SAMPLE, floats, read_npy, write_npy, write_safetensors
+from cli_support import SAMPLE, floats, read_file, read_npy, write_file, write_npy, write_safetensors
 
 F32, F16, Q4_0, Q8_0, Q4_K, I32, BF16 = 0, 1, 2, 8, 12, 26, 30
 
@@ -26,19 +26,16 @@ def write_gguf(path, tensors, pairs=b"", pair_count=0, version=3):
         infos += struct.pack("<IQ", kind, len(data))
         data += raw + bytes(-len(raw) % 32)
     start = b"GGUF" + struct.pack("<IQQ", version, len(tensors), pair_count) + pairs + infos
-    with open(path, "wb") as file:
-        file.write(start + bytes(-len(start) % 32) + data)
+    write_file(path, start + bytes(-len(start) % 32) + data)
     return path
 
 
 class Files(cli_support.CliTest):
     def npy(self, *array, **more):
-        with open(write_npy(self.path("member.npy"), *array, **more), "rb") as file:
-            return file.read()
+        return read_file(write_npy(self.path("member.npy"), *array, **more))
 
     def sample(self):
-        with open(SAMPLE, "rb") as file:
-            return file.read()
+        return read_file(SAMPLE)
 
     def reads_deflated(self):
         path = write_npz(self.path("try.npz"), [("a.npy", self.npy("<f4", (1,), floats(1)))],

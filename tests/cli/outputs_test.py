@@ -9,12 +9,8 @@ import subprocess
 import time
 
 import cli_support
-from cli_support import FPINSPECT, floats, read_npy, write_npy, write_safetensors
+from cli_support import FPINSPECT, floats, read_file, read_npy, write_file, write_npy, write_safetensors
 
-
-def content_of(path):
-    with open(path, "rb") as file:
-        return file.read()
 
 
 class Outputs(cli_support.CliTest):
@@ -25,16 +21,14 @@ class Outputs(cli_support.CliTest):
         self.y = write_npy(self.path("y.npy"), "<f4", (32, 32), self.square)
 
     def text(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return self.path(name)
+        return write_file(self.path(name), text)
 
     def refused(self, *arguments, says, victims, **more):
         """Exit code 2, and the folder is as it was."""
-        before = {path: content_of(path) for path in victims}
+        before = {path: read_file(path) for path in victims}
         names = sorted(os.listdir(self.folder))
         line = self.fails(2, *arguments, says=says, **more)
-        self.assertEqual({path: content_of(path) for path in victims}, before)
+        self.assertEqual({path: read_file(path) for path in victims}, before)
         self.assertEqual(sorted(os.listdir(self.folder)), names)
         return line
 
@@ -145,8 +139,7 @@ class Outputs(cli_support.CliTest):
             for exists in False, True:  # a link to no file first
                 target, link = self.path("folder/" + name), self.path(name)
                 if exists:
-                    with open(target, "w", encoding="utf-8") as file:
-                        file.write("old")
+                    write_file(target, "old")
                 else:
                     os.symlink("second." + name, link)
                     os.symlink("folder/" + name, self.path("second." + name))
@@ -164,12 +157,12 @@ class Outputs(cli_support.CliTest):
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
         out = write_npy(self.path("o.npy"), "<f4", (1,), floats(1))
-        before, names = content_of(out), sorted(os.listdir(self.folder))
+        before, names = read_file(out), sorted(os.listdir(self.folder))
         self.fails(3, "convert", self.x, out, "--to", "fp32", preexec_fn=limit,
                    says=[out, "cannot be written: File too large"])
         self.fails(3, "report", self.x, "-o", self.path("page.html"), preexec_fn=limit,
                    says=[self.path("page.html"), "cannot be written: File too large"])
-        self.assertEqual((content_of(out), sorted(os.listdir(self.folder))), (before, names))
+        self.assertEqual((read_file(out), sorted(os.listdir(self.folder))), (before, names))
 
     def test_nothing_stays_behind_a_signal(self):
         """While a large file is written. A run that ends before the signal arrives has done its work."""
@@ -200,11 +193,11 @@ class Outputs(cli_support.CliTest):
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
         process = subprocess.Popen([FPINSPECT, "convert", "-", self.path("o.npy"), "--to", "fp32"],
                                    stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=ignore)
-        process.stdin.write(content_of(self.x)[:100])
+        process.stdin.write(read_file(self.x)[:100])
         process.stdin.flush()
         time.sleep(0.2)
         process.send_signal(signal.SIGHUP)
-        process.communicate(content_of(self.x)[100:])
+        process.communicate(read_file(self.x)[100:])
         self.assertEqual(process.returncode, 0)
         self.assertEqual(read_npy(self.path("o.npy"))[2], self.square)
 
@@ -217,11 +210,11 @@ class ShortenedFile(cli_support.CliTest):
         process = subprocess.Popen([FPINSPECT, *arguments], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         deadline = time.monotonic() + 60
-        while os.path.realpath(path) not in content_of(f"/proc/{process.pid}/maps").decode():
+        while os.path.realpath(path) not in read_file(f"/proc/{process.pid}/maps").decode():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.001)
         os.truncate(path, size)
-        out, err = process.communicate(content_of(write_npy(self.path("small.npy"), "<f4", (1,), floats(1))))
+        out, err = process.communicate(read_file(write_npy(self.path("small.npy"), "<f4", (1,), floats(1))))
         return process.returncode, out, err.decode()
 
     def test_one_error(self):
@@ -258,8 +251,8 @@ class ShortenedFile(cli_support.CliTest):
         other = write_npy(self.path("other.npy"), "<f4", (1,), floats(2))
         process = subprocess.Popen([FPINSPECT, "tensor", path, "-", "--quick"], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE)
-        while os.path.realpath(path) not in content_of(f"/proc/{process.pid}/maps").decode():
+        while os.path.realpath(path) not in read_file(f"/proc/{process.pid}/maps").decode():
             time.sleep(0.001)
         os.rename(other, path)
-        out, _ = process.communicate(content_of(self.path("small.npy")))
+        out, _ = process.communicate(read_file(self.path("small.npy")))
         self.assertEqual((process.returncode, out.decode()), (0, whole.replace("small.npy", "-")))

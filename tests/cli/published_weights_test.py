@@ -18,6 +18,7 @@ import sys
 import textwrap
 
 import cli_support
+from cli_support import read_text
 import docs_test
 
 FOLDER = os.environ.get("PUBLISHED_WEIGHTS")
@@ -302,8 +303,7 @@ def verdict(path):
 
 class PublishedWeights(cli_support.CliTest):
     def test_transcripts(self):
-        with open(PAGE, encoding="utf-8") as file:
-            found = list(docs_test.transcripts(file.read()))
+        found = list(docs_test.transcripts(read_text(PAGE)))
         self.assertEqual(len(found), 7)
         for _, command, expected in found:
             with self.subTest(command):

@@ -6,7 +6,7 @@ import subprocess
 
 import cli_support
 import reference
-from cli_support import floats, read_npy, read_safetensors, write_npy, write_safetensors
+from cli_support import floats, read_npy, read_safetensors, write_file, write_npy, write_safetensors
 
 INF, NAN = math.inf, math.nan
 
@@ -201,8 +201,7 @@ class Quantize(cli_support.CliTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(b"standard output: codes [1, 2] e4m3", done.stderr)
         self.assertEqual(os.listdir(self.folder), ["in.npy"])
-        with open(self.path("piped.safetensors"), "wb") as file:
-            file.write(done.stdout)
+        write_file(self.path("piped.safetensors"), done.stdout)
         self.assertEqual(read_safetensors(self.path("piped.safetensors"))["codes"],
                          ("F8_E4M3", [1, 2], b"\x7e\x38"))
         self.fails(2, "quantize", source, "-", "--to", "e4m3", "--json", says="OUT -")

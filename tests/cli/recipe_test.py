@@ -5,7 +5,7 @@ import pathlib
 import struct
 
 import cli_support
-from cli_support import SAMPLE, floats, read_safetensors, write_npy, write_safetensors
+from cli_support import SAMPLE, floats, read_file, read_safetensors, write_file, write_npy, write_safetensors
 
 FP32 = ["activation.gelu", "weight.fc1", "grad.preactivation.fc1", "grad.weight.fc1",
         "adam.exp_avg_sq.fc1", "grad.bias.fc1"]
@@ -143,19 +143,15 @@ class Recipes(cli_support.CliTest):
         source = f"{SAMPLE}#weight.fc1"
         names = ["TE_BLOCK_1D", "DSV3_IEEE"]
         files = [self.quantize(source, name, "--recipe", name) for name in names]
-        with open(files[1], "rb") as file:
-            content = bytearray(file.read())
+        content = bytearray(read_file(files[1]))
         content[-1] ^= 0x80  # the last code's sign
-        changed = self.path("changed.safetensors")
-        with open(changed, "wb") as file:
-            file.write(content)
+        changed = write_file(self.path("changed.safetensors"), content)
         for known in ([], ["--source", source]):
             self.assertGreaterEqual(self.why(files[0], changed, *known)["unexplained"], 1)
             # Of one rule not even a neighbouring code is explained.
             self.assertEqual(self.why(files[1], changed, *known), {"unexplained": 1})
         content[-1] ^= 0x81
-        with open(changed, "wb") as file:
-            file.write(content)
+        write_file(changed, content)
         self.assertEqual(self.why(files[1], changed), {"unexplained": 1})
         self.assertIn("first unexplained: codes [63, 255]",
                       cli_support.run("diff", files[1], changed).out)

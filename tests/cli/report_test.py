@@ -8,7 +8,7 @@ import subprocess
 import xml.etree.ElementTree
 
 import cli_support
-from cli_support import SAMPLE, floats, run, write_npy, write_safetensors
+from cli_support import SAMPLE, floats, read_text, run, write_file, write_npy, write_safetensors
 
 VOID = {"meta", "br"}
 SVG = "{http://www.w3.org/2000/svg}"
@@ -56,8 +56,7 @@ class ReportTest(cli_support.CliTest):
         path = self.path("report.html")
         done = self.ok("report", *arguments, "-o", path)
         self.assertEqual(done.out, "")
-        with open(path, encoding="utf-8") as file:
-            self.source = file.read()
+        self.source = read_text(path)
         return Page(self.source)
 
     def svg(self, name, *arguments):
@@ -293,9 +292,7 @@ class Browser(ReportTest):
             self.skipTest("no Chromium")
 
     def dom(self, script=""):
-        path = self.path("page.html")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.source.replace("</body>", f"<script>{script}</script></body>"))
+        path = write_file(self.path("page.html"), self.source.replace("</body>", f"<script>{script}</script></body>"))
         done = subprocess.run(
             [self.chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
              f"--user-data-dir={self.path('profile')}", "--dump-dom", "file://" + path],

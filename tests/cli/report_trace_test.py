@@ -2,16 +2,13 @@
 import re
 import xml.etree.ElementTree
 
-from cli_support import SAMPLE
+from cli_support import SAMPLE, read_text, write_file
 from report_test import SVG, ReportTest
 
 
 class Trace(ReportTest):
     def trace(self, text):
-        path = self.path("trace.csv")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
+        return write_file(self.path("trace.csv"), text)
 
     def picture(self, text):
         out = self.ok("report", SAMPLE, "--svg", "loss-scale-trace", "--loss-scale-trace",
@@ -21,8 +18,7 @@ class Trace(ReportTest):
     def test_what_scaler_writes(self):
         path = self.path("run.csv")
         self.ok("scaler", "--policy", "torch", "--generate", "accidents", "--steps", "8000", "--out", path)
-        with open(path, encoding="utf-8") as file:
-            rows = [line.split(",") for line in file.read().splitlines()[1:]]
+        rows = [line.split(",") for line in read_text(path).splitlines()[1:]]
         skipped = sum(row[2] == "0" for row in rows)
         page = self.report(SAMPLE, "--loss-scale-trace", path)
         self.assertIn("Training run", page.text)
@@ -36,8 +32,7 @@ class Trace(ReportTest):
     def test_a_scale_that_falls_to_0(self):
         path = self.path("run.csv")
         self.ok("scaler", "--policy", "torch", "--generate", "nan_streak", "--steps", "8000", "--out", path)
-        with open(path, encoding="utf-8") as file:
-            rows = [line.split(",") for line in file.read().splitlines()[1:]]
+        rows = [line.split(",") for line in read_text(path).splitlines()[1:]]
         zeros = [row[0] for row in rows if float.fromhex(row[1]) == 0]
         self.assertGreater(len(zeros), 0)
         page = self.report(SAMPLE, "--loss-scale-trace", path)

@@ -6,7 +6,7 @@ import stat
 import subprocess
 
 import cli_support
-from cli_support import CLEAN, FPINSPECT, floats, write_npy
+from cli_support import CLEAN, FPINSPECT, floats, read_text, write_file, write_npy
 
 TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools")
 
@@ -14,8 +14,7 @@ TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "to
 class RunScript(cli_support.CliTest):
     def program(self, path, text):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n{text}\n")
+        write_file(path, f"#!/bin/sh\n{text}\n")
         os.chmod(path, stat.S_IRWXU)
 
     def setUp(self):
@@ -50,5 +49,4 @@ class RunScript(cli_support.CliTest):
 
     def test_everything_that_an_installation_holds_is_built(self):
         self.run_script("formats")
-        with open(f"{self.checkout}/cmake_calls", encoding="utf-8") as file:
-            self.assertEqual(file.read(), "--preset release\n--build --preset release\n")
+        self.assertEqual(read_text(f"{self.checkout}/cmake_calls"), "--preset release\n--build --preset release\n")

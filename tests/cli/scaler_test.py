@@ -8,7 +8,7 @@ import struct
 from fractions import Fraction
 
 import cli_support
-from cli_support import run
+from cli_support import read_file, read_text, run, write_file
 
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "loss_scale")
 POLICIES = ["native", "torch", "apex", "apex_amp", "megatron", "deepspeed"]
@@ -31,8 +31,7 @@ def recorded(policy, runs):
     """(settings, bad, changes, last) of recorded runs, up to the step at which the library gave up:
     whether the gradients of each step were not finite, -1, 0 or 1 for what the step did to the scale,
     and the scale after the last one. The format: tests/golden/loss_scale/trace_format.py."""
-    with open(os.path.join(GOLDEN, policy + ".trace"), "rb") as file:
-        content = file.read()
+    content = read_file(os.path.join(GOLDEN, policy + ".trace"))
     start = content.index(b"\n") + 5
     begin = start + int.from_bytes(content[start - 4:start], "little")
     heading = json.loads(content[start:begin])
@@ -56,9 +55,7 @@ def overflows(amax, scale):
 
 class Scaler(cli_support.CliTest):
     def trace(self, header, rows):
-        path = self.path("t.csv")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(header + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+        path = write_file(self.path("t.csv"), header + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
         return path
 
     def replay(self, policy, path, *options, settings=None):
@@ -153,8 +150,7 @@ class Scaler(cli_support.CliTest):
         path = self.trace("step,nonfinite", [(0, 0), (1, 1), (2, 0)])
         shown = self.ok("scaler", "--policy", "torch", "--trace", path).out
         self.ok("scaler", "--policy", "torch", "--trace", path, "--out", self.path("o.csv"))
-        with open(self.path("o.csv"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), shown)
+        self.assertEqual(read_text(self.path("o.csv")), shown)
         self.assertEqual(shown, "step,scale,applied,cause\n0,0x1p+16,1,none\n"
                                 "1,0x1p+16,0,nonfinite\n2,0x1p+15,1,none\n")
         plot = self.ok("scaler", "--policy", "torch", "--trace", path, "--plot").out
@@ -177,8 +173,7 @@ class Scaler(cli_support.CliTest):
                          *(["--seed", "7"] if name in ("random", "noisy") else [])]
             path = self.path(name + ".csv")
             self.ok("scaler", *arguments, "--out", path)
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
+            text = read_text(path)
             self.assertEqual(self.ok("scaler", *arguments).out, text)
             self.assertEqual(text.count("\n"), 601)
             for policy in POLICIES:

@@ -6,7 +6,7 @@ import subprocess
 
 import cli_support
 import reference
-from cli_support import SAMPLE, floats, write_npy, write_safetensors
+from cli_support import SAMPLE, floats, write_file, write_npy, write_safetensors
 
 NEED = ["", "Cheapest choice that keeps 30 dB and loses fewer than 1 % of the non-zero",
         "values in every tensor (--need). Figures: the worst tensor's."]
@@ -216,8 +216,7 @@ class Shards(cli_support.CliTest):
         self.fails(3, "tensor", index + "#c", says='"c"')
         os.remove(self.path("2.safetensors"))
         self.fails(3, "tensor", index, says="2.safetensors")
-        with open(index, "w") as file:
-            file.write('{"weight_map": {"a": "../1.safetensors"}}')
+        write_file(index, '{"weight_map": {"a": "../1.safetensors"}}')
         self.fails(3, "tensor", index, says=[index, '"../1.safetensors"'])
 
     def test_folder(self):
@@ -233,8 +232,7 @@ class Shards(cli_support.CliTest):
             return [t["name"] for t in self.ok_json("tensor", folder)["tensors"]]
         self.fails(3, "tensor", folder,
                    says=f"{folder}: a folder without .safetensors, .gguf or PyTorch files")
-        with open(os.path.join(folder, "training_args.bin"), "wb") as file:
-            file.write(b"\x80\x02N.")
+        write_file(os.path.join(folder, "training_args.bin"), b"\x80\x02N.")
         self.fails(3, "tensor", folder, says=[folder, "training_args.bin", "a pickle"])
         for name in ("x.ckpt", "x.pth", "x.pt", "x.gguf", "pytorch_model-2.bin", "pytorch_model.bin"):
             written(name, name)  # the content decides what is read
@@ -266,8 +264,7 @@ class Shards(cli_support.CliTest):
         index = self.path("m.safetensors.index.json")
 
         def written(text):
-            with open(index, "w", encoding="utf-8") as file:
-                file.write('{"weight_map": {' + text + "}}")
+            write_file(index, '{"weight_map": {' + text + "}}")
             return index
         right = '"a": "1.safetensors", "b": "1.safetensors", "c": "2.safetensors"'
         self.assertEqual(len(self.ok_json("tensor", written(right))["tensors"]), 3)

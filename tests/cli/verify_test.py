@@ -4,6 +4,7 @@ import platform
 import unittest
 
 import cli_support
+from cli_support import read_text, write_file
 
 # A copy of fpinspect with two more backends: `planted`, which rounds the tie 464 wrongly into e4m3,
 # and `absent`, whose machine nobody has.
@@ -149,18 +150,17 @@ class TensorCores(cli_support.CliTest):
         arguments = ["verify", "--tensor-cores"]
         for name, text in ("none", None), ("broken", "hopper-wgmma fp16\n"), ("empty", ""):
             if text is not None:
-                with open(self.path(name), "w", encoding="utf-8") as file:
-                    file.write(text)
-        self.fails(3, *arguments, "--results", self.path("none"), says="cannot be opened")
-        self.fails(3, *arguments, "--results", self.path("broken"), says="line 1")
-        self.fails(2, *arguments, "--results", self.path("empty"), says="--results")
-        self.fails(2, *arguments, "--unit", "tpu", says=['"tpu"', "hopper-wgmma"])
-        self.fails(2, *arguments, "--instruction", "mma", says=['"mma"', "wgmma_e4m3"])
-        self.fails(2, *arguments, "--cases", "0", says="--cases")
-        self.fails(2, *arguments, "--seed", "x", says="--seed")
-        self.fails(2, *arguments, "--backend", "avx2", says="--backend")
-        self.fails(2, *arguments, "--exhaustive", says="--exhaustive")
-        self.fails(2, *arguments, "--results", H200, "--record", "x", says="--record")
+                write_file(self.path(name), text)
+        for code, options, says in [
+                (3, ["--results", self.path("none")], "cannot be opened"),
+                (3, ["--results", self.path("broken")], "line 1"),
+                (2, ["--results", self.path("empty")], "--results"),
+                (2, ["--unit", "tpu"], ['"tpu"', "hopper-wgmma"]),
+                (2, ["--instruction", "mma"], ['"mma"', "wgmma_e4m3"]),
+                (2, ["--cases", "0"], "--cases"), (2, ["--seed", "x"], "--seed"),
+                (2, ["--backend", "avx2"], "--backend"), (2, ["--exhaustive"], "--exhaustive"),
+                (2, ["--results", H200, "--record", "x"], "--record")]:
+            self.fails(code, *arguments, *options, says=says)
         self.fails(2, "verify", "--unit", "hopper-wgmma", says="--tensor-cores")
 
     def test_no_gpu(self):
@@ -169,38 +169,21 @@ class TensorCores(cli_support.CliTest):
                    says="tensor cores cannot be asked: ")
 
 
-class FunctionUnits(cli_support.CliTest):
+class OtherChecks(cli_support.CliTest):
+    """The other checks of a GPU, and the options that each refuses besides those of all."""
+    CHECKS = {"--function-units": [], "--exact-functions": ["--function-units"],
+              "--card": ["--function-units", "--exact-functions", "--json"]}
+
     def test_refused(self):
-        for option in ["--backend=avx2", "--exhaustive", "--threads=2", "--tensor-cores"]:
-            self.fails(2, "verify", "--function-units", option, says=option.split("=")[0])
-        self.fails(2, "verify", "--function-units", "--unit", "hopper-wgmma",
-                   says="--tensor-cores")
+        for check, more in self.CHECKS.items():
+            for option in ["--backend=avx2", "--exhaustive", "--threads=2", "--tensor-cores", *more]:
+                self.fails(2, "verify", check, option, says=option.split("=")[0])
+        self.fails(2, "verify", "--function-units", "--unit", "hopper-wgmma", says="--tensor-cores")
 
     def test_no_gpu(self):
-        self.fails(4, "verify", "--function-units", env={"CUDA_VISIBLE_DEVICES": ""},
-                   says="the GPU cannot be asked: ")
-
-
-class ExactFunctions(cli_support.CliTest):
-    def test_refused(self):
-        for option in ["--backend=avx2", "--exhaustive", "--threads=2", "--tensor-cores",
-                       "--function-units"]:
-            self.fails(2, "verify", "--exact-functions", option, says=option.split("=")[0])
-
-    def test_no_gpu(self):
-        self.fails(4, "verify", "--exact-functions", env={"CUDA_VISIBLE_DEVICES": ""},
-                   says="the GPU cannot be asked: ")
-
-
-class Card(cli_support.CliTest):
-    def test_refused(self):
-        for option in ["--backend=avx2", "--exhaustive", "--threads=2", "--tensor-cores", "--json",
-                       "--function-units", "--exact-functions"]:
-            self.fails(2, "verify", "--card", option, says=option.split("=")[0])
-
-    def test_no_gpu(self):
-        self.fails(4, "verify", "--card", env={"CUDA_VISIBLE_DEVICES": ""},
-                   says="the GPU cannot be asked: ")
+        for check in self.CHECKS:
+            self.fails(4, "verify", check, env={"CUDA_VISIBLE_DEVICES": ""},
+                       says="the GPU cannot be asked: ")
 
 
 @unittest.skipUnless(PLANTED, "needs FPINSPECT_PLANTED")
@@ -242,8 +225,7 @@ class Planted(cli_support.CliTest):
         self.assertEqual(lines[5].strip(), "group 8, kept 24 toward_zero, bits 23 toward_zero, "
                          "floor -133, sum in the first step, consecutive")
         self.assertEqual(lines[6].strip(), "left open: floor none, -137 to -126")
-        with open(recording, encoding="utf-8") as file:
-            lines = file.read().splitlines()
+        lines = read_text(recording).splitlines()
         self.assertRegex(lines[0], r"^# fpinspect \S+ verify --tensor-cores --cases 64 --seed 0$")
         self.assertEqual(lines[1], "# a planted GPU, compute capability 9.0")
         self.assertEqual(len(lines), 2 + 4 * 20)

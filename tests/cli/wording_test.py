@@ -3,7 +3,7 @@ import os
 import struct
 
 import cli_support
-from cli_support import SAMPLE, floats, run, write_npy, write_safetensors
+from cli_support import SAMPLE, floats, run, write_file, write_npy, write_safetensors
 
 
 def quantized_with_tile(path, tile):
@@ -11,8 +11,7 @@ def quantized_with_tile(path, tile):
     header = ('{"__metadata__":{"samebits.block":"' + tile + '"},'
               '"scales":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},'
               '"codes":{"dtype":"F8_E4M3","shape":[1,1],"data_offsets":[4,5]}}').encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header + floats(1) + b"\x38")
+    write_file(path, struct.pack("<Q", len(header)) + header + floats(1) + b"\x38")
     return path
 
 
