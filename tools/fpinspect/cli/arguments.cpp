@@ -64,16 +64,6 @@ format_id format_among(std::string_view option, std::string_view text,
   refuse_name(option, text, joined(among, [](format_id format) { return name(format); }));
 }
 
-format_id code_format_argument(std::string_view option, std::string_view text) {
-  return format_among(option, text, std::array{format_id::e4m3, format_id::e5m2});
-}
-
-format_id quantized_format_argument(std::string_view option, std::string_view text) {
-  return format_among(option, text,
-                      std::array{format_id::e4m3, format_id::e5m2, format_id::e2m1, format_id::e2m3,
-                                 format_id::e3m2});
-}
-
 std::vector<format_id> format_list_argument(std::string_view option,
                                             const std::vector<std::string>& texts) {
   std::vector<format_id> formats;

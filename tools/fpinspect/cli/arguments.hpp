@@ -70,9 +70,12 @@ format_id format_argument(std::string_view option, std::string_view text);
 /// One of the formats in `among`.
 format_id format_among(std::string_view option, std::string_view text,
                        std::span<const format_id> among);
-/// e4m3 or e5m2.
-format_id code_format_argument(std::string_view option, std::string_view text);
-format_id quantized_format_argument(std::string_view option, std::string_view text);
+/// The parser of one of these formats.
+inline auto one_of(std::vector<format_id> among) {
+  return [among = std::move(among)](std::string_view option, std::string_view text) {
+    return format_among(option, text, among);
+  };
+}
 /// The formats in the given order, without duplicates.
 std::vector<format_id> format_list_argument(std::string_view option,
                                             const std::vector<std::string>& texts);

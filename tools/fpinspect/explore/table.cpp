@@ -146,7 +146,8 @@ std::string text_of(const operation_table& table, const convert_options& rule,
 }
 
 class table_command final : public command {
-  format_id& format_ = add.required("FORMAT", code_format_argument, "e4m3 or e5m2");
+  format_id& format_ =
+      add.required("FORMAT", one_of({format_id::e4m3, format_id::e5m2}), "e4m3 or e5m2");
   operation& op_ =
       add.required("OP", operation_argument,
                    "add, sub, mul, div, sqrt, rem, rint, min, max, min_num or max_num");

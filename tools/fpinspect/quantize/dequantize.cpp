@@ -13,14 +13,11 @@ std::string suffix_of(const tensor_location& where) {
   refuse_name("IN", *where.tensor, "codes, codes_col, codes_t");
 }
 
-format_id value_format_argument(std::string_view option, std::string_view text) {
-  return format_among(option, text, std::array{format_id::fp32, format_id::fp16, format_id::bf16});
-}
-
 class dequantize_command final : public command {
   checkpoint_files files_{add, "A file that quantize wrote, or FILE#codes_t and the like",
                           "FILE.npy, FILE.safetensors, or - for standard output"};
-  format_id& to_ = add.value("--to", value_format_argument, "fp32, fp16 or bf16", "fp32");
+  format_id& to_ = add.value("--to", one_of({format_id::fp32, format_id::fp16, format_id::bf16}),
+                             "fp32, fp16 or bf16", "fp32");
   std::optional<tile_shape>& block_ =
       add.optional_value("--tile", tile_argument, "Tile (default: what IN says)");
   std::string& backend_ = add.text("--backend", "Where to compute (default: the best here)");

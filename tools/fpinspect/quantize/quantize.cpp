@@ -51,9 +51,10 @@ quantize_options& add_tiles_and_scales(option_list& add) {
 class quantize_command final : public command {
   checkpoint_files files_{add, "FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -",
                           "FILE.safetensors, or - for standard output"};
-  std::optional<format_id>& asked_ =
-      add.optional_value("--to", quantized_format_argument,
-                         "e4m3, e5m2, e2m1, e2m3 or e3m2 (default with --recipe: its own)");
+  std::optional<format_id>& asked_ = add.optional_value(
+      "--to",
+      one_of({format_id::e4m3, format_id::e5m2, format_id::e2m1, format_id::e2m3, format_id::e3m2}),
+      "e4m3, e5m2, e2m1, e2m3 or e3m2 (default with --recipe: its own)");
   quantize_options& options_ = add_tiles_and_scales(add);
   const recipe_preset*& preset_ =
       add.value("--recipe", recipe_argument, "A preset of `recipes` in their place");

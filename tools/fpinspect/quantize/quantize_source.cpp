@@ -122,30 +122,29 @@ quantize_statistics statistics_by(const recipe_preset& preset, format_id to,
   return statistics;
 }
 
-std::uint64_t lost_tiles(const const_matrix_view& in, const const_matrix_view& scales,
-                         const tile_shape& tile) {
+bool is_zero_tile(const const_matrix_view& in, const tile_shape& tile, std::int64_t tile_row,
+                  std::int64_t tile_col) {
   const auto rows = std::max<std::int64_t>(tile.rows == 0 ? in.rows : tile.rows, 1);
   const auto cols = std::max<std::int64_t>(tile.cols == 0 ? in.cols : tile.cols, 1);
-  const auto is_zero = [&](const const_matrix_view& v, std::int64_t row, std::int64_t col) {
-    const std::size_t bytes = bytes_each(v.format);
-    std::uint32_t code = 0;
-    std::memcpy(&code,
-                static_cast<const std::byte*>(v.data) +
-                    static_cast<std::size_t>(row * v.row_stride + col * v.col_stride) * bytes,
-                bytes);
-    return code << (33 - 8 * bytes) == 0;  // without the sign
-  };
+  const std::size_t bytes = bytes_each(in.format);
+  const auto* const data = static_cast<const std::byte*>(in.data);
+  for (std::int64_t r = tile_row * rows; r < std::min(in.rows, (tile_row + 1) * rows); ++r) {
+    for (std::int64_t c = tile_col * cols; c < std::min(in.cols, (tile_col + 1) * cols); ++c) {
+      const auto at = static_cast<std::size_t>(r * in.row_stride + c * in.col_stride);
+      std::uint32_t code = 0;
+      std::memcpy(&code, data + at * bytes, bytes);
+      if (code << (33 - 8 * bytes) != 0) return false;  // without the sign
+    }
+  }
+  return true;
+}
+
+std::uint64_t lost_tiles(const const_matrix_view& in, const const_matrix_view& scales,
+                         const tile_shape& tile) {
   std::uint64_t lost = 0;
   for (std::int64_t r = 0; r < scales.rows; ++r) {
     for (std::int64_t c = 0; c < scales.cols; ++c) {
-      if (!is_zero(scales, r, c)) continue;
-      bool zeros = true;
-      for (std::int64_t row = r * rows; row < std::min(in.rows, (r + 1) * rows); ++row) {
-        for (std::int64_t col = c * cols; col < std::min(in.cols, (c + 1) * cols); ++col) {
-          zeros = zeros && is_zero(in, row, col);
-        }
-      }
-      if (!zeros) ++lost;
+      if (is_zero_tile(scales, {1, 1}, r, c) && !is_zero_tile(in, tile, r, c)) ++lost;
     }
   }
   return lost;

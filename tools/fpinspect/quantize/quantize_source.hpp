@@ -69,6 +69,10 @@ inline source_matrix matrix_of(const source_tensor& tensor) {
 quantize_statistics statistics_by(const recipe_preset& preset, format_id to,
                                   const const_matrix_view& in, const executor& where);
 
+/// Whether all elements of a tile, which have at most 32 bits, are +0 or -0.
+bool is_zero_tile(const const_matrix_view& in, const tile_shape& tile, std::int64_t tile_row,
+                  std::int64_t tile_col);
+
 /// The number of tiles whose scale became zero although an element is not: all their values are lost.
 /// 0 for scales that are never zero, those of rules with one level.
 ///

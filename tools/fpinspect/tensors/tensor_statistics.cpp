@@ -29,22 +29,6 @@ struct scale_range : tiled_recipe {
   std::optional<int> largest_log2 = {};
 };
 
-/// Whether all codes of a tile are +0 or -0.
-bool is_zero(const owned_matrix& codes, const tile_shape& tile, std::int64_t tile_row,
-             std::int64_t tile_col) {
-  const std::int64_t first_col = tile_col * tile.cols;
-  const std::int64_t end_col = std::min(first_col + tile.cols, codes.shape.cols);
-  const std::int64_t end_row = std::min((tile_row + 1) * tile.rows, codes.shape.rows);
-  for (std::int64_t row = tile_row * tile.rows; row < end_row; ++row) {
-    const std::byte* const line = codes.bytes.data() + row * codes.shape.cols;
-    const bool zeros = std::all_of(line + first_col, line + end_col, [](std::byte code) {
-      return (code & std::byte{0x7f}) == std::byte{0};
-    });
-    if (!zeros) return false;
-  }
-  return true;
-}
-
 void count_scale(scale_range& range, double scale) {
   if (!std::isfinite(scale) || scale <= 0) return;
   const int exponent = exponent_of(scale);
@@ -74,7 +58,7 @@ scale_range range_by(const tiled_recipe& recipe, const const_matrix_view& in,
     range.tiles += values.size();
     for (std::size_t i = 0; i < values.size(); ++i) {
       const auto at = static_cast<std::int64_t>(i);
-      if (is_zero(codes, rules.tile, at / tiles.cols, at % tiles.cols)) {
+      if (is_zero_tile(codes.view(), rules.tile, at / tiles.cols, at % tiles.cols)) {
         ++range.zero_tiles;
       } else {
         count_scale(range, values[i]);

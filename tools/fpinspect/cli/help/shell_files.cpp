@@ -28,11 +28,12 @@ std::string troff(std::string_view text) {
   return result;
 }
 
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
 std::string argument_text(const CLI::Option& option) {
   if (option.get_positional()) return cat("\\fI", troff(option.get_name()), "\\fR");
-  const bool takes_value = option.get_items_expected_max() > 0;
   return cat("\\fB", troff(option.get_name(false, true)), "\\fR",
-             takes_value ? " \\fIVALUE\\fR" : "");
+             takes_value(option) ? " \\fIVALUE\\fR" : "");
 }
 
 std::string command_text(const CLI::App& command) {
@@ -75,13 +76,7 @@ std::string escaped(std::string_view text, std::string_view special, std::string
 }
 
 /// A text in single quotes, for all three shells.
-std::string in_quotes(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
-bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+std::string in_quotes(std::string_view text) { return cat("'", escaped(text, "'", "'\\'"), "'"); }
 
 /// Calls f(name without dashes, option) for each option with a long name.
 template <class F>

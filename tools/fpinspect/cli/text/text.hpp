@@ -66,14 +66,6 @@ std::string joined(const Range& all, Text text = {}, std::string_view separator 
   return result;
 }
 
-/// The sum of of(element) over all elements.
-template <class Range, class Function>
-auto sum_over(const Range& all, const Function& of) {
-  std::decay_t<decltype(of(*std::begin(all)))> sum{};
-  for (const auto& one : all) sum += of(one);
-  return sum;
-}
-
 /// The parts between the separators: one for a text without any.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
