@@ -151,10 +151,10 @@ void require_unquantized(const std::vector<std::string>& files) {
 void run_checkpoint(const std::string& output, const std::vector<std::string>& files,
                     const std::vector<planned_tensor>& plan, const checkpoint_writing& how,
                     const session& s) {
-  std::vector<shown_tensor> tensors;
-  for (const planned_tensor& one : plan) tensors.push_back(one.in);
+  std::set<const void*> inputs;
+  for (const planned_tensor& one : plan) inputs.insert(one.in.file.get());
   const std::vector<std::filesystem::path> texts = texts_beside(files);
-  output_checkpoint out("-o", output, files_of(tensors) == 1);
+  output_checkpoint out("-o", output, inputs.size() == 1);
   const written_checkpoint written = write_tensors(plan, how, out);
   if (out.is_folder()) write_texts(texts, config_changes(plan, how.names), out);
   out.commit();

@@ -78,11 +78,12 @@ std::vector<planned_tensor> plan_convert(const checkpoint_choices& choices,
 /// @throws file_error  if no tensor is quantized
 std::vector<planned_tensor> plan_dequantize(const std::vector<shown_tensor>& tensors, format_id to);
 
-/// The rules of a preset, with rounding to nearest even.
+/// The rules of a preset.
 /// @param to  nothing: the preset's own format of codes
+/// @param rounding  of codes, which recipes leave open
 /// @throws usage_error  if its scales come from earlier steps; the message names `option`
 quantization_rules rules_of(std::string_view option, const recipe_preset& preset,
-                            std::optional<format_id> to = {});
+                            std::optional<format_id> to, const convert_options& rounding);
 
 // --- The checkpoint: write.cpp, checkpoint.cpp ---------------------------------------------------
 
@@ -106,9 +107,6 @@ struct written_checkpoint {
 /// @throws file_error
 written_checkpoint write_tensors(const std::vector<planned_tensor>& plan,
                                  const checkpoint_writing& how, class output_checkpoint& out);
-
-/// The number of input files.
-std::size_t files_of(const std::vector<shown_tensor>& tensors);
 
 /// Refuses folders of models that are quantized already, as their config.json says.
 /// @throws file_error

@@ -87,16 +87,12 @@ std::string layer_of(const std::string& tensor) {
   return tensor.ends_with(weight) ? tensor.substr(0, tensor.size() - weight.size()) : tensor;
 }
 
-std::string scales_name(layout l, const std::string& codes) {
-  return codes + std::string(scales_suffixes[static_cast<std::size_t>(l)]);
-}
-
 tensor_info stored_scales(layout l, const std::string& codes, const matrix_shape& matrix,
                           const quantization_rules& rules) {
   const bool compressed = l == layout::compressed_tensors;
   const bool mx = rules.scale_format == format_id::e8m0;
   const matrix_shape shape = scales_shape(matrix.rows, matrix.cols, rules.options.tile);
-  tensor_info info = {.name = scales_name(l, codes),
+  tensor_info info = {.name = cat(codes, scales_suffixes[static_cast<std::size_t>(l)]),
                       .type = mx && compressed ? dtype::u8 : own_type(rules.scale_format),
                       .shape = extents_of(shape)};
   if (compressed && is_whole(rules.options.tile)) info.shape = {1};

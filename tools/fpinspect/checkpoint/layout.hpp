@@ -33,9 +33,6 @@ struct quantization_rules {
   [[nodiscard]] std::string text() const;
 };
 
-/// The name of the tensor of scales.
-std::string scales_name(layout l, const std::string& codes);
-
 /// The tensor of scales as it is stored; its data is that of the scales in any layout.
 tensor_info stored_scales(layout l, const std::string& codes, const matrix_shape& matrix,
                           const quantization_rules& rules);

@@ -21,14 +21,15 @@ struct map_entry {
 using precision_map_entries = std::vector<map_entry>;
 
 /// As samebits.torch.linear_recipe: weights get square tiles where activations get 1x128.
-quantization_rules rules_of_weights(const std::string& option, const std::string& recipe) {
-  quantization_rules rules = rules_of(option, *recipe_argument(option, recipe));
+quantization_rules rules_of_weights(const std::string& option, const std::string& recipe,
+                                    const convert_options& rounding) {
+  quantization_rules rules = rules_of(option, *recipe_argument(option, recipe), {}, rounding);
   if (rules.options.tile == tile_shape{1, 128}) rules.options.tile = {128, 128};
   return rules;
 }
 
 /// The map in a file; none for an empty path. Layers with equal recipes share their rules.
-precision_map_entries read_map(const std::string& path) {
+precision_map_entries read_map(const std::string& path, const convert_options& rounding = {}) {
   if (path.empty()) return {};
   const auto layers = in_context(
       escape_path(path), [&] { return tensor_file::parse_precision_map(read_text_file(path)); });
@@ -40,7 +41,7 @@ precision_map_entries read_map(const std::string& path) {
       if (lower(precision) == name(format)) one.format = format;  // as in Python, bf16 or BF16
     }
     if (!one.format) {
-      const auto rules = rules_of_weights(cat("--map: ", quote(pattern)), precision);
+      const auto rules = rules_of_weights(cat("--map: ", quote(pattern)), precision, rounding);
       shared_rules& shared = known[rules.recipe];
       if (shared == nullptr) shared = std::make_shared<quantization_rules>(rules);
       one.rules = shared;
@@ -118,23 +119,6 @@ void require_layout(layout names, const planned_tensor& tensor) {
                         "--keep leaves it as it is"));
 }
 
-/// What recipes leave open. Tensors that share their rules still share them.
-void set_rounding(std::vector<planned_tensor>& plan, const convert_options& rule) {
-  std::map<shared_rules, shared_rules> changed;
-  for (planned_tensor& one : plan) {
-    if (one.rules == nullptr) continue;
-    shared_rules& rules = changed[one.rules];
-    if (rules == nullptr) {
-      quantization_rules copy = *one.rules;
-      copy.options.rounding = rule.rounding;
-      copy.options.nan = rule.nan;
-      copy.options.random = rule.random;
-      rules = std::make_shared<quantization_rules>(copy);
-    }
-    one.rules = rules;
-  }
-}
-
 }  // namespace
 
 matrix_shape planned_tensor::matrix() const { return matrix_of(in.info); }
@@ -201,13 +185,16 @@ std::vector<shown_tensor> checkpoint_tensors(const std::vector<std::string>& fil
 }
 
 quantization_rules rules_of(std::string_view option, const recipe_preset& preset,
-                            std::optional<format_id> to) {
+                            std::optional<format_id> to, const convert_options& rounding) {
   if (preset.rules.source == scale_source::delayed) {
     throw usage_error(cat(option, ": ", preset.name,
                           " takes its scales from earlier steps, which a file has not"));
   }
-  return {options_of(preset.rules), to.value_or(preset.rules.code_format),
-          preset.rules.scale_format, preset.name};
+  quantize_options options = options_of(preset.rules);
+  options.rounding = rounding.rounding;
+  options.nan = rounding.nan;
+  options.random = rounding.random;
+  return {options, to.value_or(preset.rules.code_format), preset.rules.scale_format, preset.name};
 }
 
 std::vector<planned_tensor> plan_quantize(const checkpoint_choices& asked,
@@ -228,15 +215,15 @@ std::vector<planned_tensor> plan_quantize(const checkpoint_choices& asked,
         shared_rules& shared = known[*choices[i]];
         const auto& preset = *find_recipe(spec.recipe);
         if (shared == nullptr) {
-          shared =
-              std::make_shared<quantization_rules>(rules_of("--by-verdict", preset, spec.format));
+          shared = std::make_shared<quantization_rules>(
+              rules_of("--by-verdict", preset, spec.format, rounding));
         }
         plan[i].rules = shared;
       }
     }
   } else {
     const shared_rules all = rules ? std::make_shared<quantization_rules>(*rules) : nullptr;
-    const precision_map_entries map = read_map(asked.map);
+    const precision_map_entries map = read_map(asked.map, rounding);
     for (planned_tensor& one : plan) {
       const std::string name = one.name();
       const std::string layer = layer_of(name);
@@ -257,7 +244,6 @@ std::vector<planned_tensor> plan_quantize(const checkpoint_choices& asked,
           "such as \"layers.0.fc.weight\", or name them: --role PATTERN=weights");
     }
   }
-  set_rounding(plan, rounding);
   for (const planned_tensor& one : plan) {
     if (one.rules != nullptr) require_layout(names, one);
   }

@@ -333,12 +333,6 @@ std::uint64_t work_of(const std::vector<planned_tensor>& plan) {
 
 }  // namespace
 
-std::size_t files_of(const std::vector<shown_tensor>& tensors) {
-  std::set<const void*> files;
-  for (const shown_tensor& tensor : tensors) files.insert(tensor.file.get());
-  return files.size();
-}
-
 written_checkpoint write_tensors(const std::vector<planned_tensor>& plan,
                                  const checkpoint_writing& how, output_checkpoint& out) {
   written_checkpoint result;

@@ -129,12 +129,9 @@ convert_options& add_rounding_rule(option_list& add, const char* overflow) {
 }
 
 std::optional<std::uint64_t> code_argument(format_id format, std::string_view text) {
-  const auto is_hex_digit = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-  };
   if (!has_hex_prefix(text)) return std::nullopt;
   const std::string_view digits = text.substr(2);
-  if (!std::ranges::all_of(digits, is_hex_digit)) return std::nullopt;
+  if (digits.find_first_not_of("0123456789abcdefABCDEF") != digits.npos) return std::nullopt;
   const auto code = read_integer(digits, 16);
   const int bits = spec_of(format).storage_bits;
   if (!code || (bits < 64 && (*code >> bits) != 0)) {

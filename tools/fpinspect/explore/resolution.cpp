@@ -199,8 +199,7 @@ class resolution_command final : public command {
     const auto value = [&](std::uint64_t spot::*code) {
       return where ? finite_value(format_, (*where).*code) : std::nullopt;
     };
-    json_value log2 = std::nullopt;
-    json_value spacing = std::nullopt;
+    json_value log2 = std::nullopt, spacing = std::nullopt;
     if (where && where->spacing_log2) {
       log2 = *where->spacing_log2;
       spacing = power_of_two(*where->spacing_log2);

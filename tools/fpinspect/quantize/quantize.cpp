@@ -117,7 +117,7 @@ class quantize_command final : public command {
     require_unquantized(files);
     std::optional<quantization_rules> rules;
     if (preset_ != nullptr) {
-      rules = rules_of("--recipe", *preset_, to_);
+      rules = rules_of("--recipe", *preset_, to_, rule_);
     } else if (asked_) {
       rules = {options_, to_, scale_format_};
     }

@@ -1,5 +1,4 @@
-// Matrices and tiles that `quantize`, `dequantize`, `diff` and `tensor --recipes` read, and option
-// values for them.
+// Matrices, tiles and ratios of quantizations: implementation.
 #include "fpinspect/quantize/quantize_source.hpp"
 
 #include "fpinspect/cli/arguments.hpp"

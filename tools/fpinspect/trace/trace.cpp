@@ -22,12 +22,8 @@ struct traced_operator {
 
 /// "bf16 [2, 16, 32]" of [block, offset, shape, strides, dtype].
 std::string shape_of(const json& place) {
-  std::string text = cat(place.at(4).get<std::string>(), " [");
-  for (const json& size : place.at(2)) {
-    if (!text.ends_with('[')) text += ", ";
-    text += cat(size.get<std::uint64_t>());
-  }
-  return text + "]";
+  const auto number = [](const json& size) { return size.get<std::uint64_t>(); };
+  return cat(place.at(4).get<std::string>(), " [", joined(place.at(2), number), "]");
 }
 
 /// "[1,2,3]".
@@ -37,16 +33,16 @@ std::string numbers_of(const json& list) {
 
 traced_operator operator_of(std::uint64_t number, const json& entry, bool with_kernels) {
   traced_operator one{number, entry.at("op"), entry.value("module", ""), "", "", "", ""};
-  for (const json& result : entry.at("wrote")) {
-    one.results += cat(one.results.empty() ? "" : ", ", shape_of(result.at(0)));
-    one.hash += cat(one.hash.empty() ? "" : " ", result.at(1).get<std::string>());
-  }
+  const json& wrote = entry.at("wrote");
+  one.results = joined(wrote, [](const json& result) { return shape_of(result.at(0)); });
+  one.hash = joined(
+      wrote, [](const json& result) { return result.at(1).get<std::string>(); }, " ");
   // Nothing of a file is copied or dumped whole: both recur, and a file may nest without limit.
   if (const auto kernels = entry.find("kernels"); kernels != entry.end()) {
-    for (const json& kernel : *kernels) {
-      one.kernels += cat(one.kernels.empty() ? "" : ", ", kernel.at("name").get<std::string>(), " ",
-                         numbers_of(kernel.at("grid")), " x ", numbers_of(kernel.at("block")));
-    }
+    one.kernels = joined(*kernels, [](const json& kernel) {
+      return cat(kernel.at("name").get<std::string>(), " ", numbers_of(kernel.at("grid")), " x ",
+                 numbers_of(kernel.at("block")));
+    });
   }
   one.shown = with_kernels ? one.kernels : cat(one.results, one.hash.empty() ? "" : "  ", one.hash);
   return one;

@@ -1,5 +1,4 @@
-// Roles of tensors in training, guessed from their names or set with --role, and the formats and
-// recipes that the verdict chooses from for each.
+// Roles of tensors in training, and what the verdict chooses from for each: implementation.
 #include "fpinspect/verdict/roles.hpp"
 
 #include <cctype>

@@ -90,6 +90,13 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+/// Whether the tensor counts for the loss scale: gradients with more than 8 bits, of which the finite
+/// elements count.
+bool is_gradient(const tensor_evidence& tensor) {
+  const bool wide = tensor.state == judged::yes || tensor.state == judged::not_finite;
+  return tensor.what == role::gradients && wide;
+}
+
 choice_outcome outcome_of(choice c, std::span<const std::size_t> members,
                           std::span<const tensor_evidence> tensors, const need& wanted) {
   choice_outcome result = {.what = c, .bits = spec_of(c).bits};
@@ -198,11 +205,6 @@ std::optional<double> choice_effect::db() const {
 
 bool stays_as_stored(const tensor_evidence& tensor, choice c) {
   return (is_recipe(c) && !tensor.takes_fp8()) || tensor.bits <= spec_of(c).bits;
-}
-
-bool is_gradient(const tensor_evidence& tensor) {
-  const bool wide = tensor.state == judged::yes || tensor.state == judged::not_finite;
-  return tensor.what == role::gradients && wide;
 }
 
 std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence> tensors,

@@ -214,10 +214,6 @@ std::optional<choice> choice_of(const verdict& v, const tensor_evidence& tensor)
 /// What this choice does to the tensor; null if there is none.
 const choice_effect* chosen_effect(const verdict& v, const tensor_evidence& tensor);
 
-/// Whether the tensor counts for the loss scale: gradients with more than 8 bits,
-/// of which the finite elements count.
-bool is_gradient(const tensor_evidence& tensor);
-
 /// Whether a tensor keeps its stored elements under a choice: it takes no FP8 and the choice is FP8, or
 /// its elements already have no more bits than the choice.
 bool stays_as_stored(const tensor_evidence& tensor, choice c);

@@ -17,11 +17,18 @@ std::string finding_row(std::string_view compared, std::string_view differed, st
          std::string(instruction) + "\n";
 }
 
+/// "9.0"
+std::string capability_of(const tensor_core_gpu& gpu) { return cat(gpu.major, ".", gpu.minor); }
+
+/// "NVIDIA H200, compute capability 9.0" and a newline.
+std::string gpu_line(const tensor_core_gpu& gpu) {
+  return cat(gpu.name, ", compute capability ", capability_of(gpu), "\n");
+}
+
 std::string heading_text(const std::optional<tensor_core_gpu>& gpu, const terminal& term) {
-  const std::string of =
-      gpu ? cat(gpu->name, ", compute capability ", gpu->major, ".", gpu->minor, "\n") : "";
-  return of + term.painted(paint::heading,
-                           finding_row("compared", "differed", "unit", "evidence", "instruction"));
+  return (gpu ? gpu_line(*gpu) : "") +
+         term.painted(paint::heading,
+                      finding_row("compared", "differed", "unit", "evidence", "instruction"));
 }
 
 std::string_view evidence_of(const tensor_core_finding& f) {
@@ -109,8 +116,7 @@ std::vector<tensor_core_result> results_in(const std::string& path) {
 std::string recording(const tensor_core_gpu& gpu, const tensor_core_check_options& options,
                       const std::vector<tensor_core_finding>& findings) {
   std::string text = cat("# fpinspect ", SAMEBITS_VERSION, " verify --tensor-cores --cases ",
-                         options.cases, " --seed ", options.seed, "\n# ", gpu.name,
-                         ", compute capability ", gpu.major, ".", gpu.minor, "\n");
+                         options.cases, " --seed ", options.seed, "\n# ", gpu_line(gpu));
   for (const tensor_core_finding& f : findings) {
     for (const tensor_core_result& r : f.kept) text += text_of(r) + "\n";
   }
@@ -167,9 +173,8 @@ std::uint64_t tensor_core_check::verify(const session& s) const {
   }
   if (record) record->write({recording(*gpu, options, findings)}, s.out);
   if (s.json) {
-    const auto capability = [&] { return cat(gpu->major, ".", gpu->minor); };
     s.write_json({{"gpu", gpu ? std::optional(gpu->name) : std::nullopt},
-                  {"compute_capability", gpu ? std::optional(capability()) : std::nullopt},
+                  {"compute_capability", gpu ? std::optional(capability_of(*gpu)) : std::nullopt},
                   {"instructions", json_rows(findings, finding_json)}});
   } else {
     s.out.write(verify_summary("\ntensor cores", compared, differed, s.term));

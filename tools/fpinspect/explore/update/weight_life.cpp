@@ -11,6 +11,7 @@ namespace fpinspect {
 
 namespace {
 
+// The names are those of samebits.torch.optim, where it has the mode.
 constexpr weight_mode known_modes[] = {
     {"fp32", stored_format::fp32},
     {"direct", stored_format::bf16_nearest},
@@ -25,8 +26,6 @@ constexpr weight_mode known_modes[] = {
 
 }  // namespace
 
-std::span<const weight_mode> weight_modes() { return known_modes; }
-
 std::vector<weight_mode> weight_modes_argument(std::string_view option,
                                                const std::vector<std::string>& names) {
   if (names.empty() || names == std::vector<std::string>{"all"}) {
@@ -34,7 +33,7 @@ std::vector<weight_mode> weight_modes_argument(std::string_view option,
   }
   std::vector<weight_mode> found;
   for (const std::string& name : names) {
-    found.push_back(row_argument(option, name, weight_modes()));
+    found.push_back(row_argument<weight_mode>(option, name, known_modes));
   }
   return found;
 }

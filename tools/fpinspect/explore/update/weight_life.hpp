@@ -15,9 +15,6 @@ struct weight_mode {
   low_part low = low_part::none;
 };
 
-/// All modes. The names are those of samebits.torch.optim, where it has the mode.
-std::span<const weight_mode> weight_modes();
-
 /// The modes with these names; all modes if there are no names, or "all".
 /// @throws usage_error  for another name; the message begins with `option`
 std::vector<weight_mode> weight_modes_argument(std::string_view option,

@@ -1,5 +1,4 @@
-// The tensors that `tensor` and `report` read: from one or many files, all or those that --tensor
-// names; and what text calls them.
+// The tensors that `tensor` and `report` read: implementation.
 #include "fpinspect/tensors/source/selection.hpp"
 
 #include <iterator>
