@@ -167,13 +167,14 @@ constexpr named_format gradient_formats[] = {
     {"e5m2", stored_format::e5m2_tensor},
 };
 
-/// An optimizer's arrays.
+/// An optimizer's arrays: a row of the table.
 struct memory_mode {
   weight_mode weights;
   named_format gradient;
   named_format states;
   int state_count;
   int block;
+  std::optional<double> parameters;  ///< number of weights, all of one tensor
 
   [[nodiscard]] std::vector<stored_format> arrays() const {
     std::vector<stored_format> all = {weights.weights, weights.master, gradient.stored};
@@ -183,21 +184,25 @@ struct memory_mode {
   [[nodiscard]] double low_bytes() const { return weights.low == low_part::none ? 0 : 2; }
   [[nodiscard]] double bytes() const {
     double sum = low_bytes();
-    for (const stored_format stored : arrays()) sum += bytes_of(stored, block);
+    for (const stored_format stored : arrays()) sum += bytes_of(stored);
     return sum;
   }
-  /// Bytes of one tensor. Its last block may be shorter, and has a scale too.
-  [[nodiscard]] double total(double parameters) const {
-    double sum = low_bytes() * parameters;
+  [[nodiscard]] double bytes_of(stored_format stored) const {
+    return fpinspect::bytes_of(stored, block);
+  }
+  /// Bytes of the tensor. Its last block may be shorter, and has a scale too.
+  [[nodiscard]] std::optional<double> total() const {
+    if (!parameters) return std::nullopt;
+    double sum = low_bytes() * *parameters;
     for (const stored_format stored : arrays()) {
-      sum += code_bytes(stored) * parameters + sizeof(float) * scales(stored, parameters);
+      sum += code_bytes(stored) * *parameters + sizeof(float) * scales(stored);
     }
     return sum;
   }
 
  private:
-  [[nodiscard]] double scales(stored_format stored, double parameters) const {
-    if (has_block_scales(stored)) return std::ceil(parameters / block);
+  [[nodiscard]] double scales(stored_format stored) const {
+    if (has_block_scales(stored)) return std::ceil(*parameters / block);
     return stored == stored_format::e4m3_tensor || stored == stored_format::e5m2_tensor ? 1 : 0;
   }
 };
@@ -234,7 +239,7 @@ std::vector<memory_mode> modes_of(const memory_request& request) {
         const auto& gradient =
             row_argument<named_format>("--gradients", gradients, gradient_formats);
         const int count = state.stored == stored_format::none ? 0 : states_of_rule;
-        modes.push_back({mode, gradient, state, count, request.block});
+        modes.push_back({mode, gradient, state, count, request.block, request.parameters});
       }
     }
   }
@@ -252,57 +257,41 @@ std::string low_text(low_part low) {
   return low == low_part::split ? "int16" : "bf16";
 }
 
-/// A row of the table.
-struct memory_row {
-  memory_mode mode;
-  std::optional<double> parameters;
-
-  [[nodiscard]] double bytes_of(stored_format stored) const {
-    return fpinspect::bytes_of(stored, mode.block);
-  }
-  [[nodiscard]] std::optional<double> total() const {
-    return parameters ? std::optional(mode.total(*parameters)) : std::nullopt;
-  }
-};
-
-constexpr column<memory_row> mode_columns[] = {
-    {"name", "mode", 17, [](auto& r) { return r.mode.weights.name; }},
-    {"gradients", "", 0, [](auto& r) { return r.mode.gradient.name; }},
-    {"states", "", 0, [](auto& r) { return r.mode.states.name; }},
-    {"weight_bytes", "weights", 9, [](auto& r) { return r.bytes_of(r.mode.weights.weights); },
-     [](auto& r) { return format_text(r.mode.weights.weights); }},
-    {"master_bytes", "master", 8, [](auto& r) { return r.bytes_of(r.mode.weights.master); },
-     [](auto& r) { return format_text(r.mode.weights.master); }},
-    {"low_bytes", "low", 6, [](auto& r) { return r.mode.low_bytes(); },
-     [](auto& r) { return low_text(r.mode.weights.low); }},
-    {"gradient_bytes", "grad", 6, [](auto& r) { return r.bytes_of(r.mode.gradient.stored); },
-     [](auto& r) { return r.mode.gradient.name; }},
+constexpr column<memory_mode> mode_columns[] = {
+    {"name", "mode", 17, [](auto& r) { return r.weights.name; }},
+    {"gradients", "", 0, [](auto& r) { return r.gradient.name; }},
+    {"states", "", 0, [](auto& r) { return r.states.name; }},
+    {"weight_bytes", "weights", 9, [](auto& r) { return r.bytes_of(r.weights.weights); },
+     [](auto& r) { return format_text(r.weights.weights); }},
+    {"master_bytes", "master", 8, [](auto& r) { return r.bytes_of(r.weights.master); },
+     [](auto& r) { return format_text(r.weights.master); }},
+    {"low_bytes", "low", 6, [](auto& r) { return r.low_bytes(); },
+     [](auto& r) { return low_text(r.weights.low); }},
+    {"gradient_bytes", "grad", 6, [](auto& r) { return r.bytes_of(r.gradient.stored); },
+     [](auto& r) { return r.gradient.name; }},
     {"state_bytes", "states", 15,
-     [](auto& r) { return r.mode.state_count * r.bytes_of(r.mode.states.stored); },
-     [](auto& r) {
-       return cat(r.mode.states.name, has_block_scales(r.mode.states.stored) ? "*" : "");
-     }},
-    {"bytes_per_parameter", "bytes", -8, [](auto& r) { return r.mode.bytes(); },
-     [](auto& r) { return general(r.mode.bytes(), 7); }},
+     [](auto& r) { return r.state_count * r.bytes_of(r.states.stored); },
+     [](auto& r) { return cat(r.states.name, has_block_scales(r.states.stored) ? "*" : ""); }},
+    {"bytes_per_parameter", "bytes", -8, [](auto& r) { return r.bytes(); },
+     [](auto& r) { return general(r.bytes(), 7); }},
     {"total_bytes", "", 0, [](auto& r) { return r.total(); }},
 };
-constexpr column<memory_row> total_columns[] = {
+constexpr column<memory_mode> total_columns[] = {
     {"", "GB", -9, nullptr, [](auto& r) { return general(*r.total() / 1e9, 6); }}};
 
 /// Writes one row for each combination that the request names.
 void write_memory_modes(const memory_request& request, const session& s) {
-  std::vector<memory_row> rows;
-  for (const memory_mode& mode : modes_of(request)) rows.push_back({mode, request.parameters});
-  std::vector<column<memory_row>> columns(std::begin(mode_columns), std::end(mode_columns));
+  const std::vector<memory_mode> rows = modes_of(request);
+  std::vector<column<memory_mode>> columns(std::begin(mode_columns), std::end(mode_columns));
   if (s.json) {
     return s.write_json({{"parameters", request.parameters},
-                         {"modes", table_json<memory_row>(columns, rows, true)}});
+                         {"modes", table_json<memory_mode>(columns, rows, true)}});
   }
   if (request.parameters)
     columns.insert(columns.end(), std::begin(total_columns), std::end(total_columns));
   int states = 0;  // 0 of SGD without momentum; else the same in all rows
-  for (const memory_row& row : rows) states = std::max(states, row.mode.state_count);
-  s.out.write(table_text<memory_row>(columns, rows, s.term));
+  for (const memory_mode& row : rows) states = std::max(states, row.state_count);
+  s.out.write(table_text<memory_mode>(columns, rows, s.term));
   s.out.write(cat("\nbytes: of a parameter, its part of the scales included   states: ",
                   states == 0 ? "none" : number_of(static_cast<std::uint64_t>(states), "array"),
                   "\n*: with an fp32 scale for ", request.block, " elements\n"));

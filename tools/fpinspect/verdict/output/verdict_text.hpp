@@ -19,16 +19,14 @@ std::string db_text(const std::optional<double>& db);
 
 /// The choice for a role. Figures are those of the worst tensor.
 struct role_summary {
-  std::string choice = {};  ///< "fp8 e4m3, one scale", or why there is none
-  std::string db = {};      ///< "31.5 dB"; empty, as the next two, if the choice has no figures
-  std::string lost = {};    ///< "0.28 %"
-  std::string bits = {};    ///< "8.25"
-  std::string stored = {};  ///< "as stored" if the choice has no figures, else empty
-  std::string reason = {};  ///< "not bf16: ...": why the next cheaper choice fails; may be empty
-  std::string rule =
-      {};  ///< "as [out, rest]: ...", "not counted: ...": what was assumed; may be empty
-  std::string besides =
-      {};  ///< "besides: ...": tensors that the choice does not concern; may be empty
+  std::string choice;   ///< "fp8 e4m3, one scale", or why there is none
+  std::string db;       ///< "31.5 dB"; empty, as the next two, if the choice has no figures
+  std::string lost;     ///< "0.28 %"
+  std::string bits;     ///< "8.25"
+  std::string stored;   ///< "as stored" if the choice has no figures, else empty
+  std::string reason;   ///< "not bf16: ...": why the next cheaper choice fails; may be empty
+  std::string rule;     ///< "as [out, rest]: ...", "not counted: ...": assumptions; may be empty
+  std::string besides;  ///< "besides: ...": tensors that it does not concern; may be empty
 };
 role_summary summary_of(const verdict& v, const role_verdict& r);
 
