@@ -49,4 +49,5 @@ class RunScript(cli_support.CliTest):
 
     def test_everything_that_an_installation_holds_is_built(self):
         self.run_script("formats")
-        self.assertEqual(read_text(f"{self.checkout}/cmake_calls"), "--preset release\n--build --preset release\n")
+        self.assertEqual(read_text(f"{self.checkout}/cmake_calls"),
+                         "--preset release\n--build --preset release\n")

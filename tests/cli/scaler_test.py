@@ -55,7 +55,8 @@ def overflows(amax, scale):
 
 class Scaler(cli_support.CliTest):
     def trace(self, header, rows):
-        path = write_file(self.path("t.csv"), header + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+        lines = [header, *(",".join(map(str, row)) for row in rows)]
+        path = write_file(self.path("t.csv"), "".join(line + "\n" for line in lines))
         return path
 
     def replay(self, policy, path, *options, settings=None):
