@@ -66,6 +66,13 @@ std::vector<T> contents_of(const device_bytes& block) {
   return host;
 }
 
+template <class T>
+T downloaded(const T* device) {
+  T value;
+  check_cuda(cudaMemcpy(&value, device, sizeof(T), cudaMemcpyDeviceToHost), "from the device");
+  return value;
+}
+
 /// A copy on the device of some bytes of the host, at the same distance from 16-byte borders.
 class guarded_copy {
  public:

@@ -3,121 +3,102 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "device/captured_graph.hpp"
-#include "device/cuda_backends.hpp"
-#include "device/scaler_case.hpp"
-#include "samebits/device_loss_scaler.hpp"
+#include "device/scaler_gradients.hpp"
 #include "samebits/samebits.hpp"
 #include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
 
-class DeviceScaler : public ::testing::TestWithParam<std::string_view> {
+class DeviceScaler : public ScalerTest {
  protected:
-  void SetUp() override {
-    initialize(GetParam());
-    check_cuda(cudaStreamCreate(&stream_), "stream");
+  /// One long tensor, a short and an empty one.
+  static spread_gradients drawn(std::uint64_t seed) {
+    scenario_tensors all;
+    for (const std::int64_t size : {20'000, 0, 24}) {
+      all.push_back({format_id::fp16, dense_layout(1, size), {0, size}});
+    }
+    return {std::move(all), seed};
   }
-  void TearDown() override { cudaStreamDestroy(stream_); }
+  void wait() const { check_cuda(cudaStreamSynchronize(stream_.get()), "steps"); }
+  [[nodiscard]] cudaStream_t stream() const { return stream_.get(); }
 
-  [[nodiscard]] device_scaler_options options(double max_norm = 1.0) const {
-    return {.max_norm = max_norm, .reports = 16, .backend = GetParam()};
+  /// A step of both on other gradients, and the same reports.
+  void expect_same_step(spread_gradients& g, device_loss_scaler& expected, device_loss_scaler& got,
+                        double scale) {
+    g.draw(scale);
+    expected.step(stream());
+    got.step(stream());
+    wait();
+    ASSERT_EQ(fields(polled(got)), fields(polled(expected)));
   }
-  void wait() { check_cuda(cudaStreamSynchronize(stream_), "steps"); }
 
-  cudaStream_t stream_ = nullptr;
+ private:
+  own_stream stream_;
 };
 
 TEST_P(DeviceScaler, TakesThreeLaunchesThatReplayAsTheyRun) {
-  engine random(8), again(8);
-  gradients g, h;
+  spread_gradients g = drawn(8), h = drawn(8);
   const native_scaling settings = {.growth_interval = 20, .recovery_interval = 5};
-  device_loss_scaler eager(g.on_device(), settings, options());
-  device_loss_scaler replayed(h.on_device(), settings, options());
-  const captured_graph graph(stream_, [&] { replayed.step(stream_); });
+  device_loss_scaler eager(g.shards(0), settings, options());
+  device_loss_scaler replayed(h.shards(0), settings, options());
+  const captured_graph graph(stream(), [&] { replayed.step(stream()); });
   EXPECT_EQ(graph.nodes(), 3u);
   double scale = 0x1p16;
   for (int i = 0; i < by_effort(200, 20); ++i) {
-    g.draw(random, scale);
-    h.draw(again, scale);
-    eager.step(stream_);
+    g.draw(scale);
+    h.draw(scale);
+    eager.step(stream());
     graph.launch();
     wait();
-    const auto expected = eager.poll();
-    const auto got = replayed.poll();
-    ASSERT_TRUE(expected.has_value() && got.has_value());
-    ASSERT_EQ(fields(*got), fields(*expected)) << "step " << i;
-    scale = expected->scale;
+    const step_report expected = polled(eager);
+    ASSERT_EQ(fields(polled(replayed)), fields(expected)) << "step " << i;
+    scale = expected.scale;
   }
 }
 
 TEST_P(DeviceScaler, ResumesWithTheBitsOfNoInterruption) {
-  engine random(9);
-  gradients g;
+  spread_gradients g = drawn(9);
   const native_scaling settings = {.growth_interval = 10, .recovery_interval = 5};
-  device_loss_scaler whole(g.on_device(), settings, options());
+  device_loss_scaler whole(g.shards(0), settings, options());
   loss_scaler kept(settings);
   {
-    device_loss_scaler first(g.on_device(), settings, options());
-    for (int i = 0; i < 50; ++i) {
-      g.draw(random, 0x1p17);
-      whole.step(stream_);
-      first.step(stream_);
-      wait();
-      ASSERT_TRUE(whole.poll().has_value());
-    }
-    kept = first.on_host(stream_);
+    device_loss_scaler first(g.shards(0), settings, options());
+    for (int i = 0; i < 50; ++i) expect_same_step(g, whole, first, 0x1p17);
+    kept = first.on_host(stream());
   }
   EXPECT_EQ(kept.updates(), 50u);
-  device_loss_scaler second(g.on_device(), kept, options());
-  for (int i = 0; i < 50; ++i) {
-    g.draw(random, 0x1p17);
-    whole.step(stream_);
-    second.step(stream_);
-    wait();
-    const auto expected = whole.poll();
-    const auto got = second.poll();
-    ASSERT_TRUE(expected.has_value() && got.has_value());
-    ASSERT_EQ(fields(*got), fields(*expected)) << "step " << i;
-  }
+  device_loss_scaler second(g.shards(0), kept, options());
+  for (int i = 0; i < 50; ++i) expect_same_step(g, whole, second, 0x1p17);
 }
 
 TEST_P(DeviceScaler, ResumesFromItsText) {
-  engine random(19);
-  gradients g;
+  spread_gradients g = drawn(19);
   torch_scaling settings;
   settings.growth_interval = 7;
-  device_loss_scaler whole(g.on_device(), settings, options());
-  auto resumed = std::make_unique<device_loss_scaler>(g.on_device(), settings, options());
+  device_loss_scaler whole(g.shards(0), settings, options());
+  auto resumed = std::make_unique<device_loss_scaler>(g.shards(0), settings, options());
   for (int i = 0; i < by_effort(100, 10); ++i) {
-    g.draw(random, static_cast<double>(downloaded(whole.scale())));
-    check_cuda(cudaDeviceSynchronize(), "gradients to the device");
-    const std::string text = resumed->save(stream_);
+    const std::string text = resumed->save(stream());
     const loss_scaler read = loss_scaler::load(text);
     ASSERT_EQ(read.updates(), static_cast<std::uint64_t>(i));
-    resumed = std::make_unique<device_loss_scaler>(g.on_device(), read, options());
-    ASSERT_EQ(resumed->save(stream_), text);
-    whole.step(stream_);
-    resumed->step(stream_);
-    wait();
-    const auto expected = whole.poll();
-    const auto got = resumed->poll();
-    ASSERT_TRUE(expected.has_value() && got.has_value());
-    ASSERT_EQ(fields(*got), fields(*expected)) << "step " << i;
+    resumed = std::make_unique<device_loss_scaler>(g.shards(0), read, options());
+    ASSERT_EQ(resumed->save(stream()), text);
+    expect_same_step(g, whole, *resumed, static_cast<double>(downloaded(whole.scale())));
   }
-  EXPECT_EQ(resumed->save(stream_), whole.save(stream_));
+  EXPECT_EQ(resumed->save(stream()), whole.save(stream()));
 }
 
 TEST_P(DeviceScaler, CountsReportsThatWereNotPolled) {
-  gradients g;
-  device_loss_scaler scaler(g.on_device(), native_scaling{}, options());
-  for (int i = 0; i < 20; ++i) scaler.step(stream_);
+  spread_gradients g = drawn(1);
+  device_loss_scaler scaler(g.shards(0), native_scaling{}, options());
+  for (int i = 0; i < 20; ++i) scaler.step(stream());
   wait();
   std::uint64_t seen = 0;
   while (scaler.poll()) ++seen;
@@ -127,14 +108,17 @@ TEST_P(DeviceScaler, CountsReportsThatWereNotPolled) {
 }
 
 TEST_P(DeviceScaler, RefusesWhatItCannotKeep) {
-  gradients g;
-  EXPECT_THROW(device_loss_scaler(g.on_host(), native_scaling{}, options()), invalid_argument);
-  EXPECT_THROW(device_loss_scaler(g.on_device(), native_scaling{}, options(-1)), invalid_argument);
-  EXPECT_THROW(device_loss_scaler(g.on_device(), native_scaling{}, options(std::nan(""))),
-               invalid_argument);
-  EXPECT_THROW(device_loss_scaler(g.on_device(), native_scaling{},
-                                  device_scaler_options{.reports = 0, .backend = GetParam()}),
-               invalid_argument);
+  spread_gradients g = drawn(1);
+  float number = 1;
+  const auto made = [&](const tensor_list& gradients, const device_scaler_options& how) {
+    device_loss_scaler(gradients, native_scaling{}, how);
+  };
+  device_scaler_options no_reports = options();
+  no_reports.reports = 0;
+  EXPECT_THROW(made(tensor_list(view_of(&number, 1, 1)), options()), invalid_argument);
+  EXPECT_THROW(made(g.shards(0), options(-1)), invalid_argument);
+  EXPECT_THROW(made(g.shards(0), options(std::nan(""))), invalid_argument);
+  EXPECT_THROW(made(g.shards(0), no_reports), invalid_argument);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, DeviceScaler, cuda_backends(), cuda_backend_name);

@@ -10,7 +10,6 @@
 
 #include "device/cuda_backends.hpp"
 #include "device/device_target.hpp"
-#include "device/scaler_case.hpp"
 #include "engine/cases/fused.hpp"
 #include "engine/cases/fused_quantize.hpp"
 #include "engine/cases/norms_of_sums.hpp"

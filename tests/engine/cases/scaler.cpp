@@ -75,9 +75,6 @@ void add_outcome(returned_values& all, const step_report& last, double scale) {
   all.push_back({"scale afterwards", std::bit_cast<std::uint64_t>(scale)});
 }
 
-namespace {
-
-/// Gradients of a kind. Of any bits one element alone: every step would be skipped.
 strided_buffer random_gradients(format_id format, const array_layout& layout, list_content kind,
                                 std::uint64_t seed) {
   strided_buffer buffer(format, layout);
@@ -92,6 +89,8 @@ strided_buffer random_gradients(format_id format, const array_layout& layout, li
   }
   return buffer;
 }
+
+namespace {
 
 /// One in `rarity` losses is Inf or NaN.
 strided_buffer random_losses(const scaler_scenario& c, std::int64_t rows, std::uint64_t rarity) {

@@ -83,6 +83,7 @@ scaler_scenario draw_common(std::int64_t max_steps, const word_source& next) {
   return c;
 }
 
+constexpr std::int64_t chunk = 4096;
 constexpr format_id gradient_formats[] = {format_id::fp16, format_id::fp32, format_id::bf16};
 
 void set_cols(scenario_tensor& t, std::int64_t cols) {
@@ -92,6 +93,14 @@ void set_cols(scenario_tensor& t, std::int64_t cols) {
 }
 
 }  // namespace
+
+scenario_tensor cut_tensor(format_id format, std::int64_t cols, int ranks,
+                           const word_source& next) {
+  scenario_tensor t{format, dense_layout(1, cols), {0, cols}};
+  for (int i = 1; i < ranks; ++i) t.borders.push_back(below(cols / chunk + 1, next) * chunk);
+  std::sort(t.borders.begin(), t.borders.end());
+  return t;
+}
 
 scaler_scenario draw_scenario(const word_source& next) {
   scaler_scenario c = draw_common(6, next);
@@ -108,21 +117,17 @@ scaler_scenario draw_scenario(const word_source& next) {
 }
 
 scaler_scenario draw_sharded(const word_source& next) {
-  constexpr std::int64_t chunk = 4096;
   constexpr int rank_counts[] = {1, 2, 3, 8};
   scaler_scenario c = draw_common(3, next);
   c.ranks = rank_counts[below(4, next)];
   c.tensors.resize(static_cast<std::size_t>(1 + below(4, next)));
   for (scenario_tensor& t : c.tensors) {
-    t.format = gradient_formats[below(3, next)];
-    t.turn = static_cast<int>(below(c.ranks, next));
+    const format_id format = gradient_formats[below(3, next)];
+    const int turn = static_cast<int>(below(c.ranks, next));
     const std::int64_t chunks = below(4, next) != 0 ? below(3, next) : below(7, next);
     const std::int64_t cols = chunks * chunk + (below(2, next) == 0 ? 0 : below(60, next));
-    t.borders = {0};
-    for (int i = 1; i < c.ranks; ++i) t.borders.push_back(below(cols / chunk + 1, next) * chunk);
-    t.borders.push_back(cols);
-    std::sort(t.borders.begin(), t.borders.end());
-    set_cols(t, cols);
+    t = cut_tensor(format, cols, c.ranks, next);
+    t.turn = turn;
   }
   c.apart = below(4, next) == 0;
   return c;
@@ -153,7 +158,6 @@ std::vector<scaler_scenario> long_scenarios(std::size_t steps) {
 }
 
 std::vector<scaler_scenario> large_shards() {
-  constexpr std::int64_t chunk = 4096;
   std::mt19937_64 engine(13);
   const word_source next = [&engine] { return engine(); };
   std::vector<scaler_scenario> all;
@@ -165,17 +169,15 @@ std::vector<scaler_scenario> large_shards() {
   };
   const auto add = [&](std::vector<std::int64_t> borders, int turn) {
     std::vector<scenario_tensor>& tensors = all.back().tensors;
-    tensors.push_back({gradient_formats[tensors.size() % 3], {}, std::move(borders), turn});
-    set_cols(tensors.back(), tensors.back().borders.back());
+    const array_layout layout = dense_layout(1, borders.back());
+    tensors.push_back({gradient_formats[tensors.size() % 3], layout, std::move(borders), turn});
   };
   for (const int ranks : {1, 3, 8}) {
     // One step: the host draws 14 million elements for the longest tensors, and judges them.
     begin(ranks, 1, list_content::ordinary);
     const std::int64_t longest = ranks == 3 ? 2 * 1024 + 300 : 1024 + 1;
     for (const std::int64_t cols : {longest * chunk + 5, std::int64_t{77}, 33 * chunk}) {
-      std::vector<std::int64_t> borders = {0, cols};
-      for (int i = 1; i < ranks; ++i) borders.push_back(below(cols / chunk + 1, next) * chunk);
-      std::sort(borders.begin(), borders.end());
+      std::vector<std::int64_t> borders = cut_tensor({}, cols, ranks, next).borders;
       if (ranks == 8) borders[1] = 0;  // a rank without elements of it
       add(borders, static_cast<int>(below(ranks, next)));
     }

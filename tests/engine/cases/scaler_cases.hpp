@@ -13,11 +13,13 @@ scaler_scenario draw_scenario(const word_source& next);
 /// A scenario with gradients spread over ranks.
 scaler_scenario draw_sharded(const word_source& next);
 
-/// Simpler scenarios than c, each by one change.
+/// A tensor of so many elements, cut for ranks on borders of chunks at random.
+scenario_tensor cut_tensor(format_id format, std::int64_t cols, int ranks, const word_source& next);
 /// Each policy through many steps on few gradients.
 std::vector<scaler_scenario> long_scenarios(std::size_t steps);
 /// Gradients spread over ranks: long tensors, 3000 tensors of one rank each, ranks without elements.
 std::vector<scaler_scenario> large_shards();
+/// Simpler scenarios than c, each by one change.
 std::vector<scaler_scenario> simpler_scenarios(const scaler_scenario& c);
 
 }  // namespace samebits::support

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/core/layout.hpp"
+#include "engine/core/strided_buffer.hpp"
 #include "engine/core/target.hpp"
 #include "engine/inputs/test_list.hpp"
 #include "samebits/core/step_report.hpp"
@@ -48,6 +49,10 @@ struct scaler_scenario {
 };
 
 std::ostream& operator<<(std::ostream& out, const scaler_scenario& c);
+
+/// Gradients of a kind. Of any bits one element alone: every step would be skipped.
+strided_buffer random_gradients(format_id format, const array_layout& layout, list_content kind,
+                                std::uint64_t seed);
 
 /// Losses of each step.
 inline constexpr std::int64_t scenario_losses = 3;
