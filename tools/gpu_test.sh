@@ -103,9 +103,7 @@ for test in "${tests[@]}"; do
   part "$(basename "$test")" "${cases[@]}" "$test"
 done
 
-amaxes=509
-((quick)) || amaxes=1
-part all_scales "$build/tests/device/device_scale_exhaustive" "$amaxes"
+((quick)) || part all_scales env SAMEBITS_AMAX_STRIDE=1 "$build/tests/device/device_scales_test"
 
 for example in "$build"/examples/example_*cuda*; do
   [[ ! -x "$example" ]] || part "$(basename "$example")" "$example"
@@ -148,7 +146,6 @@ for tool in memcheck racecheck initcheck; do
     [[ $tool != racecheck || $name != device_cublaslt* ]] || continue
     part_beside "${tool}_$name" "${sanitized[@]}" "$test"
   done
-  part_beside "${tool}_scales" "${sanitized[@]}" "$build/tests/device/device_scale_exhaustive" 1000003
   part_beside "${tool}_tensor_cores" "${sanitized[@]}" "$fpinspect" verify --tensor-cores --cases 16
   wait
 done

@@ -91,8 +91,7 @@ class bench_of_cases {
         c_(bytes(maximum)),
         out_(bytes(maximum)),
         other_(bytes(maximum)),
-        each_(static_cast<std::size_t>(maximum)),
-        seen_(sizeof(difference)) {}
+        each_(static_cast<std::size_t>(maximum)) {}
 
   operand_arrays operands() const { return {{a_.data(), b_.data(), c_.data()}}; }
 
@@ -109,13 +108,10 @@ class bench_of_cases {
 
   /// Of the two results: differing words.
   difference compared(std::int64_t bytes) {
-    constexpr difference nothing = {0, ~0ull};
-    difference seen = nothing;
-    check_cuda(cudaMemcpy(seen_.data(), &nothing, sizeof nothing, cudaMemcpyHostToDevice), "copy");
-    compare_kernel<<<4096, 256>>>(out_.as<std::uint32_t>(), other_.as<std::uint32_t>(), bytes / 4,
-                                  seen_.as<difference>());
-    check_cuda(cudaMemcpy(&seen, seen_.data(), sizeof seen, cudaMemcpyDeviceToHost), "compare");
-    return seen;
+    return support::seen_by([&](difference* seen) {
+      compare_kernel<<<4096, 256>>>(out_.as<std::uint32_t>(), other_.as<std::uint32_t>(), bytes / 4,
+                                    seen);
+    });
   }
 
   /// Operands on the host, for expected().
@@ -180,7 +176,7 @@ class bench_of_cases {
            << "element " << i / width << " is " << std::hex << got << " instead of " << expected;
   }
 
-  device_bytes a_, b_, c_, out_, other_, each_, seen_;
+  device_bytes a_, b_, c_, out_, other_, each_;
   std::vector<std::uint8_t> host_[3], expected_, expected_each_, got_;
 };
 

@@ -12,7 +12,7 @@
 #include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/training/device_report.cuh"
 #include "backends/loss_scaler/report_ring.hpp"
-#include "device/device_copy.hpp"
+#include "device/both_sides.cuh"
 #include "numerics/bits/random.hpp"
 #include "numerics/loss_scale/agreement.hpp"
 #include "numerics/loss_scale/decide.hpp"
@@ -25,8 +25,7 @@ namespace {
 
 using support::by_effort;
 using support::check_cuda;
-using support::contents_of;
-using support::device_bytes;
+using support::differing;
 
 /// A random word by counting (splitmix64), the same on both sides.
 SAMEBITS_HD std::uint64_t word_at(std::uint64_t at) {
@@ -34,28 +33,6 @@ SAMEBITS_HD std::uint64_t word_at(std::uint64_t at) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   return x ^ (x >> 31);
-}
-
-/// Calls result(i) for i in [0, count) on the device.
-template <class Result>
-__global__ void results_kernel(Result result, std::uint64_t* out, std::uint64_t count) {
-  const std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i < count) out[i] = result.template at<true>(i);
-}
-
-/// Counts where result(i) differs between device and host.
-template <class Result>
-std::uint64_t differing(const Result& result, std::uint64_t count) {
-  const device_bytes out(count * sizeof(std::uint64_t));
-  results_kernel<<<static_cast<unsigned>((count + 127) / 128), 128>>>(
-      result, out.as<std::uint64_t>(), count);
-  check_cuda(cudaGetLastError(), "results_kernel");
-  const auto got = contents_of<std::uint64_t>(out);
-  std::uint64_t differ = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    differ += got[i] != result.template at<false>(i) ? 1 : 0;
-  }
-  return differ;
 }
 
 /// One element of a reduction: every rank's contribution and the result, in one word.
@@ -88,14 +65,8 @@ struct element_sum {
     const std::uint32_t total = numerics::sum_in_rank_order<Arithmetic>(settings, ranks, sent);
     return digest << 32 ^ numerics::reduced<Arithmetic>(settings, scale, own, total, factor);
   }
-  template <bool OnDevice>
-  SAMEBITS_HD std::uint64_t at(std::uint64_t i) const {
-    if constexpr (OnDevice) {
-      return with<cuda::hardware>(i);
-    } else {
-      return with<numerics::by_definition>(i);
-    }
-  }
+  SAMEBITS_HD std::uint64_t at(std::uint64_t i) const { return with<numerics::by_definition>(i); }
+  __device__ std::uint64_t on_gpu(std::uint64_t i) const { return with<cuda::hardware>(i); }
 };
 
 TEST(RanksOnDevice, SumsAreThoseOfTheDefinition) {
@@ -137,7 +108,6 @@ SAMEBITS_HD rank_observation observation(std::uint64_t i) {
 }
 
 struct agreement {
-  template <bool>
   SAMEBITS_HD std::uint64_t at(std::uint64_t i) const {
     const auto m = numerics::message_of(observation(i), static_cast<std::int64_t>(i % 1000),
                                         static_cast<std::uint32_t>(word_at(~i)));

@@ -81,14 +81,21 @@ void with_code(format_id f, const Function& function) {
   }
 }
 
-/// compare(difference*) finds nothing on the device.
+/// What compare(difference*) notes on the device.
 template <class Compare>
-void expect_none(const Compare& compare, std::size_t array) {
+difference seen_by(const Compare& compare) {
   difference seen = {0, ~0ull};
   const device_bytes there(&seen, sizeof(seen));
   compare(there.as<difference>());
   check_cuda(cudaGetLastError(), "compare kernel");
   check_cuda(cudaMemcpy(&seen, there.data(), sizeof(seen), cudaMemcpyDeviceToHost), "compare");
+  return seen;
+}
+
+/// compare(difference*) notes nothing.
+template <class Compare>
+void expect_none(const Compare& compare, std::size_t array) {
+  const difference seen = seen_by(compare);
   EXPECT_EQ(seen.count, 0u) << "array " << array << ", first at element " << seen.first;
 }
 

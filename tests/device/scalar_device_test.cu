@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "device/device_copy.hpp"
+#include "device/both_sides.cuh"
 #include "samebits/arithmetic.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/scalar.hpp"
@@ -24,6 +24,8 @@ using support::by_effort;
 using support::check_cuda;
 using support::contents_of;
 using support::device_bytes;
+using support::differing;
+using support::on_all_cores;
 
 /// Inputs are start + i * stride, so that neither side needs an array of them.
 struct input_range {
@@ -39,7 +41,7 @@ struct job {
   int k;
   input_range inputs;
 
-  SAMEBITS_HD std::uint64_t result(std::uint64_t i) const {
+  SAMEBITS_HD std::uint64_t at(std::uint64_t i) const {
     const random_bits random{rule.rounding == rounding::stochastic ? random_word(seed, 3, i, k) : 0,
                              k};
     const converted r = convert_code(from, to, inputs.at(i), rule, random);
@@ -47,39 +49,9 @@ struct job {
   }
 };
 
-__global__ void convert_kernel(job j, std::uint64_t* out) {
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < j.inputs.count;
-       i += step) {
-    out[i] = j.result(i);
-  }
-}
-
-template <class Function>
-void on_all_cores(std::uint64_t count, const Function& f) {
-  const std::uint64_t threads = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::jthread> workers;
-  for (std::uint64_t t = 0; t < threads; ++t) {
-    workers.emplace_back([&, t] {
-      for (std::uint64_t i = count * t / threads; i < count * (t + 1) / threads; ++i) f(i);
-    });
-  }
-}
-
-/// Runs the job on both sides; returns how many results differ.
-std::uint64_t differing(const job& j, const device_bytes& buffer) {
-  convert_kernel<<<1024, 256>>>(j, buffer.as<std::uint64_t>());
-  check_cuda(cudaGetLastError(), "convert_kernel");
-  const auto got = contents_of<std::uint64_t>(buffer);
-  std::atomic<std::uint64_t> differ = 0;
-  on_all_cores(j.inputs.count, [&](std::uint64_t i) { differ += got[i] != j.result(i); });
-  return differ;
-}
-
 TEST(Device, ConvertsEveryFormatPairAndRuleAsTheHostDoes) {
   const std::uint64_t samples = by_effort(1 << 16, 1 << 10);
   support::thinned_cases cases(11);
-  const device_bytes buffer(samples * sizeof(std::uint64_t));
   std::uint64_t compared = 0;
   for (int from = 0; from < format_count; ++from) {
     // All codes where there are at most 2^16; elsewhere an odd stride through all of them.
@@ -101,7 +73,7 @@ TEST(Device, ConvertsEveryFormatPairAndRuleAsTheHostDoes) {
                         0x123456789ABCDEF0u,
                         1 + (mode * 5 + over * 11 + from) % 32,
                         inputs};
-            ASSERT_EQ(differing(j, buffer), 0u)
+            ASSERT_EQ(differing(j, inputs.count), 0u)
                 << name(j.from) << " to " << name(j.to) << ", " << name(j.rule.rounding) << ", "
                 << name(j.rule.overflow) << ", " << name(j.rule.nan);
             compared += inputs.count;
@@ -181,7 +153,7 @@ struct operation_job {
   format_id from, to;
   cast_rule rule;
 
-  SAMEBITS_HD std::uint64_t result(std::uint64_t i) const {
+  SAMEBITS_HD std::uint64_t at(std::uint64_t i) const {
     const std::uint32_t a = random_word(7, 0, i);
     std::uint32_t b = random_word(7, 1, i);
     std::uint32_t c = random_word(7, 2, i);
@@ -193,18 +165,9 @@ struct operation_job {
   }
 };
 
-__global__ void operation_kernel(operation_job j, std::uint64_t count, std::uint64_t* out) {
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
-       i += step) {
-    out[i] = j.result(i);
-  }
-}
-
 TEST(Device, ComputesEveryOperationAsTheHostDoes) {
   const std::uint64_t samples = by_effort(1 << 14, 1 << 9);
   support::thinned_cases cases(11);
-  const device_bytes buffer(samples * sizeof(std::uint64_t));
   std::uint64_t compared = 0;
   for (int op = 0; op < enum_count<operation>; ++op) {
     for (int from = 0; from < format_count; ++from) {
@@ -217,13 +180,8 @@ TEST(Device, ComputesEveryOperationAsTheHostDoes) {
                                 format_at(to),
                                 {static_cast<rounding>(mode),
                                  static_cast<overflow>((mode + op) % enum_count<overflow>)}};
-          operation_kernel<<<256, 64>>>(j, samples, buffer.as<std::uint64_t>());
-          check_cuda(cudaGetLastError(), "operation_kernel");
-          const auto got = contents_of<std::uint64_t>(buffer);
-          std::atomic<std::uint64_t> differ = 0;
-          on_all_cores(samples, [&](std::uint64_t i) { differ += got[i] != j.result(i); });
-          ASSERT_EQ(differ, 0u) << name(j.op) << ' ' << name(j.from) << " to " << name(j.to) << ' '
-                                << name(j.rule.rounding);
+          ASSERT_EQ(differing(j, samples), 0u) << name(j.op) << ' ' << name(j.from) << " to "
+                                               << name(j.to) << ' ' << name(j.rule.rounding);
           compared += samples;
         }
       }
