@@ -1,19 +1,18 @@
 // Norms of sums, and the operators that they consist of.
 #include "engine/cases/norms_of_sums.hpp"
 
-#include <bit>
 #include <ostream>
 #include <random>
 
 #include "engine/core/simpler.hpp"
-#include "numerics/hardware/torch_operators/row_layer_norm.hpp"
+#include "numerics/hardware/cuda_functions/steps.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
+#include "samebits/row_functions.hpp"
 
 namespace samebits::support {
 namespace {
 
 namespace torch = numerics::torch_2_11;
-using words = std::vector<std::uint32_t>;
 
 constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf16};
 constexpr std::size_t at_in = 0, at_added = 1, at_weight = 2, at_bias = 3, at_mean = 4, at_rstd = 5,
@@ -105,12 +104,21 @@ matrix_view out_of(const norm_of_sum_case& c, const call_site& site) {
   return site.views[c.in_place && c.gradient ? at_in : at_out];
 }
 
+matrix_view weight_of(const norm_of_sum_case& c, const call_site& site) {
+  return c.weight ? site.views[at_weight] : matrix_view{};
+}
+matrix_view bias_of(const norm_of_sum_case& c, const call_site& site) {
+  return c.bias ? site.views[at_bias] : matrix_view{};
+}
+layer_norm_options options_of(const norm_of_sum_case& c) {
+  return {function_rule::torch_2_11, epsilon, c.offset};
+}
+
 returned_values norm_on(const norm_of_sum_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
   const executor where = site.target.where(c.threads);
-  const layer_norm_options options{function_rule::torch_2_11, epsilon, c.offset};
-  const const_matrix_view weight = c.weight ? v[at_weight] : matrix_view{};
-  const const_matrix_view bias = c.bias ? v[at_bias] : matrix_view{};
+  const layer_norm_options options = options_of(c);
+  const matrix_view weight = weight_of(c, site), bias = bias_of(c, site);
   const const_matrix_view added = c.has_added ? v[at_added] : matrix_view{};
   const matrix_view sum = sum_of(c, site), out = out_of(c, site);
   site.target.enqueue([&] {
@@ -129,69 +137,35 @@ returned_values norm_on(const norm_of_sum_case& c, const call_site& site) {
   return {};
 }
 
-std::uint32_t number_at(const matrix_view& v, std::int64_t row, std::int64_t col) {
-  return torch::value_of(v.format, static_cast<std::uint32_t>(code_at(v, row, col)));
-}
-words row_of(const matrix_view& v, std::int64_t row) {
-  words x;
-  for (std::int64_t col = 0; col < v.cols; ++col) x.push_back(number_at(v, row, col));
-  return x;
-}
-void store_row(const matrix_view& v, std::int64_t row, const words& x) {
-  for (std::int64_t col = 0; col < v.cols; ++col) {
-    put_code(v, row, col, torch::code_of(v.format, x[static_cast<std::size_t>(col)]));
-  }
-}
-/// x + y, rounded to the format.
-words sum_of(format_id format, words x, const words& y) {
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    x[i] = torch::stored(format, numerics::ptx::add(torch::stored(format, x[i]), y[i]));
-  }
-  return x;
-}
-
-void norm_row(const norm_of_sum_case& c, const call_site& site, std::int64_t row,
-              const words& weight) {
-  const std::vector<matrix_view>& v = site.views;
-  words x = sum_of(c.format, row_of(v[at_in], row), row_of(v[at_added], row));
-  store_row(sum_of(c, site), row, x);
-  const auto n = static_cast<std::int64_t>(x.size());
-  const bool vectors = torch::has_vectors_of_4(n, c.offset);
-  const auto eps = std::bit_cast<std::uint32_t>(epsilon);
-  const std::uint32_t* const weights = c.weight ? weight.data() : nullptr;
-  if (c.rms) {
-    put_code(v[at_rstd], row, 0, torch::rms_norm_row(x.data(), n, weights, eps, vectors));
-  } else {
-    const words bias = c.bias ? row_of(v[at_bias], 0) : words{};
-    const torch::row_statistics s =
-        torch::layer_norm_row(x.data(), n, {weights, c.bias ? bias.data() : nullptr}, eps, vectors);
-    put_code(v[at_mean], row, 0, s.mean);
-    put_code(v[at_rstd], row, 0, s.rstd);
-  }
-  store_row(out_of(c, site), row, x);
-}
-
-void gradient_row(const norm_of_sum_case& c, const call_site& site, std::int64_t row,
-                  const words& weight) {
-  const std::vector<matrix_view>& v = site.views;
-  words grad = row_of(v[at_in], row);
-  const words x = row_of(v[at_sum], row);
-  const torch::row_statistics s = {c.rms ? 0 : number_at(v[at_mean], row, 0),
-                                   number_at(v[at_rstd], row, 0)};
-  torch::layer_norm_gradient_row(x.data(), s, c.weight ? weight.data() : nullptr, grad.data(),
-                                 static_cast<std::int64_t>(x.size()), c.rms);
-  if (c.has_added) grad = sum_of(c.format, grad, row_of(v[at_added], row));
-  store_row(out_of(c, site), row, grad);
+/// to = a + b, rounded to the format.
+void add_elements(const matrix_view& to, const matrix_view& a, const matrix_view& b) {
+  for_each_element(to, [&](std::int64_t row, std::int64_t col) {
+    const auto number = [&](const matrix_view& v) {
+      return torch::value_of(v.format, static_cast<std::uint32_t>(code_at(v, row, col)));
+    };
+    put_code(to, row, col, torch::code_of(to.format, numerics::ptx::add(number(a), number(b))));
+  });
 }
 
 }  // namespace
 
 returned_values norms_of_sums_by_definition(const norm_of_sum_case& c, const call_site& site) {
   if (c.out.cols == 0) return {};  // LayerNorm writes no statistics either
-  const words weight = c.weight ? row_of(site.views[at_weight], 0) : words{};
-  for (std::int64_t row = 0; row < c.out.rows; ++row) {
-    (c.gradient ? gradient_row : norm_row)(c, site, row, weight);
+  const std::vector<matrix_view>& v = site.views;
+  const executor where{"reference", 1};
+  const layer_norm_options options = options_of(c);
+  const matrix_view weight = weight_of(c, site), sum = sum_of(c, site), out = out_of(c, site);
+  if (!c.gradient) add_elements(sum, v[at_in], v[at_added]);
+  if (c.gradient && c.rms) {
+    rms_norm_gradient(v[at_in], sum, v[at_rstd], weight, out, options, where);
+  } else if (c.gradient) {
+    layer_norm_gradient(v[at_in], sum, v[at_mean], v[at_rstd], weight, out, options, where);
+  } else if (c.rms) {
+    rms_norm(sum, weight, out, v[at_rstd], options, where);
+  } else {
+    layer_norm(sum, weight, bias_of(c, site), out, v[at_mean], v[at_rstd], options, where);
   }
+  if (c.gradient && c.has_added) add_elements(out, out, v[at_added]);
   return {};
 }
 
