@@ -97,8 +97,7 @@ std::vector<axis_case> simpler_axes(const axis_case& c) {
   }
   if (c.out != dense_layout(1, results_of(c))) with_out([](axis_case&) {});
   all.set(&axis_case::threads, 1);
-  all.set(
-      [](axis_case & other) -> auto& { return other.options.offset; }, 0);
+  all.set(&axis_case::options, &axis_reduction_options::offset, 0);
   return all.all();
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <ostream>
-#include <random>
 #include <tuple>
 #include <utility>
 
@@ -113,8 +112,7 @@ std::vector<array_case> simpler_array_cases(const array_case& c) {
 }
 
 std::vector<std::uint64_t> content_of(const array_case& c) {
-  std::mt19937_64 engine(c.content);
-  const word_source next = [&engine] { return engine(); };
+  const word_source next = words_from(c.content);
   std::vector<std::uint64_t> content(static_cast<std::size_t>(c.in.span()));
   for (std::uint64_t& code : content) code = draw_any_code(c.from, c.to, next);
   return content;

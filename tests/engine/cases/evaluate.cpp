@@ -5,7 +5,6 @@
 #include <bit>
 #include <iterator>
 #include <ostream>
-#include <random>
 #include <string>
 #include <string_view>
 
@@ -86,8 +85,7 @@ std::vector<evaluate_case> simpler_evaluations(const evaluate_case& c) {
               });
     evaluated_tensor dense = given;
     dense.in = dense.gradient = dense.out = dense_layout(given.in.rows, given.in.cols);
-    all.set(
-        [i](evaluate_case & other) -> auto& { return other.tensors[i]; }, dense);
+    all.set(element(&evaluate_case::tensors, i), dense);
   }
   if (c.tensors.size() == 1) all.set(&evaluate_case::listed, false);
   all.set(&evaluate_case::over, written_over::nothing);
@@ -118,8 +116,7 @@ std::uint64_t draw_operand(format_id format, std::int64_t i, const word_source& 
 }
 
 buffers memory_of_evaluation(const evaluate_case& c) {
-  std::mt19937_64 engine(c.content);
-  const word_source next = [&engine] { return engine(); };
+  const word_source next = words_from(c.content);
   buffers all;
   for (std::size_t i = 0; i < c.tensors.size(); ++i) {
     const evaluated_tensor& t = c.tensors[i];

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <ostream>
-#include <random>
 #include <span>
 #include <utility>
 
@@ -105,8 +104,7 @@ strided_buffer numbers(format_id format, const array_layout& layout, const word_
 }
 
 buffers memory_of_fused(const fused_case& c) {
-  std::mt19937_64 engine(c.content);
-  const word_source next = [&engine] { return engine(); };
+  const word_source next = words_from(c.content);
   buffers all;
   constexpr const char* names[] = {"first", "second", "third"};
   for (std::size_t i = 0; i < 3; ++i) {

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <ostream>
-#include <random>
 
 #include "engine/cases/gradients.hpp"
 #include "engine/cases/operations.hpp"
@@ -58,8 +57,7 @@ float draw_factor(int ranks, const word_source& next) {
 }  // namespace
 
 reduction_case draw_reduction(std::uint64_t seed, int ranks, int tensors, int elements) {
-  std::mt19937_64 engine(seed);
-  const word_source next = [&] { return engine(); };
+  const word_source next = words_from(seed);
   constexpr std::array dtypes = {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3,
                                  format_id::e5m2};
   constexpr std::array formats = {format_id::fp32, format_id::fp16, format_id::bf16};
@@ -143,11 +141,9 @@ std::vector<reduction_case> simpler_ranks(const reduction_case& c) {
     if (t.rows > 1) all.change(part(1, t.cols));
     if (t.cols > 1) all.change(part(t.rows, t.cols / 2));
     if (t.cols > 1) all.change(part(t.rows, t.cols - 1));
-    all.set(
-        [i](reduction_case & other) -> auto& { return other.tensors[i].col_stride; }, 1);
-    all.set(
-        [i](reduction_case & other) -> auto& { return other.tensors[i].row_stride; },
-        t.cols* t.col_stride);
+    const auto tensor = element(&reduction_case::tensors, i);
+    all.set(tensor, &reduction_tensor::col_stride, 1);
+    all.set(tensor, &reduction_tensor::row_stride, t.cols * t.col_stride);
   }
   using how = gradient_reduction;
   all.reset(&reduction_case::how, how{}, &how::factor, &how::rounding, &how::scale,

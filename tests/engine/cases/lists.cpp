@@ -58,8 +58,7 @@ std::vector<list_case> simpler_lists(const list_case& c) {
     });
     std::array<array_layout, max_lists> dense;
     dense.fill(dense_layout(given.rows, given.cols));
-    all.set(
-        [i](list_case & other) -> auto& { return other.tensors[i].layouts; }, dense);
+    all.set(element(&list_case::tensors, i), &listed_tensor::layouts, dense);
   }
   all.reset(std::identity{}, list_case{}, &list_case::a, &list_case::b, &list_case::has_scales,
             &list_case::counts, &list_case::out, &list_case::threads);
@@ -79,8 +78,7 @@ strided_buffer random_tensor(const list_case& c, std::size_t list, std::size_t t
   const format_id format = c.tensors[tensor].formats[list];
   const array_layout& layout = c.tensors[tensor].layouts[list];
   strided_buffer buffer(format, layout);
-  std::mt19937_64 engine(c.content + 97 * list + tensor);
-  const word_source next = [&engine] { return engine(); };
+  const word_source next = words_from(c.content + 97 * list + tensor);
   const bool any = c.kind == list_content::any_bits;
   const std::uint64_t every = layout.rows * layout.cols > 100 ? 16 : 2;
   if (c.kind == list_content::every_code) {
@@ -290,8 +288,7 @@ array_operation large_lists(list_call which, std::size_t many) {
   const auto add = [&](std::size_t tensors, std::int64_t maximum) {
     for (const list_content kind :
          {list_content::ordinary, list_content::small, list_content::any_bits}) {
-      std::mt19937_64 engine(all.size());
-      const word_source next = [&engine] { return engine(); };
+      const word_source next = words_from(all.size());
       list_case c = draw_list_case(which, next);
       c.tensors.resize(tensors);
       for (listed_tensor& t : c.tensors) t = draw_listed_tensor(which, maximum, next);

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <ostream>
-#include <random>
 
 #include "engine/core/simpler.hpp"
 #include "numerics/bits/encode.hpp"
@@ -162,17 +161,14 @@ std::vector<matmul_case> simpler(const matmul_case& c) {
     resize(other, c.d.rows, c.d.cols, depth);
   });
   all.set(&matmul_case::has_c, false);
-  all.set(
-      [](matmul_case & other) -> auto& { return other.a_scales.given; }, false);
-  all.set(
-      [](matmul_case & other) -> auto& { return other.b_scales.given; }, false);
+  all.set(&matmul_case::a_scales, &scales_of_case::given, false);
+  all.set(&matmul_case::b_scales, &scales_of_case::given, false);
   for (array_layout matmul_case::*const which :
        {&matmul_case::a, &matmul_case::b, &matmul_case::c, &matmul_case::d}) {
     all.set(which, dense_layout((c.*which).rows, (c.*which).cols));
   }
   if (c.c_enters != addend::after_first_slice) {
-    all.set(
-        [](matmul_case & other) -> auto& { return other.sum.slices; }, std::int64_t{1});
+    all.set(&matmul_case::sum, &accumulator::slices, std::int64_t{1});
   }
   all.set(&matmul_case::threads, 1);
   return all.all();
@@ -200,8 +196,7 @@ std::uint64_t draw_element(format_id format, int mix, const word_source& next) {
 }
 
 buffers memory_of_product(const matmul_case& c) {
-  std::mt19937_64 engine(c.content);
-  const word_source next = [&engine] { return engine(); };
+  const word_source next = words_from(c.content);
   buffers all;
   const auto add = [&](const char* name, bool given, format_id format, const array_layout& layout,
                        int mix) {

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <functional>
 #include <ostream>
-#include <random>
 #include <string>
 
 #include "engine/cases/operations.hpp"
@@ -107,7 +106,7 @@ std::vector<optimizer_case> simpler_steps(const optimizer_case& c) {
   simpler_cases<optimizer_case> all(c);
   all.without_one(&optimizer_case::tensors);
   for (std::size_t i = 0; i < c.tensors.size(); ++i) {
-    const auto tensor = [i](optimizer_case & other) -> auto& { return other.tensors[i]; };
+    const auto tensor = element(&optimizer_case::tensors, i);
     const optimizer_plan& t = c.tensors[i];
     for (const std::int64_t count : {std::int64_t{1}, t.count / 2, t.count - 1}) {
       if (count >= 0 && count < t.count) {
@@ -128,9 +127,8 @@ std::vector<optimizer_case> simpler_steps(const optimizer_case& c) {
             &optimizer_case::learning_rates, &optimizer_case::threads);
   for (std::size_t g = 0; g < c.groups.size(); ++g) {
     using settings = optimizer_settings;
-    all.reset(
-        [g](optimizer_case & other) -> auto& { return other.groups[g]; }, settings{},
-        &settings::weight_decay, &settings::dampening, &settings::nesterov);
+    all.reset(element(&optimizer_case::groups, g), settings{}, &settings::weight_decay,
+              &settings::dampening, &settings::nesterov);
   }
   return all.all();
 }
@@ -165,8 +163,7 @@ void add_array(buffers& all, const std::string& name, stored_format f, const opt
 }
 
 buffers memory_of_step(const optimizer_case& c) {
-  std::mt19937_64 engine(c.content);
-  const word_source next = [&engine] { return engine(); };
+  const word_source next = words_from(c.content);
   buffers all;
   for (std::size_t i = 0; i < c.tensors.size(); ++i) {
     const optimizer_plan& t = c.tensors[i];
@@ -240,8 +237,7 @@ std::vector<store_case> simpler_stores(const store_case& c) {
 }
 
 buffers memory_of_store(const store_case& c) {
-  std::mt19937_64 engine(c.content);
-  const word_source next = [&engine] { return engine(); };
+  const word_source next = words_from(c.content);
   const optimizer_plan t{.count = c.count, .block = c.options.block};
   buffers all;
   const stored_format values = c.values == format_id::fp32   ? fp32

@@ -163,13 +163,10 @@ void add_fewer_outputs(simpler_cases<Case>& all, const quantize_case& c, const T
     wanted_outputs fewer = c.wanted;
     fewer.*which = false;
     if (!fewer.codes && !fewer.codes_transposed) continue;
-    all.set(
-        [&](Case & whole) -> auto& { return std::invoke(tensor, whole).wanted; }, fewer);
+    all.set(tensor, &quantize_case::wanted, fewer);
   }
-  all.set(
-      [&](Case & whole) -> auto& { return std::invoke(tensor, whole).inverse_scales; }, false);
-  all.set(
-      [&](Case & whole) -> auto& { return std::invoke(tensor, whole).tensor_scale; }, false);
+  all.set(tensor, &quantize_case::inverse_scales, false);
+  all.set(tensor, &quantize_case::tensor_scale, false);
 }
 
 /// Default options of the case; of a list, of all of its tensors.
@@ -318,7 +315,7 @@ std::vector<list_quantization> simpler_lists(const list_quantization& list) {
   all.without_one(&list_quantization::tensors);
   all.set(&list_quantization::threads, 1);
   for (std::size_t i = 0; i < list.tensors.size(); ++i) {
-    const auto tensor = [i](list_quantization & other) -> auto& { return other.tensors[i]; };
+    const auto tensor = element(&list_quantization::tensors, i);
     add_simpler_shapes(all, list.tensors[i], tensor);
     add_fewer_outputs(all, list.tensors[i], tensor);
   }
@@ -444,8 +441,7 @@ strided_buffer large_beside_inf(const quantize_case& c) {
 strided_buffer matrix_of(const quantize_case& c) {
   if (c.kind == matrix_content::amaxes) return amaxes_of(c);
   if (c.kind == matrix_content::large_beside_inf) return large_beside_inf(c);
-  std::mt19937_64 engine(c.content);
-  const word_source next = [&engine] { return engine(); };
+  const word_source next = words_from(c.content);
   strided_buffer in(c.from, c.in);
   if (c.kind == matrix_content::any_bits || c.kind == matrix_content::nan) {
     const std::uint64_t all_ones = c.kind == matrix_content::nan ? ~std::uint64_t{0} : 0;

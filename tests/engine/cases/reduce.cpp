@@ -1,7 +1,6 @@
 // Reductions of matrices.
 #include <cstring>
 #include <ostream>
-#include <random>
 
 #include "engine/cases/operations.hpp"
 #include "engine/core/simpler.hpp"
@@ -85,8 +84,7 @@ std::vector<matrix_reduction> simpler_reductions(const matrix_reduction& c) {
 strided_buffer matrix_of(const matrix_reduction& c, format_id format, const array_layout& layout,
                          std::uint64_t seed) {
   strided_buffer buffer(format, layout);
-  std::mt19937_64 engine(seed);
-  const word_source next = [&engine] { return engine(); };
+  const word_source next = words_from(seed);
   const format_spec f = spec_of(format);
   const int width = f.storage_bits;
   const std::uint64_t sign = std::uint64_t{1} << (width - 1);

@@ -4,7 +4,6 @@
 #include <bit>
 #include <limits>
 #include <ostream>
-#include <random>
 
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
@@ -116,12 +115,9 @@ std::vector<row_case> simpler_rows(const row_case& c) {
   all.set(&row_case::weight, false);
   all.set(&row_case::bias, false);
   all.set(&row_case::threads, 1);
-  all.set(
-      [](row_case & other) -> auto& { return other.scores.causal; }, false);
-  all.set(
-      [](row_case & other) -> auto& { return other.scores.has_mask; }, false);
-  all.set(
-      [](row_case & other) -> auto& { return other.options.offset; }, 0);
+  all.set(&row_case::scores, &score_case::causal, false);
+  all.set(&row_case::scores, &score_case::has_mask, false);
+  all.set(&row_case::options, &softmax_options::offset, 0);
   return all.all();
 }
 
@@ -175,8 +171,7 @@ strided_buffer mask_of(const row_case& c, const word_source& next) {
 }
 
 buffers memory_of_rows(const row_case& c) {
-  std::mt19937_64 engine(c.content);
-  const word_source next = [&engine] { return engine(); };
+  const word_source next = words_from(c.content);
   buffers all;
   const auto given = [&](const char* name, bool wanted, format_id format,
                          const array_layout& layout) {
@@ -299,6 +294,10 @@ returned_values rows_by_definition(const row_case& c, const call_site& site) {
   const bool affine = is_norm(c);
   const words weights = affine && c.weight ? row_of(v[at_weight], 0) : words{};
   const words biases = affine && c.bias ? row_of(v[at_bias], 0) : words{};
+  const std::uint32_t* const weight = weights.empty() ? nullptr : weights.data();
+  const std::uint32_t* const bias = biases.empty() ? nullptr : biases.data();
+  const auto epsilon = std::bit_cast<std::uint32_t>(static_cast<float>(c.epsilon));
+  const bool vectors = torch::has_vectors_of_4(cols, offset);
   for (std::int64_t row = 0; row < out.rows; ++row) {
     words x = row_of(v[at_in], row);
     const words second = reads_two(c) ? row_of(v[at_second], row) : words{};
@@ -328,11 +327,8 @@ returned_values rows_by_definition(const row_case& c, const call_site& site) {
             cols);
         break;
       case row_function::layer_norm: {
-        const torch::row_statistics s = torch::layer_norm_row(
-            x.data(), cols,
-            {weights.empty() ? nullptr : weights.data(), biases.empty() ? nullptr : biases.data()},
-            std::bit_cast<std::uint32_t>(static_cast<float>(c.epsilon)),
-            torch::has_vectors_of_4(cols, offset));
+        const torch::row_statistics s =
+            torch::layer_norm_row(x.data(), cols, {weight, bias}, epsilon, vectors);
         put_code(v[at_mean], row, 0, s.mean);
         put_code(v[at_rstd], row, 0, s.rstd);
         break;
@@ -341,20 +337,15 @@ returned_values rows_by_definition(const row_case& c, const call_site& site) {
         torch::row_statistics s = {};
         s.mean = word(v[at_mean], row);
         s.rstd = word(v[at_rstd], row);
-        torch::layer_norm_gradient_row(second.data(), s, weights.empty() ? nullptr : weights.data(),
-                                       x.data(), cols);
+        torch::layer_norm_gradient_row(second.data(), s, weight, x.data(), cols);
         break;
       }
       case row_function::rms_norm:
-        put_code(v[at_rstd], row, 0,
-                 torch::rms_norm_row(x.data(), cols, weights.empty() ? nullptr : weights.data(),
-                                     std::bit_cast<std::uint32_t>(static_cast<float>(c.epsilon)),
-                                     torch::has_vectors_of_4(cols, offset)));
+        put_code(v[at_rstd], row, 0, torch::rms_norm_row(x.data(), cols, weight, epsilon, vectors));
         break;
       case row_function::rms_norm_gradient:
-        torch::layer_norm_gradient_row(second.data(), {0, word(v[at_rstd], row)},
-                                       weights.empty() ? nullptr : weights.data(), x.data(), cols,
-                                       true);
+        torch::layer_norm_gradient_row(second.data(), {0, word(v[at_rstd], row)}, weight, x.data(),
+                                       cols, true);
         break;
       case row_function::scaled_softmax:
         scores.multiply(x);

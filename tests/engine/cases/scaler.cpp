@@ -78,8 +78,7 @@ void add_outcome(returned_values& all, const step_report& last, double scale) {
 strided_buffer random_gradients(format_id format, const array_layout& layout, list_content kind,
                                 std::uint64_t seed) {
   strided_buffer buffer(format, layout);
-  std::mt19937_64 engine(seed);
-  const word_source next = [&engine] { return engine(); };
+  const word_source next = words_from(seed);
   const std::int64_t elements = layout.rows * layout.cols;
   const std::int64_t odd = elements == 0 ? -1 : below(elements, next);
   for (std::int64_t i = 0; i < elements; ++i) {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <random>
 #include <utility>
 
 #include "engine/core/simpler.hpp"
@@ -158,8 +157,7 @@ std::vector<scaler_scenario> long_scenarios(std::size_t steps) {
 }
 
 std::vector<scaler_scenario> large_shards() {
-  std::mt19937_64 engine(13);
-  const word_source next = [&engine] { return engine(); };
+  const word_source next = words_from(13);
   std::vector<scaler_scenario> all;
   const auto begin = [&](int ranks, std::size_t steps, list_content kind) {
     scaler_scenario c{.max_norm = 0x1p-12, .ranks = ranks};
@@ -216,9 +214,8 @@ std::vector<scaler_scenario> simpler_scenarios(const scaler_scenario& c) {
                 if (!t.borders.empty()) return set_cols(t, cols);
                 t.layout.resize(rows, cols);
               });
-    all.set(
-        [i](scaler_scenario & other) -> auto& { return other.tensors[i].layout; },
-        dense_layout(layout.rows, layout.cols));
+    all.set(element(&scaler_scenario::tensors, i), &scenario_tensor::layout,
+            dense_layout(layout.rows, layout.cols));
   }
   all.set(&scaler_scenario::apart, false);
   all.set(&scaler_scenario::max_norm, std::numeric_limits<double>::infinity());

@@ -107,10 +107,8 @@ std::vector<training_case> simpler_training(const training_case& c) {
       l->resize(std::max<std::int64_t>(rows, 1), std::max<std::int64_t>(cols, 1));
   });
   all.set(&training_case::threads, 1);
-  all.set(
-      [](training_case & other) -> auto& { return other.embedding.padding; }, -1);
-  all.set(
-      [](training_case & other) -> auto& { return other.loss.label_smoothing; }, 0.0);
+  all.set(&training_case::embedding, &embedding_options::padding, -1);
+  all.set(&training_case::loss, &cross_entropy_options::label_smoothing, 0.0);
   return all.all();
 }
 

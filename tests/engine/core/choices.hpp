@@ -12,6 +12,9 @@ namespace samebits::support {
 /// Uniform random 64-bit words.
 using word_source = std::function<std::uint64_t()>;
 
+/// Words of the standard engine of 64 bits.
+word_source words_from(std::uint64_t seed);
+
 /// A number in [0, limit).
 inline std::int64_t below(std::int64_t limit, const word_source& next) {
   return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(limit));

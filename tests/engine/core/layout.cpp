@@ -1,10 +1,17 @@
-// Layouts of matrices: strides, sizes and texts.
+// Words of random choices; layouts of matrices: strides, sizes and texts.
 #include "engine/core/layout.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <ostream>
+#include <random>
 
 namespace samebits::support {
+
+word_source words_from(std::uint64_t seed) {
+  const auto engine = std::make_shared<std::mt19937_64>(seed);
+  return [engine] { return (*engine)(); };
+}
 
 array_layout draw_layout(std::int64_t rows, std::int64_t cols, array_side which,
                          const word_source& next) {

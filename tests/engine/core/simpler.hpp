@@ -12,6 +12,12 @@
 
 namespace samebits::support {
 
+/// The part of a case that is element i of a vector.
+template <class Case, class Elements>
+auto element(Elements Case::*all, std::size_t i) {
+  return [=](Case & c) -> auto& { return (c.*all)[i]; };
+}
+
 /// Cases that differ from one in a single change each, simplest first. Every chain of changes ends.
 template <class Case>
 class simpler_cases {
@@ -32,12 +38,16 @@ class simpler_cases {
     std::invoke(part, other) = value;
     all_.push_back(std::move(other));
   }
+  /// The same of a member of a part.
+  template <class Part, class Whole, class Member, class Value>
+  void set(const Part& part, Member Whole::*member, const Value& value) {
+    set(
+        [&](Case & c) -> auto& { return std::invoke(part, c).*member; }, value);
+  }
   /// The same with the default value of members of a part.
   template <class Part, class Whole, class... Members>
   void reset(const Part& part, const Whole& plain, Members Whole::*... members) {
-    (set(
-         [&](Case & c) -> auto& { return std::invoke(part, c).*members; }, plain.*members),
-     ...);
+    (set(part, members, plain.*members), ...);
   }
   /// Plain numbers in a random stream.
   template <class Part>
