@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/sweeps.hpp"
 #include "samebits/samebits.hpp"
 #include "tests/device/operand_draw.cuh"
 #include "tests/device/repeated_arrays.cuh"
@@ -187,11 +188,12 @@ std::string text(operation op, const format_id (&from)[3], format_id to, const c
          std::string(name(o.overflow)) + ", " + std::string(name(o.nan));
 }
 
-compute_options options_of(int mode, overflow policy, nan_policy nan) {
-  return {.rounding = static_cast<rounding>(mode),
-          .overflow = policy,
-          .nan = nan,
-          .random = {.seed = 11, .stream = 3, .offset = 77, .bits = 1 + mode * 5 % 32}};
+compute_options options_of(const cast_rule& rule) {
+  const int bits = 1 + static_cast<int>(rule.rounding) * 5 % 32;
+  return {.rounding = rule.rounding,
+          .overflow = rule.overflow,
+          .nan = rule.nan,
+          .random = {.seed = 11, .stream = 3, .offset = 77, .bits = bits}};
 }
 
 /// Both backends on operands that are in place, against the reference.
@@ -220,15 +222,11 @@ TEST(ComputeMany, AllPairsOf8BitsByEveryRule) {
       const operation op = static_cast<operation>(i);
       if (op == operation::fma) continue;
       cases.fetch_operands(op, from, count);
-      for (int mode = 0; mode < enum_count<rounding>; ++mode) {
-        for (const overflow policy : policies) {
-          for (const nan_policy nan : {nan_policy::canonical, nan_policy::preserve_sign}) {
-            if (rules.leaves_out()) continue;
-            expect_reference(cases, op, from, f, count, options_of(mode, policy, nan));
-            if (HasFailure()) return;
-            compared += count;
-          }
-        }
+      for (const cast_rule& rule : support::every_rule()) {
+        if (rules.leaves_out()) continue;
+        expect_reference(cases, op, from, f, count, options_of(rule));
+        if (HasFailure()) return;
+        compared += count;
       }
     }
   }
@@ -244,13 +242,11 @@ TEST(ComputeMany, AllTriplesOf8BitsByEveryMode) {
     const format_id from[3] = {f, f, f};
     count_kernel<<<4096, 256>>>(cases.operands(), 8, 0, count);
     cases.fetch_operands(operation::fma, from, count);
-    for (int mode = 0; mode < enum_count<rounding>; ++mode) {
-      for (const overflow policy : policies) {
-        expect_reference(cases, operation::fma, from, f, count,
-                         options_of(mode, policy, nan_policy::canonical));
-        if (HasFailure()) return;
-        compared += count;
-      }
+    for (const cast_rule& rule : support::every_rule()) {
+      if (rule.nan != nan_policy::canonical) continue;
+      expect_reference(cases, operation::fma, from, f, count, options_of(rule));
+      if (HasFailure()) return;
+      compared += count;
     }
   }
   std::printf("triples of 8 bits and the reference: %.3g cases, 0 differ\n",
@@ -337,7 +333,7 @@ TEST(ComputeMany, RandomOperandsByEveryRule) {
           const auto turn = seed + static_cast<std::uint64_t>(i + mode);
           const auto nan = turn / 3 % 2 == 0 ? nan_policy::canonical : nan_policy::preserve_sign;
           expect_reference(cases, op, from, mix[3], count,
-                           options_of(mode, policies[turn % 3], nan));
+                           options_of({static_cast<rounding>(mode), policies[turn % 3], nan}));
           if (HasFailure()) return;
           compared += count;
         }

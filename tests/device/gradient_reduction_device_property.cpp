@@ -18,6 +18,7 @@
 #include "device/device_ranks.hpp"
 #include "device/device_target.hpp"
 #include "engine/cases/gradients.hpp"
+#include "engine/core/sweeps.hpp"
 #include "engine/suites/rapidcheck.hpp"
 #include "samebits/distributed.hpp"
 #include "samebits/samebits.hpp"
@@ -38,17 +39,16 @@ TEST_P(ReductionOnDevice, EveryCommunicationDtypeAndScaleRuleHasTheBitsOfTheHost
   std::vector<reduction_case> cases;
   for (const format_id communication :
        {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
-    const int scale_rules = storage_bytes(communication) == 1 ? one_level_scale_rules : 1;
-    for (int rule = 0; rule < scale_rules; ++rule) {
-      for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
-        const std::uint64_t seed = cases.size() + 1;
-        reduction_case c = draw_reduction(seed, 1 + static_cast<int>(seed % 8), 6, 40);
-        c.how.communication = communication;
-        c.how.scale = static_cast<scale_rule>(rule);
-        c.how.rounding = round;
-        c.how.elements_at_once = 500;
-        cases.push_back(c);
-      }
+    for (const auto& [rule, round] : combinations(
+             one_level_rules(), std::array{rounding::nearest_even, rounding::stochastic})) {
+      if (storage_bytes(communication) != 1 && rule != scale_rule{}) continue;
+      const std::uint64_t seed = cases.size() + 1;
+      reduction_case c = draw_reduction(seed, 1 + static_cast<int>(seed % 8), 6, 40);
+      c.how.communication = communication;
+      c.how.scale = rule;
+      c.how.rounding = round;
+      c.how.elements_at_once = 500;
+      cases.push_back(c);
     }
   }
   device_target target{std::string(GetParam())};

@@ -2,6 +2,7 @@
 // host backend.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "device/cuda_backends.hpp"
 #include "device/device_target.hpp"
 #include "engine/cases/quantize.hpp"
+#include "engine/core/sweeps.hpp"
 #include "engine/suites/rapidcheck.hpp"
 #include "samebits/recipe.hpp"
 #include "samebits/self_test.hpp"
@@ -61,46 +63,32 @@ TEST_P(QuantizeRecipes, OfEveryPreset) {
 
 /// A scale a row, of every width that the row kernels treat apart.
 TEST_P(QuantizeRecipes, OfWholeRowsOfEveryWidth) {
-  for (const format_id from : sources) {
-    for (const std::int64_t cols :
-         {8,    24,   100,  256,   264,   512,   1000,  2048,  2056,   4096,
-          5120, 8184, 8192, 16384, 16392, 16390, 50304, 50257, 262144, 262152}) {
-      for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::mx_floor}) {
-        for (const overflow o : {overflow::saturate, overflow::ieee}) {
-          const recipe rules{.tile = {1, 0}, .scale = rule, .overflow = o};
-          add(rules, rules.tile, from, cols > 20000 ? by_effort(37, 3) : by_effort(514, 34), cols);
-        }
-      }
-    }
+  constexpr std::int64_t widths[] = {8,     24,    100,   256,   264,    512,   1000,
+                                     2048,  2056,  4096,  5120,  8184,   8192,  16384,
+                                     16392, 16390, 50304, 50257, 262144, 262152};
+  for (const auto& [from, cols, rule, o] : combinations(
+           sources, widths, std::array{scale_rule::te, scale_rule::div, scale_rule::mx_floor},
+           std::array{overflow::saturate, overflow::ieee})) {
+    const recipe rules{.tile = {1, 0}, .scale = rule, .overflow = o};
+    add(rules, rules.tile, from, cols > 20000 ? by_effort(37, 3) : by_effort(514, 34), cols);
   }
   expect_host_bits(1);
 }
 
 /// A scale a tensor: few rows and many, ragged edges, and nothing but NaN.
 TEST_P(QuantizeRecipes, OfWholeTensorsOfEveryShape) {
-  for (const format_id from : sources) {
-    for (const matrix_shape& shape : {matrix_shape{1, 1 << 20},
-                                      {1, 300'001},
-                                      {5, 4096},
-                                      {127, 2048},
-                                      {128, 128},
-                                      {3, 5},
-                                      {1000, 1000},
-                                      {257, 129},
-                                      {300'000, 1}}) {
-      for (const matrix_content kind : {matrix_content::mixed, matrix_content::nan}) {
-        for (const nonfinite policy : {nonfinite::te, nonfinite::skip_nan, nonfinite::propagate}) {
-          for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::pow2}) {
-            const recipe rules{.tile = {0, 0}, .scale = rule, .eps = 1e-4f, .nonfinite = policy};
-            for (const bool transposed : {false, true}) {
-              quantize_case& c = add(rules, rules.tile, from, shape.rows, shape.cols);
-              c.kind = kind;
-              c.wanted.codes_transposed = c.wanted.scales_transposed = transposed;
-            }
-          }
-        }
-      }
-    }
+  constexpr matrix_shape shapes[] = {{1, 1 << 20}, {1, 300'001}, {5, 4096},
+                                     {127, 2048},  {128, 128},   {3, 5},
+                                     {1000, 1000}, {257, 129},   {300'000, 1}};
+  for (const auto& [from, shape, kind, policy, rule, transposed] :
+       combinations(sources, shapes, std::array{matrix_content::mixed, matrix_content::nan},
+                    std::array{nonfinite::te, nonfinite::skip_nan, nonfinite::propagate},
+                    std::array{scale_rule::te, scale_rule::div, scale_rule::pow2},
+                    std::array{false, true})) {
+    const recipe rules{.tile = {0, 0}, .scale = rule, .eps = 1e-4f, .nonfinite = policy};
+    quantize_case& c = add(rules, rules.tile, from, shape.rows, shape.cols);
+    c.kind = kind;
+    c.wanted.codes_transposed = c.wanted.scales_transposed = transposed;
   }
   expect_host_bits(7);
 }

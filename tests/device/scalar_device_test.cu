@@ -2,15 +2,15 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <atomic>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "device/both_sides.cuh"
+#include "engine/core/sweeps.hpp"
+#include "engine/core/text.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/scalar.hpp"
@@ -62,23 +62,14 @@ TEST(Device, ConvertsEveryFormatPairAndRuleAsTheHostDoes) {
                                           : 1u,
                              bits == 8 ? 256u : samples};
     for (int to = 0; to < format_count; ++to) {
-      for (int mode = 0; mode < enum_count<rounding>; ++mode) {
-        for (int over = 0; over < enum_count<overflow>; ++over) {
-          for (int nan = 0; nan < enum_count<nan_policy>; ++nan) {
-            if (cases.leaves_out()) continue;
-            const job j{format_at(from),
-                        format_at(to),
-                        {static_cast<rounding>(mode), static_cast<overflow>(over),
-                         static_cast<nan_policy>(nan)},
-                        0x123456789ABCDEF0u,
-                        1 + (mode * 5 + over * 11 + from) % 32,
-                        inputs};
-            ASSERT_EQ(differing(j, inputs.count), 0u)
-                << name(j.from) << " to " << name(j.to) << ", " << name(j.rule.rounding) << ", "
-                << name(j.rule.overflow) << ", " << name(j.rule.nan);
-            compared += inputs.count;
-          }
-        }
+      for (const cast_rule& rule : support::every_rule()) {
+        if (cases.leaves_out()) continue;
+        const int k = static_cast<int>(rule.rounding) * 5 + static_cast<int>(rule.overflow) * 11;
+        const job j{format_at(from),     format_at(to),       rule,
+                    0x123456789ABCDEF0u, 1 + (k + from) % 32, inputs};
+        ASSERT_EQ(differing(j, inputs.count), 0u)
+            << name(j.from) << " to " << name(j.to) << ", " << support::text_of(rule);
+        compared += inputs.count;
       }
     }
   }
@@ -169,23 +160,17 @@ TEST(Device, ComputesEveryOperationAsTheHostDoes) {
   const std::uint64_t samples = by_effort(1 << 14, 1 << 9);
   support::thinned_cases cases(11);
   std::uint64_t compared = 0;
-  for (int op = 0; op < enum_count<operation>; ++op) {
-    for (int from = 0; from < format_count; ++from) {
-      for (int to = 0; to < format_count; ++to) {
-        if (!has_arithmetic(format_at(from)) || !has_arithmetic(format_at(to))) continue;
-        for (int mode = 0; mode < enum_count<rounding>; ++mode) {
-          if (cases.leaves_out()) continue;
-          const operation_job j{static_cast<operation>(op),
-                                format_at(from),
-                                format_at(to),
-                                {static_cast<rounding>(mode),
-                                 static_cast<overflow>((mode + op) % enum_count<overflow>)}};
-          ASSERT_EQ(differing(j, samples), 0u) << name(j.op) << ' ' << name(j.from) << " to "
-                                               << name(j.to) << ' ' << name(j.rule.rounding);
-          compared += samples;
-        }
-      }
-    }
+  constexpr std::array formats = {format_id::fp32, format_id::fp16, format_id::bf16,
+                                  format_id::e4m3, format_id::e5m2};
+  for (const auto& [op, from, to, mode] : support::combinations(
+           support::enumerators<operation>(), formats, formats, support::enumerators<rounding>())) {
+    if (cases.leaves_out()) continue;
+    const int policy = static_cast<int>(mode) + static_cast<int>(op);
+    const operation_job j{
+        op, from, to, {mode, static_cast<overflow>(policy % enum_count<overflow>)}};
+    ASSERT_EQ(differing(j, samples), 0u) << name(j.op) << ' ' << name(j.from) << " to "
+                                         << name(j.to) << ' ' << name(j.rule.rounding);
+    compared += samples;
   }
   RecordProperty("compared", std::to_string(compared));
 }

@@ -1,8 +1,14 @@
-// Values of options that sweeps combine: layouts, sizes, random streams, and their even choice.
+// Values of options that sweeps combine: all combinations, layouts, sizes, random streams, and their
+// even choice.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "engine/core/even_draw.hpp"
@@ -11,6 +17,47 @@
 #include "samebits/quantize.hpp"
 
 namespace samebits::support {
+
+/// All values of an enumeration.
+template <class Enum>
+std::array<Enum, enum_count<Enum>> enumerators() {
+  std::array<Enum, enum_count<Enum>> all;
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Enum>(i);
+  return all;
+}
+
+/// Every combination of values of some lists; the last list's values change fastest.
+template <class... Lists>
+auto combinations(const Lists&... lists) {
+  std::vector<std::tuple<std::decay_t<decltype(*std::begin(lists))>...>> all;
+  const std::size_t count = (std::size(lists) * ...);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t rest = count;
+    const auto value = [&](const auto& list) {
+      rest /= std::size(list);
+      return std::begin(list)[static_cast<std::ptrdiff_t>(i / rest % std::size(list))];
+    };
+    all.push_back(std::tuple{value(lists)...});
+  }
+  return all;
+}
+
+/// Every rounding mode, overflow policy and NaN policy.
+inline std::vector<cast_rule> every_rule() {
+  std::vector<cast_rule> all;
+  for (const auto& [mode, policy, nan] :
+       combinations(enumerators<rounding>(), enumerators<overflow>(), enumerators<nan_policy>())) {
+    all.push_back({mode, policy, nan});
+  }
+  return all;
+}
+
+/// The scale rules of one level.
+inline std::vector<scale_rule> one_level_rules() {
+  std::vector<scale_rule> all;
+  for (int i = 0; i < one_level_scale_rules; ++i) all.push_back(static_cast<scale_rule>(i));
+  return all;
+}
 
 /// An element of a list, chosen evenly as an option.
 template <class Values>

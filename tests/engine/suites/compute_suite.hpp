@@ -78,22 +78,12 @@ class ArrayArithmeticSuite : public ::testing::TestWithParam<suite_target> {
 TEST_P(ArrayArithmeticSuite, EveryOperationEveryRule) {
   constexpr std::int64_t size = 509 / static_cast<std::int64_t>(effort_divisor);
   std::vector<array_arithmetic_case> cases;
-  for (const operation op : all_operations()) {
-    for (const auto& [from, to] : mixes()) {
-      for (int mode = 0; mode < enum_count<rounding>; ++mode) {
-        for (const overflow policy : overflow_policies) {
-          for (const nan_policy nan : nan_policies) {
-            for (const flags_asked asked :
-                 {flags_asked::none, flags_asked::all, flags_asked::each}) {
-              cases.push_back(
-                  dense_case(op, from, to, 1, size, {static_cast<rounding>(mode), policy, nan}));
-              cases.back().asked = asked;
-              cases.back().content += cases.size() * 1009;
-            }
-          }
-        }
-      }
-    }
+  constexpr std::array flags = {flags_asked::none, flags_asked::all, flags_asked::each};
+  for (const auto& [op, mix, rule, asked] :
+       combinations(all_operations(), mixes(), every_rule(), flags)) {
+    cases.push_back(dense_case(op, mix.first, mix.second, 1, size, rule));
+    cases.back().asked = asked;
+    cases.back().content += cases.size() * 1009;
   }
   expect_computes(*target_, std::move(cases), 13);
 }
@@ -145,16 +135,14 @@ TEST_P(ArrayArithmeticSuite, EveryTwoOptions) {
 
 TEST_P(ArrayArithmeticSuite, UnalignedDenseViews) {
   std::vector<array_arithmetic_case> cases;
-  for (const format_id f : arithmetic_formats) {
-    for (const operation op : kernel_operations) {
-      for (std::int64_t shift = 0; shift < 512; ++shift) {
-        cases.push_back(dense_case(op, {f, f, f}, f, 1, 139));
-        array_arithmetic_case& c = cases.back();
-        c.in[0].misalignment = shift % 8;
-        c.in[1].misalignment = shift / 8 % 8;
-        c.in[2].misalignment = (shift * 3 + 1) % 8;
-        c.out.misalignment = shift / 64;
-      }
+  for (const auto& [f, op] : combinations(arithmetic_formats, kernel_operations)) {
+    for (std::int64_t shift = 0; shift < 512; ++shift) {
+      cases.push_back(dense_case(op, {f, f, f}, f, 1, 139));
+      array_arithmetic_case& c = cases.back();
+      c.in[0].misalignment = shift % 8;
+      c.in[1].misalignment = shift / 8 % 8;
+      c.in[2].misalignment = (shift * 3 + 1) % 8;
+      c.out.misalignment = shift / 64;
     }
   }
   expect_computes(*target_, std::move(cases), 13);
@@ -180,17 +168,13 @@ TEST_P(ArrayArithmeticSuite, RowsLongerThanAChunkOfCopies) {
 
 TEST_P(ArrayArithmeticSuite, Threads) {
   std::vector<array_arithmetic_case> cases;
-  for (const format_id f : arithmetic_formats) {
-    for (const operation op : {operation::add, operation::rem}) {
-      for (const auto& [rows, cols] :
-           {std::pair<std::int64_t, std::int64_t>{1, 70001}, {70001, 1}, {7, 10007}}) {
-        for (const int threads : {0, 3, 8}) {
-          cases.push_back(dense_case(op, {f, f, f}, f, rows, cols));
-          cases.back().asked = cases.size() % 2 == 0 ? flags_asked::each : flags_asked::none;
-          cases.back().threads = threads;
-        }
-      }
-    }
+  constexpr std::array operations = {operation::add, operation::rem};
+  constexpr matrix_shape shapes[] = {{1, 70001}, {70001, 1}, {7, 10007}};
+  for (const auto& [f, op, s, threads] :
+       combinations(arithmetic_formats, operations, shapes, std::array{0, 3, 8})) {
+    cases.push_back(dense_case(op, {f, f, f}, f, s.rows, s.cols));
+    cases.back().asked = cases.size() % 2 == 0 ? flags_asked::each : flags_asked::none;
+    cases.back().threads = threads;
   }
   expect_computes(*target_, std::move(cases), 1, 32);
 }
@@ -245,19 +229,15 @@ TEST_P(ArrayArithmeticSuite, FlagsOfSpecialNumbersAlone) {
 
 TEST_P(ArrayArithmeticSuite, InPlace) {
   std::vector<array_arithmetic_case> cases;
-  for (const operation op : kernel_operations) {
-    for (const format_id f : arithmetic_formats) {
-      for (const std::int64_t col_stride : {1, 2}) {
-        for (int over = 0; over < operand_count(op); ++over) {
-          cases.push_back(dense_case(op, {f, f, f}, f, 3, 5003));
-          array_arithmetic_case& c = cases.back();
-          c.over = over;
-          for (array_layout* l : {&c.in[0], &c.in[1], &c.in[2], &c.out}) {
-            l->col_stride = col_stride;
-            l->row_stride = 5003 * col_stride;
-          }
-        }
-      }
+  for (const auto& [op, f, col_stride, over] :
+       combinations(kernel_operations, arithmetic_formats, std::array{1, 2}, std::array{0, 1, 2})) {
+    if (over >= operand_count(op)) continue;
+    cases.push_back(dense_case(op, {f, f, f}, f, 3, 5003));
+    array_arithmetic_case& c = cases.back();
+    c.over = over;
+    for (array_layout* l : {&c.in[0], &c.in[1], &c.in[2], &c.out}) {
+      l->col_stride = col_stride;
+      l->row_stride = 5003 * col_stride;
     }
   }
   for (std::size_t i = 0, apart = cases.size(); i < apart; ++i) {
@@ -278,20 +258,18 @@ TEST_P(ArrayArithmeticSuite, RowsOnBordersAndRepeatedOperands) {
                                            {rows, cols, 16, 0, 0},  // one code a row
                                            {rows, cols, 0, 0, 0}};  // one code
   std::vector<array_arithmetic_case> cases;
-  for (const format_id f : arithmetic_formats) {
-    for (const operation op : {operation::add, operation::mul, operation::div, operation::sqrt,
-                               operation::fma, operation::min_num}) {
-      for (const overflow policy : {overflow::ieee, overflow::saturate}) {
-        for (std::size_t i = 0; i < readable.size() * readable.size(); ++i) {
-          array_arithmetic_case c =
-              dense_case(op, {f, f, f}, f, rows, cols, {rounding::nearest_even, policy});
-          c.content = cases.size();
-          const std::size_t a = i % readable.size(), b = i / readable.size();
-          c.in = {readable[a], readable[b], readable[(a + 2 * b) % readable.size()]};
-          c.out = padded;
-          cases.push_back(c);
-        }
-      }
+  constexpr std::array operations = {operation::add,  operation::mul, operation::div,
+                                     operation::sqrt, operation::fma, operation::min_num};
+  for (const auto& [f, op, policy] : combinations(arithmetic_formats, operations,
+                                                  std::array{overflow::ieee, overflow::saturate})) {
+    for (std::size_t i = 0; i < readable.size() * readable.size(); ++i) {
+      array_arithmetic_case c =
+          dense_case(op, {f, f, f}, f, rows, cols, {rounding::nearest_even, policy});
+      c.content = cases.size();
+      const std::size_t a = i % readable.size(), b = i / readable.size();
+      c.in = {readable[a], readable[b], readable[(a + 2 * b) % readable.size()]};
+      c.out = padded;
+      cases.push_back(c);
     }
   }
   expect_computes(*target_, std::move(cases), 7);

@@ -101,18 +101,10 @@ class ConvertSuite : public ::testing::TestWithParam<convert_target> {
 
 TEST_P(ConvertSuite, EveryPairEveryRule) {
   std::vector<array_case> cases;
-  for (const format_id from : all_formats()) {
-    for (const format_id to : all_formats()) {
-      for (int mode = 0; mode < enum_count<rounding>; ++mode) {
-        for (const overflow policy : overflow_policies) {
-          for (const nan_policy nan : nan_policies) {
-            const auto size = 4099 / static_cast<std::int64_t>(effort_divisor);
-            cases.push_back(dense(from, to, 1, size, {static_cast<rounding>(mode), policy, nan}));
-            cases.back().content += cases.size() * 1009;
-          }
-        }
-      }
-    }
+  const auto size = 4099 / static_cast<std::int64_t>(effort_divisor);
+  for (const auto& [from, to, rule] : combinations(all_formats(), all_formats(), every_rule())) {
+    cases.push_back(dense(from, to, 1, size, rule));
+    cases.back().content += cases.size() * 1009;
   }
   expect_conforms(std::move(cases), 17);
 }
@@ -152,13 +144,11 @@ TEST_P(ConvertSuite, EveryTwoOptions) {
 
 TEST_P(ConvertSuite, UnalignedDenseViews) {
   std::vector<array_case> cases;
-  for (const auto& [from, to] : kernel_pairs()) {
-    for (const rounding mode : kernel_modes) {
-      for (std::int64_t shift = 0; shift < 64; ++shift) {
-        cases.push_back(dense(from, to, 1, 71, {mode}));
-        cases.back().in.misalignment = shift % 8;
-        cases.back().out.misalignment = shift / 8;
-      }
+  for (const auto& [pair, mode] : combinations(kernel_pairs(), kernel_modes)) {
+    for (std::int64_t shift = 0; shift < 64; ++shift) {
+      cases.push_back(dense(pair.first, pair.second, 1, 71, {mode}));
+      cases.back().in.misalignment = shift % 8;
+      cases.back().out.misalignment = shift / 8;
     }
   }
   expect_conforms(std::move(cases), 17);
@@ -166,14 +156,10 @@ TEST_P(ConvertSuite, UnalignedDenseViews) {
 
 TEST_P(ConvertSuite, InPlace) {
   std::vector<array_case> cases;
-  for (const format_id from : all_formats()) {
-    for (const format_id to : all_formats()) {
-      if (storage_bytes(from) != storage_bytes(to)) continue;
-      for (const rounding mode : kernel_modes) {
-        cases.push_back(dense(from, to, 3, 67, {mode}));
-        cases.back().in_place = true;
-      }
-    }
+  for (const auto& [from, to, mode] : combinations(all_formats(), all_formats(), kernel_modes)) {
+    if (storage_bytes(from) != storage_bytes(to)) continue;
+    cases.push_back(dense(from, to, 3, 67, {mode}));
+    cases.back().in_place = true;
   }
   expect_conforms(std::move(cases), 17);
 }
@@ -194,16 +180,12 @@ TEST_P(ConvertSuite, ViewsWithoutMemory) {
 TEST_P(ConvertSuite, Threads) {
   even_draw draws;
   std::vector<array_case> cases;
-  for (const auto& [from, to] : kernel_pairs()) {
-    for (const rounding mode : kernel_modes) {
-      for (const auto& [rows, cols] :
-           {std::pair<std::int64_t, std::int64_t>{1, 140001}, {140001, 1}, {7, 20011}}) {
-        draws.begin();
-        cases.push_back(dense(from, to, rows, cols, {mode}));
-        constexpr int threads[] = {0, 2, 3, 8, 64};
-        cases.back().threads = even_one_of(draws, "threads", threads);
-      }
-    }
+  constexpr matrix_shape shapes[] = {{1, 140001}, {140001, 1}, {7, 20011}};
+  for (const auto& [pair, mode, s] : combinations(kernel_pairs(), kernel_modes, shapes)) {
+    draws.begin();
+    cases.push_back(dense(pair.first, pair.second, s.rows, s.cols, {mode}));
+    constexpr int threads[] = {0, 2, 3, 8, 64};
+    cases.back().threads = even_one_of(draws, "threads", threads);
   }
   expect_conforms(std::move(cases), 7, 32);
 }

@@ -218,17 +218,12 @@ TEST_P(QuantizeSuite, EmptyMatricesAndSetFlagsWriteNothing) {
 TEST_P(QuantizeSuite, ScalesOfAmaxesFromZeroToNaN) {
   constexpr std::int64_t cols = 0x80000000u / amax_step / effort_divisor;
   std::vector<quantize_case> cases;
-  for (const format_id to : targets) {
-    for (int rule = 0; rule < one_level_scale_rules; ++rule) {
-      for (int policy = 0; policy < enum_count<nonfinite>; ++policy) {
-        cases.push_back(dense(format_id::fp32, to, 1, cols,
-                              {.tile = {0, 1},
-                               .scale = static_cast<scale_rule>(rule),
-                               .nonfinite = static_cast<nonfinite>(policy)}));
-        cases.back().kind = matrix_content::amaxes;
-        cases.back().content = 611 * cases.size();
-      }
-    }
+  for (const auto& [to, rule, policy] :
+       combinations(targets, one_level_rules(), enumerators<nonfinite>())) {
+    cases.push_back(
+        dense(format_id::fp32, to, 1, cols, {.tile = {0, 1}, .scale = rule, .nonfinite = policy}));
+    cases.back().kind = matrix_content::amaxes;
+    cases.back().content = 611 * cases.size();
   }
   expect_conforms(std::move(cases), 1, 16);
 }
@@ -246,21 +241,10 @@ TEST_P(QuantizeSuite, LargeElementsFarFromAnInfOfTheirTile) {
     }
   };
   for (const tile_shape& tile : {tile_shape{1, 0}, {0, 1}, {0, 0}}) {
-    for (const format_id from : sources) {
-      for (int rule = 0; rule < one_level_scale_rules; ++rule) {
-        for (int policy = 0; policy < enum_count<nonfinite>; ++policy) {
-          for (int beyond = 0; beyond < enum_count<overflow>; ++beyond) {
-            for (const format_id to : targets) {
-              add(400,
-                  {.tile = tile,
-                   .scale = static_cast<scale_rule>(rule),
-                   .nonfinite = static_cast<nonfinite>(policy),
-                   .overflow = static_cast<overflow>(beyond)},
-                  from, to, 1);
-            }
-          }
-        }
-      }
+    for (const auto& [from, rule, policy, beyond, to] :
+         combinations(sources, one_level_rules(), enumerators<nonfinite>(), enumerators<overflow>(),
+                      targets)) {
+      add(400, {.tile = tile, .scale = rule, .nonfinite = policy, .overflow = beyond}, from, to, 1);
     }
     add(40'000, {.tile = tile, .overflow = overflow::ieee}, format_id::fp32, format_id::e5m2, 3);
   }
