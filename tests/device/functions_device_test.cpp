@@ -3,44 +3,27 @@
 // 4096th, or all of them if the environment has SAMEBITS_FUNCTION_OPERANDS=all.
 // device.large_arrays has those that take a table. Functions of rows: every width of
 // engine.functions.
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "device/cuda_backends.hpp"
-#include "device/device_target.hpp"
-#include "engine/cases/evaluate.hpp"
-#include "engine/cases/rows.hpp"
-#include "engine/suites/rapidcheck.hpp"
-#include "samebits/self_test.hpp"
-#include "support/backends.hpp"
-#include "support/effort.hpp"
+#include "device/device_test.hpp"
 
 namespace samebits::support {
 namespace {
 
-class FunctionsDevice : public ::testing::TestWithParam<std::string_view> {
- protected:
-  void SetUp() override { initialize(GetParam()); }
+class FunctionsDevice : public DeviceTest {};
 
-  static void expect_host_bits(const array_operation& op) {
-    device_target target{std::string(GetParam())};
-    expect_same(op, target, *host_target(supported_backends().back()), 0);
-  }
-};
-
-TEST_P(FunctionsDevice, EveryOne) {
-  expect_host_bits(listed_operation("evaluate", evaluations(), every_evaluation(), 64));
-}
+TEST_P(FunctionsDevice, EveryOne) { expect_host_bits(every_evaluation(), widest_host()); }
 
 TEST_P(FunctionsDevice, AllCodesOf16Bits) {
   for (const format_id from : {format_id::fp16, format_id::bf16}) {
     for (const bool exact : {false, true}) {
       expect_host_bits(
-          evaluations_of_codes(from, exact, by_effort(1 << 16, 1 << 13), 0, by_effort(1u, 7u)));
+          evaluations_of_codes(from, exact, by_effort(1 << 16, 1 << 13), 0, by_effort(1u, 7u)),
+          widest_host());
     }
   }
 }
@@ -54,7 +37,8 @@ TEST_P(FunctionsDevice, OperandsOfFp32) {
          first += 1 << 24) {
       for (const bool exact : {false, true}) {
         expect_host_bits(evaluations_of_codes(format_id::fp32, exact, 1 << 24,
-                                              static_cast<std::uint32_t>(first), 1));
+                                              static_cast<std::uint32_t>(first), 1),
+                         widest_host());
       }
     }
     return;
@@ -62,12 +46,13 @@ TEST_P(FunctionsDevice, OperandsOfFp32) {
   for (const bool exact : {false, true}) {
     const std::int64_t operands = exact ? count / 16 : count;
     const auto step = static_cast<std::uint32_t>((std::int64_t{1} << 32) / operands - 1);
-    expect_host_bits(evaluations_of_codes(format_id::fp32, exact, operands, 1, step));
+    expect_host_bits(evaluations_of_codes(format_id::fp32, exact, operands, 1, step),
+                     widest_host());
   }
 }
 
 TEST_P(FunctionsDevice, RowsOfEveryWidth) {
-  expect_host_bits(listed_operation("functions of rows", row_functions(), every_width(), 64));
+  expect_host_bits(rows_of_every_width(), widest_host());
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, FunctionsDevice, cuda_backends(), cuda_backend_name);

@@ -1,27 +1,16 @@
 // Every array operation on both CUDA backends against the reference on the host: 50 000 cases each
 // by default, as many as RC_PARAMS="max_success=N" says otherwise. A failing case is shrunk. Fewer
 // cases with an allocation for each buffer, in managed memory, and captured into graphs.
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "device/cuda_backends.hpp"
-#include "device/device_target.hpp"
-#include "engine/cases/fused.hpp"
-#include "engine/cases/fused_quantize.hpp"
-#include "engine/cases/norms_of_sums.hpp"
-#include "engine/cases/operations.hpp"
-#include "engine/cases/rows.hpp"
+#include "device/device_test.hpp"
 #include "engine/cases/scaler_scenario.hpp"
-#include "engine/cases/training.hpp"
-#include "engine/suites/rapidcheck.hpp"
 #include "samebits/device_loss_scaler.hpp"
 #include "samebits/distributed.hpp"
-#include "samebits/self_test.hpp"
-#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
@@ -97,28 +86,6 @@ returned_values sharded_on_device(const scaler_scenario& c, const call_site& sit
   return all;
 }
 
-array_operation rows_operation() {
-  return make_operation("functions of rows", row_functions(), 256);
-}
-
-array_operation fused_operation() { return make_operation("fused operators", fused_operators()); }
-
-array_operation fused_quantize_operation() {
-  return make_operation("gated and quantized", gated_quantizations(), 256);
-}
-
-array_operation norm_quantize_operation() {
-  return make_operation("norms and quantized", norm_quantizations(), 256);
-}
-
-array_operation norms_of_sums_operation() {
-  return make_operation("norms of sums", norms_of_sums(), 256);
-}
-
-array_operation training_operation() {
-  return make_operation("training functions", training_functions_on_device(), 64);
-}
-
 /// A backend, and where the memory of its batches lies.
 struct device_kind {
   const char* name;
@@ -165,17 +132,17 @@ TEST_P(DeviceProperty, Accumulate) { expect_host_bits(list_operation(list_call::
 TEST_P(DeviceProperty, Axpby) { expect_host_bits(list_operation(list_call::axpby)); }
 TEST_P(DeviceProperty, Cast) { expect_host_bits(list_operation(list_call::cast)); }
 TEST_P(DeviceProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
-TEST_P(DeviceProperty, FunctionsOfRows) { expect_host_bits(rows_operation(), max_cases / 4); }
+TEST_P(DeviceProperty, FunctionsOfRows) { expect_host_bits(row_operation(), max_cases / 4); }
 TEST_P(DeviceProperty, FusedOperators) { expect_host_bits(fused_operation()); }
 TEST_P(DeviceProperty, GatedAndQuantized) {
-  expect_host_bits(fused_quantize_operation(), max_cases / 4);
+  expect_host_bits(gated_quantize_operation(), max_cases / 4);
 }
 TEST_P(DeviceProperty, NormsAndQuantized) {
   expect_host_bits(norm_quantize_operation(), max_cases / 4);
 }
-TEST_P(DeviceProperty, NormsOfSums) { expect_host_bits(norms_of_sums_operation(), max_cases / 4); }
+TEST_P(DeviceProperty, NormsOfSums) { expect_host_bits(norm_of_sum_operation(), max_cases / 4); }
 TEST_P(DeviceProperty, TrainingFunctions) {
-  expect_host_bits(training_operation(), max_cases / 16);
+  expect_host_bits(training_operation_on_device(), max_cases / 16);
 }
 TEST_P(DeviceProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }
 TEST_P(DeviceProperty, StoreAndLoad) { expect_host_bits(store_operation()); }
@@ -184,39 +151,30 @@ INSTANTIATE_TEST_SUITE_P(Backends, DeviceProperty, ::testing::ValuesIn(device_ki
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 /// What takes the host long, in one block of memory alone.
-class ScenarioDeviceProperty : public ::testing::TestWithParam<std::string_view> {
+class ScenarioDeviceProperty : public DeviceTest {
  protected:
-  void SetUp() override { initialize(GetParam()); }
-
-  static void expect_host_bits(const array_operation& op) {
-    device_target target{std::string(GetParam())};
-    expect_as_reference(op, target, max_cases);
+  static void expect_cases(const array_operation& op) {
+    expect_host_bits(op, "reference", max_cases);
   }
 };
 
-TEST_P(ScenarioDeviceProperty, ReduceGradients) {
-  expect_host_bits(gradient_reduction_operation());
-}
-TEST_P(ScenarioDeviceProperty, LossScaler) {
-  expect_host_bits(scaler_operation(scenario_on_device));
-}
+TEST_P(ScenarioDeviceProperty, ReduceGradients) { expect_cases(gradient_reduction_operation()); }
+TEST_P(ScenarioDeviceProperty, LossScaler) { expect_cases(scaler_operation(scenario_on_device)); }
 TEST_P(ScenarioDeviceProperty, LongTracesOfLossScalers) {
-  expect_host_bits(long_scaler_operation(scenario_on_device));
+  expect_cases(long_scaler_operation(scenario_on_device));
 }
 TEST_P(ScenarioDeviceProperty, ShardedLossScaler) {
-  expect_host_bits(sharded_scaler_operation(sharded_on_device));
+  expect_cases(sharded_scaler_operation(sharded_on_device));
 }
 TEST_P(ScenarioDeviceProperty, LargeShards) {
-  expect_host_bits(large_shards_operation(sharded_on_device));
+  expect_cases(large_shards_operation(sharded_on_device));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ScenarioDeviceProperty, cuda_backends(), cuda_backend_name);
 
 /// What does not wait, captured into graphs, each of which is replayed twice.
-class CapturedProperty : public ::testing::TestWithParam<std::string_view> {
+class CapturedProperty : public DeviceTest {
  protected:
-  void SetUp() override { initialize(GetParam()); }
-
   static void expect_host_bits(array_operation op) {
     captured_target target{std::string(GetParam())};
     op.batch = 64;  // graphs of a batch live together
@@ -236,12 +194,12 @@ TEST_P(CapturedProperty, Accumulate) { expect_host_bits(list_operation(list_call
 TEST_P(CapturedProperty, Axpby) { expect_host_bits(list_operation(list_call::axpby)); }
 TEST_P(CapturedProperty, Cast) { expect_host_bits(list_operation(list_call::cast)); }
 TEST_P(CapturedProperty, Evaluate) { expect_host_bits(evaluate_operation()); }
-TEST_P(CapturedProperty, FunctionsOfRows) { expect_host_bits(rows_operation()); }
+TEST_P(CapturedProperty, FunctionsOfRows) { expect_host_bits(row_operation()); }
 TEST_P(CapturedProperty, FusedOperators) { expect_host_bits(fused_operation()); }
-TEST_P(CapturedProperty, GatedAndQuantized) { expect_host_bits(fused_quantize_operation()); }
+TEST_P(CapturedProperty, GatedAndQuantized) { expect_host_bits(gated_quantize_operation()); }
 TEST_P(CapturedProperty, NormsAndQuantized) { expect_host_bits(norm_quantize_operation()); }
-TEST_P(CapturedProperty, NormsOfSums) { expect_host_bits(norms_of_sums_operation()); }
-TEST_P(CapturedProperty, TrainingFunctions) { expect_host_bits(training_operation()); }
+TEST_P(CapturedProperty, NormsOfSums) { expect_host_bits(norm_of_sum_operation()); }
+TEST_P(CapturedProperty, TrainingFunctions) { expect_host_bits(training_operation_on_device()); }
 TEST_P(CapturedProperty, OptimizerStep) { expect_host_bits(optimizer_operation()); }
 TEST_P(CapturedProperty, StoreAndLoad) { expect_host_bits(store_operation()); }
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "engine/cases/operations.hpp"
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
 
@@ -147,8 +148,11 @@ bool wants_dq(const attention_case& c) {
   return c.options.kernel == attention_kernel::flash || c.keys <= 256;
 }
 
-operation_of<attention_case> attentions() {
-  return {draw_attention, memory_of_attention, attention_on, simpler_attention};
+array_operation attention_operation() {
+  return judged(
+      "the rule", attention_by_rule,
+      make_operation<attention_case>(
+          "attention", {draw_attention, memory_of_attention, attention_on, simpler_attention}, 16));
 }
 
 std::ostream& operator<<(std::ostream& out, const attention_case& c) {

@@ -26,8 +26,6 @@ std::ostream& operator<<(std::ostream& out, const attention_case& c);
 /// Whether a case asks for dQ: that of cuDNN has no rule above 256 keys.
 bool wants_dq(const attention_case& c);
 
-operation_of<attention_case> attentions();
-
 /// What the rule returns, one query or one block of keys after another.
 returned_values attention_by_rule(const attention_case& c, const call_site& site);
 

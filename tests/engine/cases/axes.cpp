@@ -1,17 +1,30 @@
 // Sums, means and norms over axes, and their definition.
-#include "engine/cases/axes.hpp"
+#include "engine/cases/operations.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <ostream>
 #include <random>
 
+#include <vector>
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
+#include "samebits/axis_reductions.hpp"
 
 namespace samebits::support {
 namespace {
+
+struct axis_case {
+  axis_reduction_options options = {.rule = function_rule::torch_2_11};
+  format_id format = format_id::fp32;
+  std::vector<std::int64_t> shape = {};
+  std::vector<std::int64_t> strides = {};
+  std::vector<int> axes = {};
+  array_layout out = {};
+  int threads = 1;
+  std::uint64_t content = 0;
+};
 
 namespace torch = numerics::torch_2_11;
 
@@ -35,6 +48,20 @@ std::int64_t span_of(const axis_case& c) {
     last += (c.shape[i] - 1) * c.strides[i];
   }
   return last + 1;
+}
+
+std::ostream& operator<<(std::ostream& out, const axis_case& c) {
+  const auto list = [&](const char* what, const auto& numbers) {
+    out << ", " << what;
+    for (const auto number : numbers) out << ' ' << number;
+  };
+  out << name(c.options.of) << " of " << name(c.format);
+  list("shape", c.shape);
+  list("strides", c.strides);
+  list("over axes", c.axes);
+  return out << ", offset " << c.options.offset << ", " << c.options.multiprocessors
+             << " multiprocessors, out " << c.out << ", " << c.threads << " threads, content "
+             << c.content;
 }
 
 /// Dense strides in any order of the axes, some with a gap behind an axis, some repeated.
@@ -125,8 +152,7 @@ returned_values axes_on(const axis_case& c, const call_site& site) {
   return {};
 }
 
-}  // namespace
-
+/// What the definition in numerics/ leaves, one result after another.
 returned_values axes_by_definition(const axis_case& c, const call_site& site) {
   const matrix_view &in = site.views[0], &out = site.views[1];
   const std::int64_t results = out.rows * out.cols;
@@ -167,22 +193,12 @@ returned_values axes_by_definition(const axis_case& c, const call_site& site) {
   return {};
 }
 
-operation_of<axis_case> axis_reductions() {
-  return {draw_axes, memory_of_axes, axes_on, simpler_axes};
-}
+}  // namespace
 
-std::ostream& operator<<(std::ostream& out, const axis_case& c) {
-  const auto list = [&](const char* what, const auto& numbers) {
-    out << ", " << what;
-    for (const auto number : numbers) out << ' ' << number;
-  };
-  out << name(c.options.of) << " of " << name(c.format);
-  list("shape", c.shape);
-  list("strides", c.strides);
-  list("over axes", c.axes);
-  return out << ", offset " << c.options.offset << ", " << c.options.multiprocessors
-             << " multiprocessors, out " << c.out << ", " << c.threads << " threads, content "
-             << c.content;
+array_operation axis_operation() {
+  return judged("the definition", axes_by_definition,
+                make_operation<axis_case>("reductions over axes",
+                                          {draw_axes, memory_of_axes, axes_on, simpler_axes}, 64));
 }
 
 }  // namespace samebits::support

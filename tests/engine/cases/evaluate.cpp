@@ -1,5 +1,4 @@
 // Functions of matrices and of tensor lists, and their definition.
-#include "engine/cases/evaluate.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include <vector>
 #include "engine/cases/operations.hpp"
 #include "engine/core/simpler.hpp"
 #include "engine/core/text.hpp"
@@ -18,12 +18,51 @@
 #include "numerics/bits/random.hpp"
 #include "numerics/functions/exact_function.hpp"
 #include "numerics/hardware/evaluate.hpp"
+#include "samebits/evaluate.hpp"
 #include "samebits/scalar.hpp"
 
 namespace samebits::support {
 namespace {
 
+/// One tensor of a call. `grad` is read by gradients alone.
+struct evaluated_tensor {
+  format_id from = format_id::fp32, grad = format_id::fp32, to = format_id::fp32;
+  array_layout in = {}, gradient = {}, out = {};
+
+  friend constexpr bool operator==(const evaluated_tensor&, const evaluated_tensor&) = default;
+};
+
+/// Whether the result is written over an operand.
+enum class written_over : std::uint8_t { nothing, operand, gradient };
+
+struct evaluate_case {
+  function of = function::exp;
+  bool gradient = false;
+  evaluate_options options = {};
+  std::vector<evaluated_tensor> tensors = {};
+  bool listed = false;  ///< one call on lists; otherwise there is one tensor
+  written_over over = written_over::nothing;
+  std::uint32_t first = 0,
+                step = 0;  ///< operands are codes first, first + step, ... unless it is 0
+  int threads = 1;
+  std::uint64_t content = 0;
+};
+
 namespace real = numerics::real;
+
+std::ostream& operator<<(std::ostream& out, const evaluate_case& c) {
+  out << name(c.options.rule) << (c.gradient ? " gradient of " : " ") << name(c.of);
+  if (c.options.parameter) out << " " << *c.options.parameter;
+  out << ", " << name(c.options.rounding) << " " << name(c.options.overflow) << ", "
+      << (c.listed ? "a list" : "a matrix") << ", written over " << static_cast<int>(c.over)
+      << ", random " << text_of(c.options.random) << ", " << c.threads << " threads, content "
+      << c.content;
+  for (const evaluated_tensor& t : c.tensors) {
+    out << "\n    " << name(t.from) << " in " << t.in << "; " << name(t.grad) << " grad "
+        << t.gradient << "; " << name(t.to) << " out " << t.out;
+  }
+  return out;
+}
 
 constexpr double parameters_of_pow[] = {0, 1, 0.5, -0.5, -1, 2, 3, -2, 1.7, 2.001};
 
@@ -140,6 +179,17 @@ buffers memory_of_evaluation(const evaluate_case& c) {
   return all;
 }
 
+// The buffers of a tensor: operand, gradient, result.
+/// Where tensor number i is written.
+matrix_view evaluated_at(const evaluate_case& c, const call_site& site, std::size_t tensor) {
+  const std::size_t which = c.over == written_over::nothing   ? 2
+                            : c.over == written_over::operand ? 0
+                                                              : 1;
+  matrix_view out = site.views[3 * tensor + which];
+  out.format = c.tensors[tensor].to;
+  return out;
+}
+
 returned_values evaluate_on(const evaluate_case& c, const call_site& site) {
   std::vector<matrix_view> in, grad, out;
   for (std::size_t i = 0; i < c.tensors.size(); ++i) {
@@ -189,17 +239,7 @@ numerics::function_plan plan_of(const evaluate_case& c, format_id format) {
                            std::bit_cast<std::uint64_t>(p - 1));
 }
 
-}  // namespace
-
-matrix_view evaluated_at(const evaluate_case& c, const call_site& site, std::size_t tensor) {
-  const std::size_t which = c.over == written_over::nothing   ? 2
-                            : c.over == written_over::operand ? 0
-                                                              : 1;
-  matrix_view out = site.views[3 * tensor + which];
-  out.format = c.tensors[tensor].to;
-  return out;
-}
-
+/// What the definition in numerics/ leaves, one element after another.
 returned_values evaluate_by_definition(const evaluate_case& c, const call_site& site) {
   for (std::size_t i = 0; i < c.tensors.size(); ++i) {
     const evaluated_tensor& t = c.tensors[i];
@@ -224,7 +264,7 @@ returned_values evaluate_by_definition(const evaluate_case& c, const call_site& 
   return {};
 }
 
-std::vector<evaluate_case> every_evaluation() {
+std::vector<evaluate_case> listed_evaluations() {
   std::vector<evaluate_case> all;
   for (const function_case& call : function_cases()) {
     std::vector<std::optional<double>> parameters = {call.options.parameter};
@@ -276,6 +316,16 @@ std::vector<evaluate_case> every_evaluation() {
   return all;
 }
 
+const operation_of<evaluate_case> evaluations = {draw_evaluation, memory_of_evaluation, evaluate_on,
+                                                 simpler_evaluations};
+
+array_operation listed(const std::vector<evaluate_case>& all, std::size_t batch) {
+  return judged("the definition", evaluate_by_definition,
+                listed_operation("evaluate", evaluations, all, batch));
+}
+
+}  // namespace
+
 array_operation evaluations_of_codes(format_id from, bool exact, std::int64_t count,
                                      std::uint32_t first, std::uint32_t step) {
   std::vector<evaluate_case> all;
@@ -298,27 +348,13 @@ array_operation evaluations_of_codes(format_id from, bool exact, std::int64_t co
       }
     }
   }
-  return listed_operation("evaluate", evaluations(), all, count > (1 << 20) ? 8 : 64);
+  return listed(all, count > (1 << 20) ? 8 : 64);
 }
 
-operation_of<evaluate_case> evaluations() {
-  return {draw_evaluation, memory_of_evaluation, evaluate_on, simpler_evaluations};
-}
+array_operation every_evaluation() { return listed(listed_evaluations(), 64); }
 
-array_operation evaluate_operation() { return make_operation("evaluate", evaluations()); }
-
-std::ostream& operator<<(std::ostream& out, const evaluate_case& c) {
-  out << name(c.options.rule) << (c.gradient ? " gradient of " : " ") << name(c.of);
-  if (c.options.parameter) out << " " << *c.options.parameter;
-  out << ", " << name(c.options.rounding) << " " << name(c.options.overflow) << ", "
-      << (c.listed ? "a list" : "a matrix") << ", written over " << static_cast<int>(c.over)
-      << ", random " << text_of(c.options.random) << ", " << c.threads << " threads, content "
-      << c.content;
-  for (const evaluated_tensor& t : c.tensors) {
-    out << "\n    " << name(t.from) << " in " << t.in << "; " << name(t.grad) << " grad "
-        << t.gradient << "; " << name(t.to) << " out " << t.out;
-  }
-  return out;
+array_operation evaluate_operation() {
+  return judged("the definition", evaluate_by_definition, make_operation("evaluate", evaluations));
 }
 
 }  // namespace samebits::support

@@ -1,5 +1,5 @@
 // Fused operators, and PyTorch's operators that they consist of.
-#include "engine/cases/fused.hpp"
+#include "engine/cases/operations.hpp"
 
 #include <bit>
 #include <cmath>
@@ -12,9 +12,41 @@
 #include "numerics/bits/random.hpp"
 #include "numerics/hardware/evaluate.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
+#include "samebits/operators.hpp"
 
 namespace samebits::support {
 namespace {
+
+enum class fused_operator : std::uint8_t {
+  gated,
+  gated_gradient,
+  biased,
+  biased_gradient,
+  rotate,
+  rotate_gradient,
+  embed,
+  dropout,
+  clip_fake_quantize,
+  clip_fake_quantize_gradient,
+};
+inline constexpr int fused_operator_count = 10;
+
+struct fused_case {
+  fused_operator of = fused_operator::gated;
+  function f = function::silu;
+  format_id format = format_id::fp32;
+  array_layout operands[3] = {};  ///< in the shape of the results
+  array_layout out = {}, second_out = {};
+  std::int64_t rows_of_tables = 1;  ///< of the bias, of cos and sin, of words
+  std::int64_t positions = 0;       ///< of embed; 0: none are added
+  std::int64_t each = 1;
+  double scale = 1, probability = 0.5;
+  int bits = 8;  ///< of clip_fake_quantize
+  random_stream random = {};
+  bool in_place = false;
+  int threads = 1;
+  std::uint64_t content = 0;
+};
 
 namespace torch = numerics::torch_2_11;
 namespace ptx = numerics::ptx;
@@ -36,6 +68,26 @@ std::size_t whole_operands(const fused_case& c) {
   if (c.of == of::gated || c.of == of::biased_gradient || c.of == of::clip_fake_quantize_gradient)
     return 2;
   return c.of == of::embed ? 0 : 1;
+}
+
+std::ostream& operator<<(std::ostream& out, const fused_case& c) {
+  constexpr const char* names[] = {"gated",
+                                   "gated_gradient",
+                                   "biased",
+                                   "biased_gradient",
+                                   "rotate",
+                                   "rotate_gradient",
+                                   "embed",
+                                   "dropout",
+                                   "clip_fake_quantize",
+                                   "clip_fake_quantize_gradient"};
+  return out << names[static_cast<int>(c.of)] << " " << name(c.f) << " of " << name(c.format)
+             << ", tables of " << c.rows_of_tables << " rows, " << c.positions
+             << " positions, each " << c.each << ", scale " << c.scale << ", probability "
+             << c.probability << ", " << c.bits << " bits, random " << text_of(c.random) << ", "
+             << c.threads << " threads, content " << c.content << (c.in_place ? ", in place" : "")
+             << "\n    " << c.operands[0] << "\n    " << c.operands[1] << "\n    " << c.operands[2]
+             << "\n    out " << c.out << "\n    second out " << c.second_out;
 }
 
 fused_case draw_fused(const word_source& next) {
@@ -250,8 +302,7 @@ std::uint32_t fake_quantized(const fused_case& c, std::uint32_t x, std::uint32_t
   return bits_of(back * number(clip));
 }
 
-}  // namespace
-
+/// What PyTorch's operators leave one after another, each by the library's definition.
 returned_values fused_by_definition(const fused_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
   const matrix_view out = out_of(c, site);
@@ -299,28 +350,12 @@ returned_values fused_by_definition(const fused_case& c, const call_site& site) 
   return {};
 }
 
-operation_of<fused_case> fused_operators() {
-  return {draw_fused, memory_of_fused, fused_on, simpler_fused};
-}
+}  // namespace
 
-std::ostream& operator<<(std::ostream& out, const fused_case& c) {
-  constexpr const char* names[] = {"gated",
-                                   "gated_gradient",
-                                   "biased",
-                                   "biased_gradient",
-                                   "rotate",
-                                   "rotate_gradient",
-                                   "embed",
-                                   "dropout",
-                                   "clip_fake_quantize",
-                                   "clip_fake_quantize_gradient"};
-  return out << names[static_cast<int>(c.of)] << " " << name(c.f) << " of " << name(c.format)
-             << ", tables of " << c.rows_of_tables << " rows, " << c.positions
-             << " positions, each " << c.each << ", scale " << c.scale << ", probability "
-             << c.probability << ", " << c.bits << " bits, random " << text_of(c.random) << ", "
-             << c.threads << " threads, content " << c.content << (c.in_place ? ", in place" : "")
-             << "\n    " << c.operands[0] << "\n    " << c.operands[1] << "\n    " << c.operands[2]
-             << "\n    out " << c.out << "\n    second out " << c.second_out;
+array_operation fused_operation() {
+  return judged("PyTorch's operators", fused_by_definition,
+                make_operation<fused_case>("fused operators",
+                                           {draw_fused, memory_of_fused, fused_on, simpler_fused}));
 }
 
 }  // namespace samebits::support

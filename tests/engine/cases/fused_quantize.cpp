@@ -1,17 +1,39 @@
 // Fused operators that quantize their result, and the same in two calls.
-#include "engine/cases/fused_quantize.hpp"
+#include "engine/cases/operations.hpp"
 
 #include <cstddef>
 #include <ostream>
 #include <vector>
 
+#include "engine/cases/quantize.hpp"
 #include "engine/core/simpler.hpp"
+#include "samebits/operators.hpp"
 
 namespace samebits::support {
 namespace {
 
+struct gated_quantize_case {
+  quantize_case tiles;  ///< of gate; up has its layout
+  function f = function::silu;
+};
+struct norm_quantize_case {
+  quantize_case tiles;  ///< of the norm; rows and added rows have its layout
+  bool rms = false, adds = false, weight = false, bias = false;
+  std::int64_t offset = 0;
+};
+
 constexpr function functions[] = {function::silu, function::gelu, function::gelu_tanh};
 constexpr function_rule rule = function_rule::torch_2_11;
+
+std::ostream& operator<<(std::ostream& out, const norm_quantize_case& c) {
+  return out << (c.rms ? "RMSNorm" : "LayerNorm") << (c.adds ? " of a sum" : "")
+             << (c.weight ? ", weight" : "") << (c.bias ? ", bias" : "") << ", offset " << c.offset
+             << ", " << c.tiles;
+}
+
+std::ostream& operator<<(std::ostream& out, const gated_quantize_case& c) {
+  return out << name(c.f) << " gated, " << c.tiles;
+}
 
 /// Half of them what one kernel computes.
 quantize_case draw_tiles(const word_source& next) {
@@ -144,8 +166,7 @@ struct host_matrix {
         view(view_of_codes(like.format, memory.data(), like.rows, like.cols)) {}
 };
 
-}  // namespace
-
+/// What a norm, or one of a sum, and quantize() leave one after the other.
 returned_values norm_then_quantized(const norm_quantize_case& c, const call_site& site) {
   const norm_views v(c, site);
   const host_matrix between(v.in);
@@ -164,16 +185,7 @@ returned_values norm_then_quantized(const norm_quantize_case& c, const call_site
   return {};
 }
 
-operation_of<norm_quantize_case> norm_quantizations() {
-  return {draw_norm, memory_of_norm, norm_on, simpler_norms};
-}
-
-std::ostream& operator<<(std::ostream& out, const norm_quantize_case& c) {
-  return out << (c.rms ? "RMSNorm" : "LayerNorm") << (c.adds ? " of a sum" : "")
-             << (c.weight ? ", weight" : "") << (c.bias ? ", bias" : "") << ", offset " << c.offset
-             << ", " << c.tiles;
-}
-
+/// What gated() and quantize() leave one after the other.
 returned_values gated_then_quantized(const gated_quantize_case& c, const call_site& site) {
   const matrix_view& gate = site.views[quantize_buffers::in];
   const host_matrix between(gate);
@@ -183,12 +195,20 @@ returned_values gated_then_quantized(const gated_quantize_case& c, const call_si
   return {};
 }
 
-operation_of<gated_quantize_case> gated_quantizations() {
-  return {draw_gated, memory_of_gated, gated_on, simpler_gated};
+}  // namespace
+
+array_operation gated_quantize_operation() {
+  return judged(
+      "two calls", gated_then_quantized,
+      make_operation<gated_quantize_case>(
+          "gated and quantized", {draw_gated, memory_of_gated, gated_on, simpler_gated}, 256));
 }
 
-std::ostream& operator<<(std::ostream& out, const gated_quantize_case& c) {
-  return out << name(c.f) << " gated, " << c.tiles;
+array_operation norm_quantize_operation() {
+  return judged(
+      "two or three calls", norm_then_quantized,
+      make_operation<norm_quantize_case>("norms and quantized",
+                                         {draw_norm, memory_of_norm, norm_on, simpler_norms}, 256));
 }
 
 }  // namespace samebits::support

@@ -1,5 +1,5 @@
 // Norms of sums, and the operators that they consist of.
-#include "engine/cases/norms_of_sums.hpp"
+#include "engine/cases/operations.hpp"
 
 #include <ostream>
 #include <random>
@@ -7,10 +7,23 @@
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/cuda_functions/steps.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
+#include "samebits/operators.hpp"
 #include "samebits/row_functions.hpp"
 
 namespace samebits::support {
 namespace {
+
+struct norm_of_sum_case {
+  bool rms = false, gradient = false;
+  format_id format = format_id::fp32;
+  array_layout in = {}, added = {}, sum = {}, out = {};  ///< of gradients: grad, of_sum, sum, out
+  bool weight = false, bias = false;
+  bool has_added = true;  ///< whether a gradient of the sum is given
+  bool in_place = false;  ///< sum in the memory of in, or out in that of grad
+  std::int64_t offset = 0;
+  int threads = 1;
+  std::uint64_t content = 0;
+};
 
 namespace torch = numerics::torch_2_11;
 
@@ -18,6 +31,15 @@ constexpr format_id formats[] = {format_id::fp32, format_id::fp16, format_id::bf
 constexpr std::size_t at_in = 0, at_added = 1, at_weight = 2, at_bias = 3, at_mean = 4, at_rstd = 5,
                       at_sum = 6, at_out = 7;
 constexpr float epsilon = 1e-3F;
+
+std::ostream& operator<<(std::ostream& out, const norm_of_sum_case& c) {
+  return out << (c.gradient ? "gradient of " : "") << (c.rms ? "RMSNorm" : "LayerNorm")
+             << " of a sum of " << name(c.format) << (c.weight ? ", weight" : "")
+             << (c.bias ? ", bias" : "") << (c.has_added ? ", added" : "")
+             << (c.in_place ? ", in place" : "") << ", offset " << c.offset << ", " << c.threads
+             << " threads, content " << c.content << "\n    in " << c.in << "\n    added "
+             << c.added << "\n    sum " << c.sum << "\n    out " << c.out;
+}
 
 norm_of_sum_case draw_norm(const word_source& next) {
   norm_of_sum_case c;
@@ -147,8 +169,7 @@ void add_elements(const matrix_view& to, const matrix_view& a, const matrix_view
   });
 }
 
-}  // namespace
-
+/// What PyTorch's operators leave one after another, each by the library's definition.
 returned_values norms_of_sums_by_definition(const norm_of_sum_case& c, const call_site& site) {
   if (c.out.cols == 0) return {};  // LayerNorm writes no statistics either
   const std::vector<matrix_view>& v = site.views;
@@ -169,17 +190,12 @@ returned_values norms_of_sums_by_definition(const norm_of_sum_case& c, const cal
   return {};
 }
 
-operation_of<norm_of_sum_case> norms_of_sums() {
-  return {draw_norm, memory_of_norm, norm_on, simpler_norms};
-}
+}  // namespace
 
-std::ostream& operator<<(std::ostream& out, const norm_of_sum_case& c) {
-  return out << (c.gradient ? "gradient of " : "") << (c.rms ? "RMSNorm" : "LayerNorm")
-             << " of a sum of " << name(c.format) << (c.weight ? ", weight" : "")
-             << (c.bias ? ", bias" : "") << (c.has_added ? ", added" : "")
-             << (c.in_place ? ", in place" : "") << ", offset " << c.offset << ", " << c.threads
-             << " threads, content " << c.content << "\n    in " << c.in << "\n    added "
-             << c.added << "\n    sum " << c.sum << "\n    out " << c.out;
+array_operation norm_of_sum_operation() {
+  return judged("PyTorch's operators", norms_of_sums_by_definition,
+                make_operation<norm_of_sum_case>(
+                    "norms of sums", {draw_norm, memory_of_norm, norm_on, simpler_norms}, 256));
 }
 
 }  // namespace samebits::support

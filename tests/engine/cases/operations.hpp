@@ -4,10 +4,14 @@
 // ask for: dense and aligned memory, and shapes of several tiles.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "engine/core/problem.hpp"
+#include "engine/core/target.hpp"
+#include "samebits/core/format.hpp"
 #include "samebits/recipe.hpp"
 
 namespace samebits::support {
@@ -72,6 +76,39 @@ array_operation casts_of_every_code(std::size_t step = 1);
 
 /// evaluate() and evaluate_gradient() by every rule, on matrices and on lists.
 array_operation evaluate_operation();
+/// Every function, rule, gradient, parameter and pair of formats that there is, on one matrix.
+array_operation every_evaluation();
+/// Every call that operands of a format have, by rule `exact` or by the others, on codes first,
+/// first + step, ...
+array_operation evaluations_of_codes(format_id from, bool exact, std::int64_t count,
+                                     std::uint32_t first, std::uint32_t step);
+
+/// softmax, also of scores, log_softmax, LayerNorm and RMSNorm, and their gradients.
+array_operation row_operation();
+/// The same of every width to 40, and of widths at which the order of the sums changes.
+array_operation rows_of_every_width();
+
+/// Gated and biased functions, rotary embeddings, embeddings, dropout, clipping to fake-quantized
+/// numbers.
+array_operation fused_operation();
+/// Fused operators that quantize their result: gated functions, and norms.
+array_operation gated_quantize_operation();
+array_operation norm_quantize_operation();
+/// LayerNorm and RMSNorm behind a residual connection, and their gradients.
+array_operation norm_of_sum_operation();
+
+/// Sums, means and norms over axes.
+array_operation axis_operation();
+/// Losses, gradients of parameters, and norms of lists; those that device memory has.
+array_operation training_operation();
+array_operation training_operation_on_device();
+/// Attention forward and backward.
+array_operation attention_operation();
+
+/// rotary_table() of any positions, frequencies and layouts.
+array_operation rotary_operation();
+/// Each row by itself, at the opposite position, from which the row follows: cos is even, sin is odd.
+std::unique_ptr<array_target> opposite_rows();
 
 /// optimizer_step() of every rule, profile and format, with a decision, with learning rates.
 array_operation optimizer_operation();

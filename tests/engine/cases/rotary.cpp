@@ -1,15 +1,41 @@
 // Rotary tables.
-#include "engine/cases/rotary.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <ostream>
 
+#include "engine/cases/operations.hpp"
 #include "engine/core/simpler.hpp"
+#include "samebits/rotary.hpp"
+#include "samebits/types.hpp"
 
 namespace samebits::support {
 namespace {
+
+struct rotary_case {
+  std::vector<std::int64_t> positions = {};
+  std::vector<double> frequencies = {};  ///< empty: by the base
+  rotary_options options = {};
+  format_id format = format_id::fp32;
+  array_layout cos = {}, sin = {};
+  int threads = 1;
+};
+std::ostream& operator<<(std::ostream& out, const rotary_case& c) {
+  out << name(c.format) << " cos " << c.cos << "; sin " << c.sin << "; base " << std::hexfloat
+      << c.options.base << ", angle " << name(c.options.angle) << ", frequencies";
+  for (const double f : c.frequencies) out << " " << f;
+  out << std::defaultfloat << "; positions";
+  for (const std::int64_t p : c.positions) out << " " << p;
+  return out << "; " << c.threads << " threads";
+}
+
+/// The call with other positions into other views.
+void fill_table(const rotary_case& c, std::span<const std::int64_t> positions,
+                const matrix_view& cos, const matrix_view& sin, const executor& where) {
+  rotary_options options = c.options;
+  options.frequencies = c.frequencies;
+  rotary_table(positions, cos, sin, options, where);
+}
 
 double any_number(const word_source& next) {
   const auto x = std::bit_cast<double>(next());
@@ -65,26 +91,39 @@ returned_values table_on(const rotary_case& c, const call_site& site) {
   return {};
 }
 
+/// Each row by itself, at the opposite position: cos is even and sin is odd.
+returned_values row_by_row_backward(const rotary_case& c, const call_site& site) {
+  const executor where{"reference", 1};
+  const std::uint64_t sign = std::uint64_t{1} << (spec_of(c.format).storage_bits - 1);
+  for (std::int64_t row = 0; row < site.views[0].rows; ++row) {
+    const std::int64_t p = c.positions[static_cast<std::size_t>(row)];
+    const matrix_view cos = block_of(site.views[0], row, 1, 0, site.views[0].cols);
+    const matrix_view sin = block_of(site.views[1], row, 1, 0, site.views[1].cols);
+    fill_table(c, {&p, 1}, cos, sin, where);
+    if (p == 0 || p == INT64_MIN) continue;
+    std::vector<std::uint64_t> forward;
+    for (std::int64_t col = 0; col < sin.cols; ++col) forward.push_back(code_at(sin, 0, col));
+    const std::int64_t opposite = -p;
+    fill_table(c, {&opposite, 1}, cos, sin, where);
+    for (std::int64_t col = 0; col < sin.cols; ++col) {
+      const std::uint64_t value = code_at(sin, 0, col);
+      // The angle 0 has sin +0 at either sign, unless it is a binary32 number.
+      const bool zero = (value & ~sign) == 0 && c.options.angle == rotary_angle::exact;
+      const bool odd = value != canonical_nan(c.format) && !zero;
+      put_code(sin, 0, col, odd ? value ^ sign : forward[static_cast<std::size_t>(col)]);
+    }
+  }
+  return {};
+}
+
+const operation_of<rotary_case> tables = {draw_table, memory_of_table, table_on, simpler_tables};
+
 }  // namespace
 
-void fill_table(const rotary_case& c, std::span<const std::int64_t> positions,
-                const matrix_view& cos, const matrix_view& sin, const executor& where) {
-  rotary_options options = c.options;
-  options.frequencies = c.frequencies;
-  rotary_table(positions, cos, sin, options, where);
-}
+array_operation rotary_operation() { return make_operation("rotary_table", tables); }
 
-operation_of<rotary_case> rotary_tables() {
-  return {draw_table, memory_of_table, table_on, simpler_tables};
-}
-
-std::ostream& operator<<(std::ostream& out, const rotary_case& c) {
-  out << name(c.format) << " cos " << c.cos << "; sin " << c.sin << "; base " << std::hexfloat
-      << c.options.base << ", angle " << name(c.options.angle) << ", frequencies";
-  for (const double f : c.frequencies) out << " " << f;
-  out << std::defaultfloat << "; positions";
-  for (const std::int64_t p : c.positions) out << " " << p;
-  return out << "; " << c.threads << " threads";
+std::unique_ptr<array_target> opposite_rows() {
+  return std::make_unique<function_target<rotary_case>>("opposite rows", row_by_row_backward);
 }
 
 }  // namespace samebits::support

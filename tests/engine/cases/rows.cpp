@@ -1,18 +1,58 @@
 // Functions of rows, and their definition.
-#include "engine/cases/rows.hpp"
+#include "engine/cases/operations.hpp"
 
 #include <bit>
 #include <limits>
 #include <ostream>
 
+#include <vector>
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
 #include "numerics/hardware/torch_operators/row_softmax.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
 #include "numerics/hardware/triton_functions/triton_softmax.hpp"
+#include "samebits/operators.hpp"
+#include "samebits/row_functions.hpp"
 
 namespace samebits::support {
 namespace {
+
+enum class row_function : std::uint8_t {
+  softmax,
+  log_softmax,
+  softmax_gradient,
+  log_softmax_gradient,
+  layer_norm,
+  layer_norm_gradient,
+  rms_norm,
+  rms_norm_gradient,
+  scaled_softmax,
+  scaled_softmax_gradient,
+};
+inline constexpr int row_function_count = 10;
+
+/// How rows are scores.
+struct score_case {
+  double scale = 1;
+  bool causal = false;
+  std::int64_t heads = 1, queries = 1;
+  bool has_mask = false, adds = false;
+  bool own[3] = {};  ///< whether each batch, head, query has rows of the mask of its own
+  friend bool operator==(const score_case&, const score_case&) = default;
+};
+
+struct row_case {
+  row_function of = row_function::softmax;
+  softmax_options options = {.rule = function_rule::torch_2_11};  ///< rule and offset of all
+  double epsilon = 0.5;
+  format_id format = format_id::fp32;
+  array_layout in = {}, second = {}, out = {};  ///< gradients read two matrices
+  bool weight = false, bias = false;
+  bool in_place = false;
+  score_case scores = {};
+  int threads = 1;
+  std::uint64_t content = 0;
+};
 
 namespace torch = numerics::torch_2_11;
 using words = std::vector<std::uint32_t>;
@@ -58,6 +98,26 @@ score_case draw_scores(const word_source& next) {
   s.adds = below(2, next) == 0;
   for (bool& own : s.own) own = below(2, next) == 0;
   return s;
+}
+
+std::ostream& operator<<(std::ostream& out, const row_case& c) {
+  constexpr const char* names[] = {"softmax",          "log_softmax",
+                                   "softmax_gradient", "log_softmax_gradient",
+                                   "layer_norm",       "layer_norm_gradient",
+                                   "rms_norm",         "rms_norm_gradient",
+                                   "scaled_softmax",   "scaled_softmax_gradient"};
+  const score_case& s = c.scores;
+  return out << names[static_cast<int>(c.of)] << " by " << name(c.options.rule) << " of "
+             << name(c.format) << ", offset " << c.options.offset << ", " << c.options.num_warps
+             << " warps, " << c.options.elements_per_thread << " elements a thread, epsilon "
+             << c.epsilon << ", scale " << s.scale << (s.causal ? ", causal" : "") << ", "
+             << s.heads << " heads, " << s.queries << " queries"
+             << (!s.has_mask ? ""
+                 : s.adds    ? ", added mask"
+                             : ", filling mask")
+             << (c.weight ? ", weight" : "") << (c.bias ? ", bias" : "") << "; in " << c.in
+             << "; second " << c.second << "; out " << c.out << (c.in_place ? " in place" : "")
+             << "; " << c.threads << " threads; content " << c.content;
 }
 
 row_case draw_rows(const word_source& next) {
@@ -279,8 +339,7 @@ struct score_operators {
   }
 };
 
-}  // namespace
-
+/// What the definition in numerics/ leaves, one row after another.
 returned_values rows_by_definition(const row_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
   const matrix_view out = result_of(c, site);
@@ -367,6 +426,7 @@ returned_values rows_by_definition(const row_case& c, const call_site& site) {
   return {};
 }
 
+/// Offsets and what is beside.
 std::vector<row_case> every_width() {
   std::vector<std::int64_t> widths = {76,   77,   96,    100,   128,   250,   512,  1020,
                                       1024, 1025, 1031,  2048,  2050,  2051,  3000, 4096,
@@ -410,28 +470,18 @@ std::vector<row_case> every_width() {
   return all;
 }
 
-operation_of<row_case> row_functions() {
-  return {draw_rows, memory_of_rows, rows_on, simpler_rows};
+const operation_of<row_case> row_functions = {draw_rows, memory_of_rows, rows_on, simpler_rows};
+
+}  // namespace
+
+array_operation row_operation() {
+  return judged("the definition", rows_by_definition,
+                make_operation("functions of rows", row_functions, 256));
 }
 
-std::ostream& operator<<(std::ostream& out, const row_case& c) {
-  constexpr const char* names[] = {"softmax",          "log_softmax",
-                                   "softmax_gradient", "log_softmax_gradient",
-                                   "layer_norm",       "layer_norm_gradient",
-                                   "rms_norm",         "rms_norm_gradient",
-                                   "scaled_softmax",   "scaled_softmax_gradient"};
-  const score_case& s = c.scores;
-  return out << names[static_cast<int>(c.of)] << " by " << name(c.options.rule) << " of "
-             << name(c.format) << ", offset " << c.options.offset << ", " << c.options.num_warps
-             << " warps, " << c.options.elements_per_thread << " elements a thread, epsilon "
-             << c.epsilon << ", scale " << s.scale << (s.causal ? ", causal" : "") << ", "
-             << s.heads << " heads, " << s.queries << " queries"
-             << (!s.has_mask ? ""
-                 : s.adds    ? ", added mask"
-                             : ", filling mask")
-             << (c.weight ? ", weight" : "") << (c.bias ? ", bias" : "") << "; in " << c.in
-             << "; second " << c.second << "; out " << c.out << (c.in_place ? " in place" : "")
-             << "; " << c.threads << " threads; content " << c.content;
+array_operation rows_of_every_width() {
+  return judged("the definition", rows_by_definition,
+                listed_operation("functions of rows", row_functions, every_width(), 64));
 }
 
 }  // namespace samebits::support

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/cases/loss_rule.hpp"
+#include "engine/cases/operations.hpp"
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/axis_plan.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
@@ -293,8 +294,8 @@ void embedding_by_definition(const training_case& c, const std::vector<matrix_vi
   }
 }
 
-}  // namespace
-
+/// What the definition in numerics/ leaves, one element after another; losses and clipping in plain
+/// form.
 returned_values training_by_definition(const training_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
   if (c.of == of::embedding_gradient) embedding_by_definition(c, v);
@@ -321,12 +322,19 @@ returned_values training_by_definition(const training_case& c, const call_site& 
   return {{"norm", std::bit_cast<std::uint32_t>(norm)}};
 }
 
-operation_of<training_case> training_functions_on_device() {
-  return {draw_on_device, memory_of_training, training_on, simpler_training};
+}  // namespace
+
+array_operation training_operation_on_device() {
+  return make_operation<training_case>(
+      "training functions", {draw_on_device, memory_of_training, training_on, simpler_training},
+      64);
 }
 
-operation_of<training_case> training_functions() {
-  return {draw_training, memory_of_training, training_on, simpler_training};
+array_operation training_operation() {
+  return judged("the definition", training_by_definition,
+                make_operation<training_case>(
+                    "training functions",
+                    {draw_training, memory_of_training, training_on, simpler_training}, 64));
 }
 std::ostream& operator<<(std::ostream& out, const training_case& c) {
   constexpr const char* names[] = {"layer norm's parameters",

@@ -37,12 +37,4 @@ struct training_case {
 };
 std::ostream& operator<<(std::ostream& out, const training_case& c);
 
-operation_of<training_case> training_functions();
-/// Those that device memory has.
-operation_of<training_case> training_functions_on_device();
-
-/// What the definition in numerics/ leaves, one element after another; losses and clipping in plain
-/// form.
-returned_values training_by_definition(const training_case& c, const call_site& site);
-
 }  // namespace samebits::support

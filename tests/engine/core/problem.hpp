@@ -91,7 +91,8 @@ struct array_operation {
   std::size_t batch = 1024;  ///< cases that are copied to the target together
   /// Draws the case of a number, which only lists of cases read.
   std::function<std::shared_ptr<const any_case>(std::uint64_t number, const word_source&)> draw;
-  std::uint64_t listed = 0;  ///< the number of cases, if they are a list
+  std::uint64_t listed = 0;                        ///< the number of cases, if they are a list
+  std::shared_ptr<const array_target> judge = {};  ///< of hosts; none: the reference backend
 };
 
 template <class Case>
@@ -150,5 +151,14 @@ class function_target final : public array_target {
   std::string name_;
   function run_;
 };
+
+/// An operation that a function judges on hosts.
+template <class Case>
+array_operation judged(std::string judge,
+                       returned_values (*expected)(const Case&, const call_site&),
+                       array_operation op) {
+  op.judge = std::make_shared<function_target<Case>>(std::move(judge), expected);
+  return op;
+}
 
 }  // namespace samebits::support

@@ -4,16 +4,9 @@
 #include "engine/cases/matmul.hpp"
 #include "engine/cases/operations.hpp"
 #include "engine/suites/rapidcheck.hpp"
-#include "support/backends.hpp"
 
 namespace samebits::support {
 namespace {
-
-void expect_on_hosts(const array_operation& op, int cases) {
-  for (const std::string& backend : supported_backends()) {
-    expect_as_reference(op, *host_target(backend), cases);
-  }
-}
 
 TEST(Operations, Convert) { expect_on_hosts(convert_operation({}), 1000); }
 TEST(Operations, Compute) { expect_on_hosts(compute_operation({}), 1000); }

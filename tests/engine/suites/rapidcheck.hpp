@@ -202,6 +202,15 @@ inline std::string name_of_list_call(const ::testing::TestParamInfo<list_call>& 
   return std::string(name(tested.param));
 }
 
+/// Every host backend against the operation's own judge, or the reference.
+inline void expect_on_hosts(const array_operation& op, int cases,
+                            const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  const auto reference = host_target("reference");
+  for (const std::string& backend : supported_backends()) {
+    expect_same(op, *host_target(backend), op.judge ? *op.judge : *reference, cases, file, line);
+  }
+}
+
 /// Every host backend against calls of another kind.
 template <class Case>
 void expect_on_hosts(const array_operation& op, const char* judge,
