@@ -1,7 +1,6 @@
 // Operations over tensor lists on each CUDA backend where random cases do not reach: long lists,
 // all codes, one bad element among many, the launches of a cast. device.list_large has the largest
 // tensors.
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <random>
@@ -9,27 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "device/cuda_backends.hpp"
-#include "device/device_target.hpp"
+#include "device/device_test.hpp"
 #include "engine/cases/lists.hpp"
-#include "engine/cases/operations.hpp"
-#include "engine/suites/rapidcheck.hpp"
-#include "samebits/self_test.hpp"
 #include "samebits/tensor_list.hpp"
-#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
 
-class ListDevice : public ::testing::TestWithParam<std::string_view> {
- protected:
-  void SetUp() override { initialize(GetParam()); }
-
-  static void expect_host_bits(const array_operation& op) {
-    device_target target{std::string(GetParam())};
-    expect_as_reference(op, target, 0);
-  }
-};
+class ListDevice : public DeviceTest {};
 
 TEST_P(ListDevice, OfManyAndOfLargeTensors) {
   for (int i = 0; i < list_call_count; ++i) {

@@ -3,7 +3,6 @@
 //
 // SAMEBITS_QUANTIZE_ELEMENTS in the environment makes it another number of elements, in matrices of
 // other sizes and, above 2^32, in more of them.
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -11,17 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "device/cuda_backends.hpp"
-#include "device/device_target.hpp"
+#include "device/device_test.hpp"
 #include "device/quantize_batches.hpp"
-#include "engine/suites/rapidcheck.hpp"
-#include "support/backends.hpp"
-#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
 
-class QuantizeMany : public ::testing::TestWithParam<std::string_view> {};
+class QuantizeMany : public DeviceTest {};
 
 TEST_P(QuantizeMany, EveryByteOf2To30Elements) {
   const char* const asked = std::getenv("SAMEBITS_QUANTIZE_ELEMENTS");
@@ -36,9 +31,8 @@ TEST_P(QuantizeMany, EveryByteOf2To30Elements) {
     const array_layout shape = cases.back().in;
     lay_out(cases.back(), shape.rows, shape.cols, [] { return std::uint64_t{1}; });
   }
-  device_target target{std::string(GetParam())};
-  expect_same(listed_operation("quantize", quantizations(), std::move(cases), 16), target,
-              *host_target(supported_backends().back()), 0);
+  expect_host_bits(listed_operation("quantize", quantizations(), std::move(cases), 16),
+                   widest_host());
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, QuantizeMany, cuda_backends(), cuda_backend_name);

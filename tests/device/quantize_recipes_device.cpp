@@ -1,6 +1,5 @@
 // Every preset, scales of whole rows and of whole tensors on each CUDA backend against the widest
 // host backend.
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
@@ -8,25 +7,18 @@
 #include <string_view>
 #include <vector>
 
-#include "device/cuda_backends.hpp"
-#include "device/device_target.hpp"
+#include "device/device_test.hpp"
 #include "engine/cases/quantize.hpp"
 #include "engine/core/sweeps.hpp"
-#include "engine/suites/rapidcheck.hpp"
 #include "samebits/recipe.hpp"
-#include "samebits/self_test.hpp"
-#include "support/backends.hpp"
-#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
 
 constexpr format_id sources[] = {format_id::bf16, format_id::fp16, format_id::fp32};
 
-class QuantizeRecipes : public ::testing::TestWithParam<std::string_view> {
+class QuantizeRecipes : public DeviceTest {
  protected:
-  void SetUp() override { initialize(GetParam()); }
-
   /// A case of dense matrices by a recipe, with a tile of its own.
   quantize_case& add(const recipe& rules, tile_shape tile, format_id from, std::int64_t rows,
                      std::int64_t cols) {
@@ -40,10 +32,10 @@ class QuantizeRecipes : public ::testing::TestWithParam<std::string_view> {
     cases_.push_back(c);
     return cases_.back();
   }
-  void expect_host_bits(std::size_t step) {
-    device_target target{std::string(GetParam())};
-    expect_same(listed_operation("quantize", quantizations(), thinned(std::move(cases_), step), 16),
-                target, *host_target(supported_backends().back()), 0);
+  void expect_same_bits(std::size_t step) {
+    expect_host_bits(
+        listed_operation("quantize", quantizations(), thinned(std::move(cases_), step), 16),
+        widest_host());
   }
 
  private:
@@ -58,7 +50,7 @@ TEST_P(QuantizeRecipes, OfEveryPreset) {
       }
     }
   }
-  expect_host_bits(7);
+  expect_same_bits(7);
 }
 
 /// A scale a row, of every width that the row kernels treat apart.
@@ -72,7 +64,7 @@ TEST_P(QuantizeRecipes, OfWholeRowsOfEveryWidth) {
     const recipe rules{.tile = {1, 0}, .scale = rule, .overflow = o};
     add(rules, rules.tile, from, cols > 20000 ? by_effort(37, 3) : by_effort(514, 34), cols);
   }
-  expect_host_bits(1);
+  expect_same_bits(1);
 }
 
 /// A scale a tensor: few rows and many, ragged edges, and nothing but NaN.
@@ -90,7 +82,7 @@ TEST_P(QuantizeRecipes, OfWholeTensorsOfEveryShape) {
     c.kind = kind;
     c.wanted.codes_transposed = c.wanted.scales_transposed = transposed;
   }
-  expect_host_bits(7);
+  expect_same_bits(7);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, QuantizeRecipes, cuda_backends(), cuda_backend_name);
