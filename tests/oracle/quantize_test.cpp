@@ -41,6 +41,13 @@ quantized quantize_tile(const words& x, const quantize_rule& rule, const format&
   return quantize(fp32, to, x, {1, x.size(), 1, x.size()}, rule);
 }
 
+void expect(const quantized& got, const words& of_tiles, const bytes& of_elements,
+            const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  const ::testing::ScopedTrace at(file, line, "quantized");
+  EXPECT_EQ(got.scales, of_tiles);
+  EXPECT_EQ(got.codes, of_elements);
+}
+
 // Tile {57, 76, 1, -0}, a = 76. Grid of e4m3: spacing 32 in [256, 512), 1/2 in [4, 8).
 //   te   S = 448/76 = 12362159.16 * 2^-21 -> 12362159 = BCA1AF.
 //        1/S = 11384539.57 * 2^-26 -> 11384540 = ADB6DC.
@@ -54,27 +61,18 @@ quantized quantize_tile(const words& x, const quantize_rule& rule, const format&
 //        320 -> 320.
 TEST(OracleQuantize, OrdinaryTile) {
   const words x = codes({57, 76, 1, -0.0f});
-  const quantized te = quantize_tile(x, rule_of({scale_rule::te}));
-  EXPECT_EQ(te.scales, (words{0x3E2DB6DC}));
-  EXPECT_EQ(te.codes, (bytes{0x7A, 0x7E, 0x4C, 0x80}));
-  const quantized div = quantize_tile(x, rule_of({scale_rule::div}));
-  EXPECT_EQ(div.scales, (words{0x3E2DB6DB}));
-  EXPECT_EQ(div.codes, (bytes{0x7A, 0x7E, 0x4C, 0x80}));
-  const quantized rcp = quantize_tile(x, rule_of({scale_rule::rcp}));
-  EXPECT_EQ(rcp.scales, (words{0x3E2DB6DB}));
-  EXPECT_EQ(rcp.codes, (bytes{0x7B, 0x7E, 0x4C, 0x80}));
-  const quantized pow2 = quantize_tile(x, rule_of({scale_rule::pow2}));
-  EXPECT_EQ(pow2.scales, (words{0x3E800000}));
-  EXPECT_EQ(pow2.codes, (bytes{0x76, 0x7A, 0x48, 0x80}));
+  expect(quantize_tile(x, rule_of({scale_rule::te})), {0x3E2DB6DC}, {0x7A, 0x7E, 0x4C, 0x80});
+  expect(quantize_tile(x, rule_of({scale_rule::div})), {0x3E2DB6DB}, {0x7A, 0x7E, 0x4C, 0x80});
+  expect(quantize_tile(x, rule_of({scale_rule::rcp})), {0x3E2DB6DB}, {0x7B, 0x7E, 0x4C, 0x80});
+  expect(quantize_tile(x, rule_of({scale_rule::pow2})), {0x3E800000}, {0x76, 0x7A, 0x48, 0x80});
 }
 
 // a = 57344 * 2 = 1.75 * 2^16. s = 2 in every scale rule; y = x / 2: 57344; 3 (e5m2: 1.5 * 2); -1.
 TEST(OracleQuantize, E5m2) {
   for (const scale_rule rule :
        {scale_rule::te, scale_rule::div, scale_rule::rcp, scale_rule::pow2}) {
-    const quantized q = quantize_tile(codes({114688, 6, -2}), rule_of({rule}), e5m2);
-    EXPECT_EQ(q.scales, (words{0x40000000}));
-    EXPECT_EQ(q.codes, (bytes{0x7B, 0x42, 0xBC}));
+    expect(quantize_tile(codes({114688, 6, -2}), rule_of({rule}), e5m2), {0x40000000},
+           {0x7B, 0x42, 0xBC});
   }
 }
 
@@ -96,30 +94,22 @@ TEST(OracleQuantize, NarrowInputsWidenExactly) {
 TEST(OracleQuantize, ZeroTile) {
   for (const scale_rule rule :
        {scale_rule::te, scale_rule::div, scale_rule::rcp, scale_rule::pow2}) {
-    const quantized q = quantize_tile(codes({0.0f, -0.0f}), rule_of({rule}));
-    EXPECT_EQ(q.scales, (words{0x3F800000}));
-    EXPECT_EQ(q.codes, (bytes{0x00, 0x80}));
+    expect(quantize_tile(codes({0.0f, -0.0f}), rule_of({rule})), {0x3F800000}, {0x00, 0x80});
   }
   // A NaN beside zeros is not counted in a; its code is 7F whatever its sign and nan_policy.
   quantize_rule keep_sign = rule_of({});
   keep_sign.cast.nan = nan_policy::preserve_sign;
-  const quantized q = quantize_tile({0x80000000, negative_nan}, keep_sign);
-  EXPECT_EQ(q.scales, (words{0x3F800000}));
-  EXPECT_EQ(q.codes, (bytes{0x80, 0x7F}));
+  expect(quantize_tile({0x80000000, negative_nan}, keep_sign), {0x3F800000}, {0x80, 0x7F});
 }
 
 TEST(OracleQuantize, NonFiniteTe) {
   // NaN is skipped: a = 224, S = 2, s = 1/2.
-  const quantized skipped = quantize_tile({negative_nan, code(224)}, rule_of({}));
-  EXPECT_EQ(skipped.scales, (words{0x3F000000}));
-  EXPECT_EQ(skipped.codes, (bytes{0x7F, 0x7E}));
+  expect(quantize_tile({negative_nan, code(224)}, rule_of({})), {0x3F000000}, {0x7F, 0x7E});
   // Inf gives s = 1, in every scale rule, whatever the bound.
   for (const scale_rule rule :
        {scale_rule::te, scale_rule::div, scale_rule::rcp, scale_rule::pow2}) {
-    const quantized q =
-        quantize_tile(codes({1, -infinity, 1000}), rule_of({rule, nonfinite::te, 0, code(100)}));
-    EXPECT_EQ(q.scales, (words{0x3F800000}));
-    EXPECT_EQ(q.codes, (bytes{0x38, 0xFE, 0x7E}));
+    expect(quantize_tile(codes({1, -infinity, 1000}), rule_of({rule, nonfinite::te, 0, code(100)})),
+           {0x3F800000}, {0x38, 0xFE, 0x7E});
   }
   // Nothing left gives s = 1, whatever eps.
   const scale_settings eps{scale_rule::te, nonfinite::te, code(7), {}};
@@ -129,15 +119,12 @@ TEST(OracleQuantize, NonFiniteTe) {
 TEST(OracleQuantize, NonFiniteSkipped) {
   const scale_settings skip{scale_rule::te, nonfinite::skip_nonfinite, 0, {}};
   const words x{code(infinity), code(-infinity), 0x7FC00000, code(224)};
-  const quantized q = quantize_tile(x, rule_of(skip));
-  EXPECT_EQ(q.scales, (words{0x3F000000}));
-  EXPECT_EQ(q.codes, (bytes{0x7E, 0xFE, 0x7F, 0x7E}));
+  expect(quantize_tile(x, rule_of(skip)), {0x3F000000}, {0x7E, 0xFE, 0x7F, 0x7E});
   const quantized finite = quantize_tile(x, rule_of(skip, overflow::saturate_finite));
   EXPECT_EQ(finite.codes, (bytes{0x7F, 0x7F, 0x7F, 0x7E}));
   // e5m2: S = 57344/224 = 256; 224 * 256 = 57344.
-  const quantized wide = quantize_tile(x, rule_of(skip, overflow::ieee), e5m2);
-  EXPECT_EQ(wide.scales, (words{0x3B800000}));
-  EXPECT_EQ(wide.codes, (bytes{0x7C, 0xFC, 0x7F, 0x7B}));
+  expect(quantize_tile(x, rule_of(skip, overflow::ieee), e5m2), {0x3B800000},
+         {0x7C, 0xFC, 0x7F, 0x7B});
   EXPECT_EQ(quantize_tile(codes({infinity}), rule_of(skip)).scales, (words{0x3F800000}));
 }
 
@@ -148,22 +135,18 @@ TEST(OracleQuantize, NonFinitePropagated) {
   // a = NaN poisons the tile, except pow2: t = NaN, its field 255 + 1 is clamped to 254, s = 2^127,
   // y = 224 * 2^-127.
   for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::rcp}) {
-    const quantized q = quantize_tile({negative_nan, code(224), code(0)}, rule_with(rule));
-    EXPECT_EQ(q.scales, (words{0x7FFFFFFF}));
-    EXPECT_EQ(q.codes, (bytes{0x7F, 0x7F, 0x7F}));
+    expect(quantize_tile({negative_nan, code(224), code(0)}, rule_with(rule)), {0x7FFFFFFF},
+           {0x7F, 0x7F, 0x7F});
   }
-  const quantized pow2 = quantize_tile({negative_nan, code(-224)}, rule_with(scale_rule::pow2));
-  EXPECT_EQ(pow2.scales, (words{0x7F000000}));
-  EXPECT_EQ(pow2.codes, (bytes{0x7F, 0x80}));
+  expect(quantize_tile({negative_nan, code(-224)}, rule_with(scale_rule::pow2)), {0x7F000000},
+         {0x7F, 0x80});
   // a = Inf: S or r is 0 and s is Inf; Inf * 0 and Inf / Inf are NaN, the rest is 0.
   for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::rcp}) {
-    const quantized q = quantize_tile(codes({infinity, 224, -1}), rule_with(rule));
-    EXPECT_EQ(q.scales, (words{0x7F800000}));
-    EXPECT_EQ(q.codes, (bytes{0x7F, 0x00, 0x80}));
+    expect(quantize_tile(codes({infinity, 224, -1}), rule_with(rule)), {0x7F800000},
+           {0x7F, 0x00, 0x80});
   }
-  const quantized inf = quantize_tile(codes({infinity, 224, -1}), rule_with(scale_rule::pow2));
-  EXPECT_EQ(inf.scales, (words{0x7F000000}));
-  EXPECT_EQ(inf.codes, (bytes{0x7E, 0x00, 0x80}));
+  expect(quantize_tile(codes({infinity, 224, -1}), rule_with(scale_rule::pow2)), {0x7F000000},
+         {0x7E, 0x00, 0x80});
   // Inf obeys the bound (a = 224, S = 2), NaN does not.
   quantize_rule bounded = rule_with(scale_rule::te);
   bounded.scale.upper_bound = code(224);
@@ -174,9 +157,8 @@ TEST(OracleQuantize, NonFinitePropagated) {
 // eps = 7/16: S = 1024, s = 2^-10; y = 1. A zero tile is one of amax eps then.
 TEST(OracleQuantize, Eps) {
   const scale_settings eps{scale_rule::te, nonfinite::te, code(0.4375f), {}};
-  const quantized q = quantize_tile(codes({0x1p-10f, 0.0f, -0.0f}), rule_of(eps));
-  EXPECT_EQ(q.scales, (words{0x3A800000}));
-  EXPECT_EQ(q.codes, (bytes{0x38, 0x00, 0x80}));
+  expect(quantize_tile(codes({0x1p-10f, 0.0f, -0.0f}), rule_of(eps)), {0x3A800000},
+         {0x38, 0x00, 0x80});
   EXPECT_EQ(quantize_tile(codes({0.0f}), rule_of(eps)).scales, (words{0x3A800000}));
   // Beneath amax it does nothing; above the bound, the bound holds.
   EXPECT_EQ(quantize_tile(codes({448}), rule_of(eps)).scales, (words{0x3F800000}));
@@ -202,9 +184,7 @@ TEST(OracleQuantize, UpperBound) {
   EXPECT_EQ(nan.statistics.overflowed, 1u);
   // A bound of 0 makes a zero tile.
   const scale_settings none{scale_rule::te, nonfinite::te, 0, 0};
-  const quantized zero = quantize_tile(codes({8}), rule_of(none));
-  EXPECT_EQ(zero.scales, (words{0x3F800000}));
-  EXPECT_EQ(zero.codes, (bytes{0x50}));
+  expect(quantize_tile(codes({8}), rule_of(none)), {0x3F800000}, {0x50});
   // 1e30 * (448 / 1e-30) is beyond binary32: y = Inf, an infinite input to the cast.
   const scale_settings tiny{scale_rule::te, nonfinite::te, 0, code(1e-30f)};
   EXPECT_EQ(quantize_tile(codes({-1e30f}), rule_of(tiny)).codes, (bytes{0xFE}));
