@@ -19,17 +19,17 @@
 namespace samebits::support {
 namespace {
 
-/// Outputs of one quantization in device memory.
+/// Outputs of one quantization in device memory, and some bytes behind each.
 struct device_outputs {
   device_outputs(const recipe& rules, tile_shape tile, format_id to, matrix_shape size,
-                 bool rowwise, bool transposed)
+                 bool rowwise, bool transposed, std::size_t behind = 0)
       : shape(size),
         grid(scales_shape(size.rows, size.cols, tile)),
         codes_format(to),
         scale_format(rules.scale_format) {
-    const auto count = static_cast<std::size_t>(size.rows * size.cols);
+    const auto count = static_cast<std::size_t>(size.rows * size.cols) + behind;
     const auto scale_bytes =
-        static_cast<std::size_t>(grid.rows * grid.cols * storage_bytes(scale_format));
+        static_cast<std::size_t>(grid.rows * grid.cols * storage_bytes(scale_format)) + behind;
     if (rowwise) codes = device_bytes(count), scales = device_bytes(scale_bytes);
     if (transposed) codes_t = device_bytes(count), scales_t = device_bytes(scale_bytes);
   }
@@ -137,46 +137,6 @@ INSTANTIATE_TEST_SUITE_P(Presets, EveryRecipe,
                            return std::string(recipe_presets[tested.param].name);
                          });
 
-/// Codes and scales of a list of matrices, one after another, each on a border of 256 bytes.
-class listed_outputs {
- public:
-  listed_outputs(const recipe& rules, const std::vector<matrix_shape>& shapes) : rules_(rules) {
-    std::int64_t codes = 0, scales = 0;
-    for (const matrix_shape& s : shapes) {
-      const matrix_shape grid = scales_shape(s.rows, s.cols, rules.tile);
-      codes_at_.push_back(codes);
-      scales_at_.push_back(scales);
-      codes += up(s.rows * s.cols);
-      scales += up(grid.rows * grid.cols * storage_bytes(rules.scale_format));
-    }
-    codes_ = device_bytes(static_cast<std::size_t>(codes));
-    scales_ = device_bytes(static_cast<std::size_t>(scales));
-  }
-  void fill(int byte) {
-    codes_.fill(byte);
-    scales_.fill(byte);
-  }
-  /// Those of matrix i.
-  [[nodiscard]] quantize_outputs views(std::size_t i, const matrix_shape& s) const {
-    const matrix_shape grid = scales_shape(s.rows, s.cols, rules_.tile);
-    const auto at = [](const device_bytes& b, std::int64_t offset) { return b.data() + offset; };
-    return {.codes = {at(codes_, codes_at_[i]), format_id::e4m3, s.rows, s.cols, s.cols, 1,
-                      memory_space::device},
-            .scales = {at(scales_, scales_at_[i]), rules_.scale_format, grid.rows, grid.cols,
-                       grid.cols, 1, memory_space::device}};
-  }
-  [[nodiscard]] std::uint64_t differing(const listed_outputs& o) const {
-    return differing_bytes(codes_, o.codes_) + differing_bytes(scales_, o.scales_);
-  }
-
- private:
-  static std::int64_t up(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
-
-  recipe rules_;
-  std::vector<std::int64_t> codes_at_, scales_at_;
-  device_bytes codes_, scales_;
-};
-
 /// The 289 tensors of a model of 1.31 billion parameters in one launch, against one call a tensor.
 TEST(ModelList, IsOneCallATensor) {
   initialize("cuda-native");
@@ -188,24 +148,27 @@ TEST(ModelList, IsOneCallATensor) {
   for (const char* preset : {"MXFP8_TE", "TE_BLOCK_1D", "TE_BLOCK_2D", "DEEPGEMM_FP32_CUDA",
                              "DSV3_IEEE", "TORCHAO_ROW", "FBGEMM_ROW", "TE_CURRENT"}) {
     const recipe& rules = find_recipe(preset)->rules;
-    listed_outputs listed(rules, shapes), single(rules, shapes);
-    listed.fill(0x55);
-    single.fill(0x55);  // also behind the tensors, where nobody writes
+    std::vector<device_outputs> listed, single;
     std::vector<quantize_item> items;
     std::int64_t at = 0;
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
-      const matrix_shape& s = shapes[i];
+    for (const matrix_shape& s : shapes) {
+      for (std::vector<device_outputs>* outputs : {&listed, &single}) {
+        outputs->emplace_back(rules, rules.tile, format_id::e4m3, s, true, false, 256);
+        outputs->back().fill(0x55);  // also behind the tensor, where nobody writes
+      }
       items.push_back({.in = {x.data() + at * 2, format_id::bf16, s.rows, s.cols, s.cols, 1,
                               memory_space::device},
-                       .outputs = listed.views(i, s)});
-      quantize(items[i].in, single.views(i, s), rules, on_stream(nullptr, "cuda-emulated"));
+                       .outputs = listed.back().views()});
+      quantize(items.back().in, single.back().views(), rules, on_stream(nullptr, "cuda-emulated"));
       at += s.rows * s.cols;
     }
     const quantize_list list(items, rules);
     elements += list.elements();
     quantize(list, on_stream(nullptr, "cuda-native"));
     check_cuda(cudaDeviceSynchronize(), preset);
-    EXPECT_EQ(listed.differing(single), 0u) << preset;
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+      EXPECT_EQ(listed[i].differing(single[i]), 0u) << preset << ", tensor " << i;
+    }
   }
   std::cout << "lists: " << elements << " elements\n";
   EXPECT_GT(elements, std::uint64_t{8} * by_effort(1'300'000'000, 6'000'000));

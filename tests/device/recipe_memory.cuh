@@ -9,10 +9,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "device/device_copy.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/quantize.hpp"
 #include "support/effort.hpp"
+#include "tests/device/repeated_arrays.cuh"
 
 namespace samebits::support {
 
@@ -45,54 +45,44 @@ __host__ __device__ inline std::uint32_t random_code(int exponent, int mantissa,
 }
 
 __global__ inline void draw_kernel(void* codes, int bytes, int exponent, int mantissa,
-                                   std::uint64_t count, std::uint64_t cols, std::uint64_t seed) {
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
-       i += step) {
-    const std::uint32_t code = random_code(exponent, mantissa, i / cols, i % cols, seed);
+                                   std::int64_t count, std::int64_t cols, std::uint64_t seed) {
+  for_elements(count, [&](std::int64_t i) {
+    const std::uint32_t code = random_code(exponent, mantissa, static_cast<std::uint64_t>(i / cols),
+                                           static_cast<std::uint64_t>(i % cols), seed);
     if (bytes == 4) {
       static_cast<std::uint32_t*>(codes)[i] = code;
     } else {
       static_cast<std::uint16_t*>(codes)[i] = static_cast<std::uint16_t>(code);
     }
-  }
+  });
 }
 
 /// A dense matrix of fp32, fp16 or bf16.
 inline device_bytes random_matrix(format_id format, std::int64_t rows, std::int64_t cols,
                                   std::uint64_t seed) {
   const format_spec& spec = spec_of(format);
-  const auto count = static_cast<std::uint64_t>(rows * cols);
-  device_bytes matrix(static_cast<std::size_t>(count) * (spec.storage_bits / 8));
+  device_bytes matrix(static_cast<std::size_t>(rows * cols * storage_bytes(format)));
   draw_kernel<<<4096, 256>>>(matrix.data(), spec.storage_bits / 8, spec.exponent_bits,
-                             spec.mantissa_bits, count, static_cast<std::uint64_t>(cols), seed);
+                             spec.mantissa_bits, rows * cols, cols, seed);
   check_cuda(cudaGetLastError(), "draw");
   return matrix;
 }
 
 __global__ inline void differ_kernel(const unsigned char* a, const unsigned char* b,
-                                     std::uint64_t count, unsigned long long* sum) {
-  unsigned long long mine = 0;
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x * 8;
-  for (std::uint64_t i = (std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 8; i < count;
-       i += step) {
-    const std::uint64_t end = min(i + 8, count);
-    for (std::uint64_t k = i; k < end; ++k) mine += a[k] != b[k] ? 1 : 0;
-  }
-  if (mine != 0) atomicAdd(sum, mine);
+                                     std::int64_t count, difference* seen) {
+  for_elements(count, [&](std::int64_t i) {
+    if (a[i] != b[i]) note(seen, i);
+  });
 }
 
 /// How many bytes of two blocks of one size differ.
 inline std::uint64_t differing_bytes(const device_bytes& a, const device_bytes& b) {
   if (a.size() != b.size()) throw std::logic_error("blocks of different sizes");
-  if (a.size() == 0) return 0;
-  device_bytes sum(sizeof(unsigned long long));
-  sum.fill(0);
-  differ_kernel<<<4096, 256>>>(a.as<const unsigned char>(), b.as<const unsigned char>(), a.size(),
-                               sum.as<unsigned long long>());
-  unsigned long long count = 0;
-  check_cuda(cudaMemcpy(&count, sum.data(), sizeof count, cudaMemcpyDeviceToHost), "differences");
-  return count;
+  return seen_by([&](difference* seen) {
+           differ_kernel<<<4096, 256>>>(a.as<const unsigned char>(), b.as<const unsigned char>(),
+                                        static_cast<std::int64_t>(a.size()), seen);
+         })
+      .count;
 }
 
 /// The weights of a model of 1.31 billion parameters: 24 layers of width 2048 and an embedding,
@@ -103,20 +93,18 @@ inline std::vector<matrix_shape> model_shapes() {
   const int layers = by_effort(24, 2);
   std::vector<matrix_shape> shapes = {{words, d}};
   for (int layer = 0; layer < layers; ++layer) {
-    for (const matrix_shape& s : {matrix_shape{3 * d, d},
-                                  {d, d},
-                                  {4 * d, d},
-                                  {d, 4 * d},
-                                  {1, 3 * d},
-                                  {1, d},
-                                  {1, 4 * d},
-                                  {1, d},
-                                  {1, d},
-                                  {1, d},
-                                  {1, d},
-                                  {1, d}}) {
-      shapes.push_back(s);
-    }
+    shapes.insert(shapes.end(), {{3 * d, d},
+                                 {d, d},
+                                 {4 * d, d},
+                                 {d, 4 * d},
+                                 {1, 3 * d},
+                                 {1, d},
+                                 {1, 4 * d},
+                                 {1, d},
+                                 {1, d},
+                                 {1, d},
+                                 {1, d},
+                                 {1, d}});
   }
   return shapes;
 }
