@@ -25,8 +25,8 @@ void on_all_cores(std::uint64_t count, const Function& f) {
   }
 }
 
-template <class Result>
-__global__ void results_kernel(Result result, std::uint64_t* out, std::uint64_t count) {
+template <class Result, class Word>
+__global__ void results_kernel(Result result, Word* out, std::uint64_t count) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
        i += step) {
@@ -42,10 +42,11 @@ __global__ void results_kernel(Result result, std::uint64_t* out, std::uint64_t 
 /// own steps on the device, result.on_gpu(i).
 template <class Result>
 std::uint64_t differing(const Result& result, std::uint64_t count) {
-  const device_bytes out(count * sizeof(std::uint64_t));
-  results_kernel<<<1024, 128>>>(result, out.as<std::uint64_t>(), count);
+  using word = decltype(result.at(count));
+  const device_bytes out(count * sizeof(word));
+  results_kernel<<<1024, 128>>>(result, out.as<word>(), count);
   check_cuda(cudaGetLastError(), "results_kernel");
-  const auto got = contents_of<std::uint64_t>(out);
+  const auto got = contents_of<word>(out);
   std::atomic<std::uint64_t> differ = 0;
   on_all_cores(count, [&](std::uint64_t i) { differ += got[i] != result.at(i); });
   return differ;
