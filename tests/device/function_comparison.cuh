@@ -17,7 +17,6 @@
 
 #include "samebits/core/config.hpp"
 #include "tests/device/both_sides.cuh"
-#include "tests/device/repeated_arrays.cuh"
 #include "tests/support/effort.hpp"
 
 namespace samebits {

@@ -12,7 +12,7 @@
 #include "samebits/core/format.hpp"
 #include "samebits/quantize.hpp"
 #include "support/effort.hpp"
-#include "tests/device/repeated_arrays.cuh"
+#include "tests/device/both_sides.cuh"
 
 namespace samebits::support {
 

@@ -17,28 +17,9 @@
 
 #include "numerics/bits/convert.hpp"
 #include "samebits/samebits.hpp"
-#include "tests/device/device_copy.hpp"
+#include "tests/device/both_sides.cuh"
 
 namespace samebits::support {
-
-struct difference {
-  unsigned long long count;
-  unsigned long long first;
-};
-
-/// Calls f(i) for the elements of the calling thread.
-template <class Function>
-__device__ void for_elements(std::int64_t count, const Function& f) {
-  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
-    f(i);
-  }
-}
-
-__device__ inline void note(difference* seen, std::int64_t i) {
-  atomicAdd(&seen->count, 1ull);
-  atomicMin(&seen->first, static_cast<unsigned long long>(i));
-}
 
 template <class Code>
 __global__ void fill_kernel(Code* data, std::int64_t count, const Code* repeated,
@@ -79,24 +60,6 @@ void with_code(format_id f, const Function& function) {
     case 2: return function(std::uint16_t{});
     default: return function(std::uint32_t{});
   }
-}
-
-/// What compare(difference*) notes on the device.
-template <class Compare>
-difference seen_by(const Compare& compare) {
-  difference seen = {0, ~0ull};
-  const device_bytes there(&seen, sizeof(seen));
-  compare(there.as<difference>());
-  check_cuda(cudaGetLastError(), "compare kernel");
-  check_cuda(cudaMemcpy(&seen, there.data(), sizeof(seen), cudaMemcpyDeviceToHost), "compare");
-  return seen;
-}
-
-/// compare(difference*) notes nothing.
-template <class Compare>
-void expect_none(const Compare& compare, std::size_t array) {
-  const difference seen = seen_by(compare);
-  EXPECT_EQ(seen.count, 0u) << "array " << array << ", first at element " << seen.first;
 }
 
 /// Codes of one chunk on the host.

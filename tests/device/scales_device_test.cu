@@ -21,7 +21,6 @@
 #include "numerics/quantize/scale.hpp"
 #include "samebits/samebits.hpp"
 #include "tests/device/both_sides.cuh"
-#include "tests/device/repeated_arrays.cuh"
 #include "tests/support/backends.hpp"
 #include "tests/support/effort.hpp"
 
