@@ -5,8 +5,8 @@
 #include <numeric>
 #include <ostream>
 #include <random>
-
 #include <vector>
+
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"

@@ -1,4 +1,5 @@
 // Functions of matrices and of tensor lists, and their definition.
+#include "engine/cases/operations.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -6,9 +7,8 @@
 #include <ostream>
 #include <string>
 #include <string_view>
-
 #include <vector>
-#include "engine/cases/operations.hpp"
+
 #include "engine/core/simpler.hpp"
 #include "engine/core/text.hpp"
 #include "engine/inputs/families.hpp"

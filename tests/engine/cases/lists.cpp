@@ -1,5 +1,4 @@
 // Operations over lists of tensors.
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <ostream>

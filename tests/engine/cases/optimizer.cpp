@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <cstring>
-#include <functional>
 #include <ostream>
 #include <string>
 

@@ -4,8 +4,8 @@
 #include <bit>
 #include <limits>
 #include <ostream>
-
 #include <vector>
+
 #include "engine/core/simpler.hpp"
 #include "numerics/hardware/torch_operators/row_layer_norm.hpp"
 #include "numerics/hardware/torch_operators/row_softmax.hpp"

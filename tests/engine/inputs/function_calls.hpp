@@ -1,7 +1,6 @@
 // Every call that evaluate() and evaluate_gradient() have: functions, rules, parameters, roundings.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>

@@ -2,7 +2,6 @@
 // is written.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
