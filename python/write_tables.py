@@ -215,7 +215,7 @@ def unary(name: str, doc: str, rule: str) -> dict[str, str]:
     """Return the row of a function of one number."""
     values = "np.float32([[0.25], [2]])"
     return {"name": name, "key": name, "doc": doc,
-            "example": f'samebits.functions.{name}({values}, rule="{rule}").shape'}
+            "example": f'sb.functions.{name}({values}, rule="{rule}").shape'}
 
 
 def with_parameter(key: str) -> dict[str, str]:
@@ -225,7 +225,7 @@ def with_parameter(key: str) -> dict[str, str]:
     return {"name": key, "key": key, "doc": doc, "shown": shown, "arguments": f"x: Any, {argument}",
             "parameters": f"\n    Parameters\n    ----------\n    {name} : float\n        {what}\n",
             "operands": f'x, None, number({name}, "{name}")',
-            "example": f'samebits.functions.{key}({values}, rule="torch_2_11").tolist()'}
+            "example": f'sb.functions.{key}({values}, rule="torch_2_11").tolist()'}
 
 
 def operation(key: str) -> dict[str, str]:

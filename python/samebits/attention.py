@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from samebits.option_types import AttentionOptions
     from samebits.typing import AttentionKernel, FormatLike
 
+__all__ = ["Attention", "AttentionGradients", "attention", "attention_backward"]
+
 
 class Attention(NamedTuple):
     """Results of `attention`."""
@@ -99,10 +101,8 @@ def attention(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> q = np.ones((1, 1, 2, 64), np.float16)
-    >>> samebits.functions.attention(q, q, q, kernel="flash").lse.tolist()
+    >>> sb.functions.attention(q, q, q, kernel="flash").lse.tolist()
     [[[8.693147659301758, 8.693147659301758]]]
     """
     how, dropout, format, where = _options(**options)
@@ -143,11 +143,9 @@ def attention_backward(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> q = np.ones((1, 1, 2, 64), np.float16)
-    >>> y = samebits.functions.attention(q, q, q, kernel="flash")
-    >>> d = samebits.functions.attention_backward(q, q, q, q, *y, kernel="flash")
+    >>> y = sb.functions.attention(q, q, q, kernel="flash")
+    >>> d = sb.functions.attention_backward(q, q, q, q, *y, kernel="flash")
     >>> d.dv[0, 0, :, 0].tolist()
     [1.0, 1.0]
     """

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     Axes = SupportsIndex | Iterable[SupportsIndex] | None
 
+__all__ = ["mean", "norm", "sum"]
+
 
 def _reduced(
     of: str,
@@ -71,9 +73,7 @@ def sum(x: Any, axis: Axes = None, **options: Unpack[AxisOptions]) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
-    >>> samebits.functions.sum(np.float32([[1, 2], [3, 4]]), 0, rule="torch_2_11")
+    >>> sb.functions.sum(np.float32([[1, 2], [3, 4]]), 0, rule="torch_2_11")
     array([4., 6.], dtype=float32)
     """
     return _reduced("sum", x, axis, **options)
@@ -90,9 +90,7 @@ def mean(x: Any, axis: Axes = None, **options: Unpack[AxisOptions]) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
-    >>> samebits.functions.mean(np.float32([[1, 2], [3, 4]]), 1, rule="torch_2_11")
+    >>> sb.functions.mean(np.float32([[1, 2], [3, 4]]), 1, rule="torch_2_11")
     array([1.5, 3.5], dtype=float32)
     """
     return _reduced("mean", x, axis, **options)
@@ -109,9 +107,7 @@ def norm(x: Any, axis: Axes = None, **options: Unpack[AxisOptions]) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
-    >>> samebits.functions.norm(np.float32([[3, 4], [0, 2]]), -1, rule="torch_2_11")
+    >>> sb.functions.norm(np.float32([[3, 4], [0, 2]]), -1, rule="torch_2_11")
     array([5., 2.], dtype=float32)
     """
     return _reduced("norm", x, axis, **options)

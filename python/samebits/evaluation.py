@@ -11,8 +11,6 @@ from samebits.list_arguments import named, paired, results_of
 if TYPE_CHECKING:
     from samebits.typing import FormatLike, FunctionRule, Overflow, Rounding
 
-__all__ = ["evaluated"]
-
 
 def evaluated(
     function: str,

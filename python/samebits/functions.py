@@ -48,40 +48,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from samebits import unary_functions
-from samebits.attention import (
-    Attention,
-    AttentionGradients,
-    attention,
-    attention_backward,
-)
-from samebits.axis_reductions import mean, norm, sum
+from samebits.attention import *
+from samebits.axis_reductions import *
 from samebits.evaluation import evaluated
-from samebits.row_functions import (
-    LayerNorm,
-    RMSNorm,
-    layer_norm,
-    layer_norm_gradient,
-    log_softmax,
-    log_softmax_gradient,
-    rms_norm,
-    rms_norm_gradient,
-    softmax,
-    softmax_gradient,
-)
-from samebits.rules import dir_of, options_of
-from samebits.training_functions import (
-    CrossEntropy,
-    NormGradients,
-    clip_grad_norm,
-    cross_entropy,
-    cross_entropy_and_gradient,
-    cross_entropy_gradient,
-    embedding_gradient,
-    foreach_norm,
-    norm_parameter_gradients,
-)
-from samebits.unary_functions import *  # noqa: F403
+from samebits.row_functions import *
+from samebits.rules import dir_of, names_in, options_of
+from samebits.training_functions import *
+from samebits.unary_functions import *
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -89,37 +62,9 @@ if TYPE_CHECKING:
     from samebits.option_types import FunctionOptions
     from samebits.typing import Function
 
-__all__ = [
-    "Attention",
-    "AttentionGradients",
-    "CrossEntropy",
-    "LayerNorm",
-    "NormGradients",
-    "RMSNorm",
-    "attention",
-    "attention_backward",
-    "clip_grad_norm",
-    "cross_entropy",
-    "cross_entropy_and_gradient",
-    "cross_entropy_gradient",
-    "embedding_gradient",
-    "evaluate",
-    "foreach_norm",
-    "gradient",
-    "layer_norm",
-    "layer_norm_gradient",
-    "log_softmax",
-    "log_softmax_gradient",
-    "mean",
-    "norm",
-    "norm_parameter_gradients",
-    "rms_norm",
-    "rms_norm_gradient",
-    "softmax",
-    "softmax_gradient",
-    "sum",
-]
-__all__ += unary_functions.__all__
+__all__ = ["evaluate", "gradient"]
+__all__ += names_in("samebits", (
+    "attention", "axis_reductions", "row_functions", "training_functions", "unary_functions"))
 __dir__ = dir_of(__name__)
 
 
@@ -131,7 +76,7 @@ def evaluate(
 
     Examples
     --------
-    >>> samebits.functions.evaluate("exp2", np.float32([3, -1])).tolist()
+    >>> sb.functions.evaluate("exp2", np.float32([3, -1])).tolist()
     [8.0, 0.5]
     """
     return evaluated(function, x, None, parameter, **options)
@@ -156,7 +101,7 @@ def gradient(
     Examples
     --------
     >>> x = np.float32([-1, 2])
-    >>> samebits.functions.gradient("relu", np.ones_like(x), x, rule="torch_2_11").tolist()
+    >>> sb.functions.gradient("relu", np.ones_like(x), x, rule="torch_2_11").tolist()
     [0.0, 1.0]
     """
     return evaluated(function, x, grad, parameter, **options)

@@ -8,8 +8,6 @@ from typing import Any
 from samebits import _core
 from samebits.errors import InvalidArgument
 
-__all__ = ["named", "paired", "results_of"]
-
 
 def named(tensors: Any, argument: str = "tensors") -> tuple[list[Any], list[str]]:
     """Return the arrays of an argument and their names.

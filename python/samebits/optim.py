@@ -51,8 +51,7 @@ def random_stream(purpose: StreamPurpose, tensor: int, step: int) -> int:
 
     Examples
     --------
-    >>> from samebits.optim import random_stream
-    >>> hex(random_stream("quantizer", 7, 3))
+    >>> hex(sb.optim.random_stream("quantizer", 7, 3))
     '0x400000700000003'
     """
     return _core.random_stream_number(purpose, tensor, step)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from samebits.optimizer_layout import States, Weights
     from samebits.typing import UpdateProfile
 
-__all__ = ["Optimizer"]
-
 _VERSION = "1"
 #: Dtypes of arrays that are no formats, and formats of the same size for them in a file of `save`.
 _AS_FORMAT: Final[dict[str, Any]] = {"int16": "fp16", "uint8": "e8m0"}

@@ -12,8 +12,6 @@ from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
 
-__all__ = ["Layout", "StateArray", "check_group", "layout_of"]
-
 #: How weights are kept: the argument `weights`.
 Weights = Literal["master32", "direct", "stochastic", "split16", "kahan", "fp8_copy",
                   "master16_scaled"]

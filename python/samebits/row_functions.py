@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from samebits.option_types import RowOptions
     from samebits.typing import FormatLike, FunctionRule
 
+__all__ = ["LayerNorm", "RMSNorm", "layer_norm", "layer_norm_gradient", "log_softmax",
+           "log_softmax_gradient", "rms_norm", "rms_norm_gradient", "softmax", "softmax_gradient"]
+
 
 class LayerNorm(NamedTuple):
     """Results of `layer_norm`."""
@@ -97,9 +100,7 @@ def softmax(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
-    >>> samebits.functions.softmax(np.float32([[1, 2, 3]]), rule="torch_2_11")
+    >>> sb.functions.softmax(np.float32([[1, 2, 3]]), rule="torch_2_11")
     array([[0.09003057, 0.24472848, 0.6652409 ]], dtype=float32)
     """
     rule, rest = _split("softmax", options)
@@ -119,9 +120,7 @@ def log_softmax(x: Any, *, offset: int = 0, **options: Unpack[RowOptions]) -> An
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
-    >>> samebits.functions.log_softmax(np.float32([[0, 0]]), rule="torch_2_11")
+    >>> sb.functions.log_softmax(np.float32([[0, 0]]), rule="torch_2_11")
     array([[-0.6931472, -0.6931472]], dtype=float32)
     """
     rule, rest = _split("log_softmax", options)
@@ -141,10 +140,8 @@ def softmax_gradient(grad: Any, result: Any, **options: Unpack[RowOptions]) -> A
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> grad, result = np.float32([[1, 0]]), np.float32([[0.5, 0.5]])
-    >>> samebits.functions.softmax_gradient(grad, result, rule="torch_2_11").tolist()
+    >>> sb.functions.softmax_gradient(grad, result, rule="torch_2_11").tolist()
     [[0.25, -0.25]]
     """
     rule, rest = _split("softmax_gradient", options)
@@ -167,10 +164,8 @@ def log_softmax_gradient(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> grad, result = np.float32([[0, 0]]), np.float32([[-0.5, -1]])
-    >>> samebits.functions.log_softmax_gradient(grad, result, rule="torch_2_11").tolist()
+    >>> sb.functions.log_softmax_gradient(grad, result, rule="torch_2_11").tolist()
     [[0.0, 0.0]]
     """
     rule, rest = _split("log_softmax_gradient", options)
@@ -208,9 +203,7 @@ def layer_norm(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
-    >>> samebits.functions.layer_norm(np.float32([[1, 3]]), rule="torch_2_11").mean.tolist()
+    >>> sb.functions.layer_norm(np.float32([[1, 3]]), rule="torch_2_11").mean.tolist()
     [[2.0]]
     """
     rule, rest = _split("layer_norm", options)
@@ -236,10 +229,8 @@ def layer_norm_gradient(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> x, ones = np.float32([[1, 3]]), np.ones((1, 1), np.float32)
-    >>> samebits.functions.layer_norm_gradient(x, x, 2 * ones, ones, rule="torch_2_11").shape
+    >>> sb.functions.layer_norm_gradient(x, x, 2 * ones, ones, rule="torch_2_11").shape
     (1, 2)
     """
     rule, rest = _split("layer_norm_gradient", options)
@@ -273,9 +264,7 @@ def rms_norm(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
-    >>> samebits.functions.rms_norm(np.float32([[3, 4]]), epsilon=0, rule="torch_2_11").rstd
+    >>> sb.functions.rms_norm(np.float32([[3, 4]]), epsilon=0, rule="torch_2_11").rstd
     array([[0.2828427]], dtype=float32)
     """
     rule, rest = _split("rms_norm", options)
@@ -295,10 +284,8 @@ def rms_norm_gradient(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> x, ones = np.float32([[1, 3]]), np.ones((1, 1), np.float32)
-    >>> samebits.functions.rms_norm_gradient(x, x, ones, rule="torch_2_11").tolist()
+    >>> sb.functions.rms_norm_gradient(x, x, ones, rule="torch_2_11").tolist()
     [[-4.0, -12.0]]
     """
     rule, rest = _split("rms_norm_gradient", options)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from samebits.option_types import RuleOptions
     from samebits.typing import FormatLike, FunctionRule, LossReduction
 
+__all__ = ["CrossEntropy", "NormGradients", "clip_grad_norm", "cross_entropy",
+           "cross_entropy_and_gradient", "cross_entropy_gradient", "embedding_gradient",
+           "foreach_norm", "norm_parameter_gradients"]
+
 
 _DLPACK_CUDA = 2  # kDLCUDA
 
@@ -136,10 +140,8 @@ def cross_entropy(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> x = np.float32([[1, 2], [3, 3]])
-    >>> samebits.functions.cross_entropy(x, [1, 0], rule="torch_2_11")
+    >>> sb.functions.cross_entropy(x, [1, 0], rule="torch_2_11")
     array(0.50320446, dtype=float32)
     """
     rule, *rest = _options(**options)
@@ -177,10 +179,8 @@ def cross_entropy_gradient(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> x, grad = np.float32([[1, 1]]), np.float32(1)
-    >>> samebits.functions.cross_entropy_gradient(grad, x, [1], rule="torch_2_11").tolist()
+    >>> sb.functions.cross_entropy_gradient(grad, x, [1], rule="torch_2_11").tolist()
     [[0.5, -0.5]]
     """
     if known is not None and not (isinstance(known, tuple) and len(known) == 2):
@@ -217,10 +217,8 @@ def cross_entropy_and_gradient(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> x, grad = np.float32([[1, 1]]), np.float32(1)
-    >>> samebits.functions.cross_entropy_and_gradient(grad, x, [1], rule="torch_2_11").loss
+    >>> sb.functions.cross_entropy_and_gradient(grad, x, [1], rule="torch_2_11").loss
     array(0.6931472, dtype=float32)
     """
     rule, *rest = _options(**options)
@@ -255,10 +253,8 @@ def norm_parameter_gradients(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> x, ones = np.float32([[1, 3]]), np.ones((1, 1), np.float32)
-    >>> f = samebits.functions
+    >>> f = sb.functions
     >>> f.norm_parameter_gradients(x, x, ones, 2 * ones, rule="torch_2_11").weight.tolist()
     [-1.0, 3.0]
     """
@@ -301,10 +297,8 @@ def embedding_gradient(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> grad = np.float32([[1, 2], [3, 4], [5, 6]])
-    >>> samebits.functions.embedding_gradient(grad, [2, 0, 2], 3, rule="torch_2_11").tolist()
+    >>> sb.functions.embedding_gradient(grad, [2, 0, 2], 3, rule="torch_2_11").tolist()
     [[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]]
     """
     rule, *rest = _options(**options)
@@ -326,9 +320,7 @@ def foreach_norm(tensors: Any, **options: Unpack[RuleOptions]) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
-    >>> samebits.functions.foreach_norm([np.float32([3, 4]), np.float32([2])], rule="torch_2_11")
+    >>> sb.functions.foreach_norm([np.float32([3, 4]), np.float32([2])], rule="torch_2_11")
     array([5., 2.], dtype=float32)
     """
     rule, *rest = _options(**options)
@@ -356,10 +348,8 @@ def clip_grad_norm(gradients: Any, max_norm: float, **options: Unpack[RuleOption
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import samebits
     >>> x = np.float32([3, 4])
-    >>> samebits.functions.clip_grad_norm([x], 1, rule="torch_2_11")
+    >>> sb.functions.clip_grad_norm([x], 1, rule="torch_2_11")
     5.0
     >>> x
     array([0.5999999 , 0.79999983], dtype=float32)

@@ -20,19 +20,11 @@ True
 
 from __future__ import annotations
 
-from samebits.ranks.agreement import RankObservation
-from samebits.ranks.communicator import Communicator, DeviceBuffer, SingleRank
-from samebits.ranks.gradients import reduce_gradients
-from samebits.ranks.shards import ShardNorms, norm_of_shards
-from samebits.rules import dir_of
+from samebits.ranks.agreement import *
+from samebits.ranks.communicator import *
+from samebits.ranks.gradients import *
+from samebits.ranks.shards import *
+from samebits.rules import dir_of, names_in
 
-__all__ = [
-    "Communicator",
-    "DeviceBuffer",
-    "RankObservation",
-    "ShardNorms",
-    "SingleRank",
-    "norm_of_shards",
-    "reduce_gradients",
-]
+__all__ = names_in(__name__, ("agreement", "communicator", "gradients", "shards"))
 __dir__ = dir_of(__name__)

@@ -27,8 +27,7 @@ class DeviceBuffer:
 
     Examples
     --------
-    >>> from samebits.ranks import DeviceBuffer
-    >>> DeviceBuffer(0x7F0000000000, 64).__cuda_array_interface__["shape"]
+    >>> sbr.DeviceBuffer(0x7F0000000000, 64).__cuda_array_interface__["shape"]
     (64,)
     """
 

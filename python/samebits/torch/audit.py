@@ -346,8 +346,6 @@ def audit(share: float = 0.05, *, every: int = 512, seed: int = 0, tile: int = 6
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> with sbt.audit(share=1.0) as audit:
     ...     y = torch.ones(1000) + 1
     >>> report = audit.report()

@@ -20,8 +20,6 @@ from samebits.torch.other_rules import other_rules
 from samebits.torch.recompute import Conditions, recompute_recorded
 from samebits.torch.tiles import Place
 
-__all__: list[str] = []
-
 #: Rows and columns of the parts of a product's tile by which a rule is searched if none gives the whole tile.
 _PART = 16
 

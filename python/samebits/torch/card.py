@@ -229,8 +229,6 @@ def check_card(recording: str | os.PathLike[str] | Trace | None = None, *given: 
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> with sbt.record() as r:
     ...     y = torch.ones(2) + 1
     >>> card = sbt.check_card(r.trace, device="cpu", groups=[])

@@ -9,8 +9,6 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_only
 
-__all__: list[str] = []
-
 #: Elements that a copy's offset counts modulo: no kernel asks for a coarser alignment.
 ALIGNMENT = 256
 

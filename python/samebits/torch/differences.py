@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import torch
 
-__all__: list[str] = []
-
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 

@@ -108,8 +108,6 @@ def explain(a: Any, b: Any, *given: Any, operator: str | None = None, inputs: Se
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> def recorded(x):
     ...     with sbt.record(names={"x": x}) as r:
     ...         x + 1

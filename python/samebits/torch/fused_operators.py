@@ -16,8 +16,6 @@ from samebits.torch.quantize import rules_of_text, scales_shape
 from samebits.torch.row_operators import define, fake_norm, gradients_by, keep_arguments, new, norm_gradients, ops
 from samebits.torch.tensors import torch_dtype
 
-__all__: list[str] = []
-
 
 def _like(x: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
     return new(x)

@@ -15,8 +15,6 @@ from samebits.torch.kept_lists import KeptLists
 from samebits.torch.operators import without_modes
 from samebits.torch.tensors import in_memory_order, stream_of
 
-__all__ = ["GradientLists", "GradientReport", "clear_words", "one_device"]
-
 
 class GradientReport:
     """What the gradients of one optimizer look like, in the memory of the gradients.

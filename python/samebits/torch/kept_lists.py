@@ -11,8 +11,6 @@ import torch
 
 from samebits.errors import InvalidArgument
 
-__all__ = ["KeptLists"]
-
 _LISTS_KEPT: Final = 4  # of tensors that move between a few addresses
 
 List = TypeVar("List")

@@ -13,8 +13,6 @@ import torch
 
 from samebits.errors import InvalidArgument
 
-__all__: list[str] = []
-
 _LABEL = "samebits operator "
 
 

@@ -60,8 +60,7 @@ class LinearRecipe:
 
     Examples
     --------
-    >>> from samebits.torch import linear_recipe
-    >>> recipe = linear_recipe("TE_BLOCK_1D")
+    >>> recipe = sbt.linear_recipe("TE_BLOCK_1D")
     >>> recipe.activations.tile, recipe.weights.tile, recipe.gradients.tile
     ((1, 128), (128, 128), (1, 128))
     """
@@ -146,8 +145,7 @@ def linear_recipe_names() -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from samebits.torch import linear_recipe_names
-    >>> "TE_CURRENT" in linear_recipe_names(), "TE_DELAYED" in linear_recipe_names()
+    >>> "TE_CURRENT" in sbt.linear_recipe_names(), "TE_DELAYED" in sbt.linear_recipe_names()
     (True, False)
     """
     return tuple(name for name, rules in recipes.items()
@@ -172,8 +170,7 @@ def linear_recipe(recipe: LinearRecipe | Recipe | str) -> LinearRecipe:
 
     Examples
     --------
-    >>> from samebits.torch import linear_recipe
-    >>> linear_recipe("TE_CURRENT").gradient_format
+    >>> sbt.linear_recipe("TE_CURRENT").gradient_format
     'e5m2'
     """
     if isinstance(recipe, LinearRecipe):

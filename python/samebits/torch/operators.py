@@ -19,8 +19,6 @@ from samebits.torch import recorded_calls
 from samebits.torch.recorded_modules import Modules
 from samebits.torch.trace import NAMES
 
-__all__: list[str] = []
-
 #: Operators whose results have no values yet.
 _EMPTY = frozenset(["empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
                     "resize_"])

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
         foreach: bool | None
         fused: bool | None
 
-__all__ = ["Optimizer"]
-
 
 def _same(now: Sequence[Any], known: Sequence[Any]) -> bool:
     """Whether two sequences hold the same objects."""

@@ -19,8 +19,6 @@ from samebits.torch.optimizer_state import (
     whole_steps,
 )
 
-__all__ = ["exported_state"]
-
 _LAYOUTS: Final = ("torch", "transformer_engine", "torchao")
 _BLOCK: Final = 256  # elements with one scale in torchao's FP8 states
 _SMALLEST: Final = 4096  # torchao keeps the states of smaller parameters without scales

@@ -14,8 +14,6 @@ from samebits.errors import InvalidArgument
 from samebits.torch.gradient_list import GradientLists, GradientReport
 from samebits.torch.tensors import is_plain, is_without_gaps, local
 
-__all__ = ["Gradients", "OptimizerGradients", "combine_over_ranks"]
-
 
 class _Optimizer:
     """What is remembered of an optimizer: its first parameter's number, and gradient lists."""

@@ -12,9 +12,6 @@ from samebits.errors import InvalidArgument
 from samebits.torch.optimizer_state import format_of
 from samebits.torch.parameter_batch import Slot
 
-__all__ = ["OPTIONS", "KeptOptions", "check_group", "kept_options", "refuse_changes",
-           "refuse_torch_options"]
-
 #: The options that the optimizers of ``torch.optim`` lack, and maximize.
 OPTIONS: Final = ("weights", "states", "profile", "block", "seed", "maximize")
 

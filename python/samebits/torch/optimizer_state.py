@@ -14,9 +14,6 @@ from samebits.optimizer_layout import UNSIGNED, Layout, StateArray, layout_of
 from samebits.torch.parameter_batch import codes_dtype, memory_order
 from samebits.torch.tensors import FORMATS, local
 
-__all__ = ["begin_state", "load_state", "loaded_states", "parameter_layout", "saved_weights",
-           "values_of", "whole_steps"]
-
 #: The stored formats of floating-point codes with block scales.
 _SCALED: Final[dict[torch.dtype, str]] = {
     torch.float16: "fp16_scaled", torch.float8_e4m3fn: "e4m3_scaled",

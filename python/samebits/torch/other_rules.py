@@ -14,8 +14,6 @@ import samebits
 from samebits.errors import Unsupported
 from samebits.torch.recompute import Conditions, overload_of, recompute
 
-__all__: list[str] = []
-
 #: A rule: it takes an operator's arguments, returns its results and writes what the operator writes.
 OtherRule = Callable[[list[Any], dict[str, Any]], Any]
 _ORDERS = {"sequential": "a sum in rising order", "tree": "a sum by pairs"}

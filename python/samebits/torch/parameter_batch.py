@@ -15,8 +15,6 @@ from samebits.torch.kept_lists import KeptLists
 from samebits.torch.tensors import FORMATS, local, moved, shard_begin, stream_of, torch_dtype
 from samebits.torch.written_weights import UNKNOWN, adopt_written, marks_of, versions_of
 
-__all__ = ["ParameterBatch", "Places", "Slot", "StepCount", "codes_dtype", "memory_order"]
-
 
 class StepCount:
     """The number of applied steps of some parameters, in their memory, and the coming decision.

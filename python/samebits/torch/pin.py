@@ -101,8 +101,6 @@ def pin(*modules: torch.nn.Module, cudnn_attention: bool = False) -> Pin:
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> with sbt.pin() as pinned:
     ...     torch.are_deterministic_algorithms_enabled()
     True

@@ -37,8 +37,7 @@ class PrecisionMap:
 
     Examples
     --------
-    >>> from samebits.torch import PrecisionMap
-    >>> precision = PrecisionMap({"h.*.mlp.*": "TE_CURRENT", "lm_head": "bf16"})
+    >>> precision = sbt.PrecisionMap({"h.*.mlp.*": "TE_CURRENT", "lm_head": "bf16"})
     >>> precision.recipe_of("h.0.mlp.c_fc").name
     'TE_CURRENT'
     >>> precision.recipe_of("lm_head") is precision.recipe_of("h.0.attn.c_proj") is None
@@ -126,10 +125,9 @@ def load_precision_map(path: str | os.PathLike[str]) -> PrecisionMap:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from samebits.torch import load_precision_map
     >>> path = pathlib.Path(tempfile.mkdtemp(), "map.json")
     >>> sbt.PrecisionMap({"*": "TE_BLOCK_1D"}).save(path)
-    >>> load_precision_map(path).layers
+    >>> sbt.load_precision_map(path).layers
     {'*': 'TE_BLOCK_1D'}
     """
     try:

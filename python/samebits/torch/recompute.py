@@ -119,8 +119,6 @@ def recompute(operator: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any]
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> x = torch.tensor([1.0, 3.0])
     >>> sbt.recompute("aten.div.Tensor", (x, 3.0))
     tensor([0.3333, 1.0000])

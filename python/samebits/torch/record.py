@@ -251,8 +251,6 @@ def record(path: str | os.PathLike[str] | None = None, *,
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> with sbt.record() as r:
     ...     y = torch.ones(2) + 1
     >>> [entry["op"] for entry in r.trace.operators]

@@ -12,8 +12,6 @@ from typing import Any
 
 import torch
 
-__all__: list[str] = []
-
 #: The recorders whose blocks have been entered.
 ACTIVE: list[Any] = []
 #: What a GradScaler sets on an optimizer.

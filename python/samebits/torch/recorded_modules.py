@@ -10,8 +10,6 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakIdKeyDictionary
 
-__all__: list[str] = []
-
 _PLAIN = frozenset([torch.Tensor, torch.nn.Parameter, type(None)])
 _is_compiling = torch.compiler.is_compiling
 _node, _will_run = torch._C._current_autograd_node, torch._C._will_engine_execute_node

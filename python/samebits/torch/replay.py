@@ -361,8 +361,6 @@ def replay(recording: str | os.PathLike[str] | Trace, *given: Any) -> Replay:
 
     Examples
     --------
-    >>> import torch
-    >>> import samebits.torch as sbt
     >>> with sbt.record() as r:
     ...     y = torch.ones(2) + 1
     >>> print(sbt.replay(r.trace))

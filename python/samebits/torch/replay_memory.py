@@ -13,8 +13,6 @@ from torch.utils._pytree import tree_leaves
 from samebits.errors import InvalidArgument
 from samebits.torch.trace import Trace, bytes_of, hash_of, places
 
-__all__: list[str] = []
-
 
 class MissingSource(InvalidArgument):
     """A recording has no values of a source, and none were given."""

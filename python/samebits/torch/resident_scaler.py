@@ -16,8 +16,6 @@ from samebits.torch.gradient_list import GradientReport
 from samebits.torch.operators import without_modes
 from samebits.torch.tensors import moved, stream_of
 
-__all__ = ["GradStep", "ResidentScaler"]
-
 _ROWS: Final = 8
 
 

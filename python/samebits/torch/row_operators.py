@@ -18,8 +18,6 @@ from samebits.torch.operators import tensors_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__: list[str] = []
-
 
 class _Operators:
     """What `define` has defined. Calls skip the dispatcher if no mode, transform or subclass needs to see them."""

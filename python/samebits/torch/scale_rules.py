@@ -10,8 +10,6 @@ from samebits.errors import InvalidArgument
 from samebits.formats import choose
 from samebits.loss_scaler import POLICY_NAMES, LossScaler, settings_of
 
-__all__ = ["BACKOFF_FACTOR", "GROWTH_FACTOR", "GROWTH_INTERVAL", "INIT_SCALE", "ScaleRules"]
-
 
 class _Default(float):
     """A default value of torch's constructor: an argument that is this object was not given."""

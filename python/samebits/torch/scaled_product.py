@@ -20,8 +20,6 @@ from samebits.torch.linear_recipe import (
     text_of,
 )
 
-__all__ = ["scaled_product"]
-
 #: Of each kind of tile: scaled_mm's name, and the lowest and the highest compute capability at which
 #: scaled_mm multiplies them.
 _KINDS = {

@@ -15,8 +15,6 @@ from samebits.torch.aten.elementwise import is_elementwise
 from samebits.torch.copies import ALIGNMENT
 from samebits.torch.operators import PRODUCTS, Operator, tensors_of
 
-__all__: list[str] = []
-
 _FUNCTIONS = frozenset("""exp expm1 log log1p tanh sigmoid erf rsqrt silu softplus gelu gelu_backward silu_backward
                           _to_copy clone neg abs where masked_fill relu threshold_backward""".split())
 #: Operators of rows, by the arguments that have the rows.

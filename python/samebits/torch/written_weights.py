@@ -12,8 +12,6 @@ from samebits import _core
 from samebits.optimizer_layout import Layout
 from samebits.torch.tensors import in_memory_order, local
 
-__all__ = ["UNKNOWN", "Mark", "adopt_written", "mark_of", "marks_of", "versions_of"]
-
 
 class Mark(NamedTuple):
     """Versions and address of a parameter: other ones mean that its values may have changed."""
