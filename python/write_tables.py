@@ -177,6 +177,7 @@ SIGNATURES = {
     "RowOptions": ("row_functions", "_options"),
     "AxisOptions": ("axis_reductions", "_reduced"),
     "RuleOptions": ("training_functions", "_options"),
+    "LossOptions": ("training_functions", "_loss_options"),
     "AttentionOptions": ("attention", "_options"),
     "QuantizeOptions": ("quantize", "quantize"),
     "OptimizerOptions": ("optimizer", "__init__"),

@@ -109,7 +109,7 @@ def attention(
     return Attention(*_core.attention((q, k, v), (*how, splits, dropout), format, out, where))
 
 
-@options_of(_options)
+@options_of(_options, attention)
 def attention_backward(
     grad: Any,
     q: Any,
@@ -129,8 +129,6 @@ def attention_backward(
     ----------
     grad : array [batch, heads, queries, head dimension]
         The gradient of `attention`'s result.
-    q, k, v
-        As in `attention`.
     out, lse : array, optional
         `attention`'s results; ``math`` does not read them.
     dq : bool

@@ -39,6 +39,9 @@ def _reduced(
 
     Parameters
     ----------
+    x : array [...]
+    axis : int or ints, optional
+        The axes to reduce; default, and with no axis, all.
     rule : str
         Whose bits the function returns: ``torch_2_11`` is the only rule.
     offset : int
@@ -65,12 +68,6 @@ def sum(x: Any, axis: Axes = None, **options: Unpack[AxisOptions]) -> Any:
 
     The order of the additions follows from shape, strides, format and GPU.
 
-    Parameters
-    ----------
-    x : array [...]
-    axis : int or ints, optional
-        The axes to reduce; default, and with no axis, all.
-
     Examples
     --------
     >>> sb.functions.sum(np.float32([[1, 2], [3, 4]]), 0, rule="torch_2_11")
@@ -83,11 +80,6 @@ def sum(x: Any, axis: Axes = None, **options: Unpack[AxisOptions]) -> Any:
 def mean(x: Any, axis: Axes = None, **options: Unpack[AxisOptions]) -> Any:
     """Return ``torch.mean(x, axis)`` as PyTorch computes it on a GPU.
 
-    Parameters
-    ----------
-    x, axis
-        As in `sum`.
-
     Examples
     --------
     >>> sb.functions.mean(np.float32([[1, 2], [3, 4]]), 1, rule="torch_2_11")
@@ -99,11 +91,6 @@ def mean(x: Any, axis: Axes = None, **options: Unpack[AxisOptions]) -> Any:
 @options_of(_reduced)
 def norm(x: Any, axis: Axes = None, **options: Unpack[AxisOptions]) -> Any:
     """Return ``torch.linalg.vector_norm(x, dim=axis)`` as PyTorch computes it on a GPU.
-
-    Parameters
-    ----------
-    x, axis
-        As in `sum`.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from samebits.arrays import empty_bytes, empty_like, mark_written
 from samebits.errors import InvalidArgument
 from samebits.formats import INDEX, NAMES, dtype_of, format_index
 from samebits.packing import shape_of
+from samebits.rules import options_of
 
 if TYPE_CHECKING:
     from samebits.typing import Codebook, CodebookSteps, FormatLike
@@ -174,13 +175,9 @@ class Int8Rows:
     codes: npt.NDArray[np.int8]
     absmax: npt.NDArray[np.float32]
 
+    @options_of(QuantizedBlocks.dequantize)
     def dequantize(self, to: FormatLike = "fp32", *, threads: int | None = None) -> Any:
         """Return the values: (code * absmax) * (1 / 127), rounded to fp32 twice and then to `to`.
-
-        Parameters
-        ----------
-        to, threads
-            As in `QuantizedBlocks.dequantize`.
 
         Returns
         -------

@@ -261,15 +261,12 @@ def matmul(
     return _product(_core.matmul, a, b, out, sum, unit, order, **options)
 
 
-@options_of(_product)
+@options_of(_product, matmul)
 def predict(a: Any, b: Any, unit: Unit | None = None, *, out: Any = "fp32",
             **options: Unpack[ProductOptions]) -> Prediction:
     """Return the product as a tensor core computes it, its evidence and its error.
 
-    Parameters
-    ----------
-    a, b, unit, out
-        As in `matmul`. Pass `unit` or `rule`.
+    Pass `unit` or `rule`.
 
     Examples
     --------
@@ -283,6 +280,7 @@ def predict(a: Any, b: Any, unit: Unit | None = None, *, out: Any = "fp32",
     return Prediction(value, evidence, ProductError(*error))
 
 
+@options_of(_product, matmul)
 def find_rule(
     a: Any,
     b: Any,
@@ -310,8 +308,6 @@ def find_rule(
 
     Parameters
     ----------
-    a, b : array [M, K] and [K, N], or QuantizedTensor
-        As in `matmul`.
     d : array [M, N]
         The product, in fp32, fp16 or bf16, as a GPU returned it.
     c : array [M, N], optional
@@ -322,8 +318,6 @@ def find_rule(
         Largest number of slices that is tried.
     sample : int
         At most this many rows and columns of `d` are compared, evenly spaced; 0: all.
-    a_scales, a_tile, b_scales, b_tile, scale_order, a_format, b_format, threads, backend
-        As in `matmul`.
 
     Returns
     -------

@@ -86,6 +86,7 @@ def counts(x: Any, *, format: FormatLike | None = None, threads: int | None = No
     return ElementCounts(*numbers)
 
 
+@options_of(amax)
 def dot(x: Any, y: Any, *, precision: Accumulation = "fp64", order: SumOrder = "tree",
         format: FormatLike | None = None, threads: int | None = None,
         backend: str | None = None, stream: Any = None) -> float:
@@ -99,8 +100,6 @@ def dot(x: Any, y: Any, *, precision: Accumulation = "fp64", order: SumOrder = "
         fp64 or fp32: each product and each sum is rounded to this format.
     order : str
         tree: the tree of `sum`. sequential: ((p0 + p1) + p2) + ..., on one thread.
-    format, threads, backend, stream
-        As in `convert`.
 
     Examples
     --------

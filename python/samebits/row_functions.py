@@ -107,16 +107,11 @@ def softmax(
     return _core.softmax(False, x, (rule, offset, num_warps, elements_per_thread), *rest)
 
 
-@options_of(_options)
+@options_of(_options, softmax)
 def log_softmax(x: Any, *, offset: int = 0, **options: Unpack[RowOptions]) -> Any:
     """Return the logarithm of softmax over the last axis.
 
     The only rule is ``torch_2_11``.
-
-    Parameters
-    ----------
-    x, offset
-        As in `softmax`.
 
     Examples
     --------
@@ -134,9 +129,9 @@ def softmax_gradient(grad: Any, result: Any, **options: Unpack[RowOptions]) -> A
     Parameters
     ----------
     grad : array [..., cols]
-        The gradient of softmax's result.
+        The gradient of the function's result.
     result : array [..., cols]
-        softmax's result, in the format of `grad`.
+        The function's result, in the format of `grad`.
 
     Examples
     --------
@@ -148,7 +143,7 @@ def softmax_gradient(grad: Any, result: Any, **options: Unpack[RowOptions]) -> A
     return _core.softmax_gradient(False, grad, result, (rule,), *rest)
 
 
-@options_of(_options)
+@options_of(_options, softmax_gradient)
 def log_softmax_gradient(
     grad: Any, result: Any, *, offset: int = 0, **options: Unpack[RowOptions]
 ) -> Any:
@@ -156,8 +151,6 @@ def log_softmax_gradient(
 
     Parameters
     ----------
-    grad, result : array [..., cols]
-        As in `softmax_gradient`.
     offset : int
         The storage offset of `grad`. It changes the order of sums of rows of more than 1024
         elements.
@@ -219,11 +212,11 @@ def layer_norm_gradient(
     Parameters
     ----------
     grad : array [..., cols]
-        The gradient of LayerNorm's result.
+        The gradient of the norm's result.
     x : array [..., cols]
-        LayerNorm's argument, in the format of `grad`.
+        The norm's argument, in the format of `grad`.
     mean, rstd : array [..., 1]
-        fp32, as `layer_norm` returned them.
+        fp32, as the norm returned them.
     weight : array [cols], optional
         In the format of `grad`.
 
@@ -239,7 +232,7 @@ def layer_norm_gradient(
     return _core.norm_gradient(grad, x, mean, rstd, weight, (rule,), *rest)
 
 
-@options_of(_options)
+@options_of(_options, layer_norm)
 def rms_norm(
     x: Any,
     weight: Any = None,
@@ -252,8 +245,6 @@ def rms_norm(
 
     Parameters
     ----------
-    x, weight, offset
-        As in `layer_norm`.
     epsilon : float
         Added to the mean of the squares. PyTorch's default is the format's ``finfo(...).eps``.
 
@@ -271,16 +262,11 @@ def rms_norm(
     return RMSNorm(*_core.norm(True, x, weight, None, (rule, epsilon, offset), *rest))
 
 
-@options_of(_options)
+@options_of(_options, layer_norm_gradient)
 def rms_norm_gradient(
     grad: Any, x: Any, rstd: Any, weight: Any = None, **options: Unpack[RowOptions]
 ) -> Any:
     """Return the gradient of RMSNorm's argument as PyTorch's backward pass computes it.
-
-    Parameters
-    ----------
-    grad, x, rstd, weight
-        As in `layer_norm_gradient`.
 
     Examples
     --------

@@ -21,40 +21,60 @@ def _sections(text: str | None) -> tuple[str, dict[str, str]]:
     return intro.rstrip(), dict(zip(parts[::2], map(str.rstrip, parts[1::2]), strict=True))
 
 
-def _names(entry: str) -> set[str]:
-    """Return the names that an entry of a section on parameters describes."""
-    return set(re.findall(r"\w+", entry.partition("\n")[0].partition(" : ")[0]))
+def _entries(sections: dict[str, str]) -> list[str]:
+    """Return the entries of a section on parameters."""
+    return re.split(r"\n(?=\S)", sections["Parameters"]) if "Parameters" in sections else []
 
 
-def _documented(target: Callable[..., Any], implementation: Callable[..., Any],
-                shown: Iterable[str]) -> str:
-    """Return a docstring with what that of the implementation says of parameters and errors."""
+def _head(entry: str) -> str:
+    """Return the text of an entry in which the names are that it describes."""
+    return entry.partition("\n")[0].partition(" : ")[0]
+
+
+def _names(entry: str) -> list[str]:
+    return re.findall(r"\w+", _head(entry))
+
+
+def _documented(target: Callable[..., Any], sources: Iterable[Callable[..., Any]], shown: list[str],
+                returns_alike: bool) -> str:
+    """Return a docstring with what others say of its parameters, and the first of them of all else."""
     intro, own = _sections(target.__doc__)
-    _, others = _sections(implementation.__doc__)
-    entries = re.split(r"\n(?=\S)", own["Parameters"]) if "Parameters" in own else []
+    others = [_sections(source.__doc__)[1] for source in sources]
+    if not returns_alike:
+        others[0].pop("Returns", None)
+    entries = _entries(own)
     missing = set(shown).difference(*map(_names, entries))
-    entries += [e for e in re.split(r"\n(?=\S)", others.pop("Parameters")) if _names(e) & missing]
-    examples = own.get("Examples", "")
-    texts = {**others, **own, "Parameters": "\n".join(entries), "Examples": examples}
+    for entry in (entry for sections in others for entry in _entries(sections)):
+        if found := [name for name in _names(entry) if name in missing]:
+            entries.append(entry if found == _names(entry) else ", ".join(found) + entry[len(_head(entry)):])
+            missing.difference_update(found)
+    place = {name: i for i, name in enumerate(shown)}
+    entries.sort(key=lambda entry: min((place[name] for name in _names(entry) if name in place), default=0))
+    texts = {**others[0], **own, "Parameters": "\n".join(entries), "Examples": own.get("Examples", "")}
     return "\n\n".join([intro, *(f"{name}\n{'-' * len(name)}\n{texts[name]}" for name in _ORDER
                                 if texts.get(name))]) + "\n"
 
 
-def options_of(implementation: Callable[..., Any]) -> Callable[[_Target], _Target]:
-    """Let a function or class with ``**options`` show the keyword arguments that it takes.
+def options_of(implementation: Callable[..., Any],
+               *others: Callable[..., Any]) -> Callable[[_Target], _Target]:
+    """Let a function or class show what its docstring, and ``**options``, leave to another function.
 
-    The signature gets the keyword-only arguments of `implementation`, and the docstring what that
-    of `implementation` says of them.
+    The docstring gets what those of `implementation` and `others` say of its parameters, and what the first says of
+    errors and of a result of the same type. Of ``**options`` the signature shows the keyword-only arguments of
+    `implementation`.
     """
     def decorate(target: _Target) -> _Target:
         function: Any = target.__init__ if isinstance(target, type) else target  # type: ignore[misc]
         own = inspect.signature(function)
+        model = inspect.signature(implementation)
         shown = [p for p in own.parameters.values() if p.kind != p.VAR_KEYWORD]
-        shown += [p for p in inspect.signature(implementation).parameters.values()
-                  if p.kind == p.KEYWORD_ONLY and p.name not in own.parameters]
+        if len(shown) < len(own.parameters):
+            shown += [p for p in model.parameters.values()
+                      if p.kind == p.KEYWORD_ONLY and p.name not in own.parameters]
         function.__signature__ = own.replace(parameters=shown)
         if implementation.__doc__:  # not with python -OO
-            target.__doc__ = _documented(target, implementation, [p.name for p in shown])
+            target.__doc__ = _documented(target, (implementation, *others), [p.name for p in shown],
+                                         model.return_annotation in (own.return_annotation, "Any"))
         return target
 
     return decorate

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from samebits import _core
 from samebits.list_arguments import named, paired, results_of
 from samebits.losses import ConversionLoss, conversion_loss
+from samebits.rules import options_of
 
 if TYPE_CHECKING:
     from samebits.typing import FormatLike, NanPolicy, Overflow, Rounding
@@ -191,16 +192,12 @@ def inspect(tensors: Any, *, format: FormatLike | None = None, distribution: boo
         first_bad, exponents, arrays, format)
 
 
+@options_of(inspect)
 def l2norm(tensors: Any, *, format: FormatLike | None = None, threads: int | None = None,
            backend: str | None = None, stream: Any = None) -> tuple[float, dict[str, float]]:
     """Return the L2 norm of all tensors together, and of each by name.
 
     Waits for the device.
-
-    Parameters
-    ----------
-    tensors, format, threads, backend, stream
-        As in `inspect`.
 
     Examples
     --------
@@ -212,6 +209,7 @@ def l2norm(tensors: Any, *, format: FormatLike | None = None, threads: int | Non
     return total, dict(zip(names, each, strict=True))
 
 
+@options_of(inspect)
 def unscale(tensors: Any, inverse_scale: float, *, format: FormatLike | None = None,
             threads: int | None = None, backend: str | None = None,
             stream: Any = None) -> UnscaleReport:
@@ -225,8 +223,6 @@ def unscale(tensors: Any, inverse_scale: float, *, format: FormatLike | None = N
         In fp32, fp16 or bf16; written.
     inverse_scale : float
         Factor, rounded to fp32; not negative, not NaN.
-    format, threads, backend, stream
-        As in `inspect`.
 
     Raises
     ------
@@ -244,15 +240,10 @@ def unscale(tensors: Any, inverse_scale: float, *, format: FormatLike | None = N
                                         (threads, backend, stream)))
 
 
+@options_of(unscale)
 def scale(tensors: Any, factor: float, *, format: FormatLike | None = None,
           threads: int | None = None, backend: str | None = None, stream: Any = None) -> None:
     """Multiply tensors by `factor`, rounded to fp32, in place; no report.
-
-    Parameters
-    ----------
-    tensors, format, threads, backend, stream
-        As in `unscale`.
-    factor : float
 
     Examples
     --------
@@ -265,6 +256,7 @@ def scale(tensors: Any, factor: float, *, format: FormatLike | None = None,
     _core.scale(arrays, names, format, factor, (threads, backend, stream))
 
 
+@options_of(unscale)
 def clip(tensors: Any, max_norm: float, *, format: FormatLike | None = None, threads: int | None = None,
          backend: str | None = None, stream: Any = None) -> ClipReport:
     """Scale tensors in place so that their common L2 norm is at most `max_norm`.
@@ -273,8 +265,6 @@ def clip(tensors: Any, max_norm: float, *, format: FormatLike | None = None, thr
 
     Parameters
     ----------
-    tensors, format, threads, backend, stream
-        As in `unscale`.
     max_norm : float
 
     Examples
@@ -289,6 +279,7 @@ def clip(tensors: Any, max_norm: float, *, format: FormatLike | None = None, thr
     return ClipReport(norm, factor)
 
 
+@options_of(inspect)
 def accumulate(acc: Any, gradients: Any, *, scales: Any = None, format: FormatLike | None = None,
                threads: int | None = None, backend: str | None = None,
                stream: Any = None) -> None:
@@ -304,8 +295,6 @@ def accumulate(acc: Any, gradients: Any, *, scales: Any = None, format: FormatLi
         One factor for each tensor.
     format : str or dtype, optional
         The format of gradients whose dtype does not say it.
-    threads, backend, stream
-        As in `convert`.
 
     Examples
     --------
@@ -318,6 +307,7 @@ def accumulate(acc: Any, gradients: Any, *, scales: Any = None, format: FormatLi
     _core.accumulate(sums, terms, names, format, scales, (threads, backend, stream))
 
 
+@options_of(inspect)
 def axpby(a: float, x: Any, b: float, y: Any, out: Any, *, threads: int | None = None,
           backend: str | None = None, stream: Any = None) -> None:
     """Write a * x + b * y into `out`, tensor by tensor; products and sum are rounded to fp32.
@@ -328,8 +318,6 @@ def axpby(a: float, x: Any, b: float, y: Any, out: Any, *, threads: int | None =
         Factors, rounded to fp32.
     x, y, out : array, list of arrays, or dict of str to array
         In fp32, fp16 or bf16, of the same shapes. `out` may be `x` or `y`.
-    threads, backend, stream
-        As in `convert`.
 
     Examples
     --------

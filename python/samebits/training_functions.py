@@ -18,7 +18,7 @@ from samebits.rules import options_of
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from samebits.option_types import RuleOptions
+    from samebits.option_types import LossOptions, RuleOptions
     from samebits.typing import FormatLike, FunctionRule, LossReduction
 
 __all__ = ["CrossEntropy", "NormGradients", "clip_grad_norm", "cross_entropy",
@@ -83,15 +83,10 @@ def _targets(x: Any, name: str = "targets") -> Any:
     return x.reshape(-1) if on_gpu else _integers(x, name)
 
 
-def _loss_format(to: FormatLike | None, upcast: bool) -> FormatLike | None:
-    return "fp32" if upcast and to is None else to
-
-
 @options_of(_options)
-def cross_entropy(
-    x: Any,
-    targets: Any,
+def _loss_options(
     *,
+    rule: FunctionRule,
     reduction: LossReduction = "mean",
     log_probabilities: bool = False,
     upcast: bool = False,
@@ -99,19 +94,15 @@ def cross_entropy(
     ignore_index: int = -100,
     to: FormatLike | None = None,
     offset: int = 0,
-    multiprocessors: int = 132,
-    **options: Unpack[RuleOptions],
-) -> Any:
-    """Return ``torch.nn.functional.cross_entropy(x, targets)`` as PyTorch computes it on a GPU.
+    format: FormatLike | None = None,
+    threads: int | None = None,
+    backend: str | None = None,
+    stream: Any = None,
+) -> tuple[tuple[Any, ...], Any, Any, tuple[Any, Any, Any]]:
+    """Return the options of a loss, and the last arguments of the core's functions.
 
     Parameters
     ----------
-    x : array [..., classes]
-        Logits.
-    targets : array of integers
-        The class of each row, or `ignore_index`. On a GPU an array of int64 there, which is not
-        checked: the loss and the gradients of a row with another target are NaN. `log_probabilities`
-        and `label_smoothing` work in host memory alone.
     reduction : str
         ``mean``, ``sum``, or ``none``: one loss for each row.
     log_probabilities : bool
@@ -129,6 +120,25 @@ def cross_entropy(
         to the format of `x` and the loss is not. Labels are then not smoothed.
     offset : int
         The storage offset of `x`.
+    """
+    how = (rule, reduction, log_probabilities, upcast, label_smoothing, ignore_index, offset)
+    return how, "fp32" if upcast and to is None else to, format, (threads, backend, stream)
+
+
+@options_of(_loss_options)
+def cross_entropy(
+    x: Any, targets: Any, *, multiprocessors: int = 132, **options: Unpack[LossOptions]
+) -> Any:
+    """Return ``torch.nn.functional.cross_entropy(x, targets)`` as PyTorch computes it on a GPU.
+
+    Parameters
+    ----------
+    x : array [..., classes]
+        Logits.
+    targets : array of integers
+        The class of each row, or `ignore_index`. On a GPU an array of int64 there, which is not
+        checked: the loss and the gradients of a row with another target are NaN. `log_probabilities`
+        and `label_smoothing` work in host memory alone.
     multiprocessors : int
         Streaming multiprocessors of the GPU: 132 of an H100 and of an H200. Read only with label
         smoothing.
@@ -144,26 +154,14 @@ def cross_entropy(
     >>> sb.functions.cross_entropy(x, [1, 0], rule="torch_2_11")
     array(0.50320446, dtype=float32)
     """
-    rule, *rest = _options(**options)
-    how = (rule, reduction, log_probabilities, upcast, label_smoothing, ignore_index, offset, multiprocessors)
-    return _core.cross_entropy(x, _targets(targets), how, _loss_format(to, upcast), *rest)
+    how, *rest = _loss_options(**options)
+    return _core.cross_entropy(x, _targets(targets), (*how, multiprocessors), *rest)
 
 
-@options_of(_options)
+@options_of(_loss_options, cross_entropy)
 def cross_entropy_gradient(
-    grad: Any,
-    x: Any,
-    targets: Any,
-    *,
-    reduction: LossReduction = "mean",
-    log_probabilities: bool = False,
-    upcast: bool = False,
-    label_smoothing: float = 0.0,
-    ignore_index: int = -100,
-    to: FormatLike | None = None,
-    offset: int = 0,
-    known: tuple[Any, Any] | None = None,
-    **options: Unpack[RuleOptions],
+    grad: Any, x: Any, targets: Any, *, known: tuple[Any, Any] | None = None,
+    **options: Unpack[LossOptions]
 ) -> Any:
     """Return the gradient of cross entropy's logits as PyTorch's backward pass computes it.
 
@@ -171,8 +169,6 @@ def cross_entropy_gradient(
     ----------
     grad : array
         The gradient of the loss, in its shape and format `to`: of no axis, or [rows] without reduction.
-    x, targets, reduction, log_probabilities, upcast, label_smoothing, ignore_index, to, offset
-        As in `cross_entropy`.
     known : (array, array), optional
         On a GPU: a gradient of the loss, and its gradient of `x`. The latter is returned, after it was
         updated if `grad` has other bits. Nothing waits.
@@ -185,35 +181,15 @@ def cross_entropy_gradient(
     """
     if known is not None and not (isinstance(known, tuple) and len(known) == 2):
         raise TypeError("known: a tuple of two arrays is expected")
-    rule, *rest = _options(**options)
-    how = (rule, reduction, log_probabilities, upcast, label_smoothing, ignore_index, offset)
-    return _core.cross_entropy_gradient(False, grad, x, _targets(targets), how, _loss_format(to, upcast), known, *rest)
+    how, to, *rest = _loss_options(**options)
+    return _core.cross_entropy_gradient(False, grad, x, _targets(targets), how, to, known, *rest)
 
 
-@options_of(_options)
+@options_of(_loss_options, cross_entropy_gradient, cross_entropy)
 def cross_entropy_and_gradient(
-    grad: Any,
-    x: Any,
-    targets: Any,
-    *,
-    reduction: LossReduction = "mean",
-    log_probabilities: bool = False,
-    upcast: bool = False,
-    label_smoothing: float = 0.0,
-    ignore_index: int = -100,
-    to: FormatLike | None = None,
-    offset: int = 0,
-    multiprocessors: int = 132,
-    **options: Unpack[RuleOptions],
+    grad: Any, x: Any, targets: Any, *, multiprocessors: int = 132, **options: Unpack[LossOptions]
 ) -> CrossEntropy:
     """Return cross entropy and the gradient of its logits. On a GPU the logits are read once.
-
-    Parameters
-    ----------
-    grad : array
-        As in `cross_entropy_gradient`.
-    x, targets, reduction, log_probabilities, upcast, label_smoothing, ignore_index, to, offset, multiprocessors
-        As in `cross_entropy`.
 
     Examples
     --------
@@ -221,9 +197,9 @@ def cross_entropy_and_gradient(
     >>> sb.functions.cross_entropy_and_gradient(grad, x, [1], rule="torch_2_11").loss
     array(0.6931472, dtype=float32)
     """
-    rule, *rest = _options(**options)
-    how = (rule, reduction, log_probabilities, upcast, label_smoothing, ignore_index, offset, multiprocessors)
-    results: Any = _core.cross_entropy_gradient(True, grad, x, _targets(targets), how, _loss_format(to, upcast), None, *rest)
+    how, to, *rest = _loss_options(**options)
+    results: Any = _core.cross_entropy_gradient(
+        True, grad, x, _targets(targets), (*how, multiprocessors), to, None, *rest)
     return CrossEntropy(*results)
 
 

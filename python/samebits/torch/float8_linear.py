@@ -10,6 +10,7 @@ from samebits._core import flag, integer
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.quantize import QuantizedTensor
 from samebits.recipes import Recipe
+from samebits.rules import options_of
 from samebits.torch.linear_recipe import LinearRecipe, linear_recipe
 from samebits.torch.quantized_operand import (
     quantize_activations,
@@ -282,16 +283,12 @@ class Float8Linear(torch.nn.Linear):
         return f"{super().extra_repr()}, recipe={self.recipe.name or self.recipe}{fast}"
 
 
+@options_of(Float8Linear)
 class Float8Conv1D(Float8Linear):
     """A `Float8Linear` with a weight [in_features, out_features].
 
     Takes the place of ``transformers.pytorch_utils.Conv1D``, the linear layer of GPT-2; made by
     `convert_linears` or ``Float8Conv1D.from_linear(conv1d, recipe)``.
-
-    Parameters
-    ----------
-    in_features, out_features, bias, recipe, use_fast_accum, device, dtype
-        As in `Float8Linear`.
 
     Examples
     --------

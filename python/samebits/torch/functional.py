@@ -22,7 +22,7 @@ from torch.autograd.function import once_differentiable
 
 import samebits
 from samebits.errors import InvalidArgument
-from samebits.rules import dir_of
+from samebits.rules import dir_of, options_of
 from samebits.torch import fused_functions, math_attention as _attention, quantized_norms
 from samebits.torch.aten.registry import require
 from samebits.torch.aten.rows import update_loss_gradient
@@ -79,13 +79,9 @@ def softmax(input: torch.Tensor, dim: int = -1, *, dtype: torch.dtype | None = N
     return _softmax(False, input, dim, dtype)
 
 
+@options_of(softmax)
 def log_softmax(input: torch.Tensor, dim: int = -1, *, dtype: torch.dtype | None = None) -> torch.Tensor:
     """Return what ``torch.nn.functional.log_softmax`` returns on a GPU.
-
-    Parameters
-    ----------
-    input, dim, dtype
-        As in `softmax`.
 
     Examples
     --------
@@ -128,14 +124,13 @@ def layer_norm(input: torch.Tensor, normalized_shape: Sequence[int] | int, weigh
     return ops.native_layer_norm(x, shape, weight, bias, eps)[0]
 
 
+@options_of(layer_norm)
 def rms_norm(input: torch.Tensor, normalized_shape: Sequence[int] | int, weight: torch.Tensor | None = None,
              eps: float | None = None) -> torch.Tensor:
     """Return what ``torch.nn.functional.rms_norm`` returns on a GPU.
 
     Parameters
     ----------
-    input, normalized_shape, weight
-        As in `layer_norm`.
     eps : float, optional
         By default ``torch.finfo(torch.float32).eps``, as in PyTorch's CUDA kernel.
 
@@ -147,6 +142,7 @@ def rms_norm(input: torch.Tensor, normalized_shape: Sequence[int] | int, weight:
     return ops._fused_rms_norm(input, _shape_of(input, normalized_shape), weight, eps)[0]
 
 
+@options_of(layer_norm)
 def add_layer_norm(input: torch.Tensor, residual: torch.Tensor, normalized_shape: Sequence[int] | int,
                    weight: torch.Tensor | None = None, bias: torch.Tensor | None = None,
                    eps: float = 1e-5) -> tuple[torch.Tensor, torch.Tensor]:
@@ -156,8 +152,6 @@ def add_layer_norm(input: torch.Tensor, residual: torch.Tensor, normalized_shape
     ----------
     input, residual : Tensor
         fp32, bf16 or fp16, of one shape.
-    normalized_shape, weight, bias, eps
-        As in `layer_norm`.
 
     Returns
     -------
@@ -173,16 +167,10 @@ def add_layer_norm(input: torch.Tensor, residual: torch.Tensor, normalized_shape
     return y, total
 
 
+@options_of(add_layer_norm, rms_norm)
 def add_rms_norm(input: torch.Tensor, residual: torch.Tensor, normalized_shape: Sequence[int] | int,
                  weight: torch.Tensor | None = None, eps: float | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """Return RMSNorm of ``input + residual``, and ``input + residual``, as `add_layer_norm` does.
-
-    Parameters
-    ----------
-    input, residual
-        As in `add_layer_norm`.
-    normalized_shape, weight, eps
-        As in `rms_norm`.
 
     Examples
     --------

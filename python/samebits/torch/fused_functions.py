@@ -8,6 +8,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from samebits.errors import InvalidArgument
+from samebits.rules import options_of
 from samebits.torch import fused_operators  # noqa: F401 - it defines the operators
 from samebits.torch.aten.fused import function_of
 from samebits.torch.aten.registry import require
@@ -125,14 +126,13 @@ def quantization_of(recipe: Any, to: Any) -> tuple[Any, str, Any]:
     return rules, text, name
 
 
+@options_of(swiglu)
 def swiglu_quantize(gate: torch.Tensor, up: torch.Tensor | None = None, recipe: Recipe | RecipeName | None = None, *,
                     to: FormatLike = "e4m3") -> QuantizedTensor:
     """Return ``samebits.torch.quantize(swiglu(gate, up), recipe)``, bit for bit, without the tensor between.
 
     Parameters
     ----------
-    gate, up
-        As in `swiglu`.
     recipe : Recipe or str, optional
         As in `samebits.torch.quantize`. On a GPU one kernel computes recipes of 1 x 128 tiles.
     to : str or dtype
@@ -160,14 +160,9 @@ def swiglu_quantize(gate: torch.Tensor, up: torch.Tensor | None = None, recipe: 
     return made
 
 
+@options_of(swiglu, gelu)
 def geglu(gate: torch.Tensor, up: torch.Tensor | None = None, approximate: Approximate = "none") -> torch.Tensor:
     """Return ``gelu(gate, approximate) * up``, as `swiglu` does.
-
-    Parameters
-    ----------
-    gate, up
-        As in `swiglu`.
-    approximate : str
 
     Examples
     --------

@@ -8,6 +8,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from samebits.errors import InvalidArgument
+from samebits.rules import options_of
 from samebits.torch.fused_functions import quantization_of
 from samebits.torch.fused_operators import gradients_of_sum
 from samebits.torch.quantize import QuantizedTensor
@@ -72,6 +73,7 @@ def layer_norm_quantize(input: torch.Tensor, weight: torch.Tensor | None = None,
     return _quantized(input, residual, weight, bias, eps, False, recipe, to)
 
 
+@options_of(layer_norm_quantize)
 def rms_norm_quantize(input: torch.Tensor, weight: torch.Tensor | None = None, eps: float | None = None, *,
                       residual: torch.Tensor | None = None, recipe: Recipe | RecipeName | None = None,
                       to: FormatLike = "e4m3") -> tuple[QuantizedTensor, torch.Tensor]:
@@ -79,8 +81,6 @@ def rms_norm_quantize(input: torch.Tensor, weight: torch.Tensor | None = None, e
 
     Parameters
     ----------
-    input, weight, residual, recipe, to
-        As in `layer_norm_quantize`.
     eps : float, optional
         As in `rms_norm`.
 

@@ -229,7 +229,7 @@ def _norm(ranks: Communicator, gradients: dict[str, Any], options: ShardOptions)
     return norm_of(ranks, lambda: [_shard(name, g) for name, g in gradients.items()], **options)
 
 
-@options_of(_norm_of_shards)
+@options_of(_norm_of_shards, norm_of_shards)
 def clip_shards_(parameters: Any, max_norm: float, group: Any = None,
                  **options: Unpack[ShardOptions]) -> ShardNorms:
     """Scale the gradients of sharded parameters so that their common L2 norm is at most `max_norm`.
@@ -239,8 +239,6 @@ def clip_shards_(parameters: Any, max_norm: float, group: Any = None,
 
     Parameters
     ----------
-    parameters, group
-        As in `norm_of_shards`; the gradients are written.
     max_norm : float
         At least 0. Gradients whose norm is NaN or Inf stay as they are.
 
