@@ -11,6 +11,8 @@ import samebits
 from samebits.errors import InvalidArgument
 from samebits.formats import NAMES, format_index
 from samebits.rules import check_seed, options_of
+from samebits.torch.aten.registry import RULES
+from samebits.torch.row_operators import define, new, ops
 from samebits.torch.tensors import (
     constant_format_name,
     is_dtensor,
@@ -27,29 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = ["convert"]
 
-# The version is part of the name: torch.compile keeps compiled calls of an operator by its name.
-_NAME = "samebits::convert_v1"
-torch.library.define(
-    _NAME,
-    "(Tensor x, str to, str? format, str rounding, str overflow, str nan, int seed, "
-    "int random_stream, int offset, int? pitch, int random_bits) -> Tensor",
-)
 #: The operator's options, in its order, and their values if they are not given.
 DEFAULTS: Final[dict[str, Any]] = {
     "format": None, "rounding": "nearest_even", "overflow": "ieee", "nan": "canonical", "seed": 0,
     "random_stream": 0, "offset": 0, "pitch": None, "random_bits": 32}
-
-
-@torch.library.impl(_NAME, ("CPU", "CUDA"))
-def _run(x: torch.Tensor, to: Any, *options: Any) -> torch.Tensor:
-    given: Any = dict(zip(DEFAULTS, options, strict=True))
-    result: torch.Tensor = samebits.convert(x, to, **given)
-    return result
-
-
-@torch.library.register_fake(_NAME)
-def _shape(x: torch.Tensor, to: str, *_options: object) -> torch.Tensor:
-    return torch.empty(x.shape, dtype=torch_dtype(NAMES[format_index(to, "to")]), device=x.device)
+RULES["convert_v1"] = lambda _how, x, to, *options: samebits.convert(
+    x, to, **dict(zip(DEFAULTS, options, strict=True)))
 
 
 def _remember_dtype(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -60,7 +45,10 @@ def _pass_through(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
     return (convert(gradient, ctx.dtype), *[None] * 10)
 
 
-torch.library.register_autograd(_NAME, _pass_through, setup_context=_remember_dtype)
+# The version is part of the name: torch.compile keeps compiled calls of an operator by its name.
+define("convert_v1", "(Tensor x, str to, str? format, str rounding, str overflow, str nan, int seed, "
+       "int random_stream, int offset, int? pitch, int random_bits) -> Tensor",
+       lambda x, to, *_: new(x, dtype=torch_dtype(NAMES[format_index(to, "to")])), _remember_dtype, _pass_through)
 
 
 class _Convert(torch.autograd.Function):
@@ -120,7 +108,7 @@ def _call_operator(x: torch.Tensor, to: object, options: Any) -> torch.Tensor:
     left = dict(options)
     values = operator_values(left, DEFAULTS)
     refuse_options("convert", left)
-    return torch.ops.samebits.convert_v1(x, constant_format_name(to), *values)
+    return ops.convert_v1(x, constant_format_name(to), *values)
 
 
 def refuse_options(function: str, options: Mapping[str, Any]) -> None:

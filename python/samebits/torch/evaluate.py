@@ -11,6 +11,8 @@ from samebits import functions
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.evaluation import evaluated
 from samebits.rules import options_of
+from samebits.torch.aten.registry import RULES
+from samebits.torch.row_operators import define, gradients_by, keep_arguments, new, ops
 from samebits.torch.tensors import is_dtensor, needs_gradient, needs_operator
 
 if TYPE_CHECKING:
@@ -21,53 +23,21 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate"]
 
-# The version is part of the name: torch.compile keeps compiled calls of an operator by its name.
-_NAME = "samebits::evaluate_v1"
-_GRADIENT = "samebits::evaluate_gradient_v1"
-torch.library.define(_NAME, "(Tensor x, str function, float? parameter, str rule) -> Tensor")
-torch.library.define(
-    _GRADIENT, "(Tensor grad, Tensor x, str function, float? parameter, str rule) -> Tensor")
+RULES.update({
+    "evaluate_v1": lambda _how, x, function, parameter, rule: functions.evaluate(function, x, parameter, rule=rule),
+    "evaluate_gradient_v1": lambda _how, grad, x, function, parameter, rule: functions.gradient(
+        function, grad, x, parameter, rule=rule)})
 
 
-@torch.library.impl(_NAME, ("CPU", "CUDA"))
-def _run(x: torch.Tensor, function: Any, parameter: float | None, rule: Any) -> torch.Tensor:
-    result: torch.Tensor = functions.evaluate(function, x, parameter, rule=rule)
-    return result
-
-
-@torch.library.impl(_GRADIENT, ("CPU", "CUDA"))
-def _run_gradient(grad: torch.Tensor, x: torch.Tensor, function: Any, parameter: float | None,
-                  rule: Any) -> torch.Tensor:
-    result: torch.Tensor = functions.gradient(function, grad, x, parameter, rule=rule)
-    return result
-
-
-@torch.library.register_fake(_NAME)
-def _shape(x: torch.Tensor, *_arguments: object) -> torch.Tensor:
-    return torch.empty(x.shape, dtype=x.dtype, device=x.device)
-
-
-@torch.library.register_fake(_GRADIENT)
-def _gradient_shape(grad: torch.Tensor, x: torch.Tensor, *_arguments: object) -> torch.Tensor:
-    return torch.empty(x.shape, dtype=x.dtype, device=x.device)
-
-
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    x, *ctx.arguments = inputs
-    ctx.save_for_backward(x)
-
-
-def _backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
-    x, = ctx.saved_tensors
-    return (torch.ops.samebits.evaluate_gradient_v1(grad, x, *ctx.arguments), None, None, None)
-
-
-def _refuse_second_derivative(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
+def _refuse_second_derivative(ctx: Any, *_: Any) -> Any:
     raise Unsupported("samebits.torch.evaluate has no second derivative")
 
 
-torch.library.register_autograd(_NAME, _backward, setup_context=_keep)
-torch.library.register_autograd(_GRADIENT, _refuse_second_derivative)
+# The version is part of the name: torch.compile keeps compiled calls of an operator by its name.
+define("evaluate_v1", "(Tensor x, str function, float? parameter, str rule) -> Tensor", lambda x, *_: new(x),
+       keep_arguments(0, 1), gradients_by("evaluate_gradient_v1"))
+define("evaluate_gradient_v1", "(Tensor grad, Tensor x, str function, float? parameter, str rule) -> Tensor",
+       lambda _, x, *__: new(x), lambda *_: None, _refuse_second_derivative)
 
 
 @options_of(evaluated)
@@ -122,4 +92,4 @@ def _call_operator(x: torch.Tensor, function: str, parameter: float | None,
             raise InvalidArgument(
                 f"{name}: not supported by calls that are compiled or that autograd records; leave "
                 "it out")
-    return torch.ops.samebits.evaluate_v1(x, function, parameter, options.get("rule", "exact"))
+    return ops.evaluate_v1(x, function, parameter, options.get("rule", "exact"))

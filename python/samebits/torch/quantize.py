@@ -16,7 +16,9 @@ from samebits.errors import InvalidArgument
 from samebits.quantize import rules_of
 from samebits.recipes import RULES, Recipe
 from samebits.rules import options_of
+from samebits.torch.aten import registry
 from samebits.torch.convert import DEFAULTS, convert, operator_values, refuse_options
+from samebits.torch.row_operators import define, new, ops
 from samebits.torch.tensors import (
     constant_format_name,
     needs_gradient,
@@ -50,7 +52,7 @@ def rules_of_text(text: str) -> Recipe:
 
 def _define(name: str, results: str, transposed: bool) -> None:
     """Define an operator that quantizes a matrix, and `transposed` also its transpose."""
-    def run(x: torch.Tensor, inverse_scales: torch.Tensor | None, rules: str, to: Any,
+    def run(_how: Any, x: torch.Tensor, inverse_scales: torch.Tensor | None, rules: str, to: Any,
             *options: Any) -> tuple[torch.Tensor, ...]:
         q = samebits.quantize(x, rules_of_text(rules), to=to, inverse_scales=inverse_scales,
                               transposed=transposed, **dict(zip(_DEFAULTS, options, strict=True)))
@@ -61,43 +63,24 @@ def _define(name: str, results: str, transposed: bool) -> None:
                *_options: object) -> tuple[torch.Tensor, ...]:
         recipe = rules_of_text(rules)
         rows, cols = math.prod(x.shape[:-1]), x.shape[-1] if x.dim() else 1
-        codes = torch.empty(x.shape, dtype=torch_dtype(to), device=x.device)
-        scales = torch.empty(scales_shape(rows, cols, recipe.tile), device=x.device,
-                             dtype=torch_dtype(recipe.scale_format))
+        codes = new(x, dtype=torch_dtype(to))
+        scales = new(x, scales_shape(rows, cols, recipe.tile), torch_dtype(recipe.scale_format))
         if not transposed:
             return codes, scales
         return codes, scales, codes.new_empty(cols, rows), scales.new_empty(scales.shape[::-1])
 
-    torch.library.define(
-        name, "(Tensor x, Tensor? inverse_scales, str rules, str to, str? format, str rounding, "
-        "str nan, int seed, int random_stream, int offset, int? pitch, int random_bits) -> "
-        f"({results})")
-    torch.library.impl(name, ("CPU", "CUDA"))(run)
-    torch.library.register_fake(name)(shapes)
+    registry.RULES[name] = run
+    define(name, "(Tensor x, Tensor? inverse_scales, str rules, str to, str? format, str rounding, str nan, int seed, "
+           f"int random_stream, int offset, int? pitch, int random_bits) -> ({results})", shapes)
 
 
 # The version is part of the name: torch.compile keeps compiled calls of an operator by its name.
-_define("samebits::quantize_v1", "Tensor codes, Tensor scales", False)
-_define("samebits::quantize_both_v1", "Tensor codes, Tensor scales, Tensor codes_transposed, "
-        "Tensor scales_transposed", True)
-_DEQUANTIZE = "samebits::dequantize_v1"
-torch.library.define(
-    _DEQUANTIZE, "(Tensor codes, Tensor scales, str to, int tile_rows, int tile_cols, "
-    "str? format, str? scale_format) -> Tensor")
-
-
-@torch.library.impl(_DEQUANTIZE, ("CPU", "CUDA"))
-def _run_dequantize(codes: torch.Tensor, scales: torch.Tensor, to: Any, tile_rows: int,
-                    tile_cols: int, format: Any, scale_format: Any) -> torch.Tensor:
-    result: torch.Tensor = samebits.dequantize(
-        codes, scales, to, tile=(tile_rows, tile_cols), format=format, scale_format=scale_format)
-    return result
-
-
-@torch.library.register_fake(_DEQUANTIZE)
-def _shape_dequantized(codes: torch.Tensor, scales: object, to: str,
-                       *_options: object) -> torch.Tensor:
-    return torch.empty(codes.shape, dtype=torch_dtype(to), device=codes.device)
+_define("quantize_v1", "Tensor codes, Tensor scales", False)
+_define("quantize_both_v1", "Tensor codes, Tensor scales, Tensor codes_transposed, Tensor scales_transposed", True)
+registry.RULES["dequantize_v1"] = lambda _how, codes, scales, to, *options: samebits.dequantize(
+    codes, scales, to, tile=options[:2], format=options[2], scale_format=options[3])
+define("dequantize_v1", "(Tensor codes, Tensor scales, str to, int tile_rows, int tile_cols, str? format, "
+       "str? scale_format) -> Tensor", lambda codes, _, to, *__: new(codes, dtype=torch_dtype(to)))
 
 
 def scales_shape(rows: int, cols: int, tile: tuple[int, int]) -> tuple[int, int]:
@@ -228,9 +211,9 @@ def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
     to = chosen.code_format if to is None else constant_format_name(to)
     arguments = (x.detach(), inverse_scales, rules, to, *values)
     if transposed:
-        codes, scales, codes_t, scales_t = torch.ops.samebits.quantize_both_v1(*arguments)
+        codes, scales, codes_t, scales_t = ops.quantize_both_v1(*arguments)
     else:
-        codes, scales = torch.ops.samebits.quantize_v1(*arguments)
+        codes, scales = ops.quantize_v1(*arguments)
         codes_t = scales_t = None
     return QuantizedTensor(codes, scales, chosen, to, codes_t, scales_t)
 
@@ -266,7 +249,7 @@ def dequantize(codes: torch.Tensor, scales: torch.Tensor, to: FormatLike = "fp32
                                    backend=backend, stream=stream)
     refuse_options("dequantize", {"tensor_scale": tensor_scale, "out": out, "threads": threads,
                                   "backend": backend, "stream": stream})
-    return torch.ops.samebits.dequantize_v1(
+    return ops.dequantize_v1(
         codes, scales, constant_format_name(to), *tile,
         None if format is None else constant_format_name(format, "format"),
         None if scale_format is None else constant_format_name(scale_format, "scale_format"))
