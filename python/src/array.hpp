@@ -77,6 +77,9 @@ struct output {
   array a;
 };
 
+/// The Python object of an array; None if there is none.
+inline nb::object object_of(const output& o) { return o.object.is_valid() ? o.object : nb::none(); }
+
 /// Makes a C-contiguous array with the library and device of `like`.
 ///
 /// @param in  array_of(like)

@@ -42,7 +42,7 @@ nb::tuple attention(nb::handle arrays, nb::handle how, nb::handle format, nb::ha
     samebits::attention(tensor_of(of.q), tensor_of(of.k), tensor_of(of.v), tensor_of(result.a),
                         tensor_of(lse.a), options, on);
   });
-  return nb::make_tuple(result.object, lse.object.is_valid() ? lse.object : nb::none());
+  return nb::make_tuple(result.object, object_of(lse));
 }
 
 nb::tuple attention_backward(nb::handle arrays, nb::handle how, nb::handle wants_dq,
@@ -67,7 +67,7 @@ nb::tuple attention_backward(nb::handle arrays, nb::handle how, nb::handle wants
         {tensor_of(of.q), tensor_of(of.k), tensor_of(of.v), tensor_of(out), tensor_of(lse)},
         tensor_of(dq.a), tensor_of(dk.a), tensor_of(dv.a), options, on);
   });
-  return nb::make_tuple(dq.object.is_valid() ? dq.object : nb::none(), dk.object, dv.object);
+  return nb::make_tuple(object_of(dq), dk.object, dv.object);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace samebits::python {
 
 struct call_arrays {
   nb::handle like;                  ///< the first array
-  nb::handle where;                 ///< (threads, backend, stream)
+  nb::object where;                 ///< (threads, backend, stream)
   std::optional<format_id> format;  ///< of the arrays; none: each array's dtype says it
   void* stream;
   viewed first;
@@ -15,10 +15,14 @@ struct call_arrays {
   call_arrays(nb::handle x, const char* name, nb::handle executed,
               nb::handle named_format = nb::none())
       : like(x),
-        where(executed),
+        where(nb::borrow(executed)),
         format(format_of(named_format)),
         stream(stream_in(executed)),
         first(x, {.name = name, .format = format, .stream = stream}) {}
+
+  /// Of a call on the library's own threads, backend and stream.
+  call_arrays(nb::handle x, const char* name)
+      : call_arrays(x, name, nb::make_tuple(nb::none(), nb::none(), nb::none())) {}
 
   /// An operand of any shape; no view for None.
   [[nodiscard]] viewed operand(nb::handle x, const char* name,

@@ -1,5 +1,5 @@
 // Fused operators, for samebits.torch: gated and biased functions, rotary embeddings, norms of
-// sums, dropout.
+// sums, dropout. Their arguments are in the order of torch.ops.samebits.
 #include "samebits/operators.hpp"
 
 #include "call_arrays.hpp"
@@ -7,60 +7,55 @@
 namespace samebits::python {
 namespace {
 
+constexpr auto torchs_rule = function_rule::torch_2_11;
+
 // f(gate) * up.
-nb::object gated(nb::handle name, nb::handle gate, nb::handle up, nb::handle rule,
-                 nb::handle where) {
+nb::object gated(nb::handle gate, nb::handle up, nb::handle name) {
   const auto f = enumerator_of<function>(name, "function");
-  const auto by = enumerator_of<function_rule>(rule, "rule");
-  const call_arrays a(gate, "gate", where);
+  const call_arrays a(gate, "gate");
   const viewed second = a.beside(up, "up");
   return a.compute([&](const matrix_view& y, const executor& on) {
-    samebits::gated(f, a.first.view, second.view, y, by, on);
+    samebits::gated(f, a.first.view, second.view, y, torchs_rule, on);
   });
 }
 
 // The gradients of gate and up, into of_gate and of_up.
-void gated_gradient(nb::handle name, nb::handle grad, nb::handle gate, nb::handle up,
-                    nb::handle of_gate, nb::handle of_up, nb::handle rule, nb::handle where) {
+void gated_gradient(nb::handle grad, nb::handle gate, nb::handle up, nb::handle name,
+                    nb::handle of_gate, nb::handle of_up) {
   const auto f = enumerator_of<function>(name, "function");
-  const auto by = enumerator_of<function_rule>(rule, "rule");
-  const call_arrays a(grad, "grad", where);
+  const call_arrays a(grad, "grad");
   const viewed first = a.beside(gate, "gate"), second = a.beside(up, "up");
   const output to_gate = a.result(of_gate), to_up = a.result(of_up);
   const matrix_view y = view_of(to_gate, "of_gate"), z = view_of(to_up, "of_up");
   a.run([&](const executor& on) {
-    samebits::gated_gradient(f, a.first.view, first.view, second.view, y, z, by, on);
+    samebits::gated_gradient(f, a.first.view, first.view, second.view, y, z, torchs_rule, on);
   });
 }
 
 // f(x + bias), or with `grad` the gradient of x + bias.
-nb::object biased(nb::handle name, nb::handle grad, nb::handle x, nb::handle bias, nb::handle rule,
-                  nb::handle where) {
+nb::object biased(nb::handle grad, nb::handle x, nb::handle bias, nb::handle name) {
   const auto f = enumerator_of<function>(name, "function");
-  const auto by = enumerator_of<function_rule>(rule, "rule");
-  const call_arrays a(x, "x", where);
+  const call_arrays a(x, "x");
   const viewed row = a.operand(bias, "bias"), grads = a.beside(grad, "grad");
   return a.compute([&](const matrix_view& y, const executor& on) {
-    if (grad.is_none()) return samebits::biased(f, a.first.view, row.view, y, by, on);
-    biased_gradient(f, grads.view, a.first.view, row.view, y, by, on);
+    if (grad.is_none()) return samebits::biased(f, a.first.view, row.view, y, torchs_rule, on);
+    biased_gradient(f, grads.view, a.first.view, row.view, y, torchs_rule, on);
   });
 }
 
 // The rotary embedding of x, or the gradient of its argument.
-nb::object rotate(bool gradient, nb::handle x, nb::handle cos, nb::handle sin, std::int64_t each,
-                  nb::handle rule, nb::handle where) {
-  const rotate_options options{enumerator_of<function_rule>(rule, "rule"), each};
-  const call_arrays a(x, "x", where);
+template <auto call>
+nb::object rotate(nb::handle x, nb::handle cos, nb::handle sin, std::int64_t each) {
+  const call_arrays a(x, "x");
   const viewed c = a.operand(cos, "cos"), s = a.operand(sin, "sin");
-  const auto call = gradient ? &rotate_gradient : &samebits::rotate;
   return a.compute([&](const matrix_view& y, const executor& on) {
-    call(a.first.view, c.view, s.view, y, options, on);
+    call(a.first.view, c.view, s.view, y, rotate_options{torchs_rule, each}, on);
   });
 }
 
 // The nearest of 2^bits - 1 numbers from -clip to clip.
-nb::object clip_fake_quantize(nb::handle x, nb::handle clip, int bits, nb::handle where) {
-  const call_arrays a(x, "x", where);
+nb::object clip_fake_quantize(nb::handle x, nb::handle clip, int bits) {
+  const call_arrays a(x, "x");
   const viewed c = a.operand(clip, "clip");
   return a.compute([&](const matrix_view& y, const executor& on) {
     samebits::clip_fake_quantize(a.first.view, c.view, y, {bits}, on);
@@ -68,9 +63,8 @@ nb::object clip_fake_quantize(nb::handle x, nb::handle clip, int bits, nb::handl
 }
 
 // The gradient of x, and what each element adds to that of the clip.
-nb::tuple clip_fake_quantize_gradient(nb::handle grad, nb::handle x, nb::handle clip, int bits,
-                                      nb::handle where) {
-  const call_arrays a(grad, "grad", where);
+nb::tuple clip_fake_quantize_gradient(nb::handle grad, nb::handle x, nb::handle clip, int bits) {
+  const call_arrays a(grad, "grad");
   const viewed in = a.beside(x, "x"), c = a.operand(clip, "clip");
   const output of_x = a.result(), of_clip = a.result();
   const matrix_view y = view_of(of_x, "of_in"), z = view_of(of_clip, "of_clip");
@@ -83,13 +77,12 @@ nb::tuple clip_fake_quantize_gradient(nb::handle grad, nb::handle x, nb::handle 
 // Softmax of masked scores, or with its `result` the gradient of its argument `x`. `rows`: heads,
 // queries, and the steps of the mask. Booleans come as bytes.
 nb::object scaled_softmax(nb::handle x, nb::handle result, double scale, bool causal,
-                          nb::handle mask, bool is_boolean, nb::handle rows, nb::handle out,
-                          nb::handle rule, nb::handle where) {
-  scaled_softmax_options options{enumerator_of<function_rule>(rule, "rule"), scale, causal};
+                          nb::handle mask, bool is_boolean, nb::handle rows, nb::handle out) {
+  scaled_softmax_options options{torchs_rule, scale, causal};
   options.heads = nb::cast<std::int64_t>(item(rows, 0));
   options.queries = nb::cast<std::int64_t>(item(rows, 1));
   for (int i = 0; i < 3; ++i) options.mask_steps[i] = nb::cast<std::int64_t>(item(rows, 2 + i));
-  const call_arrays a(x, result.is_none() ? "x" : "grad", where);
+  const call_arrays a(x, result.is_none() ? "x" : "grad");
   const viewed of_result = a.beside(result, "result");
   const auto format = is_boolean ? std::optional(format_id::e8m0) : std::nullopt;
   const viewed masks = a.operand(mask, "mask", format);
@@ -101,12 +94,12 @@ nb::object scaled_softmax(nb::handle x, nb::handle result, double scale, bool ca
 }
 
 nb::object dropout(nb::handle x, double probability, std::uint64_t seed, std::uint64_t stream,
-                   std::uint64_t offset, nb::handle where) {
+                   std::uint64_t offset) {
   dropout_options options{.probability = probability};
   options.random.seed = seed;
   options.random.stream = stream;
   options.random.offset = offset;
-  const call_arrays a(x, "x", where);
+  const call_arrays a(x, "x");
   return a.compute([&](const matrix_view& y, const executor& on) {
     samebits::dropout(a.first.view, y, options, on);
   });
@@ -114,9 +107,9 @@ nb::object dropout(nb::handle x, double probability, std::uint64_t seed, std::ui
 
 // LayerNorm or RMSNorm of x + added: out, the sum, mean of LayerNorm, and rstd.
 nb::tuple norm_of_sum(bool rms, nb::handle x, nb::handle added, nb::handle weight, nb::handle bias,
-                      nb::handle how, nb::handle where) {
+                      nb::handle how) {
   const auto options = options_of<layer_norm_options>(how);
-  const call_arrays a(x, "x", where);
+  const call_arrays a(x, "x");
   const viewed second = a.beside(added, "added"), weights = a.operand(weight, "weight"),
                biases = a.operand(bias, "bias");
   const output sum = a.result(), mean = rms ? output{} : a.new_column(), rstd = a.new_column();
@@ -135,10 +128,9 @@ nb::tuple norm_of_sum(bool rms, nb::handle x, nb::handle added, nb::handle weigh
 
 // The gradient of the sum; of RMSNorm if there is no mean.
 nb::object norm_of_sum_gradient(nb::handle grad, nb::handle of_sum, nb::handle sum, nb::handle mean,
-                                nb::handle rstd, nb::handle weight, nb::handle how,
-                                nb::handle where) {
+                                nb::handle rstd, nb::handle weight, nb::handle how) {
   const auto options = options_of<layer_norm_options>(how);
-  const call_arrays a(grad, "grad", where);
+  const call_arrays a(grad, "grad");
   const viewed added = a.beside(of_sum, "of_sum"), h = a.beside(sum, "sum"),
                means = a.operand(mean, "mean"), rstds = a.operand(rstd, "rstd"),
                weights = a.operand(weight, "weight");
@@ -158,7 +150,9 @@ void bind_operators(nb::module_& m) {
   def(m, "gated", &gated, "Returns f(gate) * up.");
   def(m, "gated_gradient", &gated_gradient, "Computes the gradients of gate and up.");
   def(m, "biased", &biased, "Returns f(x + bias), or the gradient of x + bias.");
-  def(m, "rotate", &rotate, "Returns a rotary embedding, or the gradient of its argument.");
+  def(m, "rotate", &rotate<&samebits::rotate>, "Returns a rotary embedding.");
+  def(m, "rotate_gradient", &rotate<&samebits::rotate_gradient>,
+      "Returns the gradient of a rotary embedding's argument.");
   def(m, "norm_of_sum", &norm_of_sum, "Returns a norm of x + added, and x + added.");
   def(m, "norm_of_sum_gradient", &norm_of_sum_gradient, "Returns the gradient of x + added.");
   def(m, "clip_fake_quantize", &clip_fake_quantize, "Returns fake quantization to integers.");

@@ -60,9 +60,7 @@ struct quantized_arrays {
             .scales_transposed = view(3),
             .tensor_scale = view(tensor_scale)};
   }
-  [[nodiscard]] nb::object object(int i) const {
-    return each[i].object.is_valid() ? each[i].object : nb::none();
-  }
+  [[nodiscard]] nb::object object(int i) const { return object_of(each[i]); }
 };
 
 // Refuses the rules of a samebits.Recipe by which no matrix could be quantized.
@@ -135,22 +133,23 @@ nb::tuple quantize(nb::handle x, nb::handle format, nb::handle out, nb::handle t
 }
 
 // Codes and scales of f(gate) * up, rounded to nearest even.
-nb::tuple gated_quantize(nb::handle function_name, nb::handle gate, nb::handle up, nb::handle to,
-                         nb::handle scale_format, nb::handle rules, nb::handle overflow_policy,
-                         nb::handle rule, nb::handle where) {
-  void* const s = stream_in(where);
+nb::tuple gated_quantize(nb::handle gate, nb::handle up, nb::handle function_name, nb::handle to,
+                         nb::handle scale_format, nb::handle rules, nb::handle overflow_policy) {
   const auto f = enumerator_of<function>(function_name, "function");
-  const auto by = enumerator_of<function_rule>(rule, "rule");
-  const viewed first(gate, {.name = "gate", .stream = s}), second(up, {.name = "up", .stream = s});
+  const viewed first(gate, {.name = "gate"}), second(up, {.name = "up"});
   auto options = options_of<quantize_options>(rules);
   options.overflow = enumerator_of<overflow>(overflow_policy, "overflow");
   const quantized_arrays results(gate, first, nb::none(), false, false, options.tile,
                                  format_named(to, "to"), format_named(scale_format, "scale_format"),
-                                 s);
+                                 nullptr);
   const quantize_outputs outputs = results.outputs();
-  const executor on = executor_of(where, first.a, first.a.size());
-  run(first.a.size(),
-      [&] { samebits::gated_quantize(f, first.view, second.view, outputs, options, by, on); },
+  const auto size = first.a.size();
+  const executor on = executor_of(nb::none(), nb::none(), nb::none(), first.a, size);
+  const auto call = [&] {
+    samebits::gated_quantize(f, first.view, second.view, outputs, options,
+                             function_rule::torch_2_11, on);
+  };
+  run(size, call,
       {{"in", "gate"}, {"outputs", "scale_format"}, {"codes", "to"}, {"scales", "scale_format"}});
   return nb::make_tuple(results.object(0), results.object(1));
 }
@@ -158,22 +157,20 @@ nb::tuple gated_quantize(nb::handle function_name, nb::handle gate, nb::handle u
 // Codes and scales of a norm of x, or of x + added; then x + added, mean and rstd, or None. `norm` is
 // (RMSNorm, options, weight, bias), `to` as in gated_quantize.
 nb::tuple norm_quantize(nb::handle x, nb::handle added, nb::tuple norm, nb::handle to,
-                        nb::handle scale_format, nb::handle rules, nb::handle overflow_policy,
-                        nb::handle where) {
-  void* const s = stream_in(where);
+                        nb::handle scale_format, nb::handle rules, nb::handle overflow_policy) {
   const auto given = [&](nb::handle array, const char* name) {
-    return array.is_none() ? viewed() : viewed(array, {.name = name, .stream = s});
+    return array.is_none() ? viewed() : viewed(array, {.name = name});
   };
   const bool rms = flag_of(norm[0], "rms"), adds = !added.is_none();
   const auto how = options_of<layer_norm_options>(norm[1]);
-  const viewed in(x, {.name = "x", .stream = s}), second = given(added, "added"),
-                                                  weight = given(norm[2], "weight"),
-                                                  bias = given(norm[3], "bias");
+  const viewed in(x, {.name = "x"}), second = given(added, "added"),
+                                     weight = given(norm[2], "weight"),
+                                     bias = given(norm[3], "bias");
   auto options = options_of<quantize_options>(rules);
   options.overflow = enumerator_of<overflow>(overflow_policy, "overflow");
   const quantized_arrays results(x, in, nb::none(), false, false, options.tile,
                                  format_named(to, "to"), format_named(scale_format, "scale_format"),
-                                 s);
+                                 nullptr);
   const std::int64_t rows[] = {in.view.rows, 1};
   const output sum = adds ? new_output(x, in.a, in.a.format) : output{},
                mean = rms ? output{} : new_output(x, in.a, 2, rows, format_id::fp32),
@@ -183,7 +180,7 @@ nb::tuple norm_quantize(nb::handle x, nb::handle added, nb::tuple norm, nb::hand
   };
   const matrix_view h = view(sum, "sum"), m = view(mean, "mean"), r = view(rstd, "rstd");
   const quantize_outputs outputs = results.outputs();
-  const executor on = executor_of(where, in.a, in.a.size());
+  const executor on = executor_of(nb::none(), nb::none(), nb::none(), in.a, in.a.size());
   const auto call = [&] {
     if (rms) {
       return rms_norm_quantize(in.view, second.view, weight.view, h, r, outputs, options, how, on);
@@ -193,11 +190,8 @@ nb::tuple norm_quantize(nb::handle x, nb::handle added, nb::tuple norm, nb::hand
   };
   run(in.a.size(), call,
       {{"in", "x"}, {"outputs", "scale_format"}, {"codes", "to"}, {"scales", "scale_format"}});
-  const auto object = [](const output& o) {
-    return o.object.is_valid() ? o.object : nb::object(nb::none());
-  };
-  return nb::make_tuple(results.object(0), results.object(1), object(sum), object(mean),
-                        object(rstd));
+  return nb::make_tuple(results.object(0), results.object(1), object_of(sum), object_of(mean),
+                        object_of(rstd));
 }
 
 nb::object dequantize(nb::handle codes, nb::handle format, nb::handle scales,

@@ -26,7 +26,7 @@ nb::tuple norm_parameter_gradients(nb::handle grad, nb::handle x, nb::handle mea
     samebits::norm_parameter_gradients(a.first.view, in.view, means.view, rstds.view, to_weight,
                                        to_bias, options, on);
   });
-  return nb::make_tuple(weight.object, mean.is_none() ? nb::none() : bias.object);
+  return nb::make_tuple(weight.object, object_of(bias));
 }
 
 // The classes or words of the rows: bytes of integers of 64 bits, or an array of them in device memory.
@@ -107,12 +107,11 @@ nb::object cross_entropy_gradient(bool both, nb::handle grad, nb::handle x, nb::
 }
 
 // Rows of a table, [indices, cols]; `positions` may be None.
-nb::object embed(nb::handle indices, nb::handle table, nb::handle positions, double scale,
-                 nb::handle rule, nb::handle where) {
-  const call_arrays a(table, "table", where);
+nb::object embed(nb::handle indices, nb::handle table, nb::handle positions, double scale) {
+  const call_arrays a(table, "table");
   const viewed added = a.operand(positions, "positions", a.first.a.format);
   const target_classes rows(indices, "indices", a.stream);
-  const embed_options options{enumerator_of<function_rule>(rule, "rule"), scale};
+  const embed_options options{function_rule::torch_2_11, scale};
   const std::int64_t shape[] = {static_cast<std::int64_t>(rows.all.size()), a.first.view.cols};
   const output out = new_output(table, a.first.a, 2, shape, a.first.a.format);
   const matrix_view view = view_of(out, "out");

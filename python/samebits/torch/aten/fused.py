@@ -18,11 +18,6 @@ from samebits.torch.aten.registry import RULES, Conditions, require, rule
 from samebits.torch.aten.rows import as_rows, flat, shaped, statistics_shape
 from samebits.torch.quantize import rules_of_text
 
-_RULE = "torch_2_11"
-#: Threads, backend and stream of a call: the library's.
-_WHERE = (None, None, None)
-
-
 def _rows(x: torch.Tensor) -> torch.Tensor:
     """Return the tensor itself if its leading axes are one axis of rows in memory, else a copy."""
     strides, shape = x.stride(), x.shape
@@ -37,42 +32,38 @@ def function_of(name: str, approximate: str = "none") -> str:
     return gelu_of(approximate) if name == "gelu" else name
 
 
+def _on_rows(core: Any, *first: Any) -> Any:
+    """Return the rule of an operator that the core computes from tensors whose rows follow each other in memory."""
+    return lambda _how, *arguments: core(*first, *(_rows(x) if isinstance(x, torch.Tensor) else x for x in arguments))
+
+
 RULES.update({
-    "gated": lambda _how, gate, up, function: _core.gated(function, _rows(gate), _rows(up), _RULE, _WHERE),
+    "gated": _on_rows(_core.gated),
     "gated_halves": lambda how, x, function: RULES["gated"](how, *x.chunk(2, -1), function),
-    "biased": lambda _how, x, bias, function: _core.biased(function, None, _rows(x), bias, _RULE, _WHERE),
-    "biased_backward": lambda _how, grad, x, bias, function: _core.biased(
-        function, _rows(grad), _rows(x), bias, _RULE, _WHERE),
-    "rotary": lambda _how, x, cos, sin, each: _core.rotate(False, _rows(x), cos, sin, each, _RULE, _WHERE),
-    "rotary_backward": lambda _how, grad, cos, sin, each: _core.rotate(
-        True, _rows(grad), cos, sin, each, _RULE, _WHERE),
-    "dropout_by_index": lambda _how, x, p, seed, stream, offset: _core.dropout(
-        x.contiguous(), p, seed, stream, offset, _WHERE),
-    "clip_fake_quantize": lambda _how, x, clip, bits: _core.clip_fake_quantize(
-        _rows(x), clip.reshape(1, 1), bits, _WHERE),
-    "clip_fake_quantize_backward": lambda _how, grad, x, clip, bits: _core.clip_fake_quantize_gradient(
-        _rows(grad), _rows(x), clip.reshape(1, 1), bits, _WHERE),
+    "biased": _on_rows(_core.biased, None),
+    "biased_backward": _on_rows(_core.biased),
+    "rotary": _on_rows(_core.rotate),
+    "rotary_backward": _on_rows(_core.rotate_gradient),
+    "clip_fake_quantize": _on_rows(_core.clip_fake_quantize),
+    "clip_fake_quantize_backward": _on_rows(_core.clip_fake_quantize_gradient),
+    "dropout_by_index": lambda _how, x, *options: _core.dropout(x.contiguous(), *options),
     "scaled_softmax": lambda _how, x, *options: _scaled_softmax_of(x, None, *options),
     "scaled_softmax_backward": lambda _how, grad, y, *options: _scaled_softmax_of(grad, _rows(y), *options),
 })
-
-
-def _gated_gradients(grad: Any, gate: Any, up: Any, function: str, of_gate: Any, of_up: Any) -> None:
-    _core.gated_gradient(function, _rows(grad), _rows(gate), _rows(up), of_gate, of_up, _RULE, _WHERE)
+_gated_gradients = _on_rows(_core.gated_gradient)
 
 
 @rule("gated_backward")
-def _gated_backward(_how: Conditions, grad: Any, gate: Any, up: Any, function: str) -> Any:
+def _gated_backward(how: Conditions, grad: Any, gate: Any, up: Any, function: str) -> Any:
     results = grad.new_empty(grad.shape), grad.new_empty(grad.shape)
-    _gated_gradients(grad, gate, up, function, *results)
+    _gated_gradients(how, grad, gate, up, function, *results)
     return results
 
 
 @rule("gated_halves_backward")
-def _gated_halves_backward(_how: Conditions, grad: Any, x: Any, function: str) -> Any:
+def _gated_halves_backward(how: Conditions, grad: Any, x: Any, function: str) -> Any:
     result = x.new_empty(x.shape)
-    (gate, up), (of_gate, of_up) = x.chunk(2, -1), result.chunk(2, -1)
-    _gated_gradients(grad, gate, up, function, of_gate, of_up)
+    _gated_gradients(how, grad, *x.chunk(2, -1), function, *result.chunk(2, -1))
     return result
 
 
@@ -90,7 +81,7 @@ def _embed(_how: Conditions, indices: Any, table: Any, positions: Any, scale: fl
     require(indices.dtype == torch.int64, f"embedding of indices of {indices.dtype}; int64 is expected")
     flat = indices.reshape(-1).contiguous()
     given = flat if flat.is_cuda else flat.numpy().tobytes()
-    y: Any = _core.embed(given, table.detach(), positions, scale, _RULE, _WHERE)
+    y: Any = _core.embed(given, table.detach(), positions, scale)
     return shaped(y, (*indices.shape, table.shape[1]))
 
 
@@ -106,13 +97,13 @@ def _embed_backward(how: Conditions, grad: Any, indices: Any, words: int, scale:
 def _norm_options(eps: float, *parameters: Any) -> Any:
     """Return the options of a norm whose argument, the sum, begins at a 16-byte boundary."""
     aligned = all(p is None or p.storage_offset() % 4 == 0 for p in parameters)
-    return _RULE, eps, 0 if aligned else 1
+    return "torch_2_11", eps, 0 if aligned else 1
 
 
 @rule("add_layer_norm")
 def _add_layer_norm(_how: Conditions, x: Any, added: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     y, total, mean, rstd = _core.norm_of_sum(False, as_rows(x, shape), as_rows(added, shape), flat(weight), flat(bias),
-                                             _norm_options(eps, weight, bias), _WHERE)
+                                             _norm_options(eps, weight, bias))
     of = statistics_shape(x, shape)
     return shaped(y, x.shape), shaped(total, x.shape), shaped(mean, of), shaped(rstd, of)
 
@@ -121,7 +112,7 @@ def _add_layer_norm(_how: Conditions, x: Any, added: Any, shape: Any, weight: An
 def _add_rms_norm(_how: Conditions, x: Any, added: Any, shape: Any, weight: Any, eps: float | None) -> Any:
     eps = torch.finfo(torch.float32).eps if eps is None else eps
     y, total, rstd = _core.norm_of_sum(True, as_rows(x, shape), as_rows(added, shape), flat(weight), None,
-                                       _norm_options(eps, weight), _WHERE)
+                                       _norm_options(eps, weight))
     return shaped(y, x.shape), shaped(total, x.shape), shaped(rstd, statistics_shape(x, shape))
 
 
@@ -132,7 +123,7 @@ def _add_norm_backward(_how: Conditions, grad: Any, of_sum: Any, total: Any, sha
     column = (*rows.shape[:-1], 1)
     dx = _core.norm_of_sum_gradient(
         as_rows(grad, shape), None if of_sum is None else as_rows(of_sum, shape), rows,
-        None if mean is None else shaped(mean, column), shaped(rstd, column), flat(weight), (_RULE,), _WHERE)
+        None if mean is None else shaped(mean, column), shaped(rstd, column), flat(weight), ("torch_2_11",))
     return shaped(dx, total.shape)
 
 
@@ -169,7 +160,7 @@ def _scaled_softmax_of(x: Any, result: Any, scale: float, mask: Any, causal: boo
         return x.new_empty(x.shape) if out is None else out
     masks, rows = _score_rows(x.shape, mask, causal)
     is_boolean = mask is not None and mask.dtype == torch.bool
-    return _core.scaled_softmax(_rows(x), result, scale, causal, masks, is_boolean, rows, out, _RULE, _WHERE)
+    return _core.scaled_softmax(_rows(x), result, scale, causal, masks, is_boolean, rows, out)
 
 
 @rule("scaled_softmax_")
@@ -189,7 +180,7 @@ def _norm_quantize(_how: Conditions, x: Any, added: Any, weight: Any, bias: Any,
     codes, scales, total, mean, rstd = _core.norm_quantize(
         as_rows(x, shape), None if added is None else as_rows(added, shape),
         (rms, _norm_options(eps, weight, bias), flat(weight), flat(bias)), to, recipe.scale_format,
-        attrgetter(*SCALE_RULES)(recipe), recipe.overflow, _WHERE)
+        attrgetter(*SCALE_RULES)(recipe), recipe.overflow)
     of = statistics_shape(x, shape)
     empty = x.new_empty((0,))  # an operator's results are tensors
     return (shaped(codes, x.shape), scales, empty if total is None else shaped(total, x.shape),
@@ -199,5 +190,5 @@ def _norm_quantize(_how: Conditions, x: Any, added: Any, weight: Any, bias: Any,
 @rule("gated_quantize")
 def _gated_quantize(_how: Conditions, gate: Any, up: Any, function: str, rules: str, to: str) -> Any:
     recipe = rules_of_text(rules)
-    return _core.gated_quantize(function, _rows(gate), _rows(up), to, recipe.scale_format,
-                                attrgetter(*SCALE_RULES)(recipe), recipe.overflow, _RULE, _WHERE)
+    return _core.gated_quantize(_rows(gate), _rows(up), function, to, recipe.scale_format,
+                                attrgetter(*SCALE_RULES)(recipe), recipe.overflow)
