@@ -108,7 +108,7 @@ std::vector<std::uint8_t> formulas_of(const backends::optimizer_call& call) {
 /// for all formulas, because code in integers is long. One block per chunk.
 __global__ void __launch_bounds__(update_threads)
     emulated_update_kernel(const __grid_constant__ update_launch call) {
-  using steps = not_inlined<stored_by_definition>;
+  using steps = stored_of_any_format<stored_by_definition>;
   const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
   const numerics::update_row& row = call.list.rows[chunk.tensor];
   const group_step& group = group_of(call, row.group);

@@ -65,7 +65,7 @@ __device__ __forceinline__ void step_elements(const numerics::update_constants& 
 
 /// Conversion of formats that are read at run time.
 template <class Arithmetic>
-using any_stored = not_inlined<
+using any_stored = stored_of_any_format<
     std::conditional_t<is_hardware<Arithmetic>, stored_by_instructions, stored_by_definition>>;
 
 /// Whether all arrays of a tensor are aligned to 16 bytes.
@@ -193,7 +193,7 @@ template <class Formula>
 __device__ __noinline__ void step_any_formats(const update_launch& call) {
   const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
   const numerics::update_row& row = call.list.rows[chunk.tensor];
-  step_chunk<Formula, not_inlined<stored_by_instructions>, 8, false>(
+  step_chunk<Formula, stored_of_any_format<stored_by_instructions>, 8, false>(
       {row, group_of(call, row.group), call.keys, chunk, is_aligned(row)}, formats_of(row));
 }
 
