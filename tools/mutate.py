@@ -10,7 +10,8 @@ or if a static_assert fails; a mutant that does not compile otherwise is not cou
 change no result, and why, are listed in tests/mutation/equivalent.txt and left out.
 
 Which mutants are chosen depends on the seed and on their own text: a change of one line of a header
-leaves the choice of all other lines as it was. --headers takes N headers, others for each commit.
+leaves the choice of all other lines as it was. --headers takes N headers, others for each commit, and
+those that the commit or the working tree changes.
 
 Prints every survivor and a table of headers. The exit status is 1 if fewer than PERCENT of the
 counted mutants were killed, and 2 if a test fails without a change.
@@ -81,6 +82,7 @@ TESTS = [
     Test("fused_elements",
          ["backends/reference/functions/fused.cpp", "backends/api/functions/operators.cpp"],
          ["tests/engine/suites/functions_test.cpp"], runs=["--gtest_filter=FusedOperators*"]),
+    Test("scores", ["tests/unit/scores_test.cpp"]),
     Test("scores",
          ["backends/reference/functions/row_functions.cpp", "backends/api/functions/scaled_softmax.cpp"],
          ["tests/engine/suites/functions_test.cpp"], runs=["--gtest_filter=RowFunctions*"]),
@@ -366,11 +368,17 @@ def show(by_header, seconds):
 
 
 def sample(headers, count):
-    """`count` of the headers, others for each commit; all of them for 0."""
+    """`count` of the headers, others for each commit, and those that it changes; all of them for 0."""
     if not count:
         return headers
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
-    return sorted(headers, key=lambda header: hashlib.sha256((commit + header).encode()).digest())[:count]
+
+    def git(*command):
+        return subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True).stdout
+
+    commit = git("rev-parse", "HEAD")
+    changed = {pathlib.Path(name).stem for name in git("diff", "--name-only", "HEAD~1", "--", "numerics").split()}
+    ranked = sorted(headers, key=lambda header: hashlib.sha256((commit + header).encode()).digest())
+    return [header for i, header in enumerate(ranked) if i < count or header in changed]
 
 
 def main():

@@ -7,9 +7,12 @@
 
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/bits/word.hpp"
+#include "numerics/hardware/cuda_functions/steps.hpp"
 #include "samebits/core/config.hpp"
 
 namespace samebits::numerics::torch_2_11 {
+
+using namespace ptx;  // NOLINT(google-build-using-namespace): steps of any Word
 
 /// What a mask does to the scores.
 enum class mask_use : std::uint8_t {
