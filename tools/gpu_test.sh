@@ -82,7 +82,7 @@ results_of() {
     }
     / results compared, / { sums = $0 }
     /^[0-9]+ passed.* in [0-9.]+s/ { pytests = $0; sub(/ in .*/, "", pytests) }
-    /: compared [0-9]+, differing [0-9]+/ {  # lines of all_scales
+    /: compared [0-9]+, differing [0-9]+/ {  # lines of all_scales and device_scales_test
       split($0, n, /: compared |, differing |, the first/); scales += n[2]; wrong += n[3]
     }
     END {
@@ -163,7 +163,7 @@ if ((has_python)); then
 fi
 
 # result_line: the run as one line of the table in docs/results/README.md. Counts the results of verify and
-# the scales of all_scales; the parts under the sanitizers repeat smaller ones.
+# the scales of all amaxes, or of every 509th; the parts under the sanitizers repeat smaller ones.
 result_line() {
   local cuda commit
   cuda=$({ nvcc --version || /usr/local/cuda/bin/nvcc --version; } 2>/dev/null |
@@ -173,7 +173,7 @@ result_line() {
       -v cuda="${cuda:-unknown}" -v quick="$quick" -v only="$only" '
     { parts++ }
     $3 != "passed" { failed = failed (failed ? ", " : "") "`" $2 "`" }
-    $2 ~ /^(verify_|all_scales)/ && match($4, /[0-9]+ results compared, [0-9]+|[0-9]+ scales, [0-9]+/) {
+    ($2 ~ /^(verify_|all_scales)/ || quick && $2 == "device_scales_test") && match($4, /[0-9]+ results compared, [0-9]+|[0-9]+ scales, [0-9]+/) {
       split(substr($4, RSTART, RLENGTH), n, / [a-z ]+, /)
       name = $2
       sub(/^verify_/, "", name)

@@ -54,6 +54,7 @@ install_torch() {
 }
 torch_installed=
 if [[ $all == yes ]]; then
+  trap wait EXIT  # also when the build fails: nothing goes on behind the script's back
   (install_torch) & torch_installed=$!
   export SAMEBITS_TORCH_PYTHON="$PWD/.venv-torch/bin/python" SAMEBITS_REQUIRE_TORCH=1
 

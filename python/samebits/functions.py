@@ -30,17 +30,17 @@ Every NaN in a result is the canonical NaN of the format.
 Examples
 --------
 >>> import numpy as np
->>> import samebits
+>>> import samebits as sb
 >>> x = np.float32([-1, 0.5])
->>> samebits.functions.exp(x)
+>>> sb.functions.exp(x)
 array([0.36787945, 1.6487212 ], dtype=float32)
->>> samebits.functions.exp(x, to="fp16")
+>>> sb.functions.exp(x, to="fp16")
 array([0.368, 1.648], dtype=float16)
->>> samebits.functions.exp(x, rule="torch_2_11")
+>>> sb.functions.exp(x, rule="torch_2_11")
 array([0.36787948, 1.6487212 ], dtype=float32)
->>> samebits.functions.gradient("gelu", np.ones_like(x), x, rule="torch_2_11")
+>>> sb.functions.gradient("gelu", np.ones_like(x), x, rule="torch_2_11")
 array([-0.08331548,  0.8674951 ], dtype=float32)
->>> samebits.functions.tanh({"a": x, "b": np.float16([1])})
+>>> sb.functions.tanh({"a": x, "b": np.float16([1])})
 {'a': array([-0.7615942 ,  0.46211717], dtype=float32), 'b': array([0.7617], dtype=float16)}
 """
 

@@ -186,8 +186,8 @@ def layer_norm(
         Added to the variance.
     offset : int
         The storage offset of `x`. PyTorch has another kernel for tensors that do not begin at a
-        multiple of 4 elements. If `weight` or `bias` is not aligned to 4 elements, any offset that
-        is no multiple of 4, such as 1, gives PyTorch's bits.
+        multiple of 4 elements. If a parameter is not aligned to 4 elements, any offset that is no
+        multiple of 4, such as 1, gives PyTorch's bits.
 
     Returns
     -------

@@ -4,8 +4,12 @@ import math
 import os
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
+
+if os.path.basename(getattr(sys.modules["__main__"], "__file__", None) or "").endswith("_test.py"):
+    sys.exit("these files have no main: run python3 -m unittest NAME_test in tests/cli")
 
 FPINSPECT = os.environ.get("FPINSPECT", "fpinspect")
 SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data",

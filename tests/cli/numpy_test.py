@@ -11,7 +11,7 @@ try:
 except ImportError as missing:
     other = os.environ.pop("SAMEBITS_PYTHON", None)
     if other:
-        os.execv(other, [other, *sys.argv])
+        os.execv(other, [other, *sys.orig_argv[1:]])
     print(f"skipped: {missing}")
     sys.exit(cli_support.SKIPPED)
 

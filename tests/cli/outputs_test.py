@@ -12,7 +12,6 @@ import cli_support
 from cli_support import FPINSPECT, floats, read_file, read_npy, write_file, write_npy, write_safetensors
 
 
-
 class Outputs(cli_support.CliTest):
     def setUp(self):
         super().setUp()

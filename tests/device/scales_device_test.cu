@@ -156,6 +156,7 @@ TEST_P(Scales, OfEveryAmaxAreTheDefinitions) {
   const char* const asked = std::getenv("SAMEBITS_AMAX_STRIDE");
   const std::uint64_t stride =
       asked != nullptr ? std::stoull(asked) : support::by_effort(509u, 1'000'003u);
+  ASSERT_TRUE(stride >= 1 && stride < std::uint64_t{1} << 31) << "SAMEBITS_AMAX_STRIDE";
   const std::uint64_t total = (amax_end + stride - 1) / stride;
   constexpr const char* subjects[] = {"the host", "cuda-emulated", "cuda-native",
                                       "GPU division and integers in a kernel"};

@@ -56,6 +56,7 @@ void tested(const Call& call, const executor& where) {
 template <arithmetic By>
 constexpr backends::backend table() {
   constexpr bool by_hardware = By == arithmetic::hardware;
+  constexpr auto convert = by_hardware ? launch_native : launch_emulated;
   return {
       .name = by_hardware ? "cuda-native" : "cuda-emulated",
       .description = by_hardware ? "CUDA, hardware conversions where proved equal"
@@ -63,8 +64,7 @@ constexpr backends::backend table() {
       .space = memory_space::device,
       .why_unsupported = by_hardware ? why_not_native : why_not_emulated,
       .self_test = by_hardware ? &native_self_test : &emulated_self_test,
-      .convert = {.supports = by_hardware ? native_supports : nullptr,
-                  .run = on_stream < by_hardware ? launch_native : launch_emulated > },
+      .convert = {.supports = by_hardware ? native_supports : nullptr, .run = on_stream<convert>},
       .compute = {.supports = by_hardware ? native_computes : nullptr,
                   .run = tested<By, enqueue_compute>},
       .evaluate = {.run = tested<By, enqueue_evaluate>},

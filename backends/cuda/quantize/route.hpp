@@ -20,7 +20,7 @@ inline bool one_row_tiles(const backends::quantize_call& call) { return call.gri
 
 /// The quantization kernels of cuda-native.
 enum class quantize_kernel : std::uint8_t {
-  general,     ///< any tiles, strides and outputs: general.cu
+  general,     ///< any tiles, strides and outputs: general_kernels.cuh
   blocks,      ///< tiles of up to 128 x 128, held in registers: tiles/block/
   rows,        ///< one scale per row: tiles/row_tiles.cu
   one_scale,   ///< one scale per matrix: tensor_amax.cu, then tiles/block/

@@ -28,7 +28,7 @@ namespace samebits::cuda {
 
 /// The steps of one element by the definition. Formats and rounding are known at run time only: one
 /// kernel for all.
-struct definition_steps {
+struct reduction_by_definition {
   format_spec own;  ///< of the tensors
   numerics::communication_settings settings;
 
@@ -36,7 +36,7 @@ struct definition_steps {
   __device__ int sent_bytes() const { return settings.communication.storage_bits / 8; }
   __device__ rounding round() const { return settings.rounding; }
   /// The steps with stochastic rounding of contributions.
-  [[nodiscard]] definition_steps stochastic() const { return *this; }
+  [[nodiscard]] reduction_by_definition stochastic() const { return *this; }
 
   /// The value of a code as binary32 bits.
   __device__ std::uint32_t own_value(std::uint32_t code) const {
@@ -62,7 +62,7 @@ struct definition_steps {
 /// The steps by the GPU's instructions. Conversions use instructions too, where proved equal. A NaN
 /// may keep its payload until it is rounded.
 template <format_id Own, format_id Communication, rounding Round>
-struct hardware_steps {
+struct reduction_by_hardware {
   scale_rule rule;
 
   __device__ __forceinline__ static constexpr int own_bytes() {
@@ -72,7 +72,7 @@ struct hardware_steps {
     return spec_of(Communication).storage_bits / 8;
   }
   __device__ __forceinline__ static constexpr rounding round() { return Round; }
-  [[nodiscard]] hardware_steps<Own, Communication, rounding::stochastic> stochastic() const {
+  [[nodiscard]] reduction_by_hardware<Own, Communication, rounding::stochastic> stochastic() const {
     return {rule};
   }
 
@@ -210,11 +210,11 @@ __global__ void __launch_bounds__(list_threads, list_residents)
                   if constexpr (std::is_same_v<Arithmetic, hardware>) {
                     using enum format_id;
                     constexpr rounding any = rounding::nearest_even;
-                    if (row.format == fp32) return by(hardware_steps<fp32, fp32, any>{});
-                    if (row.format == fp16) return by(hardware_steps<fp16, fp32, any>{});
-                    by(hardware_steps<bf16, fp32, any>{});
+                    if (row.format == fp32) return by(reduction_by_hardware<fp32, fp32, any>{});
+                    if (row.format == fp16) return by(reduction_by_hardware<fp16, fp32, any>{});
+                    by(reduction_by_hardware<bf16, fp32, any>{});
                   } else {
-                    by(definition_steps{spec_of(row.format), {}});
+                    by(reduction_by_definition{spec_of(row.format), {}});
                   }
                 });
 }
@@ -246,7 +246,7 @@ template <class Steps>
 inline constexpr int unrolled_contributions = 1;
 template <format_id Own, format_id Communication>
 inline constexpr int
-    unrolled_contributions<hardware_steps<Own, Communication, rounding::nearest_even>> = 4;
+    unrolled_contributions<reduction_by_hardware<Own, Communication, rounding::nearest_even>> = 4;
 
 /// The scale of a tensor; 1 if the communication dtype has no scale.
 __device__ __forceinline__ tile_scale scale_of(const reduction_list& list, std::uint32_t tensor) {

@@ -129,11 +129,11 @@ class device_steps final : public backends::reduction_steps {
   template <class Function>
   void visit(format_id own, const Function& f) const {
     if constexpr (By == arithmetic::by_definition) {
-      f(definition_steps{spec_of(own), task_.settings});
+      f(reduction_by_definition{spec_of(own), task_.settings});
     } else {
       backends::visit_quantized(own, [&]<format_id Own>() {
         backends::visit_list_format(how_.communication, [&](auto sent) {
-          f(hardware_steps<Own, decltype(sent)::id, rounding::nearest_even>{how_.scale});
+          f(reduction_by_hardware<Own, decltype(sent)::id, rounding::nearest_even>{how_.scale});
         });
       });
     }

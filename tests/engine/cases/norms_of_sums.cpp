@@ -169,7 +169,8 @@ void add_elements(const matrix_view& to, const matrix_view& a, const matrix_view
   });
 }
 
-/// What PyTorch's operators leave one after another, each by the library's definition.
+/// What PyTorch's operators leave one after another: the sum by its definition, the norm by the reference
+/// backend, which the functions of rows judge.
 returned_values norms_of_sums_by_definition(const norm_of_sum_case& c, const call_site& site) {
   if (c.out.cols == 0) return {};  // LayerNorm writes no statistics either
   const std::vector<matrix_view>& v = site.views;

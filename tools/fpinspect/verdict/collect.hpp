@@ -6,8 +6,8 @@
 
 namespace fpinspect {
 
-/// The evidence for the verdict, in the order of the tensors. Reads each tensor several times: once for all formats, once for each recipe. Reads gradients once
-/// more at the loss scale of all gradients, and at scales at which counts cannot tell the SQNR.
+/// The evidence for the verdict, in the order of the tensors. Reads each tensor several times: once for
+/// all formats, once for each recipe. Reads gradients once more at the loss scale of all gradients, and at scales at which counts cannot tell the SQNR.
 ///
 /// @param formats  formats besides those of the verdict
 /// @param names  of the tensors in text

@@ -64,7 +64,7 @@ struct definition_rows {
   static constexpr bool compiled = true;
   static constexpr bool native = false;
   static constexpr int bytes = 0;   ///< known at run time
-  static constexpr int vector = 1;  ///< as in instruction_rows; only native kernels use it
+  static constexpr int vector = 1;  ///< integer steps load one element at a time
   using largest = largest_number<definition_rows>;
   format_id format;
 

@@ -25,8 +25,8 @@ struct row_operand {
   int bytes = 0;            ///< of an element
 
   /// Whether rows can be read in vectors of this size.
-  [[nodiscard]] SAMEBITS_HD bool has_vectors(int bytes) const {
-    return contiguous && alignment >= (bytes < 16 ? bytes : 16);
+  [[nodiscard]] SAMEBITS_HD bool has_vectors(int vector_bytes) const {
+    return contiguous && alignment >= (vector_bytes < 16 ? vector_bytes : 16);
   }
 };
 

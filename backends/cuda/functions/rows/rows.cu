@@ -92,10 +92,11 @@ std::size_t cross_entropy_bytes(const backends::cross_entropy_call& call) {
 
 void enqueue_cross_entropy(const backends::cross_entropy_call& call, arithmetic by, void* on) {
   const auto stream = static_cast<cudaStream_t>(on);
+  const bool native = by_units(by);  // waits, the first time
   const workspace room(nullptr, cross_entropy_bytes(call), stream, "cross entropy: workspace");
   auto* const words = reinterpret_cast<std::uint32_t*>(room.data());
   const row_launch d = launch_of(call);
-  if (!by_units(by)) return launch_cross_entropy<definition_rows>(d, words, stream);
+  if (!native) return launch_cross_entropy<definition_rows>(d, words, stream);
   backends::visit_quantized(
       call.in.format, [&]<format_id Format>() { launch_native_loss<Format>(d, words, stream); });
 }

@@ -21,8 +21,9 @@ using numerics::tile_scale;
 /// Elements of one vector: 8 neighbours in a row, 16 bytes of a 16-bit format.
 inline constexpr int vector_length = 8;
 
-/// Launch parameters of one quantization of a matrix with contiguous rows. The matrix is cut into block tiles, the elements that one block holds
-/// in registers; a block tile contains whole tiles, the elements that share one scale.
+/// Launch parameters of one quantization of a matrix with contiguous rows. The matrix is cut into
+/// block tiles, the elements that one block holds in registers; a block tile contains whole tiles, the
+/// elements that share one scale. An output without data is not wanted.
 struct tile_task {
   cells in, codes, codes_transposed, scales, scales_transposed;
   cells inverse_scales;  ///< inverse scales given by the caller, or null

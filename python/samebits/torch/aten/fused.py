@@ -18,6 +18,7 @@ from samebits.torch.aten.registry import RULES, Conditions, require, rule
 from samebits.torch.aten.rows import as_rows, flat, shaped, statistics_shape
 from samebits.torch.quantize import rules_of_text
 
+
 def _rows(x: torch.Tensor) -> torch.Tensor:
     """Return the tensor itself if its leading axes are one axis of rows in memory, else a copy."""
     strides, shape = x.stride(), x.shape
@@ -33,7 +34,10 @@ def function_of(name: str, approximate: str = "none") -> str:
 
 
 def _on_rows(core: Any, *first: Any) -> Any:
-    """Return the rule of an operator that the core computes from tensors whose rows follow each other in memory."""
+    """Return the rule of an operator that the core computes from tensors whose rows follow each other in memory.
+
+    Its results, which are contiguous or halves of contiguous tensors, are among the arguments: none is copied.
+    """
     return lambda _how, *arguments: core(*first, *(_rows(x) if isinstance(x, torch.Tensor) else x for x in arguments))
 
 
