@@ -20,7 +20,7 @@ struct call_arrays {
         stream(stream_in(executed)),
         first(x, {.name = name, .format = format, .stream = stream}) {}
 
-  /// Of a call on the library's own threads, backend and stream.
+  /// The arrays of a call that takes no threads, backend or stream from its caller.
   call_arrays(nb::handle x, const char* name)
       : call_arrays(x, name, nb::make_tuple(nb::none(), nb::none(), nb::none())) {}
 

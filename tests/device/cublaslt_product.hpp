@@ -33,7 +33,8 @@ struct shape {
   }
 };
 
-/// What has a scale of its own in an operand [lines, K].
+/// The parts of an operand [lines, K] that have one scale each: all of it, each line, each 128 elements
+/// of a line, each square of 128 x 128.
 enum class tiling : std::uint8_t { whole, line, line_by_128, square_of_128 };
 
 constexpr const char* name_of(tiling t) {
@@ -41,7 +42,7 @@ constexpr const char* name_of(tiling t) {
   return names[static_cast<int>(t)];
 }
 
-/// Of A; that of B is turned.
+/// The tile shape of A's scales; B's has rows and columns exchanged: turned().
 constexpr tile_shape tile_of(tiling t) {
   constexpr tile_shape tiles[] = {{0, 0}, {1, 0}, {1, 128}, {128, 128}};
   return tiles[static_cast<int>(t)];

@@ -37,7 +37,7 @@ constexpr shape plain_shapes[] = {
     {4096, 4096, 14336}, {4096, 14336, 4096}, {2048, 2048, 208},  {768, 3072, 768},
     {3072, 768, 3072},   {32, 256, 65536},
 };
-// K in tiles and not; few rows; a refusal of the library's is counted
+// K that is a multiple of 128, and other K; few rows. What cuBLASLt refuses is counted, not a failure.
 constexpr shape scaled_shapes[] = {
     {64, 64, 256},  {128, 128, 1024}, {256, 256, 2048},   {1024, 1024, 1024}, {16, 128, 4096},
     {16, 256, 128}, {64, 4096, 4096}, {4, 512, 1024},     {1, 4096, 4096},    {128, 1024, 1040},
@@ -149,7 +149,7 @@ std::string each_result(const cuda::cublaslt& lt, product& of, const See& see) {
 /// By order of scales, results that differ; of plain products in the first alone.
 using counts = std::vector<std::uint64_t>;
 
-/// Of the shapes so far, all algorithms.
+/// What all algorithms of cuBLASLt returned for the shapes compared so far.
 struct verdict {
   std::string refused;
   std::size_t algorithms = 0, distinct = 0;  ///< results
@@ -258,7 +258,7 @@ TEST_P(CublasLt, WithoutSplitKIsTheModel) {
 INSTANTIATE_TEST_SUITE_P(Plain, CublasLt, ::testing::ValuesIn(plain_kinds), name_of_kind);
 INSTANTIATE_TEST_SUITE_P(Scaled, CublasLt, ::testing::ValuesIn(scaled_kinds), name_of_kind);
 
-/// What else the library offers: the rest is a line each.
+/// Prints, a line each, for which other kinds of scaled products cuBLASLt has algorithms.
 TEST(CublasLtOffers, AreSaid) {
   if (!is_hopper()) GTEST_SKIP() << "no Hopper";
   const cuda::cublaslt lt;

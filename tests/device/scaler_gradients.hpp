@@ -61,7 +61,7 @@ class spread_gradients {
     upload();
   }
 
-  /// What lies on a rank of the device.
+  /// The shards of the gradients that a rank holds, in device memory.
   [[nodiscard]] tensor_list shards(int rank) {
     std::vector<matrix_view> views;
     for (std::size_t i = 0; i < host_.size(); ++i) {
@@ -105,7 +105,7 @@ class spread_gradients {
   std::vector<device_bytes> device_;
 };
 
-/// What a report says.
+/// The fields of a report, as values that are compared.
 inline returned_values fields(const step_report& r) {
   returned_values all;
   add_report(all, r);
