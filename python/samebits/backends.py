@@ -136,8 +136,10 @@ def get_num_threads() -> int | None:
 
     Examples
     --------
-    >>> sb.get_num_threads() is None
-    True
+    >>> sb.set_num_threads(4)
+    >>> sb.get_num_threads()
+    4
+    >>> sb.set_num_threads(None)
     """
     threads = _core.get_num_threads()
     return None if threads < 0 else threads
