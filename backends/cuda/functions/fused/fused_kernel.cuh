@@ -71,6 +71,17 @@ struct one_fused {
   }
 };
 
+/// Calls launch<F>() with a composition's function; silu if it has none.
+template <fused Of, class Launch>
+void with_fused_function(function f, const Launch& launch) {
+  if constexpr (Of == fused::gated || Of == fused::gated_gradient || Of == fused::biased ||
+                Of == fused::biased_gradient) {
+    if (f == function::gelu) return launch.template operator()<function::gelu>();
+    if (f == function::gelu_tanh) return launch.template operator()<function::gelu_tanh>();
+  }
+  launch.template operator()<function::silu>();
+}
+
 /// The random bits of E elements from `index` on, whose block has the element as its number `Field`,
 /// or `field` if Field is -1.
 template <int Field, int E>
