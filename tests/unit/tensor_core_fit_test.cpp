@@ -167,9 +167,10 @@ TEST(Setting, EveryRowIsOnTheGrid) {
     EXPECT_TRUE(all.is_distinct(setting)) << support::text_of(i);
     for (int a = 0; a < axis_count; ++a) {
       const auto& values = all.values(static_cast<axis>(a));
-      EXPECT_NE(std::find(values.begin(), values.end(), value_of(setting, static_cast<axis>(a))),
-                values.end())
-          << support::text_of(i) << ": " << name(static_cast<axis>(a));
+      EXPECT_NE(
+          std::find(values.begin(), values.end(), row_of(static_cast<axis>(a)).value(setting)),
+          values.end())
+          << support::text_of(i) << ": " << row_of(static_cast<axis>(a)).name;
     }
   }
 }

@@ -8,52 +8,20 @@
 
 #include "numerics/hardware/accumulate.hpp"
 #include "samebits/core/format.hpp"
+#include "tensor_core_probe/instruction_list.hpp"
 
 namespace samebits::backends::tensor_cores {
 
-/// mma.sync instructions, then wgmma instructions. Names hold the result format (f16 if not fp32),
-/// the operand formats and the number of products.
+/// mma.sync instructions, then wgmma instructions.
+#define SAMEBITS_NAME(ID, ...) ID,
 enum class instruction : std::uint8_t {
-  mma_f16_k16,
-  mma_f16_k8,
-  mma_f16_f16_k16,
-  mma_f16_f16_k8,
-  mma_bf16_k16,
-  mma_bf16_k8,
-  mma_tf32_k8,
-  mma_tf32_k4,
-  mma_e4m3_k32,
-  mma_e5m2_k32,
-  mma_e4m3_e5m2_k32,
-  mma_e5m2_e4m3_k32,
-  mma_e4m3_k16,
-  mma_e5m2_k16,
-  mma_e4m3_e5m2_k16,
-  mma_e5m2_e4m3_k16,
-  mma_f16_e4m3_k32,
-  mma_f16_e5m2_k32,
-  mma_f16_e4m3_e5m2_k32,
-  mma_f16_e5m2_e4m3_k32,
-  mma_f16_e4m3_k16,
-  mma_f16_e5m2_k16,
-  mma_f16_e4m3_e5m2_k16,
-  mma_f16_e5m2_e4m3_k16,
-  wgmma_f16,
-  wgmma_f16_f16,
-  wgmma_bf16,
-  wgmma_tf32,
-  wgmma_e4m3,
-  wgmma_e5m2,
-  wgmma_e4m3_e5m2,
-  wgmma_e5m2_e4m3,
-  wgmma_f16_e4m3,
-  wgmma_f16_e5m2,
-  wgmma_f16_e4m3_e5m2,
-  wgmma_f16_e5m2_e4m3,
+  SAMEBITS_MMA_INSTRUCTIONS(SAMEBITS_NAME) SAMEBITS_WGMMA_INSTRUCTIONS(SAMEBITS_NAME)
 };
-inline constexpr int instruction_count = 36;
-/// Number of mma.sync instructions, which come first in the enum.
-inline constexpr int mma_count = 24;
+#undef SAMEBITS_NAME
+#define SAMEBITS_ONE(...) +1
+inline constexpr int mma_count = SAMEBITS_MMA_INSTRUCTIONS(SAMEBITS_ONE);
+inline constexpr int instruction_count = mma_count + SAMEBITS_WGMMA_INSTRUCTIONS(SAMEBITS_ONE);
+#undef SAMEBITS_ONE
 
 constexpr bool is_wgmma(instruction i) { return static_cast<int>(i) >= mma_count; }
 

@@ -15,55 +15,11 @@ struct entry {
   int min_capability;
 };
 
-#define SAMEBITS_ENTRY(ID, ...) \
-  { instruction::ID, #ID, __VA_ARGS__ }
-constexpr std::array entries = {
-    entry SAMEBITS_ENTRY(mma_f16_k16, {fp16, fp16, fp32, 16}, 80),
-    entry SAMEBITS_ENTRY(mma_f16_k8, {fp16, fp16, fp32, 8}, 75),
-    entry SAMEBITS_ENTRY(mma_f16_f16_k16, {fp16, fp16, fp16, 16}, 80),
-    entry SAMEBITS_ENTRY(mma_f16_f16_k8, {fp16, fp16, fp16, 8}, 75),
-    entry SAMEBITS_ENTRY(mma_bf16_k16, {bf16, bf16, fp32, 16}, 80),
-    entry SAMEBITS_ENTRY(mma_bf16_k8, {bf16, bf16, fp32, 8}, 80),
-    entry SAMEBITS_ENTRY(mma_tf32_k8, {tf32, tf32, fp32, 8}, 80),
-    entry SAMEBITS_ENTRY(mma_tf32_k4, {tf32, tf32, fp32, 4}, 80),
-    entry SAMEBITS_ENTRY(mma_e4m3_k32, {e4m3, e4m3, fp32, 32}, 89),
-    entry SAMEBITS_ENTRY(mma_e5m2_k32, {e5m2, e5m2, fp32, 32}, 89),
-    entry SAMEBITS_ENTRY(mma_e4m3_e5m2_k32, {e4m3, e5m2, fp32, 32}, 89),
-    entry SAMEBITS_ENTRY(mma_e5m2_e4m3_k32, {e5m2, e4m3, fp32, 32}, 89),
-    entry SAMEBITS_ENTRY(mma_e4m3_k16, {e4m3, e4m3, fp32, 16}, 89),
-    entry SAMEBITS_ENTRY(mma_e5m2_k16, {e5m2, e5m2, fp32, 16}, 89),
-    entry SAMEBITS_ENTRY(mma_e4m3_e5m2_k16, {e4m3, e5m2, fp32, 16}, 89),
-    entry SAMEBITS_ENTRY(mma_e5m2_e4m3_k16, {e5m2, e4m3, fp32, 16}, 89),
-    entry SAMEBITS_ENTRY(mma_f16_e4m3_k32, {e4m3, e4m3, fp16, 32}, 89),
-    entry SAMEBITS_ENTRY(mma_f16_e5m2_k32, {e5m2, e5m2, fp16, 32}, 89),
-    entry SAMEBITS_ENTRY(mma_f16_e4m3_e5m2_k32, {e4m3, e5m2, fp16, 32}, 89),
-    entry SAMEBITS_ENTRY(mma_f16_e5m2_e4m3_k32, {e5m2, e4m3, fp16, 32}, 89),
-    entry SAMEBITS_ENTRY(mma_f16_e4m3_k16, {e4m3, e4m3, fp16, 16}, 89),
-    entry SAMEBITS_ENTRY(mma_f16_e5m2_k16, {e5m2, e5m2, fp16, 16}, 89),
-    entry SAMEBITS_ENTRY(mma_f16_e4m3_e5m2_k16, {e4m3, e5m2, fp16, 16}, 89),
-    entry SAMEBITS_ENTRY(mma_f16_e5m2_e4m3_k16, {e5m2, e4m3, fp16, 16}, 89),
-    entry SAMEBITS_ENTRY(wgmma_f16, {fp16, fp16, fp32, 16}, 90),
-    entry SAMEBITS_ENTRY(wgmma_f16_f16, {fp16, fp16, fp16, 16}, 90),
-    entry SAMEBITS_ENTRY(wgmma_bf16, {bf16, bf16, fp32, 16}, 90),
-    entry SAMEBITS_ENTRY(wgmma_tf32, {tf32, tf32, fp32, 8}, 90),
-    entry SAMEBITS_ENTRY(wgmma_e4m3, {e4m3, e4m3, fp32, 32}, 90),
-    entry SAMEBITS_ENTRY(wgmma_e5m2, {e5m2, e5m2, fp32, 32}, 90),
-    entry SAMEBITS_ENTRY(wgmma_e4m3_e5m2, {e4m3, e5m2, fp32, 32}, 90),
-    entry SAMEBITS_ENTRY(wgmma_e5m2_e4m3, {e5m2, e4m3, fp32, 32}, 90),
-    entry SAMEBITS_ENTRY(wgmma_f16_e4m3, {e4m3, e4m3, fp16, 32}, 90),
-    entry SAMEBITS_ENTRY(wgmma_f16_e5m2, {e5m2, e5m2, fp16, 32}, 90),
-    entry SAMEBITS_ENTRY(wgmma_f16_e4m3_e5m2, {e4m3, e5m2, fp16, 32}, 90),
-    entry SAMEBITS_ENTRY(wgmma_f16_e5m2_e4m3, {e5m2, e4m3, fp16, 32}, 90),
-};
+#define SAMEBITS_ENTRY(ID, A, B, RESULT, PRODUCTS, CAPABILITY) \
+  entry{instruction::ID, #ID, {A, B, RESULT, PRODUCTS}, CAPABILITY},
+constexpr std::array entries = {SAMEBITS_MMA_INSTRUCTIONS(SAMEBITS_ENTRY)
+                                    SAMEBITS_WGMMA_INSTRUCTIONS(SAMEBITS_ENTRY)};
 #undef SAMEBITS_ENTRY
-
-constexpr bool in_order() {
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (static_cast<std::size_t>(entries[i].id) != i) return false;
-  }
-  return entries.size() == instruction_count;
-}
-static_assert(in_order());
 
 const entry& entry_of(instruction i) { return entries[static_cast<std::size_t>(i)]; }
 

@@ -135,7 +135,7 @@ tensor_fit climbed(const setting_grid& all, const seen_results& seen, tensor_set
     for (int a = 0; a < axis_count; ++a) {
       for (const int value : all.values(static_cast<axis>(a))) {
         tensor_setting changed = s;
-        set_value(changed, static_cast<axis>(a), value);
+        row_of(static_cast<axis>(a)).set(changed, value);
         if (changed == s || !all.is_distinct(changed)) continue;
         const std::uint64_t now = seen.explained(changed, stride);
         if (now <= explained) continue;
@@ -195,21 +195,19 @@ std::string open_parameters(std::span<const tensor_setting> settings) {
   std::string text;
   std::size_t combinations = 1;
   for (int i = 0; i < axis_count; ++i) {
-    const auto a = static_cast<axis>(i);
+    const axis_row& row = row_of(static_cast<axis>(i));
     std::vector<int> values;
-    for (const tensor_setting& s : settings) values.push_back(value_of(s, a));
+    for (const tensor_setting& s : settings) values.push_back(row.value(s));
     std::sort(values.begin(), values.end());
     values.erase(std::unique(values.begin(), values.end()), values.end());
     if (values.size() < 2) continue;
     combinations *= values.size();
-    text += (text.empty() ? "" : "; ") + std::string(name(a)) + " ";
-    const bool is_number =
-        a == axis::floor || a == axis::group || a == axis::alignment || a == axis::fraction;
+    text += (text.empty() ? "" : "; ") + std::string(row.name) + " ";
     for (std::size_t from = 0; from < values.size();) {
       std::size_t to = from;  // last of consecutive integers
-      while (is_number && to + 1 < values.size() && values[to + 1] == values[to] + 1) ++to;
-      text += (from == 0 ? "" : ", ") + value_text(a, values[from]);
-      if (to != from) text += " to " + value_text(a, values[to]);
+      while (row.is_number && to + 1 < values.size() && values[to + 1] == values[to] + 1) ++to;
+      text += (from == 0 ? "" : ", ") + row.text(values[from]);
+      if (to != from) text += " to " + row.text(values[to]);
       from = to + 1;
     }
   }

@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "samebits/core/rounding.hpp"
+#include "tensor_core_probe/settings/setting_grid.hpp"
 
 namespace samebits {
 namespace backends::tensor_cores {
@@ -85,18 +85,17 @@ std::uint32_t result_of(const numerics::accumulate_rule& rule, const case_codes&
 }  // namespace backends::tensor_cores
 
 std::string text_of(const tensor_setting& s) {
-  std::string text = "group " + std::to_string(s.group);
-  text += ", kept " + std::to_string(s.alignment_bits) + " " + std::string(name(s.cut));
-  text += ", bits " + std::to_string(s.fraction_bits) + " " + std::string(name(s.rounding));
-  text += ", floor " + (s.floor ? std::to_string(*s.floor) : std::string("none"));
-  text += s.place == sum_place::first_step ? ", sum in the first step" : ", sum added last";
-  text += s.order == product_order::consecutive ? ", consecutive" : ", pairs of four";
-  switch (s.subnormals) {
-    case subnormal_operands::as_they_are: break;
-    case subnormal_operands::as_fp16: text += ", subnormals as fp16"; break;
-    case subnormal_operands::normalized: text += ", subnormals normalized"; break;
-  }
-  return text;
+  using backends::tensor_cores::axis;
+  const auto text = [&](axis a) {
+    const auto& row = backends::tensor_cores::row_of(a);
+    return row.text(row.value(s));
+  };
+  return "group " + text(axis::group) + ", kept " + text(axis::alignment) + " " + text(axis::cut) +
+         ", bits " + text(axis::fraction) + " " + text(axis::round) + ", floor " +
+         text(axis::floor) + ", sum " + text(axis::place) + ", " + text(axis::order) +
+         (s.subnormals == subnormal_operands::as_they_are
+              ? ""
+              : ", subnormals " + text(axis::subnormals));
 }
 
 }  // namespace samebits

@@ -8,66 +8,56 @@
 #include "tensor_core_probe/settings/setting.hpp"
 
 namespace samebits::backends::tensor_cores {
+namespace {
 
-int value_of(const tensor_setting& s, axis of) {
-  switch (of) {
-    case axis::floor: return s.floor.value_or(no_floor);
-    case axis::group: return s.group;
-    case axis::alignment: return s.alignment_bits;
-    case axis::fraction: return s.fraction_bits;
-    case axis::round: return static_cast<int>(s.rounding);
-    case axis::cut: return static_cast<int>(s.cut);
-    case axis::subnormals: return static_cast<int>(s.subnormals);
-    case axis::order: return static_cast<int>(s.order);
-    case axis::place: return static_cast<int>(s.place);
-  }
-  return 0;
+int number_of(const std::optional<int>& floor) { return floor.value_or(no_floor); }
+template <class Parameter>
+int number_of(Parameter value) {
+  return static_cast<int>(value);
 }
 
-void set_value(tensor_setting& s, axis of, int value) {
-  switch (of) {
-    case axis::floor: s.floor = value == no_floor ? std::nullopt : std::optional(value); return;
-    case axis::group: s.group = value; return;
-    case axis::alignment: s.alignment_bits = value; return;
-    case axis::fraction: s.fraction_bits = value; return;
-    case axis::round: s.rounding = static_cast<rounding>(value); return;
-    case axis::cut: s.cut = static_cast<rounding>(value); return;
-    case axis::subnormals: s.subnormals = static_cast<subnormal_operands>(value); return;
-    case axis::order: s.order = static_cast<product_order>(value); return;
-    case axis::place: s.place = static_cast<sum_place>(value); return;
-  }
+void put(std::optional<int>& floor, int value) {
+  floor = value == no_floor ? std::nullopt : std::optional(value);
+}
+template <class Parameter>
+void put(Parameter& to, int value) {
+  to = static_cast<Parameter>(value);
 }
 
-std::string_view name(axis of) {
-  static constexpr std::array<std::string_view, axis_count> names = {
-      "floor", "group", "kept", "bits", "round", "cut", "subnormals", "order", "sum"};
-  return names[static_cast<std::size_t>(of)];
+std::string number_text(int value) { return value == no_floor ? "none" : std::to_string(value); }
+std::string rounding_text(int value) {
+  return std::string(samebits::name(static_cast<rounding>(value)));
 }
 
-std::string value_text(axis of, int value) {
-  switch (of) {
-    case axis::floor: return value == no_floor ? "none" : std::to_string(value);
-    case axis::group:
-    case axis::alignment:
-    case axis::fraction: break;
-    case axis::round:
-    case axis::cut: return std::string(samebits::name(static_cast<rounding>(value)));
-    case axis::subnormals:
-      switch (static_cast<subnormal_operands>(value)) {
-        case subnormal_operands::as_they_are: return "as they are";
-        case subnormal_operands::as_fp16: return "as fp16";
-        case subnormal_operands::normalized: return "normalized";
-      }
-      break;
-    case axis::order:
-      return static_cast<product_order>(value) == product_order::consecutive ? "consecutive"
-                                                                             : "pairs of four";
-    case axis::place:
-      return static_cast<sum_place>(value) == sum_place::first_step ? "in the first step"
-                                                                    : "added last";
-  }
-  return std::to_string(value);
+// By the numbers of the enums.
+constexpr const char* subnormals_words[] = {"as they are", "as fp16", "normalized"};
+constexpr const char* order_words[] = {"consecutive", "pairs of four"};
+constexpr const char* place_words[] = {"in the first step", "added last"};
+template <auto& Words>
+std::string word(int value) {
+  return Words[value];
 }
+
+template <auto Parameter>
+constexpr axis_row axis_of(std::string_view name, std::string (*text)(int)) {
+  return {name, text, [](const tensor_setting& s) { return number_of(s.*Parameter); },
+          [](tensor_setting& s, int value) { put(s.*Parameter, value); }, text == number_text};
+}
+
+constexpr axis_row axis_rows[axis_count] = {
+    axis_of<&tensor_setting::floor>("floor", number_text),
+    axis_of<&tensor_setting::group>("group", number_text),
+    axis_of<&tensor_setting::alignment_bits>("kept", number_text),
+    axis_of<&tensor_setting::fraction_bits>("bits", number_text),
+    axis_of<&tensor_setting::rounding>("round", rounding_text),
+    axis_of<&tensor_setting::cut>("cut", rounding_text),
+    axis_of<&tensor_setting::subnormals>("subnormals", word<subnormals_words>),
+    axis_of<&tensor_setting::order>("order", word<order_words>),
+    axis_of<&tensor_setting::place>("sum", word<place_words>)};
+
+}  // namespace
+
+const axis_row& row_of(axis a) { return axis_rows[static_cast<std::size_t>(a)]; }
 
 setting_grid::setting_grid(const shape& s) : products_(s.products) {
   const auto axis_of = [this](axis a) -> std::vector<int>& {
@@ -114,7 +104,7 @@ tensor_setting setting_grid::at(std::uint64_t i) const {
   tensor_setting s{};
   for (int a = 0; a < axis_count; ++a) {
     const auto& v = values_[static_cast<std::size_t>(a)];
-    set_value(s, static_cast<axis>(a), v[i % v.size()]);
+    row_of(static_cast<axis>(a)).set(s, v[i % v.size()]);
     i /= v.size();
   }
   return s;
@@ -128,7 +118,8 @@ bool setting_grid::is_distinct(const tensor_setting& s) const {
 std::array<int, 2> setting_grid::distance(const tensor_setting& x, const tensor_setting& y) {
   std::array<int, 2> d = {0, 0};
   for (int a = 0; a < axis_count; ++a) {
-    const int by = value_of(x, static_cast<axis>(a)) - value_of(y, static_cast<axis>(a));
+    const axis_row& row = row_of(static_cast<axis>(a));
+    const int by = row.value(x) - row.value(y);
     d[0] += by != 0 ? 1 : 0;
     d[1] += std::abs(by);
   }

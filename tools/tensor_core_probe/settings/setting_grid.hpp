@@ -27,12 +27,14 @@ enum class axis : std::uint8_t {
 inline constexpr int axis_count = 9;
 
 /// A parameter of a setting as an integer: enums by their number, no floor as no_floor.
-int value_of(const tensor_setting& s, axis of);
-void set_value(tensor_setting& s, axis of, int value);
-
-/// Text of an axis and of a value, such as "kept" and "24", "toward_zero" or "none".
-std::string_view name(axis of);
-std::string value_text(axis of, int value);
+struct axis_row {
+  std::string_view name;     ///< "kept"
+  std::string (*text)(int);  ///< of a value: "24", "toward_zero", "none"
+  int (*value)(const tensor_setting&);
+  void (*set)(tensor_setting&, int);
+  bool is_number;  ///< consecutive values are written as a range
+};
+const axis_row& row_of(axis a);
 
 /// All combinations of the values of all axes.
 class setting_grid {
