@@ -61,10 +61,17 @@ bool looks_like_safetensors(std::string_view content) {
          safetensors_limits{}.header_bytes;
 }
 
-bool is_torch_name(std::string_view lower_name) {
-  constexpr std::string_view extensions[] = {".pt", ".pth", ".ckpt", ".jit"};
-  return std::any_of(std::begin(extensions), std::end(extensions),
-                     [&](std::string_view extension) { return lower_name.ends_with(extension); });
+// The format that a file of this name has, if its content does not say.
+std::optional<file_format> format_of_name(std::string_view lower_name) {
+  using enum file_format;
+  constexpr std::pair<std::string_view, file_format> extensions[] = {
+      {".npy", npy},    {".npz", npz},  {".safetensors", safetensors},
+      {".gguf", gguf},  {".pt", torch}, {".pth", torch},
+      {".ckpt", torch}, {".jit", torch}};
+  for (const auto& [extension, format] : extensions) {
+    if (lower_name.ends_with(extension)) return format;
+  }
+  return std::nullopt;
 }
 
 // The name of a zip archive's first member distinguishes NumPy's archives from PyTorch's [PKWARE
@@ -72,7 +79,6 @@ bool is_torch_name(std::string_view lower_name) {
 file_format format_of_zip(std::string_view content, std::string_view lower_name) {
   constexpr std::size_t name_length_at = 26;
   constexpr std::size_t name_at = 30;
-  const bool torch_name = is_torch_name(lower_name) || lower_name.ends_with(".bin");
   if (content.size() > name_at) {
     const auto length =
         little_endian<std::uint16_t>(std::as_bytes(std::span(content)), name_length_at);
@@ -80,15 +86,16 @@ file_format format_of_zip(std::string_view content, std::string_view lower_name)
     if (member.ends_with(".npy")) return file_format::npz;
     if (member.ends_with("data.pkl")) return file_format::torch;
   }
-  if (lower_name.ends_with(".npz")) return file_format::npz;
-  if (torch_name) return file_format::torch;
+  const auto named = format_of_name(lower_name);
+  if (named == file_format::npz || named == file_format::torch) return *named;
+  if (lower_name.ends_with(".bin")) return file_format::torch;
   unsupported(zip_hint);
 }
 
 // Returns the format of a file, by its first bytes and then by its name: the last part of the path.
 // For known formats that are not read, the message says how to convert.
 file_format detect_format(std::span<const std::byte> file, std::string_view file_name) {
-  const std::string_view content(reinterpret_cast<const char*>(file.data()), file.size());
+  const std::string_view content = text_of(file);
   const std::string lower_name = lower_case(file_name);
   if (content.starts_with("\x93NUMPY")) return file_format::npy;
   if (looks_like_safetensors(content)) return file_format::safetensors;
@@ -103,11 +110,7 @@ file_format detect_format(std::span<const std::byte> file, std::string_view file
     const bool weak = entry.mark.size() == 2 && lower_name.ends_with(".safetensors");
     if (content.starts_with(entry.mark) && !weak) unsupported(entry.hint);
   }
-  if (lower_name.ends_with(".npy")) return file_format::npy;
-  if (lower_name.ends_with(".npz")) return file_format::npz;
-  if (lower_name.ends_with(".safetensors")) return file_format::safetensors;
-  if (lower_name.ends_with(".gguf")) return file_format::gguf;
-  if (is_torch_name(lower_name)) return file_format::torch;
+  if (const auto named = format_of_name(lower_name)) return *named;
   for (const known& entry : names) {
     if (lower_name.ends_with(entry.mark)) unsupported(entry.hint);
   }

@@ -1,8 +1,7 @@
 // Element count and byte size of a shape; refuses every overflow.
 #pragma once
 
-#include "tensor_file/common.hpp"
-#include "tensor_file/dtype.hpp"
+#include "tensor_file/tensor_info.hpp"
 
 namespace samebits::tensor_file {
 
@@ -29,6 +28,14 @@ inline tensor_size size_of(dtype type, std::span<const std::uint64_t> shape) {
     malformed(cat(count, " elements of ", name(type), " do not fill whole bytes"));
   }
   return {count, bits / 8};
+}
+
+/// Sets count and bytes, by type and shape.
+/// @throws file_error  as size_of()
+inline void set_size(tensor_info& info) {
+  const tensor_size size = size_of(info.type, info.shape);
+  info.count = size.count;
+  info.bytes = size.bytes;
 }
 
 }  // namespace samebits::tensor_file

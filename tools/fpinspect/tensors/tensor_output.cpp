@@ -8,13 +8,8 @@
 #include "tensor_file/tensor_size.hpp"
 
 namespace fpinspect {
-namespace {
 
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-}  // namespace
+using tensor_file::text_of;
 
 tensor_target::tensor_target(std::string_view option, std::string path, container preferred)
     : option_(option),

@@ -3,8 +3,9 @@
 
 #include <unistd.h>
 
-#include <string>
 #include <system_error>
+
+#include "tensor_file/common.hpp"
 
 namespace samebits::tensor_file {
 
@@ -32,5 +33,10 @@ class descriptor {
 };
 
 inline std::string errno_text(int code) { return std::generic_category().message(code); }
+
+/// @throws file_error  (unwritable) always
+[[noreturn]] inline void cannot_write(const char* what, int code) {
+  throw file_error(error_kind::unwritable, cat(what, ": ", errno_text(code)));
+}
 
 }  // namespace samebits::tensor_file

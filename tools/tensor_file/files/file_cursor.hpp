@@ -41,7 +41,7 @@ class file_cursor {
   std::string_view read_text(std::uint64_t size, const char* what) {
     const std::uint64_t from = at_;
     skip(size, what);
-    return {reinterpret_cast<const char*>(file_.data()) + from, size};
+    return text_of(file_.subspan(from, size));
   }
 
   void skip(std::uint64_t bytes, const char* what) {

@@ -14,10 +14,6 @@
 namespace samebits::tensor_file {
 namespace {
 
-[[noreturn]] void cannot(const char* what, int code) {
-  throw file_error(error_kind::unwritable, std::string(what) + ": " + errno_text(code));
-}
-
 // The name of the file that is being written, for a signal handler; null if there is none.
 std::atomic<const char*> unfinished = nullptr;
 static_assert(std::atomic<const char*>::is_always_lock_free);
@@ -32,7 +28,7 @@ std::filesystem::path behind_links(std::filesystem::path target) {
     if (not_a_link) return target;
     target = target.parent_path() / next;
   }
-  cannot("cannot be followed", ELOOP);
+  cannot_write("cannot be followed", ELOOP);
 }
 
 // Returns the permissions of the existing file, or nothing if there is none. Refuses a device or a
@@ -61,12 +57,12 @@ int create_beside(const std::filesystem::path& target, std::filesystem::path& st
       ::close(number);
       ::unlink(staged.c_str());
       unfinished = nullptr;
-      cannot("cannot get the permissions of the file it replaces", code);
+      cannot_write("cannot get the permissions of the file it replaces", code);
     }
     unfinished = nullptr;
     if (errno != EEXIST) break;
   }
-  cannot("cannot create a file in its folder", errno);
+  cannot_write("cannot create a file in its folder", errno);
 }
 
 // Some file systems, such as network file systems, do not support fsync for every kind of file.
@@ -95,7 +91,7 @@ void staged_file::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ::ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) cannot("cannot be written", errno);
+    if (written < 0) cannot_write("cannot be written", errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
 }
@@ -105,7 +101,7 @@ void staged_file::write_at(std::uint64_t position, std::span<const std::byte> by
     const ::ssize_t written =
         ::pwrite(file_.number(), bytes.data(), bytes.size(), static_cast<::off_t>(position));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) cannot("cannot be written", errno);
+    if (written < 0) cannot_write("cannot be written", errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     position += static_cast<std::uint64_t>(written);
   }
@@ -114,9 +110,9 @@ void staged_file::write_at(std::uint64_t position, std::span<const std::byte> by
 void staged_file::commit() {
   // First the data, then the name: after a power failure the target is either the old or the new
   // file.
-  if (!synchronize(file_.number())) cannot("cannot be written", errno);
-  if (!file_.close()) cannot("cannot be written", errno);
-  if (::rename(staged_.c_str(), target_.c_str()) != 0) cannot("cannot be replaced", errno);
+  if (!synchronize(file_.number())) cannot_write("cannot be written", errno);
+  if (!file_.close()) cannot_write("cannot be written", errno);
+  if (::rename(staged_.c_str(), target_.c_str()) != 0) cannot_write("cannot be replaced", errno);
   unfinished = nullptr;
   staged_.clear();
   const std::filesystem::path parent = target_.parent_path();
@@ -124,7 +120,7 @@ void staged_file::commit() {
       ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // A folder that is writable but not readable cannot be opened; it then stays unsynchronized.
   if (folder.is_open() && !synchronize(folder.number())) {
-    cannot("is in place, but its folder cannot be synchronized", errno);
+    cannot_write("is in place, but its folder cannot be synchronized", errno);
   }
 }
 

@@ -20,10 +20,6 @@ namespace {
 // The folder that is being written, for a signal handler; null if there is none.
 std::atomic<const char*> unfinished_folder = nullptr;
 
-[[noreturn]] void folder_cannot(const char* what, int code) {
-  throw file_error(error_kind::unwritable, std::string(what) + ": " + errno_text(code));
-}
-
 // The folder behind a symbolic link, without the separator that may end its name.
 std::filesystem::path plain_target(const std::filesystem::path& target) {
   std::error_code failed;
@@ -75,7 +71,7 @@ staged_folder::staged_folder(std::filesystem::path target) : target_(plain_targe
     unfinished_folder = nullptr;
     if (errno != EEXIST) break;
   }
-  folder_cannot("cannot create a folder beside it", errno);
+  cannot_write("cannot create a folder beside it", errno);
 }
 
 staged_folder::~staged_folder() {
@@ -92,7 +88,7 @@ void staged_folder::commit() {
   if (exists) static_cast<void>(::chmod(staged_.c_str(), old.st_mode & 07777));
   const unsigned how = exists ? RENAME_EXCHANGE : RENAME_NOREPLACE;
   if (::renameat2(AT_FDCWD, staged_.c_str(), AT_FDCWD, target_.c_str(), how) != 0) {
-    folder_cannot("cannot be replaced", errno);
+    cannot_write("cannot be replaced", errno);
   }
   synchronize_folder(target_.parent_path());
   if (exists) return;  // the destructor removes the old folder

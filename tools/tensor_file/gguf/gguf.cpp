@@ -87,30 +87,21 @@ std::uint64_t read_pairs(file_cursor& in, std::uint64_t pairs) {
   return alignment;
 }
 
-const gguf_type* find_type(std::uint32_t number) {
-  const auto* const end = std::end(gguf_types);
-  const auto* const found = std::find_if(std::begin(gguf_types), end,
-                                         [&](const gguf_type& t) { return t.number == number; });
-  return found == end ? nullptr : found;
-}
-
 // Sets type, bytes and count, or says why the elements are not read.
 void set_type(tensor_info& info, std::uint32_t number) {
-  const gguf_type* const type = find_type(number);
+  const auto* const type = std::ranges::find(gguf_types, number, &gguf_type::number);
+  const bool is_known = type != std::end(gguf_types);
   info.blocks = blocks_of(number);
   if (info.blocks != block_layout::none &&
       (info.shape.empty() || info.shape.back() % block_elements != 0)) {
     malformed(cat("a tensor of ", type->name, " must have rows of whole blocks of 32"));
   }
-  if (type != nullptr && (type->elements || info.blocks != block_layout::none)) {
+  if (is_known && (type->elements || info.blocks != block_layout::none)) {
     info.type = type->elements.value_or(dtype::f32);
-    const tensor_size size = size_of(info.type, info.shape);
-    info.bytes = size.bytes;
-    info.count = size.count;
-    return;
+    return set_size(info);
   }
-  info.unread = type != nullptr ? cat("elements are quantized in blocks of ", type->name)
-                                : cat("elements are of the GGUF type ", number);
+  info.unread = is_known ? cat("elements are quantized in blocks of ", type->name)
+                         : cat("elements are of the GGUF type ", number);
   info.count = size_of(dtype::u8, info.shape).count;
 }
 

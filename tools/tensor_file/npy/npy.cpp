@@ -27,106 +27,91 @@ class npy_literal_reader {
       : text_(text), text_offset_(text_offset), version_(version) {}
 
   /// The next character after white space, or '\0' at the end. Consumes white space only.
-  char peek();
+  char peek() {
+    while (at_ < text_.size() && is_space(text_[at_])) ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
   /// Consumes the character if it is the next one.
-  bool accept(char wanted);
-  void expect(char wanted, const char* where);
-  void expect_end();
+  bool accept(char wanted) {
+    if (peek() != wanted || at_ == text_.size()) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char wanted, const char* where) {
+    if (!accept(wanted)) fail(cat("expected '", wanted, "' ", where));
+  }
+  void expect_end() {
+    peek();
+    if (at_ < text_.size()) fail("only spaces may follow the dictionary");
+  }
 
-  std::string_view read_string(const char* what);  ///< 'text' or "text", without escapes
-  bool read_bool(const char* what);                ///< True or False
-  std::vector<std::uint64_t> read_tuple();         ///< (), (3,), (3, 4) or (3, 4,)
+  /// 'text' or "text", without escapes.
+  std::string_view read_string(const char* what) {
+    const char mark = peek();
+    if (mark != '\'' && mark != '"') fail(cat("expected ", what, " in quotes"));
+    const std::size_t start = ++at_;
+    const auto inside = [&](char c) { return c != mark && c != '\\' && c != '\n'; };
+    while (at_ < text_.size() && inside(text_[at_])) ++at_;
+    if (at_ == text_.size() || text_[at_] != mark) {
+      fail("a string holds an escape or a line break, or does not end");
+    }
+    return text_.substr(start, at_++ - start);
+  }
+  /// True or False.
+  bool read_bool(const char* what) {
+    peek();
+    for (const bool value : {false, true}) {
+      const std::string_view word = value ? "True" : "False";
+      if (text_.substr(at_).starts_with(word)) {
+        at_ += word.size();
+        return value;
+      }
+    }
+    fail(cat(what, " must be True or False"));
+  }
+  /// (), (3,), (3, 4) or (3, 4,).
+  std::vector<std::uint64_t> read_tuple() {
+    if (!accept('(')) fail("shape must be a tuple");
+    std::vector<std::uint64_t> shape;
+    bool comma = true;
+    while (!accept(')')) {
+      if (!comma) fail("expected ',' or ')' in shape");
+      if (shape.size() == max_rank) fail("shape has more than 64 dimensions");
+      shape.push_back(read_extent());
+      comma = accept(',');
+    }
+    if (shape.size() == 1 && !comma) fail("shape must be a tuple: (3) is a number, (3,) is one");
+    return shape;
+  }
 
-  [[noreturn]] void fail(const std::string& message) const;
+  [[noreturn]] void fail(const std::string& message) const {
+    malformed(cat("byte ", text_offset_ + at_, ": ", message));
+  }
 
  private:
-  std::uint64_t read_extent();
+  std::uint64_t read_extent() {
+    if (peek() == '-') fail("shape holds a negative number");
+    if (!is_digit(peek())) fail("shape must be a tuple of integers");
+    const std::size_t start = at_;
+    std::uint64_t value = 0;
+    for (; at_ < text_.size() && is_digit(text_[at_]); ++at_) {
+      const auto digit = static_cast<std::uint64_t>(text_[at_] - '0');
+      if (__builtin_mul_overflow(value, std::uint64_t{10}, &value) ||
+          __builtin_add_overflow(value, digit, &value)) {
+        fail("shape holds a number that exceeds 64 bits");
+      }
+    }
+    const std::size_t digits = at_ - start;
+    if (digits > 1 && text_[start] == '0') fail("shape holds a number with a leading zero");
+    if (version_ < 3 && at_ < text_.size() && text_[at_] == 'L') ++at_;
+    return value;
+  }
 
   std::string_view text_;
   std::uint64_t text_offset_;
   int version_;
   std::size_t at_ = 0;
 };
-
-void npy_literal_reader::fail(const std::string& message) const {
-  malformed(cat("byte ", text_offset_ + at_, ": ", message));
-}
-
-char npy_literal_reader::peek() {
-  while (at_ < text_.size() && is_space(text_[at_])) ++at_;
-  return at_ < text_.size() ? text_[at_] : '\0';
-}
-
-bool npy_literal_reader::accept(char wanted) {
-  if (peek() != wanted || at_ == text_.size()) return false;
-  ++at_;
-  return true;
-}
-
-void npy_literal_reader::expect(char wanted, const char* where) {
-  if (!accept(wanted)) fail(cat("expected '", wanted, "' ", where));
-}
-
-void npy_literal_reader::expect_end() {
-  peek();
-  if (at_ < text_.size()) fail("only spaces may follow the dictionary");
-}
-
-std::string_view npy_literal_reader::read_string(const char* what) {
-  const char mark = peek();
-  if (mark != '\'' && mark != '"') fail(cat("expected ", what, " in quotes"));
-  const std::size_t start = ++at_;
-  const auto inside = [&](char c) { return c != mark && c != '\\' && c != '\n'; };
-  while (at_ < text_.size() && inside(text_[at_])) ++at_;
-  if (at_ == text_.size() || text_[at_] != mark) {
-    fail("a string holds an escape or a line break, or does not end");
-  }
-  return text_.substr(start, at_++ - start);
-}
-
-bool npy_literal_reader::read_bool(const char* what) {
-  peek();
-  for (const bool value : {false, true}) {
-    const std::string_view word = value ? "True" : "False";
-    if (text_.substr(at_).starts_with(word)) {
-      at_ += word.size();
-      return value;
-    }
-  }
-  fail(cat(what, " must be True or False"));
-}
-
-std::uint64_t npy_literal_reader::read_extent() {
-  if (peek() == '-') fail("shape holds a negative number");
-  if (!is_digit(peek())) fail("shape must be a tuple of integers");
-  const std::size_t start = at_;
-  std::uint64_t value = 0;
-  for (; at_ < text_.size() && is_digit(text_[at_]); ++at_) {
-    const auto digit = static_cast<std::uint64_t>(text_[at_] - '0');
-    if (__builtin_mul_overflow(value, std::uint64_t{10}, &value) ||
-        __builtin_add_overflow(value, digit, &value)) {
-      fail("shape holds a number that exceeds 64 bits");
-    }
-  }
-  const std::size_t digits = at_ - start;
-  if (digits > 1 && text_[start] == '0') fail("shape holds a number with a leading zero");
-  if (version_ < 3 && at_ < text_.size() && text_[at_] == 'L') ++at_;
-  return value;
-}
-
-std::vector<std::uint64_t> npy_literal_reader::read_tuple() {
-  if (!accept('(')) fail("shape must be a tuple");
-  std::vector<std::uint64_t> shape;
-  bool comma = true;
-  while (!accept(')')) {
-    if (!comma) fail("expected ',' or ')' in shape");
-    if (shape.size() == max_rank) fail("shape has more than 64 dimensions");
-    shape.push_back(read_extent());
-    comma = accept(',');
-  }
-  if (shape.size() == 1 && !comma) fail("shape must be a tuple: (3) is a number, (3,) is one");
-  return shape;
-}
 
 // --- The header ----------------------------------------------------------------------------------
 
@@ -140,7 +125,7 @@ constexpr std::string_view npy_magic = "\x93NUMPY";
 
 // Finds the header behind the magic, version and length.
 npy_header find_header(std::span<const std::byte> file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  const std::string_view text = text_of(file);
   if (!text.starts_with(npy_magic)) malformed("byte 0: a .npy file begins with \\x93NUMPY");
   if (file.size() < 8) malformed("byte 6: the file ends before the version");
   const auto major = little_endian<std::uint8_t>(file, 6);
@@ -292,23 +277,16 @@ tensor_info parse_npy_start(std::span<const std::byte> start, std::uint64_t file
   require_text(header);
   npy_dictionary dictionary = read_dictionary(header);
   const npy_type element = parse_descr(*dictionary.descr);
-  const tensor_size size = size_of(element.type, *dictionary.shape);
-
-  const std::uint64_t offset = header.offset + header.text.size();
-  const std::uint64_t present = file_bytes - offset;
-  if (present != size.bytes) {
-    malformed(cat("byte ", offset, ": ", present, " bytes of data where shape and descr need ",
-                  size.bytes));
-  }
-  tensor_info info;
-  info.type = element.type;
-  info.shape = std::move(*dictionary.shape);
+  tensor_info info = {.type = element.type,
+                      .shape = std::move(*dictionary.shape),
+                      .bytes_order = element.order,
+                      .offset = header.offset + header.text.size()};
   if (*dictionary.fortran_order) info.strides = fortran_strides(info.shape);
-  info.bytes_order = element.order;
-  info.offset = offset;
-  info.bytes = size.bytes;
-  info.count = size.count;
-  return info;
+  set_size(info);
+  const std::uint64_t present = file_bytes - info.offset;
+  if (present == info.bytes) return info;
+  malformed(cat("byte ", info.offset, ": ", present, " bytes of data where shape and descr need ",
+                info.bytes));
 }
 
 }  // namespace samebits::tensor_file

@@ -116,11 +116,8 @@ shard_map parse_shard_index(std::string_view text) {
 }
 
 shard_map read_shard_index(const std::filesystem::path& path) {
-  return in_context(escape_path(path), [&] {
-    const mapped_file file(path);
-    const auto bytes = file.bytes();
-    return parse_shard_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  });
+  return in_context(escape_path(path),
+                    [&] { return parse_shard_index(text_of(mapped_file(path).bytes())); });
 }
 
 std::string shard_index_text(const shard_map& files, std::uint64_t bytes) {

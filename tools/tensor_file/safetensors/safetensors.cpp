@@ -67,21 +67,153 @@ class header_handler {
     unexpected("the number " + quote(text));
   }
   bool binary(json::binary_t&) { unexpected("bytes"); }
-  bool number_unsigned(json::number_unsigned_t value);
-  bool string(const std::string& text);
-  bool key(const std::string& text);
-  bool start_object(std::size_t);
-  bool end_object();
-  bool start_array(std::size_t);
-  bool end_array();
-  static bool parse_error(std::size_t position, const std::string& token, const json::exception&);
+  bool number_unsigned(json::number_unsigned_t value) {
+    if (state_ == state::shape_items) {
+      std::vector<std::uint64_t>& shape = out_.entries.back().shape;
+      if (shape.size() == max_rank) malformed(cat(where(), "shape has more than 64 dimensions"));
+      shape.push_back(value);
+    } else if (state_ == state::offsets_items && offsets_ < 2) {
+      out_.entries.back().data_offsets[offsets_++] = value;
+    } else {
+      unexpected(cat("the number ", value));
+    }
+    return true;
+  }
+  bool string(const std::string& text) {
+    if (state_ == state::metadata_text) {
+      out_.metadata.back().second = text;
+      state_ = state::metadata_fields;
+      return true;
+    }
+    if (state_ != state::type) unexpected("the string " + quote(text));
+    const std::optional<dtype> type = find_safetensors_dtype(text);
+    if (!type) unsupported(cat(where(), "unknown dtype ", quote(text)));
+    out_.entries.back().type = *type;
+    state_ = state::tensor_fields;
+    return true;
+  }
+  bool key(const std::string& text) {
+    if (state_ == state::tensor_fields) {
+      enter_field(text);
+    } else if (state_ == state::metadata_fields) {
+      if (out_.metadata.size() == limits_.metadata) {
+        malformed(cat("__metadata__: more than ", limits_.metadata, " entries"));
+      }
+      out_.metadata.emplace_back(text, std::string());
+      state_ = state::metadata_text;
+    } else if (text == metadata_key) {
+      if (metadata_seen_) malformed("header: the key __metadata__ occurs twice");
+      metadata_seen_ = true;
+      state_ = state::metadata;
+    } else {
+      enter_tensor(text);
+    }
+    return true;
+  }
+  bool start_object(std::size_t) {
+    switch (state_) {
+      case state::start: state_ = state::header; return true;
+      case state::tensor: state_ = state::tensor_fields; return true;
+      case state::metadata: state_ = state::metadata_fields; return true;
+      default: unexpected("an object");
+    }
+  }
+  bool end_object() {
+    if (state_ == state::tensor_fields && fields_ != all_fields) {
+      const char* missing = (fields_ & dtype_field) == 0   ? "dtype"
+                            : (fields_ & shape_field) == 0 ? "shape"
+                                                           : "data_offsets";
+      malformed(cat(where(), "the field ", missing, " is missing"));
+    }
+    state_ = state_ == state::header ? state::done : state::header;
+    return true;
+  }
+  bool start_array(std::size_t) {
+    switch (state_) {
+      case state::shape: state_ = state::shape_items; return true;
+      case state::offsets: state_ = state::offsets_items; return true;
+      default: unexpected("an array");
+    }
+  }
+  bool end_array() {
+    if (state_ == state::offsets_items && offsets_ != 2) {
+      unexpected(cat(offsets_, " of them"));
+    }
+    state_ = state::tensor_fields;
+    return true;
+  }
+  // `position` counts the characters read, including the invalid one.
+  static bool parse_error(std::size_t position, const std::string& token, const json::exception&) {
+    const std::size_t at = header_offset + (position == 0 ? 0 : position - 1);
+    constexpr std::size_t telling = 40;  // bytes; a longer token would be cut before the error
+    const bool shown = !token.empty() && token.size() <= telling;
+    malformed(cat("byte ", at, ": the header is not JSON",
+                  (shown ? " (after " + quote(token) + ")" : std::string())));
+  }
 
  private:
-  [[noreturn]] void unexpected(const std::string& found) const;
-  [[nodiscard]] std::string where() const;
-  [[nodiscard]] const char* wanted() const;
-  void enter_tensor(const std::string& name);
-  void enter_field(const std::string& name);
+  [[nodiscard]] std::string where() const {
+    switch (state_) {
+      case state::start:
+      case state::header:
+      case state::done: return "header: ";
+      case state::metadata:
+      case state::metadata_fields: return "__metadata__: ";
+      case state::metadata_text: return "__metadata__ " + quote(out_.metadata.back().first) + ": ";
+      default: return "tensor " + quote(out_.entries.back().name) + ": ";
+    }
+  }
+
+  [[nodiscard]] const char* wanted() const {
+    switch (state_) {
+      case state::tensor: return "an object with dtype, shape and data_offsets";
+      case state::type: return "dtype as a string";
+      case state::shape:
+      case state::shape_items: return "shape as an array of integers from 0 to 2^64 - 1";
+      case state::offsets:
+      case state::offsets_items:
+        return "data_offsets as an array of two integers from 0 to 2^64 - 1";
+      case state::metadata: return "an object of strings";
+      case state::metadata_text: return "a string";
+      default: return "an object";
+    }
+  }
+
+  [[noreturn]] void unexpected(const std::string& found) const {
+    malformed(cat(where(), "expected ", wanted(), ", found ", found));
+  }
+
+  void enter_tensor(const std::string& name) {
+    if (name.size() > limits_.name_bytes) {
+      malformed(
+          cat("header: the name ", quote(name), " has more than ", limits_.name_bytes, " bytes"));
+    }
+    if (out_.entries.size() == limits_.tensors) {
+      malformed(cat("header: more than ", limits_.tensors, " tensors"));
+    }
+    out_.entries.emplace_back().name = name;
+    fields_ = 0;
+    offsets_ = 0;
+    state_ = state::tensor;
+  }
+
+  void enter_field(const std::string& name) {
+    unsigned seen = 0;
+    if (name == "dtype") {
+      seen = dtype_field;
+      state_ = state::type;
+    } else if (name == "shape") {
+      seen = shape_field;
+      state_ = state::shape;
+    } else if (name == "data_offsets") {
+      seen = offsets_field;
+      state_ = state::offsets;
+    } else {
+      malformed(cat(where(), "unknown field ", quote(name)));
+    }
+    if ((fields_ & seen) != 0) malformed(cat(where(), "the field ", name, " occurs twice"));
+    fields_ |= seen;
+  }
 
   safetensors_json& out_;
   const safetensors_limits& limits_;
@@ -91,181 +223,17 @@ class header_handler {
   bool metadata_seen_ = false;
 };
 
-std::string header_handler::where() const {
-  switch (state_) {
-    case state::start:
-    case state::header:
-    case state::done: return "header: ";
-    case state::metadata:
-    case state::metadata_fields: return "__metadata__: ";
-    case state::metadata_text: return "__metadata__ " + quote(out_.metadata.back().first) + ": ";
-    default: return "tensor " + quote(out_.entries.back().name) + ": ";
-  }
-}
-
-const char* header_handler::wanted() const {
-  switch (state_) {
-    case state::tensor: return "an object with dtype, shape and data_offsets";
-    case state::type: return "dtype as a string";
-    case state::shape:
-    case state::shape_items: return "shape as an array of integers from 0 to 2^64 - 1";
-    case state::offsets:
-    case state::offsets_items: return "data_offsets as an array of two integers from 0 to 2^64 - 1";
-    case state::metadata: return "an object of strings";
-    case state::metadata_text: return "a string";
-    default: return "an object";
-  }
-}
-
-void header_handler::unexpected(const std::string& found) const {
-  malformed(cat(where(), "expected ", wanted(), ", found ", found));
-}
-
-bool header_handler::number_unsigned(json::number_unsigned_t value) {
-  if (state_ == state::shape_items) {
-    std::vector<std::uint64_t>& shape = out_.entries.back().shape;
-    if (shape.size() == max_rank) malformed(cat(where(), "shape has more than 64 dimensions"));
-    shape.push_back(value);
-  } else if (state_ == state::offsets_items && offsets_ < 2) {
-    out_.entries.back().data_offsets[offsets_++] = value;
-  } else {
-    unexpected(cat("the number ", value));
-  }
-  return true;
-}
-
-bool header_handler::string(const std::string& text) {
-  if (state_ == state::metadata_text) {
-    out_.metadata.back().second = text;
-    state_ = state::metadata_fields;
-    return true;
-  }
-  if (state_ != state::type) unexpected("the string " + quote(text));
-  const std::optional<dtype> type = find_safetensors_dtype(text);
-  if (!type) unsupported(cat(where(), "unknown dtype ", quote(text)));
-  out_.entries.back().type = *type;
-  state_ = state::tensor_fields;
-  return true;
-}
-
-void header_handler::enter_tensor(const std::string& name) {
-  if (name.size() > limits_.name_bytes) {
-    malformed(
-        cat("header: the name ", quote(name), " has more than ", limits_.name_bytes, " bytes"));
-  }
-  if (out_.entries.size() == limits_.tensors) {
-    malformed(cat("header: more than ", limits_.tensors, " tensors"));
-  }
-  out_.entries.emplace_back().name = name;
-  fields_ = 0;
-  offsets_ = 0;
-  state_ = state::tensor;
-}
-
-void header_handler::enter_field(const std::string& name) {
-  unsigned seen = 0;
-  if (name == "dtype") {
-    seen = dtype_field;
-    state_ = state::type;
-  } else if (name == "shape") {
-    seen = shape_field;
-    state_ = state::shape;
-  } else if (name == "data_offsets") {
-    seen = offsets_field;
-    state_ = state::offsets;
-  } else {
-    malformed(cat(where(), "unknown field ", quote(name)));
-  }
-  if ((fields_ & seen) != 0) malformed(cat(where(), "the field ", name, " occurs twice"));
-  fields_ |= seen;
-}
-
-bool header_handler::key(const std::string& text) {
-  if (state_ == state::tensor_fields) {
-    enter_field(text);
-  } else if (state_ == state::metadata_fields) {
-    if (out_.metadata.size() == limits_.metadata) {
-      malformed(cat("__metadata__: more than ", limits_.metadata, " entries"));
-    }
-    out_.metadata.emplace_back(text, std::string());
-    state_ = state::metadata_text;
-  } else if (text == metadata_key) {
-    if (metadata_seen_) malformed("header: the key __metadata__ occurs twice");
-    metadata_seen_ = true;
-    state_ = state::metadata;
-  } else {
-    enter_tensor(text);
-  }
-  return true;
-}
-
-bool header_handler::start_object(std::size_t) {
-  switch (state_) {
-    case state::start: state_ = state::header; return true;
-    case state::tensor: state_ = state::tensor_fields; return true;
-    case state::metadata: state_ = state::metadata_fields; return true;
-    default: unexpected("an object");
-  }
-}
-
-bool header_handler::end_object() {
-  if (state_ == state::tensor_fields && fields_ != all_fields) {
-    const char* missing = (fields_ & dtype_field) == 0   ? "dtype"
-                          : (fields_ & shape_field) == 0 ? "shape"
-                                                         : "data_offsets";
-    malformed(cat(where(), "the field ", missing, " is missing"));
-  }
-  state_ = state_ == state::header ? state::done : state::header;
-  return true;
-}
-
-bool header_handler::start_array(std::size_t) {
-  switch (state_) {
-    case state::shape: state_ = state::shape_items; return true;
-    case state::offsets: state_ = state::offsets_items; return true;
-    default: unexpected("an array");
-  }
-}
-
-bool header_handler::end_array() {
-  if (state_ == state::offsets_items && offsets_ != 2) {
-    unexpected(cat(offsets_, " of them"));
-  }
-  state_ = state::tensor_fields;
-  return true;
-}
-
-// `position` counts the characters read, including the invalid one.
-bool header_handler::parse_error(std::size_t position, const std::string& token,
-                                 const json::exception&) {
-  const std::size_t at = header_offset + (position == 0 ? 0 : position - 1);
-  constexpr std::size_t telling = 40;  // bytes; a longer token would be cut before the error
-  const bool shown = !token.empty() && token.size() <= telling;
-  malformed(cat("byte ", at, ": the header is not JSON",
-                (shown ? " (after " + quote(token) + ")" : std::string())));
-}
-
-template <class Item, class NameOf>
-void require_distinct(std::vector<Item>& items, NameOf name_of, const char* what) {
-  std::vector<std::string_view> names;
-  names.reserve(items.size());
-  for (const Item& item : items) names.push_back(name_of(item));
-  std::sort(names.begin(), names.end());
-  const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) malformed(cat(what, quote(*twice), " occurs twice"));
-}
-
 // Parses the header text, which starts at byte 8 of the file. No object may repeat a key.
 safetensors_json parse_safetensors_json(std::string_view header, const safetensors_limits& limits) {
   safetensors_json out;
   header_handler handler(out, limits);
   json::sax_parse(header.begin(), header.end(), &handler);
-  require_distinct(
-      out.entries, [](const auto& entry) { return std::string_view{entry.name}; },
-      "header: the tensor ");
-  require_distinct(
-      out.metadata, [](const auto& entry) { return std::string_view{entry.first}; },
-      "__metadata__: the key ");
+  if (const auto name = find_repeated(out.entries, &safetensors_entry::name)) {
+    malformed(cat("header: the tensor ", quote(*name), " occurs twice"));
+  }
+  if (const auto key = find_repeated(out.metadata, &std::pair<std::string, std::string>::first)) {
+    malformed(cat("__metadata__: the key ", quote(*key), " occurs twice"));
+  }
   std::sort(out.metadata.begin(), out.metadata.end());
   return out;
 }
@@ -289,7 +257,7 @@ std::string_view find_header(std::span<const std::byte> file, const safetensors_
     malformed(cat("byte 0: a header of ", length, " bytes, but the file has only ",
                   file.size() - length_bytes, " more"));
   }
-  return {reinterpret_cast<const char*>(file.data()) + length_bytes, length};
+  return text_of(file).substr(length_bytes, length);
 }
 
 // Returns the JSON object without the spaces after it. This check is stricter than the JSON parser.
@@ -314,24 +282,19 @@ std::string_view require_object(std::string_view header) {
 
 // Checks one entry alone. Its offset still counts from the start of the data.
 tensor_info checked(safetensors_entry&& entry) {
-  const std::string where = "tensor " + quote(entry.name) + ": ";
-  const tensor_size size =
-      in_context("tensor " + quote(entry.name), [&] { return size_of(entry.type, entry.shape); });
-  const auto [begin, end] = entry.data_offsets;
-  if (end < begin) {
-    malformed(cat(where, "data_offsets end at ", end, ", before they begin at ", begin));
-  }
-  if (end - begin != size.bytes) {
-    malformed(cat(where, "data_offsets span ", end - begin, " bytes where shape and dtype need ",
-                  size.bytes));
-  }
-  tensor_info info;
-  info.name = std::move(entry.name);
-  info.type = entry.type;
-  info.shape = std::move(entry.shape);
-  info.offset = begin;
-  info.bytes = size.bytes;
-  info.count = size.count;
+  const std::uint64_t begin = entry.data_offsets[0];
+  const std::uint64_t end = entry.data_offsets[1];
+  tensor_info info = {.name = std::move(entry.name),
+                      .type = entry.type,
+                      .shape = std::move(entry.shape),
+                      .offset = begin};
+  in_context("tensor " + quote(info.name), [&] {
+    set_size(info);
+    if (end < begin) malformed(cat("data_offsets end at ", end, ", before they begin at ", begin));
+    if (end - begin == info.bytes) return;
+    malformed(
+        cat("data_offsets span ", end - begin, " bytes where shape and dtype need ", info.bytes));
+  });
   return info;
 }
 

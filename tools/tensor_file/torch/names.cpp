@@ -13,7 +13,9 @@ class walker {
   std::vector<tensor_info> walk(object_id root) {
     visit(root);
     while (!open_.empty()) step();
-    require_different_names();
+    if (const auto name = find_repeated(found_, &tensor_info::name)) {
+      unsupported(cat("two tensors have the path ", quote(*name)));
+    }
     return std::move(found_);
   }
 
@@ -63,10 +65,8 @@ class walker {
       const bool is_known = key.kind == object_kind::text || key.kind == object_kind::integer;
       if (is_known) keys.emplace_back(key.kind, key_text(key, i / 2));
     }
-    std::sort(keys.begin(), keys.end());
-    const auto twice = std::adjacent_find(keys.begin(), keys.end());
-    if (twice != keys.end()) {
-      unsupported(cat(quote(name_), ": a dict has the key ", quote(twice->second), " twice"));
+    if (const auto key = find_repeated(keys)) {
+      unsupported(cat(quote(name_), ": a dict has the key ", quote(key->second), " twice"));
     }
   }
 
@@ -120,14 +120,6 @@ class walker {
     }
     info.name = name_;
     found_.push_back(std::move(info));
-  }
-
-  void require_different_names() const {
-    std::vector<std::string_view> names;
-    for (const tensor_info& info : found_) names.emplace_back(info.name);
-    std::sort(names.begin(), names.end());
-    const auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end()) unsupported(cat("two tensors have the path ", quote(*twice)));
   }
 
   static constexpr std::size_t longest_name = 4096;

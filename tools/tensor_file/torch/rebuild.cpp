@@ -141,9 +141,7 @@ object_id rebuild_tensor(object_store& objects, const call_arguments& arguments,
   info.strides = arguments.naturals(3);
   if (info.strides.size() != info.shape.size()) malformed("a tensor needs a stride by dimension");
   info.type = type.value_or(dtype::u8);
-  const tensor_size size = size_of(info.type, info.shape);
-  info.count = size.count;
-  info.bytes = size.bytes;
+  set_size(info);
   if (end_of(info, first, width) > view.bytes) malformed("a tensor exceeds its storage");
   info.offset = info.count == 0 ? 0 : view.first + first * width;
   if (is_contiguous(info)) info.strides.clear();

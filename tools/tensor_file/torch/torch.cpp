@@ -89,8 +89,7 @@ byte_order order_of(const archive& zip) {
   const zip_member* const member = zip.find("byteorder");
   if (member == nullptr) return byte_order::little;  // of versions before 2.1
   zip_members whole({checked_member(*member)}, 16);
-  const file_bytes bytes = whole.bytes(zip.file, 0);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string_view text = text_of(whole.bytes(zip.file, 0));
   if (text == "little") return byte_order::little;
   if (text == "big") return byte_order::big;
   malformed(cat("member ", quote(member->name), ": expected little or big"));
@@ -192,10 +191,6 @@ file_contents parse_old_format(file_bytes file) {
   file_contents contents;
   contents.tensors = tensors_at(objects, root, places, byte_order::little, file.size());
   return contents;
-}
-
-std::string_view text_of(file_bytes file) {
-  return {reinterpret_cast<const char*>(file.data()), file.size()};
 }
 
 }  // namespace

@@ -29,10 +29,6 @@ constexpr std::uint64_t locator_bytes = 20;
 
 constexpr std::uint32_t in_zip64 = 0xffffffff;  // the value is in the ZIP64 extra field
 
-std::string_view text_at(file_bytes file, std::uint64_t at, std::uint64_t size) {
-  return {reinterpret_cast<const char*>(file.data()) + at, size};
-}
-
 // Where the central directory is, and how many entries it has.
 struct directory {
   std::uint64_t begin = 0;
@@ -53,15 +49,21 @@ std::uint64_t find_end_record(file_bytes file) {
   malformed("the file does not end with the directory of a zip archive");
 }
 
-void require_one_part(std::uint64_t disk, std::uint64_t directory_disk, bool all_entries_here) {
-  if (disk == 0 && directory_disk == 0 && all_entries_here) return;
-  unsupported("a zip archive in several parts");
-}
-
-// A directory must end where its end record begins. An archive inside another file, such as a
-// self-extracting one, is therefore refused.
-directory checked_directory(std::uint64_t offset, std::uint64_t size, std::uint64_t entries,
-                            std::uint64_t end) {
+// Reads an end record, from its disk numbers on. A directory must end where its end record begins, at
+// `end`. An archive inside another file, such as a self-extracting one, is therefore refused.
+template <class Disk, class Count, class Size>
+directory read_end_record(file_bytes fields, std::uint64_t end) {
+  constexpr const char* what = "an end record";
+  file_cursor in(fields);
+  const auto disk = in.read<Disk>(what);
+  const auto directory_disk = in.read<Disk>(what);
+  const auto here = in.read<Count>(what);
+  const auto entries = in.read<Count>(what);
+  const auto size = in.read<Size>(what);
+  const auto offset = in.read<Size>(what);
+  if (disk != 0 || directory_disk != 0 || here != entries) {
+    unsupported("a zip archive in several parts");
+  }
   if (offset > end || size != end - offset) {
     malformed("the directory of the zip archive is not before its end record");
   }
@@ -76,12 +78,7 @@ directory find_directory(file_bytes file) {
   const bool has_locator =
       at >= locator_bytes && little_endian<std::uint32_t>(file, at - locator_bytes) == locator_mark;
   if (!has_locator) {
-    const auto here = little_endian<std::uint16_t>(file, at + 8);
-    const auto entries = little_endian<std::uint16_t>(file, at + 10);
-    require_one_part(little_endian<std::uint16_t>(file, at + 4),
-                     little_endian<std::uint16_t>(file, at + 6), here == entries);
-    return checked_directory(little_endian<std::uint32_t>(file, at + 16),
-                             little_endian<std::uint32_t>(file, at + 12), entries, at);
+    return read_end_record<std::uint16_t, std::uint16_t, std::uint32_t>(file.subspan(at + 4), at);
   }
   const auto end64 = little_endian<std::uint64_t>(file, at - locator_bytes + 8);
   const std::uint64_t locator = at - locator_bytes;
@@ -89,12 +86,8 @@ directory find_directory(file_bytes file) {
       little_endian<std::uint32_t>(file, end64) != end64_mark) {
     malformed("the zip archive has no ZIP64 end record where its locator says");
   }
-  const auto here = little_endian<std::uint64_t>(file, end64 + 24);
-  const auto entries = little_endian<std::uint64_t>(file, end64 + 32);
-  require_one_part(little_endian<std::uint32_t>(file, end64 + 16),
-                   little_endian<std::uint32_t>(file, end64 + 20), here == entries);
-  return checked_directory(little_endian<std::uint64_t>(file, end64 + 48),
-                           little_endian<std::uint64_t>(file, end64 + 40), entries, end64);
+  return read_end_record<std::uint32_t, std::uint64_t, std::uint64_t>(file.subspan(end64 + 16),
+                                                                      end64);
 }
 
 // An entry of the directory, with the position of the member's local header.
@@ -140,7 +133,7 @@ entry read_entry(file_bytes file, const directory& where, std::uint64_t& at) {
   }
   entry result;
   zip_member& member = result.member;
-  member.name = text_at(file, at + entry_bytes, name_bytes);
+  member.name = text_of(file.subspan(at + entry_bytes, name_bytes));
   if (find_invalid_utf8(member.name) != std::string_view::npos) {
     bad_member(member.name, "its name is not UTF-8");
   }
@@ -170,7 +163,7 @@ void find_data(file_bytes file, const directory& where, entry& of) {
     bad_member(member.name, "its data exceeds the file");
   }
   member.offset = of.local + local_bytes + name_bytes + extra_bytes;
-  if (text_at(file, of.local + local_bytes, name_bytes) != member.name) {
+  if (text_of(file.subspan(of.local + local_bytes, name_bytes)) != member.name) {
     bad_member(member.name, "its local header has another name");
   }
   if (little_endian<std::uint16_t>(file, of.local + 8) != member.method) {
