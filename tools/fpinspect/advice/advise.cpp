@@ -99,8 +99,7 @@ class advise_command final : public command {
       output_file("--map", map_file_, {".json"}).write({json_text(file)}, s.out);
     }
     if (map_file_ == "-") return;
-    if (s.json) return s.write_json(json());
-    s.out.write(text(s.term));
+    s.write(json(), text(s.term));
   }
 
  private:

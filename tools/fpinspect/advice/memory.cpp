@@ -276,29 +276,26 @@ constexpr column<memory_mode> mode_columns[] = {
      [](auto& r) { return general(r.bytes(), 7); }},
     {"total_bytes", "", 0, [](auto& r) { return r.total(); }},
 };
-constexpr column<memory_mode> total_columns[] = {
-    {"", "GB", -9, nullptr, [](auto& r) { return general(*r.total() / 1e9, 6); }}};
+constexpr column<memory_mode> mode_total = {"", "GB", -9, nullptr,
+                                            [](auto& r) { return general(*r.total() / 1e9, 6); }};
 
 /// Writes one row for each combination that the request names.
 void write_memory_modes(const memory_request& request, const session& s) {
   const std::vector<memory_mode> rows = modes_of(request);
   std::vector<column<memory_mode>> columns(std::begin(mode_columns), std::end(mode_columns));
-  if (s.json) {
-    return s.write_json({{"parameters", request.parameters},
-                         {"modes", table_json<memory_mode>(columns, rows, true)}});
-  }
-  if (request.parameters)
-    columns.insert(columns.end(), std::begin(total_columns), std::end(total_columns));
+  if (request.parameters) columns.push_back(mode_total);
   int states = 0;  // 0 of SGD without momentum; else the same in all rows
   for (const memory_mode& row : rows) states = std::max(states, row.state_count);
-  s.out.write(table_text<memory_mode>(columns, rows, s.term));
-  s.out.write(cat("\nbytes: of a parameter, its part of the scales included   states: ",
-                  states == 0 ? "none" : number_of(static_cast<std::uint64_t>(states), "array"),
-                  "\n*: with an fp32 scale for ", request.block, " elements\n"));
+  std::string text =
+      cat(table_text(columns, rows, s.term),
+          "\nbytes: of a parameter, its part of the scales included   states: ",
+          states == 0 ? "none" : number_of(static_cast<std::uint64_t>(states), "array"),
+          "\n*: with an fp32 scale for ", request.block, " elements\n");
   if (request.parameters) {
-    s.out.write(
-        cat("GB: 10^9 bytes for ", shortest(*request.parameters), " parameters in one tensor\n"));
+    text +=
+        cat("GB: 10^9 bytes for ", shortest(*request.parameters), " parameters in one tensor\n");
   }
+  s.write({{"parameters", request.parameters}, {"modes", table_json(columns, rows, true)}}, text);
 }
 
 class memory_command final : public command {
@@ -332,21 +329,18 @@ class memory_command final : public command {
     std::vector<scheme_row> rows;
     for (const memory_scheme& scheme : schemes_) rows.push_back({scheme, parameters_});
     std::vector<column<scheme_row>> columns(std::begin(scheme_columns), std::end(scheme_columns));
-    if (s.json) {
-      return s.write_json({{"parameters", parameters_},
-                           {"schemes", table_json<scheme_row>(columns, rows)},
-                           {"activations", activations_json(shape_)}});
-    }
     if (parameters_) columns.push_back(scheme_total);
-    s.out.write(cat(table_text<scheme_row>(columns, rows, s.term),
-                    "\nbytes: of a parameter   saved: compared with ",
-                    memory_schemes().front().name,
-                    "\nsum: accumulated gradients   m, v: of Adam   *: with scales\n"));
-    if (parameters_) {
-      s.out.write(cat("GB: 10^9 bytes for ", shortest(*parameters_), " parameters\n"));
-    }
-    s.out.write(sources_text(schemes_));
-    if (shape_) s.out.write(activations_text(*shape_));
+    std::string text =
+        cat(table_text(columns, rows, s.term), "\nbytes: of a parameter   saved: compared with ",
+            memory_schemes().front().name,
+            "\nsum: accumulated gradients   m, v: of Adam   *: with scales\n");
+    if (parameters_) text += cat("GB: 10^9 bytes for ", shortest(*parameters_), " parameters\n");
+    text += sources_text(schemes_);
+    if (shape_) text += activations_text(*shape_);
+    s.write({{"parameters", parameters_},
+             {"schemes", table_json(columns, rows)},
+             {"activations", activations_json(shape_)}},
+            text);
   }
 };
 

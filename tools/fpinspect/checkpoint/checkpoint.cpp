@@ -159,16 +159,6 @@ void run_checkpoint(const std::string& output, const std::vector<std::string>& f
   if (out.is_folder()) write_texts(texts, config_changes(plan, how.names), out);
   out.commit();
   const std::uint64_t before = bytes_of(plan);
-  if (s.json) {
-    return s.write_json(
-        {{"output", output},
-         {"layout", is_quantized(plan) ? std::optional(name(how.names)) : std::nullopt},
-         {"files", json_list(written.files)},
-         {"bytes_before", before},
-         {"bytes_after", written.bytes},
-         {"tensors",
-          json_rows(plan, [&](const planned_tensor& one) { return tensor_json(one, written); })}});
-  }
   std::string text =
       cat(out.shown(), ": ", number_of(written.files.size(), "file"), ", ",
           number_of(plan.size(), "tensor"), ", ", bytes_text(static_cast<double>(before)), " -> ",
@@ -176,7 +166,14 @@ void run_checkpoint(const std::string& output, const std::vector<std::string>& f
   for (const auto& [outcome, count] : outcomes(plan)) {
     text += cat("  ", right(std::to_string(count), 6), "  ", outcome, "\n");
   }
-  s.out.write(text);
+  const auto tensor = [&](const planned_tensor& one) { return tensor_json(one, written); };
+  s.write({{"output", output},
+           {"layout", is_quantized(plan) ? std::optional(name(how.names)) : std::nullopt},
+           {"files", json_list(written.files)},
+           {"bytes_before", before},
+           {"bytes_after", written.bytes},
+           {"tensors", json_rows(plan, tensor)}},
+          text);
 }
 
 }  // namespace fpinspect

@@ -23,6 +23,11 @@ struct session {
   void write_json(const json_object& document) const {
     out.write(json_text(json_object{{"schema", 1}}.add(document)));
   }
+  /// Writes the document with --json, else the text.
+  void write(const json_object& document, std::string_view text) const {
+    if (json) return write_json(document);
+    out.write(text);
+  }
   /// Writes to standard error.
   static void note(const std::string& text) { static_cast<void>(std::fputs(text.c_str(), stderr)); }
   /// Writes a report to standard output, or to standard error if standard output has data.

@@ -35,7 +35,7 @@ struct backend_error : error_with<exit_code::backend> {
   using error_with::error_with;
 };
 
-/// A check failed. All results have been written before.
+/// A check failed. What was written to standard output before appears.
 struct check_failed : error_with<exit_code::check_failed> {
   using error_with::error_with;
 };

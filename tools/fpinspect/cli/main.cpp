@@ -61,7 +61,12 @@ int run(int argc, char** argv) {
   handle_signals();
   output out(STDOUT_FILENO);
   try {
-    run_command_line(argc, argv, out);
+    try {
+      run_command_line(argc, argv, out);
+    } catch (const check_failed&) {
+      out.flush();
+      throw;
+    }
     require_whole_inputs();
     out.flush();
     return static_cast<int>(exit_code::ok);

@@ -75,37 +75,50 @@ constexpr std::size_t most_names = 5;
 
 std::string error_text(double error) { return error == 0 ? "0" : scientific(error, 2); }
 
-using text_cells = std::vector<std::string>;
-
-std::string line(std::size_t width, std::string_view name, const text_cells& padded) {
-  return cat("  ", left(name, width), joined(padded, std::identity{}, ""), "\n");
+/// "A", "B" or "-": whose SQNR against the original is higher.
+std::string_view closer_of(const original_figures& f) {
+  const double a = f.a.ratio().level();
+  const double b = f.b.ratio().level();
+  return a == b ? "-" : a > b ? "A" : "B";
 }
 
-/// Two lines of headings, and text_cells(pair) for each pair.
-template <class Cells>
-std::string pair_table(const std::vector<const compared_pair*>& pairs, const text_cells& above,
-                       const text_cells& below, const Cells& cells_of, const terminal& term) {
+using pair_column = column<compared_pair>;
+constexpr pair_column name_column = {"", "\n  tensor", 0, nullptr,
+                                     [](auto& p) { return cat("  ", p.name); }};
+constexpr pair_column difference_columns[] = {
+    name_column,
+    {"", "values\ndiffer", -10, nullptr,
+     [](auto& p) { return percent(p.figures.differ, p.figures.count); }},
+    {"", "largest\nerror", -10, nullptr, [](auto& p) { return error_text(p.figures.max_error); }},
+    {"", "mean\nerror", -10, nullptr, [](auto& p) { return error_text(p.figures.mean_error()); }},
+    {"", "largest\nulp", -10, nullptr,
+     [](auto& p) { return cat(" ", right(cat(p.figures.max_ulp), 9)); }},
+    {"", "SQNR\nof B", -10, nullptr, [](auto& p) { return p.figures.ratio().text(); }},
+};
+constexpr pair_column original_columns[] = {
+    name_column,
+    {"", "SQNR\nof A", -9, nullptr, [](auto& p) { return p.against->a.ratio().text(); }},
+    {"", "SQNR\nof B", -9, nullptr, [](auto& p) { return p.against->b.ratio().text(); }},
+    {"", "largest\nof A", -10, nullptr, [](auto& p) { return error_text(p.against->a.max_error); }},
+    {"", "largest\nof B", -10, nullptr, [](auto& p) { return error_text(p.against->b.max_error); }},
+    {"", "A is\ncloser", -9, nullptr,
+     [](auto& p) { return percent(p.against->closer_a, p.against->a.count); }},
+    {"", "B is\ncloser", -9, nullptr,
+     [](auto& p) { return percent(p.against->closer_b, p.against->a.count); }},
+    {"", "  closer\n  by SQNR", 0, nullptr,
+     [](auto& p) { return cat("  ", closer_of(*p.against)); }},
+};
+
+std::string pair_table(const std::vector<const compared_pair*>& pairs,
+                       std::span<const pair_column> wanted, const terminal& term) {
+  constexpr std::size_t widest = 40;
+  std::vector<pair_column> columns(wanted.begin(), wanted.end());
   std::size_t width = 6;
   for (const compared_pair* pair : pairs) width = std::max(width, pair->name.size());
-  width = std::min<std::size_t>(width, 40);
-  std::string text =
-      term.painted(paint::heading, line(width, "", above) + line(width, "tensor", below));
-  for (const compared_pair* pair : pairs) text += line(width, pair->name, cells_of(*pair));
+  columns.front().width = static_cast<int>(2 + std::min(width, widest));
+  std::string text = term.painted(paint::heading, table_heading(columns));
+  for (const compared_pair* pair : pairs) text += table_line(columns, *pair);
   return text;
-}
-
-std::string difference_table(const std::vector<const compared_pair*>& pairs, const terminal& term) {
-  const auto padded = [](text_cells texts) {
-    for (std::string& text : texts) text = " " + right(text, 9);
-    return texts;
-  };
-  const auto cells_of = [&](const compared_pair& pair) {
-    const difference_figures& f = pair.figures;
-    return padded({percent(f.differ, f.count), error_text(f.max_error), error_text(f.mean_error()),
-                   cat(f.max_ulp), f.ratio().text()});
-  };
-  return pair_table(pairs, padded({"values", "largest", "mean", "largest", "SQNR"}),
-                    padded({"differ", "error", "error", "ulp", "of B"}), cells_of, term);
 }
 
 /// Where the first difference and the largest error of a tensor are.
@@ -210,7 +223,8 @@ std::string two_files_text(const comparison& all, const std::string& heading,
   if (bits != 0) text += cat("Equal numbers with other bits (-0, NaN): ", bits, "\n");
   text += "\n";
   if (!different.empty()) {
-    text += cat(difference_table(different, term), "\n", notes_part("Rules", different, rule_note),
+    text += cat(pair_table(different, difference_columns, term), "\n",
+                notes_part("Rules", different, rule_note),
                 notes_part("NaN and Inf", different,
                            [](const compared_pair& pair) { return pair.figures.specials(); }),
                 ulp_histogram(different), "\n");
@@ -223,31 +237,6 @@ std::string two_files_text(const comparison& all, const std::string& heading,
   if (!missing.empty()) text += missing + "\n";
   if (different.empty()) return text.substr(0, text.size() - 1);
   return text + "error: |a - b|   SQNR: A is the signal, A - B the noise\n";
-}
-
-/// "A", "B" or "-": whose SQNR against the original is higher.
-std::string_view closer_of(const original_figures& f) {
-  const double a = f.a.ratio().level();
-  const double b = f.b.ratio().level();
-  return a == b ? "-" : a > b ? "A" : "B";
-}
-
-std::string original_table(const std::vector<const compared_pair*>& pairs, const terminal& term) {
-  const auto padded = [](text_cells texts) {
-    constexpr std::size_t widths[] = {9, 9, 10, 10, 9, 9};
-    for (std::size_t i = 0; i < std::size(widths); ++i) texts[i] = right(texts[i], widths[i]);
-    texts.back() = "  " + texts.back();
-    return texts;
-  };
-  const auto cells_of = [&](const compared_pair& pair) {
-    const original_figures& f = *pair.against;
-    return padded({f.a.ratio().text(), f.b.ratio().text(), error_text(f.a.max_error),
-                   error_text(f.b.max_error), percent(f.closer_a, f.a.count),
-                   percent(f.closer_b, f.a.count), std::string(closer_of(f))});
-  };
-  return pair_table(pairs, padded({"SQNR", "SQNR", "largest", "largest", "A is", "B is", "closer"}),
-                    padded({"of A", "of B", "of A", "of B", "closer", "closer", "by SQNR"}),
-                    cells_of, term);
 }
 
 std::string original_text(const comparison& all, const std::string& heading, const terminal& term) {
@@ -263,7 +252,7 @@ std::string original_text(const comparison& all, const std::string& heading, con
                  : cat(a > b ? "A" : "B", " is closer to the original in ", std::max(a, b)),
           " of ", number_of(pairs.size(), "tensor"));
   std::string text = cat(heading, term.painted(paint::heading, verdict), "\n\n");
-  if (!pairs.empty()) text += original_table(pairs, term) + "\n";
+  if (!pairs.empty()) text += pair_table(pairs, original_columns, term) + "\n";
   for (const compared_pair* pair : pairs) {
     const auto note = [&](const char* file, const difference_figures& f) {
       const std::string specials = f.specials();
@@ -354,20 +343,14 @@ class compare_command final : public command {
     for (const compared_pair& pair : all.pairs) add_pair(conditions_, pair);
     for (const std::string& name : all.only_in_a) conditions_.add_failure(name, "only in A");
     for (const std::string& name : all.only_in_b) conditions_.add_failure(name, "only in B");
-    if (s.json) {
-      s.write_json(json_object{
-          {"a", a_}, {"b", b_}, {"original", original ? std::optional(original_) : std::nullopt}}
-                       .add(comparison_json(all))
-                       .add("fail_if", conditions_.json()));
-    } else {
-      s.out.write(comparison_text(all, a_, b_, original_, s.term));
-    }
-    if (conditions_.is_empty()) return;
-    s.out.flush();
+    s.write(
+        json_object{
+            {"a", a_}, {"b", b_}, {"original", original ? std::optional(original_) : std::nullopt}}
+            .add(comparison_json(all))
+            .add("fail_if", conditions_.json()),
+        comparison_text(all, a_, b_, original_, s.term));
     conditions_.check();
   }
-
- private:
 };
 
 const registered<compare_command> compare_here("compare",

@@ -345,19 +345,12 @@ class diff_command final : public command {
       decode(tensor.format(), static_cast<const std::byte*>(in.view.data), source->values);
     }
     const difference d = difference_of(a, b, source);
-    if (s.json) {
-      s.write_json(json_object{{"a", a_}, {"b", b_}}.add(json_of(d)));
-    } else {
-      s.out.write(text_of(d));
-    }
+    s.write(json_object{{"a", a_}, {"b", b_}}.add(json_of(d)), text_of(d));
     const difference_counts both = d.codes + d.scales;
     if (both.differ == 0) return;
-    s.out.flush();
     throw check_failed(
         cat("diff: ", number_of(both.differ, "result"), both.differ == 1 ? " differs" : " differ"));
   }
-
- private:
 };
 
 const registered<diff_command> diff_here("diff", "Say why two quantizations of a tensor differ",

@@ -280,15 +280,12 @@ class demo_command final : public command {
 
   void run(const session& s) override {
     const demo_table table = shown_->run();
-    if (!s.json) {
-      return s.out.write(cat(s.term.painted(paint::heading, shown_->question), "\n\n",
-                             table_text(table), "\n", shown_->answer, "\n"));
-    }
-    s.write_json(
-        {{"demo", shown_->name},
-         {"question", shown_->question},
-         {"rows", json_rows(table.rows, [&](const auto& row) { return row_json(table, row); })},
-         {"answer", shown_->answer}});
+    s.write({{"demo", shown_->name},
+             {"question", shown_->question},
+             {"rows", json_rows(table.rows, [&](const auto& row) { return row_json(table, row); })},
+             {"answer", shown_->answer}},
+            cat(s.term.painted(paint::heading, shown_->question), "\n\n", table_text(table), "\n",
+                shown_->answer, "\n"));
   }
 };
 

@@ -161,23 +161,20 @@ class range_command final : public command {
   explicit range_command(option_list& list) : command(list) { add.exclude("--json", {"--ascii"}); }
 
   void run(const session& s) override {
-    const std::span<const column<decade_range>> columns = range_columns;
     std::vector<decade_range> ranges;
     for (const format_id format : formats_) ranges.push_back(decade_range_of(format));
-    if (s.json) return s.write_json({{"formats", table_json(columns, ranges, true)}});
     const decade_axis axis = decade_axis_of(ranges, s.term.width() - static_cast<int>(margin));
-    std::string heading = table_heading(columns);
+    std::string heading = table_heading(range_columns);
     heading.pop_back();
-    s.out.write(s.term.painted(paint::heading, heading) + "\n");
+    std::string text = s.term.painted(paint::heading, heading) + "\n";
     for (const decade_range& range : ranges) {
-      std::string line = table_line(columns, range);
+      std::string line = table_line(range_columns, range);
       line.back() = ' ';
-      s.out.write(line + range_bar(range, axis, s.term) + "\n");
+      text += line + range_bar(range, axis, s.term) + "\n";
     }
-    s.out.write(axis_foot(axis, s.term.characters()) + legend(axis, s.term));
+    text += axis_foot(axis, s.term.characters()) + legend(axis, s.term);
+    s.write({{"formats", table_json(range_columns, ranges, true)}}, text);
   }
-
- private:
 };
 
 const registered<range_command> range_here("range",

@@ -187,8 +187,7 @@ class resolution_command final : public command {
       const double x = number_argument("--at", text);
       spots_.emplace_back(x, spot_of(format_, x));
     }
-    if (s.json) return s.write_json(json());
-    write_text(s.out, s.term);
+    s.write(json(), text(s.term));
   }
 
  private:
@@ -213,13 +212,12 @@ class resolution_command final : public command {
   }
 
   [[nodiscard]] json_object json() const {
-    const std::span<const column<even_values>> columns = spacing_columns;
     return {{"format", name(format_)},
             {"from", from_},
             {"to", to_},
             {"values", values_.count},
             {"largest_exact_integer", largest_exact_integer(format_)},
-            {"spacings", table_json(columns, values_.spacings, true)},
+            {"spacings", table_json(spacing_columns, values_.spacings, true)},
             {"points", json_line({{"count", points_.points},
                                   {"distinct", points_.distinct},
                                   {"max_error", points_.max_error},
@@ -227,31 +225,31 @@ class resolution_command final : public command {
             {"at", json_rows(spots_, [&](const located& at) { return spot_json(at); })}};
   }
 
-  void write_text(output& out, const terminal& term) const {
-    out.write(
-        term.painted(paint::heading, cat(name(format_), " in [", shortest(from_), ", ",
-                                         shortest(to_), "): ", number_of(values_.count, "value"))) +
-        "\n" + number_line(term.characters()) + spacings_text() + values_text());
-    out.write(cat(number_of(points_.points, "point"), " spread evenly over it ",
-                  points_.points == 1 ? "becomes " : "become ",
-                  number_of(points_.distinct, "value"), "; error ", general(points_.mean_error, 3),
-                  " on average, ", general(points_.max_error, 3), " at most\n"));
+  [[nodiscard]] std::string text(const terminal& term) const {
+    const std::string heading = cat(name(format_), " in [", shortest(from_), ", ", shortest(to_),
+                                    "): ", number_of(values_.count, "value"));
     const std::string integer = fixed(largest_exact_integer(format_), 0);
-    out.write(cat("all integers from 1 to ", integer, " are values, ", integer, " + 1 is not\n"));
-    for (const located& at : spots_) out.write(spot_text(at));
+    return cat(term.painted(paint::heading, heading), "\n", number_line(term.characters()),
+               spacings_text(), values_text(), number_of(points_.points, "point"),
+               " spread evenly over it ", points_.points == 1 ? "becomes " : "become ",
+               number_of(points_.distinct, "value"), "; error ", general(points_.mean_error, 3),
+               " on average, ", general(points_.max_error, 3), " at most\nall integers from 1 to ",
+               integer, " are values, ", integer, " + 1 is not\n",
+               joined(
+                   spots_, [&](const located& at) { return spot_text(at); }, ""));
   }
 
   [[nodiscard]] std::string spacings_text() const {
     constexpr std::size_t shown_at_each_end = 8;
-    const std::span<const column<even_values>> columns = spacing_columns;
     const std::span<const even_values> all = values_.spacings;
     if (all.empty()) return {};
     if (all.size() <= 2 * shown_at_each_end + 1) {
-      return table_heading(columns) + table_lines(columns, all);
+      return table_heading(spacing_columns) + table_lines(spacing_columns, all);
     }
-    return cat(table_heading(columns), table_lines(columns, all.first(shown_at_each_end)), "  ... ",
+    return cat(table_heading(spacing_columns),
+               table_lines(spacing_columns, all.first(shown_at_each_end)), "  ... ",
                all.size() - 2 * shown_at_each_end, " more spacings, all with --json\n",
-               table_lines(columns, all.last(shown_at_each_end)));
+               table_lines(spacing_columns, all.last(shown_at_each_end)));
   }
 
   /// The values themselves, if there are few.

@@ -159,11 +159,8 @@ class table_command final : public command {
 
   void run(const session& s) override {
     const operation_table table = computed_table(op_, format_, rule_);
-    if (s.json) return s.write_json(json_of(table, rule_));
-    s.out.write(csv_ ? csv_of(table) : text_of(table, rule_, s.term));
+    s.write(json_of(table, rule_), csv_ ? csv_of(table) : text_of(table, rule_, s.term));
   }
-
- private:
 };
 
 const registered<table_command> table_here("table",

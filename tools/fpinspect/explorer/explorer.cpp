@@ -68,8 +68,6 @@ class explorer_command final : public command {
     }
     output_file("--out", out_, {".html"}).write({explorer_page()}, s.out);
   }
-
- private:
 };
 
 const registered<explorer_command> explorer_here(

@@ -176,24 +176,22 @@ void run_arith_function(function of, const std::string& rule,
   const std::uint64_t result = result_or_refusal(task);
   const wide exact = exact_value(task, value_of(task.format, task.code));
   const std::string distance = distance_text(task.format, value_of(task.format, result), exact);
-  if (s.json) {
-    return s.write_json({{"function", name(of)},
-                         {"format", name(task.format)},
-                         {"rule", name(task.options.rule)},
-                         {"input", task.text},
-                         {"operand", code_text(task.format, task.code)},
-                         {"result", code_text(task.format, result)},
-                         {"value", to_shortest(task.format, result)},
-                         {"exact", exact_text(exact)},
-                         {"error_ulp", distance}});
-  }
-  s.out.write(number_line(left("A", 11), task.format, task.code,
-                          task.inexact ? "rounded from " + escape(task.text, 60) : ""));
-  s.out.write(
-      number_line(left(name(of), 11), task.format, result, cat("rule ", name(task.options.rule))));
-  s.out.write(without_end_blanks(cat(left("exact", 29), left(exact_text(exact), 26),
-                                     distance.empty() ? "" : cat("error ", distance, " ulp"))) +
-              "\n");
+  const std::string beside = distance.empty() ? "" : cat("error ", distance, " ulp");
+  s.write(
+      {{"function", name(of)},
+       {"format", name(task.format)},
+       {"rule", name(task.options.rule)},
+       {"input", task.text},
+       {"operand", code_text(task.format, task.code)},
+       {"result", code_text(task.format, result)},
+       {"value", to_shortest(task.format, result)},
+       {"exact", exact_text(exact)},
+       {"error_ulp", distance}},
+      cat(number_line(left("A", 11), task.format, task.code,
+                      task.inexact ? "rounded from " + escape(task.text, 60) : ""),
+          number_line(left(name(of), 11), task.format, result,
+                      cat("rule ", name(task.options.rule))),
+          without_end_blanks(cat(left("exact", 29), left(exact_text(exact), 26), beside)), "\n"));
 }
 
 }  // namespace fpinspect

@@ -27,12 +27,12 @@ class catalogue final : public command {
   using command::command;
   void run(const session& s) override {
     const std::vector<Row> all = What.rows();
-    if (s.json) return s.write_json({{What.key, table_json<Row>(What.columns, all)}});
-    s.out.write(s.term.painted(paint::heading, table_heading<Row>(What.columns)));
+    if (s.json) return s.write_json({{What.key, table_json(What.columns, all)}});
+    s.out.write(s.term.painted(paint::heading, table_heading(What.columns)));
     const std::string second = What.second_heading();
     if (!second.empty()) s.out.write(s.term.painted(paint::heading, second));
     for (const Row& row : all) {
-      s.out.write(table_line<Row>(What.columns, row) + What.below(row));
+      s.out.write(table_line(What.columns, row) + What.below(row));
     }
     s.out.write(What.legend);
   }

@@ -206,8 +206,7 @@ class show_command final : public command {
         !modes_.empty() || format_ == "all" || format_.find(',') != std::string::npos;
     if (several) return run_several(s);
     const shown_code shown = code_to_show(format_, value_);
-    if (s.json) return s.write_json(json_of(shown));
-    s.out.write(text_of(shown, s.term));
+    s.write(json_of(shown), text_of(shown, s.term));
   }
 
  private:
@@ -224,15 +223,12 @@ class show_command final : public command {
     for (const rounded_code& code : round_by_all(value_, formats, modes)) {
       numbers.push_back({code, value_});
     }
-    const std::span<const column<rounded_number>> columns = rounded_columns;
-    if (s.json) {
-      return s.write_json({{"input", value_}, {"results", table_json(columns, numbers, true)}});
-    }
-    s.out.write(s.term.painted(paint::heading, escape(value_)) + "\n");
-    s.out.write(bits_text(numbers, s.term) + "\n");
-    std::string heading = table_heading(columns);
+    std::string heading = table_heading(rounded_columns);
     heading.pop_back();  // the line break is not painted
-    s.out.write(cat(s.term.painted(paint::heading, heading), "\n", table_lines(columns, numbers)));
+    s.write(
+        {{"input", value_}, {"results", table_json(rounded_columns, numbers, true)}},
+        cat(s.term.painted(paint::heading, escape(value_)), "\n", bits_text(numbers, s.term), "\n",
+            s.term.painted(paint::heading, heading), "\n", table_lines(rounded_columns, numbers)));
   }
 };
 
@@ -280,21 +276,20 @@ class cast_command final : public command {
     take_formats();
     std::string text;
     json_array casts;
-    const std::span<const column<cast_result>> columns = cast_columns;
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const std::vector<cast_result> results = cast_value(i, s.term);
       json_object one = {{"input", values_[i]}};
       if (from_) one.add("from", name(*from_));
-      casts.add(one.add("results", table_json(columns, results, true)));
+      casts.add(one.add("results", table_json(cast_columns, results, true)));
       const std::string from = from_ ? cat(name(*from_), " ") : "";
       text += cat(i == 0 ? "" : "\n", s.term.painted(paint::heading, from + escape(values_[i])),
-                  "\n", table_heading(columns), table_lines(columns, results));
+                  "\n", table_heading(cast_columns), table_lines(cast_columns, results));
     }
-    if (!s.json) return s.out.write(text);
-    s.write_json(json_object{{"round", name(rule_.rounding)},
-                             {"overflow", name(rule_.overflow)},
-                             {"nan", name(rule_.nan)},
-                             {"casts", casts}});
+    s.write({{"round", name(rule_.rounding)},
+             {"overflow", name(rule_.overflow)},
+             {"nan", name(rule_.nan)},
+             {"casts", casts}},
+            text);
   }
 
  private:

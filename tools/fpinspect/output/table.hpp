@@ -35,7 +35,7 @@ class row_function {
 template <class Row>
 struct column {
   std::string_view key;      ///< of the member; empty: not in JSON
-  std::string_view heading;  ///< of the cells; empty, and no text: not in text
+  std::string_view heading;  ///< of the cells, in one line or two; empty, and no text: not in text
   int width;                 ///< of the cells; negative: right-aligned; 0: as wide as the text
   row_function<json_value, Row> value;            ///< null for cells alone
   row_function<std::string, Row> text = nullptr;  ///< null: the value's
@@ -46,55 +46,55 @@ struct column {
   }
 };
 
+// In the functions below, `columns` is any sequence of column<Row>.
+
 /// The cells of one line, with a newline. Blanks at its end are kept.
-template <class Row>
-std::string table_line(std::span<const column<Row>> columns, const Row& row) {
+template <class Columns, class Row>
+std::string table_line(const Columns& columns, const Row& row) {
   std::string line;
-  for (const column<Row>& one : columns) {
+  for (const auto& one : columns) {
     if (one.is_shown()) line += one.cell(row);
   }
   return line + "\n";
 }
 
-/// The line of headings, with a newline.
-template <class Row>
-std::string table_heading(std::span<const column<Row>> columns) {
-  std::string line;
-  for (const column<Row>& one : columns) {
-    if (one.is_shown()) line += padded(one.heading, one.width);
+/// The line of headings, with a newline; two without blanks at their ends if any heading has two.
+template <class Columns>
+std::string table_heading(const Columns& columns) {
+  std::string first;
+  std::string second;
+  for (const auto& one : columns) {
+    if (!one.is_shown()) continue;
+    const std::vector<std::string_view> lines = split(one.heading, '\n');
+    first += padded(lines.front(), one.width);
+    second += padded(lines.size() == 1 ? "" : lines.back(), one.width);
   }
-  return line + "\n";
+  second = without_end_blanks(second);
+  if (second.empty()) return first + "\n";
+  return cat(without_end_blanks(first), "\n", second, "\n");
 }
 
-template <class Row, class Rows>
-std::string table_lines(std::span<const column<Row>> columns, const Rows& rows) {
+template <class Columns, class Rows>
+std::string table_lines(const Columns& columns, const Rows& rows) {
   std::string text;
-  for (const Row& row : rows) text += table_line(columns, row);
+  for (const auto& row : rows) text += table_line(columns, row);
   return text;
 }
 
 /// Headings and rows.
-template <class Row, class Rows>
-std::string table_text(std::span<const column<Row>> columns, const Rows& rows,
-                       const terminal& term) {
+template <class Columns, class Rows>
+std::string table_text(const Columns& columns, const Rows& rows, const terminal& term) {
   return term.painted(paint::heading, table_heading(columns)) + table_lines(columns, rows);
 }
 
-template <class Row>
-json_object table_object(std::span<const column<Row>> columns, const Row& row) {
-  json_object object;
-  for (const column<Row>& one : columns) {
-    if (!one.key.empty()) object.add(one.key, one.value(row));
-  }
-  return object;
-}
-
 /// An object for each row, each on `lines` or on one line.
-template <class Row, class Rows>
-json_array table_json(std::span<const column<Row>> columns, const Rows& rows,
-                      bool one_line = false) {
-  return json_rows(rows, [&](const Row& row) {
-    json_object object = table_object(columns, row);
+template <class Columns, class Rows>
+json_array table_json(const Columns& columns, const Rows& rows, bool one_line = false) {
+  return json_rows(rows, [&](const auto& row) {
+    json_object object;
+    for (const auto& one : columns) {
+      if (!one.key.empty()) object.add(one.key, one.value(row));
+    }
     return one_line ? object.on_one_line() : object;
   });
 }

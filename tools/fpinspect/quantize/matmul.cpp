@@ -164,19 +164,17 @@ class matmul_command final : public command {
             rules.push_back(rule_text(rule));
           }
         });
-    if (s.json) {
-      s.write_json({{"a", a_},
-                    {"b", b_},
-                    {"find", find_},
-                    {"format_a", name(a_format_)},
-                    {"format_b", name(b_format_)},
-                    {"shape", shape()},
-                    {"depth", depth_},
-                    {"rules", json_list(rules)}});
-    } else {
-      s.note(integers_);
-      for (const std::string& rule : rules) s.out.write(rule + "\n");
-    }
+    if (!s.json) s.note(integers_);
+    s.write({{"a", a_},
+             {"b", b_},
+             {"find", find_},
+             {"format_a", name(a_format_)},
+             {"format_b", name(b_format_)},
+             {"shape", shape()},
+             {"depth", depth_},
+             {"rules", json_list(rules)}},
+            joined(
+                rules, [](const std::string& rule) { return rule + "\n"; }, ""));
     if (rules.empty()) throw check_failed("--find: no rule gives the bits of D");
   }
 

@@ -106,7 +106,6 @@ class quantize_command final : public command {
     } else {
       s.report(report(target, source, statistics, ratio), target.is_standard_output());
     }
-    s.out.flush();
     conditions_.check();
   }
 

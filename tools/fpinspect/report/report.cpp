@@ -358,8 +358,6 @@ class report_command final : public command {
     in.heading = page_heading(in.shown);
     target.write({page_of(in, where)}, s.out);
   }
-
- private:
 };
 
 const registered<report_command> report_here("report",

@@ -196,7 +196,6 @@ class tensor_command final : public command {
     for (const role_rule& rule : roles_) require_match("--role", rule.pattern, tensors);
     if (tensors.empty() && !s.json) {
       if (!plain_) s.out.write("no tensors\n");
-      s.out.flush();
       return require_tensors(tensors);
     }
     run_verdict(tensors, conditions, s);
@@ -241,7 +240,6 @@ class tensor_command final : public command {
     } else {
       write_quick_statistics(tensors, names, conditions, where_, s);
     }
-    s.out.flush();
     require_tensors(tensors);
     conditions.check();
   }
@@ -287,8 +285,6 @@ class tensor_command final : public command {
     } else {
       write_text(tensors, formats, v, s);
     }
-    if (checked.is_empty()) return;
-    s.out.flush();
     checked.check();
   }
 

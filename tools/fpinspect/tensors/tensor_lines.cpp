@@ -29,20 +29,16 @@ std::string line_of(const cast_statistics& s, const std::string& name) {
 void write_quick_statistics(const std::vector<shown_tensor>& tensors,
                             std::span<const std::string> names, gate& conditions,
                             const executor& where, const session& s) {
-  if (!s.json) {
-    const std::string headings =
-        line_of({"min", "max", "mean", "rms", "smallest"}, "zeros", "NaN, Inf", "tensor");
-    s.out.write(cat(heading_of(tensors), ": ", size_text(tensors), "\n\n",
-                    s.term.painted(paint::heading, headings)));
-  }
+  const std::string headings =
+      line_of({"min", "max", "mean", "rms", "smallest"}, "zeros", "NaN, Inf", "tensor");
+  std::string text = cat(heading_of(tensors), ": ", size_text(tensors), "\n\n",
+                         s.term.painted(paint::heading, headings));
   json_array all;
   const std::uint64_t bytes = bytes_to_read(tensors);
   progress line(bytes, bytes);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const shown_tensor& tensor = tensors[i];
     json_value found = std::nullopt;
-    std::string text =
-        line_of(std::vector<std::string>(5, "-"), "-", "-", cat(names[i], ": ", tensor.note));
     if (tensor.has_numbers()) {
       const cast_statistics stats = statistics_of(tensor, {.sums = true}, where);
       conditions.add_nonfinite(names[i], stats.nan, stats.inf, stats.count);
@@ -50,20 +46,17 @@ void write_quick_statistics(const std::vector<shown_tensor>& tensors,
       found = extremes_json(stats)
                   .add({{"mean", stats.mean}, {"rms", stats.rms}, {"l2_norm", stats.l2_norm}})
                   .on_one_line();
-      text = line_of(stats, names[i]);
+      text += line_of(stats, names[i]);
     } else {
       conditions.add_failure(names[i], tensor.note);
+      text += line_of(std::vector<std::string>(5, "-"), "-", "-", cat(names[i], ": ", tensor.note));
     }
-    if (s.json) {
-      all.add(tensor_json(tensor).add("statistics", found));
-    } else {
-      s.out.write(text);
-    }
+    all.add(tensor_json(tensor).add("statistics", found));
   }
-  if (s.json) return s.write_json({{"tensors", all}, {"fail_if", conditions.json()}});
-  s.out.write(
-      "\nrms: root of the mean square   smallest: non-zero magnitude\n"
-      "All figures are those of the finite elements.\n");
+  s.write({{"tensors", all}, {"fail_if", conditions.json()}},
+          cat(text,
+              "\nrms: root of the mean square   smallest: non-zero magnitude\n"
+              "All figures are those of the finite elements.\n"));
 }
 
 // --- `fpinspect tensor --recipes` ----------------------------------------------------------------
@@ -136,11 +129,10 @@ constexpr column<recipe_result> recipe_columns[] = {
 std::string text_of(const shown_tensor& tensor, const matrix_shape& matrix,
                     const std::vector<recipe_result>& results, const terminal& term) {
   const auto& info = tensor.info;
-  const std::span<const column<recipe_result>> columns = recipe_columns;
   const auto type = info.unread.empty() ? tensor_file::name(info.type) : "not read";
   std::string text = cat(heading_text(tensor, type, term),
                          matrix != matrix_of(info) ? cat(" as ", shape_text(matrix)) : "", "\n",
-                         table_heading(columns), table_lines(columns, results));
+                         table_heading(recipe_columns), table_lines(recipe_columns, results));
   if (results.empty()) text += cat("  ", not_quantized, "\n");
   return text + "\n";
 }
@@ -167,20 +159,17 @@ void write_tensor_recipes(std::span<const shown_tensor> tensors, std::span<const
       }
     }
     add_figures(conditions, names[i], results);
-    if (s.json) {
-      all.add(json_object{{"name", tensor.info.name},
-                          {"shape", tensor.info.shape},
-                          {"matrix", extents_of(matrix)},
-                          {"recipes", table_json<recipe_result>(recipe_columns, results, true)}});
-    } else {
-      text += text_of(tensor, matrix, results, s.term);
-    }
+    all.add(json_object{{"name", tensor.info.name},
+                        {"shape", tensor.info.shape},
+                        {"matrix", extents_of(matrix)},
+                        {"recipes", table_json(recipe_columns, results, true)}});
+    text += text_of(tensor, matrix, results, s.term);
   }
   line.reset();  // it would mix with the text on a terminal
-  if (s.json) return s.write_json({{"tensors", all}, {"fail_if", conditions.json()}});
-  s.out.write(text);
-  s.out.write(
-      "lost tiles: their scale became zero; `fpinspect recipes` says which recipes are verified\n");
+  s.write({{"tensors", all}, {"fail_if", conditions.json()}},
+          cat(text,
+              "lost tiles: their scale became zero; `fpinspect recipes` says which recipes are "
+              "verified\n"));
 }
 
 }  // namespace fpinspect

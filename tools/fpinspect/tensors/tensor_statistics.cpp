@@ -259,22 +259,23 @@ void write_tensor_statistics(std::span<const shown_tensor> tensors, const execut
   const std::uint64_t bytes = bytes_to_read(tensors);
   progress line(bytes, bytes);
   json_array all;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const shown_tensor& tensor = tensors[i];
-    std::optional<statistics> found;
-    if (tensor.has_numbers()) found = statistics_of(tensor, where);
-    if (s.json) {
-      all.add(tensor_json(tensor).add("statistics",
-                                      found ? json_value(json_of(*found)) : std::nullopt));
-    } else {
-      const auto type = found ? type_text(tensor.info, tensor.how) : "";
-      s.out.write(cat(i == 0 ? "" : "\n", heading_text(tensor, type, s.term), "  ",
-                      number_of(tensor.info.count, "element"), "\n",
-                      found ? statistics_text(*found) : cat("  ", tensor.note, "\n")));
+  std::string text;
+  for (const shown_tensor& tensor : tensors) {
+    json_value found = std::nullopt;
+    std::string_view type;
+    std::string lines = cat("  ", tensor.note, "\n");
+    if (tensor.has_numbers()) {
+      const statistics figures = statistics_of(tensor, where);
+      found = json_of(figures);
+      type = type_text(tensor.info, tensor.how);
+      lines = statistics_text(figures);
+      line.add(tensor.info.bytes);
     }
-    if (tensor.has_numbers()) line.add(tensor.info.bytes);
+    all.add(tensor_json(tensor).add("statistics", found));
+    text += cat(text.empty() ? "" : "\n", heading_text(tensor, type, s.term), "  ",
+                number_of(tensor.info.count, "element"), "\n", lines);
   }
-  if (s.json) s.write_json({{"tensors", all}});
+  s.write({{"tensors", all}}, text);
 }
 
 }  // namespace fpinspect

@@ -31,8 +31,6 @@ class replay_command final : public command {
     throw backend_error(cat("replay needs Python with the packages samebits and torch: ", program,
                             ": ", std::strerror(errno)));
   }
-
- private:
 };
 
 const registered<replay_command> replay_here("replay", "Recompute a PyTorch recording on this CPU",

@@ -104,16 +104,13 @@ class trace_command final : public command {
       machine.add(key, shown);
       text += escape(cat(text.empty() ? "" : ", ", key, " ", shown));
     }
-    const std::span<const column<traced_operator>> columns = trace_columns;
-    if (s.json) {
-      return s.write_json({{"machine", machine},
-                           {"sources", sources},
-                           {"source_bytes", bytes},
-                           {"operators", table_json(columns, operators, true)}});
-    }
-    s.out.write(cat(escape_path(path_), ": ", number_of(operators.size(), "operator"), ", ",
-                    number_of(sources, "source"), " of ", bytes_text(static_cast<double>(bytes)),
-                    "\n", text, "\n\n", table_heading(columns), table_lines(columns, operators)));
+    s.write({{"machine", machine},
+             {"sources", sources},
+             {"source_bytes", bytes},
+             {"operators", table_json(trace_columns, operators, true)}},
+            cat(escape_path(path_), ": ", number_of(operators.size(), "operator"), ", ",
+                number_of(sources, "source"), " of ", bytes_text(static_cast<double>(bytes)), "\n",
+                text, "\n\n", table_heading(trace_columns), table_lines(trace_columns, operators)));
   }
 };
 

@@ -213,7 +213,6 @@ class verify_command final : public command {
                                    : exact_functions_ ? verify_exact_functions(s)
                                    : function_units_  ? verify_function_units(s)
                                                       : verify_backends(backend_options(), s);
-    s.out.flush();
     if (differed == 0) return;
     const char* const what = exact_functions_ ? "sum" : "result";
     throw check_failed(

@@ -168,7 +168,7 @@ json_object json_of(const update_result& result) {
     rows.add(row.on_one_line());
   }
   return settings_json(result).add(
-      {{"modes", table_json<mode_row>(mode_columns, mode_rows(result), true)}, {"rows", rows}});
+      {{"modes", table_json(mode_columns, mode_rows(result), true)}, {"rows", rows}});
 }
 
 /// Cells of equal width, below a heading.
@@ -320,8 +320,7 @@ class update_command final : public command {
         shown_steps(steps_, every_),
         seed_};
     const update_result result{plan, gradient_, lives_of(plan), exact_life(plan)};
-    if (s.json) return s.write_json(json_of(result));
-    s.out.write(text_of(result, s.term));
+    s.write(json_of(result), text_of(result, s.term));
   } catch (const invalid_argument& error) {
     throw usage_error(option_message(error.what()));
   }
