@@ -50,16 +50,6 @@ std::string rounded_rule(owned_matrix& from, const owned_matrix& to, const execu
   return {};
 }
 
-/// Codes times scales of a recipe, in fp32.
-owned_matrix requantized(owned_matrix& from, const recipe& r, format_id to, const executor& where) {
-  owned_matrix codes(to, from.shape);
-  owned_matrix scales(r.scale_format, scales_shape(from.shape.rows, from.shape.cols, r.tile));
-  quantize(from.view(), {.codes = codes.view(), .scales = scales.view()}, r, where);
-  owned_matrix made(format_id::fp32, from.shape);
-  dequantize(codes.view(), scales.view(), made.view(), r.tile, where);
-  return made;
-}
-
 /// " by recipe TE_BLOCK_2D to e4m3"
 /// @param stored  the target's codes and scales, or null: recipes of other tiles are none then
 std::string requantized_rule(owned_matrix& from, const owned_matrix& to,
@@ -74,7 +64,7 @@ std::string requantized_rule(owned_matrix& from, const owned_matrix& to,
     if (stored != nullptr && scales(rules.tile) != scales(stored->tile())) continue;
     for (const format_id f : {rules.code_format, format_id::e5m2}) {
       if (f != rules.code_format && rules.code_format != format_id::e4m3) continue;
-      owned_matrix made = requantized(from, rules, f, where);
+      owned_matrix made = requantized(from.view(), rules, f, where);
       if (is_made(to, made, where)) return cat(" by recipe ", preset.name, " to ", name(f));
     }
   }

@@ -165,6 +165,16 @@ named_tensor owned_matrix::tensor(std::string name) {
   return {std::move(name), type, extents_of(shape), bytes};
 }
 
+owned_matrix requantized(const const_matrix_view& in, const recipe& rules, format_id to,
+                         const executor& where) {
+  owned_matrix codes(to, {in.rows, in.cols});
+  owned_matrix scales(rules.scale_format, scales_shape(in.rows, in.cols, rules.tile));
+  samebits::quantize(in, {.codes = codes.view(), .scales = scales.view()}, rules, where);
+  owned_matrix values(format_id::fp32, codes.shape);
+  samebits::dequantize(codes.view(), scales.view(), values.view(), rules.tile, where);
+  return values;
+}
+
 // --- Signal-to-quantization-noise ratios ---------------------------------------------------------
 
 std::optional<double> sqnr_db(double signal, double noise) {

@@ -98,6 +98,11 @@ struct owned_matrix {
   std::vector<std::byte> bytes;
 };
 
+/// Codes times scales of a recipe without two levels, in fp32.
+/// @param to  the format of the codes
+owned_matrix requantized(const const_matrix_view& in, const recipe& rules, format_id to,
+                         const executor& where);
+
 // --- Signal-to-quantization-noise ratios ---------------------------------------------------------
 
 /// 10 * log10(signal / noise) in dB. Nothing if there is no noise or no signal, or if the sums

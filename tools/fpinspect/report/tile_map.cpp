@@ -14,17 +14,13 @@ namespace {
 std::optional<owned_matrix> stored_by(const const_matrix_view& in, std::optional<choice> c,
                                       const executor& where) {
   if (!c || *c == choice::fp16_scaled || (is_recipe(*c) && !is_quantizable(in.format))) return {};
-  owned_matrix codes(spec_of(*c).format, {in.rows, in.cols});
-  if (!is_recipe(*c)) {
-    samebits::convert(in, codes.view(), {.overflow = overflow::saturate}, where);
-    return codes;
+  const choice_spec& spec = spec_of(*c);
+  if (is_recipe(*c)) {
+    return requantized(in, find_recipe(spec.recipe)->rules, spec.format, where);
   }
-  const recipe& rules = find_recipe(spec_of(*c).recipe)->rules;
-  owned_matrix scales(rules.scale_format, scales_shape(in.rows, in.cols, rules.tile));
-  samebits::quantize(in, {.codes = codes.view(), .scales = scales.view()}, rules, where);
-  owned_matrix values(format_id::fp32, codes.shape);
-  samebits::dequantize(codes.view(), scales.view(), values.view(), rules.tile, where);
-  return values;
+  owned_matrix codes(spec.format, {in.rows, in.cols});
+  samebits::convert(in, codes.view(), {.overflow = overflow::saturate}, where);
+  return codes;
 }
 
 /// Adds elements of one row. `stored` is empty, or has the elements after the choice.
