@@ -83,7 +83,7 @@ class advise_command final : public command {
     add.refuse_json_beside("--map", map_file_);
   }
 
-  void run(const session& s) override {
+  void run(const session& s) {
     question_ = {gpu_, task_, aim_, parameters_};
     choice_ = choose_precision(question_);
     rows_ = {{{}, "format", choice_.advice, choice_.source}};
@@ -149,9 +149,8 @@ class advise_command final : public command {
   precision_map map_;
 };
 
-const registered<advise_command> advise_here("advise",
-                                             "Advise a precision for a GPU, a task and an aim",
-                                             250);
+const registered advise_here("advise", "Advise a precision for a GPU, a task and an aim", 250,
+                             run_of<advise_command>);
 
 }  // namespace
 }  // namespace fpinspect

@@ -298,54 +298,48 @@ void write_memory_modes(const memory_request& request, const session& s) {
   s.write({{"parameters", request.parameters}, {"modes", table_json(columns, rows, true)}}, text);
 }
 
-class memory_command final : public command {
-  std::vector<memory_scheme>& schemes_ =
-      add.list("SCHEME", schemes_argument, "Schemes (default: all)");
-  std::optional<double>& parameters_ =
+run_function memory_command(option_list& add) {
+  auto& schemes = add.list("SCHEME", schemes_argument, "Schemes (default: all)");
+  auto& parameters =
       add.optional_value("--parameters", count_argument, "Number of parameters, such as 7e9");
-  std::optional<transformer_shape>& shape_ = add.list(
-      "--activations", shape_argument, "LAYERS,HIDDEN,HEADS,SEQUENCE,BATCH of a transformer");
-  text_list& weights_ =
+  auto& shape = add.list("--activations", shape_argument,
+                         "LAYERS,HIDDEN,HEADS,SEQUENCE,BATCH of a transformer");
+  auto& weights =
       add.list("--weights", "In place of schemes: how optimizer_step() keeps weights, or all");
-  text_list& states_ = add.list("--states", "With --weights: formats of states (default: fp32)");
-  text_list& gradients_ =
-      add.list("--gradients", "With --weights: formats of gradients (default: bf16)");
-  update_rule& rule_ = add_enumerator<update_rule>(add, "--rule", "adamw", "With --weights: ");
-  int& block_ =
+  auto& states = add.list("--states", "With --weights: formats of states (default: fp32)");
+  auto& gradients = add.list("--gradients", "With --weights: formats of gradients (default: bf16)");
+  auto& rule = add_enumerator<update_rule>(add, "--rule", "adamw", "With --weights: ");
+  auto& block =
       add.value("--block", block_argument, "With --weights: elements for each scale", "128");
-
- public:
-  explicit memory_command(option_list& list) : command(list) {
-    add.exclude("--weights", {"SCHEME", "--activations"});
-    add.need({"--states", "--gradients", "--rule", "--block"}, "--weights");
-  }
-
-  void run(const session& s) override {
-    if (!weights_.empty()) {
-      if (states_.empty()) states_ = {"fp32"};
-      if (gradients_.empty()) gradients_ = {"bf16"};
-      return write_memory_modes({weights_, states_, gradients_, rule_, block_, parameters_}, s);
+  add.exclude("--weights", {"SCHEME", "--activations"});
+  add.need({"--states", "--gradients", "--rule", "--block"}, "--weights");
+  return [&](const session& s) {
+    if (!weights.empty()) {
+      if (states.empty()) states = {"fp32"};
+      if (gradients.empty()) gradients = {"bf16"};
+      return write_memory_modes({weights, states, gradients, rule, block, parameters}, s);
     }
     std::vector<scheme_row> rows;
-    for (const memory_scheme& scheme : schemes_) rows.push_back({scheme, parameters_});
+    for (const memory_scheme& scheme : schemes) rows.push_back({scheme, parameters});
     std::vector<column<scheme_row>> columns(std::begin(scheme_columns), std::end(scheme_columns));
-    if (parameters_) columns.push_back(scheme_total);
+    if (parameters) columns.push_back(scheme_total);
     std::string text =
         cat(table_text(columns, rows, s.term), "\nbytes: of a parameter   saved: compared with ",
             memory_schemes().front().name,
             "\nsum: accumulated gradients   m, v: of Adam   *: with scales\n");
-    if (parameters_) text += cat("GB: 10^9 bytes for ", shortest(*parameters_), " parameters\n");
-    text += sources_text(schemes_);
-    if (shape_) text += activations_text(*shape_);
-    s.write({{"parameters", parameters_},
+    if (parameters) text += cat("GB: 10^9 bytes for ", shortest(*parameters), " parameters\n");
+    text += sources_text(schemes);
+    if (shape) text += activations_text(*shape);
+    s.write({{"parameters", parameters},
              {"schemes", table_json(columns, rows)},
-             {"activations", activations_json(shape_)}},
+             {"activations", activations_json(shape)}},
             text);
-  }
-};
+  };
+}
 
-const registered<memory_command> memory_here(
-    "memory", "Show the bytes a parameter of training schemes and optimizers", 200);
+const registered memory_here("memory",
+                             "Show the bytes a parameter of training schemes and optimizers", 200,
+                             memory_command);
 
 }  // namespace
 }  // namespace fpinspect

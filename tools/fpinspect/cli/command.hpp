@@ -39,40 +39,45 @@ struct session {
   }
 };
 
-/// Arguments are members that `add` declares; run() finds them filled.
-struct command {
-  explicit command(option_list& list) : add(list) {}
-  virtual ~command() = default;
-  command(const command&) = delete;
-  command& operator=(const command&) = delete;
-
-  /// Writes the result. Throws on every error.
-  virtual void run(const session& s) = 0;
-
- protected:
-  option_list& add;
-};
+/// Writes the result of a subcommand, whose options are filled. Throws on every error.
+using run_function = std::function<void(const session&)>;
 
 struct command_entry {
   const char* name;
   const char* help;
-  int rank;  ///< the position in help and in messages
-  std::unique_ptr<command> (*make)(option_list&);
+  int rank;                                   ///< the position in help and in messages
+  run_function (*declare)(option_list& add);  ///< declares the options
 };
 
 /// All subcommands, in the order of the linker.
 std::vector<command_entry>& registered_commands();
 
-/// Registers a subcommand: `const registered<cast_command> here("cast", "Round numbers", 30);`. Its
-/// file must be in an OBJECT library; the linker drops it from an archive.
-template <class Command>
+/// Registers a subcommand. Its file must be in an OBJECT library; the linker drops it from an archive.
+/// Options live as long as their list, so that the function returned may refer to them:
+///
+///   run_function cast_command(option_list& add) {
+///     auto& values = add.one_or_more("VALUE", "Numbers");
+///     return [&](const session& s) { s.out.write(...); };
+///   }
+///   const registered cast_here("cast", "Round numbers", 30, cast_command);
 struct registered {
-  registered(const char* name, const char* help, int rank) {
-    registered_commands().push_back({name, help, rank, [](option_list& add) {
-                                       return std::unique_ptr<command>(new Command(add));
-                                     }});
+  registered(const char* name, const char* help, int rank, run_function (*declare)(option_list&)) {
+    registered_commands().push_back({name, help, rank, declare});
   }
 };
+
+/// A subcommand in several functions: a class whose members are its options, which `add` declares, and
+/// which has run(const session&). Registered as run_of<its class>.
+struct command {
+  explicit command(option_list& list) : add(list) {}
+
+ protected:
+  option_list& add;
+};
+template <class Command>
+run_function run_of(option_list& add) {
+  return [made = std::make_shared<Command>(add)](const session& s) { made->run(s); };
+}
 
 /// Runs the subcommand that the process arguments name, which writes its result to `out`. Also
 /// throws what the subcommand throws.

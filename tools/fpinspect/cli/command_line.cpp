@@ -108,7 +108,7 @@ class command_line {
       if (one.app != chosen) continue;
       one.options.interpret();
       write_json_bits(view_.json_bits);
-      return one.what->run({out, view_.json, terminal(view_)});
+      return one.run({out, view_.json, terminal(view_)});
     }
     if (chosen->get_name() == "manual") return out.write(manual_page(app_));
     if (shell_ == "bash") return out.write(bash_completion(app_));
@@ -120,7 +120,7 @@ class command_line {
  private:
   struct subcommand {
     CLI::App* app;
-    std::unique_ptr<command> what;
+    run_function run;
     option_list options;
   };
 
@@ -145,7 +145,7 @@ class command_line {
         "--color and --json contradict each other: JSON has no colour; leave one of them "
         "out");
     options.need({"--json-bits"}, "--json");
-    subcommands_.back().what = entry.make(options);
+    subcommands_.back().run = entry.declare(options);
   }
 
   void add_shell_files() {

@@ -300,61 +300,56 @@ void add_pair(gate& conditions, const compared_pair& pair) {
   add(cat(pair.name, " in B"), pair.against->b);
 }
 
-class compare_command final : public command {
-  std::string& a_ =
+run_function compare_command(option_list& add) {
+  auto& in_a =
       add.required("A",
                    "The reference: FILE.npy, .npz, .safetensors, .gguf or .pt, an index, a folder, "
                    "FILE#TENSOR, or -");
-  std::string& b_ = add.required("B", "The other one");
-  std::string& original_ =
+  auto& in_b = add.required("B", "The other one");
+  auto& in_original =
       add.text("--original", "Say whether A or B is closer to this file, the reference of both");
-  text_list& tensors_ = add.repeated("--tensor", "Only this tensor, or those of a pattern");
-  gate& conditions_ = add.list(
+  auto& tensors = add.repeated("--tensor", "Only this tensor, or those of a pattern");
+  auto& conditions = add.list(
       "--fail-if",
       [](const std::vector<std::string>& texts) {
         return gate(texts, std::span<const figure<difference_figures>>(compare_figures));
       },
       "Exit code 1 if a tensor has: 'max-ulp>1', 'sqnr<30dB', 'new-nan>0', ...");
-  std::string& from_a_ = add.text("--from-a", "A's integers are codes of this format");
-  std::string& from_b_ = add.text("--from-b", "The same of B");
-  std::string& from_original_ = add.text("--from-original", "The same of the original");
-  bool& explain_ =
+  auto& from_a = add.text("--from-a", "A's integers are codes of this format");
+  auto& from_b = add.text("--from-b", "The same of B");
+  auto& from_original = add.text("--from-original", "The same of the original");
+  auto& explain =
       add.flag("--explain", "Search the cast or recipe that makes one tensor from the other");
-
- public:
-  explicit compare_command(option_list& list) : command(list) {
-    add.exclude("--explain", {"--original"});
-    add.need({"--from-original"}, "--original");
-  }
-
-  void run(const session& s) override {
+  add.exclude("--explain", {"--original"});
+  add.need({"--from-original"}, "--original");
+  return [&](const session& s) {
     const executor where = all_threads();
-    const compared_file a = open_compared(a_, tensors_, "--from-a", from_a_);
-    const compared_file b = open_compared(b_, tensors_, "--from-b", from_b_);
+    const compared_file a = open_compared(in_a, tensors, "--from-a", from_a);
+    const compared_file b = open_compared(in_b, tensors, "--from-b", from_b);
     std::optional<compared_file> original;
-    if (!original_.empty()) {
-      original = open_compared(original_, tensors_, "--from-original", from_original_);
+    if (!in_original.empty()) {
+      original = open_compared(in_original, tensors, "--from-original", from_original);
     }
     comparison all = compare_files(a, b, original ? &*original : nullptr, where);
     for (compared_pair& pair : all.pairs) {
       const bool differs = pair.reason.empty() && !pair.against && pair.figures.differ != 0;
-      if (explain_ && differs) pair.rule = rule_between(pair, where);
+      if (explain && differs) pair.rule = rule_between(pair, where);
     }
-    for (const compared_pair& pair : all.pairs) add_pair(conditions_, pair);
-    for (const std::string& name : all.only_in_a) conditions_.add_failure(name, "only in A");
-    for (const std::string& name : all.only_in_b) conditions_.add_failure(name, "only in B");
-    s.write(
-        json_object{
-            {"a", a_}, {"b", b_}, {"original", original ? std::optional(original_) : std::nullopt}}
-            .add(comparison_json(all))
-            .add("fail_if", conditions_.json()),
-        comparison_text(all, a_, b_, original_, s.term));
-    conditions_.check();
-  }
-};
+    for (const compared_pair& pair : all.pairs) add_pair(conditions, pair);
+    for (const std::string& name : all.only_in_a) conditions.add_failure(name, "only in A");
+    for (const std::string& name : all.only_in_b) conditions.add_failure(name, "only in B");
+    s.write(json_object{{"a", in_a},
+                        {"b", in_b},
+                        {"original", original ? std::optional(in_original) : std::nullopt}}
+                .add(comparison_json(all))
+                .add("fail_if", conditions.json()),
+            comparison_text(all, in_a, in_b, in_original, s.term));
+    conditions.check();
+  };
+}
 
-const registered<compare_command> compare_here("compare",
-                                               "Measure how the values of two files differ", 90);
+const registered compare_here("compare", "Measure how the values of two files differ", 90,
+                              compare_command);
 
 }  // namespace
 }  // namespace fpinspect

@@ -323,38 +323,35 @@ std::string text_of(const difference& d) {
   return cat(text, "  first unexplained: ", d.first_unexplained, "\n");
 }
 
-class diff_command final : public command {
-  std::string& a_ = add.required("A", "A file that quantize wrote");
-  std::string& b_ = add.required("B", "Another one of the same tensor");
-  std::string& source_ = add.text(
+run_function diff_command(option_list& add) {
+  auto& path_a = add.required("A", "A file that quantize wrote");
+  auto& path_b = add.required("B", "Another one of the same tensor");
+  auto& path_of_source = add.text(
       "--source", "The tensor: FILE.npy, .npz, .safetensors, .gguf or .pt, FILE#TENSOR, or -");
-  std::string& from_ = add.text("--from", "Its integers are codes of this format");
-
- public:
-  explicit diff_command(option_list& list) : command(list) { add.need({"--from"}, "--source"); }
-
-  void run(const session& s) override {
-    const diffed_file a("A", a_);
-    const diffed_file b("B", b_);
+  auto& from = add.text("--from", "Its integers are codes of this format");
+  add.need({"--from"}, "--source");
+  return [&](const session& s) {
+    const diffed_file a("A", path_a);
+    const diffed_file b("B", path_b);
     std::optional<known_elements> source;
-    if (!source_.empty()) {
-      const source_tensor tensor = open_source("--source", source_, "--from", from_);
-      require_quantizable(tensor.format(), source_);
+    if (!path_of_source.empty()) {
+      const source_tensor tensor = open_source("--source", path_of_source, "--from", from);
+      require_quantizable(tensor.format(), path_of_source);
       const source_matrix in = matrix_of(tensor);
       source.emplace(matrix_of(tensor.info), std::vector<double>(tensor.info.count));
       decode(tensor.format(), static_cast<const std::byte*>(in.view.data), source->values);
     }
     const difference d = difference_of(a, b, source);
-    s.write(json_object{{"a", a_}, {"b", b_}}.add(json_of(d)), text_of(d));
+    s.write(json_object{{"a", path_a}, {"b", path_b}}.add(json_of(d)), text_of(d));
     const difference_counts both = d.codes + d.scales;
     if (both.differ == 0) return;
     throw check_failed(
         cat("diff: ", number_of(both.differ, "result"), both.differ == 1 ? " differs" : " differ"));
-  }
-};
+  };
+}
 
-const registered<diff_command> diff_here("diff", "Say why two quantizations of a tensor differ",
-                                         80);
+const registered diff_here("diff", "Say why two quantizations of a tensor differ", 80,
+                           diff_command);
 
 }  // namespace
 }  // namespace fpinspect

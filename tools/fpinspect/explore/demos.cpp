@@ -267,30 +267,26 @@ json_value row_json(const demo_table& table, const std::vector<demo_table::cell>
   return cells.on_one_line();
 }
 
-class demo_command final : public command {
-  const demo*& shown_ = add.required(
+run_function demo_command(option_list& add) {
+  auto& shown = add.required(
       "NAME",
       [](std::string_view option, std::string_view text) {
         return &row_argument<demo>(option, text, demos);
       },
       "tiny-mul, grad-once, repeated-sum, error-growth or layernorm-variance");
-
- public:
-  using command::command;
-
-  void run(const session& s) override {
-    const demo_table table = shown_->run();
-    s.write({{"demo", shown_->name},
-             {"question", shown_->question},
+  return [&](const session& s) {
+    const demo_table table = shown->run();
+    s.write({{"demo", shown->name},
+             {"question", shown->question},
              {"rows", json_rows(table.rows, [&](const auto& row) { return row_json(table, row); })},
-             {"answer", shown_->answer}},
-            cat(s.term.painted(paint::heading, shown_->question), "\n\n", table_text(table), "\n",
-                shown_->answer, "\n"));
-  }
-};
+             {"answer", shown->answer}},
+            cat(s.term.painted(paint::heading, shown->question), "\n\n", table_text(table), "\n",
+                shown->answer, "\n"));
+  };
+}
 
-const registered<demo_command> demo_here("demo", "Show what formats do to a small computation",
-                                         210);
+const registered demo_here("demo", "Show what formats do to a small computation", 210,
+                           demo_command);
 
 }  // namespace
 }  // namespace fpinspect

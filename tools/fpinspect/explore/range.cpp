@@ -148,21 +148,18 @@ constexpr column<decade_range> range_columns[] = {
     {"decades_subnormal", "", 0, [](auto& r) { return r.min_normal - r.minimum; }},
 };
 
-class range_command final : public command {
-  bool& ascii_ = add.ascii();
-  std::vector<format_id>& formats_ = add.list(
+run_function range_command(option_list& add) {
+  add.ascii();
+  auto& formats = add.list(
       "FORMAT",
       [](const std::vector<std::string>& texts) {
         return texts.empty() ? all_formats() : format_list_argument("FORMAT", texts);
       },
       "Formats (default: all)");
-
- public:
-  explicit range_command(option_list& list) : command(list) { add.exclude("--json", {"--ascii"}); }
-
-  void run(const session& s) override {
+  add.exclude("--json", {"--ascii"});
+  return [&](const session& s) {
     std::vector<decade_range> ranges;
-    for (const format_id format : formats_) ranges.push_back(decade_range_of(format));
+    for (const format_id format : formats) ranges.push_back(decade_range_of(format));
     const decade_axis axis = decade_axis_of(ranges, s.term.width() - static_cast<int>(margin));
     std::string heading = table_heading(range_columns);
     heading.pop_back();
@@ -174,12 +171,11 @@ class range_command final : public command {
     }
     text += axis_foot(axis, s.term.characters()) + legend(axis, s.term);
     s.write({{"formats", table_json(range_columns, ranges, true)}}, text);
-  }
-};
+  };
+}
 
-const registered<range_command> range_here("range",
-                                           "Show the ranges of formats on one axis of decades",
-                                           180);
+const registered range_here("range", "Show the ranges of formats on one axis of decades", 180,
+                            range_command);
 
 }  // namespace
 }  // namespace fpinspect

@@ -173,7 +173,7 @@ class resolution_command final : public command {
     add.exclude("--json", {"--ascii"});
   }
 
-  void run(const session& s) override {
+  void run(const session& s) {
     if (a_.empty() != b_.empty()) throw usage_error("B: needed after A; the interval is [A, B)");
     if (!a_.empty()) from_ = number_argument("A", a_);
     if (!b_.empty()) to_ = number_argument("B", b_);
@@ -302,8 +302,8 @@ class resolution_command final : public command {
   std::vector<located> spots_;  ///< of the numbers of --at
 };
 
-const registered<resolution_command> resolution_here(
-    "resolution", "Show the values of a format in an interval [A, B)", 190);
+const registered resolution_here("resolution", "Show the values of a format in an interval [A, B)",
+                                 190, run_of<resolution_command>);
 
 }  // namespace
 }  // namespace fpinspect

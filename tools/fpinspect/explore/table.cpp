@@ -145,27 +145,21 @@ std::string text_of(const operation_table& table, const convert_options& rule,
   return text + "\n--csv and --json have the whole table\n";
 }
 
-class table_command final : public command {
-  format_id& format_ =
-      add.required("FORMAT", one_of({format_id::e4m3, format_id::e5m2}), "e4m3 or e5m2");
-  operation& op_ =
-      add.required("OP", operation_argument,
-                   "add, sub, mul, div, sqrt, rem, rint, min, max, min_num or max_num");
-  bool& csv_ = add.flag("--csv", "Write the table: codes in hexadecimal");
-  convert_options& rule_ = add_rounding_rule(add);
+run_function table_command(option_list& add) {
+  auto& format = add.required("FORMAT", one_of({format_id::e4m3, format_id::e5m2}), "e4m3 or e5m2");
+  auto& op = add.required("OP", operation_argument,
+                          "add, sub, mul, div, sqrt, rem, rint, min, max, min_num or max_num");
+  auto& csv = add.flag("--csv", "Write the table: codes in hexadecimal");
+  auto& rule = add_rounding_rule(add);
+  add.exclude("--json", {"--csv"});
+  return [&](const session& s) {
+    const operation_table table = computed_table(op, format, rule);
+    s.write(json_of(table, rule), csv ? csv_of(table) : text_of(table, rule, s.term));
+  };
+}
 
- public:
-  explicit table_command(option_list& list) : command(list) { add.exclude("--json", {"--csv"}); }
-
-  void run(const session& s) override {
-    const operation_table table = computed_table(op_, format_, rule_);
-    s.write(json_of(table, rule_), csv_ ? csv_of(table) : text_of(table, rule_, s.term));
-  }
-};
-
-const registered<table_command> table_here("table",
-                                           "Compute an operation for all codes of an 8-bit format",
-                                           240);
+const registered table_here("table", "Compute an operation for all codes of an 8-bit format", 240,
+                            table_command);
 
 }  // namespace
 }  // namespace fpinspect

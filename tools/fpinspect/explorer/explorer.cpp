@@ -53,25 +53,21 @@ std::string explorer_page() {
       explorer_module, "</script>\n<script>", explorer_script, "</script>\n</body></html>\n");
 }
 
-class explorer_command final : public command {
-  std::string& out_ = add.required("-o,--out", "FILE.html");
-
- public:
-  explicit explorer_command(option_list& list) : command(list) {
-    add.refuse([this] { return add.given("--json"); },
-               "--json: explorer writes a page; `fpinspect show` and `cast` have JSON");
-  }
-
-  void run(const session& s) override {
+run_function explorer_command(option_list& add) {
+  auto& out = add.required("-o,--out", "FILE.html");
+  add.refuse([&] { return add.given("--json"); },
+             "--json: explorer writes a page; `fpinspect show` and `cast` have JSON");
+  return [&](const session& s) {
     if (explorer_module.empty()) {
       throw backend_error("explorer: not in this build, which had no clang for wasm32-wasi");
     }
-    output_file("--out", out_, {".html"}).write({explorer_page()}, s.out);
-  }
-};
+    output_file("--out", out, {".html"}).write({explorer_page()}, s.out);
+  };
+}
 
-const registered<explorer_command> explorer_here(
-    "explorer", "Write a page on which to try out numbers and their bits", 260);
+const registered explorer_here("explorer",
+                               "Write a page on which to try out numbers and their bits", 260,
+                               explorer_command);
 
 }  // namespace
 }  // namespace fpinspect

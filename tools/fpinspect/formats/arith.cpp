@@ -103,7 +103,7 @@ class arith_command final : public command {
     add.refuse_json_beside("--flags", flags_);
   }
 
-  void run(const session& s) override {
+  void run(const session& s) {
     if (const auto function = find_enumerator<samebits::function>(op_)) {
       refuse_unused();
       return run_arith_function(*function, function_rule_, texts_,
@@ -289,7 +289,8 @@ class arith_command final : public command {
   std::uint64_t count_ = 1;
 };
 
-const registered<arith_command> arith_here("arith", "Compute with numbers of a format", 130);
+const registered arith_here("arith", "Compute with numbers of a format", 130,
+                            run_of<arith_command>);
 
 }  // namespace
 }  // namespace fpinspect

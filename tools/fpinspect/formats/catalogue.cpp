@@ -21,22 +21,17 @@ struct listing {
 };
 
 /// A subcommand without options that lists rows.
-template <class Row, const listing<Row>& What>
-class catalogue final : public command {
- public:
-  using command::command;
-  void run(const session& s) override {
-    const std::vector<Row> all = What.rows();
-    if (s.json) return s.write_json({{What.key, table_json(What.columns, all)}});
-    s.out.write(s.term.painted(paint::heading, table_heading(What.columns)));
+template <const auto& What>
+run_function catalogue(option_list&) {
+  return [](const session& s) {
+    const auto all = What.rows();
+    std::string text = s.term.painted(paint::heading, table_heading(What.columns));
     const std::string second = What.second_heading();
-    if (!second.empty()) s.out.write(s.term.painted(paint::heading, second));
-    for (const Row& row : all) {
-      s.out.write(table_line(What.columns, row) + What.below(row));
-    }
-    s.out.write(What.legend);
-  }
-};
+    if (!second.empty()) text += s.term.painted(paint::heading, second);
+    for (const auto& row : all) text += table_line(What.columns, row) + What.below(row);
+    s.write({{What.key, table_json(What.columns, all)}}, text + What.legend);
+  };
+}
 
 // --- formats -----------------------------------------------------------------------------------
 
@@ -264,14 +259,14 @@ constexpr listing<backend_info> backends_listing = {
       return compiled_backends();
     }};
 
-const registered<catalogue<format_facts, formats_listing>> formats_here(
-    "formats", "List the formats and their limits", 10);
-const registered<catalogue<recipe_preset, recipes_listing>> recipes_here(
-    "recipes", "List the quantization recipes that have a name", 70);
-const registered<catalogue<tensor_arithmetic, units_listing>> units_here(
-    "units", "List the tensor cores that matmul computes like", 150);
-const registered<catalogue<backend_info, backends_listing>> backends_here(
-    "backends", "List the backends and what this machine can run", 160);
+const registered formats_here("formats", "List the formats and their limits", 10,
+                              catalogue<formats_listing>);
+const registered recipes_here("recipes", "List the quantization recipes that have a name", 70,
+                              catalogue<recipes_listing>);
+const registered units_here("units", "List the tensor cores that matmul computes like", 150,
+                            catalogue<units_listing>);
+const registered backends_here("backends", "List the backends and what this machine can run", 160,
+                               catalogue<backends_listing>);
 
 }  // namespace
 }  // namespace fpinspect

@@ -193,44 +193,39 @@ std::string bits_text(const std::vector<rounded_number>& numbers, const terminal
   return text;
 }
 
-class show_command final : public command {
-  std::string& format_ = add.required("FORMAT", "Name of the format, names with commas, or all");
-  std::string& value_ = add.required("VALUE|0xCODE", "A number, or a code in hexadecimal");
-  text_list& modes_ = add.list("--rounding", "Rounding modes, separated by commas, or all");
+void show_in_several(const std::string& format, const std::string& value,
+                     const std::vector<std::string>& rounding_modes, const session& s) {
+  const auto names = split(format, ',');
+  const std::vector<format_id> formats =
+      format == "all" ? all_formats()
+                      : format_list_argument("FORMAT", {names.begin(), names.end()});
+  const std::vector<rounding> modes = modes_of(rounding_modes);
+  if (!parse(format_id::fp64, value).ok || code_argument(format_id::fp64, value)) {
+    refuse_value("VALUE", value, "is not a number; a code needs one format and no --rounding");
+  }
+  std::vector<rounded_number> numbers;
+  for (const rounded_code& code : round_by_all(value, formats, modes)) {
+    numbers.push_back({code, value});
+  }
+  std::string heading = table_heading(rounded_columns);
+  heading.pop_back();  // the line break is not painted
+  s.write(
+      {{"input", value}, {"results", table_json(rounded_columns, numbers, true)}},
+      cat(s.term.painted(paint::heading, escape(value)), "\n", bits_text(numbers, s.term), "\n",
+          s.term.painted(paint::heading, heading), "\n", table_lines(rounded_columns, numbers)));
+}
 
- public:
-  using command::command;
-
-  void run(const session& s) override {
-    const bool several =
-        !modes_.empty() || format_ == "all" || format_.find(',') != std::string::npos;
-    if (several) return run_several(s);
-    const shown_code shown = code_to_show(format_, value_);
+run_function show_command(option_list& add) {
+  auto& format = add.required("FORMAT", "Name of the format, names with commas, or all");
+  auto& value = add.required("VALUE|0xCODE", "A number, or a code in hexadecimal");
+  auto& modes = add.list("--rounding", "Rounding modes, separated by commas, or all");
+  return [&](const session& s) {
+    const bool several = !modes.empty() || format == "all" || format.find(',') != format.npos;
+    if (several) return show_in_several(format, value, modes, s);
+    const shown_code shown = code_to_show(format, value);
     s.write(json_of(shown), text_of(shown, s.term));
-  }
-
- private:
-  void run_several(const session& s) const {
-    const auto names = split(format_, ',');
-    const std::vector<format_id> formats =
-        format_ == "all" ? all_formats()
-                         : format_list_argument("FORMAT", {names.begin(), names.end()});
-    const std::vector<rounding> modes = modes_of(modes_);
-    if (!parse(format_id::fp64, value_).ok || code_argument(format_id::fp64, value_)) {
-      refuse_value("VALUE", value_, "is not a number; a code needs one format and no --rounding");
-    }
-    std::vector<rounded_number> numbers;
-    for (const rounded_code& code : round_by_all(value_, formats, modes)) {
-      numbers.push_back({code, value_});
-    }
-    std::string heading = table_heading(rounded_columns);
-    heading.pop_back();  // the line break is not painted
-    s.write(
-        {{"input", value_}, {"results", table_json(rounded_columns, numbers, true)}},
-        cat(s.term.painted(paint::heading, escape(value_)), "\n", bits_text(numbers, s.term), "\n",
-            s.term.painted(paint::heading, heading), "\n", table_lines(rounded_columns, numbers)));
-  }
-};
+  };
+}
 
 // --- cast --------------------------------------------------------------------------------------
 
@@ -272,7 +267,7 @@ class cast_command final : public command {
  public:
   using command::command;
 
-  void run(const session& s) override {
+  void run(const session& s) {
     take_formats();
     std::string text;
     json_array casts;
@@ -344,9 +339,9 @@ class cast_command final : public command {
   std::vector<format_id> formats_;
 };
 
-const registered<show_command> show_here(
-    "show", "Show one value of a format, or a number in several formats", 20);
-const registered<cast_command> cast_here("cast", "Round numbers into formats", 30);
+const registered show_here("show", "Show one value of a format, or a number in several formats", 20,
+                           show_command);
+const registered cast_here("cast", "Round numbers into formats", 30, run_of<cast_command>);
 
 }  // namespace
 }  // namespace fpinspect

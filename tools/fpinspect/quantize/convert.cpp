@@ -33,7 +33,7 @@ class convert_command final : public command {
     add.refuse_json_beside("OUT", files_.out);
   }
 
-  void run(const session& s) override {
+  void run(const session& s) {
     if (files_.is_whole(whole_)) return run_whole(s);
     where_ = host_backend_argument(backend_);
     const tensor_target target("OUT", files_.out);
@@ -89,7 +89,8 @@ class convert_command final : public command {
   executor where_;
 };
 
-const registered<convert_command> convert_here("convert", "Round a tensor into a format", 40);
+const registered convert_here("convert", "Round a tensor into a format", 40,
+                              run_of<convert_command>);
 
 }  // namespace
 }  // namespace fpinspect

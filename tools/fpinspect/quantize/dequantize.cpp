@@ -28,7 +28,7 @@ class dequantize_command final : public command {
     add.refuse_json_beside("OUT", files_.out);
   }
 
-  void run(const session& s) override {
+  void run(const session& s) {
     if (files_.is_whole(whole_)) {
       const std::vector<std::string> files = files_.all();
       const auto plan = plan_dequantize(checkpoint_tensors(files), to_);
@@ -72,8 +72,8 @@ class dequantize_command final : public command {
   }
 };
 
-const registered<dequantize_command> dequantize_here("dequantize",
-                                                     "Write the values of a quantized tensor", 60);
+const registered dequantize_here("dequantize", "Write the values of a quantized tensor", 60,
+                                 run_of<dequantize_command>);
 
 }  // namespace
 }  // namespace fpinspect

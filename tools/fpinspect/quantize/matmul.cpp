@@ -70,7 +70,7 @@ class matmul_command final : public command {
     add.refuse_json_beside("--out", out_);
   }
 
-  void run(const session& s) override {
+  void run(const session& s) {
     if (!find_.empty()) return find(s);
     const tensor_target target("--out", out_);
     multiply();
@@ -295,8 +295,8 @@ class matmul_command final : public command {
   double rounding_noise_ = 0;
 };
 
-const registered<matmul_command> matmul_here("matmul", "Multiply matrices as a tensor core does",
-                                             140);
+const registered matmul_here("matmul", "Multiply matrices as a tensor core does", 140,
+                             run_of<matmul_command>);
 
 }  // namespace
 }  // namespace fpinspect

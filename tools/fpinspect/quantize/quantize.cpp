@@ -86,7 +86,7 @@ class quantize_command final : public command {
     add.refuse_json_beside("OUT", files_.out);
   }
 
-  void run(const session& s) override {
+  void run(const session& s) {
     complete_options();
     if (files_.is_whole(whole_)) return run_whole(s);
     const tensor_target target("OUT", files_.out, container::safetensors);
@@ -315,8 +315,8 @@ class quantize_command final : public command {
   bool column_ = false;
 };
 
-const registered<quantize_command> quantize_here(
-    "quantize", "Write a tensor as 8-bit codes with a scale per tile", 50);
+const registered quantize_here("quantize", "Write a tensor as 8-bit codes with a scale per tile",
+                               50, run_of<quantize_command>);
 
 }  // namespace
 }  // namespace fpinspect

@@ -318,51 +318,47 @@ std::string picture_argument(std::string_view option, std::string_view text) {
   refuse_value(option, text, cat("is none of ", joined(names)));
 }
 
-class report_command final : public command {
-  text_list& files_ = add_files(add);
-  std::string& out_ = add.required("-o,--out", "FILE.html, or FILE.svg with --svg");
-  std::string& picture_ =
+run_function report_command(option_list& add) {
+  auto& files = add_files(add);
+  auto& out = add.required("-o,--out", "FILE.html, or FILE.svg with --svg");
+  auto& picture =
       add.value("--svg", picture_argument,
                 "One picture: loss-scale, loss-scale-trace, resolution; of one tensor: exponents, "
                 "amax, error");  // empty: the page
-  std::string& trace_ = add.text(
-      "--loss-scale-trace", "The loss scale of the training run: CSV with step, scale and applied");
-  text_list& tensors_ = add_tensors(add);
-  need& need_ = add_need(add);
-  std::vector<role_rule>& roles_ = add_roles(add);
-  std::string& from_ = add_from(add);
-
- public:
-  explicit report_command(option_list& list) : command(list) {
-    add.refuse([this] { return add.given("--json"); },
-               "--json: report writes a page; `fpinspect tensor --json` has the same figures");
-    const auto is_trace = [this] { return add.is("--svg", "loss-scale-trace"); };
-    add.need(
-        {"--svg"}, [=, this] { return !is_trace() || !trace_.empty(); }, "--loss-scale-trace");
-    add.refuse([=, this] { return add.given("--svg") && !is_trace() && !trace_.empty(); },
-               "--loss-scale-trace does nothing beside --svg of another picture; leave it out");
-  }
-
-  void run(const session& s) override {
+  auto& trace = add.text("--loss-scale-trace",
+                         "The loss scale of the training run: CSV with step, scale and applied");
+  auto& tensors = add_tensors(add);
+  auto& wanted = add_need(add);
+  auto& roles = add_roles(add);
+  auto& from = add_from(add);
+  add.refuse([&] { return add.given("--json"); },
+             "--json: report writes a page; `fpinspect tensor --json` has the same figures");
+  const auto is_trace = [&] { return add.is("--svg", "loss-scale-trace"); };
+  add.need(
+      {"--svg"}, [is_trace, &trace] { return !is_trace() || !trace.empty(); },
+      "--loss-scale-trace");
+  add.refuse(
+      [&add, is_trace, &trace] { return add.given("--svg") && !is_trace() && !trace.empty(); },
+      "--loss-scale-trace does nothing beside --svg of another picture; leave it out");
+  return [&](const session& s) {
     const executor where = all_threads();
     report in;
-    if (!trace_.empty()) in.scale_trace = read_scale_trace(trace_);
-    const output_file target("--out", out_, {picture_.empty() ? ".html" : ".svg"});
-    in.shown = tensors_to_show({files_, tensors_, from_});
-    for (const role_rule& rule : roles_) require_match("--role", rule.pattern, in.shown);
-    in.all = collect(in.shown, names_of(in.shown), roles_, {}, need_, where);
-    in.result = verdict_on(in.all, need_);
-    if (!picture_.empty()) {
-      return target.write({picture_of(in, picture_, need_, where).document()}, s.out);
+    if (!trace.empty()) in.scale_trace = read_scale_trace(trace);
+    const output_file target("--out", out, {picture.empty() ? ".html" : ".svg"});
+    in.shown = tensors_to_show({files, tensors, from});
+    for (const role_rule& rule : roles) require_match("--role", rule.pattern, in.shown);
+    in.all = collect(in.shown, names_of(in.shown), roles, {}, wanted, where);
+    in.result = verdict_on(in.all, wanted);
+    if (!picture.empty()) {
+      return target.write({picture_of(in, picture, wanted, where).document()}, s.out);
     }
     in.heading = page_heading(in.shown);
     target.write({page_of(in, where)}, s.out);
-  }
-};
+  };
+}
 
-const registered<report_command> report_here("report",
-                                             "Write the verdict on files as a page with pictures",
-                                             110);
+const registered report_here("report", "Write the verdict on files as a page with pictures", 110,
+                             report_command);
 
 }  // namespace
 }  // namespace fpinspect

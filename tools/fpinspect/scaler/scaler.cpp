@@ -160,47 +160,56 @@ std::string replay_csv(const replay_result& result) {
   return text;
 }
 
-class scaler_command final : public command {
-  bool& ascii_ = add.ascii();
-  std::optional<scaling_policy>& policy_ = add.optional_value(
-      "--policy", enumerator_argument<scaling_policy>, names_of<scaling_policy>(" or "));
-  std::string& trace_ =
-      add.text("--trace", "CSV: step, nonfinite or amax, optional loss_nonfinite; - reads stdin");
-  std::string& generate_ = add.text("--generate", "A trace: " + scenario_help());
-  std::uint64_t& steps_ =
-      add.value("--steps", integer(0, 100'000'000), "Steps to generate", "40000");
-  std::uint64_t& seed_ = add.value("--seed", integer(), "Of their random bits", "0");
-  text_list& set_ = add.several("--set", "Settings of the policy, name=value");
-  bool& plot_ = add.flag("--plot", "Draw instead of writing CSV");
-  std::string& out_ = add.text("--out", "FILE.csv to write (default: standard output)");
-
- public:
-  explicit scaler_command(option_list& list) : command(list) {
-    add.exclude("--trace", {"--generate"});
-    add.exclude("--plot", {"--json"});
-    add.need({"--steps"}, "--generate");
-    add.need(
-        {"--seed"}, [this] { return is_random_scenario(generate_); }, "--generate random or noisy");
-    add.need({"--trace", "--set", "--plot", "--json"}, "--policy");
-    add.need({"--ascii"}, "--plot");
-    add.refuse([this] { return out_ == "-" && (plot_ || add.given("--json")); },
-               "--out -: standard output has the drawing or the JSON already; name a file");
+json_object json_of(const replay_result& result, scaling_policy policy) {
+  std::map<std::string_view, std::uint64_t> counts;
+  for (const scaler_row& row : result.rows) {
+    if (!row.applied) ++counts[name(row.cause)];
   }
+  json_object causes;
+  for (const auto& [cause, count] : counts) causes.add(cause, count);
+  return {{"policy", name(policy)},
+          {"steps", result.rows.size()},
+          {"skipped", skipped_steps(result.rows)},
+          {"causes", causes},
+          {"final_scale", hexadecimal(result.final_scale)},
+          {"stopped", result.stopped}};
+}
 
-  void run(const session& s) override {
-    if (generate_.empty() && trace_.empty()) {
+run_function scaler_command(option_list& add) {
+  add.ascii();
+  auto& policy = add.optional_value("--policy", enumerator_argument<scaling_policy>,
+                                    names_of<scaling_policy>(" or "));
+  auto& trace_file =
+      add.text("--trace", "CSV: step, nonfinite or amax, optional loss_nonfinite; - reads stdin");
+  auto& generate = add.text("--generate", "A trace: " + scenario_help());
+  auto& steps = add.value("--steps", integer(0, 100'000'000), "Steps to generate", "40000");
+  auto& seed = add.value("--seed", integer(), "Of their random bits", "0");
+  auto& set = add.several("--set", "Settings of the policy, name=value");
+  auto& plot = add.flag("--plot", "Draw instead of writing CSV");
+  auto& out = add.text("--out", "FILE.csv to write (default: standard output)");
+  add.exclude("--trace", {"--generate"});
+  add.exclude("--plot", {"--json"});
+  add.need({"--steps"}, "--generate");
+  add.need(
+      {"--seed"}, [&] { return is_random_scenario(generate); }, "--generate random or noisy");
+  add.need({"--trace", "--set", "--plot", "--json"}, "--policy");
+  add.need({"--ascii"}, "--plot");
+  add.refuse([&] { return out == "-" && (plot || add.given("--json")); },
+             "--out -: standard output has the drawing or the JSON already; name a file");
+  return [&](const session& s) {
+    if (generate.empty() && trace_file.empty()) {
       throw usage_error("either --trace FILE or --generate SCENARIO is needed");
     }
-    const output_file target("--out", out_.empty() ? "-" : out_, {".csv"});
+    const output_file target("--out", out.empty() ? "-" : out, {".csv"});
     const scaler_trace trace =
-        generate_.empty() ? read_trace(trace_) : generate_trace(generate_, steps_, seed_);
-    if (!policy_) return target.write({trace_csv(trace)}, s.out);
-    const replay_result result = replay(trace, settings_of(*policy_, set_));
+        generate.empty() ? read_trace(trace_file) : generate_trace(generate, steps, seed);
+    if (!policy) return target.write({trace_csv(trace)}, s.out);
+    const replay_result result = replay(trace, settings_of(*policy, set));
     const bool to_file = !target.is_standard_output();
     if (to_file) target.write({replay_csv(result)}, s.out);
     if (s.json) {
-      s.write_json(json_of(result));
-    } else if (plot_) {
+      s.write_json(json_of(result, *policy));
+    } else if (plot) {
       s.out.write(scaler_plot(result.rows, s.term));
       s.out.write(cat(result.rows.size(), " steps, ", skipped_steps(result.rows),
                       " skipped, scale ", hexadecimal(result.final_scale), " at the end\n"));
@@ -212,30 +221,13 @@ class scaler_command final : public command {
     }
     if (!result.stopped) return;
     s.out.flush();
-    s.note(cat("fpinspect: policy ", name(*policy_), " ends the run after step ",
+    s.note(cat("fpinspect: policy ", name(*policy), " ends the run after step ",
                result.rows.back().step, "\n"));
-  }
+  };
+}
 
- private:
-  [[nodiscard]] json_object json_of(const replay_result& result) const {
-    std::map<std::string_view, std::uint64_t> counts;
-    for (const scaler_row& row : result.rows) {
-      if (!row.applied) ++counts[name(row.cause)];
-    }
-    json_object causes;
-    for (const auto& [cause, count] : counts) causes.add(cause, count);
-    return {{"policy", name(*policy_)},
-            {"steps", result.rows.size()},
-            {"skipped", skipped_steps(result.rows)},
-            {"causes", causes},
-            {"final_scale", hexadecimal(result.final_scale)},
-            {"stopped", result.stopped}};
-  }
-};
-
-const registered<scaler_command> scaler_here("scaler",
-                                             "Show what a loss-scaling policy makes of a trace",
-                                             120);
+const registered scaler_here("scaler", "Show what a loss-scaling policy makes of a trace", 120,
+                             scaler_command);
 
 }  // namespace
 

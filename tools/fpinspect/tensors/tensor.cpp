@@ -186,7 +186,7 @@ class tensor_command final : public command {
     add.exclude("--json", {"--ascii", "--details"});
   }
 
-  void run(const session& s) override {
+  void run(const session& s) {
     where_ = all_threads();
     if (quick_ || recipes_) return run_measured(s);
     const std::vector<condition> conditions = tensor_conditions(fail_if_, to_);
@@ -318,8 +318,9 @@ class tensor_command final : public command {
   executor where_;
 };
 
-const registered<tensor_command> tensor_here(
-    "tensor", "Say which formats suit the tensors of files, and what is lost", 100);
+const registered tensor_here("tensor",
+                             "Say which formats suit the tensors of files, and what is lost", 100,
+                             run_of<tensor_command>);
 
 }  // namespace
 }  // namespace fpinspect

@@ -19,22 +19,18 @@ std::string python() {
   return std::filesystem::exists(beside, none) ? beside.string() : "python3";
 }
 
-class replay_command final : public command {
-  std::string& path_ = add.required("FILE", "A recording, as samebits.torch.record writes it");
-
- public:
-  using command::command;
-
-  void run(const session&) override {
+run_function replay_command(option_list& add) {
+  auto& path = add.required("FILE", "A recording, as samebits.torch.record writes it");
+  return [&](const session&) {
     const std::string program = python();
-    execlp(program.c_str(), program.c_str(), "-m", "samebits", "replay", path_.c_str(), nullptr);
+    execlp(program.c_str(), program.c_str(), "-m", "samebits", "replay", path.c_str(), nullptr);
     throw backend_error(cat("replay needs Python with the packages samebits and torch: ", program,
                             ": ", std::strerror(errno)));
-  }
-};
+  };
+}
 
-const registered<replay_command> replay_here("replay", "Recompute a PyTorch recording on this CPU",
-                                             146);
+const registered replay_here("replay", "Recompute a PyTorch recording on this CPU", 146,
+                             replay_command);
 
 }  // namespace
 }  // namespace fpinspect

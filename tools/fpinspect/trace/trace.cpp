@@ -61,61 +61,56 @@ constexpr column<traced_operator> trace_columns[] = {
     {"", "results", 0, nullptr, [](auto& o) { return escape_message(o.shown); }},
 };
 
-class trace_command final : public command {
-  std::string& path_ = add.required("FILE", "A recording, as samebits.torch.record writes it");
-  bool& kernels_ = add.flag("--kernels", "CUDA kernels with grid and block, in place of results");
+void write_list(const session& s, const std::string& path, const json& trace, bool with_kernels) {
+  if (trace.at("version") != 2) throw json::other_error::create(0, "version", nullptr);
+  std::vector<traced_operator> operators;
+  for (const json& entry : trace.at("operators")) {
+    operators.push_back(operator_of(operators.size(), entry, with_kernels));
+  }
+  std::uint64_t sources = 0, bytes = 0;
+  for (const json& block : trace.at("blocks")) {
+    const auto size = block.at("bytes").get<std::uint64_t>();
+    if (!block.contains("source")) continue;
+    ++sources;
+    bytes += size;
+  }
+  json_object machine;
+  std::string text;
+  for (const auto& [key, value] : trace.at("machine").items()) {
+    const std::string shown =
+        value.is_primitive() && !value.is_string() ? value.dump() : value.get<std::string>();
+    machine.add(key, shown);
+    text += escape(cat(text.empty() ? "" : ", ", key, " ", shown));
+  }
+  s.write({{"machine", machine},
+           {"sources", sources},
+           {"source_bytes", bytes},
+           {"operators", table_json(trace_columns, operators, true)}},
+          cat(escape_path(path), ": ", number_of(operators.size(), "operator"), ", ",
+              number_of(sources, "source"), " of ", bytes_text(static_cast<double>(bytes)), "\n",
+              text, "\n\n", table_heading(trace_columns), table_lines(trace_columns, operators)));
+}
 
- public:
-  using command::command;
-
-  void run(const session& s) override {
-    const auto file = open_file(path_);
+run_function trace_command(option_list& add) {
+  auto& path = add.required("FILE", "A recording, as samebits.torch.record writes it");
+  auto& kernels = add.flag("--kernels", "CUDA kernels with grid and block, in place of results");
+  return [&](const session& s) {
+    const auto file = open_file(path);
     const auto found =
         std::ranges::find(file->metadata(), trace_key, [](const auto& pair) { return pair.first; });
     if (found == file->metadata().end()) {
-      refuse_content(path_, cat("no recording: its metadata has no ", trace_key));
+      refuse_content(path, cat("no recording: its metadata has no ", trace_key));
     }
     try {
-      list(s, json::parse(found->second));
+      write_list(s, path, json::parse(found->second), kernels);
     } catch (const json::exception&) {
-      refuse_content(path_, cat(trace_key, " is no recording of version 2"));
+      refuse_content(path, cat(trace_key, " is no recording of version 2"));
     }
-  }
+  };
+}
 
- private:
-  void list(const session& s, const json& trace) const {
-    if (trace.at("version") != 2) throw json::other_error::create(0, "version", nullptr);
-    std::vector<traced_operator> operators;
-    for (const json& entry : trace.at("operators")) {
-      operators.push_back(operator_of(operators.size(), entry, kernels_));
-    }
-    std::uint64_t sources = 0, bytes = 0;
-    for (const json& block : trace.at("blocks")) {
-      const auto size = block.at("bytes").get<std::uint64_t>();
-      if (!block.contains("source")) continue;
-      ++sources;
-      bytes += size;
-    }
-    json_object machine;
-    std::string text;
-    for (const auto& [key, value] : trace.at("machine").items()) {
-      const std::string shown =
-          value.is_primitive() && !value.is_string() ? value.dump() : value.get<std::string>();
-      machine.add(key, shown);
-      text += escape(cat(text.empty() ? "" : ", ", key, " ", shown));
-    }
-    s.write({{"machine", machine},
-             {"sources", sources},
-             {"source_bytes", bytes},
-             {"operators", table_json(trace_columns, operators, true)}},
-            cat(escape_path(path_), ": ", number_of(operators.size(), "operator"), ", ",
-                number_of(sources, "source"), " of ", bytes_text(static_cast<double>(bytes)), "\n",
-                text, "\n\n", table_heading(trace_columns), table_lines(trace_columns, operators)));
-  }
-};
-
-const registered<trace_command> trace_here("trace", "List the operators of a PyTorch recording",
-                                           145);
+const registered trace_here("trace", "List the operators of a PyTorch recording", 145,
+                            trace_command);
 
 }  // namespace
 }  // namespace fpinspect

@@ -207,7 +207,7 @@ class verify_command final : public command {
     checked_.add_rules();
   }
 
-  void run(const session& s) override {
+  void run(const session& s) {
     const std::uint64_t differed = card_              ? verify_card(s)
                                    : tensor_cores_    ? checked_.verify(s)
                                    : exact_functions_ ? verify_exact_functions(s)
@@ -232,9 +232,8 @@ class verify_command final : public command {
   }
 };
 
-const registered<verify_command> verify_here("verify",
-                                             "Compare the backends with the reference, bit for bit",
-                                             170);
+const registered verify_here("verify", "Compare the backends with the reference, bit for bit", 170,
+                             run_of<verify_command>);
 
 }  // namespace
 

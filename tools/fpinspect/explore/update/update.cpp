@@ -284,50 +284,46 @@ optimizer_settings& add_settings(option_list& add) {
   return s;
 }
 
-class update_command final : public command {
-  static constexpr std::uint64_t most_steps = 1'000'000;
-  optimizer_settings& settings_ = add_settings(add);
-  std::string& gradient_ = add.text(
+run_function update_command(option_list& add) {
+  constexpr std::uint64_t most_steps = 1'000'000;
+  auto& settings = add_settings(add);
+  auto& gradient = add.text(
       "--gradient", "Gradient of every step, or a file with one gradient for each step", "0.01");
-  float& start_ = add.value("--start", fp32_argument, "Weight before the first step", "1");
-  std::optional<float>& block_amax_ = add.optional_value(
-      "--block-amax", fp32_argument, "Largest weight of its block (default: 3 times the start)");
-  std::uint64_t& steps_ = add.value("--steps", integer(1, most_steps), "Number of steps", "1000");
-  std::uint64_t& every_ = add.value("--every", integer(1, most_steps),
-                                    "Show every N-th step (default: 1, 2, 5, 10, ...)");
-  std::uint64_t& seed_ = add.value("--seed", integer(), "Seed of stochastic rounding", "0");
-  std::vector<weight_mode>& modes_ = add.list(
+  auto& start = add.value("--start", fp32_argument, "Weight before the first step", "1");
+  auto& block_amax = add.optional_value("--block-amax", fp32_argument,
+                                        "Largest weight of its block (default: 3 times the start)");
+  auto& steps = add.value("--steps", integer(1, most_steps), "Number of steps", "1000");
+  auto& every = add.value("--every", integer(1, most_steps),
+                          "Show every N-th step (default: 1, 2, 5, 10, ...)");
+  auto& seed = add.value("--seed", integer(), "Seed of stochastic rounding", "0");
+  auto& modes = add.list(
       "--modes", [](const auto& names) { return weight_modes_argument("--modes", names); },
       "Ways to keep weights, or all (the default)");
-
- public:
-  explicit update_command(option_list& list) : command(list) {
-    const auto is_sgd = [this] { return add.is("--rule", "sgd"); };
-    add.need({"--momentum"}, is_sgd, "--rule sgd");
-    add.need(
-        {"--beta1", "--beta2", "--epsilon"}, [=] { return !is_sgd(); }, "another rule than sgd");
-  }
-
-  void run(const session& s) override try {
+  const auto is_sgd = [&] { return add.is("--rule", "sgd"); };
+  add.need({"--momentum"}, is_sgd, "--rule sgd");
+  add.need(
+      {"--beta1", "--beta2", "--epsilon"}, [=] { return !is_sgd(); }, "another rule than sgd");
+  return [&](const session& s) {
+    try {
     constexpr float usual_ratio = 3;  // of the largest of 128 weights to a weight
     constexpr float largest = std::numeric_limits<float>::max();
-    const update_plan plan = {
-        settings_,
-        modes_,
-        start_,
-        block_amax_.value_or(std::min(usual_ratio * std::abs(start_), largest)),
-        gradients_of(gradient_, steps_),
-        shown_steps(steps_, every_),
-        seed_};
-    const update_result result{plan, gradient_, lives_of(plan), exact_life(plan)};
+    const update_plan plan = {settings,
+                              modes,
+                              start,
+                              block_amax.value_or(std::min(usual_ratio * std::abs(start), largest)),
+                              gradients_of(gradient, steps),
+                              shown_steps(steps, every),
+                              seed};
+    const update_result result{plan, gradient, lives_of(plan), exact_life(plan)};
     s.write(json_of(result), text_of(result, s.term));
-  } catch (const invalid_argument& error) {
-    throw usage_error(option_message(error.what()));
-  }
-};
+    } catch (const invalid_argument& error) {
+      throw usage_error(option_message(error.what()));
+    }
+  };
+}
 
-const registered<update_command> update_here(
-    "update", "Show a weight under an optimizer, kept in several ways", 220);
+const registered update_here("update", "Show a weight under an optimizer, kept in several ways",
+                             220, update_command);
 
 }  // namespace
 }  // namespace fpinspect
