@@ -212,6 +212,8 @@ class Matmul(cli_support.CliTest):
         self.assertEqual(found.splitlines()[0], rule)
         none = "--find: no rule gives the bits of D"
         self.fails(1, "matmul", *formats, "--find", summed, says=none)
+        document = cli_support.run("matmul", *formats, "--find", summed, "--json")
+        self.assertEqual((document.code, document.json()["rules"]), (1, []))
         self.fails(1, "matmul", *formats, "--find", self.out, "--unit", "ada-mma", says=none)
         self.fails(2, "matmul", *formats, "--find", c, says="--find: the product has [20, 9], got [9]")
         self.fails(2, "matmul", *formats, "--find", a, says="fp32, fp16 or bf16 is expected")

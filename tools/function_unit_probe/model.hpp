@@ -1,8 +1,6 @@
 // Model: what this library says that each instruction of the probe returns.
 #pragma once
 
-#include <cstdint>
-
 #include "function_unit_probe/device.hpp"
 #include "numerics/hardware/function_units/ex2.hpp"
 #include "numerics/hardware/function_units/half_results.hpp"

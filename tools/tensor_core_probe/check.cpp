@@ -1,6 +1,5 @@
 // check_tensor_cores(): checks every instruction of the current device, family by family.
 #include <algorithm>
-#include <string>
 
 #include "samebits/error.hpp"
 #include "tensor_core_probe/check.hpp"

@@ -1,11 +1,6 @@
 // Findings of the tensor core check: creation, text, and the results of a parameter search.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-
 #include "tensor_core_probe/check.hpp"
 #include "tensor_core_probe/settings/fit.hpp"
 #include "tensor_core_probe/settings/setting.hpp"

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
-#include <string>
 
 #include "samebits/error.hpp"
 #include "tensor_core_probe/check.hpp"

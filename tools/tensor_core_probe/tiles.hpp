@@ -1,9 +1,6 @@
 // Tiles of random operands in host memory, as a device multiplies them.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "tensor_core_probe/cases.hpp"
 #include "tensor_core_probe/device.hpp"
 

@@ -1,5 +1,4 @@
 // `fpinspect advise`: precision by GPU, task and aim, and a precision map.
-#include <iterator>
 
 #include "fpinspect/advice/guides.hpp"
 #include "fpinspect/cli/files.hpp"
@@ -68,89 +67,85 @@ json_object layers_json(const precision_map& map) {
   return layers;
 }
 
-class advise_command final : public command {
-  gpu_row& gpu_ = add.required(
-      "--gpu", gpu_argument, "Generation (hopper), GPU (h100), compute capability (9.0) or other");
-  advice_task& task_ = add_enumerator<advice_task>(add, "--task", "training");
-  advice_aim& aim_ = add_enumerator<advice_aim>(add, "--aim", "stable");
-  double& parameters_ =
-      add.value("--parameters", count_argument, "Number of parameters, such as 7e9");
-  text_list& keep_ = add.list("--keep", "Patterns of layers that stay unquantized");
-  std::string& map_file_ = add.text("--map", "Precision map to write: FILE.json, or -");
-
- public:
-  explicit advise_command(option_list& list) : command(list) {
-    add.refuse_json_beside("--map", map_file_);
-  }
-
-  void run(const session& s) {
-    question_ = {gpu_, task_, aim_, parameters_};
-    choice_ = choose_precision(question_);
-    rows_ = {{{}, "format", choice_.advice, choice_.source}};
-    std::ranges::copy_if(advice_rows, std::back_inserter(rows_), [&](const advice_row& row) {
-      return applies(row.when, question_, choice_.format);
-    });
-    map_ = precision_map_of(choice_, keep_);
-    if (!map_file_.empty()) {
-      // What samebits.torch.load_precision_map reads.
-      const json_object file = {{"version", 1},
-                                {"comment", cat("fpinspect advise: ", question_text(question_))},
-                                {"layers", layers_json(map_)}};
-      output_file("--map", map_file_, {".json"}).write({json_text(file)}, s.out);
-    }
-    if (map_file_ == "-") return;
-    s.write(json(), text(s.term));
-  }
-
- private:
-  [[nodiscard]] json_object json() const {
-    const bool sized = question_.parameters > 0;
-    const auto row = [](const advice_row& each) {
-      return json_line({{"topic", each.topic}, {"advice", each.advice}, {"source", each.source}});
-    };
-    return {{"gpu", question_.gpu.name},
-            {"task", name(question_.task)},
-            {"aim", name(question_.aim)},
-            {"parameters", sized ? std::optional(question_.parameters) : std::nullopt},
-            {"format", choice_.format},
-            {"recipe", choice_.recipe.empty() ? std::nullopt : std::optional(choice_.recipe)},
-            {"memory_scheme", choice_.scheme().name},
-            {"bytes_per_parameter", bytes_of(choice_.scheme())},
-            {"advice", json_rows(rows_, row)},
-            {"layers", layers_json(map_)}};
-  }
-
-  [[nodiscard]] std::string text(const terminal& term) const {
-    const std::string indent(12, ' ');
-    const auto width = static_cast<std::size_t>(term.width());
-    std::string text = term.painted(paint::heading, question_text(question_)) + "\n\n";
-    for (const advice_row& each : rows_) {
-      const std::string source = wrapped(cat(indent, "source: ", each.source), indent, width);
-      text += cat(wrapped(cat(left(each.topic, indent.size()), each.advice), indent, width), "\n",
-                  indent, term.painted(paint::faint, source.substr(indent.size())), "\n");
-    }
-    if (question_.task == advice_task::training) {
-      const double bytes = bytes_of(choice_.scheme());
-      const double all = bytes * question_.parameters / 1e9;
-      text += cat("\n", general(bytes, 5), " bytes a parameter",
-                  all > 0 ? cat(", ", general(all, 4), " GB in all") : "",
-                  " without activations (fpinspect memory ", choice_.scheme().name, ")\n");
-    }
-    text += "\nlayers of samebits.torch.convert_linears, the first pattern that matches:\n";
-    for (const auto& [pattern, precision] : map_) {
-      text += cat("  ", left(escape(pattern), 14), " ", precision, "\n");
-    }
-    return text;
-  }
-
-  advice_question question_;
-  precision_choice choice_;
-  std::vector<advice_row> rows_;  ///< the first one is the choice
-  precision_map map_;
+struct advice {
+  advice_question question;
+  precision_choice choice;
+  std::vector<advice_row> rows;  ///< the first one is the choice
+  precision_map map;
 };
 
+json_object json_of(const advice& a) {
+  const bool sized = a.question.parameters > 0;
+  const auto row = [](const advice_row& each) {
+    return json_line({{"topic", each.topic}, {"advice", each.advice}, {"source", each.source}});
+  };
+  return {{"gpu", a.question.gpu.name},
+          {"task", name(a.question.task)},
+          {"aim", name(a.question.aim)},
+          {"parameters", sized ? std::optional(a.question.parameters) : std::nullopt},
+          {"format", a.choice.format},
+          {"recipe", a.choice.recipe.empty() ? std::nullopt : std::optional(a.choice.recipe)},
+          {"memory_scheme", a.choice.scheme().name},
+          {"bytes_per_parameter", bytes_of(a.choice.scheme())},
+          {"advice", json_rows(a.rows, row)},
+          {"layers", layers_json(a.map)}};
+}
+
+std::string text_of(const advice& a, const terminal& term) {
+  const std::string indent(12, ' ');
+  const auto width = static_cast<std::size_t>(term.width());
+  std::string text = term.painted(paint::heading, question_text(a.question)) + "\n\n";
+  for (const advice_row& each : a.rows) {
+    const std::string source = wrapped(cat(indent, "source: ", each.source), indent, width);
+    text += cat(wrapped(cat(left(each.topic, indent.size()), each.advice), indent, width), "\n",
+                indent, term.painted(paint::faint, source.substr(indent.size())), "\n");
+  }
+  if (a.question.task == advice_task::training) {
+    const double bytes = bytes_of(a.choice.scheme());
+    const double all = bytes * a.question.parameters / 1e9;
+    text += cat("\n", general(bytes, 5), " bytes a parameter",
+                all > 0 ? cat(", ", general(all, 4), " GB in all") : "",
+                " without activations (fpinspect memory ", a.choice.scheme().name, ")\n");
+  }
+  text += "\nlayers of samebits.torch.convert_linears, the first pattern that matches:\n";
+  for (const auto& [pattern, precision] : a.map) {
+    text += cat("  ", left(escape(pattern), 14), " ", precision, "\n");
+  }
+  return text;
+}
+
+run_function advise_command(option_list& add) {
+  auto& gpu = add.required("--gpu", gpu_argument,
+                           "Generation (hopper), GPU (h100), compute capability (9.0) or other");
+  auto& task = add_enumerator<advice_task>(add, "--task", "training");
+  auto& aim = add_enumerator<advice_aim>(add, "--aim", "stable");
+  auto& parameters = add.value("--parameters", count_argument, "Number of parameters, such as 7e9");
+  auto& keep = add.list("--keep", "Patterns of layers that stay unquantized");
+  auto& map_file = add.text("--map", "Precision map to write: FILE.json, or -");
+  add.refuse_json_beside("--map", map_file);
+  return [&](const session& s) {
+    const advice_question question = {gpu, task, aim, parameters};
+    const precision_choice choice = choose_precision(question);
+    advice a = {question,
+                choice,
+                {{{}, "format", choice.advice, choice.source}},
+                precision_map_of(choice, keep)};
+    std::ranges::copy_if(advice_rows, std::back_inserter(a.rows), [&](const advice_row& row) {
+      return applies(row.when, question, choice.format);
+    });
+    if (!map_file.empty()) {
+      // What samebits.torch.load_precision_map reads.
+      const json_object file = {{"version", 1},
+                                {"comment", cat("fpinspect advise: ", question_text(question))},
+                                {"layers", layers_json(a.map)}};
+      output_file("--map", map_file, {".json"}).write({json_text(file)}, s.out);
+    }
+    if (map_file != "-") s.write(json_of(a), text_of(a, s.term));
+  };
+}
+
 const registered advise_here("advise", "Advise a precision for a GPU, a task and an aim", 250,
-                             run_of<advise_command>);
+                             advise_command);
 
 }  // namespace
 }  // namespace fpinspect

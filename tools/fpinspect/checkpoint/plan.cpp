@@ -139,7 +139,7 @@ std::string& checkpoint_files::add_whole(option_list& add,
   std::string& whole =
       add.text("-o,--out", "Output for all tensors of FILEs: a folder, or FILE.safetensors");
   add.exclude("-o", of_one_tensor);
-  add.refuse([&] { return out.empty() && whole.empty(); },
+  add.refuse([&out = out, &whole] { return out.empty() && whole.empty(); },
              "OUT is required, or -o OUT for all tensors of the files");
   return whole;
 }

@@ -1,8 +1,6 @@
 // Quantized matrices in files: implementation.
 #include "fpinspect/checkpoint/quantized_matrix.hpp"
 
-#include <cstring>
-
 #include "fpinspect/checkpoint/layout.hpp"
 #include "fpinspect/cli/files.hpp"
 #include "samebits/convert.hpp"

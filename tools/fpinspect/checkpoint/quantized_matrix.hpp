@@ -1,8 +1,6 @@
 // Quantized matrices in files: codes and scales, found by the names of all layouts.
 #pragma once
 
-#include <filesystem>
-
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/tensors/source/selection.hpp"
 

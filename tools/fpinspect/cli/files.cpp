@@ -5,7 +5,6 @@
 
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <system_error>
 
 #include "tensor_file/files/staged_file.hpp"

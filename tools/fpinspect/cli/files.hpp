@@ -1,7 +1,6 @@
 // Files that subcommands read and write. No output may be a file that the subcommand reads.
 #pragma once
 
-#include <filesystem>
 #include <initializer_list>
 
 #include "fpinspect/output/output.hpp"

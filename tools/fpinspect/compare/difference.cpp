@@ -2,7 +2,6 @@
 #include "fpinspect/compare/comparison.hpp"
 
 #include <atomic>
-#include <cstring>
 
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/formats/describe.hpp"

@@ -1,6 +1,5 @@
 // `fpinspect arith FUNCTION X --rule RULE`: a function of one number by a rule, beside its exact
 // value.
-#include <cstdio>
 
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"

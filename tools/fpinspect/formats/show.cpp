@@ -257,91 +257,76 @@ constexpr column<cast_result> cast_columns[] = {
      [](auto& r) { return painted_outcome(r); }},
 };
 
-class cast_command final : public command {
-  text_list& values_ = add.one_or_more("VALUE", "Numbers, or codes with --from");
-  text_list& to_ = add.list("--to", "Formats, separated by commas (default: all)");
-  std::optional<format_id>& from_ =
-      add.optional_value("--from", format_argument, "VALUEs are codes (0x...) of this format");
-  convert_options& rule_ = add_rounding_rule(add);
+[[noreturn]] void refuse_text(const std::string& text, std::size_t offset) {
+  const bool is_name = find_format(text).has_value();
+  refuse_value("VALUE", text,
+               cat("is not a number, from byte ", offset, " on",
+                   is_name ? "; formats stand behind --to" : ""));
+}
 
- public:
-  using command::command;
-
-  void run(const session& s) {
-    take_formats();
-    std::string text;
-    json_array casts;
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      const std::vector<cast_result> results = cast_value(i, s.term);
-      json_object one = {{"input", values_[i]}};
-      if (from_) one.add("from", name(*from_));
-      casts.add(one.add("results", table_json(cast_columns, results, true)));
-      const std::string from = from_ ? cat(name(*from_), " ") : "";
-      text += cat(i == 0 ? "" : "\n", s.term.painted(paint::heading, from + escape(values_[i])),
-                  "\n", table_heading(cast_columns), table_lines(cast_columns, results));
-    }
-    s.write({{"round", name(rule_.rounding)},
-             {"overflow", name(rule_.overflow)},
-             {"nan", name(rule_.nan)},
-             {"casts", casts}},
-            text);
+/// Casts a number, or a code of `from`.
+cast_result cast_value(const std::string& text, std::optional<format_id> from, format_id to,
+                       const cast_rule& rule, random_bits random, const terminal& term) {
+  if (from) {
+    const auto code = code_argument(*from, text);
+    if (!code) refuse_value("VALUE", text, "is not a 0xCODE, which --from asks for");
+    const converted result = convert_code(*from, to, *code, rule, random);
+    return {to, result, outcome_of(classify(*from, *code), to, result), term};
   }
+  const parse_result parsed = parse(to, text, rule, random);
+  if (!parsed.ok) refuse_text(text, parsed.error_offset);
+  const converted result = {parsed.code, parsed.inexact, parsed.overflow};
+  return {to, result, outcome_of(class_of_text(text), to, result), term};
+}
 
- private:
-  /// In `cast 1.5 --to fp16 e4m3` the parser leaves e4m3 among the values. Format names among the
-  /// values belong to --to.
-  void take_formats() {
-    const bool given = !to_.empty();
+run_function cast_command(option_list& add) {
+  auto& values = add.one_or_more("VALUE", "Numbers, or codes with --from");
+  auto& to = add.list("--to", "Formats, separated by commas (default: all)");
+  auto& from =
+      add.optional_value("--from", format_argument, "VALUEs are codes (0x...) of this format");
+  auto& rule = add_rounding_rule(add);
+  return [&](const session& s) {
+    // In `cast 1.5 --to fp16 e4m3` the parser leaves e4m3 among the values. Format names among the
+    // values belong to --to.
+    const bool given = !to.empty();
     const auto is_name = [&](const std::string& value) {
       return given && find_format(value).has_value();
     };
-    std::ranges::copy_if(values_, std::back_inserter(to_), is_name);
-    std::erase_if(values_, is_name);
-    if (values_.empty()) throw usage_error("VALUE is required");
-    formats_ = given ? format_list_argument("--to", to_) : all_formats();
-  }
-
-  /// Casts value number `index`. With stochastic rounding, `index` is also its index in the random
-  /// stream.
-  [[nodiscard]] std::vector<cast_result> cast_value(std::size_t index, const terminal& term) const {
-    const std::string& text = values_[index];
-    const random_stream& stream = rule_.random;
-    const random_bits random{
-        random_word(stream.seed, stream.stream, stream.offset + index, stream.bits), stream.bits};
-    const cast_rule rule{rule_.rounding, rule_.overflow, rule_.nan};
-    std::vector<cast_result> results;
-    for (const format_id to : formats_) {
-      converted result{};
-      number_class source{};
-      if (from_) {
-        const auto code = code_argument(*from_, text);
-        if (!code) refuse_value("VALUE", text, "is not a 0xCODE, which --from asks for");
-        source = classify(*from_, *code);
-        result = convert_code(*from_, to, *code, rule, random);
-      } else {
-        const parse_result parsed = parse(to, text, rule, random);
-        if (!parsed.ok) refuse_text(text, parsed.error_offset);
-        source = class_of_text(text);
-        result = {parsed.code, parsed.inexact, parsed.overflow};
+    std::ranges::copy_if(values, std::back_inserter(to), is_name);
+    std::erase_if(values, is_name);
+    if (values.empty()) throw usage_error("VALUE is required");
+    const std::vector<format_id> formats = given ? format_list_argument("--to", to) : all_formats();
+    std::string text;
+    json_array casts;
+    std::uint64_t offset = rule.random.offset;  // of the random stream
+    for (const std::string& value : values) {
+      const random_stream& stream = rule.random;
+      const random_bits random{random_word(stream.seed, stream.stream, offset++, stream.bits),
+                               stream.bits};
+      std::vector<cast_result> results;
+      for (const format_id each : formats) {
+        results.push_back(cast_value(value, from, each, {rule.rounding, rule.overflow, rule.nan},
+                                     random, s.term));
       }
-      results.push_back({to, result, outcome_of(source, to, result), term});
+      json_object one = {{"input", value}};
+      if (from) one.add("from", name(*from));
+      casts.add(one.add("results", table_json(cast_columns, results, true)));
+      text +=
+          cat(text.empty() ? "" : "\n",
+              s.term.painted(paint::heading, cat(from ? cat(name(*from), " ") : "", escape(value))),
+              "\n", table_heading(cast_columns), table_lines(cast_columns, results));
     }
-    return results;
-  }
-
-  [[noreturn]] static void refuse_text(const std::string& text, std::size_t offset) {
-    const bool is_name = find_format(text).has_value();
-    refuse_value("VALUE", text,
-                 cat("is not a number, from byte ", offset, " on",
-                     is_name ? "; formats stand behind --to" : ""));
-  }
-
-  std::vector<format_id> formats_;
-};
+    s.write({{"round", name(rule.rounding)},
+             {"overflow", name(rule.overflow)},
+             {"nan", name(rule.nan)},
+             {"casts", casts}},
+            text);
+  };
+}
 
 const registered show_here("show", "Show one value of a format, or a number in several formats", 20,
                            show_command);
-const registered cast_here("cast", "Round numbers into formats", 30, run_of<cast_command>);
+const registered cast_here("cast", "Round numbers into formats", 30, cast_command);
 
 }  // namespace
 }  // namespace fpinspect

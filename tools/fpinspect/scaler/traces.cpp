@@ -2,7 +2,6 @@
 #include "fpinspect/scaler/traces.hpp"
 
 #include <charconv>
-#include <iterator>
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/files.hpp"

@@ -2,8 +2,6 @@
 // GPU's units with their models.
 #include "samebits/verify.hpp"
 
-#include <cstdio>
-
 #include "fpinspect/verify/verify_tensor_cores.hpp"
 #include "function_unit_probe/device.hpp"
 
@@ -182,58 +180,47 @@ std::uint64_t verify_exact_functions(const session& s) {
                     sum_row("operands", "sum", "function"), "\nexact functions", " sum", s);
 }
 
-class verify_command final : public command {
-  std::string& backend_ = add.text("--backend", "Only this one");
-  bool& exhaustive_ = add.flag("--exhaustive", "All 2^32 fp32 inputs by every rule");
-  std::uint64_t& threads_ =
+run_function verify_command(option_list& add) {
+  auto& backend = add.text("--backend", "Only this one");
+  auto& exhaustive = add.flag("--exhaustive", "All 2^32 fp32 inputs by every rule");
+  auto& threads =
       add.value("--threads", integer(0, 4096), "CPU threads (0: one per hardware thread)", "0");
-  bool& tensor_cores_ =
+  auto& tensor_cores =
       add.flag("--tensor-cores", "The GPU's tensor cores with their model instead");
-  bool& function_units_ =
+  auto& function_units =
       add.flag("--function-units", "The GPU's function units with their model instead");
-  bool& exact_functions_ =
+  auto& exact_functions =
       add.flag("--exact-functions", "Sums of all results of rule exact on the GPU instead");
-  bool& card_ = add.flag("--card", "The GPU by the three checks above, one after another, instead");
-  tensor_core_check checked_{add};
+  auto& card = add.flag("--card", "The GPU by the three checks above, one after another, instead");
 
- public:
-  explicit verify_command(option_list& list) : command(list) {
-    add.exclude("--tensor-cores", {"--backend", "--exhaustive", "--threads"});
-    add.exclude("--function-units", {"--backend", "--exhaustive", "--threads", "--tensor-cores"});
-    add.exclude("--exact-functions",
-                {"--backend", "--exhaustive", "--threads", "--tensor-cores", "--function-units"});
-    add.exclude("--card", {"--backend", "--exhaustive", "--threads", "--tensor-cores",
-                           "--function-units", "--exact-functions", "--json"});
-    checked_.add_rules();
-  }
-
-  void run(const session& s) {
-    const std::uint64_t differed = card_              ? verify_card(s)
-                                   : tensor_cores_    ? checked_.verify(s)
-                                   : exact_functions_ ? verify_exact_functions(s)
-                                   : function_units_  ? verify_function_units(s)
-                                                      : verify_backends(backend_options(), s);
+  add.exclude("--tensor-cores", {"--backend", "--exhaustive", "--threads"});
+  add.exclude("--function-units", {"--backend", "--exhaustive", "--threads", "--tensor-cores"});
+  add.exclude("--exact-functions",
+              {"--backend", "--exhaustive", "--threads", "--tensor-cores", "--function-units"});
+  add.exclude("--card", {"--backend", "--exhaustive", "--threads", "--tensor-cores",
+                         "--function-units", "--exact-functions", "--json"});
+  const auto verify_tensor_cores = add_tensor_core_check(add);
+  return [&, verify_tensor_cores](const session& s) {
+    std::uint64_t differed = 0;
+    if (card || function_units) differed += verify_function_units(s);
+    if (card || exact_functions) differed += verify_exact_functions(s);
+    if (card || tensor_cores) differed += verify_tensor_cores(s);
+    if (!(card || function_units || exact_functions || tensor_cores)) {
+      verify_options options;
+      options.threads = static_cast<int>(threads);
+      if (!backend.empty()) options.backend = backend_argument(backend).backend;
+      if (exhaustive) options.extent = verify_extent::exhaustive;
+      differed = verify_backends(options, s);
+    }
     if (differed == 0) return;
-    const char* const what = exact_functions_ ? "sum" : "result";
+    const char* const what = exact_functions ? "sum" : "result";
     throw check_failed(
         cat("verify: ", number_of(differed, what), differed == 1 ? " differs" : " differ"));
-  }
-
- private:
-  [[nodiscard]] std::uint64_t verify_card(const session& s) {
-    return verify_function_units(s) + verify_exact_functions(s) + checked_.verify(s);
-  }
-  [[nodiscard]] verify_options backend_options() const {
-    verify_options options;
-    options.threads = static_cast<int>(threads_);
-    if (!backend_.empty()) options.backend = backend_argument(backend_).backend;
-    if (exhaustive_) options.extent = verify_extent::exhaustive;
-    return options;
-  }
-};
+  };
+}
 
 const registered verify_here("verify", "Compare the backends with the reference, bit for bit", 170,
-                             run_of<verify_command>);
+                             verify_command);
 
 }  // namespace
 

@@ -125,61 +125,71 @@ std::string recording(const tensor_core_gpu& gpu, const tensor_core_check_option
 
 }  // namespace
 
-void tensor_core_check::add_rules() {
+std::function<std::uint64_t(const session&)> add_tensor_core_check(option_list& list) {
+  option_list& add = list.group("Tensor cores");
+  auto& unit = add.optional_value("--unit", enumerator_argument<tensor_unit>,
+                                  "Only this unit's instructions, see `fpinspect units`");
+  auto& instruction = add.text("--instruction", "Only this one, such as wgmma_e4m3");
+  auto& cases = add.value("--cases", integer(1, std::uint64_t{1} << 30),
+                          "Of each of 20 families; a case makes 128 results", "8192");
+  auto& seed = add.value("--seed", integer(), "Of the operands", "0");
+  auto& record_file = add.text("--record", "FILE.txt to write some of the results to");
+  auto& results_file = add.text("--results", "Check a file that --record wrote, without a GPU");
+  add.group("");
+
   add.need({"--unit", "--instruction", "--cases", "--seed", "--record", "--results"},
            "--tensor-cores");
   add.exclude("--results", {"--record", "--cases", "--seed"});
-  add.refuse([this] { return record_ == "-"; },
+  add.refuse([&] { return record_file == "-"; },
              "--record -: standard output has the report; name a file");
-}
-
-std::uint64_t tensor_core_check::verify(const session& s) const {
-  const auto known = tensor_core_instruction_names();
-  if (!instruction_.empty() && std::ranges::find(known, instruction_) == known.end()) {
-    refuse_name("--instruction", instruction_, joined(known));
-  }
-  constexpr int recorded_cases = 4;
-  tensor_core_check_options options;
-  if (unit_) options.unit = *unit_;
-  options.instruction = instruction_;
-  options.cases = cases_;
-  options.seed = seed_;
-  options.keep = record_.empty() ? 0 : recorded_cases;
-  std::optional<output_file> record;
-  if (!record_.empty()) record = output_file("--record", record_, {".txt"});
-  const bool from_file = !results_.empty();
-  const std::vector<tensor_core_result> recorded =
-      from_file ? results_in(results_) : std::vector<tensor_core_result>();
-  std::optional<tensor_core_gpu> gpu;
-  if (!from_file) gpu = current_tensor_core_gpu();
-  if (!s.json) {
-    options.on_result = [&, is_first = true](const tensor_core_finding& f) mutable {
-      if (is_first) s.out.write(heading_text(gpu, s.term));
-      is_first = false;
-      s.out.write(finding_text(f, s.term));
-      s.out.flush();
-    };
-  }
-  const std::vector<tensor_core_finding> findings =
-      from_file ? check_tensor_core_results(recorded, options) : check_tensor_cores(options);
-  if (findings.empty()) {
-    throw usage_error("--results: the file has no results of what is asked for");
-  }
-  std::uint64_t compared = 0;
-  std::uint64_t differed = 0;
-  for (const tensor_core_finding& f : findings) {
-    compared += f.compared;
-    differed += f.differed;
-  }
-  if (record) record->write({recording(*gpu, options, findings)}, s.out);
-  if (s.json) {
-    s.write_json({{"gpu", gpu ? std::optional(gpu->name) : std::nullopt},
-                  {"compute_capability", gpu ? std::optional(capability_of(*gpu)) : std::nullopt},
-                  {"instructions", json_rows(findings, finding_json)}});
-  } else {
-    s.out.write(verify_summary("\ntensor cores", compared, differed, s.term));
-  }
-  return differed;
+  return [&](const session& s) {
+    const auto known = tensor_core_instruction_names();
+    if (!instruction.empty() && std::ranges::find(known, instruction) == known.end()) {
+      refuse_name("--instruction", instruction, joined(known));
+    }
+    constexpr int recorded_cases = 4;
+    tensor_core_check_options options;
+    if (unit) options.unit = *unit;
+    options.instruction = instruction;
+    options.cases = cases;
+    options.seed = seed;
+    options.keep = record_file.empty() ? 0 : recorded_cases;
+    std::optional<output_file> record;
+    if (!record_file.empty()) record = output_file("--record", record_file, {".txt"});
+    const bool from_file = !results_file.empty();
+    const std::vector<tensor_core_result> recorded =
+        from_file ? results_in(results_file) : std::vector<tensor_core_result>();
+    std::optional<tensor_core_gpu> gpu;
+    if (!from_file) gpu = current_tensor_core_gpu();
+    if (!s.json) {
+      options.on_result = [&, is_first = true](const tensor_core_finding& f) mutable {
+        if (is_first) s.out.write(heading_text(gpu, s.term));
+        is_first = false;
+        s.out.write(finding_text(f, s.term));
+        s.out.flush();
+      };
+    }
+    const std::vector<tensor_core_finding> findings =
+        from_file ? check_tensor_core_results(recorded, options) : check_tensor_cores(options);
+    if (findings.empty()) {
+      throw usage_error("--results: the file has no results of what is asked for");
+    }
+    std::uint64_t compared = 0;
+    std::uint64_t differed = 0;
+    for (const tensor_core_finding& f : findings) {
+      compared += f.compared;
+      differed += f.differed;
+    }
+    if (record) record->write({recording(*gpu, options, findings)}, s.out);
+    if (s.json) {
+      s.write_json({{"gpu", gpu ? std::optional(gpu->name) : std::nullopt},
+                    {"compute_capability", gpu ? std::optional(capability_of(*gpu)) : std::nullopt},
+                    {"instructions", json_rows(findings, finding_json)}});
+    } else {
+      s.out.write(verify_summary("\ntensor cores", compared, differed, s.term));
+    }
+    return differed;
+  };
 }
 
 }  // namespace fpinspect

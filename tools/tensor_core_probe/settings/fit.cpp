@@ -3,7 +3,6 @@
 #include "tensor_core_probe/settings/fit.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <mutex>
 #include <tuple>

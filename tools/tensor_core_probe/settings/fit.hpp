@@ -1,11 +1,6 @@
 // Search for the settings of an instruction's parameters that reproduce what a GPU returned.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "tensor_core_probe/cases.hpp"
 #include "tensor_core_probe/check.hpp"
 #include "tensor_core_probe/device.hpp"

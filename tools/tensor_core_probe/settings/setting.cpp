@@ -2,8 +2,6 @@
 #include "tensor_core_probe/settings/setting.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string>
 
 #include "tensor_core_probe/settings/setting_grid.hpp"
 

@@ -1,8 +1,6 @@
 // Tensor core settings: the parameters of an instruction's rule, and the results that they predict.
 #pragma once
 
-#include <cstdint>
-
 #include "numerics/hardware/accumulate.hpp"
 #include "tensor_core_probe/cases.hpp"
 #include "tensor_core_probe/check.hpp"

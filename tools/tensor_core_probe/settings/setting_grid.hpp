@@ -2,10 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "tensor_core_probe/check.hpp"
 #include "tensor_core_probe/device.hpp"

@@ -1,7 +1,6 @@
 // The tensors that `tensor` and `report` read: implementation.
 #include "fpinspect/tensors/source/selection.hpp"
 
-#include <iterator>
 #include <system_error>
 
 #include "fpinspect/cli/files.hpp"

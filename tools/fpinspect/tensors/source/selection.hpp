@@ -2,8 +2,6 @@
 // names; what text calls them, and statistics of their elements.
 #pragma once
 
-#include <filesystem>
-
 #include "fpinspect/cli/option_list.hpp"
 #include "fpinspect/tensors/source/source.hpp"
 

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <cstring>
 #include <system_error>
 
 #include "fpinspect/cli/arguments.hpp"

@@ -1,8 +1,6 @@
 // Tensors that subcommands read: FILE or FILE#TENSOR, and the interpretation of their elements.
 #pragma once
 
-#include <filesystem>
-
 #include "fpinspect/common.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/cast_statistics.hpp"
