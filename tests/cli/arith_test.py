@@ -39,13 +39,7 @@ class Arith(cli_support.CliTest):
         self.assertEqual((descr, shape), ("|u1", read_npy(out)[1]))
         return read_npy(out), bits, done.err.splitlines()
 
-    def test_table(self):
-        self.assertEqual(self.ok("arith", "fma", "1.5", "-200", "0.1", "--format", "fp16", "--dest",
-                                 "e4m3", "--rounding", "toward_zero").out, (
-            "A        fp16  0x3e00      1.5\n"
-            "B        fp16  0xda40      -200\n"
-            "C        fp16  0x2e66      0.0999755859375           rounded from 0.1\n"
-            "fma      e4m3  0xf9        -288                      inexact\n"))
+    def test_no_flags(self):
         self.assertEqual(self.ok("arith", "add", "1", "2", "--format", "e5m2").out.split("\n")[2],
                          "add      e5m2  0x42        3                         no flags")
 
@@ -231,16 +225,6 @@ class Arith(cli_support.CliTest):
 
 
 class Functions(cli_support.CliTest):
-    def test_text(self):
-        lines = self.ok("arith", "exp", "0.5", "--rule", "cuda_13_0").out.splitlines()
-        self.assertEqual(lines[0].split(), ["A", "fp32", "0x3f000000", "0.5"])
-        self.assertEqual(lines[1].split(), ["exp", "fp32", "0x3fd3094c",
-                                            "1.6487212181091309", "rule",
-                                            "cuda_13_0"])
-        self.assertEqual(lines[2].split(), ["exact", "1.6487212707001281", "error", "-0.441",
-                                            "ulp"])
-        self.assertEqual(len(lines), 3)
-
     def test_json(self):
         found = self.ok_json("arith", "gelu_tanh", "1", "--rule", "torch_2_11", "--format", "bf16")
         self.assertEqual(found, {

@@ -1,4 +1,4 @@
-# `fpinspect show`: codes, values, neighbours.
+# `fpinspect show`: codes, values, neighbours; docs_test.py compares its texts.
 import math
 from fractions import Fraction
 
@@ -20,19 +20,6 @@ class Show(cli_support.CliTest):
             "below": {"code": "0x3b", "value": "1.4", "number": 1.375},
             "above": {"code": "0x3d", "value": "1.6", "number": 1.625},
             "ulp_log2": -3, "ulp": 0.125})
-
-    def test_text(self):
-        self.assertEqual(self.ok("show", "fp16", "-0.1").out, (
-            "fp16 0xae66\n"
-            "input       -0.1 (inexact, rounded to nearest even)\n"
-            "bits        1|01011|1001100110\n"
-            "class       normal\n"
-            "shortest    -0.1\n"
-            "exact       -0.0999755859375\n"
-            "hex float   -0x1.998p-4\n"
-            "next below  0xae67  -0.10003662109375\n"
-            "next above  0xae65  -0.09991455078125\n"
-            "ulp         2^-14 = 6.103515625e-05\n"))
 
     def test_hexadecimal_is_a_code_unless_it_is_a_float(self):
         self.assertEqual(self.shown("fp16", "0x10")["code"], "0x0010")
@@ -135,20 +122,6 @@ class Show(cli_support.CliTest):
                     text = f"0x{code:0{2 if to.sign <= 128 else 4}x}"
                     # 0.1, 3.7 of the command line are decimal, and v of them is not that of binary64
                     self.assertAlmostEqual(shares.get(text, 0.0), count / 2**32, places=9)
-
-    def test_text_of_several(self):
-        self.assertEqual(self.ok("show", "bf16,e4m3", "0.1", "--rounding", "upward,stochastic").out, (
-            "0.1\n"
-            "format    sign exponent mantissa\n"
-            "bf16         0 01111011 1001101\n"
-            "bf16         0 01111011 1001100\n"
-            "e4m3         0     0011 101\n"
-            "e4m3         0     0011 100\n\n"
-            "format    code                value                   error      rounding\n"
-            "bf16      0x3dcd              0.10009765625           +9.77e-05  upward, stochastic 80 %\n"
-            "bf16      0x3dcc              0.099609375             -0.000391  stochastic 20 %\n"
-            "e4m3      0x1d                0.1015625               +0.00156   upward, stochastic 80 %\n"
-            "e4m3      0x1c                0.09375                 -0.00625   stochastic 20 %\n"))
 
     def test_errors_of_several(self):
         for arguments, says in [
