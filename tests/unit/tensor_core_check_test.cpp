@@ -1,9 +1,8 @@
-// check_tensor_cores() on a GPU that is simulated on the host, and on recorded results.
+// check_tensor_cores() on a GPU that is simulated on the host. cli.verify checks recorded results.
 #include "tensor_core_probe/check.hpp"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -200,41 +199,6 @@ TEST(TensorCoreResult, IsALineOfText) {
   bad.a_codes.clear();  // wgmma has no narrow instruction: 0 products are none
   bad.b_codes.clear();
   EXPECT_THROW(check_tensor_core_results(std::vector{bad}), invalid_argument);
-}
-
-/// The results of an H200, said to be of another unit.
-std::vector<tensor_core_result> recorded(tensor_unit unit, tensor_unit as, format_id a, format_id b,
-                                         format_id result, std::size_t products) {
-  std::ifstream file(SAMEBITS_H200_RESULTS);
-  std::vector<tensor_core_result> all;
-  for (std::string line; std::getline(file, line);) {
-    auto r = parse_tensor_core_result(line);
-    if (!r || r->unit != unit || r->a != a || r->b != b || r->result != result) continue;
-    if (r->a_codes.size() != products) continue;
-    r->unit = as;
-    all.push_back(*r);
-  }
-  return all;
-}
-
-TEST(RecordedResults, OfHopperComparedWithOthersShowHopper) {
-  using enum format_id;
-  using enum tensor_unit;
-  const auto half =
-      check_tensor_core_results(recorded(hopper_wgmma, ampere_mma, fp16, fp16, fp32, 16)).at(0);
-  EXPECT_GT(half.differed, 0u);
-  EXPECT_GE(half.exact, 1u);
-  EXPECT_EQ(half.fits.at(0).setting.group, 16);
-  EXPECT_EQ(half.fits.at(0).setting.alignment_bits, 25);
-  const auto narrow =
-      check_tensor_core_results(recorded(hopper_wgmma, blackwell_rtx_mma, e4m3, e4m3, fp32, 32))
-          .at(0);
-  EXPECT_GT(narrow.differed, 0u);
-  EXPECT_FALSE(narrow.confirmed);
-  EXPECT_GE(narrow.exact, 1u);
-  EXPECT_EQ(narrow.fits.at(0).setting.group, 32);
-  EXPECT_EQ(narrow.fits.at(0).setting.alignment_bits, 13);
-  EXPECT_EQ(narrow.fits.at(0).setting.fraction_bits, 13);
 }
 
 }  // namespace
