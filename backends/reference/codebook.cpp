@@ -65,14 +65,8 @@ template <class Function>
 void for_each_block(std::int64_t elements, const codebook_options& o, const executor& where,
                     const Function& f) {
   const int threads = o.block % 2 == 0 || o.book == codebook::dynamic8 ? where.threads : 1;
-  for_each_part(
-      block_count(o, elements), threads,
-      [&](element_range blocks) {
-        for (std::int64_t b = blocks.begin; b < blocks.end; ++b) {
-          f(b, b * o.block, std::min(elements, (b + 1) * o.block));
-        }
-      },
-      std::max<std::int64_t>(1, elements_worth_a_thread / o.block));
+  for_each_item(block_count(o, elements), o.block, threads,
+                [&](std::int64_t b) { f(b, b * o.block, std::min(elements, (b + 1) * o.block)); });
 }
 
 /// Writes the code of element i.
@@ -147,7 +141,7 @@ void dequantize_pairs(std::span<const std::uint8_t> codes, std::span<const float
                                  std::min(blocks.end, b + blocks_together));
         }
       },
-      std::max<std::int64_t>(1, elements_worth_a_thread / o.block));
+      items_worth_a_thread(o.block));
 }
 
 template <format_id F>

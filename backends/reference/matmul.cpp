@@ -129,13 +129,8 @@ std::uint32_t ieee_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
 template <class Element>
 void for_each_element(const matmul_call& call, const executor& where, const Element& element) {
   const std::int64_t cols = call.d.cols;
-  const std::int64_t worth = elements_worth_a_thread / std::max<std::int64_t>(1, call.a.cols);
-  for_each_part(
-      call.d.rows * cols, where.threads,
-      [&](element_range range) {
-        for (std::int64_t e = range.begin; e < range.end; ++e) element(e / cols, e % cols);
-      },
-      std::max<std::int64_t>(1, worth));
+  for_each_item(call.d.rows * cols, call.a.cols, where.threads,
+                [&](std::int64_t e) { element(e / cols, e % cols); });
 }
 
 void multiply_by_unit(const matmul_call& call, const executor& where) {

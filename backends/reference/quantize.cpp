@@ -129,8 +129,8 @@ void find_scales(const quantize_call& call, int threads, numerics::tile_scale* s
       store_scale(o.scales_transposed, col, row, s.dequantization_scale);
     });
   };
-  const std::int64_t tile = std::min(g.tile_rows * g.tile_cols, elements_worth_a_thread);
-  for_each_part(g.rows * g.cols, threads, scale_range, elements_worth_a_thread / tile);
+  for_each_part(g.rows * g.cols, threads, scale_range,
+                items_worth_a_thread(g.tile_rows * g.tile_cols));
 }
 
 /// Quantizes elements by known scales.
@@ -227,17 +227,11 @@ void reference_quantize(const quantize_call& given, const executor& where) {
   numerics::tile_scale* const scales = own != nullptr ? own.get() : call.scale_room;
   find_scales(call, where.threads, scales);
   const element_pass pass(call, scales);
-  for_each_part(
-      chunks, where.threads,
-      [&](element_range range) {
-        for (std::int64_t i = range.begin; i < range.end; ++i) {
-          const element_range part = {i * chunk, std::min(elements, (i + 1) * chunk)};
-          const quantize_chunk_statistics statistics =
-              quantize_chunk(pass, call.in.cols, part, counts);
-          if (counts) partial_statistics[static_cast<std::size_t>(i)] = statistics;
-        }
-      },
-      elements_worth_a_thread / chunk);
+  for_each_item(chunks, chunk, where.threads, [&](std::int64_t i) {
+    const element_range part = {i * chunk, std::min(elements, (i + 1) * chunk)};
+    const quantize_chunk_statistics statistics = quantize_chunk(pass, call.in.cols, part, counts);
+    if (counts) partial_statistics[static_cast<std::size_t>(i)] = statistics;
+  });
   if (counts) *call.outputs.statistics = total(partial_statistics);
 }
 

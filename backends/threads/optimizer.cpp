@@ -205,15 +205,10 @@ void for_each_chunk(const step_task& task, const executor& where, const Function
   const numerics::update_tables list = task.call.list.tables();
   const auto chunks = static_cast<std::int64_t>(list.chunks);
   const auto in_a_chunk = static_cast<std::int64_t>(task.call.list.elements) / chunks;
-  for_each_part(
-      chunks, where.threads,
-      [&](element_range range) {
-        for (std::int64_t n = range.begin; n < range.end; ++n) {
-          const list_chunk chunk = numerics::chunk_at(list, static_cast<std::uint64_t>(n));
-          f(static_cast<std::size_t>(n), list.rows[chunk.tensor], chunk);
-        }
-      },
-      std::max<std::int64_t>(elements_worth_a_thread / std::max<std::int64_t>(in_a_chunk, 1), 1));
+  for_each_item(chunks, in_a_chunk, where.threads, [&](std::int64_t n) {
+    const list_chunk chunk = numerics::chunk_at(list, static_cast<std::uint64_t>(n));
+    f(static_cast<std::size_t>(n), list.rows[chunk.tensor], chunk);
+  });
 }
 
 /// Memory of rule lamb's second pass. It is allocated before anything is written.
@@ -302,7 +297,8 @@ void store_on_threads(const update_kernels& kernels_of(), const store_call& call
     part.random = {.seed = call.seed, .stream = call.stream, .offset = row.first_index};
     return part;
   };
-  const auto store_segment = [&](std::int64_t first) {
+  const auto store_segment = [&](std::int64_t number) {
+    const std::int64_t first = number * segment_elements;
     alignas(64) std::uint32_t words[segment_elements];
     const stored_part from = part_at(call.from, first);
     const stored_part to = part_at(call.to, first);
@@ -316,13 +312,8 @@ void store_on_threads(const update_kernels& kernels_of(), const store_call& call
     kernels.write_halves(call.to.low_kind, half_at(to.array.codes, first),
                          half_at(call.to.low, first), words, to.count);
   };
-  for_each_part((call.to.count + segment_elements - 1) / segment_elements, where.threads,
-                [&](element_range segments) {
-                  for (std::int64_t n = segments.begin; n < segments.end; ++n) {
-                    store_segment(n * segment_elements);
-                  }
-                },
-                elements_worth_a_thread / segment_elements);
+  for_each_item((call.to.count + segment_elements - 1) / segment_elements, segment_elements,
+                where.threads, store_segment);
 }
 
 }  // namespace samebits::backends

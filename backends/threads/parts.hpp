@@ -38,4 +38,20 @@ void for_each_part(std::int64_t count, int threads, const Part& part,
   });
 }
 
+/// The fewest items of `elements` elements each that are worth a thread.
+constexpr std::int64_t items_worth_a_thread(std::int64_t elements) {
+  return std::max<std::int64_t>(elements_worth_a_thread / std::max<std::int64_t>(elements, 1), 1);
+}
+
+/// Calls f(i) for all i in [0, count), as for_each_part() does. An item has about `elements` elements.
+template <class Function>
+void for_each_item(std::int64_t count, std::int64_t elements, int threads, const Function& f) {
+  for_each_part(
+      count, threads,
+      [&](element_range range) {
+        for (std::int64_t i = range.begin; i < range.end; ++i) f(i);
+      },
+      items_worth_a_thread(elements));
+}
+
 }  // namespace samebits::backends

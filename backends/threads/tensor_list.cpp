@@ -20,10 +20,8 @@ void for_each_chunk_range(const numerics::tensor_tables& list, std::uint64_t ele
                           const executor& where, const Part& part) {
   const auto chunks = static_cast<std::int64_t>(list.chunks);
   if (chunks == 0) return;
-  // Average elements per chunk; >= 1.
-  const auto chunk = static_cast<std::int64_t>(elements) / chunks;
   for_each_part(chunks, where.threads, part,
-                std::max<std::int64_t>(elements_worth_a_thread / chunk, 1));
+                items_worth_a_thread(static_cast<std::int64_t>(elements) / chunks));
 }
 
 /// Calls f(tensor, partial statistics of its chunks) in list order.

@@ -182,16 +182,12 @@ bool attention_forward_head(const attention_call& call, const attention_kernels&
 void attention_on_threads(const attention_call& call, const executor& where,
                           const attention_kernels& kernels, attention_scope scope) {
   const auto one = call.grad.data != nullptr ? attention_backward_head : attention_forward_head;
-  for_each_part(
-      call.plan.batch * call.plan.heads, where.threads,
-      [&](element_range range) {
-        for (std::int64_t head = range.begin; head < range.end; ++head) {
-          bool done = false;
-          scope([&] { done = one(call, kernels, head); });
-          if (!done) one(call, reference_attention_kernels, head);
-        }
-      },
-      1);
+  for_each_item(call.plan.batch * call.plan.heads, elements_worth_a_thread, where.threads,
+                [&](std::int64_t head) {
+                  bool done = false;
+                  scope([&] { done = one(call, kernels, head); });
+                  if (!done) one(call, reference_attention_kernels, head);
+                });
 }
 
 void reference_attention(const attention_call& call, const executor& where) {

@@ -199,7 +199,6 @@ void reduce_axes_on_threads(const axis_call& call, const executor& where, const 
   const result_groups groups(p);
   const std::int64_t items = groups.count() * p.blocks;
   std::vector<std::uint32_t> sums(static_cast<std::size_t>(p.outputs * p.blocks));
-  const std::int64_t elements = std::max<std::int64_t>(p.inputs * p.outputs / items, 1);
   for_each_part(
       items, where.threads,
       [&](element_range range) {
@@ -213,7 +212,7 @@ void reduce_axes_on_threads(const axis_call& call, const executor& where, const 
           }
         });
       },
-      std::max<std::int64_t>(elements_worth_a_thread / elements, 1));
+      items_worth_a_thread(p.inputs * p.outputs / items));
   for (std::int64_t i = 0; i < groups.count(); ++i) {
     const result_group group = groups.group(i);
     for (std::int64_t c = 0; c < group.columns; ++c) {

@@ -70,7 +70,7 @@ void foreach_norm_on_threads(std::span<const const_matrix_view> tensors, std::ui
           }
         });
       },
-      std::max<std::int64_t>(elements_worth_a_thread / torch::foreach_chunk, 1));
+      items_worth_a_thread(torch::foreach_chunk));
   std::size_t begin = 0;
   for (std::size_t i = 0; i < ends.size(); ++i) {
     norms[i] = torch::foreach_norm_of(of_chunks.data() + begin,

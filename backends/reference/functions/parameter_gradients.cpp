@@ -97,8 +97,7 @@ void norm_parameters_on_threads(const norm_parameters_call& call, const executor
           }
         });
       },
-      std::max<std::int64_t>(elements_worth_a_thread / (rows * std::min(columns_at_once, cols)),
-                             1));
+      items_worth_a_thread(rows * std::min(columns_at_once, cols)));
 }
 
 namespace {
@@ -151,8 +150,7 @@ void embedding_gradient_on_threads(const embedding_call& call, const executor& w
           }
         });
       },
-      std::max<std::int64_t>(elements_worth_a_thread / std::max<std::int64_t>(call.out.cols, 1),
-                             1));
+      items_worth_a_thread(call.out.cols));
 }
 
 }  // namespace samebits::backends

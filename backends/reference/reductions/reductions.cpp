@@ -58,15 +58,10 @@ void with_format(format_id format, const Function& f) {
 template <class Function>
 void for_each_chunk(std::int64_t size, int threads, const Function& f) {
   const std::int64_t chunks = (size + chunk_elements - 1) / chunk_elements;
-  for_each_part(
-      chunks, threads,
-      [&](element_range range) {
-        for (std::int64_t i = range.begin; i < range.end; ++i) {
-          const std::int64_t first = i * chunk_elements;
-          f(i, first, std::min(chunk_elements, size - first));
-        }
-      },
-      elements_worth_a_thread / chunk_elements);
+  for_each_item(chunks, chunk_elements, threads, [&](std::int64_t i) {
+    const std::int64_t first = i * chunk_elements;
+    f(i, first, std::min(chunk_elements, size - first));
+  });
 }
 
 /// Calls f(format, codes, number of elements) for every chunk, on several threads.

@@ -37,29 +37,15 @@ struct decoded_panels {
       : a(static_cast<std::size_t>(call.d.rows * call.a.cols)),
         b(static_cast<std::size_t>(panels * call.a.cols * chain_columns)) {
     const std::int64_t depth = call.a.cols;
-    const std::int64_t worth = std::max<std::int64_t>(1, elements_worth_a_thread / depth);
-    for_each_part(
-        call.d.rows, threads,
-        [&](element_range range) {
-          for (std::int64_t i = range.begin; i < range.end; ++i) {
-            load_values(call.a, i, 0, depth, a.data() + i * depth);
-          }
-        },
-        worth);
-    for_each_part(
-        panels, threads,
-        [&](element_range range) {
-          for (std::int64_t panel = range.begin; panel < range.end; ++panel) {
-            const std::int64_t column = panel * chain_columns;
-            const std::int64_t columns =
-                std::min<std::int64_t>(chain_columns, call.d.cols - column);
-            for (std::int64_t k = 0; k < depth; ++k) {
-              load_values(call.b, k, column, columns,
-                          b.data() + (panel * depth + k) * chain_columns);
-            }
-          }
-        },
-        std::max<std::int64_t>(1, worth / chain_columns));
+    for_each_item(call.d.rows, depth, threads,
+                  [&](std::int64_t i) { load_values(call.a, i, 0, depth, a.data() + i * depth); });
+    for_each_item(panels, depth * chain_columns, threads, [&](std::int64_t panel) {
+      const std::int64_t column = panel * chain_columns;
+      const std::int64_t columns = std::min<std::int64_t>(chain_columns, call.d.cols - column);
+      for (std::int64_t k = 0; k < depth; ++k) {
+        load_values(call.b, k, column, columns, b.data() + (panel * depth + k) * chain_columns);
+      }
+    });
   }
 };
 
@@ -79,6 +65,7 @@ void multiply_chains(const matmul_call& call, const executor& where, chain_kerne
     const std::int64_t rows = std::min(block_rows, call.d.rows - row);
     const std::int64_t column = panel * chain_columns;
     const std::int64_t columns = std::min<std::int64_t>(chain_columns, call.d.cols - column);
+    const ieee_control_register ieee;
     std::uint32_t sums[block_rows * chain_columns] = {};
     const auto sum_of = [&](std::int64_t i, std::int64_t j) -> std::uint32_t& {
       return sums[i * chain_columns + j];
@@ -94,15 +81,8 @@ void multiply_chains(const matmul_call& call, const executor& where, chain_kerne
       }
     }
   };
-  for_each_part(
-      panels * blocks, where.threads,
-      [&](element_range range) {
-        const ieee_control_register ieee;
-        for (std::int64_t i = range.begin; i < range.end; ++i) {
-          multiply_block(i / blocks, i % blocks * block_rows);
-        }
-      },
-      std::max<std::int64_t>(1, elements_worth_a_thread / depth / (block_rows * chain_columns)));
+  for_each_item(panels * blocks, depth * block_rows * chain_columns, where.threads,
+                [&](std::int64_t i) { multiply_block(i / blocks, i % blocks * block_rows); });
 }
 
 }  // namespace samebits::backends

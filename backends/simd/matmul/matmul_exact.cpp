@@ -85,7 +85,7 @@ bool convert_block(std::int64_t count, const At& at, std::int64_t* numbers, fixe
 template <class At>
 fixed_lines fixed_lines_of(std::int64_t lines, std::int64_t depth, int threads, const At& at) {
   fixed_lines all(lines, depth);
-  const auto convert_line = [&](std::int64_t line) {
+  for_each_item(lines, depth, threads, [&](std::int64_t line) {
     fixed_range& whole = all.ranges[static_cast<std::size_t>(line)];
     for (std::int64_t block = 0; block < all.blocks; ++block) {
       const std::int64_t k = block * unit_block;
@@ -96,13 +96,7 @@ fixed_lines fixed_lines_of(std::int64_t lines, std::int64_t depth, int threads, 
       if (!fits) all.unfit[static_cast<std::size_t>(line)] = 1;
       whole.include(range.unit, range.top);
     }
-  };
-  for_each_part(
-      lines, threads,
-      [&](element_range range) {
-        for (std::int64_t line = range.begin; line < range.end; ++line) convert_line(line);
-      },
-      std::max<std::int64_t>(1, elements_worth_a_thread / depth));
+  });
   return all;
 }
 
@@ -263,14 +257,9 @@ void multiply_fixed_point(const matmul_call& call, const executor& where) {
       }
     }
   };
-  for_each_part(
-      tiles(), where.threads,
-      [&](element_range range) {
-        for (std::int64_t t = range.begin; t < range.end; ++t) {
-          multiply_tile(t / tile_columns * tile, t % tile_columns * tile);
-        }
-      },
-      std::max<std::int64_t>(1, elements_worth_a_thread / depth / (tile * tile)));
+  for_each_item(tiles(), depth * tile * tile, where.threads, [&](std::int64_t t) {
+    multiply_tile(t / tile_columns * tile, t % tile_columns * tile);
+  });
 }
 
 }  // namespace samebits::backends

@@ -87,8 +87,7 @@ void quantize_whole(const quantize_kernel& kernel, const quantize_call& call, in
 /// Calls f(range of tiles) on several threads.
 template <class Function>
 void for_each_tiles(const tile_grid& g, int threads, const Function& f) {
-  const std::int64_t tile = std::min(g.tile_rows * g.tile_cols, elements_worth_a_thread);
-  for_each_part(g.rows * g.cols, threads, f, elements_worth_a_thread / tile);
+  for_each_part(g.rows * g.cols, threads, f, items_worth_a_thread(g.tile_rows * g.tile_cols));
 }
 
 /// The scales of the tiles of a range whose inverse scales are given.
@@ -222,7 +221,7 @@ void quantize_by_chunks(const quantize_kernel& kernel, const quantize_call& call
               call, scales, {i * chunk_elements, std::min(elements, (i + 1) * chunk_elements)});
         }
       },
-      elements_worth_a_thread / chunk_elements);
+      items_worth_a_thread(chunk_elements));
   if (counts) *call.outputs.statistics = total(statistics);
 }
 
