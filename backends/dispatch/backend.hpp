@@ -58,6 +58,11 @@ struct element_range {
   std::int64_t end;
 };
 
+/// Calls work() in the state of the processor that the kernels of a host backend need.
+using kernel_scope = void (*)(const std::function<void()>& work);
+/// The kernel_scope of kernels that compute in integers, or that need a tested state.
+inline void in_any_state(const std::function<void()>& work) { work(); }
+
 /// A conversion of a matrix that is not empty, with checked arguments. `pitch` is the pitch of the
 /// random bits: random.pitch, or the column count if the caller gave no pitch.
 struct convert_call {

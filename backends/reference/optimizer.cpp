@@ -98,43 +98,39 @@ std::uint64_t squares(const std::uint32_t* words, std::int64_t count) {
   return sum.value();
 }
 
-/// The scales of the block of element i.
-numerics::tile_scale scale_of_block(const stored_part& part, const std::uint32_t* words,
-                                    std::int64_t count) {
-  std::uint32_t amax = 0;
+void rescale(stored_format format, const std::byte* codes, std::uint32_t scale,
+             std::uint32_t* words, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
-    amax = std::max(amax, numerics::binary32::amax_bits(words[i]));
-  }
-  return numerics::block_scale(part.format, amax);
-}
-
-void read_stored(const stored_part& part, std::uint32_t* words) {
-  const int bytes = code_bytes(part.format);
-  for (std::int64_t i = 0; i < part.count; ++i) {
-    const std::int64_t at = part.first + i;
-    const std::uint32_t scale =
-        part.array.scales == nullptr ? numerics::binary32::one : part.array.scales[at / part.block];
-    words[i] = numerics::stored_value(part.format, load(part.array.codes, at, bytes), scale);
+    words[i] = numerics::stored_value(format, load(codes, i, code_bytes(format)), scale);
   }
 }
 
-void write_stored(const stored_part& part, const std::uint32_t* words) {
-  const int bytes = code_bytes(part.format);
-  numerics::tile_scale scale = {numerics::binary32::one, numerics::binary32::one};
+std::uint32_t amax(const std::uint32_t* words, std::int64_t count) {
+  std::uint32_t largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    largest = std::max(largest, numerics::binary32::amax_bits(words[i]));
+  }
+  return largest;
+}
+
+void unscaled_codes(const stored_part& part, const std::uint32_t* words) {
   for (std::int64_t i = 0; i < part.count; ++i) {
     const std::int64_t at = part.first + i;
-    if (part.array.scales != nullptr && at % part.block == 0) {
-      scale = scale_of_block(part, words + i, std::min(part.block, part.count - i));
-      part.array.scales[at / part.block] = scale.dequantization_scale;
-    }
     const std::uint32_t random =
         is_stochastic(part.format)
             ? numerics::random_word(part.random.seed, part.random.stream,
                                     part.random.offset + static_cast<std::uint64_t>(at),
                                     numerics::update_random_bits)
             : 0;
-    store(part.array.codes, at, bytes,
-          numerics::stored_code(part.format, words[i], scale.factor, random));
+    store(part.array.codes, at, code_bytes(part.format),
+          numerics::stored_code(part.format, words[i], numerics::binary32::one, random));
+  }
+}
+
+void scaled_codes(stored_format format, const std::uint32_t* words, std::uint32_t factor,
+                  std::byte* codes, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    store(codes, i, code_bytes(format), numerics::stored_code(format, words[i], factor, 0));
   }
 }
 
@@ -142,9 +138,12 @@ void write_stored(const stored_part& part, const std::uint32_t* words) {
 
 const update_kernels& reference_update_kernels() {
   static constexpr update_kernels kernels = {
+      .in_scope = in_any_state,
       .update = update,
-      .read = read_stored,
-      .write = write_stored,
+      .rescale = rescale,
+      .amax = amax,
+      .scaled_codes = scaled_codes,
+      .unscaled_codes = unscaled_codes,
       .read_halves = read_halves,
       .write_halves = write_halves,
       .direction = direction,

@@ -42,7 +42,7 @@ const sum_kernels& reference_sums();
 /// Attention by kernels; several threads call them at once. Heads that the kernels do not compute are
 /// computed by the reference kernels.
 void attention_on_threads(const attention_call& call, const executor& where,
-                          const attention_kernels& kernels, attention_scope scope);
+                          const attention_kernels& kernels, kernel_scope scope);
 void reference_attention(const attention_call& call, const executor& where);
 /// Reductions of every host backend.
 void host_reduce(const reduction_call& call, const executor& where);

@@ -83,6 +83,13 @@ struct list_lanes_kernel {
 extern const list_lanes_kernel avx2_list_lanes;
 extern const list_lanes_kernel avx512_list_lanes;
 
+/// The sum of the squares of at most one chunk of binary32 elements, as binary64 bits.
+std::uint64_t avx2_squares(const std::uint32_t* words, std::int64_t count);
+std::uint64_t avx512_squares(const std::uint32_t* words, std::int64_t count);
+
+/// The kernel_scope of kernels that need the IEEE 754 state of the control register.
+void in_ieee_state(const std::function<void()>& work);
+
 extern const list_kernels avx2_list_kernels;
 extern const list_kernels avx512_list_kernels;
 // Compute calls that supports() of backends/simd/arithmetic/arithmetic_rule.hpp accepts; the first

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "numerics/arithmetic/binary64.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/update/lamb.hpp"
+#include "numerics/update/stored.hpp"
 #include "numerics/update/update_tables.hpp"
 
 namespace samebits::backends {
@@ -72,6 +74,46 @@ stored_part state_part(const step_task& task, const segment& s, int i) {
                        i == 0 ? stream_purpose::first_state : stream_purpose::second_state);
 }
 
+/// The codes of a part from its element `first` on.
+std::byte* codes_at(const stored_part& part, std::int64_t first) {
+  return part.array.codes + (part.first + first) * code_bytes(part.format);
+}
+
+/// Calls f(scale of the block, first element in the part, number of elements) for the blocks of a part.
+template <class Function>
+void for_each_block(const stored_part& part, const Function& f) {
+  std::int64_t done = 0;
+  while (done < part.count) {
+    const std::int64_t at = part.first + done;
+    const std::int64_t count = std::min(part.block - at % part.block, part.count - done);
+    f(part.array.scales[at / part.block], done, count);
+    done += count;
+  }
+}
+
+/// Writes the values of a part to words.
+void read_part(const update_kernels& kernels, const stored_part& part, std::uint32_t* words) {
+  if (part.array.scales == nullptr) {
+    return kernels.rescale(part.format, codes_at(part, 0), numerics::binary32::one, words,
+                           part.count);
+  }
+  for_each_block(part, [&](std::uint32_t scale, std::int64_t first, std::int64_t count) {
+    kernels.rescale(part.format, codes_at(part, first), scale, words + first, count);
+  });
+}
+
+/// Writes words to a part, with the scales of its blocks.
+void write_part(const update_kernels& kernels, const stored_part& part,
+                const std::uint32_t* words) {
+  if (part.array.scales == nullptr) return kernels.unscaled_codes(part, words);
+  for_each_block(part, [&](std::uint32_t& stored, std::int64_t first, std::int64_t count) {
+    const std::uint32_t amax = numerics::binary32::amax_bits(kernels.amax(words + first, count));
+    const numerics::tile_scale scale = numerics::block_scale(part.format, amax);
+    stored = scale.dequantization_scale;
+    kernels.scaled_codes(part.format, words + first, scale.factor, codes_at(part, first), count);
+  });
+}
+
 std::uint32_t* words_at(std::byte* codes, std::int64_t first) {
   return reinterpret_cast<std::uint32_t*>(codes) + first;  // fp32 arrays are aligned
 }
@@ -79,13 +121,13 @@ std::uint32_t* words_at(std::byte* codes, std::int64_t first) {
 /// The words of a part: in place if it is fp32, else its values in the buffer.
 std::uint32_t* read_words(const step_task& task, const stored_part& part, std::uint32_t* buffer) {
   if (part.format == stored_format::fp32) return words_at(part.array.codes, part.first);
-  task.kernels.read(part, buffer);
+  read_part(task.kernels, part, buffer);
   return buffer;
 }
 
 /// Stores words of a part that read_words() returned.
 void write_words(const step_task& task, const stored_part& part, const std::uint32_t* words) {
-  if (part.format != stored_format::fp32) task.kernels.write(part, words);
+  if (part.format != stored_format::fp32) write_part(task.kernels, part, words);
 }
 
 std::byte* half_at(std::byte* codes, std::int64_t first) { return codes + first * 2; }
@@ -103,7 +145,7 @@ std::uint32_t* read_weights(const step_task& task, const segment& s, std::uint32
 void write_weights(const step_task& task, const segment& s, const std::uint32_t* words) {
   if (s.row.master_format != stored_format::none) {
     write_words(task, master_part(task, s), words);
-    task.kernels.write(weights_part(task, s), words);
+    write_part(task.kernels, weights_part(task, s), words);
   } else if (s.row.low_kind == low_part::none) {
     write_words(task, weights_part(task, s), words);
   } else {
@@ -120,13 +162,13 @@ const std::uint32_t* read_gradient(const step_task& task, const segment& s, std:
     return words_at(codes, s.first);
   }
   // One scale for the tensor: a block that is the whole tensor.
-  task.kernels.read({{codes, const_cast<std::uint32_t*>(s.row.gradient_scale)},
-                     s.row.gradient_format,
-                     s.first,
-                     s.count,
-                     s.row.count,
-                     {}},
-                    buffer);
+  read_part(task.kernels,
+            {{codes, const_cast<std::uint32_t*>(s.row.gradient_scale)},
+             s.row.gradient_format,
+             s.first,
+             s.count,
+             s.row.count},
+            buffer);
   return buffer;
 }
 
@@ -207,7 +249,8 @@ void for_each_chunk(const step_task& task, const executor& where, const Function
   const auto in_a_chunk = static_cast<std::int64_t>(task.call.list.elements) / chunks;
   for_each_item(chunks, in_a_chunk, where.threads, [&](std::int64_t n) {
     const list_chunk chunk = numerics::chunk_at(list, static_cast<std::uint64_t>(n));
-    f(static_cast<std::size_t>(n), list.rows[chunk.tensor], chunk);
+    const auto work = [&] { f(static_cast<std::size_t>(n), list.rows[chunk.tensor], chunk); };
+    task.kernels.in_scope(std::cref(work));
   });
 }
 
@@ -297,23 +340,24 @@ void store_on_threads(const update_kernels& kernels_of(), const store_call& call
     part.random = {.seed = call.seed, .stream = call.stream, .offset = row.first_index};
     return part;
   };
-  const auto store_segment = [&](std::int64_t number) {
-    const std::int64_t first = number * segment_elements;
+  const auto store_segment = [&](std::int64_t first) {
     alignas(64) std::uint32_t words[segment_elements];
     const stored_part from = part_at(call.from, first);
     const stored_part to = part_at(call.to, first);
     if (call.from.low_kind == low_part::none) {
-      kernels.read(from, words);
+      read_part(kernels, from, words);
     } else {
       kernels.read_halves(call.from.low_kind, half_at(from.array.codes, first),
                           half_at(call.from.low, first), words, from.count);
     }
-    if (call.to.low_kind == low_part::none) return kernels.write(to, words);
+    if (call.to.low_kind == low_part::none) return write_part(kernels, to, words);
     kernels.write_halves(call.to.low_kind, half_at(to.array.codes, first),
                          half_at(call.to.low, first), words, to.count);
   };
   for_each_item((call.to.count + segment_elements - 1) / segment_elements, segment_elements,
-                where.threads, store_segment);
+                where.threads, [&](std::int64_t number) {
+                  kernels.in_scope([&] { store_segment(number * segment_elements); });
+                });
 }
 
 }  // namespace samebits::backends

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 
 #include "backends/dispatch/backend.hpp"
 #include "numerics/hardware/torch_operators/attention_plan.hpp"
@@ -90,8 +89,5 @@ struct attention_kernels {
 
 /// At most so many columns, and keys of a block.
 inline constexpr int most_attention_columns = 16, most_block_keys = 256;
-
-/// Calls work() in the state of the processor that the kernels need.
-using attention_scope = void (*)(const std::function<void()>& work);
 
 }  // namespace samebits::backends

@@ -85,17 +85,24 @@ struct stored_part {
   random_stream random = {};  ///< of stochastic formats; its offset is the index of element 0
 };
 
-/// The functions with which a host backend computes steps (backends/threads/optimizer.hpp). Several
-/// threads call them at once.
+/// The functions with which a host backend computes steps (backends/threads/optimizer.hpp), on
+/// contiguous elements. Several threads call them at once, in their scope.
 struct update_kernels {
+  kernel_scope in_scope;
   /// Updates `count` elements in place by the rule and profile of the settings. Rule lamb: only the
   /// states. `rounds_to` is numerics::step_format() of the tensor.
   void (*update)(const optimizer_settings& settings, const numerics::update_constants& constants,
                  stored_format rounds_to, const update_words& words, std::int64_t count);
-  /// Writes the values of a part to words.
-  void (*read)(const stored_part& part, std::uint32_t* words);
-  /// Writes words to a part, with the scales of its blocks.
-  void (*write)(const stored_part& part, const std::uint32_t* words);
+  /// words[i] = RN(value of codes[i] * scale)
+  void (*rescale)(stored_format format, const std::byte* codes, std::uint32_t scale,
+                  std::uint32_t* words, std::int64_t count);
+  /// The largest magnitude; any NaN may stand for the canonical NaN.
+  std::uint32_t (*amax)(const std::uint32_t* words, std::int64_t count);
+  /// codes[i] = RN(words[i] * factor) in one of the formats with scales
+  void (*scaled_codes)(stored_format format, const std::uint32_t* words, std::uint32_t factor,
+                       std::byte* codes, std::int64_t count);
+  /// Writes words to a part without scales.
+  void (*unscaled_codes)(const stored_part& part, const std::uint32_t* words);
   /// Weights with a low part: 16-bit codes and binary32 words.
   void (*read_halves)(low_part kind, const std::byte* high, const std::byte* low,
                       std::uint32_t* words, std::int64_t count);

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 
 #include "backends/dispatch/backend.hpp"
@@ -25,8 +24,7 @@ struct sum_kernels {
   void (*add_products)(std::uint32_t* weight, std::uint32_t* bias, const std::byte* grad,
                        const std::byte* x, std::int64_t n, format_id format,
                        const numerics::torch_2_11::row_statistics& of_row);
-  /// Calls work() in the state of the processor that the kernels need.
-  void (*in_scope)(const std::function<void()>& work);
+  kernel_scope in_scope;
 };
 
 /// A reduction over axes of at least one element.

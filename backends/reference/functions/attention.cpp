@@ -180,7 +180,7 @@ bool attention_forward_head(const attention_call& call, const attention_kernels&
 }
 
 void attention_on_threads(const attention_call& call, const executor& where,
-                          const attention_kernels& kernels, attention_scope scope) {
+                          const attention_kernels& kernels, kernel_scope scope) {
   const auto one = call.grad.data != nullptr ? attention_backward_head : attention_forward_head;
   for_each_item(call.plan.batch * call.plan.heads, elements_worth_a_thread, where.threads,
                 [&](std::int64_t head) {
@@ -191,7 +191,7 @@ void attention_on_threads(const attention_call& call, const executor& where,
 }
 
 void reference_attention(const attention_call& call, const executor& where) {
-  attention_on_threads(call, where, reference_attention_kernels, [](const auto& work) { work(); });
+  attention_on_threads(call, where, reference_attention_kernels, in_any_state);
 }
 
 }  // namespace samebits::backends

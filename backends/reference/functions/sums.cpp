@@ -46,7 +46,7 @@ void add_products(std::uint32_t* weight, std::uint32_t* bias, const std::byte* g
 }  // namespace
 
 const sum_kernels& reference_sums() {
-  static constexpr sum_kernels kernels = {add, add_products, [](const auto& work) { work(); }};
+  static constexpr sum_kernels kernels = {add, add_products, in_any_state};
   return kernels;
 }
 

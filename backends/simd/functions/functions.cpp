@@ -32,6 +32,11 @@ void scalar_lg2_approx(std::uint32_t* x, int count) {
   for (int i = 0; i < count; ++i) x[i] = numerics::hopper::lg2_approx(x[i]);
 }
 
+void in_ieee_state(const std::function<void()>& work) {
+  const ieee_control_register ieee;
+  work();
+}
+
 namespace {
 
 template <function_codes Codes>
@@ -80,11 +85,6 @@ void avx512_evaluate(const evaluate_call& call, const executor& where) {
 
 namespace {
 
-void with_ieee_control_register(const std::function<void()>& work) {
-  const ieee_control_register ieee;
-  work();
-}
-
 template <const row_kernels& Kernels>
 void compute_row(const row_task& task) {
   const ieee_control_register ieee;
@@ -93,8 +93,7 @@ void compute_row(const row_task& task) {
 
 template <const row_kernels& Kernels>
 const sum_kernels& sums_by() {
-  static const sum_kernels kernels = {Kernels.sums.add, Kernels.sums.add_products,
-                                      with_ieee_control_register};
+  static const sum_kernels kernels = {Kernels.sums.add, Kernels.sums.add_products, in_ieee_state};
   return kernels;
 }
 
@@ -109,7 +108,7 @@ template <const row_kernels& Kernels, const matmul_kernel& Products>
 void attention_by(const attention_call& call, const executor& where) {
   attention_kernels kernels = Kernels.attention;
   kernels.multiply = multiply<Products>;
-  attention_on_threads(call, where, kernels, with_ieee_control_register);
+  attention_on_threads(call, where, kernels, in_ieee_state);
 }
 
 }  // namespace

@@ -8,10 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/dispatch/calls/optimizer.hpp"
 #include "backends/dispatch/visit.hpp"
 #include "backends/simd/lanes/access.hpp"
 #include "backends/simd/lanes/amax.hpp"
-#include "backends/simd/update/update.hpp"
+#include "backends/simd/simd.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
 #include "numerics/update/dynamic_codes.hpp"
@@ -194,7 +195,7 @@ void rescale_dynamic(const numerics::dynamic_table& table, const std::byte* code
   }
 }
 
-/// update_lanes_kernel::rescale.
+/// update_kernels::rescale.
 template <class Isa, class Arithmetic>
 void rescale(stored_format format, const std::byte* codes, std::uint32_t scale,
              std::uint32_t* words, std::int64_t count) {
@@ -207,7 +208,7 @@ void rescale(stored_format format, const std::byte* codes, std::uint32_t scale,
   });
 }
 
-/// update_lanes_kernel::amax.
+/// update_kernels::amax.
 template <class Isa>
 std::uint32_t amax_of_words(const std::uint32_t* words, std::int64_t count) {
   typename Isa::word maximum = 0u;
@@ -244,7 +245,7 @@ void dynamic_codes_of_words(const numerics::dynamic_table& table, const std::uin
   }
 }
 
-/// update_lanes_kernel::scaled_codes.
+/// update_kernels::scaled_codes.
 template <class Isa, class Arithmetic>
 void scaled_codes(stored_format format, const std::uint32_t* words, std::uint32_t factor,
                   std::byte* codes, std::int64_t count) {
@@ -262,14 +263,20 @@ void scaled_codes(stored_format format, const std::uint32_t* words, std::uint32_
   }
 }
 
-template <class Isa, class Arithmetic>
-inline constexpr backends::update_lanes_kernel update_lanes_of = {update_words<Isa, Arithmetic>,
-                                                                  read_halves<Isa, Arithmetic>,
-                                                                  write_halves<Isa, Arithmetic>,
-                                                                  direction<Isa, Arithmetic>,
-                                                                  move<Isa, Arithmetic>,
-                                                                  rescale<Isa, Arithmetic>,
-                                                                  amax_of_words<Isa>,
-                                                                  scaled_codes<Isa, Arithmetic>};
+/// Squares and Unscaled are functions of other translation units.
+template <class Isa, class Arithmetic, auto& Squares, auto& Unscaled>
+inline constexpr backends::update_kernels update_kernels_of = {
+    .in_scope = backends::in_ieee_state,
+    .update = update_words<Isa, Arithmetic>,
+    .rescale = rescale<Isa, Arithmetic>,
+    .amax = amax_of_words<Isa>,
+    .scaled_codes = scaled_codes<Isa, Arithmetic>,
+    .unscaled_codes = Unscaled,
+    .read_halves = read_halves<Isa, Arithmetic>,
+    .write_halves = write_halves<Isa, Arithmetic>,
+    .direction = direction<Isa, Arithmetic>,
+    .move = move<Isa, Arithmetic>,
+    .squares = Squares,
+};
 
 }  // namespace samebits::simd
