@@ -60,6 +60,11 @@ struct element_range {
 
 /// Calls work() in the state of the processor that the kernels of a host backend need.
 using kernel_scope = void (*)(const std::function<void()>& work);
+/// Calls work() in a scope, without memory for a copy of it.
+template <class Work>
+void run_in(kernel_scope scope, const Work& work) {
+  scope(std::cref(work));
+}
 /// The kernel_scope of kernels that compute in integers, or that need a tested state.
 inline void in_any_state(const std::function<void()>& work) { work(); }
 

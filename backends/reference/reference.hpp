@@ -21,9 +21,12 @@ extern self_test_entry reference_self_test;
 // Functions of operation entries; simd uses them for the calls that its kernels do not support.
 void reference_convert(const convert_call& call, element_range range);
 flags reference_compute(const compute_call& call, element_range range);
+/// Functions of arrays and fused elements by a kernel; several threads call it at once.
+void evaluate_on_threads(const evaluate_call& call, const executor& where, function_codes codes,
+                         kernel_scope scope);
 void reference_evaluate(const evaluate_call& call, const executor& where);
-/// Fused elements by a kernel.
-void fused_on_threads(const fused_call& call, const executor& where, fused_codes codes);
+void fused_on_threads(const fused_call& call, const executor& where, fused_codes codes,
+                      kernel_scope scope);
 void reference_fused(const fused_call& call, const executor& where);
 void reference_quantize(const quantize_call& call, const executor& where);
 void reference_dequantize(const dequantize_call& call, const executor& where);
@@ -35,7 +38,7 @@ void reference_matmul(const matmul_call& call, const executor& where);
 /// Functions of rows by a kernel; several threads call it at once. Every thread gets rows of at
 /// least `min_elements` elements, because fewer cost more than a thread saves.
 void rows_on_threads(const row_call& call, const executor& where, row_kernel kernel,
-                     std::int64_t min_elements);
+                     std::int64_t min_elements, kernel_scope scope);
 void reference_row(const row_task& task);
 void reference_row_functions(const row_call& call, const executor& where);
 const sum_kernels& reference_sums();

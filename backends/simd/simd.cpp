@@ -1,16 +1,14 @@
-// The SIMD backends' entries in the registry. Compiled without instruction set flags.
+// What the SIMD backends share beside their kernels. Compiled without instruction set flags.
 #include "backends/simd/simd.hpp"
 
 #include "backends/reference/reference.hpp"
-#include "backends/self_test/self_test.hpp"
-#include "backends/simd/update/update.hpp"
-#include "backends/threads/on_threads.hpp"
-#include "backends/threads/optimizer.hpp"
-#include "backends/threads/quantize_list.hpp"
-#include "backends/threads/tensor_list.hpp"
+#include "backends/simd/lanes/control_register.hpp"
+#include "numerics/update/stored.hpp"
 
 namespace samebits::backends {
-namespace {
+
+/// Requires a processor with fused multiply-adds.
+void fma_probes(probe_report& report);
 
 std::string why_not_avx2() {
   return __builtin_cpu_supports("avx2") != 0 ? "" : "the processor lacks AVX2";
@@ -24,19 +22,16 @@ std::string why_not_avx512() {
   return all ? "" : "the processor lacks AVX-512 F/BW/VL/DQ/CD";
 }
 
-/// fp64 needs 64-bit words, which the SIMD lanes do not have: the reference loops convert fp64.
-template <void (*Convert)(const convert_call&, element_range)>
-void convert_or_reference(const convert_call& call, element_range range) {
-  const bool wide = call.in.format == format_id::fp64 || call.out.format == format_id::fp64;
-  (wide ? reference_convert : Convert)(call, range);
+bool has_fused_multiply_adds() { return __builtin_cpu_supports("fma") != 0; }
+
+void in_ieee_state(const std::function<void()>& work) {
+  const ieee_control_register ieee;
+  work();
 }
 
-/// The probes of a backend's own files, then those of the functions of arrays, which are compiled
-/// with fused multiply-adds.
-template <void (*Probes)(probe_report&)>
-void with_fma_probes(probe_report& report) {
-  Probes(report);
-  if (__builtin_cpu_supports("avx2") == 0 || __builtin_cpu_supports("fma") == 0) return;
+void run_all_probes(void (*own)(probe_report&), probe_report& report) {
+  own(report);
+  if (__builtin_cpu_supports("avx2") == 0 || !has_fused_multiply_adds()) return;
   probe_report more{};
   fma_probes(more);
   for (int i = 0; i < probe_count; ++i) {
@@ -44,71 +39,21 @@ void with_fma_probes(probe_report& report) {
   }
 }
 
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): decision 0009
-constinit self_test_entry avx2_self_test = {with_fma_probes<avx2_probes>};
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): decision 0009
-constinit self_test_entry avx512_self_test = {with_fma_probes<avx512_probes>};
+void convert_by_lanes(const lane_kernels& by, const convert_call& call, element_range range) {
+  // fp64 needs 64-bit words, which the SIMD lanes do not have.
+  const bool wide = call.in.format == format_id::fp64 || call.out.format == format_id::fp64;
+  (wide ? reference_convert : by.convert)(call, range);
+}
 
-}  // namespace
-
-const backend avx2 = {
-    .name = "avx2",
-    .description = "x86-64 with AVX2, 8 lanes",
-    .space = memory_space::host,
-    .why_unsupported = why_not_avx2,
-    .self_test = &avx2_self_test,
-    .convert = {.run = convert_on_threads<convert_or_reference<avx2_convert>>},
-    .compute = {.run = compute_on_threads<avx2_compute_or_reference>},
-    .evaluate = {.run = avx2_evaluate},
-    .fused = {.run = avx2_fused},
-    .row_functions = {.run = avx2_row_functions},
-    .attention = {.run = avx2_attention},
-    .reduce = {.run = host_reduce},
-    .hash = {.run = host_hash},
-    .matmul = {.run = avx2_matmul},
-    .quantize = {.run = avx2_quantize},
-    .dequantize = {.run = avx2_dequantize},
-    .quantize_list = {.run = run_with<quantize_each, avx2_quantize>},
-    .quantize_blocks = {.run = host_quantize_blocks},
-    .dequantize_blocks = {.run = host_dequantize_blocks},
-    .inspect = {.run = run_with<inspect_on_threads, avx2_list_kernels>},
-    .scale = {.run = run_with<scale_on_threads, avx2_list_kernels>},
-    .axpby = {.run = run_with<axpby_on_threads, avx2_list_kernels>},
-    .accumulate = {.run = run_with<accumulate_on_threads, avx2_list_kernels>},
-    .cast = {.run = run_with<cast_on_threads, convert_or_reference<avx2_convert>>},
-    .step = {.run = run_with<step_on_threads, avx2_update_kernels>},
-    .store = {.run = run_with<store_on_threads, avx2_update_kernels>},
-    .sums = avx2_sums,
-};
-
-const backend avx512 = {
-    .name = "avx512",
-    .description = "x86-64 with AVX-512, 16 lanes",
-    .space = memory_space::host,
-    .why_unsupported = why_not_avx512,
-    .self_test = &avx512_self_test,
-    .convert = {.run = convert_on_threads<convert_or_reference<avx512_convert>>},
-    .compute = {.run = compute_on_threads<avx512_compute_or_reference>},
-    .evaluate = {.run = avx512_evaluate},
-    .fused = {.run = avx512_fused},
-    .row_functions = {.run = avx512_row_functions},
-    .attention = {.run = avx512_attention},
-    .reduce = {.run = host_reduce},
-    .hash = {.run = host_hash},
-    .matmul = {.run = avx512_matmul},
-    .quantize = {.run = avx512_quantize},
-    .dequantize = {.run = avx512_dequantize},
-    .quantize_list = {.run = run_with<quantize_each, avx512_quantize>},
-    .quantize_blocks = {.run = host_quantize_blocks},
-    .dequantize_blocks = {.run = host_dequantize_blocks},
-    .inspect = {.run = run_with<inspect_on_threads, avx512_list_kernels>},
-    .scale = {.run = run_with<scale_on_threads, avx512_list_kernels>},
-    .axpby = {.run = run_with<axpby_on_threads, avx512_list_kernels>},
-    .accumulate = {.run = run_with<accumulate_on_threads, avx512_list_kernels>},
-    .cast = {.run = run_with<cast_on_threads, convert_or_reference<avx512_convert>>},
-    .step = {.run = run_with<step_on_threads, avx512_update_kernels>},
-    .store = {.run = run_with<store_on_threads, avx512_update_kernels>},
-    .sums = avx512_sums,
-};
+void convert_words(void (*convert)(const convert_call&, element_range), const stored_part& part,
+                   const std::uint32_t* words) {
+  std::byte* const codes = part.array.codes + part.first * code_bytes(part.format);
+  convert_call call{view_of_codes(format_id::fp32, static_cast<const void*>(words), 1, part.count),
+                    view_of_codes(numerics::codes_format(part.format), codes, 1, part.count),
+                    numerics::stored_rule(part.format), part.random};
+  call.random.bits = numerics::update_random_bits;
+  call.random.offset += static_cast<std::uint64_t>(part.first);
+  convert(call, {0, part.count});
+}
 
 }  // namespace samebits::backends

@@ -1,4 +1,5 @@
-// The SIMD backends: AVX2 and AVX-512, chosen at run time.
+// The SIMD backends: AVX2 and AVX-512, chosen at run time. backend_isa.cpp.in makes each from the kernels of
+// its instruction set.
 #pragma once
 
 #include "backends/dispatch/backend.hpp"
@@ -8,19 +9,20 @@
 #include "backends/dispatch/calls/fused.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/calls/matmul.hpp"
+#include "backends/dispatch/calls/optimizer.hpp"
 #include "backends/dispatch/calls/quantize.hpp"
 #include "backends/reference/quantize_statistics.hpp"
 #include "backends/self_test/probe_report.hpp"
+#include "backends/simd/arithmetic/arithmetic_rule.hpp"
+#include "backends/simd/functions/functions.hpp"
+#include "backends/simd/matmul/matmul_kernel.hpp"
 
 namespace samebits::backends {
 
 extern const backend avx2;
 extern const backend avx512;
-
-// Each function is compiled in its own translation unit with the flags of its instruction set.
-// Neither format may be fp64.
-void avx2_convert(const convert_call& call, element_range range);
-void avx512_convert(const convert_call& call, element_range range);
+inline constexpr std::string_view avx2_description = "x86-64 with AVX2, 8 lanes";
+inline constexpr std::string_view avx512_description = "x86-64 with AVX-512, 16 lanes";
 
 /// What quantize_kernel::chunks needs beside the call.
 struct chunk_task {
@@ -49,8 +51,6 @@ struct quantize_kernel {
   /// elements in row-major order (numerics::chunk_elements). Does not write scales.
   void (*chunks)(const quantize_call& call, const chunk_task& task, element_range chunks);
 };
-extern const quantize_kernel avx2_quantize_kernel;
-extern const quantize_kernel avx512_quantize_kernel;
 
 /// Tensor list operations on contiguous elements of any alignment, at most one chunk
 /// (numerics/sums/sum_tree.hpp). Several threads call these functions at once. The control register
@@ -80,48 +80,58 @@ struct list_lanes_kernel {
   void (*combine)(std::uint32_t a, std::byte* x, std::uint32_t b, const std::byte* y,
                   std::int64_t count);
 };
-extern const list_lanes_kernel avx2_list_lanes;
-extern const list_lanes_kernel avx512_list_lanes;
 
-/// The sum of the squares of at most one chunk of binary32 elements, as binary64 bits.
-std::uint64_t avx2_squares(const std::uint32_t* words, std::int64_t count);
-std::uint64_t avx512_squares(const std::uint32_t* words, std::int64_t count);
+/// The kernels of one instruction set, compiled in translation units with its flags. Several threads
+/// call them at once. The control register must have its IEEE 754 state.
+struct lane_kernels {
+  const backend& self;
+  simd::fused_steps steps;
+  void (*convert)(const convert_call& call, element_range range);  ///< neither format may be fp64
+  /// Calls that supports() of backends/simd/arithmetic/arithmetic_rule.hpp accepts.
+  void (*compute)(const compute_call& call, element_range range);
+  const quantize_kernel& quantize;
+  const list_lanes_kernel& lists;
+  const matmul_kernel& products;
+  // On processors with fused multiply-adds:
+  function_codes functions;  ///< of all rules but `exact`
+  function_codes exact;
+  fused_codes fused;
+  const row_kernels& rows;
+};
+inline constexpr simd::fused_steps avx2_steps = simd::fused_steps::none;
+inline constexpr simd::fused_steps avx512_steps = simd::fused_steps::directed;
+extern const lane_kernels avx2_kernels;
+extern const lane_kernels avx512_kernels;
 
-/// The kernel_scope of kernels that need the IEEE 754 state of the control register.
-void in_ieee_state(const std::function<void()>& work);
-
+/// The chunks of lists, by lane_kernels::lists.
 extern const list_kernels avx2_list_kernels;
 extern const list_kernels avx512_list_kernels;
-// Compute calls that supports() of backends/simd/arithmetic/arithmetic_rule.hpp accepts; the first
-// also those that supports_flags() accepts, and leaves the flags in the control register. The control
-// register must have its IEEE 754 state.
-void avx2_compute(const compute_call& call, element_range range);
-void avx512_compute(const compute_call& call, element_range range);
+
+/// backend::why_unsupported
+std::string why_not_avx2();
+std::string why_not_avx512();
+/// Whether the processor has fused multiply-adds, which AVX2 does not include.
+bool has_fused_multiply_adds();
+/// The kernel_scope of kernels that need the IEEE 754 state of the control register.
+void in_ieee_state(const std::function<void()>& work);
+/// Runs the probes of a backend's own files, then those of the files that are compiled with fused
+/// multiply-adds.
+void run_all_probes(void (*own)(probe_report&), probe_report& report);
 
 // Functions of operation entries. The reference backend computes the calls that the kernels do not
 // support.
-flags avx2_compute_or_reference(const compute_call& call, element_range range);
-flags avx512_compute_or_reference(const compute_call& call, element_range range);
-void avx2_evaluate(const evaluate_call& call, const executor& where);
-void avx2_fused(const fused_call& call, const executor& where);
-void avx512_evaluate(const evaluate_call& call, const executor& where);
-void avx512_fused(const fused_call& call, const executor& where);
-void avx2_row_functions(const row_call& call, const executor& where);
-void avx512_row_functions(const row_call& call, const executor& where);
-const sum_kernels& avx2_sums();
-const sum_kernels& avx512_sums();
-void avx2_attention(const attention_call& call, const executor& where);
-void avx512_attention(const attention_call& call, const executor& where);
-void avx2_quantize(const quantize_call& call, const executor& where);
-void avx512_quantize(const quantize_call& call, const executor& where);
-void avx2_dequantize(const dequantize_call& call, const executor& where);
-void avx512_dequantize(const dequantize_call& call, const executor& where);
-void avx2_matmul(const matmul_call& call, const executor& where);
-void avx512_matmul(const matmul_call& call, const executor& where);
-
-void avx2_probes(probe_report& report);
-void avx512_probes(probe_report& report);
-/// Requires a processor with fused multiply-adds.
-void fma_probes(probe_report& report);
+void convert_by_lanes(const lane_kernels& by, const convert_call& call, element_range range);
+flags compute_by_lanes(const lane_kernels& by, const compute_call& call, element_range range);
+void evaluate_by_lanes(const lane_kernels& by, const evaluate_call& call, const executor& where);
+void fused_by_lanes(const lane_kernels& by, const fused_call& call, const executor& where);
+void rows_by_lanes(const lane_kernels& by, const row_call& call, const executor& where);
+void attention_by_lanes(const lane_kernels& by, const attention_call& call, const executor& where);
+void quantize_by_lanes(const lane_kernels& by, const quantize_call& call, const executor& where);
+void dequantize_by_lanes(const lane_kernels& by, const dequantize_call& call,
+                         const executor& where);
+void multiply_by_lanes(const lane_kernels& by, const matmul_call& call, const executor& where);
+/// update_kernels::unscaled_codes by a conversion of arrays.
+void convert_words(void (*convert)(const convert_call&, element_range), const stored_part& part,
+                   const std::uint32_t* words);
 
 }  // namespace samebits::backends

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -249,8 +248,8 @@ void for_each_chunk(const step_task& task, const executor& where, const Function
   const auto in_a_chunk = static_cast<std::int64_t>(task.call.list.elements) / chunks;
   for_each_item(chunks, in_a_chunk, where.threads, [&](std::int64_t n) {
     const list_chunk chunk = numerics::chunk_at(list, static_cast<std::uint64_t>(n));
-    const auto work = [&] { f(static_cast<std::size_t>(n), list.rows[chunk.tensor], chunk); };
-    task.kernels.in_scope(std::cref(work));
+    run_in(task.kernels.in_scope,
+           [&] { f(static_cast<std::size_t>(n), list.rows[chunk.tensor], chunk); });
   });
 }
 
@@ -356,7 +355,7 @@ void store_on_threads(const update_kernels& kernels_of(), const store_call& call
   };
   for_each_item((call.to.count + segment_elements - 1) / segment_elements, segment_elements,
                 where.threads, [&](std::int64_t number) {
-                  kernels.in_scope([&] { store_segment(number * segment_elements); });
+                  run_in(kernels.in_scope, [&] { store_segment(number * segment_elements); });
                 });
 }
 

@@ -47,11 +47,16 @@ void exact_codes(const evaluate_call& call, function_chunk& chunk, int count) {
 
 }  // namespace
 
+void evaluate_on_threads(const evaluate_call& call, const executor& where, function_codes codes,
+                         kernel_scope scope) {
+  if (evaluate_by_table(call, where, codes, scope)) return;
+  for_each_part(call.out.rows * call.out.cols, where.threads, [&](element_range range) {
+    run_in(scope, [&] { function_range(call, range, codes); });
+  });
+}
+
 void reference_evaluate(const evaluate_call& call, const executor& where) {
-  const function_codes codes = call.is_exact() ? exact_codes : reference_codes;
-  if (evaluate_by_table(call, where, codes)) return;
-  for_each_part(call.out.rows * call.out.cols, where.threads,
-                [&](element_range range) { function_range(call, range, codes); });
+  evaluate_on_threads(call, where, call.is_exact() ? exact_codes : reference_codes, in_any_state);
 }
 
 }  // namespace samebits::backends

@@ -42,7 +42,8 @@ void load_chunk(const fused_call& call, std::int64_t row, std::int64_t col, std:
 
 }  // namespace
 
-void fused_on_threads(const fused_call& call, const executor& where, fused_codes codes) {
+void fused_on_threads(const fused_call& call, const executor& where, fused_codes codes,
+                      kernel_scope scope) {
   const matrix_view& shape = call.out[0];
   for_each_part(shape.rows * shape.cols, where.threads, [&](element_range range) {
     random_sequence random(call.random);
@@ -50,7 +51,7 @@ void fused_on_threads(const fused_call& call, const executor& where, fused_codes
     for_each_row_part(shape, range, fused_chunk::size,
                       [&](std::int64_t row, std::int64_t col, std::int64_t count) {
                         load_chunk(call, row, col, count, random, chunk);
-                        codes(call, chunk, static_cast<int>(count));
+                        run_in(scope, [&] { codes(call, chunk, static_cast<int>(count)); });
                         for (int k = 0; k < call.results(); ++k)
                           store_words(call.out[k], row, col, count, chunk.out[k]);
                       });
@@ -58,7 +59,7 @@ void fused_on_threads(const fused_call& call, const executor& where, fused_codes
 }
 
 void reference_fused(const fused_call& call, const executor& where) {
-  fused_on_threads(call, where, reference_codes);
+  fused_on_threads(call, where, reference_codes, in_any_state);
 }
 
 }  // namespace samebits::backends

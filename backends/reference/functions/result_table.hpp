@@ -30,7 +30,7 @@ inline bool is_for_table(const evaluate_call& call) {
 /// Fills the table with the result of every operand, on threads.
 template <class Code>
 void fill_table(const evaluate_call& call, const executor& where, function_codes codes,
-                Code* table) {
+                kernel_scope scope, Code* table) {
   const auto fill = [&](element_range operands) {
     function_chunk chunk;
     for (std::int64_t first = operands.begin; first < operands.end;) {
@@ -38,7 +38,7 @@ void fill_table(const evaluate_call& call, const executor& where, function_codes
       for (std::int64_t i = 0; i < count; ++i) {
         chunk.x[i] = static_cast<std::uint32_t>(first + i);
       }
-      codes(call, chunk, static_cast<int>(count));
+      run_in(scope, [&] { codes(call, chunk, static_cast<int>(count)); });
       for (std::int64_t i = 0; i < count; ++i) {
         table[first + i] = static_cast<Code>(chunk.codes[i]);
       }
@@ -65,13 +65,13 @@ void look_up(const element_row& in, const element_row& out, std::int64_t count, 
 /// Applies a call by a table, on threads. Returns false and writes nothing if a table does not serve
 /// the call, or if there is no memory for the table.
 inline bool evaluate_by_table(const evaluate_call& call, const executor& where,
-                              function_codes codes) {
+                              function_codes codes, kernel_scope scope) {
   bool done = false;
   if (!is_for_table(call)) return done;
   with_code_of(call.out.format, [&]<class Code>(Code) {
     const std::unique_ptr<Code[]> table(new (std::nothrow) Code[table_size]);
     if (table == nullptr) return;
-    fill_table(call, where, codes, table.get());
+    fill_table(call, where, codes, scope, table.get());
     for_each_part(call.out.rows * call.out.cols, where.threads, [&](element_range range) {
       for_each_row_part(call.out, range, call.out.cols,
                         [&](std::int64_t row, std::int64_t col, std::int64_t count) {

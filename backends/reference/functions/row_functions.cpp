@@ -73,7 +73,8 @@ class row_worker {
     task_.mask = task_.grad + call.out.cols + row_padding;
   }
 
-  void compute(std::int64_t row) {
+  /// Not inlined: the loops that load and store codes would not be compiled for neighbours in memory.
+  [[gnu::noinline]] void compute(std::int64_t row) {
     torch::row_statistics norms;
     load_row(call_.in, row, task_.x);
     load_row(call_.grad, row, task_.grad);
@@ -171,7 +172,7 @@ void reference_row(const row_task& task) {
 }
 
 void rows_on_threads(const row_call& call, const executor& where, row_kernel kernel,
-                     std::int64_t min_elements) {
+                     std::int64_t min_elements, kernel_scope scope) {
   const std::int64_t rows = call.out.rows;
   const std::int64_t cols = call.out.cols;
   const std::int64_t min_rows = std::max<std::int64_t>(min_elements / cols, 1);
@@ -187,13 +188,15 @@ void rows_on_threads(const row_call& call, const executor& where, row_kernel ker
     row_worker worker(call, kernel, weight.data(), bias.data(),
                       scratch.data() + i * scratch_of_part);
     interrupt.for_each_block(part_of(rows, parts, i), 16 * min_rows, [&](element_range range) {
-      for (std::int64_t row = range.begin; row < range.end; ++row) worker.compute(row);
+      run_in(scope, [&] {
+        for (std::int64_t row = range.begin; row < range.end; ++row) worker.compute(row);
+      });
     });
   });
 }
 
 void reference_row_functions(const row_call& call, const executor& where) {
-  rows_on_threads(call, where, reference_row, 1 << 10);
+  rows_on_threads(call, where, reference_row, 1 << 10, in_any_state);
 }
 
 }  // namespace samebits::backends

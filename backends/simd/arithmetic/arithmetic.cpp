@@ -8,29 +8,21 @@
 #include "backends/simd/simd.hpp"
 
 namespace samebits::backends {
-namespace {
 
-template <void (*Kernels)(const compute_call&, element_range), simd::fused_steps Steps>
-flags compute_or_reference(const compute_call& call, element_range range) {
+/// Also leaves the flags of calls that supports_flags() accepts in the control register.
+void avx2_compute(const compute_call& call, element_range range);
+
+flags compute_by_lanes(const lane_kernels& by, const compute_call& call, element_range range) {
   if (simd::supports_flags(call)) {
     // On both backends: AVX-512 instructions that name their rounding raise no flags.
     const ieee_control_register ieee;
     avx2_compute(call, range);
     return ieee.raised();
   }
-  if (!simd::supports(call, Steps)) return reference_compute(call, range);
+  if (!simd::supports(call, by.steps)) return reference_compute(call, range);
   const ieee_control_register ieee;
-  Kernels(call, range);
+  by.compute(call, range);
   return flags::none;
-}
-
-}  // namespace
-
-flags avx2_compute_or_reference(const compute_call& call, element_range range) {
-  return compute_or_reference<avx2_compute, simd::fused_steps::none>(call, range);
-}
-flags avx512_compute_or_reference(const compute_call& call, element_range range) {
-  return compute_or_reference<avx512_compute, simd::fused_steps::directed>(call, range);
 }
 
 }  // namespace samebits::backends

@@ -112,4 +112,11 @@ SAMEBITS_INLINE bool pack_attention_b(format_id format, const std::uint32_t* cod
   return policy::is_any(special == lanes(1u));
 }
 
+/// attention_kernels::multiply by a kernel of matrix products, with Hopper's tensor core.
+SAMEBITS_INLINE void multiply_attention(const backends::matmul_kernel& by,
+                                        const backends::attention_product& p) {
+  constexpr int alignment_bits = 25, fraction_bits = 23, floor = -133;
+  by.wide({p.a, p.b, p.sums, p.rows, attention_step, alignment_bits, fraction_bits, floor});
+}
+
 }  // namespace samebits::simd

@@ -309,23 +309,15 @@ class shared_product {
   interruption interrupt_;
 };
 
-/// chains: null if the processor lacks fused multiply-adds.
-template <const matmul_kernel& Kernel>
-void multiply_or_reference(const matmul_call& call, const executor& where, chain_kernel chains) {
-  if (supports_fixed_point(call)) return multiply_fixed_point(call, where);
-  if (chains != nullptr && supports_chains(call)) return multiply_chains(call, where, chains);
-  if (!supports(call)) return reference_matmul(call, where);
-  shared_product(Kernel, call, threads_for(call, where.threads)).run();
-}
-
 }  // namespace
 
-void avx2_matmul(const matmul_call& call, const executor& where) {
-  multiply_or_reference<avx2_matmul_kernel>(
-      call, where, __builtin_cpu_supports("fma") != 0 ? avx2_rows.chains : nullptr);
-}
-void avx512_matmul(const matmul_call& call, const executor& where) {
-  multiply_or_reference<avx512_matmul_kernel>(call, where, avx512_rows.chains);
+void multiply_by_lanes(const lane_kernels& by, const matmul_call& call, const executor& where) {
+  if (supports_fixed_point(call)) return multiply_fixed_point(call, where);
+  if (has_fused_multiply_adds() && supports_chains(call)) {
+    return multiply_chains(call, where, by.rows.chains);
+  }
+  if (!supports(call)) return reference_matmul(call, where);
+  shared_product(by.products, call, threads_for(call, where.threads)).run();
 }
 
 }  // namespace samebits::backends

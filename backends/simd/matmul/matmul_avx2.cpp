@@ -95,7 +95,7 @@ void promote(const matmul_promotion& p) {
 }  // namespace
 }  // namespace avx2
 
-const matmul_kernel avx2_matmul_kernel = {8, simd::wide_step<avx2::matmul_isa>, nullptr,
-                                          avx2::promote, nullptr};
+extern const matmul_kernel avx2_matmul_kernel = {8, simd::wide_step<avx2::matmul_isa>, nullptr,
+                                                 avx2::promote, nullptr};
 
 }  // namespace samebits::backends

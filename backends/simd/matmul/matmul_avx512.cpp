@@ -178,8 +178,8 @@ void promote_scaled(const matmul_promotion& p) {
 }  // namespace
 }  // namespace avx512
 
-const matmul_kernel avx512_matmul_kernel = {16, simd::wide_step<avx512::matmul_isa>,
-                                            avx512::narrow_step, avx512::promote,
-                                            avx512::promote_scaled};
+extern const matmul_kernel avx512_matmul_kernel = {16, simd::wide_step<avx512::matmul_isa>,
+                                                   avx512::narrow_step, avx512::promote,
+                                                   avx512::promote_scaled};
 
 }  // namespace samebits::backends

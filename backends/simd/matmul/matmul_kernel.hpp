@@ -68,7 +68,4 @@ inline constexpr int chain_columns = 32;
 /// Computes chains; a NaN may have any code. The control register must have its IEEE 754 state.
 using chain_kernel = void (*)(const chain_panel& p);
 
-extern const matmul_kernel avx2_matmul_kernel;
-extern const matmul_kernel avx512_matmul_kernel;
-
 }  // namespace samebits::backends

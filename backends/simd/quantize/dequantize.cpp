@@ -40,8 +40,10 @@ void rescale(const list_lanes_kernel& lanes, const dequantize_call& call, std::i
   }
 }
 
-template <void (*Convert)(const convert_call&, element_range), const list_lanes_kernel& Lanes>
-void dequantize(const dequantize_call& call, const executor& where) {
+}  // namespace
+
+void dequantize_by_lanes(const lane_kernels& by, const dequantize_call& call,
+                         const executor& where) {
   const std::int64_t cols = call.codes.cols;
   const auto* const codes = static_cast<const std::byte*>(call.codes.data);
   auto* const out = static_cast<std::byte*>(call.out.data);
@@ -54,21 +56,12 @@ void dequantize(const dequantize_call& call, const executor& where) {
       const std::int64_t col = i % cols;
       const std::int64_t n = std::min({segment_elements, cols - col, range.end - i});
       const matrix_view between = {values.data(), format_id::fp32, 1, n, n};
-      Convert({segment_of(call.codes, codes, row, col, n), between, {}, {}}, {0, n});
-      rescale(Lanes, call, row, col, n, tensor, values.data());
-      Convert({between, segment_of(call.out, out, row, col, n), {}, {}}, {0, n});
+      by.convert({segment_of(call.codes, codes, row, col, n), between, {}, {}}, {0, n});
+      rescale(by.lists, call, row, col, n, tensor, values.data());
+      by.convert({between, segment_of(call.out, out, row, col, n), {}, {}}, {0, n});
       i += n;
     }
   });
-}
-
-}  // namespace
-
-void avx2_dequantize(const dequantize_call& call, const executor& where) {
-  dequantize<avx2_convert, avx2_list_lanes>(call, where);
-}
-void avx512_dequantize(const dequantize_call& call, const executor& where) {
-  dequantize<avx512_convert, avx512_list_lanes>(call, where);
 }
 
 }  // namespace samebits::backends

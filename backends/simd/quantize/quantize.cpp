@@ -225,38 +225,31 @@ void quantize_by_chunks(const quantize_kernel& kernel, const quantize_call& call
   if (counts) *call.outputs.statistics = total(statistics);
 }
 
-template <const backend& Self, const quantize_kernel& Kernel>
-void quantize_or_reference(const quantize_call& given, const executor& where) {
+}  // namespace
+
+void quantize_by_lanes(const lane_kernels& by, const quantize_call& given, const executor& where) {
   if (!has_contiguous_rows(given.in) || is_four_over_six(given.scale.rule)) {
     return reference_quantize(given, where);
   }
   if (given.outputs.statistics != nullptr) {
     require_tested(reference);  // total() adds
-    require_tested(Self);       // kernels square and add
+    require_tested(by.self);    // kernels square and add
   }
   if (given.skip_if_nonzero != nullptr && *given.skip_if_nonzero != 0) return;
+  const quantize_kernel& kernel = by.quantize;
   const quantize_call call =
-      with_tensor_level(given, [&] { return amax_of_matrix(Kernel, given, where.threads); });
+      with_tensor_level(given, [&] { return amax_of_matrix(kernel, given, where.threads); });
   const std::int64_t tiles = call.grid.rows * call.grid.cols;
   if (tiles == 0) {
     if (call.outputs.statistics != nullptr) *call.outputs.statistics = {};
     return;
   }
-  if (!is_dense(call)) return quantize_by_chunks(Kernel, call, where.threads);
-  if (tiles == 1) return quantize_whole(Kernel, call, where.threads);
+  if (!is_dense(call)) return quantize_by_chunks(kernel, call, where.threads);
+  if (tiles == 1) return quantize_whole(kernel, call, where.threads);
   for_each_tiles(call.grid, where.threads, [&](element_range range) {
     const ieee_control_register ieee;
-    Kernel.tiles(call, range);
+    kernel.tiles(call, range);
   });
-}
-
-}  // namespace
-
-void avx2_quantize(const quantize_call& call, const executor& where) {
-  quantize_or_reference<avx2, avx2_quantize_kernel>(call, where);
-}
-void avx512_quantize(const quantize_call& call, const executor& where) {
-  quantize_or_reference<avx512, avx512_quantize_kernel>(call, where);
 }
 
 }  // namespace samebits::backends

@@ -118,7 +118,7 @@ void count_distribution(const format_spec& f, const std::byte* words, std::int64
   }
 }
 
-template <const list_lanes_kernel& Kernel, conversion Convert>
+template <const lane_kernels& By>
 void inspect(const tensor_tables& list, element_range chunks, inspect_counts counts,
              numerics::chunk_statistics* partial_statistics, std::uint64_t* exponents) {
   const ieee_control_register ieee;
@@ -129,7 +129,7 @@ void inspect(const tensor_tables& list, element_range chunks, inspect_counts cou
     const list_row& row = list.rows[chunk.tensor];
     const format_spec& f = spec_of(row.format);
     const std::byte* const codes = dense_codes(row, chunk, codes_buffer);
-    const list_lanes_kernel::sums found = Kernel.inspect(row.format, codes, chunk.count);
+    const list_lanes_kernel::sums found = By.lists.inspect(row.format, codes, chunk.count);
     numerics::chunk_statistics statistics = {};
     statistics.squares = found.squares;
     statistics.amax =
@@ -137,7 +137,7 @@ void inspect(const tensor_tables& list, element_range chunks, inspect_counts cou
     statistics.nan = static_cast<std::uint16_t>(found.nan);
     statistics.inf = static_cast<std::uint16_t>(found.inf);
     if (counts == inspect_counts::distribution) {
-      count_distribution(f, words_of(Convert, row, chunk, words_buffer), chunk.count, statistics,
+      count_distribution(f, words_of(By.convert, row, chunk, words_buffer), chunk.count, statistics,
                          exponents);
     }
     partial_statistics[n] = statistics;
@@ -163,7 +163,7 @@ std::uint16_t count_overflowed(format_id format, const std::byte* words, std::in
   return static_cast<std::uint16_t>(nonfinite - found.nonfinite);
 }
 
-template <const list_lanes_kernel& Kernel, conversion Convert>
+template <const lane_kernels& By>
 void scale(const tensor_tables& list, element_range chunks, std::uint32_t factor,
            numerics::scale_statistics* partial_statistics) {
   const ieee_control_register ieee;
@@ -171,33 +171,33 @@ void scale(const tensor_tables& list, element_range chunks, std::uint32_t factor
   for (std::int64_t n = chunks.begin; n < chunks.end; ++n) {
     const list_chunk chunk = numerics::chunk_at(list, static_cast<std::uint64_t>(n));
     const list_row& row = list.rows[chunk.tensor];
-    std::byte* const words = words_of(Convert, row, chunk, buffer);
-    const list_lanes_kernel::scaled found = Kernel.scale(words, chunk.count, factor);
+    std::byte* const words = words_of(By.convert, row, chunk, buffer);
+    const list_lanes_kernel::scaled found = By.lists.scale(words, chunk.count, factor);
     partial_statistics[n] = {numerics::binary32::amax_bits(found.before),
                              static_cast<std::uint16_t>(found.nonfinite),
                              count_overflowed(row.format, words, chunk.count, found)};
-    store_words(Convert, row, chunk, words);
+    store_words(By.convert, row, chunk, words);
   }
 }
 
-template <const list_lanes_kernel& Kernel, conversion Convert>
+template <const lane_kernels& By>
 void axpby(const axpby_call& call, element_range chunks) {
   const ieee_control_register ieee;
   chunk_buffer x_buffer;
   chunk_buffer y_buffer;
   for (std::int64_t n = chunks.begin; n < chunks.end; ++n) {
     const list_chunk chunk = numerics::chunk_at(call.out, static_cast<std::uint64_t>(n));
-    const std::byte* const x = words_of(Convert, call.x.rows[chunk.tensor], chunk, x_buffer);
+    const std::byte* const x = words_of(By.convert, call.x.rows[chunk.tensor], chunk, x_buffer);
     if (x != x_buffer.bytes) {
       std::memcpy(x_buffer.bytes, x, static_cast<std::size_t>(chunk.count) * 4);
     }
-    const std::byte* const y = words_of(Convert, call.y.rows[chunk.tensor], chunk, y_buffer);
-    Kernel.combine(call.a, x_buffer.bytes, call.b, y, chunk.count);
-    store_words(Convert, call.out.rows[chunk.tensor], chunk, x_buffer.bytes);
+    const std::byte* const y = words_of(By.convert, call.y.rows[chunk.tensor], chunk, y_buffer);
+    By.lists.combine(call.a, x_buffer.bytes, call.b, y, chunk.count);
+    store_words(By.convert, call.out.rows[chunk.tensor], chunk, x_buffer.bytes);
   }
 }
 
-template <const list_lanes_kernel& Kernel, conversion Convert>
+template <const lane_kernels& By>
 void accumulate(const accumulate_call& call, element_range chunks) {
   const ieee_control_register ieee;
   chunk_buffer acc_buffer;
@@ -205,25 +205,25 @@ void accumulate(const accumulate_call& call, element_range chunks) {
   for (std::int64_t n = chunks.begin; n < chunks.end; ++n) {
     const list_chunk chunk = numerics::chunk_at(call.acc, static_cast<std::uint64_t>(n));
     const list_row& row = call.acc.rows[chunk.tensor];
-    std::byte* const acc = words_of(Convert, row, chunk, acc_buffer);
+    std::byte* const acc = words_of(By.convert, row, chunk, acc_buffer);
     const std::byte* const x =
-        words_of(Convert, call.gradients.rows[chunk.tensor], chunk, x_buffer);
-    Kernel.accumulate(acc, x, chunk.count, call.scale_of(chunk.tensor));
-    store_words(Convert, row, chunk, acc);
+        words_of(By.convert, call.gradients.rows[chunk.tensor], chunk, x_buffer);
+    By.lists.accumulate(acc, x, chunk.count, call.scale_of(chunk.tensor));
+    store_words(By.convert, row, chunk, acc);
   }
 }
 
-template <const list_lanes_kernel& Kernel, conversion Convert>
+template <const lane_kernels& By>
 inline constexpr list_kernels kernels_of = {
-    .inspect = inspect<Kernel, Convert>,
-    .scale = scale<Kernel, Convert>,
-    .axpby = axpby<Kernel, Convert>,
-    .accumulate = accumulate<Kernel, Convert>,
+    .inspect = inspect<By>,
+    .scale = scale<By>,
+    .axpby = axpby<By>,
+    .accumulate = accumulate<By>,
 };
 
 }  // namespace
 
-const list_kernels avx2_list_kernels = kernels_of<avx2_list_lanes, avx2_convert>;
-const list_kernels avx512_list_kernels = kernels_of<avx512_list_lanes, avx512_convert>;
+const list_kernels avx2_list_kernels = kernels_of<avx2_kernels>;
+const list_kernels avx512_list_kernels = kernels_of<avx512_kernels>;
 
 }  // namespace samebits::backends
