@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "backends/dispatch/calls/attention.hpp"
+#include "backends/simd/lanes/access.hpp"
 #include "backends/simd/matmul/matmul_kernel.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
@@ -51,12 +52,8 @@ struct attention_lanes {
   static constexpr int columns = word::count;
   static constexpr int a_words = 3 * attention_step, b_words = 2 * attention_step * columns;
 
-  SAMEBITS_INLINE static word load(const std::uint32_t* p) {
-    return Isa::template load<32>(reinterpret_cast<const std::byte*>(p));
-  }
-  SAMEBITS_INLINE static void store(std::uint32_t* p, word x) {
-    Isa::template store<32>(reinterpret_cast<std::byte*>(p), x);
-  }
+  SAMEBITS_INLINE static word load(const std::uint32_t* p) { return simd::load<Isa>(p); }
+  SAMEBITS_INLINE static void store(std::uint32_t* p, word x) { simd::store<Isa>(p, x); }
   SAMEBITS_INLINE static void put(format_id format, std::uint32_t* words, int p, word code) {
     const auto x = operand_of<word>(format, operand_side::b, code);
     store(words + 2 * p * columns, x.significand | x.sign);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "backends/simd/functions/functions.hpp"
+#include "backends/simd/lanes/access.hpp"
 #include "numerics/hardware/cuda_functions/two_over_pi.hpp"
 #include "numerics/hardware/evaluate.hpp"
 #include "numerics/hardware/torch_operators/fused_elements.hpp"
@@ -24,12 +25,12 @@ struct alignas(64) words_of_lanes {
 template <class Isa>
 SAMEBITS_INLINE words_of_lanes<typename Isa::word> stored_words(typename Isa::word x) {
   words_of_lanes<typename Isa::word> words;
-  Isa::template store<32>(reinterpret_cast<std::byte*>(words.word), x);
+  store<Isa>(words.word, x);
   return words;
 }
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word loaded(const words_of_lanes<typename Isa::word>& words) {
-  return Isa::template load<32>(reinterpret_cast<const std::byte*>(words.word));
+  return load<Isa>(words.word);
 }
 
 /// Large angles are rare in practice: their lanes are computed one by one.
@@ -58,19 +59,16 @@ template <class Isa>
 SAMEBITS_INLINE void function_codes_of(const backends::evaluate_call& call,
                                        backends::function_chunk& chunk, int count) {
   using lanes = typename Isa::word;
-  const auto loaded = [](const std::uint32_t* words) __attribute__((always_inline)) {
-    return Isa::template load<32>(reinterpret_cast<const std::byte*>(words));
-  };
   const numerics::function_plan plan = call.plan;
   const bool gradient = call.grad.data != nullptr;
   for (int i = 0; i < count; i += lanes::count) {
-    lanes y = loaded(chunk.x + i);
+    lanes y = load<Isa>(chunk.x + i);
     if (gradient) {
-      y = numerics::evaluate_gradient_code<lanes>(plan, loaded(chunk.grad + i), y);
+      y = numerics::evaluate_gradient_code<lanes>(plan, load<Isa>(chunk.grad + i), y);
     } else {
       y = numerics::evaluate_code<lanes>(plan, y);
     }
-    Isa::template store<32>(reinterpret_cast<std::byte*>(chunk.codes + i), y);
+    store<Isa>(chunk.codes + i, y);
   }
 }
 
@@ -79,20 +77,17 @@ template <class Isa>
 SAMEBITS_INLINE void fused_codes_of(const backends::fused_call& call, backends::fused_chunk& chunk,
                                     int count) {
   using lanes = typename Isa::word;
-  const auto loaded = [](const std::uint32_t* words) __attribute__((always_inline)) {
-    return Isa::template load<32>(reinterpret_cast<const std::byte*>(words));
-  };
   const numerics::torch_2_11::fused_plan plan = call.plan;
   const numerics::torch_2_11::tensor_numbers<lanes> numbers{plan.f.format};
   const int operands = call.operands(), results = call.results();
   for (int i = 0; i < count; i += lanes::count) {
     lanes x[backends::max_fused_operands], y[backends::max_fused_results];
     for (int k = 0; k < backends::max_fused_operands; ++k) {
-      x[k] = k < operands ? numbers.value(loaded(chunk.in[k] + i)) : lanes(0u);
+      x[k] = k < operands ? numbers.value(load<Isa>(chunk.in[k] + i)) : lanes(0u);
     }
-    numerics::torch_2_11::evaluate_fused(plan, numbers, x, loaded(chunk.random + i), y);
+    numerics::torch_2_11::evaluate_fused(plan, numbers, x, load<Isa>(chunk.random + i), y);
     for (int k = 0; k < results; ++k) {
-      Isa::template store<32>(reinterpret_cast<std::byte*>(chunk.out[k] + i), numbers.code(y[k]));
+      store<Isa>(chunk.out[k] + i, numbers.code(y[k]));
     }
   }
 }

@@ -40,6 +40,16 @@ SAMEBITS_INLINE void store(int width, std::byte* p, typename Isa::word x) {
   Isa::template store<32>(p, x);
 }
 
+/// Loads and stores one vector of words.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word load(const std::uint32_t* words) {
+  return Isa::template load<32>(reinterpret_cast<const std::byte*>(words));
+}
+template <class Isa>
+SAMEBITS_INLINE void store(std::uint32_t* words, typename Isa::word x) {
+  Isa::template store<32>(reinterpret_cast<std::byte*>(words), x);
+}
+
 /// Copies codes between arrays with different strides, given in bytes.
 template <class Isa>
 void copy_codes(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,

@@ -30,6 +30,16 @@ SAMEBITS_INLINE typename Isa::word load_tail(const std::byte* p, std::int64_t co
   return load<Isa>(fixed_width<Width>{}, copy);
 }
 
+/// Loads codes of Width bits from element i of `count` on; lanes after the last element are 0.
+template <class Isa, int Width>
+SAMEBITS_INLINE typename Isa::word load_codes(const std::byte* codes, std::int64_t i,
+                                              std::int64_t count) {
+  const std::byte* const p = codes + i * (Width / 8);
+  if (i + Isa::word::count <= count) [[likely]]
+    return load<Isa>(fixed_width<Width>{}, p);
+  return load_tail<Isa, Width>(p, count - i, 0);
+}
+
 /// The maximum of `maximum` and the magnitude codes of contiguous elements. Each code may go to any
 /// lane.
 template <class Isa, int Width>

@@ -22,9 +22,9 @@ struct hardware {
   /// 1 / x by a Hopper GPU's function unit, one lane after another.
   SAMEBITS_INLINE static word reciprocal_by_unit(word x) {
     std::uint32_t all[word::count];
-    store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(all), x);
+    store<Isa>(all, x);
     for (std::uint32_t& one : all) one = numerics::hopper::rcp_approx_ftz(one);
-    return load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(all));
+    return load<Isa>(all);
   }
 };
 

@@ -39,7 +39,7 @@ SAMEBITS_INLINE double root_of_chunk(typename Isa::partial_sums* v, std::int64_t
 template <class Isa>
 SAMEBITS_INLINE std::uint32_t sum_of_lanes(typename Isa::word x) {
   std::uint32_t lanes[Isa::word::count];
-  store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(lanes), x);
+  store<Isa>(lanes, x);
   std::uint32_t sum = 0;
   for (const std::uint32_t n : lanes) sum += n;
   return sum;

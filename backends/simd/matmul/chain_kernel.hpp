@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/simd/lanes/access.hpp"
 #include "backends/simd/matmul/matmul_kernel.hpp"
 #include "samebits/core/config.hpp"
 
@@ -18,9 +19,6 @@ SAMEBITS_INLINE void chain_rows(const backends::chain_panel& p, std::int64_t row
   using lanes = typename Isa::word;
   constexpr int count = lanes::count, columns = backends::chain_columns;
   constexpr auto size = static_cast<std::size_t>(Rows);
-  const auto load = [](const std::uint32_t* from) __attribute__((always_inline)) {
-    return Isa::template load<32>(reinterpret_cast<const std::byte*>(from));
-  };
   const auto next = [](lanes sum, lanes a, lanes b) __attribute__((always_inline)) {
     return Fused ? fma(a, b, sum) : add(sum, mul(a, b));
   };
@@ -28,12 +26,12 @@ SAMEBITS_INLINE void chain_rows(const backends::chain_panel& p, std::int64_t row
   lanes left[size], right[size];
 #pragma GCC unroll 6
   for (int r = 0; r < Rows; ++r) {
-    left[r] = load(sums + r * columns);
-    right[r] = load(sums + r * columns + count);
+    left[r] = load<Isa>(sums + r * columns);
+    right[r] = load<Isa>(sums + r * columns + count);
   }
   for (std::int64_t k = 0; k < p.depth; ++k) {
-    const lanes b_left = load(p.b + k * columns + column);
-    const lanes b_right = load(p.b + k * columns + column + count);
+    const lanes b_left = load<Isa>(p.b + k * columns + column);
+    const lanes b_right = load<Isa>(p.b + k * columns + column + count);
 #pragma GCC unroll 6
     for (int r = 0; r < Rows; ++r) {
       const lanes a = p.a[(row + r) * p.depth + k];
@@ -43,9 +41,8 @@ SAMEBITS_INLINE void chain_rows(const backends::chain_panel& p, std::int64_t row
   }
 #pragma GCC unroll 6
   for (int r = 0; r < Rows; ++r) {
-    auto* const to = reinterpret_cast<std::byte*>(sums + r * columns);
-    Isa::template store<32>(to, left[r]);
-    Isa::template store<32>(to + count * sizeof(std::uint32_t), right[r]);
+    store<Isa>(sums + r * columns, left[r]);
+    store<Isa>(sums + r * columns + count, right[r]);
   }
 }
 

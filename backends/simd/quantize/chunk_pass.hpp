@@ -36,8 +36,8 @@ void expand_scales(const backends::quantize_call& call, const numerics::tile_sca
     const word scale = numerics::full_scale<hardware<Isa>>(call.scale.rule, call.scale.tensor,
                                                            word(tile->dequantization_scale));
     for (; i + word::count <= end; i += word::count) {
-      store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(factors + i), factor);
-      store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(dequantization + i), scale);
+      store<Isa>(factors + i, factor);
+      store<Isa>(dequantization + i, scale);
     }
     for (; i < end; ++i) {
       factors[i] = tile->factor;

@@ -98,14 +98,14 @@ struct block_pass {
                                                : load_tail<Isa, width>(p, left, 0);
         maximum = max_word(maximum, codes & word(magnitude_bits_of<width>));
       }
-      store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(of + i), maximum);
+      store<Isa>(of + i, maximum);
     }
   }
 
   /// Writes the scales of tiles i, i + 1, ... of a block.
   SAMEBITS_INLINE void store_scales(const tile_block& b, std::int64_t i, word scales) const {
     std::uint32_t each[word::count];
-    store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(each), scales);
+    store<Isa>(each, scales);
     const std::int64_t count = smaller(word::count, b.tiles - i);
     const auto put = [&](const matrix_view& v, std::int64_t first, std::int64_t step)
         __attribute__((always_inline)) {
@@ -126,7 +126,7 @@ struct block_pass {
     const word amax = numerics::decode<word>(Source::spec(), magnitudes);
     if (Isa::largest(magnitudes) < numerics::inf_code(Source::spec())) return amax;
     std::uint32_t each[word::count];
-    store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(each), magnitudes);
+    store<Isa>(each, magnitudes);
     for (std::int64_t k = 0; k < smaller(word::count, b.tiles - i); ++k) {
       std::int64_t col = 0, cols = 0;
       columns_of(b, i + k, col, cols);
@@ -136,7 +136,7 @@ struct block_pass {
             for_rows(b, col, cols, f);
           }));
     }
-    return load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(each));
+    return load<Isa>(each);
   }
 
   /// Computes the scales of the tiles of a block. Calls f(i, scales) for tiles i, i + 1, ..., one per
@@ -149,8 +149,7 @@ struct block_pass {
     for (std::int64_t i = b.tiles; i < b.tiles + cast_unit<Isa>; ++i) largest[i] = 0;
     word maximum = 0u;
     for (std::int64_t i = 0; i < b.tiles; i += word::count) {
-      const word magnitude =
-          load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(largest + i));
+      const word magnitude = load<Isa>(largest + i);
       maximum = max_word(maximum, magnitude);
       const word amax = amaxes(b, i, magnitude);
       f(i, numerics::any_scales_of<hardware<Isa>>(spec_of(call.to), call.scale, amax));
@@ -164,7 +163,7 @@ struct block_pass {
     const bool finite = scales(
         b, factors,
         [&](std::int64_t i, const numerics::tile_scales<word>& of) __attribute__((always_inline)) {
-          store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(factors + i), of.factor);
+          store<Isa>(factors + i, of.factor);
           store_scales(b, i, of.dequantization_scale);
         });
     const bool one = b.tiles == 1;
@@ -183,9 +182,8 @@ struct block_pass {
         [&](std::int64_t i, const numerics::tile_scales<word>& of) __attribute__((always_inline)) {
           std::uint32_t dequantization[word::count];
           std::uint32_t factors[word::count];
-          store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(dequantization),
-                     of.dequantization_scale);
-          store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(factors), of.factor);
+          store<Isa>(dequantization, of.dequantization_scale);
+          store<Isa>(factors, of.factor);
           for (std::int64_t k = 0; k < smaller(word::count, b.tiles - i); ++k) {
             to[i + k] = {dequantization[k], factors[k]};
           }

@@ -127,10 +127,7 @@ void cast_registers(const cast_terms& terms, const cast_span& given,
     for (int k = 0; k < 4; ++k) {
       const std::int64_t at = i + k * word::count;
       const std::int64_t column = s.column + at;
-      const word factor =
-          f.per_element
-              ? load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(f.of + column))
-              : word(f.of[column >> f.shift]);
+      const word factor = f.per_element ? load<Isa>(f.of + column) : word(f.of[column >> f.shift]);
       word dither = 0u;
       if constexpr (Field::value > 0) dither = random.dither(Field{}, s.first + at);
       w[k] = c.template codes<Isa>(load<Isa>(fixed_width<Cast::in_width>{}, s.in + at * in_bytes),

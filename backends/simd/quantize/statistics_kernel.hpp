@@ -115,15 +115,12 @@ struct chunk_counter_lanes {
   const quantized_chunk& c;
   chunk_pairs& pairs;
 
-  SAMEBITS_INLINE static word words_at(const std::uint32_t* p) {
-    return load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(p));
-  }
   SAMEBITS_INLINE void store_pair(std::int64_t i, word x, word restored) const {
-    store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(pairs.x + i), x);
-    store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(pairs.restored + i), restored);
+    store<Isa>(pairs.x + i, x);
+    store<Isa>(pairs.restored + i, restored);
   }
   [[nodiscard]] SAMEBITS_INLINE word scaled(std::int64_t i, word x) const {
-    const word factor = words_at(c.factors + i);
+    const word factor = load<Isa>(c.factors + i);
     return c.divide ? Isa::divide(x, factor) : Isa::multiply(x, factor);
   }
 
@@ -162,7 +159,7 @@ struct chunk_counter_lanes {
           min_below = min_word(min_below, m - one);
           scaled_amax = max_word(scaled_amax, scaled(i, x) & sign_off);
           const word restored =
-              Isa::multiply(decode_finite<Isa, Target>(code), words_at(c.scales + i));
+              Isa::multiply(decode_finite<Isa, Target>(code), load<Isa>(c.scales + i));
           const word size = restored & sign_off;
           const auto to_zero = (code_magnitude<Target>(code) == zero) | (size == zero);
           zero_codes = zero_codes + select(to_zero, one, zero);
@@ -188,7 +185,7 @@ struct chunk_counter_lanes {
     const std::uint64_t padding =
         for_registers([&](std::int64_t i, word x, word code) __attribute__((always_inline)) {
           const word restored =
-              Isa::multiply(numerics::decode<word>(Target::spec(), code), words_at(c.scales + i));
+              Isa::multiply(numerics::decode<word>(Target::spec(), code), load<Isa>(c.scales + i));
           const word pair =
               counts.add(x, scaled(i, x), code_magnitude<Target>(code), restored, c.overflow_start);
           store_pair(i, x & pair, restored & pair);

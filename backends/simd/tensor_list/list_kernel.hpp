@@ -55,10 +55,7 @@ std::uint32_t count_magnitudes(const std::byte* codes, std::int64_t count, std::
   constexpr int width = spec_of(F).storage_bits;
   word found = 0u;
   for (std::int64_t i = 0; i < count; i += word::count) {
-    const std::byte* const p = codes + i * (width / 8);
-    const word magnitude = (i + word::count <= count ? load<Isa>(fixed_width<width>{}, p)
-                                                     : load_tail<Isa, width>(p, count - i, 0)) &
-                           word(magnitude_bits_of<width>);
+    const word magnitude = load_codes<Isa, width>(codes, i, count) & word(magnitude_bits_of<width>);
     found = found + select(magnitude >= word(minimum), word(1u), word(0u));
   }
   return sum_of_lanes<Isa>(found);
@@ -163,14 +160,6 @@ SAMEBITS_INLINE void for_each_word_of_chunk(std::byte* x, const Function& f) {
   }
 }
 
-/// Loads binary32 elements to lanes from element i on; lanes after the last element are 0.
-template <class Isa>
-SAMEBITS_INLINE typename Isa::word words_at(const std::byte* x, std::int64_t i,
-                                            std::int64_t count) {
-  if (i + Isa::word::count <= count) return load<Isa>(fixed_width<32>{}, x + i * 4);
-  return load_tail<Isa, 32>(x + i * 4, count - i, 0);
-}
-
 /// list_lanes_kernel::scale.
 template <class Isa>
 backends::list_lanes_kernel::scaled scale(std::byte* x, std::int64_t count, std::uint32_t factor) {
@@ -203,8 +192,8 @@ void accumulate(std::byte* acc, const std::byte* x, std::int64_t count, std::uin
   using word = typename Isa::word;
   for_each_word<Isa>(
       acc, count, [&](std::int64_t i, word sum) __attribute__((always_inline)) {
-        return numerics::accumulated_value<canonical_hardware<Isa>>(sum, words_at<Isa>(x, i, count),
-                                                                    word(scale));
+        return numerics::accumulated_value<canonical_hardware<Isa>>(
+            sum, load_codes<Isa, 32>(x, i, count), word(scale));
       });
 }
 
@@ -216,7 +205,7 @@ void combine(std::uint32_t a, std::byte* x, std::uint32_t b, const std::byte* y,
   for_each_word<Isa>(
       x, count, [&](std::int64_t i, word v) __attribute__((always_inline)) {
         return numerics::combined_value<canonical_hardware<Isa>>(word(a), v, word(b),
-                                                                 words_at<Isa>(y, i, count));
+                                                                 load_codes<Isa, 32>(y, i, count));
       });
 }
 

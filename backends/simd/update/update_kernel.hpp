@@ -43,10 +43,7 @@ struct update_hardware {
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word load_words(const std::uint32_t* words, std::int64_t i,
                                               std::int64_t count) {
-  const auto* const p = reinterpret_cast<const std::byte*>(words + i);
-  if (i + Isa::word::count <= count) [[likely]]
-    return load<Isa>(fixed_width<32>{}, p);
-  return load_tail<Isa, 32>(p, count - i, 0);
+  return load_codes<Isa, 32>(reinterpret_cast<const std::byte*>(words), i, count);
 }
 
 /// Stores codes of Width bits from element i on; lanes after the last element are not stored.
@@ -64,16 +61,6 @@ template <class Isa>
 SAMEBITS_INLINE void store_words(std::uint32_t* words, std::int64_t i, std::int64_t count,
                                  typename Isa::word x) {
   store_codes<Isa, 32>(reinterpret_cast<std::byte*>(words), i, count, x);
-}
-
-/// Loads codes of Width bits from element i on.
-template <class Isa, int Width>
-SAMEBITS_INLINE typename Isa::word load_codes(const std::byte* codes, std::int64_t i,
-                                              std::int64_t count) {
-  const std::byte* const p = codes + i * (Width / 8);
-  if (i + Isa::word::count <= count) [[likely]]
-    return load<Isa>(fixed_width<Width>{}, p);
-  return load_tail<Isa, Width>(p, count - i, 0);
 }
 
 /// Rounds lanes to bf16 and back.

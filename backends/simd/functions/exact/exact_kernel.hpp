@@ -11,6 +11,7 @@
 
 #include "backends/dispatch/calls/evaluate.hpp"
 #include "backends/dispatch/visit.hpp"
+#include "backends/simd/lanes/access.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
 #include "numerics/functions/exact_function.hpp"
@@ -28,12 +29,11 @@ SAMEBITS_INLINE void widen_codes(format_id format, std::uint32_t* words, int cou
   using lanes = typename Isa::word;
   if (format == format_id::fp32) return;
   for (int i = 0; i < count; i += lanes::count) {
-    auto* const at = reinterpret_cast<std::byte*>(words + i);
-    const lanes code = Isa::template load<32>(at);
+    const lanes code = load<Isa>(words + i);
     const lanes wide = format == format_id::bf16
                            ? code << 16u
                            : numerics::decode<lanes>(spec_of(format_id::fp16), code);
-    Isa::template store<32>(at, wide);
+    store<Isa>(words + i, wide);
   }
 }
 
@@ -101,9 +101,8 @@ SAMEBITS_INLINE void round_to_nearest(overflow on_overflow, const std::uint64_t*
   const cast_rule rule{rounding::nearest_even, on_overflow, nan_policy::canonical};
   round_to_odd<Reals>(y, codes, count);
   for (int i = 0; i < count; i += lanes::count) {
-    auto* const at = reinterpret_cast<std::byte*>(codes + i);
-    const lanes wide = Isa::template load<32>(at);
-    Isa::template store<32>(at, numerics::encode<lanes>(spec_of(To), rule, wide, 0u).code);
+    const lanes wide = load<Isa>(codes + i);
+    store<Isa>(codes + i, numerics::encode<lanes>(spec_of(To), rule, wide, 0u).code);
   }
 }
 

@@ -9,6 +9,8 @@
 #include <type_traits>
 
 #include "backends/dispatch/calls/row_functions.hpp"
+#include "backends/simd/lanes/access.hpp"
+#include "backends/simd/lanes/rule.hpp"
 #include "numerics/bits/word.hpp"
 #include "samebits/core/config.hpp"
 
@@ -20,15 +22,6 @@ namespace torch = numerics::torch_2_11;
 inline constexpr int lane_padding = 16;
 alignas(64) inline constexpr std::uint32_t first_numbers[lane_padding] = {
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-template <class Isa>
-SAMEBITS_INLINE typename Isa::word load(const std::uint32_t* p) {
-  return Isa::template load<32>(reinterpret_cast<const std::byte*>(p));
-}
-template <class Isa>
-SAMEBITS_INLINE void store(std::uint32_t* p, typename Isa::word x) {
-  Isa::template store<32>(reinterpret_cast<std::byte*>(p), x);
-}
 
 /// Lane first + t of x in each lane t, modulo the lanes' count.
 template <class Isa>
@@ -43,8 +36,6 @@ SAMEBITS_INLINE std::uint32_t of_lane_0(typename Isa::word x) {
   store<Isa>(words, x);
   return words[0];
 }
-
-SAMEBITS_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
 /// Elements that consecutive threads add at the same time: thread + t adds element
 /// first + t * stride, for t < count.
