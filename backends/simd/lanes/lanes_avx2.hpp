@@ -39,6 +39,7 @@ SAMEBITS_INLINE lanes operator+(lanes a, lanes b) { return _mm256_add_epi32(a.v,
 SAMEBITS_INLINE lanes operator-(lanes a, lanes b) { return _mm256_sub_epi32(a.v, b.v); }
 SAMEBITS_INLINE lanes operator&(lanes a, lanes b) { return _mm256_and_si256(a.v, b.v); }
 SAMEBITS_INLINE lanes operator|(lanes a, lanes b) { return _mm256_or_si256(a.v, b.v); }
+SAMEBITS_INLINE lanes operator^(lanes a, lanes b) { return _mm256_xor_si256(a.v, b.v); }
 SAMEBITS_INLINE lanes operator<<(lanes a, lanes n) { return _mm256_sllv_epi32(a.v, n.v); }
 SAMEBITS_INLINE lanes operator>>(lanes a, lanes n) { return _mm256_srlv_epi32(a.v, n.v); }
 SAMEBITS_INLINE lanes operator<<(lanes a, std::uint32_t n) {

@@ -41,6 +41,7 @@ SAMEBITS_INLINE lanes operator+(lanes a, lanes b) { return _mm512_add_epi32(a.v,
 SAMEBITS_INLINE lanes operator-(lanes a, lanes b) { return _mm512_sub_epi32(a.v, b.v); }
 SAMEBITS_INLINE lanes operator&(lanes a, lanes b) { return _mm512_and_si512(a.v, b.v); }
 SAMEBITS_INLINE lanes operator|(lanes a, lanes b) { return _mm512_or_si512(a.v, b.v); }
+SAMEBITS_INLINE lanes operator^(lanes a, lanes b) { return _mm512_xor_si512(a.v, b.v); }
 SAMEBITS_INLINE lanes operator~(lanes a) { return _mm512_ternarylogic_epi32(a.v, a.v, a.v, 0x55); }
 SAMEBITS_INLINE lanes operator<<(lanes a, lanes n) { return _mm512_sllv_epi32(a.v, n.v); }
 SAMEBITS_INLINE lanes operator>>(lanes a, lanes n) { return _mm512_srlv_epi32(a.v, n.v); }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backends/simd/lanes/lanes_avx2.hpp"
 #include "backends/simd/matmul/matmul_kernel.hpp"
 #include "backends/simd/matmul/matmul_wide.hpp"
 #include "samebits/core/config.hpp"
@@ -12,45 +13,25 @@ namespace avx2 {
 namespace {
 
 /// The instruction set policy for matmul_wide.hpp.
-struct matmul_isa {
-  using lanes = __m256i;
+struct matmul_isa : samebits::avx2::isa {
+  using lanes = samebits::avx2::lanes;
+  using mask = samebits::avx2::mask;
   struct reals {
     __m256d low, high;
   };
-  static constexpr int columns = 8;
 
-  SAMEBITS_INLINE static lanes load(const std::uint32_t* p) {
-    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-  }
-  SAMEBITS_INLINE static void store(std::uint32_t* p, lanes x) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x);
-  }
-  SAMEBITS_INLINE static lanes set(int x) { return _mm256_set1_epi32(x); }
-  SAMEBITS_INLINE static lanes broadcast(const std::uint32_t* p) {
-    return _mm256_set1_epi32(static_cast<int>(*p));
-  }
-  SAMEBITS_INLINE static lanes add(lanes a, lanes b) { return _mm256_add_epi32(a, b); }
-  SAMEBITS_INLINE static lanes sub(lanes a, lanes b) { return _mm256_sub_epi32(a, b); }
-  SAMEBITS_INLINE static lanes max(lanes a, lanes b) { return _mm256_max_epi32(a, b); }
-  SAMEBITS_INLINE static lanes bit_and(lanes a, lanes b) { return _mm256_and_si256(a, b); }
-  SAMEBITS_INLINE static lanes bit_or(lanes a, lanes b) { return _mm256_or_si256(a, b); }
-  SAMEBITS_INLINE static lanes bit_xor(lanes a, lanes b) { return _mm256_xor_si256(a, b); }
-  SAMEBITS_INLINE static lanes shift_left(lanes a, int n) { return _mm256_slli_epi32(a, n); }
-  SAMEBITS_INLINE static lanes shift_right(lanes a, int n) { return _mm256_srli_epi32(a, n); }
-  /// Shifts by 32 or more give 0.
-  SAMEBITS_INLINE static lanes shift_right(lanes a, lanes n) { return _mm256_srlv_epi32(a, n); }
+  /// The maximum of signed numbers.
+  SAMEBITS_INLINE static lanes max(lanes a, lanes b) { return _mm256_max_epi32(a.v, b.v); }
   /// Products of the low 16 bits. The upper 16 bits of x must be zero.
-  SAMEBITS_INLINE static lanes low_product(lanes x, lanes y) { return _mm256_madd_epi16(x, y); }
-  SAMEBITS_INLINE static lanes greater(lanes a, lanes b) { return _mm256_cmpgt_epi32(a, b); }
-  SAMEBITS_INLINE static lanes select(lanes m, lanes a, lanes b) {
-    return _mm256_blendv_epi8(b, a, m);
-  }
+  SAMEBITS_INLINE static lanes low_product(lanes x, lanes y) { return _mm256_madd_epi16(x.v, y.v); }
+  /// Compares signed numbers.
+  SAMEBITS_INLINE static mask greater(lanes a, lanes b) { return {_mm256_cmpgt_epi32(a.v, b.v)}; }
   SAMEBITS_INLINE static lanes negate_if(lanes sign, lanes x) {
-    return _mm256_sign_epi32(x, bit_or(sign, set(1)));
+    return _mm256_sign_epi32(x.v, (sign | lanes(1u)).v);
   }
   SAMEBITS_INLINE static reals to_reals(lanes x) {
-    return {_mm256_cvtepi32_pd(_mm256_castsi256_si128(x)),
-            _mm256_cvtepi32_pd(_mm256_extracti128_si256(x, 1))};
+    return {_mm256_cvtepi32_pd(_mm256_castsi256_si128(x.v)),
+            _mm256_cvtepi32_pd(_mm256_extracti128_si256(x.v, 1))};
   }
   SAMEBITS_INLINE static reals add(const reals& a, const reals& b) {
     return {_mm256_add_pd(a.low, b.low), _mm256_add_pd(a.high, b.high)};
@@ -76,8 +57,9 @@ struct matmul_isa {
     return _mm256_cvtpd_ps(_mm256_blendv_pd(normal, small, is_small));
   }
   SAMEBITS_INLINE static lanes round_sum(const reals& sum, lanes exponent, int fraction_bits) {
-    const __m128 low = round_half(sum.low, _mm256_castsi256_si128(exponent), fraction_bits);
-    const __m128 high = round_half(sum.high, _mm256_extracti128_si256(exponent, 1), fraction_bits);
+    const __m128 low = round_half(sum.low, _mm256_castsi256_si128(exponent.v), fraction_bits);
+    const __m128 high =
+        round_half(sum.high, _mm256_extracti128_si256(exponent.v, 1), fraction_bits);
     const __m256 both = _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
     return _mm256_castps_si256(_mm256_add_ps(both, _mm256_setzero_ps()));  // -0 becomes +0
   }
@@ -85,10 +67,10 @@ struct matmul_isa {
 
 void promote(const matmul_promotion& p) {
   for (std::int64_t i = 0; i < p.rows * 8; i += 8) {
-    const __m256 sum = _mm256_castsi256_ps(matmul_isa::load(p.sums + i));
-    const __m256 part = _mm256_castsi256_ps(matmul_isa::load(p.parts + i));
-    matmul_isa::store(p.sums + i, _mm256_castps_si256(_mm256_add_ps(sum, part)));
-    matmul_isa::store(p.parts + i, _mm256_setzero_si256());
+    const __m256 sum = _mm256_loadu_ps(reinterpret_cast<const float*>(p.sums + i));
+    const __m256 part = _mm256_loadu_ps(reinterpret_cast<const float*>(p.parts + i));
+    _mm256_storeu_ps(reinterpret_cast<float*>(p.sums + i), _mm256_add_ps(sum, part));
+    _mm256_storeu_ps(reinterpret_cast<float*>(p.parts + i), _mm256_setzero_ps());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/simd/lanes/lanes_avx512.hpp"
 #include "backends/simd/matmul/matmul_kernel.hpp"
 #include "backends/simd/matmul/matmul_wide.hpp"
 
@@ -12,47 +13,27 @@ namespace avx512 {
 namespace {
 
 /// The instruction set policy for matmul_wide.hpp.
-struct matmul_isa {
-  using lanes = __m512i;
+struct matmul_isa : samebits::avx512::isa {
+  using lanes = samebits::avx512::lanes;
+  using mask = samebits::avx512::mask;
   struct reals {
     __m512d low, high;
   };
-  static constexpr int columns = 16;
 
-  SAMEBITS_INLINE static lanes load(const std::uint32_t* p) { return _mm512_loadu_si512(p); }
-  SAMEBITS_INLINE static void store(std::uint32_t* p, lanes x) { _mm512_storeu_si512(p, x); }
-  SAMEBITS_INLINE static lanes set(int x) { return _mm512_set1_epi32(x); }
-  SAMEBITS_INLINE static lanes broadcast(const std::uint32_t* p) {
-    return _mm512_set1_epi32(static_cast<int>(*p));
-  }
-  SAMEBITS_INLINE static lanes add(lanes a, lanes b) { return _mm512_add_epi32(a, b); }
-  SAMEBITS_INLINE static lanes sub(lanes a, lanes b) { return _mm512_sub_epi32(a, b); }
-  SAMEBITS_INLINE static lanes max(lanes a, lanes b) { return _mm512_max_epi32(a, b); }
-  SAMEBITS_INLINE static lanes bit_and(lanes a, lanes b) { return _mm512_and_si512(a, b); }
-  SAMEBITS_INLINE static lanes bit_or(lanes a, lanes b) { return _mm512_or_si512(a, b); }
-  SAMEBITS_INLINE static lanes bit_xor(lanes a, lanes b) { return _mm512_xor_si512(a, b); }
-  SAMEBITS_INLINE static lanes shift_left(lanes a, int n) {
-    return _mm512_slli_epi32(a, static_cast<unsigned>(n));
-  }
-  SAMEBITS_INLINE static lanes shift_right(lanes a, int n) {
-    return _mm512_srli_epi32(a, static_cast<unsigned>(n));
-  }
-  /// Shifts by 32 or more give 0.
-  SAMEBITS_INLINE static lanes shift_right(lanes a, lanes n) { return _mm512_srlv_epi32(a, n); }
+  /// The maximum of signed numbers.
+  SAMEBITS_INLINE static lanes max(lanes a, lanes b) { return _mm512_max_epi32(a.v, b.v); }
   /// Products of the low 16 bits. The upper 16 bits of x must be zero.
-  SAMEBITS_INLINE static lanes low_product(lanes x, lanes y) { return _mm512_madd_epi16(x, y); }
-  SAMEBITS_INLINE static __mmask16 greater(lanes a, lanes b) {
-    return _mm512_cmpgt_epi32_mask(a, b);
-  }
-  SAMEBITS_INLINE static lanes select(__mmask16 m, lanes a, lanes b) {
-    return _mm512_mask_blend_epi32(m, b, a);
+  SAMEBITS_INLINE static lanes low_product(lanes x, lanes y) { return _mm512_madd_epi16(x.v, y.v); }
+  /// Compares signed numbers.
+  SAMEBITS_INLINE static mask greater(lanes a, lanes b) {
+    return {_mm512_cmpgt_epi32_mask(a.v, b.v)};
   }
   SAMEBITS_INLINE static lanes negate_if(lanes sign, lanes x) {
-    return _mm512_mask_sub_epi32(x, _mm512_movepi32_mask(sign), _mm512_setzero_si512(), x);
+    return _mm512_mask_sub_epi32(x.v, _mm512_movepi32_mask(sign.v), _mm512_setzero_si512(), x.v);
   }
   SAMEBITS_INLINE static reals to_reals(lanes x) {
-    return {_mm512_cvtepi32_pd(_mm512_castsi512_si256(x)),
-            _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(x, 1))};
+    return {_mm512_cvtepi32_pd(_mm512_castsi512_si256(x.v)),
+            _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(x.v, 1))};
   }
   SAMEBITS_INLINE static reals add(const reals& a, const reals& b) {
     return {_mm512_add_pd(a.low, b.low), _mm512_add_pd(a.high, b.high)};
@@ -73,8 +54,9 @@ struct matmul_isa {
     return _mm512_cvtpd_ps(_mm512_mask_blend_pd(is_small, normal, small));
   }
   SAMEBITS_INLINE static lanes round_sum(const reals& sum, lanes exponent, int fraction_bits) {
-    const __m256 low = round_half(sum.low, _mm512_castsi512_si256(exponent), fraction_bits);
-    const __m256 high = round_half(sum.high, _mm512_extracti64x4_epi64(exponent, 1), fraction_bits);
+    const __m256 low = round_half(sum.low, _mm512_castsi512_si256(exponent.v), fraction_bits);
+    const __m256 high =
+        round_half(sum.high, _mm512_extracti64x4_epi64(exponent.v, 1), fraction_bits);
     const __m512 both = _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
     return _mm512_castps_si512(_mm512_add_ps(both, _mm512_setzero_ps()));  // -0 becomes +0
   }
@@ -87,6 +69,7 @@ SAMEBITS_INLINE void narrow_row(const matmul_step& s, const std::uint32_t* a,
   constexpr int pairs = Group / 2;
   constexpr std::ptrdiff_t columns = 16;
   const auto set = [](int x) { return _mm512_set1_epi32(x); };
+  const auto broadcast = [&](std::uint32_t x) { return set(static_cast<int>(x)); };
   const __m512i c = _mm512_loadu_si512(sums);
   const __m512i c_magnitude = _mm512_and_si512(c, set(0x7FFFFFFF));
   const __m512i c_field = _mm512_srli_epi32(c_magnitude, 23);
@@ -101,28 +84,27 @@ SAMEBITS_INLINE void narrow_row(const matmul_step& s, const std::uint32_t* a,
   __m512i exponents[static_cast<unsigned>(pairs)];
 #pragma GCC unroll 16
   for (int p = 0; p < pairs; ++p) {
-    exponents[p] =
-        _mm512_add_epi16(matmul_isa::load(b + 3 * p * columns), matmul_isa::broadcast(a + p));
+    exponents[p] = _mm512_add_epi16(_mm512_loadu_si512(b + 3 * p * columns), broadcast(a[p]));
     top = _mm512_max_epi16(top, exponents[p]);
   }
   top = _mm512_max_epi16(top, _mm512_rol_epi32(top, 16));
   __m512i sum = _mm512_setzero_si512();
 #pragma GCC unroll 16
   for (int p = 0; p < pairs; ++p) {
-    const __m512i product = _mm512_mullo_epi16(matmul_isa::load(b + (3 * p + 1) * columns),
-                                               matmul_isa::broadcast(a + pairs + p));
+    const __m512i product =
+        _mm512_mullo_epi16(_mm512_loadu_si512(b + (3 * p + 1) * columns), broadcast(a[pairs + p]));
     const __m512i cut = _mm512_srlv_epi16(product, _mm512_sub_epi16(top, exponents[p]));
     // (sign of a ^ sign of b) | 1: -1 or 1
-    const __m512i sign = _mm512_ternarylogic_epi32(matmul_isa::load(b + (3 * p + 2) * columns),
-                                                   matmul_isa::broadcast(a + 2 * pairs + p),
-                                                   _mm512_set1_epi16(1), 0xBE);
+    const __m512i sign =
+        _mm512_ternarylogic_epi32(_mm512_loadu_si512(b + (3 * p + 2) * columns),
+                                  broadcast(a[2 * pairs + p]), _mm512_set1_epi16(1), 0xBE);
     sum = _mm512_add_epi32(sum, _mm512_madd_epi16(cut, sign));
   }
   const __m512i top32 = _mm512_srai_epi32(top, 16);
   constexpr int down = 23 - 13;
   const __m512i c_term = _mm512_srlv_epi32(
       c_significand, _mm512_add_epi32(_mm512_sub_epi32(top32, c_exponent), set(down)));
-  sum = _mm512_add_epi32(sum, matmul_isa::negate_if(c, c_term));
+  sum = _mm512_add_epi32(sum, matmul_isa::negate_if(c, c_term).v);
   // The sum is below 2^24 and therefore exact in binary32; it is then truncated to 13 fraction
   // bits.
   const __m512i cut_sum =
@@ -170,7 +152,7 @@ void promote(const matmul_promotion& p) {
 void promote_scaled(const matmul_promotion& p) {
   const __m512 b = _mm512_loadu_ps(p.b_scales);
   promote_rows(p, [&](__m512 sum, __m512 part, std::int64_t r) {
-    const __m512 a = _mm512_castsi512_ps(matmul_isa::broadcast(p.a_scales + r));
+    const __m512 a = _mm512_castsi512_ps(_mm512_set1_epi32(static_cast<int>(p.a_scales[r])));
     return add_scaled(p.order, sum, part, a, b);
   });
 }
