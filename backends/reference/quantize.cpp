@@ -93,17 +93,6 @@ numerics::tile_scale scale_of_tile(const quantize_call& call, std::int64_t row, 
       [&](int r, int c) { return element_of_view(call.in, first_row + r, first_col + c); });
 }
 
-void store_scale(const matrix_view& v, std::int64_t row, std::int64_t col,
-                 std::uint32_t dequantization_scale) {
-  if (v.data == nullptr) return;
-  const std::uint32_t code = numerics::scale_code(v.format, dequantization_scale);
-  if (storage_bytes(v.format) == 1) {
-    store<std::uint8_t>(v, row, col, code);
-  } else {
-    store<std::uint32_t>(v, row, col, code);
-  }
-}
-
 /// The amax of a matrix, split among threads.
 numerics::tile_amax amax_of_matrix(const quantize_call& call, int threads) {
   std::mutex combining;
@@ -125,8 +114,8 @@ void find_scales(const quantize_call& call, int threads, numerics::tile_scale* s
     for_each_element(g.cols, range, [&](std::int64_t row, std::int64_t col, std::size_t i) {
       const numerics::tile_scale s = scale_of_tile(call, row, col);
       scales[range.begin + static_cast<std::int64_t>(i)] = s;
-      store_scale(o.scales, row, col, s.dequantization_scale);
-      store_scale(o.scales_transposed, col, row, s.dequantization_scale);
+      store_tile_scale(o.scales, row, col, s.dequantization_scale);
+      store_tile_scale(o.scales_transposed, col, row, s.dequantization_scale);
     });
   };
   for_each_part(g.rows * g.cols, threads, scale_range,
@@ -233,6 +222,17 @@ void reference_quantize(const quantize_call& given, const executor& where) {
     if (counts) partial_statistics[static_cast<std::size_t>(i)] = statistics;
   });
   if (counts) *call.outputs.statistics = total(partial_statistics);
+}
+
+void store_tile_scale(const matrix_view& v, std::int64_t row, std::int64_t col,
+                      std::uint32_t dequantization_scale) {
+  if (v.data == nullptr) return;
+  const std::uint32_t code = numerics::scale_code(v.format, dequantization_scale);
+  if (storage_bytes(v.format) == 1) {
+    store<std::uint8_t>(v, row, col, code);
+  } else {
+    store<std::uint32_t>(v, row, col, code);
+  }
 }
 
 std::uint32_t scale_at(const const_matrix_view& v, std::int64_t row, std::int64_t col) {

@@ -32,6 +32,9 @@ void reference_quantize(const quantize_call& call, const executor& where);
 void reference_dequantize(const dequantize_call& call, const executor& where);
 /// The numbers of the tensor of a dequantization; ones for a rule with one level.
 numerics::tensor_level tensor_level_of(const dequantize_call& call);
+/// Writes the dequantization scale of a tile, if it is wanted: the view has data.
+void store_tile_scale(const matrix_view& v, std::int64_t row, std::int64_t col,
+                      std::uint32_t dequantization_scale);
 /// An fp32, e8m0 or e4m3 scale as binary32 bits.
 std::uint32_t scale_at(const const_matrix_view& v, std::int64_t row, std::int64_t col);
 void reference_matmul(const matmul_call& call, const executor& where);

@@ -39,21 +39,6 @@ bool is_dense(const quantize_call& call) {
          has_contiguous_rows(call.in) && has_contiguous_rows(o.codes);
 }
 
-std::byte* scale_address(const matrix_view& v, std::int64_t row, std::int64_t col) {
-  const std::int64_t at = row * v.row_stride + col * v.col_stride;
-  return static_cast<std::byte*>(v.data) + at * (spec_of(v.format).storage_bits / 8);
-}
-
-void store_scale(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint32_t scale) {
-  if (v.data == nullptr) return;
-  const std::uint32_t code = numerics::scale_code(v.format, scale);
-  if (storage_bytes(v.format) == 1) {
-    *scale_address(v, row, col) = static_cast<std::byte>(code);
-  } else {
-    std::memcpy(scale_address(v, row, col), &code, sizeof code);
-  }
-}
-
 /// The amax of a matrix, whose elements are split among threads.
 numerics::tile_amax amax_of_matrix(const quantize_kernel& kernel, const quantize_call& call,
                                    int threads) {
@@ -76,8 +61,8 @@ tile_scale scale_of_whole(const quantize_kernel& kernel, const quantize_call& ca
 /// Quantizes a matrix with one scale, split among threads.
 void quantize_whole(const quantize_kernel& kernel, const quantize_call& call, int threads) {
   const tile_scale scale = scale_of_whole(kernel, call, threads);
-  store_scale(call.outputs.scales, 0, 0, scale.dequantization_scale);
-  store_scale(call.outputs.scales_transposed, 0, 0, scale.dequantization_scale);
+  store_tile_scale(call.outputs.scales, 0, 0, scale.dequantization_scale);
+  store_tile_scale(call.outputs.scales_transposed, 0, 0, scale.dequantization_scale);
   for_each_part(call.in.rows * call.in.cols, threads, [&](element_range range) {
     const ieee_control_register ieee;
     kernel.cast(call, scale, range);
@@ -92,13 +77,9 @@ void for_each_tiles(const tile_grid& g, int threads, const Function& f) {
 
 /// The scales of the tiles of a range whose inverse scales are given.
 void read_inverse_scales(const quantize_call& call, element_range tiles, tile_scale* table) {
-  const const_matrix_view& v = call.inverse_scales;
+  const std::int64_t cols = call.grid.cols;
   for (std::int64_t i = tiles.begin; i < tiles.end; ++i) {
-    const std::int64_t at = i / call.grid.cols * v.row_stride + i % call.grid.cols * v.col_stride;
-    std::uint32_t inverse = 0;
-    std::memcpy(&inverse, static_cast<const std::byte*>(v.data) + at * std::int64_t{sizeof inverse},
-                sizeof inverse);
-    table[i] = numerics::scale_of_inverse(inverse);
+    table[i] = numerics::scale_of_inverse(scale_at(call.inverse_scales, i / cols, i % cols));
   }
 }
 
@@ -115,8 +96,8 @@ void find_scales(const quantize_kernel& kernel, const quantize_call& call, int t
     if (!given && !whole) kernel.scales(call, range, table);
     for (std::int64_t i = range.begin; i < range.end; ++i) {
       const std::uint32_t scale = table[i].dequantization_scale;
-      store_scale(call.outputs.scales, i / g.cols, i % g.cols, scale);
-      store_scale(call.outputs.scales_transposed, i % g.cols, i / g.cols, scale);
+      store_tile_scale(call.outputs.scales, i / g.cols, i % g.cols, scale);
+      store_tile_scale(call.outputs.scales_transposed, i % g.cols, i / g.cols, scale);
     }
   });
 }
