@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <string>
 
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "samebits/arithmetic.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
@@ -62,17 +63,23 @@ compute_call checked(operation op, const array_operands& in, const matrix_view& 
   return call;
 }
 
-const backend& computing_backend(const compute_call& call, const executor& where) {
-  std::string what = "has no " + std::string(name(call.op));
+/// What a backend lacks that cannot compute a call, as a part of messages.
+struct lacking {
+  const compute_call& call;
+};
+void append_text(std::string& text, const lacking& what) {
+  const compute_call& call = what.call;
+  text += detail::cat("has no ", call.op);
   for (int i = 0; i < operand_count(call.op); ++i) {
-    what += (i == 0 ? " of " : ", ") + std::string(name(call.operands[i].format));
+    text += detail::cat(i == 0 ? " of " : ", ", call.operands[i].format);
   }
-  what += " into " + std::string(name(call.out.format)) + " with " +
-          std::string(name(call.rule.rounding)) + ", " + std::string(name(call.rule.overflow)) +
-          ", " + std::string(name(call.rule.nan)) +
-          (call.report == flag_report::wanted ? ", flags" : "");
-  return backend_for(
-      where, call.out.space, [&](const backend& b) { return b.compute.has(call); }, what);
+  text +=
+      detail::cat(" into ", call.out.format, " with ", call.rule.rounding, ", ", call.rule.overflow,
+                  ", ", call.rule.nan, call.report == flag_report::wanted ? ", flags" : "");
+}
+
+const backend& computing_backend(const compute_call& call, const executor& where) {
+  return backend_for(&backend::compute, call, call.out.space, where, lacking{call});
 }
 
 /// Makes the call's device current until the end of the scope.
@@ -114,12 +121,10 @@ void enqueue_compute_with_flags(operation op, const array_operands& in, const ma
                                 const flags_view& each, const executor& where) {
   namespace b = backends;
   b::compute_call call = b::checked(op, in, out, options, b::flag_report::wanted, each, where);
-  if (out.space != memory_space::device) {
-    throw invalid_argument("out: must lie in device memory; of host memory compute_with_flags()");
-  }
-  if (raised == nullptr || reinterpret_cast<std::uintptr_t>(raised) % 4 != 0) {
-    throw invalid_argument("raised: must be 4 bytes of device memory, aligned to 4");
-  }
+  refuse_if(out.space != memory_space::device,
+            "out: must lie in device memory; of host memory compute_with_flags()");
+  refuse_if(raised == nullptr || reinterpret_cast<std::uintptr_t>(raised) % 4 != 0,
+            "raised: must be 4 bytes of device memory, aligned to 4");
   const b::device_scope on = b::scope_of(call, raised, where, b::completion::enqueued);
   call.all_on_device = raised;
   b::computing_backend(call, where).compute.run(call, where);

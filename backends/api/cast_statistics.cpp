@@ -4,10 +4,10 @@
 #include <string>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/reference/statistics/element_passes.hpp"
 #include "backends/self_test/self_test.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace {
@@ -23,14 +23,11 @@ void check_request(const statistics_request& request) {
     const std::string which = "request.casts[" + std::to_string(i) + "]";
     const format_id to = request.casts[i];
     check_format(which, to);
-    if (to != format_id::fp64 && to != format_id::e8m0) continue;
-    throw invalid_argument(which + ": must have a sign and fewer bits than fp64, got " +
-                           std::string(name(to)));
+    refuse_if(to == format_id::fp64 || to == format_id::e8m0, which,
+              ": must have a sign and fewer bits than fp64, got ", to);
   }
-  if (request.scale_log2 < -127 || request.scale_log2 > 127) {
-    throw invalid_argument("request.scale_log2: must be in -127..127, got " +
-                           std::to_string(request.scale_log2));
-  }
+  refuse_if(request.scale_log2 < -127 || request.scale_log2 > 127,
+            "request.scale_log2: must be in -127..127, got ", request.scale_log2);
 }
 
 }  // namespace
@@ -38,11 +35,9 @@ void check_request(const statistics_request& request) {
 statistics_pass::statistics_pass(const statistics_request& request, const matrix_shape& shape,
                                  const executor& where) {
   check_request(request);
-  if (shape.rows < 0 || shape.cols < 0 ||
-      static_cast<__int128>(shape.rows) * shape.cols > INT64_MAX) {
-    throw invalid_argument("shape: must have sizes >= 0 and fewer than 2^63 elements, got " +
-                           backends::shape_text(shape.rows, shape.cols));
-  }
+  refuse_if(shape.rows < 0 || shape.cols < 0 ||
+                static_cast<__int128>(shape.rows) * shape.cols > INT64_MAX,
+            "shape: must have sizes >= 0 and fewer than 2^63 elements, got ", shape);
   backends::check_threads(where);
   const backends::backend& chosen =
       backends::resolve(where, memory_space::host, [](const auto&) { return true; });
@@ -57,36 +52,26 @@ statistics_pass& statistics_pass::operator=(statistics_pass&&) noexcept = defaul
 
 void statistics_pass::add(const const_matrix_view& elements) {
   backends::check_view(elements, "elements");
-  if (elements.format != passes_->format) {
-    throw invalid_argument("elements: format must be that of the request, " +
-                           std::string(name(passes_->format)) + ", got " +
-                           std::string(name(elements.format)));
-  }
-  if (elements.space != memory_space::host) {
-    throw invalid_argument("elements: must lie in host memory; copy them to the host");
-  }
-  if (elements.rows * elements.cols > passes_->missing) {
-    throw invalid_argument("elements: of " + std::to_string(elements.rows * elements.cols) +
-                           " in the view, the pass takes " + std::to_string(passes_->missing) +
-                           " more");
-  }
+  refuse_if(elements.format != passes_->format, "elements: format must be that of the request, ",
+            passes_->format, ", got ", elements.format);
+  refuse_if(elements.space != memory_space::host,
+            "elements: must lie in host memory; copy them to the host");
+  refuse_if(elements.rows * elements.cols > passes_->missing, "elements: of ",
+            elements.rows * elements.cols, " in the view, the pass takes ", passes_->missing,
+            " more");
   backends::require_tested(backends::reference);
   passes_->add(elements);
 }
 
 bool statistics_pass::again() {
-  if (passes_->missing != 0) {
-    throw invalid_argument("again: " + std::to_string(passes_->missing) +
-                           " elements are missing; add() takes all elements in every pass");
-  }
+  refuse_if(passes_->missing != 0, "again: ", passes_->missing,
+            " elements are missing; add() takes all elements in every pass");
   backends::require_tested(backends::reference);
   return passes_->next_pass();
 }
 
 cast_statistics statistics_pass::result() const {
-  if (!passes_->done) {
-    throw invalid_argument("result: passes are missing; add the elements until again() is false");
-  }
+  refuse_if(!passes_->done, "result: passes are missing; add the elements until again() is false");
   return passes_->result();
 }
 

@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/calls/codebook.hpp"
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/reference/reference.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
@@ -33,8 +34,7 @@ struct named_bytes {
 template <class T>
 named_bytes sized(const char* name, std::span<T> s, std::int64_t needed, const char* unit) {
   if (s.size() == static_cast<std::size_t>(needed)) return {bytes_of(s), name};
-  throw invalid_argument(std::string(name) + ": must have " + std::to_string(needed) + unit +
-                         ", got " + std::to_string(s.size()));
+  refuse(name, ": must have ", needed, unit, ", got ", s.size());
 }
 
 /// Checks the elements, and that all arrays lie apart.
@@ -76,9 +76,7 @@ void check_blocks(const const_matrix_view& v, const char* which,
   }
   check_elements(v, which, arrays, where);
   const bool dense = (v.cols <= 1 || v.col_stride == 1) && (v.rows <= 1 || v.row_stride == v.cols);
-  if (!is_empty(v) && !dense) {
-    throw invalid_argument(std::string(which) + ": the elements of blocks must have no gaps");
-  }
+  refuse_if(!is_empty(v) && !dense, which, ": the elements of blocks must have no gaps");
 }
 
 /// check_elements() of codes and absmaxes of rows in host memory.
@@ -93,14 +91,11 @@ void check_rows(const const_matrix_view& v, const char* which, std::span<const s
 
 /// Runs a call on the elements `v`. `memory` has the arrays' addresses.
 template <class Call>
-void run(const operation_entry<Call> backend::*operation, const Call& call,
+void run(operation_entry<Call> backend::*operation, const Call& call,
          const const_matrix_view& v, std::initializer_list<named_address> memory,
          const executor& where) {
   const device_scope on(v.space, memory, where.stream);
-  const backend& chosen = backend_for(
-      where, v.space, [&](const backend& b) { return (b.*operation).has(call); },
-      "has no codebooks");
-  if (!is_empty(v)) (chosen.*operation).run(call, where);
+  run_call(operation, call, v, where, "has no codebooks");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string>
 
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/device_scope.hpp"
@@ -12,11 +13,9 @@ namespace samebits {
 namespace backends {
 
 const backend& converting_backend(const executor& where, const convert_call& call) {
-  return backend_for(
-      where, call.in.space, [&](const backend& b) { return b.convert.has(call); },
-      "has no " + std::string(name(call.in.format)) + " to " + std::string(name(call.out.format)) +
-          " with " + std::string(name(call.rule.rounding)) + ", " +
-          std::string(name(call.rule.overflow)) + ", " + std::string(name(call.rule.nan)));
+  return backend_for(&backend::convert, call, call.in.space, where, "has no ", call.in.format,
+                     " to ", call.out.format, " with ", call.rule.rounding, ", ",
+                     call.rule.overflow, ", ", call.rule.nan);
 }
 
 namespace {

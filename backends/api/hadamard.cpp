@@ -6,7 +6,7 @@
 #include <string>
 
 #include "backends/api/view_checks.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "samebits/matmul.hpp"
 
 namespace samebits {
@@ -53,9 +53,7 @@ void random_hadamard(const const_matrix_view& in, const matrix_view& out, std::u
   b::check_shape(out, "out", in.rows, in.cols);
   b::check_distinct(out, "out");
   b::check_apart(out, "out", in, "in");
-  if (in.cols % group != 0) {
-    throw invalid_argument("in: columns must be a multiple of 16, got " + std::to_string(in.cols));
-  }
+  refuse_if(in.cols % group != 0, "in: columns must be a multiple of 16, got ", in.cols);
   const auto h = signed_matrix(signs);
   const const_matrix_view by =
       view_of_codes(format_id::bf16, static_cast<const void*>(h.data()), group, group);

@@ -9,63 +9,50 @@
 #include <utility>
 
 #include "backends/api/matmul_slices.hpp"
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits {
 namespace backends {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw invalid_argument(what); }
-
 void check_operand(const const_matrix_view& v, const char* which) {
   check_view(v, which);
   check_host(v, which);
-  if (v.format == format_id::fp64 || v.format == format_id::e8m0) {
-    refuse(std::string(which) + ": format must be any but fp64 and e8m0, got " +
-           std::string(name(v.format)));
-  }
+  refuse_if(v.format == format_id::fp64 || v.format == format_id::e8m0, which,
+            ": format must be any but fp64 and e8m0, got ", v.format);
 }
 
 constexpr std::array exact_formats = {format_id::fp32, format_id::fp16, format_id::bf16,
                                       format_id::fp64};
 
-std::string text_of(const accumulator& sum, format_id a, format_id b) {
-  return std::string(name(sum.unit)) + " does not multiply " + std::string(name(a)) + " by " +
-         std::string(name(b)) + " into " + std::string(name(sum.result));
-}
-
 /// The tensor core row for this accumulator, if it has one. Checks every field of `sum`.
 std::optional<tensor_arithmetic> row_of(const accumulator& sum, format_id a, format_id b) {
   check_value("sum.kind", sum.kind, "accumulator_kind");
   check_value("sum.order", sum.order, "fp32_order");
-  if (sum.fp32_as_tf32 &&
-      (sum.kind != accumulator_kind::tensor_core || a != format_id::fp32 || b != format_id::fp32)) {
-    refuse("sum.fp32_as_tf32 needs fp32 operands of a tensor_core, got " + std::string(name(a)) +
-           " and " + std::string(name(b)));
-  }
+  refuse_if(sum.fp32_as_tf32 && (sum.kind != accumulator_kind::tensor_core ||
+                                 a != format_id::fp32 || b != format_id::fp32),
+            "sum.fp32_as_tf32 needs fp32 operands of a tensor_core, got ", a, " and ", b);
   if (sum.kind != accumulator_kind::tensor_core) return std::nullopt;
   check_value("sum.unit", sum.unit, "tensor_unit");
-  if (sum.result != format_id::fp32 && sum.result != format_id::fp16) {
-    refuse("sum.result must be fp32 or fp16, got " + std::string(name(sum.result)));
-  }
+  refuse_if(sum.result != format_id::fp32 && sum.result != format_id::fp16,
+            "sum.result must be fp32 or fp16, got ", sum.result);
   const auto operands = sum.fp32_as_tf32 ? tensor_operands::tf32 : tensor_operands_of(a, b);
   const auto row = operands ? find_tensor_row(sum.unit, *operands) : std::nullopt;
   const bool wide = sum.result == format_id::fp32;
-  if (!row || (wide ? row->fp32 : row->fp16) == evidence::none) {
-    throw unsupported(text_of(sum, a, b));
-  }
+  refuse_if<unsupported>(!row || (wide ? row->fp32 : row->fp16) == evidence::none, sum.unit,
+                         " does not multiply ", a, " by ", b, " into ", sum.result);
   if (sum.products != 0 && sum.products != row->products &&
       (sum.products != row->narrow_products || sum.products < 0)) {
-    refuse("sum.products must be 0, " + std::to_string(row->products) +
-           (row->narrow_products != 0 ? " or " + std::to_string(row->narrow_products) : "") +
-           ", got " + std::to_string(sum.products));
+    const int narrow = row->narrow_products;
+    refuse("sum.products must be 0, ", row->products,
+           narrow != 0 ? detail::cat(" or ", narrow) : "", ", got ", sum.products);
   }
   const int products = sum.products != 0 ? sum.products : row->products;
-  if (sum.promotion < 0 || sum.promotion % products != 0) {
-    refuse("sum.promotion must be 0 or a multiple of the " + std::to_string(products) +
-           " products of an instruction, got " + std::to_string(sum.promotion));
-  }
+  refuse_if(sum.promotion < 0 || sum.promotion % products != 0,
+            "sum.promotion must be 0 or a multiple of the ", products,
+            " products of an instruction, got ", sum.promotion);
   return row;
 }
 
@@ -80,25 +67,18 @@ void check_slices(const accumulator& sum) {
   const bool unit = sum.kind == accumulator_kind::tensor_core;
   if (sum.kind == accumulator_kind::ieee_fp32) check_at_least("sum.promotion", sum.promotion, 0);
   const bool divided = sum.slices != 1 || sum.slice_rounding != slice_rounding::none;
-  if (divided && !unit && sum.kind != accumulator_kind::ieee_fp32) {
-    refuse("sum.slices: slices need ieee_fp32 or tensor_core, got " + std::string(name(sum.kind)));
-  }
+  refuse_if(divided && !unit && sum.kind != accumulator_kind::ieee_fp32,
+            "sum.slices: slices need ieee_fp32 or tensor_core, got ", sum.kind);
   const bool cyclic = sum.slices != 1 && sum.slice_order == slice_order::cyclic;
-  if (sum.residue_tile != 0 && (!unit || cyclic)) {
-    refuse("sum.residue_tile: a residue needs tensor_core and contiguous slices");
-  }
-  if (sum.slice_sum == slice_sum::halves && sum.slice_rounding == slice_rounding::running) {
-    refuse("sum.slice_rounding: a running sum needs ascending slices");
-  }
+  refuse_if(sum.residue_tile != 0 && (!unit || cyclic),
+            "sum.residue_tile: a residue needs tensor_core and contiguous slices");
+  refuse_if(sum.slice_sum == slice_sum::halves && sum.slice_rounding == slice_rounding::running,
+            "sum.slice_rounding: a running sum needs ascending slices");
   if (!unit || (!divided && sum.residue_tile == 0)) return;
-  if (sum.result != format_id::fp32) {
-    refuse("sum.result must be fp32 with slices or a residue, got " +
-           std::string(name(sum.result)));
-  }
-  if (sum.promotion != 0 && (cyclic || sum.residue_tile != 0)) {
-    refuse("sum.promotion must be 0 with cyclic slices or a residue, got " +
-           std::to_string(sum.promotion));
-  }
+  refuse_if(sum.result != format_id::fp32, "sum.result must be fp32 with slices or a residue, got ",
+            sum.result);
+  refuse_if(sum.promotion != 0 && (cyclic || sum.residue_tile != 0),
+            "sum.promotion must be 0 with cyclic slices or a residue, got ", sum.promotion);
 }
 
 /// Elements of K with one scale: the second extent of A's tiles and the first extent of B's. 0: all.
@@ -119,11 +99,10 @@ scale_source checked_scales(const operand_scales& s, const char* values_name, co
   constexpr std::array formats = {format_id::fp32, format_id::e8m0, format_id::e4m3};
   if (!allows_tile(of_a ? s.tile : tile_shape{s.tile.cols, s.tile.rows}, exact)) {
     const std::string g = exact ? "G" : "128";
-    refuse(std::string(tile_name) + " must be " +
-           (of_a ? "{0, 0}, {1, 0}, {1, " + g + "} or {" + g + ", " + g + "}"
-                 : "{0, 0}, {0, 1}, {" + g + ", 1} or {" + g + ", " + g + "}") +
-           (exact ? " with G in 16, 32, 64, 128, 256" : "") + ", got {" +
-           std::to_string(s.tile.rows) + ", " + std::to_string(s.tile.cols) + "}");
+    refuse(tile_name, " must be ",
+           of_a ? "{0, 0}, {1, 0}, {1, " + g + "} or {" + g + ", " + g + "}"
+                : "{0, 0}, {0, 1}, {" + g + ", 1} or {" + g + ", " + g + "}",
+           exact ? " with G in 16, 32, 64, 128, 256" : "", ", got ", s.tile);
   }
   check_view(s.values, values_name);
   check_host(s.values, values_name);
@@ -159,16 +138,14 @@ void check_scales_fit(const matmul_call& call) {
   const bool fits = sum.kind == accumulator_kind::exact ||
                     sum.kind == accumulator_kind::fp32_per_128 ||
                     (sum.kind == accumulator_kind::tensor_core && sum.promotion == scale_block);
-  if (fits && is_in_slices(call)) {
-    refuse("options: scales that change along K need one slice without a residue or fp32_as_tf32");
-  }
+  refuse_if(fits && is_in_slices(call),
+            "options: scales that change along K need one slice without a residue or fp32_as_tf32");
   if (fits) return;
   refuse(
       "options: scales that change along K need exact, fp32_per_128, or tensor_core with "
-      "sum.promotion 128, got " +
-      std::string(name(sum.kind)) +
-      (sum.kind == accumulator_kind::tensor_core ? " with " + std::to_string(sum.promotion)
-                                                 : std::string()));
+      "sum.promotion 128, got ",
+      sum.kind,
+      sum.kind == accumulator_kind::tensor_core ? detail::cat(" with ", sum.promotion) : "");
 }
 
 void check_addend(const matmul_call& call) {
@@ -179,20 +156,17 @@ void check_addend(const matmul_call& call) {
   check_format(call.c, "options.c", number_formats);
   const bool after_first = call.c_enters == addend::after_first_slice;
   const accumulator_kind kind = call.sum.kind;
-  if (after_first &&
-      (call.sum.slice_sum == slice_sum::halves ||
-       (kind != accumulator_kind::ieee_fp32 && kind != accumulator_kind::tensor_core))) {
-    refuse(
-        "options.c_enters: after_first_slice needs ascending slices of ieee_fp32 or tensor_core");
-  }
+  refuse_if(
+      after_first &&
+          (call.sum.slice_sum == slice_sum::halves ||
+           (kind != accumulator_kind::ieee_fp32 && kind != accumulator_kind::tensor_core)),
+      "options.c_enters: after_first_slice needs ascending slices of ieee_fp32 or tensor_core");
   if (call.c_enters == addend::last || kind == accumulator_kind::exact) return;
-  if (call.a_scales.values.data != nullptr || call.b_scales.values.data != nullptr) {
-    refuse("options.c_enters: a c that does not come last takes no scales");
-  }
+  refuse_if(call.a_scales.values.data != nullptr || call.b_scales.values.data != nullptr,
+            "options.c_enters: a c that does not come last takes no scales");
   if (after_first) return;
-  if (kind == accumulator_kind::ieee_fp32 && call.sum.promotion != 0) {
-    refuse("options.c_enters: a c that comes first takes no promotion of ieee_fp32");
-  }
+  refuse_if(kind == accumulator_kind::ieee_fp32 && call.sum.promotion != 0,
+            "options.c_enters: a c that comes first takes no promotion of ieee_fp32");
   const bool of_unit = kind == accumulator_kind::tensor_core && call.sum.promotion == 0;
   const std::array one = {of_unit ? call.sum.result : format_id::fp32};
   check_format(call.c, "options.c", one);
@@ -254,9 +228,8 @@ void matmul(const const_matrix_view& a, const const_matrix_view& b, const matrix
   const backends::matmul_call call = backends::checked_matmul(a, b, d, sum, options);
   backends::check_disjoint(call);
   const backends::backend& chosen = backends::backend_for(
-      where, memory_space::host, [&](const backends::backend& one) { return one.matmul.has(call); },
-      "cannot multiply matrices");
-  if (call.d.rows == 0 || call.d.cols == 0) return;
+      &backends::backend::matmul, call, memory_space::host, where, "cannot multiply matrices");
+  if (backends::is_empty(call.d)) return;
   if (backends::is_in_slices(call)) return backends::multiply_in_slices(chosen, call, where);
   chosen.matmul.run(call, where);
 }

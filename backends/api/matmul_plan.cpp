@@ -6,9 +6,10 @@
 #include <string>
 
 #include "backends/api/matmul_slices.hpp"
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits {
 namespace backends {
@@ -21,12 +22,9 @@ struct matmul_plan_data {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw invalid_argument(what); }
-
 void check_device(const const_matrix_view& v, const char* which) {
-  if (v.space != memory_space::device) {
-    refuse(std::string(which) + ": must lie in device memory; matmul() multiplies on the host");
-  }
+  refuse_if(v.space != memory_space::device, which,
+            ": must lie in device memory; matmul() multiplies on the host");
 }
 
 const_matrix_view on_host(const_matrix_view v) {
@@ -41,43 +39,36 @@ void check_dense(const const_matrix_view& v, const char* which, bool rows, bool 
   const bool by_rows = v.col_stride == 1 && (v.rows == 1 || v.row_stride >= v.cols);
   const bool by_cols = v.row_stride == 1 && (v.cols == 1 || v.col_stride >= v.rows);
   if ((rows && by_rows) || (cols && by_cols)) return;
-  refuse(std::string(which) + ": must be dense in " +
-         (rows && cols ? "rows or columns"
-          : rows       ? "rows"
-                       : "columns") +
-         ", got strides of " + std::to_string(v.row_stride) + " and " +
-         std::to_string(v.col_stride) + " elements");
+  refuse(which, ": must be dense in ",
+         rows && cols ? "rows or columns"
+         : rows       ? "rows"
+                      : "columns",
+         ", got strides of ", v.row_stride, " and ", v.col_stride, " elements");
 }
 
 void check_formats(const const_matrix_view& a, const const_matrix_view& b,
                    const const_matrix_view& d) {
   const bool half =
       a.format == b.format && (a.format == format_id::bf16 || a.format == format_id::fp16);
-  if (!half && !(is_fp8(a.format) && is_fp8(b.format))) {
-    refuse("a, b: formats must be bf16 twice, fp16 twice, or e4m3 and e5m2, got " +
-           std::string(name(a.format)) + " and " + std::string(name(b.format)));
-  }
+  refuse_if(!half && !(is_fp8(a.format) && is_fp8(b.format)),
+            "a, b: formats must be bf16 twice, fp16 twice, or e4m3 and e5m2, got ", a.format,
+            " and ", b.format);
   if (d.format == format_id::fp32 || (half && d.format == a.format)) return;
   if (!half && (d.format == format_id::bf16 || d.format == format_id::fp16)) return;
-  refuse("d: format must be fp32 or that of bf16 and fp16 operands, got " +
-         std::string(name(d.format)));
+  refuse("d: format must be fp32 or that of bf16 and fp16 operands, got ", d.format);
 }
 
 /// Requires cuBLASLt's layout of an operand's scales; `s` has the operand's lines in rows.
 void check_layout(const const_matrix_view& s, const tile_shape& tile, const char* which) {
   if (s.data == nullptr) return;
   check_device(s, which);
-  if (s.format != format_id::fp32) {
-    refuse(std::string(which) + ": format must be fp32, got " + std::string(name(s.format)));
-  }
-  if (alignment_of(s.data) < 16) refuse(std::string(which) + ": must be aligned to 16 bytes");
+  refuse_if(s.format != format_id::fp32, which, ": format must be fp32, got ", s.format);
+  refuse_if(alignment_of(s.data) < 16, which, ": must be aligned to 16 bytes");
   const bool square = tile.rows > 1;
   const std::int64_t row = square ? (s.cols + 3) / 4 * 4 : 1, col = square ? 1 : s.rows;
   if ((s.rows == 1 || s.row_stride == row) && (s.cols == 1 || s.col_stride == col)) return;
-  refuse(std::string(which) + ": scales of tiles {" + std::to_string(tile.rows) + ", " +
-         std::to_string(tile.cols) + "} must have strides of " + std::to_string(row) + " and " +
-         std::to_string(col) + " elements along lines and K, got " + std::to_string(s.row_stride) +
-         " and " + std::to_string(s.col_stride));
+  refuse(which, ": scales of tiles ", tile, " must have strides of ", row, " and ", col,
+         " elements along lines and K, got ", s.row_stride, " and ", s.col_stride);
 }
 
 tile_shape turned(const tile_shape& t) { return {t.cols, t.rows}; }
@@ -91,14 +82,12 @@ matmul_call device_call(const const_matrix_view& a, const const_matrix_view& b,
     return s.values.data != nullptr && tile == 128;
   };
   const bool tiles = along_k(of_a, of_a.tile.cols) || along_k(of_b, of_b.tile.rows);
-  if (options.fast_accumulation && (!fp8 || tiles)) {
-    refuse("options.fast_accumulation: needs FP8 operands without scales along K");
-  }
+  refuse_if(options.fast_accumulation && (!fp8 || tiles),
+            "options.fast_accumulation: needs FP8 operands without scales along K");
   check_formats(a, b, d);
-  if ((of_a.values.data == nullptr) != (of_b.values.data == nullptr)) {
-    refuse("a_scales, b_scales: must be given for both operands or for none");
-  }
-  if (!fp8 && of_a.values.data != nullptr) refuse("a_scales, b_scales: need FP8 operands");
+  refuse_if((of_a.values.data == nullptr) != (of_b.values.data == nullptr),
+            "a_scales, b_scales: must be given for both operands or for none");
+  refuse_if(!fp8 && of_a.values.data != nullptr, "a_scales, b_scales: need FP8 operands");
   const accumulator sum = accumulator::tensor_core(tensor_unit::hopper_wgmma,
                                                    fp8 && !options.fast_accumulation ? 128 : 0);
   const matrix_view to = {d.data,       d.format,          d.rows, d.cols, d.row_stride,
@@ -109,7 +98,7 @@ matmul_call device_call(const const_matrix_view& a, const const_matrix_view& b,
   check_disjoint(call);
   for (const auto& [v, which] : {std::pair{a, "a"}, {b, "b"}, {const_matrix_view(d), "d"}}) {
     check_device(v, which);
-    if (is_empty(v)) refuse(std::string(which) + ": sizes must be at least 1");
+    refuse_if(is_empty(v), which, ": sizes must be at least 1");
   }
   check_dense(a, "a", true, !fp8);
   check_dense(b, "b", !fp8, true);
@@ -128,16 +117,11 @@ matmul_call device_call(const const_matrix_view& a, const const_matrix_view& b,
 void check_like(const const_matrix_view& v, const const_matrix_view& planned, const char* which) {
   check_shape(v, which, planned.rows, planned.cols);
   check_format_of(v, which, planned, "the plan");
-  if (v.row_stride != planned.row_stride || v.col_stride != planned.col_stride) {
-    refuse(std::string(which) + ": strides must be those of the plan, " +
-           std::to_string(planned.row_stride) + " and " + std::to_string(planned.col_stride) +
-           ", got " + std::to_string(v.row_stride) + " and " + std::to_string(v.col_stride));
-  }
-  if (alignment_of(v.data) < alignment_of(planned.data)) {
-    refuse(std::string(which) + ": must be aligned to " +
-           std::to_string(alignment_of(planned.data)) + " bytes as in the plan, got " +
-           std::to_string(alignment_of(v.data)));
-  }
+  refuse_if(v.row_stride != planned.row_stride || v.col_stride != planned.col_stride, which,
+            ": strides must be those of the plan, ", planned.row_stride, " and ",
+            planned.col_stride, ", got ", v.row_stride, " and ", v.col_stride);
+  refuse_if(alignment_of(v.data) < alignment_of(planned.data), which, ": must be aligned to ",
+            alignment_of(planned.data), " bytes as in the plan, got ", alignment_of(v.data));
 }
 
 /// The device that holds all memory of a call, `expected` unless that is no_device.
@@ -159,10 +143,9 @@ matmul_plan::matmul_plan(const const_matrix_view& a, const const_matrix_view& b,
                          const matrix_view& d, const matmul_plan_options& options,
                          const executor& where) {
   backends::matmul_call call = backends::device_call(a, b, d, options);
-  const backends::backend& chosen = backends::backend_for(
-      where, memory_space::device,
-      [](const backends::backend& one) { return one.plan_product != nullptr; },
-      "cannot plan products");
+  const auto has = [](const backends::backend& one) { return one.plan_product != nullptr; };
+  const backends::backend& chosen =
+      backends::backend_for(has, memory_space::device, where, "cannot plan products");
   const int device = backends::device_of_product(call, backends::no_device);
   const backends::device_scope on(memory_space::device, device, where.stream,
                                   backends::completion::awaited);
@@ -182,11 +165,12 @@ void matmul_plan::run(const const_matrix_view& a, const const_matrix_view& b, co
   backends::check_like(a, planned.a, "a");
   backends::check_like(b, planned.b, "b");
   backends::check_like(d, planned.d, "d");
-  if (call.sum.promotion != planned.sum.promotion ||
-      (call.a_scales.values.data == nullptr) != (planned.a_scales.values.data == nullptr) ||
-      call.a_scales.tile != planned.a_scales.tile || call.b_scales.tile != planned.b_scales.tile) {
-    throw invalid_argument("options: accumulation and tiles must be those of the plan");
-  }
+  refuse_if(
+      call.sum.promotion != planned.sum.promotion ||
+          (call.a_scales.values.data == nullptr) != (planned.a_scales.values.data == nullptr) ||
+          call.a_scales.tile != planned.a_scales.tile ||
+          call.b_scales.tile != planned.b_scales.tile,
+      "options: accumulation and tiles must be those of the plan");
   const backends::device_scope on(memory_space::device,
                                   backends::device_of_product(call, data_->device), where.stream);
   data_->product->run(call, where.stream);

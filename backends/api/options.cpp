@@ -4,7 +4,7 @@
 #include <concepts>
 
 #include "backends/api/value_text.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "samebits/text.hpp"
 
 namespace samebits::detail {
@@ -20,12 +20,11 @@ void read_number(std::string_view name, std::string_view text, Value& value) {
 }  // namespace
 
 void refuse_value(std::string_view name, std::string_view text, const std::string& expected) {
-  throw invalid_argument(std::string(name) + ": must be " + expected + ", got '" +
-                         std::string(text) + "'");
+  refuse(name, ": must be ", expected, ", got '", text, "'");
 }
 
 void refuse_option(std::string_view name, const std::string& what, const std::string& names) {
-  throw invalid_argument("'" + std::string(name) + "' is not " + what + "; there are: " + names);
+  refuse("'", name, "' is not ", what, "; there are: ", names);
 }
 
 void read_option(std::string_view name, std::string_view text, bool& value) {

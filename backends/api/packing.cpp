@@ -6,8 +6,8 @@
 #include <string>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "numerics/bits/layout.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
@@ -37,12 +37,8 @@ void check_packing(const const_matrix_view& codes, packing order, std::span<cons
   check_format(codes, "codes", std::array{format_id::e2m1, format_id::e2m3, format_id::e3m2});
   check_host(codes, "codes");
   const std::int64_t needed = packed_bytes(codes.format, codes.rows, codes.cols);
-  if (memory.size() != static_cast<std::size_t>(needed)) {
-    throw invalid_argument(std::string(memory_name) + ": must have " + std::to_string(needed) +
-                           " bytes for " + shape_text(codes.rows, codes.cols) + " in " +
-                           std::string(name(codes.format)) + ", got " +
-                           std::to_string(memory.size()));
-  }
+  refuse_if(memory.size() != static_cast<std::size_t>(needed), memory_name, ": must have ", needed,
+            " bytes for ", shape_of(codes), " in ", codes.format, ", got ", memory.size());
   check_apart({memory.data(), format_id::e8m0, 1, needed, needed}, memory_name, codes, "codes");
 }
 

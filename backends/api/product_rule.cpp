@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "backends/api/value_text.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "samebits/options.hpp"
 
 namespace samebits {
@@ -24,17 +24,16 @@ std::string rule_text(const product_rule& rule) {
 }
 
 product_rule parse_rule(std::string_view text) {
-  const auto refuse = [&](const char* expected) {
-    throw invalid_argument(std::string("rule: must ") + expected + ", got '" + std::string(text) +
-                           "'");
+  const auto check = [&](bool ok, const char* expected) {
+    require(ok, "rule: must ", expected, ", got '", text, "'");
   };
-  if (!text.starts_with("sum=")) refuse("start with sum=");
+  check(text.starts_with("sum="), "start with sum=");
   product_rule rule = {accumulator::exact()};
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view word = rest.substr(0, rest.find(' '));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
     const std::size_t equals = word.find('=');
-    if (equals == std::string_view::npos) refuse("be NAME=VALUE with a space between two");
+    check(equals != std::string_view::npos, "be NAME=VALUE with a space between two");
     set_option(rule, word.substr(0, equals), word.substr(equals + 1));
   }
   return rule;

@@ -7,17 +7,14 @@
 #include <string>
 
 #include "backends/api/functions/fused_call.hpp"
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits {
 namespace backends {
 namespace {
-
-std::string text_of(const tile_shape& tile) {
-  return "{" + std::to_string(tile.rows) + ", " + std::to_string(tile.cols) + "}";
-}
 
 bool is_tile(const tile_shape& tile) {
   const auto is_size = [](std::int64_t n) {
@@ -36,9 +33,8 @@ std::int64_t tiles(std::int64_t extent, std::int64_t tile) {
 }
 
 void check_space(const const_matrix_view& v, const char* which, memory_space space) {
-  if (v.space == space) return;
-  throw invalid_argument(std::string(which) +
-                         ": must lie in the same memory as the other views, host or device");
+  require(v.space == space, which,
+          ": must lie in the same memory as the other views, host or device");
 }
 
 constexpr std::array code_formats = {format_id::e4m3, format_id::e5m2, format_id::e2m1,
@@ -97,7 +93,7 @@ format_id target_of(const const_matrix_view& in, const quantize_outputs& o) {
   if (codes.data == nullptr && transposed.data == nullptr) {
     if (is_empty(in)) return format_id::e4m3;  // empty input: any format will do
     if (wants_statistics_alone(in, o)) return codes.format;
-    throw invalid_argument("outputs: codes or codes_transposed must have data");
+    refuse("outputs: codes or codes_transposed must have data");
   }
   if (codes.data != nullptr && transposed.data != nullptr) {
     check_format_of(transposed, "outputs.codes_transposed", codes, "codes");
@@ -120,19 +116,12 @@ format_id scale_format_of(const quantize_outputs& o, const quantize_options& opt
   const bool one_of_both = scales.data != nullptr || transposed.data != nullptr;
   if (!one_of_both) return format_id::fp32;
   const format_id format = scales.data != nullptr ? scales.format : transposed.format;
-  if (format == format_id::e8m0 &&
-      (options.inverse_scales.data != nullptr || !is_power_of_two(options.scale))) {
-    throw invalid_argument(
-        "outputs: scales in e8m0 need a scale rule whose scales are powers of two, got " +
-        std::string(options.inverse_scales.data != nullptr ? "options.inverse_scales"
-                                                           : name(options.scale)));
-  }
-  if (format == format_id::e4m3 && !has_two_levels(rule_of(options))) {
-    throw invalid_argument("outputs: scales in e4m3 need a scale rule with two levels, got " +
-                           std::string(options.inverse_scales.data != nullptr
-                                           ? "options.inverse_scales"
-                                           : name(options.scale)));
-  }
+  const bool given = options.inverse_scales.data != nullptr;
+  const std::string_view rule = given ? "options.inverse_scales" : name(options.scale);
+  refuse_if(format == format_id::e8m0 && (given || !is_power_of_two(options.scale)),
+            "outputs: scales in e8m0 need a scale rule whose scales are powers of two, got ", rule);
+  refuse_if(format == format_id::e4m3 && !has_two_levels(rule_of(options)),
+            "outputs: scales in e4m3 need a scale rule with two levels, got ", rule);
   return format;
 }
 
@@ -152,25 +141,19 @@ void check_given(const const_matrix_view& in, const const_matrix_view& v, const 
 /// Checks what only rules with two levels have, and the tiles of four over six.
 void check_levels(scale_rule rule, const const_matrix_view& tensor_scale, const char* which,
                   const tile_shape& tile) {
-  if (tensor_scale.data != nullptr && !has_two_levels(rule)) {
-    throw invalid_argument(std::string(which) + ": a scale rule with two levels is expected, got " +
-                           std::string(name(rule)));
-  }
-  if (is_four_over_six(rule) && tile != tile_shape{1, 16} && tile != tile_shape{16, 1} &&
-      tile != tile_shape{16, 16}) {
-    throw invalid_argument("tile must be {1, 16}, {16, 1} or {16, 16} for " +
-                           std::string(name(rule)) + ", got " + text_of(tile));
-  }
+  refuse_if(tensor_scale.data != nullptr && !has_two_levels(rule), which,
+            ": a scale rule with two levels is expected, got ", rule);
+  refuse_if(is_four_over_six(rule) && tile != tile_shape{1, 16} && tile != tile_shape{16, 1} &&
+                tile != tile_shape{16, 16},
+            "tile must be {1, 16}, {16, 1} or {16, 16} for ", rule, ", got ", tile);
 }
 
 void check_options(const quantize_options& o) {
   check_value("options.scale", o.scale, "scale_rule");
   check_value("options.nonfinite", o.nonfinite, "nonfinite");
   check_value("options.scale_overflow", o.scale_overflow, "scale_overflow");
-  if (o.rounding != rounding::nearest_even && o.rounding != rounding::stochastic) {
-    throw invalid_argument("options.rounding must be nearest_even or stochastic, got " +
-                           std::string(name(o.rounding)));
-  }
+  refuse_if(o.rounding != rounding::nearest_even && o.rounding != rounding::stochastic,
+            "options.rounding must be nearest_even or stochastic, got ", o.rounding);
   check_value("options.overflow", o.overflow, "overflow");
   check_value("options.nan", o.nan, "nan_policy");
   check_random(o.rounding, o.random);
@@ -188,12 +171,10 @@ numerics::scale_settings scale_settings_of(const quantize_options& o, format_id 
   namespace binary32 = numerics::binary32;
   const auto eps = std::bit_cast<std::uint32_t>(o.eps);
   const auto upper = std::bit_cast<std::uint32_t>(o.upper_bound);
-  if (eps != binary32::sign_bit && eps > binary32::max_finite) {
-    throw invalid_argument("options.eps must be finite and >= 0");
-  }
-  if (upper == 0 || upper > binary32::inf) {
-    throw invalid_argument("options.upper_bound must be > 0; infinity where there is none");
-  }
+  refuse_if(eps != binary32::sign_bit && eps > binary32::max_finite,
+            "options.eps must be finite and >= 0");
+  refuse_if(upper == 0 || upper > binary32::inf,
+            "options.upper_bound must be > 0; infinity where there is none");
   return {rule_of(o), o.nonfinite, binary32::magnitude(eps), upper,
           largest_factor_of(o.scale_overflow, from)};
 }
@@ -263,23 +244,19 @@ device_scope scope_of(const quantize_call& call, const executor& where) {
 }
 
 const backend& quantizing_backend(const quantize_call& call, const executor& where) {
-  return backend_for(
-      where, call.in.space, [&](const backend& b) { return b.quantize.has(call); },
-      "cannot quantize " + std::string(name(call.in.format)) + " to " + std::string(name(call.to)) +
-          " with " + std::string(name(call.scale.rule)) + ", " +
-          std::string(name(call.cast.rounding)));
+  return backend_for(&backend::quantize, call, call.in.space, where, "cannot quantize ",
+                     call.in.format, " to ", call.to, " with ", call.scale.rule, ", ",
+                     call.cast.rounding);
 }
 
 /// Checks the second level of a dequantization.
 void check_level(const second_level& level, memory_space space) {
   check_value("level.scale", level.scale, "scale_rule");
   const const_matrix_view& v = level.tensor_scale;
-  if ((v.data != nullptr) != has_two_levels(level.scale)) {
-    throw invalid_argument(
-        "level.tensor_scale: a rule with two levels needs it and all others have "
-        "none, got " +
-        std::string(name(level.scale)));
-  }
+  refuse_if((v.data != nullptr) != has_two_levels(level.scale),
+            "level.tensor_scale: a rule with two levels needs it and all others have "
+            "none, got ",
+            level.scale);
   if (v.data == nullptr) return;
   check_view(v, "level.tensor_scale");
   check_format(v, "level.tensor_scale", tensor_scale_formats);
@@ -290,12 +267,10 @@ void check_level(const second_level& level, memory_space space) {
 }  // namespace
 
 tile_grid grid_of(std::int64_t rows, std::int64_t cols, const tile_shape& tile) {
-  if (!is_tile(tile)) {
-    throw invalid_argument(
-        "tile must be {1, G}, {G, 1} or {G, G} with G in 16, 32, 64, 128, 256, "
-        "or {1, 0}, {0, 1}, {0, 0}, got " +
-        text_of(tile));
-  }
+  refuse_if(!is_tile(tile),
+            "tile must be {1, G}, {G, 1} or {G, G} with G in 16, 32, 64, 128, 256, "
+            "or {1, 0}, {0, 1}, {0, 0}, got ",
+            tile);
   const auto size = [](std::int64_t extent, std::int64_t whole) {
     return extent != 0 ? extent : whole != 0 ? whole : 1;
   };
@@ -307,10 +282,7 @@ tile_grid grid_of(std::int64_t rows, std::int64_t cols, const tile_shape& tile) 
 }  // namespace backends
 
 matrix_shape scales_shape(std::int64_t rows, std::int64_t cols, const tile_shape& tile) {
-  if (rows < 0 || cols < 0) {
-    throw invalid_argument("rows, cols: sizes must be >= 0, got " +
-                           backends::shape_text(rows, cols));
-  }
+  refuse_if(rows < 0 || cols < 0, "rows, cols: sizes must be >= 0, got ", matrix_shape{rows, cols});
   const backends::tile_grid grid = backends::grid_of(rows, cols, tile);
   return {grid.rows, grid.cols};
 }
@@ -369,11 +341,7 @@ void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
                             {b::address_of(out), "out"}},
                            where.stream);
   const b::dequantize_call call{codes, scales, out, grid, level};
-  const b::backend& chosen = b::backend_for(
-      where, codes.space, [&](const b::backend& one) { return one.dequantize.has(call); },
-      "cannot dequantize");
-  if (b::is_empty(codes)) return;
-  chosen.dequantize.run(call, where);
+  b::run_call(&b::backend::dequantize, call, codes, where, "cannot dequantize");
 }
 
 }  // namespace samebits

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "backends/dispatch/calls/quantize.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits {
 
@@ -19,15 +19,12 @@ void check(const recipe& rules) {
 
 void quantize_by_recipe(const const_matrix_view& in, const quantize_outputs& outputs,
                         const recipe& rules, const executor& where) {
-  if (rules.source != scale_source::current) {
-    throw invalid_argument(
-        "rules.source: delayed scales are a state's; give its inverse_scale in "
-        "options.inverse_scales");
-  }
+  refuse_if(rules.source != scale_source::current,
+            "rules.source: delayed scales are a state's; give its inverse_scale in "
+            "options.inverse_scales");
   const auto check = [&](const matrix_view& v, const char* which, format_id expected) {
     if (v.data == nullptr || v.format == expected) return;
-    throw invalid_argument(std::string(which) + ": format must be the recipe's, " +
-                           std::string(name(expected)) + ", got " + std::string(name(v.format)));
+    refuse(which, ": format must be the recipe's, ", expected, ", got ", v.format);
   };
   const auto check_codes = [&](const matrix_view& v, const char* which) {
     if (rules.code_format == format_id::e4m3 && v.format == format_id::e5m2) return;

@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <string>
 
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "samebits/arithmetic.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
@@ -19,9 +20,7 @@ void check_input(const const_matrix_view& v, const char* which) {
 }
 
 const backend& reducing_backend(const reduction_call& call, const executor& where) {
-  return backend_for(
-      where, call.x.space, [&](const backend& b) { return b.reduce.has(call); },
-      "has no reductions");
+  return backend_for(&backend::reduce, call, call.x.space, where, "has no reductions");
 }
 
 reduction_call checked(reduction what, const const_matrix_view& in) {
@@ -61,8 +60,7 @@ reduction_result reduced(reduction_call call, const executor& where) {
 
 void check_device(const reduction_call& call) {
   if (call.x.space == memory_space::device) return;
-  throw invalid_argument(std::string(call.what == reduction::dot ? "x" : "in") +
-                         ": must lie in device memory");
+  refuse(call.what == reduction::dot ? "x" : "in", ": must lie in device memory");
 }
 
 std::size_t workspace_of(const reduction_call& call, const executor& where) {
@@ -74,10 +72,8 @@ std::size_t workspace_of(const reduction_call& call, const executor& where) {
 void enqueue(reduction_call call, void* result, std::size_t alignment,
              std::span<std::byte> workspace, const executor& where) {
   check_device(call);
-  if (result == nullptr || reinterpret_cast<std::uintptr_t>(result) % alignment != 0) {
-    throw invalid_argument("result: must be device memory aligned to " + std::to_string(alignment) +
-                           " bytes");
-  }
+  refuse_if(result == nullptr || reinterpret_cast<std::uintptr_t>(result) % alignment != 0,
+            "result: must be device memory aligned to ", alignment, " bytes");
   const device_scope on = scope_of(call, result, workspace.data(), where, completion::enqueued);
   const backend& b = reducing_backend(call, where);
   if (!workspace.empty()) check_workspace(workspace, "workspace", b.reduce.workspace_of(call));

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/quantize/scale.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
@@ -74,17 +74,13 @@ void check_scales(const const_matrix_view& scales, scale_layout layout,
   check_value("options.unpackable", options.unpackable, "unpackable");
   check_view(scales, "scales");
   check_format(scales, "scales", std::array{format_id::fp32, format_id::e8m0, format_id::e4m3});
-  if (scales.format == format_id::e4m3 &&
-      (layout_format(layout) == format_id::fp32 || layout == scale_layout::packed_ue8m0)) {
-    throw invalid_argument("layout: scales in e4m3 have no " + std::string(name(layout)));
-  }
+  refuse_if(scales.format == format_id::e4m3 &&
+                (layout_format(layout) == format_id::fp32 || layout == scale_layout::packed_ue8m0),
+            "layout: scales in e4m3 have no ", layout);
   check_host(scales, "scales");
   const std::int64_t needed = layout_bytes(layout, scales.rows, scales.cols);
-  if (memory.size() != static_cast<std::size_t>(needed)) {
-    throw invalid_argument(std::string(memory_name) + ": must have " + std::to_string(needed) +
-                           " bytes for " + shape_text(scales.rows, scales.cols) + " as " +
-                           std::string(name(layout)) + ", got " + std::to_string(memory.size()));
-  }
+  refuse_if(memory.size() != static_cast<std::size_t>(needed), memory_name, ": must have ", needed,
+            " bytes for ", shape_of(scales), " as ", layout, ", got ", memory.size());
   check_apart({memory.data(), format_id::e8m0, 1, needed, needed}, memory_name, scales, "scales");
 }
 
@@ -108,9 +104,8 @@ scale_layout_report look(const const_matrix_view& scales, bool packs, unpackable
   constexpr char digits[] = "0123456789ABCDEF";
   std::string bits;
   for (int shift = 28; shift >= 0; shift -= 4) bits += digits[first >> shift & 15u];
-  throw invalid_argument("scales: " + std::to_string(report.unpackable) +
-                         " are no powers of two in 2^-127 .. 2^127, the first at " +
-                         shape_text(report.first_row, report.first_col) + ": " + bits);
+  refuse("scales: ", report.unpackable, " are no powers of two in 2^-127 .. 2^127, the first at ",
+         matrix_shape{report.first_row, report.first_col}, ": ", bits);
 }
 
 void write_padding(const const_matrix_view& scales, scale_layout layout, std::span<std::byte> out,

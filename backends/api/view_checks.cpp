@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "backends/dispatch/overlap.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "samebits/axis_reductions.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits::backends {
 namespace {
@@ -30,33 +30,21 @@ bool are_distant(const const_matrix_view& a, const const_matrix_view& b) {
 /// Throws the error for two views that share memory, or may share memory, as `found` says.
 [[noreturn]] void refuse_overlap(sharing found, const std::string& which, const std::string& other,
                                  const char* expected) {
-  throw invalid_argument(
-      which + ": " +
-      (found == sharing::some ? "overlaps " + other + expected : undecided_overlap(other)));
+  refuse_if(found == sharing::some, which, ": overlaps ", other, expected);
+  refuse(which, ": ", undecided_overlap(other));
 }
 
 }  // namespace
 
-std::string shape_text(std::int64_t rows, std::int64_t cols) {
-  return "[" + std::to_string(rows) + ", " + std::to_string(cols) + "]";
-}
-
-std::string shape_text(std::span<const std::int64_t> shape) {
-  std::string text = "[";
-  for (const std::int64_t n : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(n);
-  return text + "]";
-}
-
 const_matrix_view memory_of(const const_tensor_view& t, const char* which) {
-  const auto refuse = [&](const std::string& what) {
-    throw invalid_argument(std::string(which) + ": " + what + ", got shape " + shape_text(t.shape) +
-                           " and strides " + shape_text(t.strides));
+  const auto check = [&](bool ok, const char* expected) {
+    require(ok, which, expected, ", got shape ", t.shape, " and strides ", t.strides);
   };
-  if (t.strides.size() != t.shape.size()) refuse("one stride per axis is expected");
+  check(t.strides.size() == t.shape.size(), ": one stride per axis is expected");
   constexpr wide most = wide{1} << 60;
   wide span = 1;
   for (std::size_t i = 0; i < t.shape.size(); ++i) {
-    if (t.shape[i] < 0 || t.strides[i] < 0) refuse("sizes and strides must be at least 0");
+    check(t.shape[i] >= 0 && t.strides[i] >= 0, ": sizes and strides must be at least 0");
     span = std::min(span + static_cast<wide>(t.shape[i] - 1) * t.strides[i], most);
   }
   const bool empty = std::find(t.shape.begin(), t.shape.end(), 0) != t.shape.end();
@@ -67,61 +55,46 @@ const_matrix_view memory_of(const const_tensor_view& t, const char* which) {
 bool is_empty(const const_matrix_view& v) { return v.rows == 0 || v.cols == 0; }
 
 void refuse_value(const char* which, int number, const char* type) {
-  throw invalid_argument(std::string(which) + ": must be a value of samebits::" + type + ", got " +
-                         std::to_string(number));
+  refuse(which, ": must be a value of samebits::", type, ", got ", number);
 }
 
 void check_view(const const_matrix_view& v, const char* which) {
-  const auto refuse = [&](const std::string& what) {
-    throw invalid_argument(std::string(which) + ": " + what);
-  };
-  if (static_cast<int>(v.format) >= format_count) {
-    refuse("format must be a value of samebits::format_id, got " +
-           std::to_string(static_cast<int>(v.format)));
-  }
-  if (v.rows < 0 || v.cols < 0) {
-    refuse("sizes must be >= 0, got " + shape_text(v.rows, v.cols));
-  }
-  if (v.row_stride < 0 || v.col_stride < 0) {
-    refuse("strides must be >= 0, got row_stride " + std::to_string(v.row_stride) +
-           ", col_stride " + std::to_string(v.col_stride));
-  }
+  const auto format = static_cast<int>(v.format);
+  refuse_if(format >= format_count, which, ": format must be a value of samebits::format_id, got ",
+            format);
+  refuse_if(v.rows < 0 || v.cols < 0, which, ": sizes must be >= 0, got ", shape_of(v));
+  refuse_if(v.row_stride < 0 || v.col_stride < 0, which, ": strides must be >= 0, got row_stride ",
+            v.row_stride, ", col_stride ", v.col_stride);
   if (is_empty(v)) return;
-  if (v.data == nullptr) refuse("data is null but the shape is " + shape_text(v.rows, v.cols));
+  refuse_if(v.data == nullptr, which, ": data is null but the shape is ", shape_of(v));
   constexpr auto maximum = std::numeric_limits<std::int64_t>::max();
-  if ((last_element(v) + 1) * storage_bytes(v.format) > maximum ||
-      static_cast<wide>(v.rows) * v.cols > maximum) {
-    refuse("the view spans more than 2^63 bytes");
-  }
+  refuse_if((last_element(v) + 1) * storage_bytes(v.format) > maximum ||
+                static_cast<wide>(v.rows) * v.cols > maximum,
+            which, ": the view spans more than 2^63 bytes");
 }
 
 void check_shape(const const_matrix_view& v, const char* which, std::int64_t rows,
                  std::int64_t cols) {
-  if (v.rows == rows && v.cols == cols) return;
-  throw invalid_argument(std::string(which) + ": shape must be " + shape_text(rows, cols) +
-                         ", got " + shape_text(v.rows, v.cols));
+  require(v.rows == rows && v.cols == cols, which, ": shape must be ", matrix_shape{rows, cols},
+          ", got ", shape_of(v));
 }
 
 void check_shape_of(const const_matrix_view& v, const char* which, const const_matrix_view& other,
                     const char* other_name) {
-  if (v.rows == other.rows && v.cols == other.cols) return;
-  throw invalid_argument(std::string(which) + ": shape must be that of " + other_name + ", " +
-                         shape_text(other.rows, other.cols) + ", got " +
-                         shape_text(v.rows, v.cols));
+  require(shape_of(v) == shape_of(other), which, ": shape must be that of ", other_name, ", ",
+          shape_of(other), ", got ", shape_of(v));
 }
 
 void check_format_of(const const_matrix_view& v, const char* which, const const_matrix_view& other,
                      const char* other_name) {
-  if (v.format == other.format) return;
-  throw invalid_argument(std::string(which) + ": format must be that of " + other_name + ", " +
-                         std::string(name(other.format)) + ", got " + std::string(name(v.format)));
+  require(v.format == other.format, which, ": format must be that of ", other_name, ", ",
+          other.format, ", got ", v.format);
 }
 
 void check_space_of(const const_matrix_view& v, const char* which, const const_matrix_view& other,
                     const char* other_name) {
-  if (v.space == other.space) return;
-  throw invalid_argument(std::string(which) + ": must lie in the same memory as " + other_name +
-                         ", host or device");
+  require(v.space == other.space, which, ": must lie in the same memory as ", other_name,
+          ", host or device");
 }
 
 void check_format(const const_matrix_view& v, const char* which, std::span<const format_id> among) {
@@ -130,28 +103,22 @@ void check_format(const const_matrix_view& v, const char* which, std::span<const
     if (v.format == f) return;
     names += (names.empty() ? "" : ", ") + std::string(name(f));
   }
-  throw invalid_argument(std::string(which) + ": format must be " +
-                         (among.size() == 1 ? "" : "one of ") + names + ", got " +
-                         std::string(name(v.format)));
+  refuse(which, ": format must be ", (among.size() == 1 ? "" : "one of "), names, ", got ",
+         v.format);
 }
 
 void check_host(const const_matrix_view& v, const char* which) {
-  if (v.space == memory_space::host) return;
-  throw invalid_argument(std::string(which) + ": must lie in host memory");
+  require(v.space == memory_space::host, which, ": must lie in host memory");
 }
 
 void check_at_least(const char* which, std::int64_t number, std::int64_t least) {
-  if (number >= least) return;
-  throw invalid_argument(std::string(which) + ": must be at least " + std::to_string(least) +
-                         ", got " + std::to_string(number));
+  require(number >= least, which, ": must be at least ", least, ", got ", number);
 }
 
 void check_distinct(const const_matrix_view& v, const char* which) {
-  if (!repeats_elements(v)) return;
-  throw invalid_argument(std::string(which) + ": elements share memory: of shape " +
-                         shape_text(v.rows, v.cols) + " with row_stride " +
-                         std::to_string(v.row_stride) + ", col_stride " +
-                         std::to_string(v.col_stride) + " two or more lie at one address");
+  refuse_if(repeats_elements(v), which, ": elements share memory: of shape ", shape_of(v),
+            " with row_stride ", v.row_stride, ", col_stride ", v.col_stride,
+            " two or more lie at one address");
 }
 
 void check_apart(const const_matrix_view& v, const std::string& which,
@@ -191,44 +158,23 @@ void check_rule(const cast_rule& rule, const random_stream& random) {
 }
 
 void check_random(rounding round, const random_stream& random) {
-  if (round == rounding::stochastic && (random.bits < 1 || random.bits > 32)) {
-    throw invalid_argument("options.random.bits must be in 1..32, got " +
-                           std::to_string(random.bits));
-  }
+  refuse_if(round == rounding::stochastic && (random.bits < 1 || random.bits > 32),
+            "options.random.bits must be in 1..32, got ", random.bits);
 }
 
 void check_threads(const executor& where) {
-  if (where.threads < 0) {
-    throw invalid_argument("where.threads must be >= 0, got " + std::to_string(where.threads));
-  }
+  refuse_if(where.threads < 0, "where.threads must be >= 0, got ", where.threads);
 }
 
 void check_workspace(std::span<const std::byte> workspace, const char* which, std::size_t needed) {
-  if (workspace.size() < needed) {
-    throw invalid_argument(std::string(which) + ": needs " + std::to_string(needed) +
-                           " bytes, got " + std::to_string(workspace.size()));
-  }
-  if (reinterpret_cast<std::uintptr_t>(workspace.data()) % 16 != 0) {
-    throw invalid_argument(std::string(which) + ": must be aligned to 16 bytes");
-  }
+  refuse_if(workspace.size() < needed, which, ": needs ", needed, " bytes, got ", workspace.size());
+  refuse_if(reinterpret_cast<std::uintptr_t>(workspace.data()) % 16 != 0, which,
+            ": must be aligned to 16 bytes");
 }
 
 void check_memory(const backend& b, memory_space space) {
-  if (b.space == space) return;
-  const bool host = b.space == memory_space::host;
-  throw invalid_argument("backend '" + std::string(b.name) + "' works on " +
-                         (host ? "host" : "device") + " memory; in and out lie in " +
-                         (host ? "device" : "host") + " memory");
-}
-
-const backend& backend_for(const executor& where, memory_space space,
-                           const std::function<bool(const backend&)>& has,
-                           const std::string& lacks) {
-  check_threads(where);
-  const backend& chosen = resolve(where, space, has);
-  check_memory(chosen, space);
-  if (has(chosen)) return chosen;
-  throw unsupported("backend '" + std::string(chosen.name) + "' " + lacks);
+  require(b.space == space, "backend '", b.name, "' works on ", b.space,
+          " memory; in and out lie in ", space, " memory");
 }
 
 }  // namespace samebits::backends

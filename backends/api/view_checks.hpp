@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 
@@ -26,12 +25,6 @@ void check_value(const char* which, Enum value, const char* type) {
   if (static_cast<int>(value) >= enum_count<Enum>)
     refuse_value(which, static_cast<int>(value), type);
 }
-
-/// "[rows, cols]"
-std::string shape_text(std::int64_t rows, std::int64_t cols);
-
-/// "[2, 3, 4]"
-std::string shape_text(std::span<const std::int64_t> shape);
 
 bool is_empty(const const_matrix_view& v);
 
@@ -91,13 +84,5 @@ void check_workspace(std::span<const std::byte> workspace, const char* which, st
 
 /// Requires that the backend works on the memory of the views.
 void check_memory(const backend& b, memory_space space);
-
-/// The backend of a call on views in `space`.
-/// @param has  whether a backend can compute the call
-/// @param lacks  what a backend lacks that cannot, as in "has no reductions"
-/// @throws unsupported  if the backend that the executor names cannot
-const backend& backend_for(const executor& where, memory_space space,
-                           const std::function<bool(const backend&)>& has,
-                           const std::string& lacks);
 
 }  // namespace samebits::backends

@@ -1,6 +1,6 @@
 #include "backends/dispatch/device_scope.hpp"
 
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits::backends {
 
@@ -21,14 +21,11 @@ int current_device_number() {
 }
 
 void device_finder::refuse(const address_memory& memory, const std::string& name) const {
-  if (memory.what == address_memory::kind::host) {
-    throw invalid_argument(name +
-                           ": must be device memory, got an address of host memory; pass memory of "
-                           "cudaMalloc, or a view without on_device()");
-  }
-  throw invalid_argument(name + ": lies on device " + std::to_string(memory.device) +
-                         ", arguments before it on device " + std::to_string(found_) +
-                         "; all memory of a call must lie on one device");
+  refuse_if(memory.what == address_memory::kind::host, name,
+            ": must be device memory, got an address of host memory; pass memory of "
+            "cudaMalloc, or a view without on_device()");
+  samebits::refuse(name, ": lies on device ", memory.device, ", arguments before it on device ",
+                   found_, "; all memory of a call must lie on one device");
 }
 
 device_scope::device_scope(memory_space space, std::initializer_list<named_address> memory,
@@ -48,10 +45,8 @@ device_scope::device_scope(memory_space space, int device, void* stream, complet
 void device_scope::enter(int device, void* stream, completion ends) {
   const int of_stream = runtime_->device_of_stream(stream);
   if (device == no_device) device = of_stream;
-  if (of_stream != no_device && of_stream != device) {
-    throw invalid_argument("where.stream: is a stream of device " + std::to_string(of_stream) +
-                           ", the memory of the call lies on device " + std::to_string(device));
-  }
+  refuse_if(of_stream != no_device && of_stream != device, "where.stream: is a stream of device ",
+            of_stream, ", the memory of the call lies on device ", device);
   const int current = runtime_->current_device();
   if (device != no_device && device != current) {
     runtime_->make_current(device);
@@ -59,10 +54,8 @@ void device_scope::enter(int device, void* stream, completion ends) {
   }
   if (ends == completion::enqueued) return;
   try {
-    if (runtime_->is_capturing(stream)) {
-      throw invalid_argument(
-          "where.stream: is being captured into a graph, and this call waits for its result");
-    }
+    refuse_if(runtime_->is_capturing(stream),
+              "where.stream: is being captured into a graph, and this call waits for its result");
   } catch (...) {  // no destructor runs after a constructor throws
     leave();
     throw;

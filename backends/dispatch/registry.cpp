@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/reference/reference.hpp"
 #include "samebits/backend.hpp"
-#include "samebits/error.hpp"
 
 #if defined(SAMEBITS_BACKEND_SIMD)
 #include "backends/simd/simd.hpp"
@@ -99,10 +99,9 @@ const backend& by_name(std::string_view name) {
     if (b->name != name) continue;
     const std::string reason = b->why_unsupported();
     if (reason.empty()) return *b;
-    throw unsupported("backend '" + std::string(name) + "' cannot run here: " + reason +
-                      "; there are: " + names());
+    refuse<unsupported>("backend '", name, "' cannot run here: ", reason, "; there are: ", names());
   }
-  throw invalid_argument("backend '" + std::string(name) + "' is unknown; there are: " + names());
+  refuse("backend '", name, "' is unknown; there are: ", names());
 }
 
 const backend& resolve(const executor& where, memory_space space,
@@ -110,9 +109,8 @@ const backend& resolve(const executor& where, memory_space space,
   if (!where.backend.empty()) return by_name(where.backend);
   if (const backend* b = environment_backend(space)) return *b;
   if (const backend* b = best(space, has)) return *b;
-  throw unsupported("no backend for " +
-                    std::string(space == memory_space::host ? "host" : "device") +
-                    " memory that has this can run here; there are: " + names());
+  refuse<unsupported>("no backend for ", space,
+                      " memory that has this can run here; there are: ", names());
 }
 
 }  // namespace backends

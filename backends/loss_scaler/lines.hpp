@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "backends/api/value_text.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "samebits/loss_scaler.hpp"
 
 namespace samebits::backends {
@@ -41,7 +41,7 @@ class line_reader {
   [[nodiscard]] bool at_end() const { return rest_.empty(); }
 
   [[noreturn]] void refuse(const std::string& why) const {
-    throw invalid_argument(std::string(call_) + ": line " + std::to_string(number_) + ": " + why);
+    samebits::refuse(call_, ": line ", number_, ": ", why);
   }
 
  private:

@@ -9,27 +9,32 @@
 #include <string>
 #include <variant>
 
+#include "backends/dispatch/refuse.hpp"
 #include "backends/ranks/ranks.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/loss_scale/agreement.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace {
 
-/// "" or " of optimizer 'name'"
-std::string of(std::string_view optimizer) {
-  return optimizer.empty() ? "" : " of optimizer '" + std::string(optimizer) + "'";
+/// A part of messages: "" or " of optimizer 'name'".
+struct of {
+  std::string_view optimizer;
+};
+void append_text(std::string& text, const of& part) {
+  if (!part.optimizer.empty()) text += detail::cat(" of optimizer '", part.optimizer, "'");
 }
 
-[[noreturn]] void out_of_order(const std::string& what) {
-  throw call_order_error("loss_scaler: " + what);
+template <class... Parts>
+void require_order(bool is_right, const Parts&... message) {
+  require<call_order_error>(is_right, "loss_scaler: ", message...);
 }
 
-/// The error text for a call after an unscale() that failed while writing.
-std::string interrupted(std::string_view call, std::string_view optimizer) {
-  return std::string(call) + "(): an unscale() of the gradients" + of(optimizer) +
-         " failed, and some of them may be unscaled; compute them again and call discard() first";
+/// Refuses a call after an unscale() that failed while writing.
+void refuse_interrupted(bool is_interrupted, std::string_view call, std::string_view optimizer) {
+  require_order(
+      !is_interrupted, call, "(): an unscale() of the gradients", of{optimizer},
+      " failed, and some of them may be unscaled; compute them again and call discard() first");
 }
 
 /// Whether this exception guarantees that the call wrote nothing to tensors in `space`.
@@ -67,30 +72,23 @@ bool loss_scaler::unscaled(std::string_view optimizer) const {
 }
 
 loss_scaler::record& loss_scaler::begin_unscale(std::string_view optimizer, std::string_view call) {
-  if (optimizer.find('\n') != std::string_view::npos) {
-    throw invalid_argument("optimizer: its name must be one line");
-  }
+  refuse_if(optimizer.find('\n') != std::string_view::npos, "optimizer: its name must be one line");
   record& r = optimizers_.try_emplace(std::string(optimizer)).first->second;
-  if (r.at == stage::interrupted) out_of_order(interrupted(call, optimizer));
-  if (r.at == stage::unscaled) {
-    out_of_order(std::string(call) + "(): the gradients" + of(optimizer) +
-                 " have been unscaled or observed since the last update() already; a second time "
-                 "would divide them by the scale again");
-  }
-  if (r.at == stage::stepped) {
-    out_of_order(std::string(call) + "(): called after step()" + of(optimizer) +
-                 "; call update() first");
-  }
+  refuse_interrupted(r.at == stage::interrupted, call, optimizer);
+  require_order(
+      r.at != stage::unscaled, call, "(): the gradients", of{optimizer},
+      " have been unscaled or observed since the last update() already; a second time would "
+      "divide them by the scale again");
+  require_order(r.at != stage::stepped, call, "(): called after step()", of{optimizer},
+                "; call update() first");
   return r;
 }
 
 void loss_scaler::discard(std::string_view optimizer) {
   const auto found = optimizers_.find(optimizer);
   if (found == optimizers_.end() || found->second.at == stage::ready) return;
-  if (found->second.at != stage::interrupted) {
-    out_of_order("discard(): the gradients" + of(optimizer) +
-                 " have been unscaled or observed; call step() and update()");
-  }
+  require_order(found->second.at == stage::interrupted, "discard(): the gradients", of{optimizer},
+                " have been unscaled or observed; call step() and update()");
   found->second.at = stage::ready;
 }
 
@@ -124,22 +122,20 @@ void loss_scaler::observe(const step_observation& seen, std::string_view optimiz
 
 rank_observation loss_scaler::agree(communicator& ranks, std::string_view optimizer) {
   check_uninterrupted("agree");
-  if (!unscaled(optimizer)) {
-    out_of_order("agree(): the gradients" + of(optimizer) +
-                 " have not been looked at since the last update() or step(); call unscale() or "
-                 "observe() first");
-  }
+  require_order(
+      unscaled(optimizer), "agree(): the gradients", of{optimizer},
+      " have not been looked at since the last update() or step(); call unscale() or observe() "
+      "first");
   record& r = optimizers_.find(optimizer)->second;
   rank_observation mine = {.seen = r.seen, .first_bad = r.first_bad};
   mine.seen.loss_nonfinite = loss_nonfinite_;
   backends::fingerprint state;
   state.add(text_of_state());
   const numerics::agreement_message all = backends::largest_message(ranks, mine, state.folded());
-  if (!numerics::states_agree(all)) {
-    throw rank_error(
-        "loss_scaler: agree(): the ranks' scalers differ in settings, state or the number of "
-        "updates; start them alike, or load one rank's save() on all of them");
-  }
+  require<rank_error>(
+      numerics::states_agree(all),
+      "loss_scaler: agree(): the ranks' scalers differ in settings, state or the number of "
+      "updates; start them alike, or load one rank's save() on all of them");
   const rank_observation agreed = numerics::observation_of(all);
   r.seen = agreed.seen;
   r.seen.loss_nonfinite = false;
@@ -152,7 +148,7 @@ rank_observation loss_scaler::agree(communicator& ranks, std::string_view optimi
 
 void loss_scaler::check_uninterrupted(std::string_view call) const {
   for (const auto& [name, r] : optimizers_) {
-    if (r.at == stage::interrupted) out_of_order(interrupted(call, name));
+    refuse_interrupted(r.at == stage::interrupted, call, name);
   }
 }
 
@@ -165,14 +161,13 @@ void loss_scaler::check_agreement() const {
   }
   if (agreed == nullptr) return;
   if (alone != nullptr) {
-    out_of_order("update(): agree() was called for optimizer '" + *agreed + "' but not for '" +
-                 *alone + "'; the ranks' scales would part");
+    require_order(false, "update(): agree() was called for optimizer '", *agreed, "' but not for '",
+                  *alone, "'; the ranks' scales would part");
   }
-  if (!loss_agreed_) {
-    out_of_order(
-        "update(): scale() was called after the last agree(); other ranks do not know of "
-        "that loss");
-  }
+  require_order(
+      loss_agreed_,
+      "update(): scale() was called after the last agree(); other ranks do not know of that "
+      "loss");
 }
 
 step_cause loss_scaler::cause_for(const step_observation& seen) const {
@@ -185,15 +180,13 @@ step_cause loss_scaler::cause_for(const step_observation& seen) const {
 bool loss_scaler::begin_step(std::string_view optimizer) {
   const auto found = optimizers_.find(optimizer);
   const stage at = found == optimizers_.end() ? stage::ready : found->second.at;
-  if (at == stage::ready) {
-    out_of_order("step(): the gradients" + of(optimizer) +
-                 " have not been looked at since the last update(); call unscale() or observe() "
-                 "first, or hand step() the gradients");
-  }
-  if (at == stage::interrupted) out_of_order(interrupted("step", optimizer));
-  if (at == stage::stepped) {
-    out_of_order("step(): called twice" + of(optimizer) + " since the last update()");
-  }
+  require_order(
+      at != stage::ready, "step(): the gradients", of{optimizer},
+      " have not been looked at since the last update(); call unscale() or observe() first, or "
+      "hand step() the gradients");
+  refuse_interrupted(at == stage::interrupted, "step", optimizer);
+  require_order(at != stage::stepped, "step(): called twice", of{optimizer},
+                " since the last update()");
   return cause_for(found->second.seen) == step_cause::none;
 }
 
@@ -225,11 +218,10 @@ step_observation loss_scaler::merged() const {
     const std::uint32_t magnitude = numerics::binary32::magnitude(r.seen.amax);
     amax = !known ? amax_unknown : amax < magnitude ? magnitude : amax;
   }
-  if (!any) {
-    out_of_order(
-        "update(): no gradients have been looked at since the last one; call unscale(), observe() "
-        "or step() with gradients first");
-  }
+  require_order(
+      any,
+      "update(): no gradients have been looked at since the last one; call unscale(), observe() "
+      "or step() with gradients first");
   all.amax = amax;
   all.loss_nonfinite = loss_nonfinite_;
   return all;
@@ -251,13 +243,11 @@ step_decision loss_scaler::update() {
   }
   loss_nonfinite_ = false;
   ++updates_;
-  if (decision.stop) {
-    throw scale_exhausted("loss_scaler: policy " + std::string(name(policy_of(settings_))) +
-                          " ends the run: " +
-                          (decision.change == scale_change::at_minimum
-                               ? "the gradients are not finite at the lowest scale"
-                               : "too many steps in a row were skipped"));
-  }
+  refuse_if<scale_exhausted>(decision.stop, "loss_scaler: policy ", policy_of(settings_),
+                             " ends the run: ",
+                             decision.change == scale_change::at_minimum
+                                 ? "the gradients are not finite at the lowest scale"
+                                 : "too many steps in a row were skipped");
   return decision;
 }
 

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <optional>
 
+#include "backends/dispatch/refuse.hpp"
 #include "numerics/loss_scale/report_ring.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits::backends {
 namespace {
@@ -23,7 +23,7 @@ struct host_words {
 };
 
 void check_ring(std::span<const numerics::report_slot> ring) {
-  if (ring.empty()) throw invalid_argument("ring: must have one slot or more");
+  refuse_if(ring.empty(), "ring: must have one slot or more");
 }
 
 }  // namespace

@@ -12,11 +12,11 @@
 #include "backends/api/value_text.hpp"
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/loss_scaler/fields.hpp"
 #include "backends/loss_scaler/lines.hpp"
 #include "backends/loss_scaler/report_ring.hpp"
 #include "backends/ranks/ranks.hpp"
-#include "samebits/error.hpp"
 #include "samebits/options.hpp"
 
 namespace samebits::backends {
@@ -70,9 +70,9 @@ gradient_list::gradient_list(std::vector<list_tensor> tensors) {
   const auto list = describe_list(std::move(tensors), "gradients");
   for (std::size_t i = 0; i < list->tensors.size(); ++i) {
     const format_id f = list->tensors[i].view.format;
-    if (std::ranges::find(number_formats, f) != number_formats.end()) continue;
-    throw invalid_argument(tensor_text(list->tensors[i], i, "gradients") +
-                           ": format must be fp32, fp16 or bf16, got " + std::string(name(f)));
+    require(std::ranges::find(number_formats, f) != number_formats.end(),
+            list_item{"gradients", i, list->tensors[i].name},
+            ": format must be fp32, fp16 or bf16, got ", f);
   }
   list->device = device_of(*list, "gradients");
   described_ = list;
@@ -96,9 +96,7 @@ std::size_t gradient_list::workspace_bytes() const {
 
 void unscale(const gradient_list& gradients, const numerics::unscale_rule& rule,
              const unscale_memory& memory, const executor& where) {
-  if (rule.max_norm > numerics::binary64::inf) {
-    throw invalid_argument("options.max_norm: must be a number >= 0");
-  }
+  refuse_if(rule.max_norm > numerics::binary64::inf, "options.max_norm: must be a number >= 0");
   if (gradients.space() == memory_space::host) {
     *memory.report = unscaled_on_host(gradients.host(), rule, *memory.words, where);
     return;
@@ -111,7 +109,7 @@ void unscale(const gradient_list& gradients, const numerics::unscale_rule& rule,
 
 void update(const scaling_settings& settings, memory_space space, const update_memory& memory,
             void* stream) {
-  if (memory.capacity == 0) throw invalid_argument("capacity: must be 1 or more");
+  refuse_if(memory.capacity == 0, "capacity: must be 1 or more");
   if (space == memory_space::device) {
     const device_scope on(memory_space::device, {{memory.state, "state"}}, stream);
     device_backend().scaler->update(settings, memory, stream);

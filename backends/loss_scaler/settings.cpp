@@ -5,11 +5,11 @@
 #include <string_view>
 #include <variant>
 
+#include "backends/dispatch/refuse.hpp"
 #include "backends/loss_scaler/checks.hpp"
 #include "backends/loss_scaler/fields.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/arithmetic/binary64.hpp"
-#include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/options.hpp"
 
@@ -25,9 +25,7 @@ constexpr std::int64_t max_int = std::numeric_limits<std::int32_t>::max();
 struct requirement {
   scaling_policy policy;
   void operator()(bool ok, std::string_view field, const char* expected) const {
-    if (ok) return;
-    throw invalid_argument("loss scaling, policy " + std::string(name(policy)) + ": " +
-                           std::string(field) + " must be " + expected);
+    samebits::require(ok, "loss scaling, policy ", policy, ": ", field, " must be ", expected);
   }
 };
 
@@ -162,8 +160,7 @@ scaling_settings default_settings(scaling_policy policy) {
     case scaling_policy::megatron: return megatron_scaling{};
     case scaling_policy::deepspeed: return deepspeed_scaling{};
   }
-  throw invalid_argument("policy: must be a value of samebits::scaling_policy, got " +
-                         std::to_string(static_cast<int>(policy)));
+  refuse("policy: must be a value of samebits::scaling_policy, got ", static_cast<int>(policy));
 }
 
 scaling_policy policy_of(const scaling_settings& settings) {
@@ -187,10 +184,7 @@ void check_state(const scaling_settings& settings, const scaling_state& state) {
       [&](const auto& s) {
         using state_type = decltype(numerics::initial_state(s));
         const auto* own = std::get_if<state_type>(&state);
-        if (own == nullptr) {
-          throw invalid_argument("loss scaling: the state is of another policy than " +
-                                 std::string(name(s.policy)));
-        }
+        refuse_if(own == nullptr, "loss scaling: the state is of another policy than ", s.policy);
         check(s, *own);
       },
       settings);

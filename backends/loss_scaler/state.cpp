@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "backends/api/value_text.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/loss_scaler/checks.hpp"
 #include "backends/loss_scaler/fields.hpp"
 #include "backends/loss_scaler/lines.hpp"
 #include "numerics/arithmetic/binary64.hpp"
-#include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/options.hpp"
 
@@ -55,8 +55,7 @@ double entry_value(const T& field) {
 }
 
 [[noreturn]] void refuse_import(scaling_policy from, const std::string& why) {
-  throw invalid_argument("loss_scaler::import_state, policy " + std::string(name(from)) + ": " +
-                         why);
+  refuse("loss_scaler::import_state, policy ", from, ": ", why);
 }
 
 /// Reads settings and state of one library from its entries.
@@ -166,9 +165,8 @@ std::string backends::loss_scaler_text(const scaling_settings& settings, const s
 }
 
 std::string loss_scaler::save() const {
-  if (!between_updates()) {
-    throw call_order_error("loss_scaler: save(): called between unscale() and update()");
-  }
+  require<call_order_error>(between_updates(),
+                            "loss_scaler: save(): called between unscale() and update()");
   std::string text = text_of_state();
   for (const auto& [optimizer, r] : optimizers_) {
     text += "applied " + std::to_string(r.applied) + " " + optimizer + "\n";
@@ -201,18 +199,14 @@ loss_scaler loss_scaler::load(std::string_view text) {
 }
 
 void loss_scaler::import_state(scaling_policy from, std::span<const state_entry> entries) {
-  if (!between_updates()) {
-    throw call_order_error("loss_scaler: import_state(): called between unscale() and update()");
-  }
+  require<call_order_error>(between_updates(),
+                            "loss_scaler: import_state(): called between unscale() and update()");
   const scaling_policy own = policy_of(settings_);
-  if (from != own && own != scaling_policy::native) {
-    throw invalid_argument("loss_scaler::import_state: a scaler of policy " +
-                           std::string(name(own)) + " cannot continue from policy " +
-                           std::string(name(from)));
-  }
-  if (from == scaling_policy::native) {
-    throw invalid_argument("loss_scaler::import_state: native states are read by load()");
-  }
+  refuse_if(from != own && own != scaling_policy::native,
+            "loss_scaler::import_state: a scaler of policy ", own, " cannot continue from policy ",
+            from);
+  refuse_if(from == scaling_policy::native,
+            "loss_scaler::import_state: native states are read by load()");
   scaling_settings settings = own == from ? settings_ : default_settings(from);
   scaling_state state = std::visit(
       [&](auto& s) -> scaling_state {
@@ -240,11 +234,8 @@ void loss_scaler::import_state(scaling_policy from, std::span<const state_entry>
 std::vector<state_entry> loss_scaler::export_state(scaling_policy to) const {
   const scaling_policy own = policy_of(settings_);
   const bool native = own == scaling_policy::native;
-  if (to == scaling_policy::native || (!native && to != own)) {
-    throw invalid_argument("loss_scaler::export_state: a scaler of policy " +
-                           std::string(name(own)) + " has no state for policy " +
-                           std::string(name(to)));
-  }
+  refuse_if(to == scaling_policy::native || (!native && to != own),
+            "loss_scaler::export_state: a scaler of policy ", own, " has no state for policy ", to);
   std::vector<state_entry> entries;
   const auto add = [&](std::string_view key, const auto& value) {
     entries.push_back({std::string(key), entry_value(value)});

@@ -13,6 +13,7 @@
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/ranks/element_list.hpp"
 #include "backends/ranks/gradient_exchange.hpp"
 #include "backends/ranks/rank_functions.hpp"
@@ -22,7 +23,6 @@
 #include "backends/self_test/self_test.hpp"
 #include "numerics/sums/rank_sum.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace {
@@ -42,28 +42,22 @@ void check_options(const gradient_reduction& how) {
     case format_id::e4m3:
     case format_id::e5m2: break;
     default:
-      throw invalid_argument("how.communication must be fp32, fp16, bf16, e4m3 or e5m2" +
-                             (static_cast<int>(how.communication) < format_count
-                                  ? ", got " + std::string(name(how.communication))
-                                  : std::string()));
+      refuse("how.communication must be fp32, fp16, bf16, e4m3 or e5m2",
+             static_cast<int>(how.communication) < format_count
+                 ? detail::cat(", got ", how.communication)
+                 : "");
   }
-  if (static_cast<int>(how.scale) >= one_level_scale_rules) {
-    throw invalid_argument("how.scale: must be a samebits::scale_rule with one level, got " +
-                           std::to_string(static_cast<int>(how.scale)));
-  }
-  if (how.rounding != rounding::nearest_even && how.rounding != rounding::stochastic) {
-    throw invalid_argument("how.rounding must be nearest_even or stochastic, got " +
-                           std::string(name(how.rounding)));
-  }
+  refuse_if(static_cast<int>(how.scale) >= one_level_scale_rules,
+            "how.scale: must be a samebits::scale_rule with one level, got ",
+            static_cast<int>(how.scale));
+  refuse_if(how.rounding != rounding::nearest_even && how.rounding != rounding::stochastic,
+            "how.rounding must be nearest_even or stochastic, got ", how.rounding);
   backends::check_random(how.rounding, how.random);
-  if (numerics::binary32::magnitude(std::bit_cast<std::uint32_t>(how.factor)) >=
-      numerics::binary32::inf) {
-    throw invalid_argument("how.factor must be finite");
-  }
-  if (how.elements_at_once < 1) {
-    throw invalid_argument("how.elements_at_once must be >= 1, got " +
-                           std::to_string(how.elements_at_once));
-  }
+  refuse_if(numerics::binary32::magnitude(std::bit_cast<std::uint32_t>(how.factor)) >=
+                numerics::binary32::inf,
+            "how.factor must be finite");
+  refuse_if(how.elements_at_once < 1, "how.elements_at_once must be >= 1, got ",
+            how.elements_at_once);
 }
 
 /// A fingerprint of everything that must be equal on all ranks.
@@ -95,16 +89,16 @@ struct checked_call {
 /// The backend that computes. Host memory uses the reference backend.
 const backends::backend& chosen_backend(const communicator& ranks, const gradient_reduction& how) {
   if (ranks.space() == memory_space::host) {
-    if (how.backend.empty()) return backends::reference;
-    throw invalid_argument("how.backend: is for gradients in device memory, got '" +
-                           std::string(how.backend) + "' for a communicator on host memory");
+    require(how.backend.empty(), "how.backend: is for gradients in device memory, got '",
+            how.backend, "' for a communicator on host memory");
+    return backends::reference;
   }
   const auto has_ranks = [](const backends::backend& b) { return b.ranks != nullptr; };
   const backends::backend& by =
       backends::resolve({how.backend, 1, nullptr}, memory_space::device, has_ranks);
   backends::check_memory(by, memory_space::device);
-  if (has_ranks(by)) return by;
-  throw unsupported("backend '" + std::string(by.name) + "' has no sums over ranks");
+  require<unsupported>(has_ranks(by), "backend '", by.name, "' has no sums over ranks");
+  return by;
 }
 
 /// The device of the first gradient; no_device if it is not on a single device. Messages before the
@@ -136,9 +130,8 @@ checked_call check_all(communicator& ranks, std::span<const matrix_view> tensors
     const std::uint32_t f = fingerprint_of(tensors, how);
     words = {f, ~f};
   });
-  if (words[0] != ~words[1]) {
-    throw rank_error(std::string(call) + ": the ranks' lists of gradients or their options differ");
-  }
+  require<rank_error>(words[0] == ~words[1], call,
+                      ": the ranks' lists of gradients or their options differ");
   return checked;
 }
 

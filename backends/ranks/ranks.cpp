@@ -3,6 +3,7 @@
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/ranks/rank_functions.hpp"
 
 namespace samebits::backends {
@@ -12,9 +13,8 @@ host_ranks::host_ranks(communicator& ranks) : ranks_(ranks) {
   const device_scope on(ranks.space(), no_device, ranks.stream());
   staged_by_ =
       resolve({}, memory_space::device, [](const backend& b) { return b.ranks != nullptr; }).ranks;
-  if (staged_by_ == nullptr) {
-    throw unsupported("a communicator on device memory needs a CUDA backend that has ranks");
-  }
+  refuse_if<unsupported>(staged_by_ == nullptr,
+                         "a communicator on device memory needs a CUDA backend that has ranks");
 }
 
 void host_ranks::all_reduce_max(std::span<std::uint32_t> words) {

@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/dispatch/refuse.hpp"
 #include "numerics/loss_scale/agreement.hpp"
 #include "samebits/communicator.hpp"
 #include "samebits/core/loss_scaling.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits::backends {
 
@@ -85,11 +85,8 @@ void check_together(host_ranks& ranks, std::string_view call, std::span<std::uin
   message.insert(message.end(), words.begin(), words.end());
   ranks.all_reduce_max(message);
   if (mine) std::rethrow_exception(mine);
-  if (message[0] != 0) {
-    throw rank_error(std::string(call) + ": rank " +
-                     std::to_string(numerics::position_of(message[0])) +
-                     " refused its arguments; its own error says why");
-  }
+  require<rank_error>(message[0] == 0, call, ": rank ", numerics::position_of(message[0]),
+                      " refused its arguments; its own error says why");
   std::copy(message.begin() + 1, message.end(), words.begin());
 }
 

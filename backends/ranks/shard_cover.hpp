@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits::backends {
 
@@ -27,20 +27,19 @@ void order_parts(std::vector<Part>& parts, const std::string& tensor, std::strin
   std::sort(parts.begin(), parts.end(),
             [](const Part& a, const Part& b) { return a.first < b.first; });
   const auto text_of = [&](const Part& p) {
-    return "rank " + std::to_string(p.rank) + " holds " + std::string(inputs) + " [" +
-           std::to_string(p.first) + ", " + std::to_string(p.first + p.count) + ")";
+    return detail::cat("rank ", p.rank, " holds ", inputs, " [", p.first, ", ", p.first + p.count,
+                       ")");
   };
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Part& p = parts[i];
     if (p.first < end) {
-      throw rank_error(tensor + ": " + text_of(parts[i - 1]) + " and " + text_of(p) +
-                       ", which overlap");
+      refuse<rank_error>(tensor, ": ", text_of(parts[i - 1]), " and ", text_of(p),
+                         ", which overlap");
     }
     if (p.first > end) {
-      throw rank_error(tensor + ": no rank holds " + std::string(inputs) + " [" +
-                       std::to_string(end) + ", " + std::to_string(p.first) + "), where " +
-                       text_of(p));
+      refuse<rank_error>(tensor, ": no rank holds ", inputs, " [", end, ", ", p.first, "), where ",
+                         text_of(p));
     }
     end = p.first + p.count;
   }

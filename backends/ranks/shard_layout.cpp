@@ -7,10 +7,10 @@
 
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/calls/list.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/ranks/ranks.hpp"
 #include "backends/ranks/shard_cover.hpp"
 #include "numerics/tensor_list/list.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace {
@@ -25,23 +25,16 @@ std::uint64_t count_of(const tensor_list& shards, std::size_t tensor) {
   return static_cast<std::uint64_t>(backends::data_of(shards).rows[tensor].count);
 }
 
-std::string text_of(const tensor_list& shards, std::size_t tensor) {
-  return backends::tensor_text(shards[tensor], tensor, "shards");
-}
-
 void check_borders(const tensor_list& shards, std::span<const std::uint64_t> first) {
-  if (first.size() != shards.size()) {
-    throw invalid_argument("first: must have a number for each of " +
-                           std::to_string(shards.size()) + " tensors, got " +
-                           std::to_string(first.size()));
-  }
+  refuse_if(first.size() != shards.size(), "first: must have a number for each of ", shards.size(),
+            " tensors, got ", first.size());
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (count_of(shards, i) == 0) continue;
-    if (first[i] % numerics::chunk_elements == 0 && first[i] < std::uint64_t{1} << 62) continue;
-    throw invalid_argument(text_of(shards, i) +
-                           ": a shard must begin at a chunk's first element, a multiple of 4096 "
-                           "below 2^62 of its tensor, got first[" +
-                           std::to_string(i) + "] = " + std::to_string(first[i]));
+    require(first[i] % numerics::chunk_elements == 0 && first[i] < std::uint64_t{1} << 62,
+            list_item{"shards", i, shards[i].name},
+            ": a shard must begin at a chunk's first element, a multiple of 4096 "
+            "below 2^62 of its tensor, got first[",
+            i, "] = ", first[i]);
   }
 }
 
@@ -55,11 +48,9 @@ std::vector<std::uint64_t> exchanged(communicator& ranks, const tensor_list& sha
     check_borders(shards, first);
     sizes = {tensors, ~tensors};
   });
-  if (sizes[0] != ~sizes[1]) {
-    throw rank_error(std::string(call) + ": the ranks' lists have between " +
-                     std::to_string(~sizes[1]) + " and " + std::to_string(sizes[0]) +
-                     " tensors; each must list all, those without elements of its own too");
-  }
+  require<rank_error>(sizes[0] == ~sizes[1], call, ": the ranks' lists have between ", ~sizes[1],
+                      " and ", sizes[0],
+                      " tensors; each must list all, those without elements of its own too");
   std::vector<std::uint64_t> mine;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const std::uint64_t count = count_of(shards, i);
@@ -141,7 +132,7 @@ std::shared_ptr<const shard_data> made(communicator& ranks, const tensor_list& s
     out->here.push_back(count_of(shards, i));
     tables.add(static_cast<std::uint32_t>(i), backends::data_of(shards).rows[i].first_chunk,
                parts_of(words, static_cast<std::size_t>(ranks.size()), i,
-                        std::string(call) + ": " + text_of(shards, i)));
+                        detail::cat(call, ": ", list_item{"shards", i, shards[i].name})));
   }
   tables.finish();
   return out;

@@ -9,12 +9,12 @@
 #include <string>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/ranks/ranks.hpp"
 #include "backends/ranks/shard_cover.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace {
@@ -103,15 +103,13 @@ std::vector<std::uint64_t> exchanged(backends::host_ranks& ranks,
   backends::check_together(ranks, "sum_shards()", sizes, [&] {
     backends::require_tested(backends::reference);
     mine = message_of(parts);
-    if (mine.size() > 0xFFFFFFFFu) throw invalid_argument("parts: more than 2^32 - 1 subtrees");
+    refuse_if(mine.size() > 0xFFFFFFFFu, "parts: more than 2^32 - 1 subtrees");
     sizes = {static_cast<std::uint32_t>(mine.size()), static_cast<std::uint32_t>(parts.size()),
              ~static_cast<std::uint32_t>(parts.size())};
   });
-  if (sizes[1] != ~sizes[2]) {
-    throw rank_error("sum_shards(): the ranks' lists have between " + std::to_string(~sizes[2]) +
-                     " and " + std::to_string(sizes[1]) +
-                     " tensors; each must list all, those without elements of its own too");
-  }
+  require<rank_error>(sizes[1] == ~sizes[2], "sum_shards(): the ranks' lists have between ",
+                      ~sizes[2], " and ", sizes[1],
+                      " tensors; each must list all, those without elements of its own too");
   mine.resize(sizes[0]);
   std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(ranks.size()));
   ranks.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
@@ -121,11 +119,9 @@ std::vector<std::uint64_t> exchanged(backends::host_ranks& ranks,
 }  // namespace
 
 tree_part::tree_part(std::uint64_t first) : first_(first) {
-  if (first % chunk_inputs == 0 && first < std::uint64_t{1} << 62) return;
-  throw invalid_argument(
-      "first: a part must begin on a chunk's first input, a multiple of 4096 "
-      "below 2^62, got " +
-      std::to_string(first));
+  require(first % chunk_inputs == 0 && first < std::uint64_t{1} << 62,
+          "first: a part must begin on a chunk's first input, a multiple of 4096 below 2^62, got ",
+          first);
 }
 
 void tree_part::add_partial_sum(int level, double partial_sum) {
@@ -187,25 +183,19 @@ void tree_part::add_squares(const const_matrix_view& elements) {
 }
 
 void tree_part::add_chunks(std::span<const double> partial_sums) {
-  if (tail_.count() != 0) {
-    throw invalid_argument("partial_sums: chunks begin at multiples of 4096 inputs, the part has " +
-                           std::to_string(count()));
-  }
+  refuse_if(tail_.count() != 0,
+            "partial_sums: chunks begin at multiples of 4096 inputs, the part has ", count());
   backends::require_tested(backends::reference);
   for (const double partial_sum : partial_sums) add_partial_sum(0, partial_sum);
 }
 
 void tree_part::add_subtree(std::uint64_t chunks, double value) {
-  if (!std::has_single_bit(chunks) || chunks > std::uint64_t{1} << 49) {
-    throw invalid_argument("chunks: must be a power of two up to 2^49, got " +
-                           std::to_string(chunks));
-  }
+  refuse_if(!std::has_single_bit(chunks) || chunks > std::uint64_t{1} << 49,
+            "chunks: must be a power of two up to 2^49, got ", chunks);
   const std::uint64_t at = first_ + count();
-  if (at % chunk_inputs != 0 || (at / chunk_inputs) % chunks != 0) {
-    throw invalid_argument("chunks: a subtree of " + std::to_string(chunks) +
-                           " chunks begins at a multiple of 4096 * " + std::to_string(chunks) +
-                           " inputs, the part is at " + std::to_string(at));
-  }
+  refuse_if(at % chunk_inputs != 0 || (at / chunk_inputs) % chunks != 0, "chunks: a subtree of ",
+            chunks, " chunks begins at a multiple of 4096 * ", chunks, " inputs, the part is at ",
+            at);
   backends::require_tested(backends::reference);
   add_partial_sum(std::countr_zero(chunks), value);
 }

@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/self_test/probes.hpp"
-#include "samebits/error.hpp"
 #include "samebits/self_test.hpp"
 
 #if defined(__x86_64__)
@@ -181,22 +181,18 @@ void require_tested(const backend& b, void* stream) {
   if (has_passed()) {
     if (b.space != memory_space::host) return;
     const std::string fault = control_register_fault();
-    if (fault.empty()) return;
-    throw environment_error("backend '" + std::string(b.name) +
-                            "' cannot promise its bits here: " + fault);
+    return require<environment_error>(fault.empty(), "backend '", b.name,
+                                      "' cannot promise its bits here: ", fault);
   }
-  if (b.runtime != nullptr && b.runtime->is_capturing(stream)) {
-    throw environment_error("backend '" + std::string(b.name) + "' has not been tested on device " +
-                            std::to_string(device) +
-                            ", and cannot be while its stream is being captured: call "
-                            "samebits::initialize() before the capture");
-  }
+  refuse_if<environment_error>(b.runtime != nullptr && b.runtime->is_capturing(stream), "backend '",
+                               b.name, "' has not been tested on device ", device,
+                               ", and cannot be while its stream is being captured: call "
+                               "samebits::initialize() before the capture");
   const std::lock_guard lock(entry.running);
   // Another call passed the test meanwhile.
   if (b.space == memory_space::device && has_passed()) return;
-  if (const std::string failures = test(b, device); !failures.empty()) {
-    throw environment_error(failures);
-  }
+  const std::string failures = test(b, device);
+  require<environment_error>(failures.empty(), failures);
 }
 
 }  // namespace backends
@@ -219,7 +215,7 @@ void initialize(std::string_view backend) {
     if (!failures.empty()) failures += '\n';
     failures += of_one;
   }
-  if (!failures.empty()) throw environment_error(failures);
+  require<environment_error>(failures.empty(), failures);
 }
 
 }  // namespace samebits

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "backends/dispatch/refuse.hpp"
 #include "backends/verify/checks.hpp"
-#include "samebits/error.hpp"
 #include "samebits/self_test.hpp"
 
 namespace samebits {
@@ -66,9 +66,7 @@ samebits::verification self_test_entry_of(const backend& b) {
 
 std::vector<verification> verify(const verify_options& options) {
   using namespace backends::verification;
-  if (options.threads < 0) {
-    throw invalid_argument("options.threads must be >= 0, got " + std::to_string(options.threads));
-  }
+  refuse_if(options.threads < 0, "options.threads must be >= 0, got ", options.threads);
   if (!options.backend.empty()) static_cast<void>(find_executor(options.backend));
   const backends::backend& reference = *backends::compiled().front();
   std::vector<verification> entries;

@@ -2,8 +2,8 @@
 
 usage: collect_messages.py ROOT [--write]
 
-Collects the texts of all throw expressions, and of fpinspect's calls of functions that throw: `file:
-exception: text`, where {expression} stands for what the program puts in. Compares them with messages.txt beside this script; --write replaces that file. After a
+Collects the texts of all throw expressions, and of calls of functions that throw: `file: exception:
+text`, where {expression} stands for what the program puts in. Compares them with messages.txt beside this script; --write replaces that file. After a
 change, read the new lines beside their neighbours: a message names the argument, what was expected and
 what was given.
 """
@@ -17,6 +17,8 @@ SUFFIXES = (".hpp", ".cpp", ".cu", ".cuh")
 LISTING = pathlib.Path(__file__).with_name("messages.txt")
 # A throw, or a call of a function that throws, of tools/tensor_file/error.hpp or of fpinspect.
 THROW = re.compile(r"\b(?:throw\s+([a-z_:]+)|(?<!void )(malformed|unsupported|refuse_(?:value|name|content)))\s*([({])")
+# A call of backends/dispatch/refuse.hpp: its parts stand one behind the other, those of the last two behind a condition.
+REFUSAL = re.compile(r"(?<!void )\b(refuse|refuse_if|require)(?:<([a-z_]+)>)?\s*(\()")
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?P<raw>.*?)\)"|"(?P<text>(?:\\.|[^"\\])*)"|\'(?:\\.|[^\'\\])+\'', re.S)
 
 
@@ -58,19 +60,54 @@ def text_of(arguments):
     return text
 
 
+def parts_of(arguments):
+    """The arguments of a call, apart."""
+    parts, depth, at, begin = [], 0, 0, 0
+    while at < len(arguments):
+        token = TOKEN.match(arguments, at)
+        if token:
+            at = token.end()
+            continue
+        depth += arguments[at] in "({["
+        depth -= arguments[at] in ")}]"
+        if arguments[at] == "," and depth == 0:
+            parts.append(arguments[begin:at])
+            begin = at + 1
+        at += 1
+    return parts + [arguments[begin:]]
+
+
+def refusals(source):
+    """Position, exception and text of each call of backends/dispatch/refuse.hpp."""
+    for call in REFUSAL.finditer(source):
+        opening = call.end() - 1
+        parts = parts_of(source[opening + 1:end_of(source, opening) - 1])
+        text = "".join(map(text_of, parts if call[1] == "refuse" else parts[1:]))
+        yield call.start(), call[2] or "invalid_argument", text
+
+
+def throws(source, of_fpinspect):
+    """Position, exception and text of each throw expression, and of fpinspect's calls of functions that throw."""
+    for thrown in THROW.finditer(source):
+        if thrown[2] and not of_fpinspect:
+            continue
+        opening = thrown.end() - 1
+        text = text_of(source[opening + 1:end_of(source, opening) - 1])
+        yield thrown.start(), (thrown[1] or thrown[2]).split("::")[-1], text
+
+
 def messages(root):
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if path.suffix not in SUFFIXES:
                 continue
             source = path.read_text(encoding="utf-8")
-            for thrown in THROW.finditer(source):
-                line = source[source.rfind("\n", 0, thrown.start()) + 1:thrown.start()]
-                if "//" in line or (thrown[2] and folder != "tools/fpinspect"):
-                    continue
-                opening = thrown.end() - 1
-                text = text_of(source[opening + 1:end_of(source, opening) - 1])
-                yield f"{path.relative_to(root).as_posix()}: {(thrown[1] or thrown[2]).split('::')[-1]}: {text}"
+            found = [*throws(source, folder == "tools/fpinspect")]
+            if "dispatch/refuse.hpp" in source:
+                found += refusals(source)
+            for at, exception, text in sorted(found):
+                if "//" not in source[source.rfind("\n", 0, at) + 1:at]:
+                    yield f"{path.relative_to(root).as_posix()}: {exception}: {text}"
 
 
 def main():

@@ -1,21 +1,10 @@
-// Concatenates strings, characters and integers.
+// Concatenates strings, characters and numbers.
 #pragma once
 
-#include <concepts>
-#include <string>
-#include <string_view>
+#include "samebits/core/cat.hpp"
 
 namespace samebits::tensor_file {
 
-inline void append_text(std::string& text, std::string_view part) { text += part; }
-inline void append_text(std::string& text, char one) { text += one; }
-inline void append_text(std::string& text, std::integral auto number) { text += std::to_string(number); }
-
-template <class... Parts>
-std::string cat(const Parts&... parts) {
-  std::string text;
-  (append_text(text, parts), ...);
-  return text;
-}
+using detail::cat;
 
 }  // namespace samebits::tensor_file

@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "backends/api/functions/attention_math.hpp"
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits {
 namespace backends {
@@ -23,26 +24,19 @@ using shape_of_four = std::array<std::int64_t, 4>;
 
 void check_attention_options(const attention_options& o) {
   check_value("kernel", o.kernel, "attention_kernel");
-  if (!(o.scale >= 0) || !std::isfinite(o.scale)) {
-    throw invalid_argument("scale: must be finite and at least 0, got " + std::to_string(o.scale));
-  }
+  refuse_if(!(o.scale >= 0) || !std::isfinite(o.scale),
+            "scale: must be finite and at least 0, got ", o.scale);
   check_at_least("multiprocessors", o.multiprocessors, 1);
   constexpr int most = numerics::torch_2_11::max_splits;
-  if (o.splits < 0 || o.splits > most) {
-    throw invalid_argument("splits: must be 0 to " + std::to_string(most) + ", got " +
-                           std::to_string(o.splits));
-  }
-  if (!(o.dropout >= 0 && o.dropout <= 1)) {
-    throw invalid_argument("dropout: must be 0 to 1, got " + std::to_string(o.dropout));
-  }
+  refuse_if(o.splits < 0 || o.splits > most, "splits: must be 0 to ", most, ", got ", o.splits);
+  refuse_if(!(o.dropout >= 0 && o.dropout <= 1), "dropout: must be 0 to 1, got ", o.dropout);
   const std::string kernel(name(o.kernel));
-  if (o.kernel == attention_kernel::efficient || o.kernel == attention_kernel::flash_3) {
-    throw unsupported("kernel: attention of " + kernel + " has no rule");
-  }
-  if (o.dropout != 0) throw unsupported("dropout: attention with dropout has no rule");
-  if (o.splits != 0 && o.kernel != attention_kernel::flash) {
-    throw unsupported("splits: attention of " + kernel + " does not split the keys");
-  }
+  refuse_if<unsupported>(
+      o.kernel == attention_kernel::efficient || o.kernel == attention_kernel::flash_3,
+      "kernel: attention of ", kernel, " has no rule");
+  refuse_if<unsupported>(o.dropout != 0, "dropout: attention with dropout has no rule");
+  refuse_if<unsupported>(o.splits != 0 && o.kernel != attention_kernel::flash,
+                         "splits: attention of ", kernel, " does not split the keys");
 }
 
 /// A checked tensor's name and memory.
@@ -53,20 +47,15 @@ struct named_memory {
 
 named_memory checked(const const_tensor_view& t, const char* which, format_id format,
                      std::span<const std::int64_t> shape) {
-  const std::string what = std::string(which) + ": ";
   const const_matrix_view memory = memory_of(t, which);
   check_format(memory, which, std::array{format});
-  if (!std::equal(shape.begin(), shape.end(), t.shape.begin(), t.shape.end())) {
-    throw invalid_argument(what + "shape must be " + shape_text(shape) + ", got " +
-                           shape_text(t.shape));
-  }
-  if (t.space != memory_space::host) {
-    throw unsupported(what + "attention is computed in host memory only");
-  }
-  if (t.data == nullptr) throw invalid_argument(what + "data is null");
-  if (memory.cols == std::int64_t{1} << 60) {
-    throw invalid_argument(what + "spans 2^60 elements or more: strides " + shape_text(t.strides));
-  }
+  refuse_if(!std::equal(shape.begin(), shape.end(), t.shape.begin(), t.shape.end()), which,
+            ": shape must be ", shape, ", got ", t.shape);
+  refuse_if<unsupported>(t.space != memory_space::host, which,
+                         ": attention is computed in host memory only");
+  refuse_if(t.data == nullptr, which, ": data is null");
+  refuse_if(memory.cols == std::int64_t{1} << 60, which, ": spans 2^60 elements or more: strides ",
+            t.strides);
   return {which, memory};
 }
 
@@ -79,10 +68,7 @@ void check_nested(const tensor_view& t, const char* which) {
   std::int64_t inner = 0;  // the last element of the axes so far
   for (const std::size_t axis : order) {
     if (t.shape[axis] == 1) continue;
-    if (t.strides[axis] <= inner) {
-      throw invalid_argument(std::string(which) + ": elements may share memory: strides " +
-                             shape_text(t.strides));
-    }
+    refuse_if(t.strides[axis] <= inner, which, ": elements may share memory: strides ", t.strides);
     inner += (t.shape[axis] - 1) * t.strides[axis];
   }
 }
@@ -125,50 +111,31 @@ attention_shapes check_shapes(const const_tensor_view& q, const const_tensor_vie
                               const attention_options& o) {
   attention_shapes s{};
   const auto copy = [](const const_tensor_view& t, const char* which, shape_of_four& to) {
-    if (t.shape.size() != to.size()) {
-      throw invalid_argument(std::string(which) + ": 4 axes are expected, got " +
-                             std::to_string(t.shape.size()));
-    }
+    refuse_if(t.shape.size() != to.size(), which, ": 4 axes are expected, got ", t.shape.size());
     std::copy(t.shape.begin(), t.shape.end(), to.begin());
     constexpr std::int64_t most = std::int64_t{1} << 31;
     for (const std::int64_t n : to) {
-      if (n < 1 || n >= most) {
-        throw invalid_argument(std::string(which) + ": sizes must be 1 to 2^31 - 1, got " +
-                               shape_text(to));
-      }
+      refuse_if(n < 1 || n >= most, which, ": sizes must be 1 to 2^31 - 1, got ", to);
     }
   };
   copy(q, "q", s.q);
   copy(k, "k", s.k);
   const std::string kernel = "attention of " + std::string(name(o.kernel));
-  if (q.format != format_id::fp16 && q.format != format_id::bf16) {
-    throw unsupported("q: " + kernel + " of " + std::string(name(q.format)) +
-                      " numbers has no rule");
-  }
-  if (s.q[3] != 64 && s.q[3] != 128) {
-    throw unsupported("q: " + kernel + " has rules for head dimensions 64 and 128, got " +
-                      std::to_string(s.q[3]));
-  }
-  if (s.k[1] != s.q[1]) {
-    throw unsupported(
-        "k: " + kernel + " has no rule for groups of queries that share a head, got " +
-        std::to_string(s.q[1]) + " heads of q and " + std::to_string(s.k[1]) + " of k");
-  }
-  if (s.k[0] != s.q[0] || s.k[3] != s.q[3]) {
-    throw invalid_argument("k: shape must be that of q but for the third size, " + shape_text(s.q) +
-                           ", got " + shape_text(s.k));
-  }
+  refuse_if<unsupported>(q.format != format_id::fp16 && q.format != format_id::bf16, "q: ", kernel,
+                         " of ", q.format, " numbers has no rule");
+  refuse_if<unsupported>(s.q[3] != 64 && s.q[3] != 128, "q: ", kernel,
+                         " has rules for head dimensions 64 and 128, got ", s.q[3]);
+  refuse_if<unsupported>(s.k[1] != s.q[1], "k: ", kernel,
+                         " has no rule for groups of queries that share a head, got ", s.q[1],
+                         " heads of q and ", s.k[1], " of k");
+  refuse_if(s.k[0] != s.q[0] || s.k[3] != s.q[3],
+            "k: shape must be that of q but for the third size, ", s.q, ", got ", s.k);
   const bool is_single = s.q[2] == 1 || (s.k[2] == 1 && o.kernel == attention_kernel::math);
-  if (is_single && o.kernel != attention_kernel::flash) {
-    throw unsupported("q: " + kernel +
-                      " has no rule for one query or key, of which the GPU has other "
-                      "kernels");
-  }
-  if (o.causal && s.q[2] != s.k[2]) {
-    throw invalid_argument("causal: as many keys as queries are expected, got " +
-                           std::to_string(s.k[2]) + " keys and " + std::to_string(s.q[2]) +
-                           " queries");
-  }
+  refuse_if<unsupported>(is_single && o.kernel != attention_kernel::flash, "q: ", kernel,
+                         " has no rule for one query or key, of which the GPU has other "
+                         "kernels");
+  refuse_if(o.causal && s.q[2] != s.k[2], "causal: as many keys as queries are expected, got ",
+            s.k[2], " keys and ", s.q[2], " queries");
   return s;
 }
 
@@ -181,9 +148,8 @@ numerics::torch_2_11::attention_plan plan_of(const attention_shapes& s, format_i
 }
 
 void run(const attention_call& call, const executor& where) {
-  const backend& chosen = backend_for(
-      where, memory_space::host, [](const backend& b) { return b.attention.run != nullptr; },
-      "has no attention");
+  const backend& chosen = backend_for([](const backend& b) { return b.attention.run != nullptr; },
+                                      memory_space::host, where, "has no attention");
   if (call.plan.rule.kernel == attention_kernel::math) return attention_math(call, where);
   chosen.attention.run(call, where);
 }
@@ -201,13 +167,12 @@ void attention(const const_tensor_view& q, const const_tensor_view& k, const con
   tensors.read(q, "q", q.format, s.q);
   tensors.read(k, "k", q.format, s.k);
   tensors.read(v, "v", q.format, s.k);
-  if (out.data == nullptr) throw invalid_argument("out: data is null");
+  refuse_if(out.data == nullptr, "out: data is null");
   tensors.write(out, "out", q.format, s.q);
   tensors.write(lse, "lse", format_id::fp32, std::span(s.q).first(3));
   tensors.check_memory();
-  if (lse.data != nullptr && options.kernel == attention_kernel::math) {
-    throw unsupported("lse: attention of math returns no log-sum-exp");
-  }
+  refuse_if<unsupported>(lse.data != nullptr && options.kernel == attention_kernel::math,
+                         "lse: attention of math returns no log-sum-exp");
   run({plan_of(s, q.format, options, false), q, k, v, out, lse}, where);
 }
 
@@ -232,11 +197,9 @@ void attention_backward(const const_tensor_view& grad, const attention_results& 
   tensors.write(dv, "dv", format, s.k);
   tensors.check_memory();
   constexpr std::int64_t reproducible_keys = 256;
-  if (options.kernel == attention_kernel::cudnn && dq.data != nullptr &&
-      s.k[2] > reproducible_keys) {
-    throw unsupported("dq: cuDNN's gradient of q differs from run to run above 256 keys, got " +
-                      std::to_string(s.k[2]));
-  }
+  refuse_if<unsupported>(
+      options.kernel == attention_kernel::cudnn && dq.data != nullptr && s.k[2] > reproducible_keys,
+      "dq: cuDNN's gradient of q differs from run to run above 256 keys, got ", s.k[2]);
   run({plan_of(s, format, options, true), of.q, of.k, of.v, of.out, of.lse, grad, dq, dk, dv},
       where);
 }

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "backends/api/functions/sum_checks.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/reference/functions/function_range.hpp"
 #include "numerics/hardware/torch_operators/axis_reduction.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
@@ -23,18 +23,16 @@ void check_axis_options(const axis_reduction_options& options, format_id format)
 
 /// Checks a tensor. Returns the memory that it spans.
 const_matrix_view checked(const const_tensor_view& in) {
-  if (in.shape.size() > max_reduction_axes) {
-    throw invalid_argument("in: at most " + std::to_string(max_reduction_axes) +
-                           " axes are possible, got " + std::to_string(in.shape.size()));
-  }
+  refuse_if(in.shape.size() > max_reduction_axes, "in: at most ", max_reduction_axes,
+            " axes are possible, got ", in.shape.size());
   const const_matrix_view memory = memory_of(in, "in");
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   __int128 elements = 1;
   for (const std::int64_t n : in.shape) elements = std::min<__int128>(elements * n, most + 1);
   const std::int64_t last = memory.cols - 1;
-  if (last >= 0 && (elements > most || last > (most - 1) / storage_bytes(in.format))) {
-    throw unsupported("in: a tensor that spans 2^31 bytes or more has no rule: PyTorch cuts it");
-  }
+  refuse_if<unsupported>(
+      last >= 0 && (elements > most || last > (most - 1) / storage_bytes(in.format)),
+      "in: a tensor that spans 2^31 bytes or more has no rule: PyTorch cuts it");
   return memory;
 }
 
@@ -54,15 +52,10 @@ std::int64_t results_of(const const_tensor_view& in, std::uint64_t reduced) {
 std::uint64_t checked_axes(std::span<const int> axes, int count) {
   std::uint64_t reduced = 0;
   for (const int axis : axes) {
-    if (count == 0) throw invalid_argument("axes: the tensor has no axes");
-    if (axis < 0 || axis >= count) {
-      throw invalid_argument("axes: must be from 0 to " + std::to_string(count - 1) + ", got " +
-                             std::to_string(axis));
-    }
+    refuse_if(count == 0, "axes: the tensor has no axes");
+    refuse_if(axis < 0 || axis >= count, "axes: must be from 0 to ", count - 1, ", got ", axis);
     const std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(axis);
-    if ((reduced & bit) != 0) {
-      throw invalid_argument("axes: " + std::to_string(axis) + " is given twice");
-    }
+    refuse_if((reduced & bit) != 0, "axes: ", axis, " is given twice");
     reduced |= bit;
   }
   return axes.empty() ? (std::uint64_t{1} << static_cast<unsigned>(count)) - 1 : reduced;
@@ -73,15 +66,13 @@ void check_results(const const_tensor_view& in, std::uint64_t reduced,
   check_view(out, "out");
   check_distinct(out, "out");
   const std::int64_t results = results_of(in, reduced);
-  if (results < 0) throw invalid_argument("in: the results are more than 2^63 - 1");
-  if (static_cast<__int128>(out.rows) * out.cols != results) {
-    throw invalid_argument("out: must have " + std::to_string(results) + " elements, got shape " +
-                           shape_text(out.rows, out.cols));
-  }
+  refuse_if(results < 0, "in: the results are more than 2^63 - 1");
+  refuse_if(static_cast<__int128>(out.rows) * out.cols != results, "out: must have ", results,
+            " elements, got shape ", shape_of(out));
   check_format_of(out, "out", memory, "in");
   check_space_of(memory, "in", out, "out");
   if (is_empty(memory)) return;
-  if (in.data == nullptr) throw invalid_argument("in: data is null");
+  refuse_if(in.data == nullptr, "in: data is null");
   check_apart(memory, "in", out, "out");
 }
 

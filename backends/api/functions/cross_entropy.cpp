@@ -13,12 +13,12 @@
 #include "backends/api/functions/sum_checks.hpp"
 #include "backends/dispatch/calls/row_functions.hpp"
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/reference/functions/function_range.hpp"
 #include "numerics/hardware/torch_operators/cross_entropy.hpp"
 #include "numerics/hardware/torch_operators/nll_loss.hpp"
 #include "samebits/axis_reductions.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/error.hpp"
 #include "samebits/row_functions.hpp"
 
 namespace samebits {
@@ -52,9 +52,8 @@ class loss_call {
               in.cols,
               0,
               loss_format} {
-    if (loss_format != rule_.format && options.label_smoothing != 0) {
-      throw unsupported("cross entropy in another format than the logits': label_smoothing");
-    }
+    refuse_if<unsupported>(loss_format != rule_.format && options.label_smoothing != 0,
+                           "cross entropy in another format than the logits': label_smoothing");
     if (in.space == memory_space::device) return;
     for (const std::int64_t target : targets) {
       rule_.counted += target == options.ignore_index ? 0 : 1;
@@ -70,22 +69,17 @@ class loss_call {
     check_torch_rule(options.rule, "cross_entropy", in.format);
     check_at_least("offset", options.offset, 0);
     check_at_least("multiprocessors", options.multiprocessors, 1);
-    if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
-      throw invalid_argument("label_smoothing: must be from 0 to 1");
-    }
-    if (options.log_probabilities && options.label_smoothing != 0) {
-      throw invalid_argument("label_smoothing: must be 0 with log_probabilities");
-    }
-    if (options.log_probabilities && options.upcast) {
-      throw invalid_argument("upcast: must not be set with log_probabilities");
-    }
-    if (static_cast<std::int64_t>(targets.size()) != in.rows) {
-      throw invalid_argument("targets: must be " + std::to_string(in.rows) +
-                             ", one for each row, " + "got " + std::to_string(targets.size()));
-    }
+    refuse_if(!(options.label_smoothing >= 0 && options.label_smoothing <= 1),
+              "label_smoothing: must be from 0 to 1");
+    refuse_if(options.log_probabilities && options.label_smoothing != 0,
+              "label_smoothing: must be 0 with log_probabilities");
+    refuse_if(options.log_probabilities && options.upcast,
+              "upcast: must not be set with log_probabilities");
+    refuse_if(static_cast<std::int64_t>(targets.size()) != in.rows, "targets: must be ", in.rows,
+              ", one for each row, ", "got ", targets.size());
     if (in.space == memory_space::device) {
       if (!options.log_probabilities && options.label_smoothing == 0) return in;
-      throw unsupported("cross entropy of device memory: log_probabilities and label_smoothing");
+      refuse<unsupported>("cross entropy of device memory: log_probabilities and label_smoothing");
     }
     check_indices(targets, "targets", in.cols, options.ignore_index);
     return in;
@@ -146,9 +140,7 @@ class loss_call {
                                   .grad = grad,
                                   .out = out,
                                   .known_grad = options_.known_grad};
-    backend_for(
-        where_, memory_space::device, [&](const backend& b) { return b.cross_entropy.has(call); },
-        "has no cross entropy")
+    backend_for(&backend::cross_entropy, call, memory_space::device, where_, "has no cross entropy")
         .cross_entropy.run(call, where_);
   }
 
@@ -168,9 +160,8 @@ class loss_call {
     check_shape(known, "known_grad", 1, 1);
     check_format_of(known, "known_grad", grad, "grad");
     check_apart(out, "out", known, "known_grad");
-    if (!rule_.reduces() || known.space != memory_space::device) {
-      throw invalid_argument("known_grad: needs device memory and a reduction");
-    }
+    refuse_if(!rule_.reduces() || known.space != memory_space::device,
+              "known_grad: needs device memory and a reduction");
     check_space_of(known, "known_grad", in_, "in");
   }
 
@@ -286,9 +277,7 @@ void cross_entropy_and_gradient(const const_matrix_view& grad, const const_matri
                                 std::span<const std::int64_t> targets, const matrix_view& loss,
                                 const matrix_view& out, const cross_entropy_options& options,
                                 const executor& where) {
-  if (options.known_grad.data != nullptr) {
-    throw invalid_argument("known_grad: is of cross_entropy_gradient() alone");
-  }
+  refuse_if(options.known_grad.data != nullptr, "known_grad: is of cross_entropy_gradient() alone");
   const backends::loss_call call(in, targets, options, loss.format, where);
   call.check_losses(loss);
   call.check_gradient(grad, out);

@@ -12,7 +12,7 @@
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits {
 namespace backends {
@@ -46,11 +46,9 @@ void evaluate_matrix(function f, const const_matrix_view* grad, const const_matr
 
 void check_formats_of(const tensor_list& list, const char* which, const tensor_list& out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (list[i].view.format == out[i].view.format) continue;
-    throw invalid_argument(tensor_text(list[i], i, which) + ": format must be that of " +
-                           tensor_text(out[i], i, "out") + ", " +
-                           std::string(name(out[i].view.format)) + ", got " +
-                           std::string(name(list[i].view.format)));
+    require(list[i].view.format == out[i].view.format, list_item{which, i, list[i].name},
+            ": format must be that of ", list_item{"out", i, out[i].name}, ", ", out[i].view.format,
+            ", got ", list[i].view.format);
   }
 }
 

@@ -6,10 +6,10 @@
 
 #include "backends/api/functions/sum_checks.hpp"
 #include "backends/api/lists/list_checks.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/reference/functions/function_range.hpp"
 #include "numerics/hardware/torch_operators/foreach_norm.hpp"
 #include "numerics/hardware/torch_operators/power.hpp"
-#include "samebits/error.hpp"
 #include "samebits/tensor_list.hpp"
 
 namespace samebits {
@@ -22,9 +22,8 @@ void foreach_norm(const tensor_list& tensors, const matrix_view& norms, function
   check_list(tensors, "tensors", std::array{norms.format});
   const auto count = static_cast<std::int64_t>(tensors.size());
   check_shape(norms, "norms", 1, count);
-  if (norms.space != tensors.space()) {
-    throw invalid_argument("norms: must lie in the same memory as the tensors, host or device");
-  }
+  refuse_if(norms.space != tensors.space(),
+            "norms: must lie in the same memory as the tensors, host or device");
   std::vector<const_matrix_view> views;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     views.push_back(tensors[i].view);
@@ -39,7 +38,7 @@ void foreach_norm(const tensor_list& tensors, const matrix_view& norms, function
 float clip_grad_norm(const tensor_list& gradients, double max_norm, function_rule rule,
                      const executor& where) {
   using namespace backends;
-  if (!(max_norm >= 0)) throw invalid_argument("max_norm: must be a number >= 0");
+  refuse_if(!(max_norm >= 0), "max_norm: must be a number >= 0");
   if (gradients.size() == 0) return 0;
   const format_id format = gradients[0].view.format;
   values codes(gradients.size());

@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <string>
 
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits::backends {
 namespace {
@@ -15,32 +16,25 @@ namespace {
 /// The parameter of a function that has one; 0 of all other functions.
 double parameter_of(function f, const evaluate_options& options) {
   if (!has_parameter(f)) {
-    if (options.parameter) {
-      throw invalid_argument("parameter: " + std::string(name(f)) + " has no parameter");
-    }
+    refuse_if(options.parameter.has_value(), "parameter: ", f, " has no parameter");
     return 0;
   }
   if (options.parameter) return *options.parameter;
-  if (f == function::pow) throw invalid_argument("parameter: pow needs its exponent");
+  refuse_if(f == function::pow, "parameter: pow needs its exponent");
   return f == function::elu ? 1 : 0.01;
 }
 
 void check_rule_has(function f, format_id format, function_rule rule, bool gradient) {
-  const bool has =
-      numerics::has_function(rule, f, format) && (!gradient || rule == function_rule::torch_2_11);
-  if (has) return;
-  throw unsupported("rule " + std::string(name(rule)) + " has no " +
-                    (gradient ? "gradient of " : "") + std::string(name(f)) + " of " +
-                    std::string(name(format)) + " numbers");
+  require<unsupported>(
+      numerics::has_function(rule, f, format) && (!gradient || rule == function_rule::torch_2_11),
+      "rule ", rule, " has no ", gradient ? "gradient of " : "", f, " of ", format, " numbers");
 }
 
 /// Only the rule `exact` has another rounding than that of the rule's source.
 void check_plain_rounding(const evaluate_options& options) {
-  const bool plain =
-      options.rounding == rounding::nearest_even && options.overflow == overflow::ieee;
-  if (plain) return;
-  throw invalid_argument("options: rule " + std::string(name(options.rule)) +
-                         " has its own rounding; rounding and overflow are options of rule exact");
+  require(options.rounding == rounding::nearest_even && options.overflow == overflow::ieee,
+          "options: rule ", options.rule,
+          " has its own rounding; rounding and overflow are options of rule exact");
 }
 
 /// x - 1 in binary64, to nearest whatever the caller's rounding direction is. The whole environment
@@ -66,25 +60,22 @@ bool is_destination(format_id format) {
 }
 
 [[noreturn]] void refuse_format(function f, bool gradient, const char* what, format_id format) {
-  throw unsupported("rule exact has no " + std::string(gradient ? "gradient of " : "") +
-                    std::string(name(f)) + what + std::string(name(format)) + " numbers");
+  refuse<unsupported>("rule exact has no ", gradient ? "gradient of " : "", f, what, format,
+                      " numbers");
 }
 
 /// The roundings that the rule `exact` has.
 void check_exact_rounding(const evaluate_options& options, format_id to) {
   if (options.rounding == rounding::nearest_even) return;
-  if (options.rounding != rounding::stochastic || to == format_id::fp32) {
-    throw unsupported(
-        "options.rounding: rule exact rounds into " + std::string(name(to)) +
-        (to == format_id::fp32 ? " to nearest even" : " to nearest even or stochastically") +
-        ", got " + std::string(name(options.rounding)));
-  }
-  if (options.random.bits > max_random_bits) {
-    throw invalid_argument("options.random.bits must be in 1..16 for functions, got " +
-                           std::to_string(options.random.bits) +
-                           "; a random_stream has 32 by default, so write .random = {.seed = ..., "
-                           ".bits = 16}");
-  }
+  refuse_if<unsupported>(
+      options.rounding != rounding::stochastic || to == format_id::fp32,
+      "options.rounding: rule exact rounds into ", to,
+      to == format_id::fp32 ? " to nearest even" : " to nearest even or stochastically", ", got ",
+      options.rounding);
+  refuse_if(options.random.bits > max_random_bits,
+            "options.random.bits must be in 1..16 for functions, got ", options.random.bits,
+            "; a random_stream has 32 by default, so write .random = {.seed = ..., "
+            ".bits = 16}");
 }
 
 /// The call of the rule `exact`, after the checks of what only this rule refuses.
@@ -137,11 +128,8 @@ evaluate_call evaluate_call_of(function f, const const_matrix_view* grad,
 void run_functions(std::span<const evaluate_call> calls, memory_space space,
                    const executor& where) {
   const auto has = [](const backend& b) { return b.evaluate.run != nullptr; };
-  const backend& chosen = resolve(where, space, has);
-  if (!calls.empty()) check_memory(chosen, space);  // an empty list has no memory to check
-  if (!has(chosen)) {
-    throw unsupported("backend '" + std::string(chosen.name) + "' has no functions of arrays");
-  }
+  const backend& chosen =
+      backend_for(has, {space, calls.empty()}, where, "has no functions of arrays");
   for (const evaluate_call& call : calls) {
     if (!is_empty(call.out)) chosen.evaluate.run(call, where);
   }

@@ -8,7 +8,7 @@
 #include "backends/api/functions/sum_checks.hpp"
 #include "backends/dispatch/calls/fused.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits::backends {
 
@@ -68,9 +68,7 @@ class checked_fused {
     check_view(v.view, name);
     check_like_result(v.view, name);
     check_shape(v.view, name, v.view.rows, out.cols);
-    if (v.view.rows == 0 && !is_empty(out)) {
-      throw invalid_argument(std::string(name) + ": must have rows");
-    }
+    refuse_if(v.view.rows == 0 && !is_empty(out), name, ": must have rows");
     for (int i = 0; i < results_; ++i) check_apart(v.view, name, call_.out[i], result_names_[i]);
     push(v, name);
   }
@@ -91,10 +89,7 @@ class checked_fused {
       memory.add(call_.in[i].indices, "indices");
     }
     const device_scope on(out.space, memory.device(), where.stream);
-    const backend& chosen = backend_for(
-        where, out.space, [&](const backend& b) { return b.fused.has(call_); },
-        "has no fused operators");
-    if (!is_empty(out)) chosen.fused.run(call_, where);
+    run_call(&backend::fused, call_, out, where, "has no fused operators");
   }
 
  private:

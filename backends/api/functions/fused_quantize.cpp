@@ -25,10 +25,10 @@ void run_on_host(fused_quantize_call call, const executor& where) {
       static_cast<std::size_t>(out.rows * out.cols * storage_bytes(out.format)));
   out.data = memory.data();
   call.tiles.in = out;
-  const backend& chosen = backend_for(
-      where, memory_space::host,
-      [&](const backend& b) { return b.fused.has(call.elements) && b.quantize.has(call.tiles); },
-      "has no fused operators");
+  const auto has = [&](const backend& b) {
+    return b.fused.has(call.elements) && b.quantize.has(call.tiles);
+  };
+  const backend& chosen = backend_for(has, memory_space::host, where, "has no fused operators");
   if (!is_empty(out)) chosen.fused.run(call.elements, where);
   chosen.quantize.run(call.tiles, where);
 }
@@ -46,9 +46,7 @@ void check_apart_from(const quantize_outputs& outputs, const const_matrix_view& 
 void run_on_device(const fused_quantize_call& call, device_finder memory, const executor& where) {
   add_quantization(memory, call.tiles);
   const device_scope on(memory_space::device, memory.device(), where.stream);
-  backend_for(
-      where, memory_space::device, [&](const backend& b) { return b.fused_quantize.has(call); },
-      "has no fused operators")
+  backend_for(&backend::fused_quantize, call, memory_space::device, where, "has no fused operators")
       .fused_quantize.run(call, where);
 }
 

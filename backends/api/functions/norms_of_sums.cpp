@@ -91,9 +91,7 @@ void quantize_norm(row_call call, const const_matrix_view& in, const const_matri
   both.tiles.workspace = nullptr;
   if (on_host) {
     norm.run(where);
-    return backend_for(
-               where, in.space, [&](const backend& b) { return b.quantize.has(both.tiles); },
-               "has no quantization")
+    return backend_for(&backend::quantize, both.tiles, in.space, where, "has no quantization")
         .quantize.run(both.tiles, where);
   }
   both.of_norm = true;

@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "backends/api/functions/fused_call.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "numerics/hardware/torch_operators/power.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
@@ -37,10 +37,7 @@ void run_rotation(fused of, const const_matrix_view& in, const char* in_name,
   check_format_of(in, in_name, out, "out");
   check_distinct(out, "out");
   check_overlap(in, in_name, out);
-  if (out.cols % 2 != 0) {
-    throw invalid_argument("out: must have an even number of columns, got " +
-                           std::to_string(out.cols));
-  }
+  refuse_if(out.cols % 2 != 0, "out: must have an even number of columns, got ", out.cols);
   checked_fused call({of, {}}, {{half_of(out, 0), "out"}, {half_of(out, 1), "out"}});
   for (const int i : {0, 1}) call.add(half_of(in, i), in_name);
   call.add_rows({cos, options.each}, "cos");
@@ -59,10 +56,8 @@ torch::fused_plan gated_plan(fused of, function f, function_rule rule,
       (of == fused::gated || of == fused::gated_gradient ? "gated " : "biased ") +
       std::string(name(f));
   check_torch_rule(rule, what, out.format);
-  if (f != function::silu && f != function::gelu && f != function::gelu_tanh) {
-    throw unsupported("rule torch_2_11 has no " + what + " of " + std::string(name(out.format)) +
-                      " numbers");
-  }
+  refuse_if<unsupported>(f != function::silu && f != function::gelu && f != function::gelu_tanh,
+                         "rule torch_2_11 has no ", what, " of ", out.format, " numbers");
   return {of, numerics::plan_of(function_rule::torch_2_11, f, out.format, 0, 0)};
 }
 
@@ -129,10 +124,8 @@ void embed(std::span<const std::int64_t> indices, const const_matrix_view& table
   checked_fused call(
       {sums ? fused::scaled_sum : fused::scaled, {}, backends::binary32_of(options.scale)},
       {{out, "out"}});
-  if (static_cast<std::int64_t>(indices.size()) != out.rows) {
-    throw invalid_argument("indices: must be " + std::to_string(out.rows) +
-                           ", one for each row, got " + std::to_string(indices.size()));
-  }
+  refuse_if(static_cast<std::int64_t>(indices.size()) != out.rows, "indices: must be ", out.rows,
+            ", one for each row, got ", indices.size());
   if (table.space == memory_space::host) backends::check_indices(indices, "indices", table.rows);
   call.add_rows({table, 1, indices.data()}, "table");
   if (sums) call.add_rows({positions}, "positions");
@@ -144,9 +137,8 @@ namespace {
 
 /// The plan of fake quantization; its scale is the number of levels above 0.
 torch::fused_plan clip_fake_quantize_plan(fused of, const clip_fake_quantize_options& options) {
-  if (options.bits < 2 || options.bits > 16) {
-    throw invalid_argument("bits: must be from 2 to 16, got " + std::to_string(options.bits));
-  }
+  refuse_if(options.bits < 2 || options.bits > 16, "bits: must be from 2 to 16, got ",
+            options.bits);
   const auto levels = (std::uint32_t{1} << (options.bits - 1)) - 1;
   return {of, {}, ptx::from_int(levels)};
 }
@@ -185,9 +177,8 @@ void clip_fake_quantize_gradient(const const_matrix_view& grad, const const_matr
 
 void dropout(const const_matrix_view& in, const matrix_view& out, const dropout_options& options,
              const executor& where) {
-  if (!(options.probability >= 0 && options.probability <= 1)) {
-    throw invalid_argument("probability: must be from 0 to 1");
-  }
+  refuse_if(!(options.probability >= 0 && options.probability <= 1),
+            "probability: must be from 0 to 1");
   checked_fused call(
       numerics::torch_2_11::dropout_plan(out.format, backends::binary32_of(options.probability)),
       {{out, "out"}});

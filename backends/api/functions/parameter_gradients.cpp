@@ -8,9 +8,9 @@
 
 #include "backends/api/functions/sum_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/reference/functions/function_range.hpp"
 #include "numerics/hardware/torch_operators/embedding_gradient.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
@@ -47,10 +47,8 @@ void run_on_device(norm_parameters_call call, const norm_parameter_options& opti
                         where.stream);
   call.order = numerics::torch_2_11::norm_parameter_order(call.grad.rows, call.grad.cols,
                                                           options.multiprocessors);
-  backend_for(
-      where, memory_space::device, [&](const backend& b) { return b.norm_parameters.has(call); },
-      "has no gradients of norms' parameters of so many rows")
-      .norm_parameters.run(call, where);
+  run_call(&backend::norm_parameters, call, call.grad, where,
+           "has no gradients of norms' parameters of so many rows");
 }
 
 /// Computes the sums of several blocks, and then the sums of these.
@@ -132,27 +130,24 @@ void check_order(std::span<const std::int64_t> words) {
   const auto most = static_cast<std::size_t>(parts_in_any_order * rows_of_part);
   for (std::size_t i = most; i < words.size(); ++i) {
     if (words[i] != words[i - most]) continue;
-    throw unsupported("index " + std::to_string(words[i]) + " occurs more than " +
-                      std::to_string(most) +
-                      " times: PyTorch adds its rows in any order, unless deterministic algorithms "
-                      "are on");
+    refuse<unsupported>(
+        "index ", words[i], " occurs more than ", most,
+        " times: PyTorch adds its rows in any order, unless deterministic algorithms "
+        "are on");
   }
 }
 
 void run_on_device(const device_embedding_call& call, bool deterministic, const executor& where) {
-  if (!call.few && !deterministic) {
-    throw unsupported(
-        "gradient of an embedding in device memory: deterministic must be set for more than 3072 "
-        "indices or a padding index");
-  }
+  refuse_if<unsupported>(
+      !call.few && !deterministic,
+      "gradient of an embedding in device memory: deterministic must be set for more than 3072 "
+      "indices or a padding index");
   const device_scope on(
       memory_space::device,
       {{address_of(call.out), "out"}, {address_of(call.grad), "grad"}, {call.indices, "indices"}},
       where.stream);
-  const backend& chosen = backend_for(
-      where, memory_space::device, [&](const backend& b) { return b.embedding_gradient.has(call); },
-      "has no gradients of embeddings of this size, or whose rows are not dense");
-  if (!is_empty(call.out)) chosen.embedding_gradient.run(call, where);
+  run_call(&backend::embedding_gradient, call, call.out, where,
+           "has no gradients of embeddings of this size, or whose rows are not dense");
 }
 
 }  // namespace

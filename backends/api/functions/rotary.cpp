@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/reference/functions/function_range.hpp"
 #include "backends/threads/parts.hpp"
 #include "numerics/arithmetic/by_definition.hpp"
 #include "numerics/arithmetic/integral.hpp"
 #include "numerics/functions/rotary.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
@@ -43,31 +43,25 @@ struct rotary_call {
 };
 
 [[noreturn]] void refuse_entry() {
-  throw unsupported("rotary_table: 1024 bits do not decide how an entry rounds");
+  refuse<unsupported>("rotary_table: 1024 bits do not decide how an entry rounds");
 }
 
 void check_table(std::span<const std::int64_t> positions, const matrix_view& cos,
                  const matrix_view& sin) {
   check_view(cos, "cos");
   check_view(sin, "sin");
-  if (cos.format != format_id::fp32 && cos.format != format_id::fp16 &&
-      cos.format != format_id::bf16) {
-    throw invalid_argument("cos: format must be fp32, fp16 or bf16, got " +
-                           std::string(name(cos.format)));
-  }
+  refuse_if(cos.format != format_id::fp32 && cos.format != format_id::fp16 &&
+                cos.format != format_id::bf16,
+            "cos: format must be fp32, fp16 or bf16, got ", cos.format);
   check_format_of(sin, "sin", cos, "cos");
   check_shape_of(sin, "sin", cos, "cos");
-  if (positions.size() != static_cast<std::size_t>(cos.rows)) {
-    throw invalid_argument("positions: must be as many as rows of cos, " +
-                           std::to_string(cos.rows) + ", got " + std::to_string(positions.size()));
-  }
-  if (cos.cols > std::numeric_limits<std::uint32_t>::max()) {
-    throw invalid_argument("cos: must have fewer than 2^32 columns, got " +
-                           std::to_string(cos.cols));
-  }
-  if (cos.space != memory_space::host || sin.space != memory_space::host) {
-    throw unsupported("rotary_table: cos and sin must lie in host memory; copy them to the device");
-  }
+  refuse_if(positions.size() != static_cast<std::size_t>(cos.rows),
+            "positions: must be as many as rows of cos, ", cos.rows, ", got ", positions.size());
+  refuse_if(cos.cols > std::numeric_limits<std::uint32_t>::max(),
+            "cos: must have fewer than 2^32 columns, got ", cos.cols);
+  refuse_if<unsupported>(
+      cos.space != memory_space::host || sin.space != memory_space::host,
+      "rotary_table: cos and sin must lie in host memory; copy them to the device");
   check_distinct(cos, "cos");
   check_distinct(sin, "sin");
   check_apart(sin, "sin", cos, "cos");
@@ -76,17 +70,14 @@ void check_table(std::span<const std::int64_t> positions, const matrix_view& cos
 void check_frequencies(const rotary_options& options, std::int64_t columns) {
   check_value("options.angle", options.angle, "rotary_angle");
   if (options.frequencies.empty()) {
-    if (options.base >= 1 && std::isfinite(options.base)) return;
-    throw invalid_argument("options.base: must be at least 1 and finite");
+    return require(options.base >= 1 && std::isfinite(options.base),
+                   "options.base: must be at least 1 and finite");
   }
-  if (options.frequencies.size() != static_cast<std::size_t>(columns)) {
-    throw invalid_argument("options.frequencies: must be as many as columns of cos, " +
-                           std::to_string(columns) + ", got " +
-                           std::to_string(options.frequencies.size()));
-  }
+  refuse_if(options.frequencies.size() != static_cast<std::size_t>(columns),
+            "options.frequencies: must be as many as columns of cos, ", columns, ", got ",
+            options.frequencies.size());
   for (std::size_t i = 0; i < options.frequencies.size(); ++i) {
-    if (std::isfinite(options.frequencies[i])) continue;
-    throw invalid_argument("options.frequencies[" + std::to_string(i) + "]: must be finite");
+    require(std::isfinite(options.frequencies[i]), "options.frequencies[", i, "]: must be finite");
   }
 }
 
@@ -98,10 +89,8 @@ std::uint32_t binary32_of(const rotary::frequency& f, std::size_t column) {
     return *code;
   }
   const auto r = numerics::encode<std::uint64_t>(spec_of(format_id::fp32), cast_rule{}, f.bits, 0);
-  if (r.overflow) {
-    throw invalid_argument("options.frequencies[" + std::to_string(column) +
-                           "]: must be finite in fp32 for angles in binary32");
-  }
+  refuse_if(r.overflow, "options.frequencies[", column,
+            "]: must be finite in fp32 for angles in binary32");
   return static_cast<std::uint32_t>(r.code);
 }
 

@@ -7,9 +7,9 @@
 
 #include "backends/api/functions/sum_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "numerics/hardware/torch_operators/power.hpp"
 #include "numerics/hardware/torch_operators/row_order.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
@@ -19,14 +19,10 @@ bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
 void check_block(const softmax_options& options) {
   const int warps = options.num_warps, elements = options.elements_per_thread;
-  if (!is_power_of_two(warps) || warps > 32) {
-    throw invalid_argument("num_warps: must be a power of two from 1 to 32, got " +
-                           std::to_string(warps));
-  }
-  if (elements != 0 && (!is_power_of_two(elements) || elements > 8)) {
-    throw invalid_argument("elements_per_thread: must be 0, 1, 2, 4 or 8, got " +
-                           std::to_string(elements));
-  }
+  refuse_if(!is_power_of_two(warps) || warps > 32,
+            "num_warps: must be a power of two from 1 to 32, got ", warps);
+  refuse_if(elements != 0 && (!is_power_of_two(elements) || elements > 8),
+            "elements_per_thread: must be 0, 1, 2, 4 or 8, got ", elements);
 }
 
 /// The functions in messages, in the order of row_function.
@@ -72,8 +68,7 @@ void check_statistics(const row_call& call) {
 }
 
 void check_given(const const_matrix_view& v, const char* which, const matrix_view& out) {
-  if (v.data != nullptr || out.rows == 0) return;
-  throw invalid_argument(std::string(which) + ": data must not be null");
+  require(v.data != nullptr || out.rows == 0, which, ": data must not be null");
 }
 
 }  // namespace
@@ -117,10 +112,7 @@ void run_checked_rows(const row_call& call, const executor& where) {
        {address_of(call.sum), "sum"},
        {address_of(call.mask), "mask"}},
       where.stream);
-  const backend& chosen = backend_for(
-      where, out.space, [&](const backend& b) { return b.row_functions.has(call); },
-      "has no functions of rows");
-  if (!is_empty(out)) chosen.row_functions.run(call, where);
+  run_call(&backend::row_functions, call, out, where, "has no functions of rows");
 }
 
 row_call norm_call(row_function f, const const_matrix_view& in, const matrix_view& out,

@@ -6,8 +6,8 @@
 
 #include "backends/api/functions/row_calls.hpp"
 #include "backends/api/functions/sum_checks.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "numerics/hardware/torch_operators/power.hpp"
-#include "samebits/error.hpp"
 #include "samebits/operators.hpp"
 
 namespace samebits {
@@ -24,9 +24,8 @@ void check_mask_rows(const scaled_softmax_options& options, std::int64_t rows) {
     check_at_least("mask_steps", step, 0);
     if (rows == 0) continue;
     const std::int64_t most = options.mask.rows - 1 - last;  // below 0: the mask has no rows
-    if (most < 0 || (step > 0 && sizes[i] - 1 > most / step)) {
-      throw invalid_argument("mask: has too few rows, " + std::to_string(options.mask.rows));
-    }
+    refuse_if(most < 0 || (step > 0 && sizes[i] - 1 > most / step), "mask: has too few rows, ",
+              options.mask.rows);
     last += step * (sizes[i] - 1);
   }
 }
@@ -52,10 +51,8 @@ void run_scores(row_call call, const scaled_softmax_options& options, const exec
   call = checked_rows(call);
   check_at_least("heads", options.heads, 1);
   check_at_least("queries", options.queries, 1);
-  if (out.rows % options.queries != 0 || out.rows / options.queries % options.heads != 0) {
-    throw invalid_argument("out: rows must be a multiple of heads * queries, got " +
-                           std::to_string(out.rows));
-  }
+  refuse_if(out.rows % options.queries != 0 || out.rows / options.queries % options.heads != 0,
+            "out: rows must be a multiple of heads * queries, got ", out.rows);
   call.has_scores = true;
   call.scores = {.scale = torch::narrow(std::bit_cast<std::uint64_t>(options.scale)),
                  .mask = check_mask(options, out),

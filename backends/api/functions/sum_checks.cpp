@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits::backends {
 
@@ -13,9 +13,8 @@ void check_torch_rule(function_rule rule, const std::string& what, format_id for
   check_value("rule", rule, "function_rule");
   const bool has_format =
       std::find(number_formats.begin(), number_formats.end(), format) != number_formats.end();
-  if (has_format && (rule == function_rule::torch_2_11 || rule == other)) return;
-  throw unsupported("rule " + std::string(name(rule)) + " has no " + what + " of " +
-                    std::string(name(format)) + " numbers");
+  require<unsupported>(has_format && (rule == function_rule::torch_2_11 || rule == other), "rule ",
+                       rule, " has no ", what, " of ", format, " numbers");
 }
 
 void check_read(const const_matrix_view& v, const char* which, std::int64_t rows, std::int64_t cols,
@@ -29,19 +28,16 @@ void check_read(const const_matrix_view& v, const char* which, std::int64_t rows
 
 void check_indices(std::span<const std::int64_t> indices, const char* which, std::int64_t count,
                    std::optional<std::int64_t> ignored) {
-  const std::string expected = std::to_string(count - 1) + (ignored ? " or ignore_index" : "");
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    if ((indices[i] >= 0 && indices[i] < count) || indices[i] == ignored) continue;
-    throw invalid_argument(std::string(which) + ": must be from 0 to " + expected + ", got " +
-                           std::to_string(indices[i]) + " at position " + std::to_string(i));
+    require((indices[i] >= 0 && indices[i] < count) || indices[i] == ignored, which,
+            ": must be from 0 to ", count - 1, ignored ? " or ignore_index" : "", ", got ",
+            indices[i], " at position ", i);
   }
 }
 
 const sum_kernels& sums_of(const executor& where, memory_space space, const char* what) {
-  return backend_for(
-             where, space, [](const backend& b) { return b.sums != nullptr; },
-             std::string("has no ") + what)
-      .sums();
+  const auto has = [](const backend& b) { return b.sums != nullptr; };
+  return backend_for(has, space, where, "has no ", what).sums();
 }
 
 }  // namespace samebits::backends

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/calls/sums.hpp"
 #include "numerics/hardware/cuda_functions/steps.hpp"

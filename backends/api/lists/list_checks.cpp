@@ -10,12 +10,12 @@
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/overlap.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits::backends {
 namespace {
 
-void check_list_format(const std::string& tensor, format_id format,
+void check_list_format(const list_item& tensor, format_id format,
                        std::span<const format_id> among) {
   if (std::find(among.begin(), among.end(), format) != among.end()) return;
   std::string names;
@@ -27,12 +27,11 @@ void check_list_format(const std::string& tensor, format_id format,
     }
     names += name(f);
   }
-  throw invalid_argument(tensor + ": format must be " + names + ", got " +
-                         std::string(name(format)));
+  refuse(tensor, ": format must be ", names, ", got ", format);
 }
 
-std::string text_of(const tensor_list& list, const char* which, std::size_t position) {
-  return tensor_text(list[position], position, which);
+list_item item_of(const tensor_list& list, const char* which, std::size_t position) {
+  return {which, position, list[position].name};
 }
 
 bool has_shapes_of(const list_data& out, const list_data& in) {
@@ -51,19 +50,14 @@ bool has_shapes_of(const list_data& out, const list_data& in) {
 
 void check_shapes(const tensor_list& out, const char* out_name, const tensor_list& in,
                   const char* in_name) {
-  if (out.size() != in.size()) {
-    throw invalid_argument(std::string(out_name) + ": must have as many tensors as " + in_name +
-                           ", " + std::to_string(in.size()) + ", got " +
-                           std::to_string(out.size()));
-  }
+  refuse_if(out.size() != in.size(), out_name, ": must have as many tensors as ", in_name, ", ",
+            in.size(), ", got ", out.size());
   if (has_shapes_of(data_of(out), data_of(in))) return;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const matrix_view& to = out[i].view;
     const matrix_view& from = in[i].view;
-    if (to.rows == from.rows && to.cols == from.cols) continue;
-    throw invalid_argument(text_of(out, out_name, i) + ": shape must be that of " +
-                           text_of(in, in_name, i) + ", " + shape_text(from.rows, from.cols) +
-                           ", got " + shape_text(to.rows, to.cols));
+    require(shape_of(to) == shape_of(from), item_of(out, out_name, i), ": shape must be that of ",
+            item_of(in, in_name, i), ", ", shape_of(from), ", got ", shape_of(to));
   }
 }
 
@@ -100,21 +94,17 @@ void check_overlap(const tensor_list& out, const char* out_name, const tensor_li
     if (w.position == r.position && are_same_elements(written, read)) return;
     const sharing found = sharing_of(written, read, steps);
     if (found == sharing::none) return;
-    const std::string which = text_of(out, out_name, w.position) + ": ";
-    const std::string other = text_of(in, in_name, r.position);
-    throw invalid_argument(
-        which + (found == sharing::some
-                     ? "overlaps " + other +
-                           "; they must be disjoint, or the same elements at the same position"
-                     : undecided_overlap(other)));
+    const list_item which = item_of(out, out_name, w.position);
+    const list_item other = item_of(in, in_name, r.position);
+    refuse_if(found == sharing::some, which, ": overlaps ", other,
+              "; they must be disjoint, or the same elements at the same position");
+    refuse(which, ": ", undecided_overlap(detail::cat(other)));
   });
 }
 
 void check_space(std::span<const matrix_view> tensors, memory_space space, const char* which) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].space == space) continue;
-    throw invalid_argument(tensor_text({}, i, which) + ": must lie in " +
-                           (space == memory_space::host ? "host" : "device") + " memory");
+    require(tensors[i].space == space, list_item{which, i}, ": must lie in ", space, " memory");
   }
 }
 
@@ -125,7 +115,7 @@ void check_list(const tensor_list& list, const char* which, std::span<const form
   for (const format_id f : among) others &= ~(1u << static_cast<int>(f));
   if (others == 0) return;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    check_list_format(text_of(list, which, i), list[i].view.format, among);
+    check_list_format(item_of(list, which, i), list[i].view.format, among);
   }
 }
 
@@ -135,7 +125,7 @@ std::shared_ptr<const list_data> checked_list(std::span<const matrix_view> tenso
   std::vector<list_tensor> copies;
   copies.reserve(tensors.size());
   for (const matrix_view& view : tensors) {
-    check_list_format(tensor_text({}, copies.size(), which), view.format, number_formats);
+    check_list_format({which, copies.size()}, view.format, number_formats);
     copies.push_back({view});
   }
   auto list = describe_list(std::move(copies), which);
@@ -148,16 +138,14 @@ void check_written(const tensor_list& out, const char* out_name, const tensor_li
   if (&data_of(out) == &data_of(in)) return;  // in place, on a list that was already checked
   check_shapes(out, out_name, in, in_name);
   if (out.size() == 0) return;
-  if (out.space() != in.space()) {
-    throw invalid_argument(std::string(out_name) + ": must lie in the same memory as " + in_name +
-                           ", host or device");
-  }
+  refuse_if(out.space() != in.space(), out_name, ": must lie in the same memory as ", in_name,
+            ", host or device");
   // If every tensor is written over itself, the check of the list suffices.
   if (!is_in_place(data_of(out), data_of(in))) check_overlap(out, out_name, in, in_name);
 }
 
 void check_number(float value, const char* which) {
-  if (value != value) throw invalid_argument(std::string(which) + ": must not be NaN");
+  refuse_if(value != value, which, ": must not be NaN");
 }
 
 device_scope scope_of(std::initializer_list<named_list> lists, named_address memory, void* stream,
@@ -167,13 +155,6 @@ device_scope scope_of(std::initializer_list<named_list> lists, named_address mem
   for (const named_list& p : lists) finder.add_device(data_of(p.list).device, p.name);
   finder.add(memory.address, memory.name);
   return device_scope(space, finder.device(), stream, ends);
-}
-
-void check_plan_backend(const backend& chosen, const tensor_list& list, bool has) {
-  if (list.size() != 0) check_memory(chosen, list.space());  // an empty list has no memory to check
-  if (has) return;
-  throw unsupported("backend '" + std::string(chosen.name) +
-                    "' has no operations over lists of tensors");
 }
 
 }  // namespace samebits::backends

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/device_scope.hpp"
@@ -38,19 +39,13 @@ struct named_list {
 device_scope scope_of(std::initializer_list<named_list> lists, named_address memory, void* stream,
                       completion ends);
 
-/// Requires that a backend has an operation on lists, and works in the list's memory. Throws
-/// unsupported.
-void check_plan_backend(const backend& chosen, const tensor_list& list, bool has);
-
 /// Runs an operation on a list, on the backend that `where` or the list's memory chooses. Also
 /// throws unsupported.
 template <class Call>
 void run_on_list(operation_entry<Call> backend::*operation, const Call& call,
                  const tensor_list& list, const executor& where) {
-  check_threads(where);
-  const auto has = [&](const backend& b) { return (b.*operation).has(call); };
-  const backend& chosen = resolve(where, list.space(), has);
-  check_plan_backend(chosen, list, has(chosen));
+  const backend& chosen = backend_for(operation, call, {list.space(), list.size() == 0}, where,
+                                      "has no operations over lists of tensors");
   (chosen.*operation).run(call, where);
 }
 

@@ -7,37 +7,35 @@
 #include <string>
 #include <utility>
 
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/calls/quantize.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/dispatch/overlap.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "backends/threads/parts.hpp"
-#include "samebits/error.hpp"
 #include "samebits/recipe.hpp"
 
 namespace samebits {
 namespace backends {
 namespace {
 
-std::string item_text(const quantize_item& item, std::size_t position) {
-  const std::string text = "items[" + std::to_string(position) + "]";
-  return item.name.empty() ? text : text + " '" + item.name + "'";
+list_item named(const quantize_item& item, std::size_t position) {
+  return {"items", position, item.name};
 }
 
 quantize_call call_of(const quantize_item& item, std::size_t position,
                       const quantize_options& options) {
-  const std::string which = item_text(item, position);
-  if (item.outputs.statistics != nullptr) {
-    throw invalid_argument(which + ": outputs.statistics: not of a list");
-  }
+  const list_item which = named(item, position);
+  refuse_if(item.outputs.statistics != nullptr, which, ": outputs.statistics: not of a list");
   quantize_options own = options;
   own.inverse_scales = item.inverse_scales;
   own.random.stream += position;
   try {
     return checked_call(item.in, item.outputs, own);
   } catch (const invalid_argument& e) {
-    throw invalid_argument(which + ": " + e.what());
+    refuse(which, ": ", e.what());
   }
 }
 
@@ -49,32 +47,24 @@ bool has_scales(const quantize_call& call) {
 /// without elements get the list's input and code formats. Tensors without scales get the list's
 /// scale format.
 void make_uniform(quantize_list_data& list) {
-  const auto refuse = [&](std::size_t i, const char* what, std::string_view expected,
-                          std::string_view got) {
-    throw invalid_argument(item_text(list.items[i], i) + ": " + what +
-                           " must be that of the list, " + std::string(expected) + ", got " +
-                           std::string(got));
+  const auto check_format = [&](std::size_t i, const char* what, format_id expected,
+                                format_id got) {
+    require(got == expected, named(list.items[i], i), ": ", what, " must be that of the list, ",
+            expected, ", got ", got);
   };
   const quantize_call* model = nullptr;   // first tensor with elements
   const quantize_call* scaled = nullptr;  // first tensor with scales
   for (std::size_t i = 0; i < list.calls.size(); ++i) {
     const quantize_call& call = list.calls[i];
-    if (call.in.space != list.space) {
-      throw invalid_argument(item_text(list.items[i], i) +
-                             ": must lie in the same memory as items[0], host or device");
-    }
+    refuse_if(call.in.space != list.space, named(list.items[i], i),
+              ": must lie in the same memory as items[0], host or device");
     if (is_empty(call.in)) continue;
     if (model == nullptr) model = &call;
     if (scaled == nullptr && has_scales(call)) scaled = &call;
-    if (call.in.format != model->in.format) {
-      refuse(i, "in: format", name(model->in.format), name(call.in.format));
-    }
-    if (call.to != model->to)
-      refuse(i, "outputs: format of the codes", name(model->to), name(call.to));
-    if (has_scales(call) && call.scale_format != scaled->scale_format) {
-      refuse(i, "outputs: format of the scales", name(scaled->scale_format),
-             name(call.scale_format));
-    }
+    check_format(i, "in: format", model->in.format, call.in.format);
+    check_format(i, "outputs: format of the codes", model->to, call.to);
+    if (!has_scales(call)) continue;
+    check_format(i, "outputs: format of the scales", scaled->scale_format, call.scale_format);
   }
   if (scaled == nullptr) return;
   for (quantize_call& call : list.calls) {
@@ -114,10 +104,10 @@ void check_outputs_are_apart(const quantize_list_data& list) {
     if (output.item == other.item) return;
     const sharing found = sharing_of(output.view, other.view, steps);
     if (found == sharing::none) return;
-    const std::string text = item_text(list.items[other.item], other.item);
-    throw invalid_argument(
-        item_text(list.items[output.item], output.item) + ": an output" +
-        (found == sharing::some ? " overlaps " + text : ": " + undecided_overlap(text)));
+    const list_item which = named(list.items[output.item], output.item);
+    const list_item with = named(list.items[other.item], other.item);
+    refuse_if(found == sharing::some, which, ": an output overlaps ", with);
+    refuse(which, ": an output: ", undecided_overlap(detail::cat(with)));
   });
 }
 
@@ -125,7 +115,7 @@ void check_outputs_are_apart(const quantize_list_data& list) {
 int device_of(const std::vector<quantize_item>& items) {
   device_finder finder(memory_space::device);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const auto name = [&] { return item_text(items[i], i); };
+    const auto name = [&] { return detail::cat(named(items[i], i)); };
     const quantize_outputs& o = items[i].outputs;
     for (const const_matrix_view& v : std::initializer_list<const_matrix_view>{
              items[i].in, items[i].inverse_scales, o.codes, o.scales, o.codes_transposed,
@@ -138,12 +128,10 @@ int device_of(const std::vector<quantize_item>& items) {
 
 std::shared_ptr<const quantize_list_data> make_list(std::vector<quantize_item> items,
                                                     const quantize_options& options) {
-  if (options.inverse_scales.data != nullptr) {
-    throw invalid_argument("options.inverse_scales: a list takes those of its items");
-  }
-  if (!options.workspace.empty()) {
-    throw invalid_argument("options.workspace: a list takes what it needs from the stream");
-  }
+  refuse_if(options.inverse_scales.data != nullptr,
+            "options.inverse_scales: a list takes those of its items");
+  refuse_if(!options.workspace.empty(),
+            "options.workspace: a list takes what it needs from the stream");
   auto list = std::make_shared<quantize_list_data>();
   list->items = std::move(items);
   if (!list->items.empty()) list->space = list->items.front().in.space;
@@ -170,16 +158,12 @@ const recipe& checked_rules(const recipe& rules, const std::vector<quantize_item
   const bool delayed = rules.source == scale_source::delayed;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const quantize_item& item = items[i];
-    if (delayed != (item.inverse_scales.data != nullptr) && !is_empty(item.in)) {
-      throw invalid_argument(
-          item_text(item, i) + ": inverse_scales: " +
-          (delayed ? "a delayed recipe needs them" : "a recipe of current scales takes none"));
-    }
+    refuse_if(delayed != (item.inverse_scales.data != nullptr) && !is_empty(item.in),
+              named(item, i), ": inverse_scales: ",
+              delayed ? "a delayed recipe needs them" : "a recipe of current scales takes none");
     for (const matrix_view& v : {item.outputs.scales, item.outputs.scales_transposed}) {
-      if (v.data == nullptr || v.format == rules.scale_format) continue;
-      throw invalid_argument(item_text(item, i) + ": scales: format must be the recipe's, " +
-                             std::string(name(rules.scale_format)) + ", got " +
-                             std::string(name(v.format)));
+      refuse_if(v.data != nullptr && v.format != rules.scale_format, named(item, i),
+                ": scales: format must be the recipe's, ", rules.scale_format, ", got ", v.format);
     }
   }
   return rules;
@@ -219,13 +203,9 @@ void quantize(const quantize_list& list, const executor& where) {
   const b::quantize_list_data& data = b::data_of(list);
   b::check_threads(where);
   const b::device_scope on(data.space, data.device, where.stream);
-  const auto has = [&](const b::backend& one) { return one.quantize_list.has(data); };
-  const b::backend& chosen = b::resolve(where, data.space, has);
-  const bool empty = data.items.empty();  // no memory to check, and nothing to run
-  if (!empty) b::check_memory(chosen, data.space);
-  if (!has(chosen)) {
-    throw unsupported("backend '" + std::string(chosen.name) + "' cannot quantize lists");
-  }
+  const bool empty = data.items.empty();
+  const b::backend& chosen = b::backend_for(&b::backend::quantize_list, data, {data.space, empty},
+                                            where, "cannot quantize lists");
   if (!empty) chosen.quantize_list.run(data, where);
 }
 

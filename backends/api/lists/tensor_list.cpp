@@ -9,7 +9,7 @@
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/calls/list.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 
 namespace samebits {
 namespace backends {
@@ -40,26 +40,22 @@ void check_tensor(const list_data& list, std::size_t position, const char* which
   const matrix_view& v = list.tensors[position].view;
   try {
     check_view(v, "");
-    if (!is_list_format(v.format)) {
-      throw invalid_argument(": format must be fp32, fp16, bf16, e4m3 or e5m2, got " +
-                             std::string(name(v.format)));
-    }
-    if (v.space != list.space) {
-      throw invalid_argument(": must lie in the same memory as " + std::string(which) +
-                             "[0], host or device");
-    }
+    refuse_if(!is_list_format(v.format), ": format must be fp32, fp16, bf16, e4m3 or e5m2, got ",
+              v.format);
+    refuse_if(v.space != list.space, ": must lie in the same memory as ", which,
+              "[0], host or device");
     check_distinct(v, "");
   } catch (const invalid_argument& error) {
     // The name is built only on error: names for all good tensors would cost time.
-    throw invalid_argument(tensor_text(list.tensors[position], position, which) + error.what());
+    refuse(tensor_text(list.tensors[position], position, which), error.what());
   }
 }
 
 [[noreturn]] void refuse_pair(const list_data& list, const char* which, std::size_t a,
                               std::size_t b, const char* what) {
   const auto [first, second] = std::minmax(a, b);
-  throw invalid_argument(tensor_text(list.tensors[first], first, which) + " and " +
-                         tensor_text(list.tensors[second], second, which) + " " + what);
+  refuse(tensor_text(list.tensors[first], first, which), " and ",
+         tensor_text(list.tensors[second], second, which), " ", what);
 }
 
 /// Refuses overlapping tensors. A tensor that is listed twice, such as tied weights, would be
@@ -101,10 +97,8 @@ void summarize(list_data& list) {
 }  // namespace
 
 std::shared_ptr<list_data> describe_list(std::vector<list_tensor> tensors, const char* which) {
-  if (tensors.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw invalid_argument(std::string(which) + ": must be fewer than 2^32, got " +
-                           std::to_string(tensors.size()));
-  }
+  refuse_if(tensors.size() > std::numeric_limits<std::uint32_t>::max(), which,
+            ": must be fewer than 2^32, got ", tensors.size());
   auto list = std::make_shared<list_data>();
   list->tensors = std::move(tensors);
   if (!list->tensors.empty()) list->space = list->tensors.front().view.space;
@@ -151,8 +145,7 @@ int device_of(const list_data& list, const char* which) {
 }
 
 std::string tensor_text(const list_tensor& tensor, std::size_t position, const char* list) {
-  const std::string text = std::string(list) + "[" + std::to_string(position) + "]";
-  return tensor.name.empty() ? text : text + " '" + tensor.name + "'";
+  return detail::cat(list_item{list, position, tensor.name});
 }
 
 }  // namespace backends

@@ -8,8 +8,8 @@
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/calls/list.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "numerics/tensor_list/inspect.hpp"
-#include "samebits/error.hpp"
 
 namespace samebits {
 
@@ -37,7 +37,7 @@ norm_report l2norm(const tensor_list& tensors, const executor& where) {
 
 unscale_report unscale(const tensor_list& tensors, float inverse_scale, const executor& where) {
   namespace b = backends;
-  if (!(inverse_scale >= 0)) throw invalid_argument("inverse_scale: must be a number >= 0");
+  refuse_if(!(inverse_scale >= 0), "inverse_scale: must be a number >= 0");
   b::check_list(tensors, "tensors", b::number_formats);
   const b::device_scope on =
       b::scope_of({{tensors, "tensors"}}, {}, where.stream, b::completion::awaited);
@@ -99,8 +99,8 @@ void cast(const tensor_list& from, const tensor_list& to, const convert_options&
 }
 
 float clip_factor(double norm, double max_norm) {
-  if (norm < 0) throw invalid_argument("norm: must not be negative");
-  if (!(max_norm >= 0)) throw invalid_argument("max_norm: must be a number >= 0");
+  refuse_if(norm < 0, "norm: must not be negative");
+  refuse_if(!(max_norm >= 0), "max_norm: must be a number >= 0");
   // Neither number is below -0, so clearing the sign turns -0 into 0 and changes nothing else.
   const auto bits = [](double x) {
     return std::bit_cast<std::uint64_t>(x) & ~numerics::binary<std::uint64_t>::sign_bit;

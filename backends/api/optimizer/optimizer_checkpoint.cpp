@@ -18,7 +18,7 @@
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/calls/optimizer.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "samebits/optimizer.hpp"
 
 namespace samebits {
@@ -77,9 +77,8 @@ std::array<std::uint64_t, 10> numbers_of(const optimizer_settings& s) {
 }
 
 optimizer_settings settings_of(const std::array<std::uint64_t, 10>& n) {
-  if (n[0] >= enum_count<update_rule> || n[1] >= enum_count<update_profile> || n[9] > 1) {
-    throw invalid_argument("bytes: a group has settings that no version knows");
-  }
+  refuse_if(n[0] >= enum_count<update_rule> || n[1] >= enum_count<update_profile> || n[9] > 1,
+            "bytes: a group has settings that no version knows");
   const auto number = [&](std::size_t i) { return std::bit_cast<double>(n[i]); };
   return {static_cast<update_rule>(n[0]),
           static_cast<update_profile>(n[1]),
@@ -115,7 +114,7 @@ class reader {
  public:
   explicit reader(std::span<const std::byte> bytes) : left_(bytes) {}
   const std::byte* take(std::size_t bytes) {
-    if (bytes > left_.size()) throw invalid_argument("bytes: end too early");
+    refuse_if(bytes > left_.size(), "bytes: end too early");
     const std::byte* const first = left_.data();
     left_ = left_.subspan(bytes);
     return first;
@@ -166,7 +165,7 @@ class memory_of_list {
 
 void check_host() {
   if constexpr (std::endian::native != std::endian::little) {
-    throw invalid_argument("checkpoints of optimizers need a little-endian host");
+    refuse("checkpoints of optimizers need a little-endian host");
   }
 }
 
@@ -174,11 +173,10 @@ void check_host() {
 void check_tensor(const optimizer_tensor& t, std::size_t position, reader& in) {
   const auto length = static_cast<std::size_t>(in.number());
   const std::string name(reinterpret_cast<const char*>(in.take(length)), length);
-  const std::string text = "tensors[" + std::to_string(position) + "] '" + t.name + "': ";
-  if (name != t.name) throw invalid_argument(text + "the saved tensor is '" + name + "'");
-  if (in.numbers<9>() != numbers_of(t)) {
-    throw invalid_argument(text + "sizes, formats, stream or block differ from the saved ones");
-  }
+  refuse_if(name != t.name, "tensors[", position, "] '", t.name, "': the saved tensor is '", name,
+            "'");
+  refuse_if(in.numbers<9>() != numbers_of(t), "tensors[", position, "] '", t.name,
+            "': sizes, formats, stream or block differ from the saved ones");
 }
 
 }  // namespace
@@ -211,20 +209,17 @@ optimizer_checkpoint load_optimizer(const optimizer_list& list, std::span<const 
   check_host();
   const backends::optimizer_data& data = backends::data_of(list);
   reader in(bytes);
-  if (bytes.size() < magic_and_version.size() ||
-      std::memcmp(in.take(magic_and_version.size()), magic_and_version.data(),
-                  magic_and_version.size()) != 0) {
-    throw invalid_argument("bytes: are no checkpoint of an optimizer, or of an unknown version");
-  }
+  refuse_if(bytes.size() < magic_and_version.size() ||
+                std::memcmp(in.take(magic_and_version.size()), magic_and_version.data(),
+                            magic_and_version.size()) != 0,
+            "bytes: are no checkpoint of an optimizer, or of an unknown version");
   optimizer_checkpoint checkpoint;
   checkpoint.applied_steps = in.number();
   checkpoint.seed = in.number();
   const std::uint64_t groups = in.number();
   const std::uint64_t tensors = in.number();
-  if (tensors != data.tensors.size()) {
-    throw invalid_argument("list: has " + std::to_string(data.tensors.size()) +
-                           " tensors, the checkpoint " + std::to_string(tensors));
-  }
+  refuse_if(tensors != data.tensors.size(), "list: has ", data.tensors.size(),
+            " tensors, the checkpoint ", tensors);
   for (std::uint64_t i = 0; i < groups; ++i) {
     checkpoint.groups.push_back(settings_of(in.numbers<10>()));
   }
@@ -233,10 +228,8 @@ optimizer_checkpoint load_optimizer(const optimizer_list& list, std::span<const 
     check_tensor(data.tensors[i], i, in);
     for (const saved_array& a : arrays_of(data.tensors[i])) expected += a.bytes;
   }
-  if (in.left() != expected) {
-    throw invalid_argument("bytes: hold " + std::to_string(in.left()) +
-                           " bytes of arrays, the tensors need " + std::to_string(expected));
-  }
+  refuse_if(in.left() != expected, "bytes: hold ", in.left(), " bytes of arrays, the tensors need ",
+            expected);
   const memory_of_list memory(data);
   for (const optimizer_tensor& t : data.tensors) {
     for (const saved_array& a : arrays_of(t)) memory.write(a, in.take(a.bytes));

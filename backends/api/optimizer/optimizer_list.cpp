@@ -14,7 +14,7 @@
 #include "backends/dispatch/calls/optimizer.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/dispatch/overlap.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "samebits/optimizer.hpp"
 
 namespace samebits {
@@ -35,9 +35,8 @@ struct named_array {
   bool written;
 };
 
-std::string tensor_text(const optimizer_tensor& tensor, std::size_t position) {
-  const std::string text = "tensors[" + std::to_string(position) + "]";
-  return tensor.name.empty() ? text : text + " '" + tensor.name + "'";
+list_item named(const optimizer_tensor& tensor, std::size_t position) {
+  return {"tensors", position, tensor.name};
 }
 
 std::int64_t blocks_of(const optimizer_tensor& t) { return (t.count + t.block - 1) / t.block; }
@@ -74,10 +73,6 @@ tensor_arrays arrays_of(const optimizer_tensor& t) {
   add("gradient.codes", t.gradient.codes, t.count * bytes, static_cast<std::size_t>(bytes), false);
   if (t.gradient.scale != nullptr) add("gradient.scale", t.gradient.scale, 4, 4, false);
   return arrays;
-}
-
-void require(bool ok, const char* text) {
-  if (!ok) throw invalid_argument(text);
 }
 
 bool is_one_of(stored_format f, std::initializer_list<stored_format> formats) {
@@ -153,11 +148,9 @@ void check_numbers(const optimizer_tensor& t) {
 void check_memory(const optimizer_tensor& t) {
   if (t.count == 0) return;
   for (const named_array& a : arrays_of(t)) {
-    if (a.data == nullptr) throw invalid_argument(std::string(a.name) + ": must not be null");
-    if (reinterpret_cast<std::uintptr_t>(a.data) % a.alignment != 0) {
-      throw invalid_argument(std::string(a.name) + ": must be aligned to " +
-                             std::to_string(a.alignment) + " bytes");
-    }
+    refuse_if(a.data == nullptr, a.name, ": must not be null");
+    refuse_if(reinterpret_cast<std::uintptr_t>(a.data) % a.alignment != 0, a.name,
+              ": must be aligned to ", a.alignment, " bytes");
   }
 }
 
@@ -167,7 +160,7 @@ void check_tensor(const optimizer_tensor& t, std::size_t position,
   try {
     check(t);
   } catch (const invalid_argument& error) {
-    throw invalid_argument(tensor_text(t, position) + ": " + error.what());
+    refuse(named(t, position), ": ", error.what());
   }
 }
 
@@ -204,12 +197,12 @@ void check_shared_memory(const std::vector<optimizer_tensor>& tensors,
   for_each_touching_pair(all, [&](const extent& a, const extent& b) {
     const auto text = [&](const extent& e) {
       const std::size_t i = tensor_of(e);
-      return tensor_text(tensors[i], i) + ": " +
-             arrays_of(tensors[i]).all[e.position % tensor_arrays::most].name;
+      return detail::cat(named(tensors[i], i), ": ",
+                         arrays_of(tensors[i]).all[e.position % tensor_arrays::most].name);
     };
     const auto& [first, second] =
         std::minmax(a, b, [](const extent& x, const extent& y) { return x.position < y.position; });
-    throw invalid_argument(text(first) + " and " + text(second) + " overlap");
+    refuse(text(first), " and ", text(second), " overlap");
   });
 }
 
@@ -283,7 +276,7 @@ void copy_to_device(optimizer_data& list) {
   for (std::size_t i = 0; i < list.tensors.size(); ++i) {
     if (list.tensors[i].count == 0) continue;
     for (const named_array& a : arrays_of(list.tensors[i])) {
-      finder.add(a.data, [&] { return tensor_text(list.tensors[i], i) + ": " + a.name; });
+      finder.add(a.data, [&] { return detail::cat(named(list.tensors[i], i), ": ", a.name); });
     }
   }
   list.device = finder.device();
@@ -328,10 +321,8 @@ std::shared_ptr<const optimizer_data> describe(std::vector<optimizer_tensor> ten
 
 optimizer_parts describe_without_gradients(std::vector<optimizer_tensor> tensors,
                                            memory_space space) {
-  if (tensors.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw invalid_argument("tensors: must be fewer than 2^32, got " +
-                           std::to_string(tensors.size()));
-  }
+  refuse_if(tensors.size() > std::numeric_limits<std::uint32_t>::max(),
+            "tensors: must be fewer than 2^32, got ", tensors.size());
   auto list = std::make_shared<optimizer_data>();
   list->tensors = std::move(tensors);
   list->space = space;

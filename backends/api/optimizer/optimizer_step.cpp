@@ -6,13 +6,14 @@
 #include <span>
 #include <string>
 
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/calls/optimizer.hpp"
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/arithmetic/binary64.hpp"
-#include "samebits/error.hpp"
 #include "samebits/optimizer.hpp"
 
 namespace samebits {
@@ -30,10 +31,6 @@ bool is_negative(double x) { return std::signbit(x) && magnitude(x) != 0; }
 /// Whether x is a number in [0, limit).
 bool is_below(double x, double limit) { return !is_negative(x) && magnitude(x) < magnitude(limit); }
 bool is_finite(double x) { return is_below(x, std::numeric_limits<double>::infinity()); }
-
-void require(bool ok, const char* text) {
-  if (!ok) throw invalid_argument(text);
-}
 
 /// Whether x is 0 or at least 2^-126. A state belongs to every other number, and no processor takes
 /// such a number for 0.
@@ -77,35 +74,28 @@ bool is_of_torch(const optimizer_settings& s) {
 /// Requires that the tensors of a group suit its settings.
 void check_group(const optimizer_data& list, const group_summary& group,
                  const optimizer_settings& s) {
-  const auto refuse = [&](std::size_t position, const std::string& what) {
-    const std::string& name = list.tensors[position].name;
-    throw invalid_argument("tensors[" + std::to_string(position) + "]" +
-                           (name.empty() ? "" : " '" + name + "'") + ": " + what);
+  const auto check_tensor = [&](bool ok, auto number, const auto&... message) {
+    if (ok) return;
+    const auto position = static_cast<std::size_t>(number);
+    refuse(list_item{"tensors", position, list.tensors[position].name}, ": ", message...);
   };
-  if (group.states < state_count(s)) {
-    refuse(group.fewest, "the rule needs " + std::to_string(state_count(s)) + " states, got " +
-                             std::to_string(group.states));
-  }
-  if (is_of_torch(s) && group.mixed >= 0) {
-    refuse(
-        static_cast<std::size_t>(group.mixed),
-        "with a torch profile weights without master or low part must be fp32 or bf16_nearest, and "
-        "gradient and states must have their format");
-  }
-  if (s.rule == update_rule::lamb && group.shard >= 0) {
-    refuse(static_cast<std::size_t>(group.shard),
-           "first_index: must be 0 with rule lamb, which needs whole parameters");
-  }
+  const int states = state_count(s);
+  check_tensor(group.states >= states, group.fewest, "the rule needs ", states, " states, got ",
+               group.states);
+  check_tensor(
+      !is_of_torch(s) || group.mixed < 0, group.mixed,
+      "with a torch profile weights without master or low part must be fp32 or bf16_nearest, and "
+      "gradient and states must have their format");
+  check_tensor(s.rule != update_rule::lamb || group.shard < 0, group.shard,
+               "first_index: must be 0 with rule lamb, which needs whole parameters");
 }
 
 /// Checks learning rates in host memory. Bits are compared, as magnitude() says.
 void check_learning_rates(std::span<const float> rates) {
   for (std::size_t i = 0; i < rates.size(); ++i) {
     const std::uint64_t rate = numerics::binary64::widen(std::bit_cast<std::uint32_t>(rates[i]));
-    if (!is_finite(std::bit_cast<double>(rate))) {
-      throw invalid_argument("input.learning_rates[" + std::to_string(i) +
-                             "]: must be a finite number >= 0");
-    }
+    refuse_if(!is_finite(std::bit_cast<double>(rate)), "input.learning_rates[", i,
+              "]: must be a finite number >= 0");
   }
 }
 
@@ -132,14 +122,12 @@ void check_step(const optimizer_data& list, std::span<const optimizer_settings> 
     try {
       check(groups[i]);
     } catch (const invalid_argument& error) {
-      throw invalid_argument("groups[" + std::to_string(i) + "]." + error.what());
+      refuse("groups[", i, "].", error.what());
     }
   }
   for (const group_summary& group : list.groups) {
-    if (group.group >= groups.size()) {
-      throw invalid_argument("groups: must have settings for group " + std::to_string(group.group) +
-                             ", got " + std::to_string(groups.size()) + " groups");
-    }
+    refuse_if(group.group >= groups.size(), "groups: must have settings for group ", group.group,
+              ", got ", groups.size(), " groups");
     check_group(list, group, groups[group.group]);
   }
   check_input(input, groups.size(), list.space);
@@ -168,9 +156,8 @@ void optimizer_step(const optimizer_list& list, std::span<const optimizer_settin
   b::check_threads(where);
   const b::optimizer_call call{data, groups, input};
   const b::device_scope on(data.space, data.device, where.stream);
-  const b::backend& chosen = b::backend_for(
-      where, data.space, [&](const b::backend& one) { return one.step.has(call); },
-      "has no optimizer steps");
+  const b::backend& chosen =
+      b::backend_for(&b::backend::step, call, data.space, where, "has no optimizer steps");
   if (data.elements != 0) chosen.step.run(call, where);
 }
 

@@ -4,10 +4,11 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/api/run_call.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/calls/optimizer.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "samebits/error.hpp"
+#include "backends/dispatch/refuse.hpp"
 #include "samebits/optimizer.hpp"
 
 namespace samebits {
@@ -24,49 +25,44 @@ struct argument {
   [[nodiscard]] auto end() const { return begin() + static_cast<std::uintptr_t>(count * bytes); }
 };
 
-void refuse_unless(bool ok, std::string_view which, std::string_view what) {
-  if (!ok) throw invalid_argument(std::string(which).append(what));
-}
-
 /// The format with which a step reads and writes a view's codes.
 stored_format format_of_view(const const_matrix_view& v, const char* which) {
   backends::check_view(v, which);
   const bool is_dense =
       (v.cols <= 1 || v.col_stride == 1) && (v.rows <= 1 || v.row_stride == v.cols);
-  refuse_unless(is_dense || backends::is_empty(v), which, ": must have no gaps between elements");
+  require(is_dense || backends::is_empty(v), which, ": must have no gaps between elements");
   switch (v.format) {
     case format_id::fp32: return stored_format::fp32;
     case format_id::bf16: return stored_format::bf16_nearest;
     case format_id::fp16: return stored_format::fp16_nearest;
     default: break;
   }
-  throw invalid_argument(std::string(which) + ": format must be fp32, bf16 or fp16, got " +
-                         std::string(name(v.format)));
+  refuse(which, ": format must be fp32, bf16 or fp16, got ", v.format);
 }
 
 void check_options(const stored_array& a, const std::string& which, const store_options& o) {
   using enum stored_format;
   backends::check_value((which + ".format").c_str(), a.format, "stored_format");
   backends::check_value("options.low_kind", o.low_kind, "low_part");
-  refuse_unless(a.format != none && a.format != e4m3_tensor && a.format != e5m2_tensor, which,
-                ".format: must be a format of weights or states");
-  refuse_unless(o.low_kind == low_part::none || a.format == bf16_nearest, "options.low",
-                ": needs codes in bf16_nearest");
-  refuse_unless(o.low_kind != low_part::none || o.low == nullptr, "options.low",
-                ": must be null, because low_kind is none");
-  refuse_unless(o.block == 128 || o.block == 256, "options.block", ": must be 128 or 256");
-  refuse_unless(!has_block_scales(a.format) || o.first_index % o.block == 0, "options.first_index",
-                ": must be a multiple of block, because the array has scales");
+  require(a.format != none && a.format != e4m3_tensor && a.format != e5m2_tensor, which,
+          ".format: must be a format of weights or states");
+  require(o.low_kind == low_part::none || a.format == bf16_nearest, "options.low",
+          ": needs codes in bf16_nearest");
+  require(o.low_kind != low_part::none || o.low == nullptr, "options.low",
+          ": must be null, because low_kind is none");
+  require(o.block == 128 || o.block == 256, "options.block", ": must be 128 or 256");
+  require(!has_block_scales(a.format) || o.first_index % o.block == 0, "options.first_index",
+          ": must be a multiple of block, because the array has scales");
 }
 
 void check_arrays(const std::vector<argument>& all) {
   for (const argument& a : all) {
-    refuse_unless(a.codes != nullptr, a.name, ": must not be null");
-    refuse_unless(a.begin() % static_cast<std::uintptr_t>(a.bytes) == 0, a.name,
-                  a.bytes == 4 ? ": must be aligned to 4 bytes" : ": must be aligned to 2 bytes");
+    require(a.codes != nullptr, a.name, ": must not be null");
+    require(a.begin() % static_cast<std::uintptr_t>(a.bytes) == 0, a.name,
+            a.bytes == 4 ? ": must be aligned to 4 bytes" : ": must be aligned to 2 bytes");
     for (const argument* b = all.data(); b != &a; ++b) {
       if (a.end() <= b->begin() || b->end() <= a.begin()) continue;
-      throw invalid_argument(a.name + " overlaps " + b->name);
+      refuse(a.name, " overlaps ", b->name);
     }
   }
 }
@@ -114,10 +110,7 @@ void run(direction way, const const_matrix_view& values, const stored_array& sto
   const auto row = row_of_array(stored, count, options);
   const backends::store_call call = {stores ? plain : row, stores ? row : plain, options.seed,
                                      options.stream};
-  const backends::backend& chosen = backends::backend_for(
-      where, values.space, [&](const backends::backend& b) { return b.store.has(call); },
-      "has no stored values");
-  if (count != 0) chosen.store.run(call, where);
+  backends::run_call(&backends::backend::store, call, values, where, "has no stored values");
 }
 
 }  // namespace
